@@ -153,10 +153,14 @@ def users_flows(times, direction):
     return text
 
 
-def variant(name, title, keys):
-    """A variant is shown, and not judged: to run all of them takes twice as long as the scenarios themselves."""
-    lines = "expect = []\nknown_miss = []\n" + "".join(f"{key} = {value}\n" for key, value in keys)
-    return f'\n[variant.{name}]\ntitle = "{title}"\n{lines}'
+def variant(name, title, keys, old):
+    """A variant has the expectations of its scenario, and its own known misses, which the old text keeps."""
+    begin = old.find(f"\n[[variant.{name}.known_miss]]")
+    end = old.find("\n[variant.", begin)
+    misses = old[begin : end if end > 0 else None] if begin > 0 else ""
+    lines = "" if misses else "known_miss = []\n"
+    lines += "".join(f"{key} = {value}\n" for key, value in keys)
+    return f'\n[variant.{name}]\ntitle = "{title}"\n{lines}{misses}'
 
 
 def scenario(case, direction, intensity, old):
@@ -198,8 +202,8 @@ def scenario(case, direction, intensity, old):
     limits = {"up": "2500kB", "down": "4MB"}
     queue = ", ".join(f"{way} = {AQM.format(limit=limit)}" for way, limit in limits.items())
     aqm = [(f"network.terminal.{name}.queue", f"{{ {queue} }}") for name in names]
-    text += variant("rtt150", f"{title}, round trip of 150 ms", far)
-    text += variant("aqm", f"{title}, AQM", aqm)
+    text += variant("rtt150", f"{title}, round trip of 150 ms", far, old)
+    text += variant("aqm", f"{title}, AQM", aqm, old)
     return text
 
 
