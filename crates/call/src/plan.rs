@@ -7,7 +7,7 @@ use weir::Algorithm;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
-use weir_lab::scenario::{Direction, Scenario, Traffic};
+use weir_lab::scenario::{Direction, ReceiverClock, Scenario, Traffic};
 use weir_net::Seed;
 
 use crate::capture::CapturePlan;
@@ -274,6 +274,15 @@ impl<'a> Builder<'a> {
                 "a flow of call {number} pauses, which the call page does not support"
             ));
         }
+        let media = planned.flows().filter_map(|flow| self.scenario.flows[flow].media());
+        for media in media {
+            if media.source_limit.is_some() || media.receiver_clock != ReceiverClock::default() {
+                return Err(format!(
+                    "a flow of call {number} has source_limit or receiver_clock, which only the \
+                     simulator supports"
+                ));
+            }
+        }
         let limit = |flow: Option<usize>| {
             flow.and_then(|flow| pipelines::limit(&self.scenario.flows[flow]))
         };
@@ -523,6 +532,8 @@ mod tests {
                 "start and stop together",
             ),
             ("[[flow]]\npauses = [[\"1s\", \"2s\"]]\n", "pauses"),
+            ("[[flow]]\nsource_limit = \"1Mbps\"\n", "only the simulator"),
+            ("[[flow]]\nreceiver_clock = { skew_ppm = 200 }\n", "only the simulator"),
             ("[[flow]]\nkind = \"audio\"\n", "only audio"),
             (
                 "[[flow]]\n[[flow]]\nkind = \"tcp\"\nshort = { size = [\"1KB\", \"2KB\"], idle = \"1s\" }\n",

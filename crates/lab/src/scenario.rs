@@ -33,7 +33,7 @@ use weir_net::path::{AccessPlan, Attachment};
 
 pub use weir_net::Hop;
 pub use weir_sim::{
-    Congestion, Cubic, Direction, Feedback, Repair, ShortTransfers, Source, Tcp, Udp,
+    Congestion, Cubic, Direction, Feedback, ReceiverClock, Repair, ShortTransfers, Source, Tcp, Udp,
 };
 
 pub use call::CallPlan;
@@ -136,6 +136,10 @@ pub struct Media {
     pub settings: Settings,
     /// Source of the video frames.
     pub source: Source,
+    /// The most that the source produces, in steps of time; `None` without a limit.
+    pub source_limit: Option<Schedule>,
+    /// The clock of its receiver.
+    pub receiver_clock: ReceiverClock,
     /// Feedback formats that its receiver uses, each from a given time on.
     pub feedback: Vec<(Timestamp, Feedback)>,
     /// Name of the sender. Media flows of one sender share their knowledge of the path.
@@ -380,6 +384,8 @@ impl Scenario {
             let own = media.controller.map_or_else(|| controller.clone(), Into::into);
             weir_sim::Media::new(own, media.settings, media.source)
                 .with_sender(media.sender.clone())
+                .with_source_limit(media.source_limit.clone())
+                .with_receiver_clock(media.receiver_clock.clone())
                 .with_feedback(media.feedback.clone())
                 .with_feedback_interval(self.feedback_interval)
                 .with_repair(media.repair)

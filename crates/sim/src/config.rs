@@ -11,6 +11,7 @@ use weir_net::path::{AccessPlan, Attachment, Hop};
 pub use weir_rtcp::Feedback;
 
 pub use crate::media::Repair;
+use crate::receiver_clock::ReceiverClock;
 use crate::tcp::Tcp;
 
 /// A network and the flows that use it.
@@ -132,6 +133,11 @@ pub struct Media {
     pub sender: Option<String>,
     /// The model that produces its frames.
     pub source: Source,
+    /// The most that the source produces, whatever its target, in steps of time: an encoder that
+    /// switches layers of simulcast on and off.
+    pub source_limit: Option<Schedule>,
+    /// The clock of its receiver.
+    pub receiver_clock: ReceiverClock,
     /// Feedback format of its receiver, with the time from which each one applies. Before the first
     /// of these times the format is TWCC.
     pub feedback: Vec<(Timestamp, Feedback)>,
@@ -155,6 +161,8 @@ impl Media {
             settings: settings.into(),
             sender: None,
             source,
+            source_limit: None,
+            receiver_clock: ReceiverClock::default(),
             feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,
@@ -163,6 +171,8 @@ impl Media {
 
     with! {
         with_sender: sender: Option<String>,
+        with_source_limit: source_limit: Option<Schedule>,
+        with_receiver_clock: receiver_clock: ReceiverClock,
         with_feedback: feedback: Vec<(Timestamp, Feedback)>,
         with_feedback_interval: feedback_interval: TimeDelta,
         with_repair: repair: Option<Repair>,

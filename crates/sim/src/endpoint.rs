@@ -10,8 +10,8 @@ use weir::controller::Controller;
 use weir::feedback::{Ecn, RtpNumber};
 use weir::media_sender::{MediaSender, PacedPacket, TargetChange};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::Seed;
 use weir_net::seed::Stream;
+use weir_net::{Schedule, Seed};
 use weir_rtcp::{Feedback, Message, RembReporter, SenderReports};
 use weir_wire::rtp::{self, AbsSendTime, RtpHeader};
 use weir_wire::{header, report, vp8};
@@ -20,6 +20,7 @@ use crate::config::{FlowConfig, Media};
 use crate::feedback::{Plan, PlannedReporter, sender_reports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
+use crate::receiver_clock::ReceiverClock;
 use crate::rtp_format::{
     Departure, EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTCP_TRAILER,
     SRTP_TAG, rtp_timestamp,
@@ -144,6 +145,7 @@ impl HandOver {
 /// The sending end.
 struct Sender {
     source: MediaSource,
+    source_limit: Option<Schedule>,
     next_frame: Timestamp,
     hand_over: HandOver,
     pauses: Vec<Range<Timestamp>>,
@@ -173,6 +175,7 @@ impl Sender {
         let ssrc = ssrc_of(index);
         Self {
             source: MediaSource::new(media.source, seed.stream(&format!("{}/source", flow.name))),
+            source_limit: media.source_limit.clone(),
             next_frame: flow.start,
             hand_over: HandOver {
                 mean: media.source.hand_over(),
@@ -247,6 +250,9 @@ impl Sender {
         }
         if is_key_frame {
             self.source.begin_key_frame();
+        }
+        if let Some(limit) = &self.source_limit {
+            rate = rate.min(limit.rate(now));
         }
         let share = target.source_bitrate / target.bitrate;
         let (size, interval) = self.source.frame(now, rate, share);
@@ -368,6 +374,8 @@ impl Sender {
 
 /// The receiving end.
 struct Receiver {
+    /// Its clock. Feedback is made by it; the video is played by the simulation's time.
+    clock: ReceiverClock,
     reporter: PlannedReporter,
     remb: Option<RembReporter>,
     video: Option<VideoReceiver>,
@@ -382,28 +390,32 @@ impl Receiver {
         seed: Seed,
     ) -> Self {
         let ssrcs = Ssrcs::of(ssrc_of(index));
+        let clock = media.receiver_clock.clone();
+        let plan: Vec<_> = plan.iter().map(|&(from, format)| (clock.at(from), format)).collect();
         let reporter = PlannedReporter::new(
-            flow.start,
-            plan,
+            clock.at(flow.start),
+            &plan,
             media.feedback_interval,
             ssrcs,
             seed.stream(&format!("{}/rtcp/receiver", flow.name)),
         );
         let video = media.repair.map(|repair| VideoReceiver::new(repair, ssrcs));
-        Self { reporter, remb, video }
+        Self { clock, reporter, remb, video }
     }
 
     fn next_deadline(&self) -> Timestamp {
         let limit = self.remb.as_ref().and_then(RembReporter::next_timeout);
+        let limit = limit.map(|local| self.clock.when(local));
         let video = self.video.as_ref().and_then(VideoReceiver::next_deadline);
-        earliest(self.reporter.next_deadline(), [limit, video])
+        earliest(self.clock.when(self.reporter.next_deadline()), [limit, video])
     }
 
     fn on_packet(&mut self, now: Timestamp, bytes: &[u8], packet: &Packet, out: &mut Outbox) {
         let view = rtp::View::parse(bytes).expect("the simulator's own sender made this header");
-        self.reporter.on_packet(now, &view, packet.ecn);
+        let local = self.clock.at(now);
+        self.reporter.on_packet(local, &view, packet.ecn);
         if let Some(remb) = &mut self.remb {
-            remb.on_packet(now, &view, packet.size, |bytes| out.packets.push(rtcp(bytes)));
+            remb.on_packet(local, &view, packet.size, |bytes| out.packets.push(rtcp(bytes)));
         }
         if let Some(video) = &mut self.video {
             video.on_packet(now, &view, packet.size);
@@ -413,16 +425,17 @@ impl Receiver {
     fn on_rtcp(&mut self, now: Timestamp, bytes: &[u8]) {
         let view = report::View::parse(bytes).expect("the simulator's own sender made this report");
         if let Some(info) = view.sender_info() {
-            self.reporter.on_sender_report(now, info);
+            self.reporter.on_sender_report(self.clock.at(now), info);
         }
     }
 
     fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
-        if self.reporter.next_deadline() <= now {
-            self.reporter.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
+        let local = self.clock.at(now);
+        if self.reporter.next_deadline() <= local {
+            self.reporter.on_deadline(local, |bytes| out.packets.push(rtcp(bytes)));
         }
         if let Some(remb) = &mut self.remb {
-            remb.on_timeout(now, |bytes| out.packets.push(rtcp(bytes)));
+            remb.on_timeout(local, |bytes| out.packets.push(rtcp(bytes)));
         }
         if let Some(video) = &mut self.video {
             video.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));

@@ -24,6 +24,7 @@ mod endpoint;
 mod feedback;
 mod flow;
 mod media;
+mod receiver_clock;
 mod rtp_format;
 mod simulator;
 mod source;
@@ -32,6 +33,7 @@ pub mod trace;
 mod udp;
 
 pub use config::{Config, Direction, Feedback, FlowConfig, FlowKind, Media, Repair, Source, Udp};
+pub use receiver_clock::ReceiverClock;
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};
 pub use trace::Trace;

@@ -88,7 +88,6 @@ pub fn on_wire(scenario: &Scenario, flow: usize, hold: f64) -> Option<Possible> 
     let lag = lag(scenario, own);
     let lag_steps = (lag.as_nanos() / TICK.as_nanos()).max(1) as usize;
     let start = media.settings.limits.start().as_bps_f64();
-    let limit = demand(media);
     let tick_s = TICK.as_secs_f64();
     let (mut sent, mut queues, mut active) = (vec![0.0; steps], vec![0.0; steps + 1], 0_usize);
     let (mut rate, mut delay) = (Vec::with_capacity(steps), Vec::with_capacity(steps));
@@ -105,7 +104,7 @@ pub fn on_wire(scenario: &Scenario, flow: usize, hold: f64) -> Option<Possible> 
         let believed = sent[seen..step].iter().fold(queues[seen], change);
         let wanted = known + (hold * known - believed) / tick_s;
         if active > 0 {
-            sent[step] = wanted.clamp(0.0, limit.max(known));
+            sent[step] = wanted.clamp(0.0, demand(media, at(step)).max(known));
         }
         let queued = queues[step];
         let served = now.min(sent[step] + queued / tick_s);
@@ -129,9 +128,11 @@ fn is_active(flow: &Flow, at: Timestamp) -> bool {
     (flow.start..flow.stop).contains(&at) && !flow.pauses.iter().any(|pause| pause.contains(&at))
 }
 
-/// The most that a media flow produces, bit/s.
-fn demand(media: &Media) -> f64 {
-    let most = media.settings.limits.max();
+/// The most that a media flow produces at a time, bit/s.
+fn demand(media: &Media, at: Timestamp) -> f64 {
+    let limits = media.settings.limits;
+    let limit = media.source_limit.as_ref().map_or(limits.max(), |limit| limit.rate(at));
+    let most = limits.max().min(limit);
     match media.source {
         Source::Filler { cap: Some(cap), .. } | Source::Encoder { cap: Some(cap), .. } => {
             most.min(cap).as_bps_f64()
@@ -144,7 +145,7 @@ fn demand(media: &Media) -> f64 {
 fn share(scenario: &Scenario, flow: usize, at: Timestamp) -> f64 {
     let own = &scenario.flows[flow];
     let Some(media) = own.media().filter(|_| is_active(own, at)) else { return 0.0 };
-    let mut least = demand(media);
+    let mut least = demand(media, at);
     for hop in own.hops.clone() {
         let link = match own.direction {
             Direction::Up => &scenario.hops[hop].up,
@@ -160,7 +161,7 @@ fn share(scenario: &Scenario, flow: usize, at: Timestamp) -> f64 {
         for other in scenario.flows.iter().filter(on_hop) {
             match &other.traffic {
                 Traffic::Media(media) => {
-                    wants.push((demand(media), media.settings.priority));
+                    wants.push((demand(media, at), media.settings.priority));
                 }
                 Traffic::Tcp(tcp) if tcp.short.is_none() => wants.push((f64::INFINITY, 1.0)),
                 Traffic::Udp(udp) => left -= udp.rate.rate(at).as_bps_f64(),
@@ -201,8 +202,8 @@ pub(super) fn mean_loss(loss: &LossModel) -> f64 {
 /// Measures a cell with flows of constant rate in place of the media flows.
 fn in_cell(scenario: &Scenario, seed: u64) -> Vec<Option<Possible>> {
     let mut probed = scenario.clone();
-    let most: Vec<Option<f64>> =
-        scenario.flows.iter().map(|flow| flow.media().map(demand)).collect();
+    let demand = |flow: &Flow| flow.media().map(|media| demand(media, flow.start));
+    let most: Vec<Option<f64>> = scenario.flows.iter().map(demand).collect();
     for (flow, most) in probed.flows.iter_mut().zip(&most) {
         let Some(most) = *most else { continue };
         let rate = Schedule::constant(Bitrate::from_bps(most as u64)).expect("not zero");

@@ -11,8 +11,8 @@ use super::error::ScenarioError;
 use super::network::{self, Network};
 use super::reader::{Item, Table, steps};
 use super::{
-    Congestion, Cubic, Direction, Feedback, Flow, Media, Repair, ShortTransfers, Source, Tcp,
-    Traffic, Udp, call,
+    Congestion, Cubic, Direction, Feedback, Flow, Media, ReceiverClock, Repair, ShortTransfers,
+    Source, Tcp, Traffic, Udp, call,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -37,6 +37,8 @@ const MEDIA_ALONE: &[&str] = &[
     "start_bitrate",
     "max_bitrate",
     "source",
+    "source_limit",
+    "receiver_clock",
     "feedback",
     "ecn",
     "priority",
@@ -60,6 +62,9 @@ static FLOW: LazyLock<Vec<&str>> = LazyLock::new(|| {
     keys
 });
 const SOURCE: &[&str] = &["kind", "fps", "cap", "reaction"];
+const RECEIVER_CLOCK: &[&str] = &["skew_ppm", "jumps"];
+/// Largest skew of a receiver's clock, in either direction.
+const SKEW_PPM_MAX: f64 = 1_000.0;
 const REPAIR: &[&str] = &["nack", "fec"];
 const SHORT: &[&str] = &["size", "idle", "starts"];
 
@@ -282,6 +287,13 @@ fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
                 table.get("probe_when_limited").map_or(Ok(true), |item| item.boolean())?,
             ),
         source: source(table)?,
+        source_limit: table
+            .get("source_limit")
+            .map(|item| source_limit(&item, duration))
+            .transpose()?,
+        receiver_clock: table
+            .get("receiver_clock")
+            .map_or(Ok(ReceiverClock::default()), |item| receiver_clock(&item, duration))?,
         feedback: feedback(table, duration)?,
         sender: table.get("sender").map(|item| item.prose()).transpose()?,
         repair: repair(table, duration)?,
@@ -374,6 +386,33 @@ fn source(flow: &Table) -> Result<Source> {
         (SourceKind::Filler, ..) => Ok(Source::Filler { fps, cap: rate()? }),
         (SourceKind::Encoder, ..) => Ok(Source::Encoder { fps, cap: rate()? }),
     }
+}
+
+fn source_limit(item: &Item, duration: TimeDelta) -> Result<Schedule> {
+    let schedule = match item.elements() {
+        None => Schedule::constant(item.rate()?),
+        Some(elements) => Schedule::new(steps(&elements, duration, "\"500kbps\"", Item::rate)?),
+    };
+    schedule.map_err(|error| item.error(&error.to_string()))
+}
+
+fn receiver_clock(item: &Item, duration: TimeDelta) -> Result<ReceiverClock> {
+    let table = item.table(RECEIVER_CLOCK)?;
+    let skew_ppm = table.get("skew_ppm").map_or(Ok(0.0), |item| {
+        let skew = item.number()?;
+        if skew.abs() <= SKEW_PPM_MAX {
+            return Ok(skew);
+        }
+        Err(item.error(&format!("must be between -{SKEW_PPM_MAX} and {SKEW_PPM_MAX} ppm")))
+    })?;
+    let jumps = table.get("jumps").map_or(Ok(Vec::new()), |item| {
+        let expected = || item.error("expected jumps ahead such as [[\"60s\", \"1s\"]]");
+        let elements = item.elements().ok_or_else(expected)?;
+        let jumps = steps(&elements, duration, "\"1s\"", Item::time)?;
+        let increase = jumps.is_sorted_by(|a, b| a.0 < b.0);
+        increase.then_some(jumps).ok_or_else(|| item.error("each jump must be later"))
+    })?;
+    Ok(ReceiverClock::new(skew_ppm, jumps))
 }
 
 fn feedback(table: &Table, duration: TimeDelta) -> Result<Vec<(Timestamp, Feedback)>> {

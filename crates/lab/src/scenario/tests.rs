@@ -10,8 +10,8 @@ use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule};
 
 use super::catalogue::{find, ids};
 use super::{
-    Condition, Congestion, Cubic, Direction, ExpectedFlow, Feedback, Flow, Media, Repair, Scenario,
-    ShortTransfers, Source, Tcp, Traffic, Udp, parse, parse_variant,
+    Condition, Congestion, Cubic, Direction, ExpectedFlow, Feedback, Flow, Media, ReceiverClock,
+    Repair, Scenario, ShortTransfers, Source, Tcp, Traffic, Udp, parse, parse_variant,
 };
 
 mod calls;
@@ -147,7 +147,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "",
         "colour = 1",
         "8: flow[1]: unknown key 'colour'; write one of kind, count, direction, station, terminal, hops, delay, \
-         start, stop, pauses, controller, min_bitrate, start_bitrate, max_bitrate, source, feedback, ecn, \
+         start, stop, pauses, controller, min_bitrate, start_bitrate, max_bitrate, source, \
+         source_limit, receiver_clock, feedback, ecn, \
          priority, sender, tolerate_random_loss, compete_with_tcp, probe_when_limited, repair, \
          key_frame_interval, call, category, bearer, congestion, short, small_queue, rate, packet",
     ),

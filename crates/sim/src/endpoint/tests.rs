@@ -22,6 +22,8 @@ fn media(algorithm: Algorithm, source: Source) -> Media {
         settings: Settings::new(limits),
         sender: None,
         source,
+        source_limit: None,
+        receiver_clock: Default::default(),
         feedback: vec![(Timestamp::ZERO, Feedback::Twcc)],
         feedback_interval: INTERVAL,
         repair: None,

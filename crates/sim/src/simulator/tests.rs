@@ -31,6 +31,8 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> FlowConfig {
             settings: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap().into(),
             sender: None,
             source: Source::Filler { fps: 30.0, cap: None },
+            source_limit: None,
+            receiver_clock: Default::default(),
             feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,

@@ -48,6 +48,29 @@ fn a_media_flow_says_what_its_controller_and_its_receiver_are_told() {
 }
 
 #[test]
+fn a_media_flow_has_a_limit_of_its_source_and_a_clock_of_its_receiver() {
+    let text = small(
+        "source_limit = [[\"0s\", \"2Mbps\"], [\"20s\", \"500kbps\"]]\n\
+         receiver_clock = { skew_ppm = -200, jumps = [[\"30s\", \"1s\"]] }",
+    );
+    let flow = parse("x", &text, None).unwrap().flows.remove(0);
+    let limit = Schedule::new(kbps(&[(0, 2000), (20, 500)])).unwrap();
+    assert_eq!(media(&flow).source_limit, Some(limit));
+    let jump = (Timestamp::from_secs(30), TimeDelta::from_secs(1));
+    assert_eq!(media(&flow).receiver_clock, ReceiverClock::new(-200.0, vec![jump]));
+    for (keys, wanted) in [
+        ("source_limit = [[\"5s\", \"2Mbps\"]]", "source_limit"),
+        ("receiver_clock = { skew_ppm = 2000 }", "must be between -1000 and 1000 ppm"),
+        ("receiver_clock = { jumps = [[\"30s\", \"1s\"], [\"20s\", \"1s\"]] }", "must be later"),
+        ("receiver_clock = { jumps = \"30s\" }", "expected jumps ahead"),
+        ("kind = \"tcp\"\nsource_limit = \"1Mbps\"", "has no such key"),
+    ] {
+        let error = error(&small(keys));
+        assert!(error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
 fn a_flow_crosses_the_hops_that_it_names_or_all() {
     let hops = "[[network.hop]]\nup = { capacity = \"2Mbps\" }\n[[network.hop]]\n[[flow]]\n";
     let text = with("[network.up]\ncapacity = \"2Mbps\"\n[[flow]]\n", hops);

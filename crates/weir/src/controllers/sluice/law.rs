@@ -135,7 +135,8 @@ impl Sluice {
         if self.calm_s.is_some_and(|time| time > self.p.t_left.as_secs_f64()) {
             self.sharing = Default::default();
         }
-        let limit = seen.reference + self.p.q_rival * self.scale;
+        let packet = DataSize::from_bytes(self.p.d_rival as u64) / self.rate;
+        let limit = seen.reference + self.p.q_rival.max(packet) * self.scale;
         let noise = self.queue.noise();
         self.crowding.update(seen.queue, limit, noise, seen.step_s, self.p.relief);
         if seen.queue <= (seen.reference / 4).max(EMPTY) {

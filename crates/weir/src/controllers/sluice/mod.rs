@@ -259,6 +259,9 @@ impl Sluice {
         let factor = match self.ecn {
             _ if drains => p.pacing_drain,
             EcnMode::L4s => p.pacing_l4s,
+            EcnMode::Off | EcnMode::Classic if self.scale < p.s_pacing => {
+                p.pacing_drain + (p.pacing - p.pacing_drain) * (self.scale / p.s_pacing)
+            }
             EcnMode::Off | EcnMode::Classic => p.pacing,
         };
         self.target =

@@ -116,6 +116,9 @@ parameters! {
     t_rival: TimeDelta = TimeDelta::from_secs(3);
     /// `Q_RIVAL`: how far above the reference such a queue stands.
     q_rival: TimeDelta = TimeDelta::from_millis(25);
+    /// `D_RIVAL`: the same in bytes at the current rate, if that takes longer: a rival has at least
+    /// a packet of its own there.
+    d_rival: f64 = 400.0;
     /// `RELIEF`: seconds of crowding that a second without takes back.
     relief: f64 = 0.4;
     /// `Q_COMPETE`: no rival is followed into a queue longer than this.
@@ -139,10 +142,13 @@ parameters! {
     b_loss: f64 = 0.85;
     /// `PACING`: pacing rate relative to the target. Above 1, the packets of a frame are a train.
     pacing: f64 = 1.4;
-    /// `PACING_DRAIN`: the same in a drain and under L4S.
+    /// `S_PACING`: the pacing falls towards that of a drain below this scale of the reference delay:
+    /// a short queue drops the ends of trains.
+    s_pacing: f64 = 0.4;
+    /// `PACING_DRAIN`: the same in a drain.
     pacing_drain: f64 = 1.05;
     /// `PACING_L4S`: the same under L4S, where a burst is marked.
-    pacing_l4s: f64 = 1.2;
+    pacing_l4s: f64 = 1.05;
     /// `A_MARKED`: additive increase after a mark under L4S, packets per round trip.
     a_marked: f64 = 0.5;
     /// `T_MARKED`: time after a mark for which the growth is additive.
