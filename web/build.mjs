@@ -2,7 +2,7 @@
 //
 // The Rust side replaces the placeholder by the report's JSON, so it must occur exactly once.
 
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 import { licences } from "./licences.mjs";
 
@@ -56,5 +56,17 @@ if (page.split(PLACEHOLDER).length !== 2) {
 }
 
 await mkdir("dist", { recursive: true });
+// The agent of the WIC, as a library and for the page of `weir call`. It is kept in the repository, so that the
+// programs are built without Node; a test says when it is old.
+await build({
+  entryPoints: ["wic/index.ts"],
+  bundle: true,
+  outfile: "dist/wic.js",
+  format: "esm",
+  target: "es2022",
+  banner: { js: "// Made from web/wic by `npm run build` in web. Do not change it here." },
+  logLevel: "warning",
+});
+await copyFile("dist/wic.js", "../crates/call/page/wic.js");
 await writeFile("dist/report.html", page);
 console.log(`dist/report.html: ${Math.round(page.length / 1024)} KiB`);

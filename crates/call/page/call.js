@@ -110,6 +110,7 @@ const setup = {
 let socket = null;
 let connection = null;
 let ended = false;
+let terminal = null; // The agent of an IMS, if the signalling goes through one.
 
 function show(text, isError = false) {
   element("state").textContent = text;
@@ -156,7 +157,9 @@ async function collectStats() {
   add("audioInbound", find("inbound-rtp", "audio"));
   add("remoteInbound", find("remote-inbound-rtp"));
   add("mediaSource", find("media-source"));
-  const transport = find("transport");
+  // Without a bundle each medium has a transport of its own.
+  const video = outbound ?? find("inbound-rtp");
+  const transport = stats.get(video?.transportId) ?? find("transport");
   add("transport", transport);
   const pair = stats.get(transport?.selectedCandidatePairId);
   if (pair) {
@@ -244,7 +247,7 @@ async function limitSender(sender, { maxBitrate, frameRate }) {
 function watch(config) {
   connection.addEventListener("icecandidate", ({ candidate }) => {
     // The peer does not need the end-of-candidates mark, because all host candidates come at once.
-    if (candidate?.candidate) tell({ type: "candidate", candidate });
+    if (candidate?.candidate && !config.ims) tell({ type: "candidate", candidate });
   });
   connection.addEventListener("iceconnectionstatechange", () => {
     if (connection.iceConnectionState === "connected") setup.ice ??= performance.now();
@@ -286,8 +289,10 @@ const handlers = (config, tracks) => ({
     connection = new RTCPeerConnection({
       iceServers: relay ? [relay] : [],
       iceTransportPolicy: relay ? "relay" : "all",
+      bundlePolicy: config.ims ? "max-compat" : "balanced",
     });
     watch(config);
+    terminal?.begin();
     if (!config.offers) return;
     for (const kind of ["audio", "video"]) {
       const direction = directionOf(config[kind]);
@@ -297,6 +302,7 @@ const handlers = (config, tracks) => ({
       preferCodec(transceiver, config.codec);
       if (config.video.sends) await limitSender(transceiver.sender, config);
     }
+    if (terminal) return terminal.agent.dial(config.ims.target);
     await connection.setLocalDescription();
     tell({ type: "offer", sdp: connection.localDescription.sdp });
   },
@@ -311,7 +317,7 @@ const handlers = (config, tracks) => ({
     await connection.setLocalDescription();
     setup.described = performance.now();
     // Sent immediately: a candidate that arrives before its description is an error at the other peer.
-    tell({ type: "answer", sdp: connection.localDescription.sdp });
+    if (!terminal) tell({ type: "answer", sdp: connection.localDescription.sdp });
     const video = connection.getTransceivers().find(isVideo);
     if (video && config.video.sends) await limitSender(video.sender, config);
   },
@@ -324,6 +330,7 @@ const handlers = (config, tracks) => ({
   },
   async stop() {
     if (setup.connected !== null) await reportStats();
+    await terminal?.end(config.offers);
     end("The call has ended.");
   },
 });
@@ -333,6 +340,59 @@ const guard =
   (action) =>
   (...args) =>
     action(...args).catch((error) => ended || fail(error.message));
+
+// Registers at the IMS. Offer and answer of the call then go through its network.
+async function joinIms({ url, account, target, ringingMs }, handle) {
+  const { connect, gathered } = await import("./wic.js");
+  let begin;
+  const begun = new Promise((resolve) => {
+    begin = resolve;
+  });
+  const waiting = new Map(); // By type of event: who waits for it.
+  const happens = (type) => new Promise((resolve) => waiting.set(type, resolve));
+  let isEnding = false;
+  const on = (event) => {
+    waiting.get(event.type)?.(event);
+    if (isEnding) return;
+    if (event.type === "not-registered") fail(`The IMS does not register: ${event.why}.`);
+    if (event.type === "failed") fail(`The call to ${target} failed: ${event.code}.`);
+    // The lab ends both sides at once. Its word may come after the BYE.
+    if (event.type === "ended") setTimeout(() => isEnding || fail("The IMS ended the call."), 2000);
+  };
+  const media = {
+    async offer() {
+      await connection.setLocalDescription();
+      return gathered(connection);
+    },
+    async answer(sdp) {
+      await begun;
+      await handle.offer({ sdp });
+      return gathered(connection);
+    },
+    accept: (sdp) => handle.answer({ sdp }),
+  };
+  const onMessage = (text, isSent) => {
+    const time = performance.timeOrigin + performance.now();
+    tell({ type: "sip", message: { time, isSent, text } });
+  };
+  const onCall = { answerAfterMs: ringingMs };
+  const agent = await connect({ url, account, media, onCall, on, onMessage });
+  const registered = happens("registered");
+  await agent.register(600);
+  await registered;
+  const end = async (hangsUp) => {
+    isEnding = true;
+    const within = (ms, what) =>
+      Promise.race([what, new Promise((resolve) => setTimeout(resolve, ms))]);
+    const over = happens("ended");
+    if (hangsUp) await agent.hangUp();
+    if (agent.call) await within(1000, over);
+    const gone = happens("deregistered");
+    await agent.register(0);
+    await within(500, gone);
+  };
+  return { agent, begin, end };
+}
 
 // The first message is the configuration. The page opens its devices before it reports that it is
 // ready, so that it can handle the messages that follow.
@@ -346,6 +406,7 @@ function join() {
     if (message.type === "config") {
       setup.joined = performance.now();
       handle = handlers(message, await openDevices(message));
+      if (message.ims) terminal = await joinIms(message.ims, handle);
       show("Waiting for the other peer");
       tell({ type: "ready" });
     } else if (message.type === "refused") {

@@ -68,6 +68,17 @@ const FLAGS: [&str; 13] = [
 /// A page that is built into every browser.
 const EMPTY_PAGE: &str = "about:blank";
 
+/// Takes a certificate with this public key, whoever has signed it.
+const TRUSTED_KEY: &str = "--ignore-certificate-errors-spki-list=";
+
+/// What differs between Chromiums.
+#[derive(Clone, Copy)]
+pub(crate) struct ChromiumOptions<'a> {
+    pub(crate) mode: ChromiumMode,
+    /// SHA-256 of a trusted public key, in base 64.
+    pub(crate) key_hash: Option<&'a str>,
+}
+
 /// A browser installed on this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
@@ -114,7 +125,7 @@ impl Program {
         url: &str,
         profile: &Path,
         camera: Option<&Path>,
-        mode: ChromiumMode,
+        options: ChromiumOptions<'_>,
     ) -> Result<Browser, CallError> {
         let Confinement { user, sandbox, .. } = self.confinement;
         user.make_folder(profile).map_err(CallError::system("make the browser's folder"))?;
@@ -124,7 +135,8 @@ impl Program {
         match self.kind {
             BrowserKind::Chromium => {
                 chromium(&mut command, profile, sandbox);
-                command.args(mode.argument());
+                command.args(options.mode.argument());
+                command.args(options.key_hash.map(|hash| format!("{TRUSTED_KEY}{hash}")));
                 if let Some(file) = camera {
                     command.arg(option("--use-file-for-fake-video-capture=", file));
                 }

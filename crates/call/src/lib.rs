@@ -13,6 +13,7 @@ pub mod capture;
 mod confinement;
 pub mod derive;
 mod error;
+mod ims;
 mod janus;
 mod link;
 mod loads;
@@ -36,6 +37,7 @@ mod usage;
 pub mod witness;
 
 pub use error::CallError;
+pub use ims::{Ims, ImsAccount, ImsRates, ImsUser, PageIms, SipMessage};
 pub use janus::ForwardingRole;
 pub use link::{LinkRun, link_record};
 pub use message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL, SetupTimes, TargetChange};

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use weir::units::Bitrate;
 use weir_lab::scenario::call::Picture;
 
+use crate::ims::{PageIms, SipMessage};
 use crate::stats::StatsReport;
 
 /// Interval of a page's `getStats` reports.
@@ -75,6 +76,8 @@ pub struct CallSettings {
     pub relay: Option<RelayAccess>,
     /// The addresses sent to peer a and peer b instead of the other peer's addresses.
     pub bridge: Option<[SocketAddr; 2]>,
+    /// The IMS of peer a and peer b, if the signalling goes through one.
+    pub ims: Option<Box<[PageIms; 2]>>,
     /// Interval of `getStats` reports.
     pub stats_interval: Duration,
 }
@@ -152,6 +155,10 @@ pub(crate) enum PeerMessage {
     Stats {
         report: Box<StatsReport>,
     },
+    /// A message of SIP was sent or received.
+    Sip {
+        message: Box<SipMessage>,
+    },
     Failed {
         cause: String,
     },
@@ -211,6 +218,7 @@ pub(crate) struct PageConfig {
     /// In bit/s; 0 if no video is sent.
     max_bitrate: u64,
     relay: Option<RelayAccess>,
+    ims: Option<PageIms>,
     /// Interval of the reports in ms.
     stats_interval: u64,
 }
@@ -236,6 +244,7 @@ impl PageConfig {
             codec: codec.name(),
             max_bitrate: call.video[near].map_or(0, Bitrate::as_bps),
             relay: call.relay.clone(),
+            ims: call.ims.as_ref().map(|pages| pages[near].clone()),
             stats_interval: u64::try_from(call.stats_interval.as_millis()).unwrap_or(u64::MAX),
         }
     }

@@ -5,6 +5,7 @@ use weir_emu::{Emulation, LoadReport};
 
 use crate::capture::HostCapture;
 use crate::derive::{self, Interval, TimedReport};
+use crate::ims::SipMessage;
 use crate::message::{SetupTimes, TargetChange};
 use crate::stats::CandidatePair;
 use crate::usage::Usage;
@@ -61,6 +62,8 @@ pub struct PeerOutcome {
     /// The changes of its controller's target with their scenario time, in order. Browsers do not
     /// tell theirs.
     pub targets: Vec<(Timestamp, TargetChange)>,
+    /// Its messages of SIP, in order, if the signalling went through an IMS.
+    pub signalling: Vec<SipMessage>,
 }
 
 impl PeerOutcome {

@@ -11,6 +11,7 @@ use weir_lab::scenario::{Direction, ReceiverClock, Scenario, Traffic};
 use weir_net::Seed;
 
 use crate::capture::CapturePlan;
+use crate::ims::Ims;
 use crate::janus::ForwardingRole;
 use crate::message::Peer;
 
@@ -47,6 +48,8 @@ pub struct CallConfig {
     pub loads: Vec<PlannedLoad>,
     /// The relay for all media.
     pub relay: Option<RelayHost>,
+    /// The IMS through which the signalling goes; `None` for the lab's own.
+    pub ims: Option<Ims>,
     /// The address at which people reach this machine, if the peers are people. 0.0.0.0 means all
     /// addresses.
     pub serve: Option<Ipv4Addr>,
@@ -242,6 +245,7 @@ impl<'a> Builder<'a> {
             calls,
             loads,
             relay,
+            ims: None,
             serve: None,
             chromium: ChromiumMode::Default,
             picture: self.scenario.call.video,

@@ -8,8 +8,9 @@ use weir_emu::Emulator;
 
 use crate::agent::Agent;
 use crate::bridge::Bridge;
-use crate::browser::{Browser, Program};
+use crate::browser::{Browser, ChromiumOptions, Program};
 use crate::error::CallError;
+use crate::ims::{self, Ims, PageIms};
 use crate::janus::Janus;
 use crate::message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL};
 use crate::pipeline::{self, Gstreamer, PipelineProcess};
@@ -108,6 +109,7 @@ pub(crate) fn open(
         warnings: warnings(&programs, gstreamer.as_ref()),
     };
     let mut listener = 0;
+    let key_hash = config.ims.as_ref().map(|ims| ims.key_hash.clone());
     let mut pipelines = pipelines.into_iter();
     for (index, participant) in config.participants.iter().enumerate() {
         let seats = config.seats(index);
@@ -119,6 +121,7 @@ pub(crate) fn open(
                 let url = opened.session.url(listener, &seats);
                 listener += 1;
                 let mode = config.chromium;
+                let mode = ChromiumOptions { mode, key_hash: key_hash.as_deref() };
                 let browser = program.open(host(participant), &url, &profile, camera, mode)?;
                 (Kind::Browser(browser), program.version.clone())
             }
@@ -251,6 +254,7 @@ fn session(
             .map(|browser| emulator.host(browser.host).bind_tcp((Ipv4Addr::LOCALHOST, 0)))
             .collect::<Result<Vec<_>, _>>()?,
     };
+    let ims = config.ims.as_ref().map(|ims| forward(ims, config, emulator)).transpose()?;
     let settings = config.calls.iter().enumerate().map(|(index, call)| CallSettings {
         picture: config.picture,
         video: call.video,
@@ -258,8 +262,26 @@ fn session(
         offerer: call.pipeline.as_ref().map_or(Peer::A, |sender| sender.peer),
         relay: relay.cloned(),
         bridge: bridges.get(index).map(|bridge| bridge.addresses),
+        ims: ims.clone(),
         stats_interval: STATS_INTERVAL,
     });
     let session = Session::with_agents(listeners, settings.collect(), agents);
     session.map_err(CallError::system("start the server"))
+}
+
+/// The ways of both browsers to the IMS, and what their pages are told.
+fn forward(
+    ims: &Ims,
+    config: &CallConfig,
+    emulator: &Emulator,
+) -> Result<Box<[PageIms; 2]>, CallError> {
+    let mut addresses = Vec::new();
+    for (end, user) in config.calls[0].ends.into_iter().zip(&ims.users) {
+        let host = emulator.host(config.participants[end].host);
+        let listener = host.bind_tcp((Ipv4Addr::LOCALHOST, 0))?;
+        addresses.push(listener.local_addr().map_err(CallError::system("listen for SIP"))?);
+        ims::forward(listener, &user.namespace, ims.proxy)
+            .map_err(CallError::system("open the way to the IMS"))?;
+    }
+    Ok(ims.pages([addresses[0], addresses[1]]))
 }

@@ -33,6 +33,7 @@ const EVENTS_MAX: usize = 1024;
 
 const PAGE: &str = include_str!("../page/index.html");
 const SCRIPT: &str = include_str!("../page/call.js");
+const WIC: &str = include_str!("../page/wic.js");
 const STYLE: &str = include_str!("../page/call.css");
 
 /// A session of calls between two peers each: the server and its channel of events.
@@ -166,6 +167,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{token}/call/{call}/{peer}/socket", get(socket))
         .route("/{token}/calls/{seats}", get(frames))
         .route("/{token}/call.js", get(script))
+        .route("/{token}/wic.js", get(wic))
         .route("/{token}/call.css", get(style))
         .layer(map_response(once))
         .with_state(shared)
@@ -181,11 +183,18 @@ async fn once(mut response: Response) -> Response {
 
 type Seat = Path<(String, usize, Peer)>;
 
-async fn page(shared: State<Arc<Shared>>, Path((token, call, _)): Seat) -> Response {
-    if shared.calls.get(call).is_none() {
+async fn page(shared: State<Arc<Shared>>, Path((token, call, peer)): Seat) -> Response {
+    let Some(call) = shared.calls.get(call) else {
         return StatusCode::NOT_FOUND.into_response();
+    };
+    let mut response = shared.asset(&token, "text/html; charset=utf-8", PAGE.into());
+    // The page may also reach its IMS.
+    let policy =
+        call.ims(peer).map(|ims| format!("default-src 'self'; connect-src 'self' {}", ims.url));
+    if let Some(policy) = policy.and_then(|policy| HeaderValue::from_str(&policy).ok()) {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     }
-    shared.asset(&token, "text/html; charset=utf-8", PAGE.into())
+    response
 }
 
 /// The page of a browser with several calls. Each call is in a frame, so that all are visible:
@@ -215,6 +224,10 @@ async fn frames(shared: State<Arc<Shared>>, path: Path<(String, String)>) -> Res
 
 async fn script(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
     shared.asset(&token, "text/javascript; charset=utf-8", SCRIPT.into())
+}
+
+async fn wic(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    shared.asset(&token, "text/javascript; charset=utf-8", WIC.into())
 }
 
 async fn style(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {

@@ -13,6 +13,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use tokio::sync::mpsc;
 
 use crate::bridge::{user_fragment, without_candidates};
+use crate::ims::{PageIms, SipMessage};
 use crate::message::{
     CallSettings, LabMessage, PageConfig, Peer, PeerMessage, SetupTimes, TargetChange, printable,
 };
@@ -58,6 +59,8 @@ pub enum EventKind {
     Playing(f64),
     /// It reported its statistics.
     Stats(Box<StatsReport>),
+    /// It sent or received a message of SIP.
+    Signalled(Box<SipMessage>),
     /// The controller of a pipeline changed its target.
     Target(Box<TargetChange>),
     /// The peer gave up or was dropped. Contains the cause in one line.
@@ -104,6 +107,11 @@ pub(crate) type Violation = String;
 impl Call {
     pub(crate) fn new(index: usize, settings: CallSettings, events: SyncSender<Event>) -> Self {
         Self { index, settings, events, state: Mutex::default() }
+    }
+
+    /// The IMS of a peer.
+    pub(crate) fn ims(&self, peer: Peer) -> Option<&PageIms> {
+        self.settings.ims.as_ref().map(|pages| &pages[peer.index()])
     }
 
     /// Lets the call begin as soon as both peers are ready.
@@ -223,6 +231,7 @@ impl Call {
                 self.emit(peer, EventKind::Playing(first_frame))
             }
             PeerMessage::Stats { report } => self.emit(peer, EventKind::Stats(report)),
+            PeerMessage::Sip { message } => self.emit(peer, EventKind::Signalled(message)),
             PeerMessage::Failed { cause } => {
                 self.emit(peer, EventKind::Failed(format!("{peer}: {}", printable(&cause))))
             }
@@ -354,7 +363,10 @@ fn read(peer: Peer, text: &str) -> Result<PeerMessage, Violation> {
         let error = printable(&error.to_string());
         format!("{peer} sent a message that is not part of the protocol: {error}")
     })?;
-    let describes = matches!(message, PeerMessage::Offer { .. } | PeerMessage::Answer { .. });
+    let describes = matches!(
+        message,
+        PeerMessage::Offer { .. } | PeerMessage::Answer { .. } | PeerMessage::Sip { .. }
+    );
     if text.len() > REPORT_BYTES_MAX && !describes {
         return Err(format!(
             "{peer} sent a message of {} B; the limit is {REPORT_BYTES_MAX} B",

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use weir::units::{TimeDelta, Timestamp};
 
 use crate::derive::TimedReport;
+use crate::ims::SipMessage;
 use crate::message::{Peer, STATS_INTERVAL, SetupTimes, TargetChange, printable};
 use crate::outcome::{CallResult, PeerOutcome};
 use crate::signalling::EventKind;
@@ -48,6 +49,7 @@ struct PeerLog {
     pair: Option<CandidatePair>,
     reports: Vec<(Instant, StatsReport)>,
     targets: Vec<TargetChange>,
+    signalling: Vec<SipMessage>,
 }
 
 impl CallState {
@@ -131,6 +133,7 @@ impl CallState {
                 }
             }
             EventKind::Target(change) => log.targets.push(*change),
+            EventKind::Signalled(message) => log.signalling.push(*message),
             EventKind::Failed(_) | EventKind::Left if self.ending => log.left = true,
             EventKind::Failed(cause) => self.fail(cause),
             EventKind::Left => {
@@ -154,6 +157,7 @@ impl CallState {
             pair: log.pair,
             reports: start.map_or(Vec::new(), |start| align(log.reports, start)),
             targets: start.map_or(Vec::new(), |start| on_scenario_time(log.targets, start)),
+            signalling: log.signalling,
         };
         let peers = self.peers.map(outcome);
         CallResult { number: self.number, peers, failure: self.failure }

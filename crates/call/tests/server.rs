@@ -25,6 +25,7 @@ fn settings() -> CallSettings {
         audio: [true, true],
         relay: None,
         bridge: None,
+        ims: None,
         stats_interval: Duration::from_millis(500),
     }
 }

@@ -187,6 +187,10 @@ pub struct Call {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true,
         default_missing_value = "127.0.0.1", value_parser = served_address)]
     pub serve: Option<Ipv4Addr>,
+    /// Signal through the IMS that `weir ims up` has started: CALLER and CALLEE are users of it, such
+    /// as alice,bob. The record has the messages too.
+    #[arg(long, value_name = "CALLER,CALLEE", conflicts_with = "serve")]
+    pub ims: Option<String>,
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,

@@ -6,17 +6,18 @@ use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weir::ControllerFactory;
-use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, run_call};
+use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run_call};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
 use weir_lab::summary::Summary;
+use weir_testbed::Wic;
 
 use crate::args::Call;
 use crate::captures::Captures;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
-use crate::{run, select};
+use crate::{ims, run, select};
 
 /// Makes the calls, writes records and prints results.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
@@ -43,9 +44,15 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     if let Some(out) = &args.output.out {
         run::refuse_existing(out, jobs.iter().map(|(_, _, info)| info))?;
     }
+    let wic = args.ims.as_deref().map(Wic::of_running).transpose()?;
     let interrupt = Interrupt::listen()?;
     let console = args.interactive.then(Console::start);
-    let runner = CallRunner { args, interrupt: &interrupt, console: console.as_ref() };
+    let mut runner = CallRunner {
+        args,
+        interrupt: &interrupt,
+        console: console.as_ref(),
+        signalling: [vec![], vec![]],
+    };
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
     for (scenario, sender, info) in jobs {
@@ -56,9 +63,17 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
         )?;
         let config = config(args, scenario, sender, info.seed)?;
         let config = CallConfig { capture: captures.plan(), ..config };
+        let config = match &wic {
+            Some(wic) => config.through(ims::plan(wic)).map_err(anyhow::Error::msg)?,
+            None => config,
+        };
         let record = runner.make(scenario, info, &config, &mut count)?;
         if let Some(out) = &args.output.out {
-            captures.move_to(&record.write(out)?)?;
+            let place = record.write(out)?;
+            if let Some(wic) = &wic {
+                ims::write(wic, &place, &runner.signalling)?;
+            }
+            captures.move_to(&place)?;
         }
         summaries.push(record.summary());
     }
@@ -196,12 +211,14 @@ struct CallRunner<'a> {
     args: &'a Call,
     interrupt: &'a Interrupt,
     console: Option<&'a Console>,
+    /// Messages of SIP at both ends of the last call, if it went through an IMS.
+    signalling: [Vec<SipMessage>; 2],
 }
 
 impl CallRunner<'_> {
     /// Runs a scenario. Repeats the run if this machine disturbed it, up to `--attempts` times.
     fn make(
-        &self,
+        &mut self,
         scenario: &Scenario,
         info: RunInfo,
         config: &CallConfig,
@@ -223,6 +240,9 @@ impl CallRunner<'_> {
             attempt += 1;
         };
         count.add(&outcome);
+        if let [call] = &outcome.calls[..] {
+            self.signalling = call.peers.each_ref().map(|peer| peer.signalling.clone());
+        }
         let record = weir_call::record(scenario, info, config, &outcome, attempt);
         for warning in weir_call::warnings(&record) {
             eprintln!("weir: {warning}");

@@ -9,6 +9,7 @@ mod compare;
 mod completions;
 mod console;
 mod generate;
+mod ims;
 mod interrupt;
 mod layout;
 mod link;

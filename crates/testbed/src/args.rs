@@ -44,7 +44,7 @@ pub(crate) struct Up {
 
 #[derive(ClapArgs)]
 pub(crate) struct Restart {
-    /// Part: pcscf, epcscf, icscf, scscf, hss, pcrf or agw.
+    /// Part: pcscf, epcscf, icscf, scscf, hss, pcrf, af or agw.
     pub(crate) part: String,
     /// Do not start it again.
     #[arg(long)]
@@ -109,6 +109,7 @@ pub(crate) struct Call {
 pub(crate) enum Server {
     Hss,
     Pcrf,
+    Af,
 }
 
 #[derive(ClapArgs)]

@@ -61,10 +61,11 @@ pub(crate) fn call(args: &args::Call) -> anyhow::Result<ExitCode> {
     let outcome = conduct(&mut caller, &mut callee, &target, args);
     let left = deregister(&mut [&mut caller, &mut callee]);
     let start_ns = u64::try_from(start_ns).unwrap_or(0);
-    let messages = all_messages(&caller, &callee, start_ns);
-    let phases = phases(&caller);
+    let own = [caller.messages.clone(), callee.messages.clone()].concat();
+    let messages = with_network(own, start_ns);
+    let phases = phases(&caller.messages);
     if let Some(out) = &args.out {
-        write(out, args, &messages, &phases)?;
+        write(out, [&args.caller, &args.callee], &messages, &phases)?;
         eprintln!("weir: recorded in {}", out.display());
     }
     outcome?;
@@ -209,9 +210,8 @@ fn ms(time: Duration) -> f64 {
 }
 
 /// Times of the caller's phases, in ms.
-fn phases(caller: &User) -> Vec<(&'static str, f64)> {
-    let sent =
-        |name: &str| caller.messages.iter().find(|one| one.name == name).map(|one| one.time_ns);
+pub(crate) fn phases(caller: &[Noted]) -> Vec<(&'static str, f64)> {
+    let sent = |name: &str| caller.iter().find(|one| one.name == name).map(|one| one.time_ns);
     let between = |from: &str, to: &str| {
         let (from, to) = (sent(from)?, sent(to)?);
         Some(to.saturating_sub(from) as f64 / 1e6)
@@ -226,9 +226,8 @@ fn phases(caller: &User) -> Vec<(&'static str, f64)> {
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The messages of both agents, the HSS and the PCRF in the order of time.
-fn all_messages(caller: &User, callee: &User, start_ns: u64) -> Vec<Noted> {
-    let mut all = [caller.messages.clone(), callee.messages.clone()].concat();
+/// The messages of both agents, with those of HSS and PCRF since then, in the order of time.
+pub(crate) fn with_network(mut all: Vec<Noted>, start_ns: u64) -> Vec<Noted> {
     for name in ["hss.jsonl", "pcrf.jsonl", "bearers.jsonl"] {
         all.extend(trace::since(&layout::folder().join(name), start_ns));
     }
@@ -237,9 +236,9 @@ fn all_messages(caller: &User, callee: &User, start_ns: u64) -> Vec<Noted> {
 }
 
 /// Writes `messages.jsonl`, `ladder.txt` and `call.json`.
-fn write(
+pub(crate) fn write(
     out: &Path,
-    args: &args::Call,
+    users: [&str; 2],
     messages: &[Noted],
     phases: &[(&str, f64)],
 ) -> anyhow::Result<()> {
@@ -254,8 +253,8 @@ fn write(
     let phases: serde_json::Map<String, Value> =
         phases.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     let summary = json!({
-        "caller": args.caller,
-        "callee": args.callee,
+        "caller": users[0],
+        "callee": users[1],
         "phases_ms": phases,
         "messages": messages.len(),
     });

@@ -5,6 +5,7 @@
 //!   10.46.N.2  <---- veth ---->  10.46.N.1   10.46.0.1 pcscf   10.46.0.2 epcscf  10.46.0.3 icscf
 //!                                            10.46.0.4 scscf   10.46.0.5 hss     10.46.0.6 pcrf
 //!                                            10.46.0.7 agw (rtpengine)
+//!                                            10.46.0.8 af
 //! ```
 
 use std::fs;
@@ -24,6 +25,10 @@ pub(crate) const PREFIX: &str = "weir-ims-";
 pub(crate) const SIP_PORT: u16 = 5060;
 /// Port of SIP over WebSockets.
 pub(crate) const WEBSOCKET_PORT: u16 = 8080;
+/// Port of SIP over WebSockets with TLS.
+pub(crate) const SECURE_PORT: u16 = 8443;
+/// Port of the application function.
+pub(crate) const FUNCTION_PORT: u16 = 8081;
 /// Port of Diameter.
 pub(crate) const DIAMETER_PORT: u16 = 3868;
 /// Most terminals: one part of the address counts them.
@@ -39,7 +44,7 @@ pub(crate) struct Part {
 }
 
 /// All parts.
-pub(crate) const PARTS: [Part; 7] = [
+pub(crate) const PARTS: [Part; 8] = [
     Part { name: "pcscf", last: 1 },
     Part { name: "epcscf", last: 2 },
     Part { name: "icscf", last: 3 },
@@ -47,6 +52,7 @@ pub(crate) const PARTS: [Part; 7] = [
     Part { name: "hss", last: 5 },
     Part { name: "pcrf", last: 6 },
     Part { name: "agw", last: 7 },
+    Part { name: "af", last: 8 },
 ];
 
 /// The parts that are Kamailio.
@@ -203,9 +209,11 @@ pub(crate) fn missing() -> Option<String> {
         (on_path("kamailio"), "kamailio"),
         (Path::new(modules).join("ims_icscf.so").exists(), "kamailio-ims-modules"),
         (Path::new(modules).join("websocket.so").exists(), "kamailio-websocket-modules"),
+        (Path::new(modules).join("tls.so").exists(), "kamailio-tls-modules"),
         (Path::new(modules).join("presence.so").exists(), "kamailio-presence-modules"),
         (on_path("rtpengine"), "rtpengine-daemon"),
         (on_path("ip"), "iproute2"),
+        (on_path("openssl"), "openssl"),
     ];
     let lacking: Vec<&str> =
         packages.iter().filter(|(is_there, _)| !is_there).map(|(_, name)| *name).collect();

@@ -5,8 +5,11 @@
 //! | `layout` | names, addresses and configuration files of the parts |
 //! | `up` | starts and stops the parts |
 //! | `serve` | sockets of the HSS and the PCRF |
+//! | `function` | sockets of the application function |
 //! | `user` | sockets of the user agents |
 //! | `call` | one call with its record |
+//! | `wic` | what browsers need to be terminals, and the record of their call |
+//! | `certificate` | key and certificate of the eP-CSCF |
 //! | `check` | rules of the standards for a recorded call |
 //! | `trace` | messages as lines of JSON, and the ladder diagram |
 
@@ -14,17 +17,21 @@
 
 mod args;
 mod call;
+mod certificate;
 mod check;
+mod function;
 mod layout;
 mod serve;
 mod trace;
 mod up;
 mod user;
+mod wic;
 
 use std::process::ExitCode;
 
 pub use args::Args;
 use args::Command;
+pub use wic::{Signalled, Terminal, Wic};
 
 /// Runs a command and returns its exit code.
 ///

@@ -17,6 +17,7 @@ use weir_ims::pcrf::{BEARER_RELEASED, Decision, Pcrf};
 use weir_ims::peer::{Connection, Identity, Output, answer};
 
 use crate::args::{Serve, Server};
+use crate::function;
 use crate::layout::{self, DIAMETER_PORT, Files, address};
 use crate::trace::{Noted, Trace};
 
@@ -46,7 +47,7 @@ struct Peer {
     stream: TcpStream,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -55,8 +56,9 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let files = Files::of_running()?;
     let folder = layout::folder();
     let (name, application, peers) = match args.server {
-        Server::Hss => ("hss", base::CX, ["icscf", "scscf"]),
-        Server::Pcrf => ("pcrf", base::RX, ["pcscf", "epcscf"]),
+        Server::Af => return function::serve(),
+        Server::Hss => ("hss", base::CX, vec!["icscf", "scscf"]),
+        Server::Pcrf => ("pcrf", base::RX, vec!["pcscf", "epcscf", "af"]),
     };
     let realm = &files.subscribers.realm;
     let identity = Identity {
@@ -64,7 +66,7 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
         realm: realm.clone(),
         address: IpAddr::V4(address(name)),
         application,
-        peers: peers.map(|peer| format!("{peer}.{realm}")).to_vec(),
+        peers: peers.iter().map(|peer| format!("{peer}.{realm}")).collect(),
     };
     let trace = |name: String| {
         let path = folder.join(name);
@@ -78,7 +80,7 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
             hss.restore(&fs::read_to_string(&state).unwrap_or_default());
             Role::Hss { hss, state }
         }
-        Server::Pcrf => Role::Pcrf {
+        _ => Role::Pcrf {
             pcrf: Pcrf::new(identity.clone(), files.policy.clone()),
             decisions: trace("bearers.jsonl".into())?,
         },
@@ -123,7 +125,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn is_of_core(from: SocketAddr) -> bool {
+pub(crate) fn is_of_core(from: SocketAddr) -> bool {
     matches!(from.ip(), IpAddr::V4(from) if from.octets()[..3] == address("hss").octets()[..3])
 }
 

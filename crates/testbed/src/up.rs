@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::args;
 use crate::layout::{
     self, CORE, CSCFS, DIAMETER_PORT, Files, PARTS, PREFIX, address, terminal_namespace,
 };
+use crate::{args, certificate};
 
 /// Time for the CSCFs to connect to HSS and PCRF.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,6 +52,7 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
     fs::write(folder.join("subscribers.toml"), &subscribers)?;
     fs::write(folder.join("policy.toml"), &policy)?;
     layout::write(&folder, &files)?;
+    certificate::make(&folder, &files.subscribers.realm)?;
     let started = start(&folder, &files);
     if started.is_err() {
         stop()?;
@@ -74,6 +75,7 @@ fn start(folder: &Path, files: &Files) -> anyhow::Result<()> {
         wait_for(address(server), DIAMETER_PORT, server)?;
     }
     start_part(folder, "agw")?;
+    start_part(folder, "af")?;
     for name in CSCFS {
         start_part(folder, name)?;
     }
@@ -82,7 +84,7 @@ fn start(folder: &Path, files: &Files) -> anyhow::Result<()> {
         trace.lines().filter(|line| line.contains("is connected")).count() >= count
     };
     let start = Instant::now();
-    while !(connected("hss", 2) && connected("pcrf", 2)) {
+    while !(connected("hss", 2) && connected("pcrf", 3)) {
         let alive = processes(CORE)?;
         ensure!(!alive.is_empty(), "all parts have ended; see {}/*.log", folder.display());
         ensure!(
@@ -100,7 +102,7 @@ fn start(folder: &Path, files: &Files) -> anyhow::Result<()> {
 fn start_part(folder: &Path, name: &str) -> anyhow::Result<()> {
     let mut command = in_namespace(CORE);
     match name {
-        "hss" | "pcrf" => {
+        "hss" | "pcrf" | "af" => {
             let own = std::env::current_exe().context("cannot find this program")?;
             // As `weir ims serve hss`, or as `weir-ims serve hss`.
             let is_whole = own.file_name().is_some_and(|name| name == "weir");
@@ -287,7 +289,7 @@ fn ip(arguments: &[&str]) -> anyhow::Result<String> {
     run(Command::new("ip").args(arguments))
 }
 
-fn run(command: &mut Command) -> anyhow::Result<String> {
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stdin(Stdio::null()).output().context("cannot run ip")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {

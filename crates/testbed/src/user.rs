@@ -222,7 +222,7 @@ fn open(way: Way, own: Ipv4Addr) -> anyhow::Result<(Socket, SocketAddrV4, Socket
 }
 
 /// Method, or status and method.
-fn title(message: &sip::Message) -> String {
+pub(crate) fn title(message: &sip::Message) -> String {
     match &message.start {
         Start::Request { method, .. } => method.clone(),
         Start::Response { code, .. } => format!("{code} {}", message.method()),

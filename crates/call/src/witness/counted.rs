@@ -222,7 +222,14 @@ mod tests {
             report: serde_json::from_str(text).unwrap(),
         };
         let reports = vec![timed(texts[0], 0), timed(texts[1], 1)];
-        PeerOutcome { setup: None, first_frame_ms: None, pair: None, reports, targets: vec![] }
+        PeerOutcome {
+            setup: None,
+            first_frame_ms: None,
+            pair: None,
+            reports,
+            targets: vec![],
+            signalling: vec![],
+        }
     }
 
     /// Packets every 100 ms, starting at 100 ms. Each has this much payload and a tag of 16 bytes,

@@ -1,0 +1,44 @@
+//! Calls of browsers through the IMS of `weir ims`.
+
+use std::path::Path;
+
+use weir_call::{Ims, ImsAccount, ImsRates, ImsUser, SipMessage};
+use weir_testbed::{Signalled, Terminal, Wic};
+
+/// Rates that a side asks for, in kbit/s: those of delft's calls with some room for headers.
+const RATES: ImsRates = ImsRates { audio: 64, video: 2500 };
+
+/// The IMS as a call needs it.
+pub fn plan(wic: &Wic) -> Ims {
+    let user = |terminal: &Terminal| ImsUser {
+        namespace: terminal.namespace.clone(),
+        account: ImsAccount {
+            private: terminal.private.clone(),
+            public: terminal.public.clone(),
+            realm: terminal.realm.clone(),
+            address: terminal.address,
+            credentials: terminal.credentials.clone(),
+            rates: RATES,
+        },
+    };
+    Ims {
+        users: wic.terminals.each_ref().map(user),
+        proxy: wic.proxy,
+        key_hash: wic.key_hash.clone(),
+        bearers: wic.bearers.clone(),
+    }
+}
+
+/// Writes the signalling into a record, and prints the time of each phase.
+pub fn write(wic: &Wic, record: &Path, messages: &[Vec<SipMessage>; 2]) -> anyhow::Result<()> {
+    let signalled = |message: &SipMessage| Signalled {
+        time_ms: message.time,
+        is_sent: message.is_sent,
+        text: message.text.clone(),
+    };
+    let both = messages.each_ref().map(|side| side.iter().map(signalled).collect::<Vec<_>>());
+    for (phase, value) in wic.write(record, [&both[0], &both[1]])? {
+        eprintln!("weir: {phase}: {value:.1} ms");
+    }
+    Ok(())
+}

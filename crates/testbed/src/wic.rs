@@ -1,0 +1,133 @@
+//! Browsers as terminals: what they need to reach the running IMS, and the record of their call.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use weir_ims::sip;
+
+use crate::call::{phases, with_network, write};
+use crate::layout::{
+    self, Files, SECURE_PORT, address, terminal_addresses, terminal_namespace, user_name,
+};
+use crate::trace::Noted;
+use crate::user::title;
+
+/// A user's terminal.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    /// Name of the user.
+    pub name: String,
+    /// File of the network namespace.
+    pub namespace: PathBuf,
+    /// Private identity.
+    pub private: String,
+    /// First public identity.
+    pub public: String,
+    /// Domain of the home network.
+    pub realm: String,
+    /// Address of the terminal.
+    pub address: Ipv4Addr,
+    /// Password or keys of AKA, as the page's agent takes them.
+    pub credentials: Value,
+}
+
+/// What two browsers need to call each other through the running IMS.
+#[derive(Clone, Debug)]
+pub struct Wic {
+    /// The caller's and the callee's.
+    pub terminals: [Terminal; 2],
+    /// The eP-CSCF's secure WebSocket.
+    pub proxy: SocketAddr,
+    /// SHA-256 of the eP-CSCF's public key, in base 64.
+    pub key_hash: String,
+    /// Socket on which the PCRF announces bearers.
+    pub bearers: PathBuf,
+}
+
+/// A SIP message at a terminal.
+#[derive(Clone, Debug)]
+pub struct Signalled {
+    /// When, in ms since 1970.
+    pub time_ms: f64,
+    /// Whether the terminal sent it.
+    pub is_sent: bool,
+    /// The message.
+    pub text: String,
+}
+
+impl Wic {
+    /// The terminals of two users of the running IMS, named as in `alice,bob`.
+    ///
+    /// # Errors
+    /// If no IMS runs, or it does not have these users.
+    pub fn of_running(users: &str) -> anyhow::Result<Self> {
+        let (caller, callee) = users.split_once(',').context("--ims takes two users: alice,bob")?;
+        ensure!(caller != callee, "a user cannot call itself");
+        let files = Files::of_running()?;
+        let hash = layout::folder().join("epcscf.hash");
+        Ok(Self {
+            terminals: [terminal(&files, caller)?, terminal(&files, callee)?],
+            proxy: SocketAddr::from((address("epcscf"), SECURE_PORT)),
+            key_hash: fs::read_to_string(hash).context("no certificate of the eP-CSCF")?,
+            bearers: layout::folder().join("cell.socket"),
+        })
+    }
+
+    /// Writes the messages of a call beside its record: those of both terminals, and of HSS and PCRF
+    /// since the first of them. Returns the times of the phases in ms.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write(
+        &self,
+        out: &Path,
+        messages: [&[Signalled]; 2],
+    ) -> anyhow::Result<Vec<(&'static str, f64)>> {
+        let names = [&*self.terminals[0].name, &*self.terminals[1].name];
+        let [caller, callee] = [0, 1].map(|side: usize| noted(names[side], messages[side]));
+        let phases = phases(&caller);
+        let own = [caller, callee].concat();
+        let start_ns = own.iter().map(|message| message.time_ns).min().unwrap_or(u64::MAX);
+        write(out, names, &with_network(own, start_ns), &phases)?;
+        Ok(phases)
+    }
+}
+
+fn terminal(files: &Files, name: &str) -> anyhow::Result<Terminal> {
+    let number = files.user(name)?;
+    let subscriber = &files.subscribers.subscriber[number];
+    let credentials = match (&subscriber.password, &subscriber.aka) {
+        (Some(password), _) => json!({ "password": password }),
+        (None, Some(aka)) => json!({ "aka": { "k": aka.k, "opc": aka.opc } }),
+        (None, None) => anyhow::bail!("{name} has no secret"),
+    };
+    Ok(Terminal {
+        name: user_name(&subscriber.private).into(),
+        namespace: Path::new("/run/netns").join(terminal_namespace(name)),
+        private: subscriber.private.clone(),
+        public: subscriber.public[0].clone(),
+        realm: files.subscribers.realm.clone(),
+        address: terminal_addresses(number).0,
+        credentials,
+    })
+}
+
+fn noted(name: &str, messages: &[Signalled]) -> Vec<Noted> {
+    let of = |message: &Signalled| {
+        let parsed = sip::Message::parse(message.text.as_bytes());
+        let title = parsed.map_or_else(|_| "unreadable".into(), |parsed| title(&parsed));
+        let (from, to) = if message.is_sent { (name, "epcscf") } else { ("epcscf", name) };
+        Noted {
+            time_ns: (message.time_ms * 1e6) as u64,
+            from: from.into(),
+            to: to.into(),
+            protocol: "SIP".into(),
+            name: title,
+            text: message.text.clone(),
+        }
+    };
+    messages.iter().map(of).collect()
+}

@@ -1,0 +1,289 @@
+// A SIP user agent of an IMS over a WebSocket (RFC 7118): one registration and one call at a time, with
+// reliable provisional responses (RFC 3262), UPDATE (RFC 3311) and preconditions (RFC 3312).
+//
+//   caller: INVITE -> 183 -> PRACK -> UPDATE -> 180 -> 200 -> ACK ... BYE
+//
+// It has no socket and no media of its own: the page gives it both, so that it runs in Node too.
+
+import { Callee, Caller, type Call } from "./call.ts";
+import { authorization, challenge, type Credentials } from "./digest.ts";
+import type { Rates } from "./sdp.ts";
+import * as sip from "./sip.ts";
+
+/** Who the agent is. */
+export interface Account {
+  /** Private identity, such as `alice@ims.test`. */
+  private: string;
+  /** Public identity that registers and calls, such as `sip:alice@ims.test`. */
+  public: string;
+  /** Domain of the home network. */
+  realm: string;
+  /** Address of the terminal: the network's store of contacts knows only addresses. */
+  address: string;
+  /** Password, keys of AKA, or a token of the operator's authorization server (RFC 8898). */
+  credentials: Credentials | { token: string };
+  /** What this side wants to receive, in kbit/s by kind of medium. */
+  rates: Rates;
+}
+
+/** The media of a call. A page makes it from an RTCPeerConnection. */
+export interface Media {
+  /** The offer, with all candidates. */
+  offer(): Promise<string>;
+  /** The answer to an offer, with all candidates. */
+  answer(offer: string): Promise<string>;
+  /** The other side's answer has come. */
+  accept(answer: string): Promise<void>;
+}
+
+/** What an agent does with an incoming call. */
+export type OnCall = { answerAfterMs: number } | { refuse: number } | "ring";
+
+export type Event =
+  | { type: "registered"; identities: string[] }
+  | { type: "deregistered" }
+  | { type: "not-registered"; why: string }
+  | { type: "incoming"; from: string }
+  | { type: "reserved" }
+  | { type: "ringing" }
+  | { type: "established" }
+  | { type: "held"; isHeld: boolean }
+  | { type: "ended"; byOtherSide: boolean }
+  | { type: "failed"; code: number };
+
+/** What an agent needs from its surroundings. */
+export interface Surroundings {
+  /** Sends a message to the P-CSCF. */
+  send(text: string): void;
+  /** Takes what has happened. */
+  on(event: Event): void;
+  media: Media;
+  onCall: OnCall;
+  /** Random text for tags, branches and Call-IDs. */
+  random(): string;
+}
+
+/** 64 T1: a request without answer has failed (RFC 3261, section 17.1.2.2). */
+const PATIENCE_MS = 32_000;
+/** A caller waits longer for the answer of a person. */
+const INVITE_PATIENCE_MS = 180_000;
+const REQUEST_TIMEOUT = 408;
+
+interface Transaction {
+  onResponse(response: sip.Response): void | Promise<void>;
+  timer: ReturnType<typeof setTimeout>;
+}
+
+/** The agent. All its work is done in the order in which it came. */
+export class Agent {
+  private readonly open = new Map<string, Transaction>();
+  private queue: Promise<void> = Promise.resolve();
+  private count = 0;
+  private readonly registerId: string;
+  serviceRoutes: string[] = [];
+  call: Call | null = null;
+
+  constructor(
+    readonly account: Account,
+    readonly around: Surroundings,
+  ) {
+    this.registerId = around.random();
+  }
+
+  /** A text has come from the P-CSCF. What is no message is left out. */
+  receive(text: string): Promise<void> {
+    return this.after(async () => {
+      const message = sip.parse(text);
+      if (message?.kind === "response") await this.onResponse(message);
+      else if (message) await this.onRequest(message);
+    });
+  }
+
+  /** Registers for this many seconds; 0 ends the registration. */
+  register(expires: number): Promise<void> {
+    return this.after(() => this.sendRegister(expires, null));
+  }
+
+  /** Calls an identity. Does nothing while another call stands. */
+  dial(target: string): Promise<void> {
+    return this.after(async () => {
+      if (this.call) return;
+      const caller = new Caller(this, target);
+      this.call = caller;
+      await caller.invite();
+    });
+  }
+
+  /** Ends the call: CANCEL before its answer, BYE after it. */
+  hangUp(): Promise<void> {
+    return this.after(async () => this.call?.hangUp());
+  }
+
+  /** Holds the other party, or ends that: an UPDATE (RFC 3311; TS 24.610, section 4.5.2). */
+  hold(holds: boolean): Promise<void> {
+    return this.after(async () => this.call?.hold(holds));
+  }
+
+  /** Does this when all before it is done. An error in it is the call's end, not the agent's. */
+  after(action: () => Promise<void> | void): Promise<void> {
+    this.queue = this.queue.then(action).catch(() => {
+      if (this.call) this.end({ type: "failed", code: 500 });
+    });
+    return this.queue;
+  }
+
+  /** A new name that no other message has. */
+  unique(prefix: string): string {
+    this.count += 1;
+    return `${prefix}${this.around.random()}${this.count}`;
+  }
+
+  /** A request with what every request has (RFC 3261, section 8.1.1; RFC 7118, section 5.2.1). */
+  request(method: string, uri: string, headers: sip.Header[]): sip.Request {
+    const via = `SIP/2.0/WSS ${this.account.address};branch=${this.unique("z9hG4bK")};rport`;
+    const own: sip.Header[] = [
+      ["Via", via],
+      ["Max-Forwards", "70"],
+    ];
+    return { kind: "request", method, uri, headers: [...own, ...headers], body: "" };
+  }
+
+  contact(): string {
+    const user = this.account.private.split("@")[0];
+    return `<sip:${user}@${this.account.address};transport=ws>`;
+  }
+
+  /** Sends a request. Without an answer in time its responses end with a 408. */
+  ask(request: sip.Request, onResponse: Transaction["onResponse"]): void {
+    const branch = sip.parameter(sip.header(request, "Via") ?? "", "branch") ?? "";
+    const key = `${branch} ${request.method}`;
+    const patience = request.method === "INVITE" ? INVITE_PATIENCE_MS : PATIENCE_MS;
+    const timeout = () => {
+      if (!this.open.delete(key)) return;
+      const response = sip.respond(request, REQUEST_TIMEOUT, "Request Timeout");
+      void this.after(() => onResponse(response));
+    };
+    this.open.set(key, { onResponse, timer: setTimeout(timeout, patience) });
+    this.send(request);
+  }
+
+  send(message: sip.Message): void {
+    this.around.send(sip.write(message));
+  }
+
+  /** The call is over. */
+  end(event: Event): void {
+    this.call?.close();
+    this.call = null;
+    this.around.on(event);
+  }
+
+  private async onResponse(response: sip.Response): Promise<void> {
+    const branch = sip.parameter(sip.header(response, "Via") ?? "", "branch") ?? "";
+    const method = sip.sequence(response)?.method ?? "";
+    const key = `${branch} ${method}`;
+    const transaction = this.open.get(key);
+    if (!transaction) {
+      // A second 200 to an INVITE wants its ACK again (RFC 3261, section 13.2.2.4).
+      if (method === "INVITE" && response.code < 300) this.call?.onRepeatedAnswer(response);
+      return;
+    }
+    if (response.code >= 200) {
+      clearTimeout(transaction.timer);
+      this.open.delete(key);
+    }
+    await transaction.onResponse(response);
+  }
+
+  private async onRequest(request: sip.Request): Promise<void> {
+    const isOurs = this.call?.isOurs(request) ?? false;
+    if (isOurs) return this.call?.onRequest(request);
+    switch (request.method) {
+      case "INVITE":
+        return this.onInvite(request);
+      case "ACK":
+        return;
+      case "OPTIONS":
+      case "NOTIFY":
+        return this.send(sip.respond(request, 200, "OK", this.unique("t")));
+      default:
+        this.send(sip.respond(request, 481, "Call Does Not Exist", this.unique("t")));
+    }
+  }
+
+  private async onInvite(request: sip.Request): Promise<void> {
+    const { onCall } = this.around;
+    if (this.call) return this.send(sip.respond(request, 486, "Busy Here", this.unique("t")));
+    if (typeof onCall === "object" && "refuse" in onCall) {
+      return this.send(sip.respond(request, onCall.refuse, "Refused", this.unique("t")));
+    }
+    const callee = new Callee(this, request);
+    this.call = callee;
+    await callee.begin();
+  }
+
+  private sendRegister(expires: number, answer: string | null): void {
+    const { account } = this;
+    const uri = `sip:${account.realm}`;
+    const headers: sip.Header[] = [
+      ["From", `<${account.public}>;tag=${this.unique("t")}`],
+      ["To", `<${account.public}>`],
+      ["Call-ID", this.registerId],
+      ["CSeq", `${++this.count} REGISTER`],
+      ["Contact", `${this.contact()};expires=${expires}`],
+      ["Expires", String(expires)],
+      ["Supported", "path"],
+      ["Authorization", answer ?? this.firstAuthorization(uri)],
+    ];
+    this.ask(this.request("REGISTER", uri, headers), (response) =>
+      this.onRegistered(response, expires, answer !== null),
+    );
+  }
+
+  /** TS 24.229, section 5.1.1.2: the private identity goes with the first REGISTER already. */
+  private firstAuthorization(uri: string): string {
+    const { account } = this;
+    // RFC 8898, section 2; TS 24.371, section A.3.2.
+    if ("token" in account.credentials) return `Bearer access_token="${account.credentials.token}"`;
+    const algorithm = "aka" in account.credentials ? "AKAv1-MD5" : "MD5";
+    return (
+      `Digest username="${account.private}",realm="${account.realm}",nonce="",uri="${uri}",` +
+      `response="",algorithm=${algorithm}`
+    );
+  }
+
+  private async onRegistered(
+    response: sip.Response,
+    expires: number,
+    hasAnswered: boolean,
+  ): Promise<void> {
+    const { code } = response;
+    const { credentials } = this.account;
+    if (code < 200) return;
+    if (code < 300) {
+      // RFC 3608, section 5: the way of all requests that start a dialog.
+      this.serviceRoutes = expires === 0 ? [] : sip.list(response, "Service-Route");
+      const identities = sip.list(response, "P-Associated-URI").map(sip.addressOf);
+      return this.around.on(
+        expires === 0 ? { type: "deregistered" } : { type: "registered", identities },
+      );
+    }
+    if (code !== 401 || hasAnswered || "token" in credentials) {
+      return this.around.on({ type: "not-registered", why: `status ${code}` });
+    }
+    try {
+      const asked = challenge(sip.header(response, "WWW-Authenticate") ?? "");
+      if (!asked) throw new Error("401 without a challenge of Digest");
+      const uri = `sip:${this.account.realm}`;
+      const [username, cnonce] = [this.account.private, this.unique("c")];
+      const answer = await authorization(
+        { username, method: "REGISTER", uri, cnonce },
+        asked,
+        credentials,
+      );
+      this.sendRegister(expires, answer);
+    } catch (error) {
+      this.around.on({ type: "not-registered", why: (error as Error).message });
+    }
+  }
+}

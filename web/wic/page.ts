@@ -1,0 +1,54 @@
+// The parts of a WIC that only a browser has: the WebSocket and the RTCPeerConnection.
+
+import { type Account, Agent, type Event, type Media, type OnCall } from "./agent.ts";
+
+export interface Options {
+  /** Address of the eP-CSCF, such as `wss://10.46.0.2:8443`. */
+  url: string;
+  account: Account;
+  media: Media;
+  onCall: OnCall;
+  on(event: Event): void;
+  /** Takes each message for a record: its text, and whether it was sent. */
+  onMessage?(text: string, isSent: boolean): void;
+}
+
+/** Opens the WebSocket (RFC 7118, section 4) and returns an agent on it. */
+export function connect(options: Options): Promise<Agent> {
+  const socket = new WebSocket(options.url, "sip");
+  socket.binaryType = "arraybuffer";
+  const random = () => crypto.randomUUID().slice(0, 8);
+  const agent = new Agent(options.account, {
+    send(text) {
+      options.onMessage?.(text, true);
+      socket.send(text);
+    },
+    on: options.on,
+    media: options.media,
+    onCall: options.onCall,
+    random,
+  });
+  socket.addEventListener("message", ({ data }: MessageEvent<string | ArrayBuffer>) => {
+    const text = typeof data === "string" ? data : new TextDecoder().decode(data);
+    // An empty line keeps the connection alive (RFC 7118, section 6).
+    if (text.trim() === "") return;
+    options.onMessage?.(text, false);
+    void agent.receive(text);
+  });
+  return new Promise((resolve, reject) => {
+    socket.addEventListener("open", () => resolve(agent));
+    socket.addEventListener("error", () => reject(new Error("the eP-CSCF refuses the WebSocket")));
+    socket.addEventListener("close", () => options.on({ type: "failed", code: 503 }));
+  });
+}
+
+/** The description of a connection when all its candidates are there. */
+export function gathered(connection: RTCPeerConnection): Promise<string> {
+  const sdp = () => connection.localDescription?.sdp ?? "";
+  if (connection.iceGatheringState === "complete") return Promise.resolve(sdp());
+  return new Promise((resolve) => {
+    connection.addEventListener("icegatheringstatechange", () => {
+      if (connection.iceGatheringState === "complete") resolve(sdp());
+    });
+  });
+}
