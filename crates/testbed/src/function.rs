@@ -80,7 +80,7 @@ pub(crate) fn serve() -> anyhow::Result<ExitCode> {
     let to_pcrf = Arc::clone(&shared);
     thread::spawn(move || {
         loop {
-            let why = to_pcrf.converse().map_or_else(|error| error.to_string(), |why| why);
+            let why = to_pcrf.converse().unwrap_or_else(|error| error.to_string());
             *lock(&to_pcrf.pcrf) = None;
             lock(&to_pcrf.waiting).clear();
             eprintln!("no PCRF: {why}");
