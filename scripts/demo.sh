@@ -13,7 +13,7 @@ rm -rf "$out"
 
 "$weir" run lund/rmcat-ns3 lund/sudden-reduction lund/sweden-china lund/no-jitter rfc8867/5.1 \
     --controller all --seeds 5 --out "$out"
-"$weir" run demo/first-call --controller all --seed 1 --out "$out"
+"$weir" run demo/first-call demo/first-call/one-way --controller all --seed 1 --out "$out"
 
 reason=$(scripts/missing-for-calls.sh)
 call=0
@@ -22,10 +22,10 @@ if [ -n "$reason" ]; then
 else
     echo 'demo: a real call of two browsers, about a minute'
     "$weir" call demo/first-call --out "$out" || call=$?
-    # The same call under Weir's own controller, which the report then shows beside Chromium's.
+    # A sender under Weir's own controller beside Chromium, with video in one direction: a pipeline only sends.
     if gst-inspect-1.0 weircc > /dev/null 2>&1; then
-        echo 'demo: the same call with a sender under sluice, about a minute'
-        "$weir" call demo/first-call --controller sluice --out "$out" || call=$?
+        echo 'demo: two calls with video in one direction, under sluice and by Chromium, about two minutes'
+        "$weir" call demo/first-call/one-way --controller chromium,sluice --out "$out" || call=$?
     else
         echo 'demo: no call under sluice, only its simulation: make install-gst makes it possible'
     fi
