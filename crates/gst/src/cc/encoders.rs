@@ -19,7 +19,7 @@ const USUAL_QUEUE: TimeDelta = TimeDelta::from_millis(50);
 /// What waits beyond that leaves within this time, because the encoder makes that much less.
 const DRAIN_TIME: TimeDelta = TimeDelta::from_millis(500);
 /// The encoder gets at least this share of the target.
-const MIN_SHARE: f64 = 0.1;
+const MIN_SHARE: f64 = 0.5;
 
 /// The rate of the encoders while the pacer holds `queued`: less than the target, so that the queue
 /// becomes shorter before frames have to be dropped.
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(beside(50), 800_000);
         // 200 ms at 800 kbit/s are 20 kB; to send them within 500 ms takes 320 kbit/s.
         assert_eq!(beside(250), 480_000);
-        assert_eq!(beside(10_000), 80_000);
+        assert_eq!(beside(10_000), 400_000);
     }
 
     #[test]
