@@ -41,6 +41,8 @@ pub enum weir_reason {
     BaseTest = 13,
     /// No feedback arrives.
     FeedbackLost = 14,
+    /// The flow has most of a link that others want, and leaves room for them.
+    GivingWay = 15,
     /// A reason that this header does not know. `reason_text` names it.
     Other = 255,
 }
@@ -62,6 +64,7 @@ impl From<Reason> for weir_reason {
             Reason::ApplicationLimited => Self::ApplicationLimited,
             Reason::Competing => Self::Competing,
             Reason::BaseTest => Self::BaseTest,
+            Reason::GivingWay => Self::GivingWay,
             Reason::FeedbackLost => Self::FeedbackLost,
             _ => Self::Other,
         }

@@ -1,21 +1,7 @@
 //! Recognises a flow that keeps the queue full, and the time to stop competing with it.
 
+use super::Parameters;
 use crate::units::{TimeDelta, Timestamp};
-
-/// A queue that falls by this much in a second is being drained.
-const DRAINING_PER_S: TimeDelta = TimeDelta::from_millis(20);
-/// Deviation of a queue that does not fall, beside its noise.
-const NEAR: TimeDelta = TimeDelta::from_millis(6);
-/// Time for which a delay must not change to be that of a longer path.
-const FLAT_TIME: TimeDelta = TimeDelta::from_millis(800);
-/// Change of a delay, beside its noise, that is none.
-const FLAT: TimeDelta = TimeDelta::from_millis(15);
-/// Time from the beginning of competition to its first test.
-const TEST_INTERVAL: TimeDelta = TimeDelta::from_secs(3);
-/// Longest time between two tests.
-const TEST_INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(48);
-/// A rival that is back within this time is the same one.
-const SAME_RIVAL: TimeDelta = TimeDelta::from_secs(15);
 
 /// How long a queue has stood that does not fall, although the sender drains it (S-15).
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,21 +17,21 @@ pub(super) struct Crowding {
 
 impl Crowding {
     /// A report showed this queue, `step_s` seconds after the one before. A queue up to `limit` is
-    /// not crowded. `relief` is the number of seconds that a second without crowding takes back.
+    /// not crowded.
     pub(super) fn update(
         &mut self,
         queue: TimeDelta,
         limit: TimeDelta,
         noise: TimeDelta,
         step_s: f64,
-        relief: f64,
+        p: &Parameters,
     ) {
-        let near = NEAR + noise;
+        let near = p.q_near + noise;
         if queue <= limit {
-            *self = Self { time_s: (self.time_s - relief * step_s).max(0.0), ..Self::default() };
+            *self = Self { time_s: (self.time_s - p.relief * step_s).max(0.0), ..Self::default() };
             return;
         }
-        let slow = self.most - DRAINING_PER_S * step_s;
+        let slow = self.most - p.draining * step_s;
         if queue < slow - near {
             self.most = slow.min(queue + near * 2);
             (self.least, self.flat_s) = (queue, 0.0);
@@ -63,8 +49,9 @@ impl Crowding {
     }
 
     /// Whether the delay has stayed the same for some time, although less is sent (S-19).
-    pub(super) fn is_flat(&self, noise: TimeDelta) -> bool {
-        TimeDelta::from_secs_f64(self.flat_s) > FLAT_TIME && self.most - self.least < FLAT + noise
+    pub(super) fn is_flat(&self, noise: TimeDelta, p: &Parameters) -> bool {
+        TimeDelta::from_secs_f64(self.flat_s) > p.t_flat
+            && self.most - self.least < p.q_flat + noise
     }
 }
 
@@ -96,14 +83,19 @@ pub(super) enum Test {
 
 impl RivalTests {
     pub(super) const fn new() -> Self {
-        Self { due: Timestamp::ZERO, running: None, interval: TEST_INTERVAL, left: None }
+        Self {
+            due: Timestamp::ZERO,
+            running: None,
+            interval: Parameters::DEFAULT.t_first_test,
+            left: None,
+        }
     }
 
     /// Competition begins.
-    pub(super) fn on_enter(&mut self, now: Timestamp) {
-        let is_back = self.left.is_some_and(|left| now - left < SAME_RIVAL);
+    pub(super) fn on_enter(&mut self, now: Timestamp, p: &Parameters) {
+        let is_back = self.left.is_some_and(|left| now - left < p.t_same_rival);
         self.interval =
-            if is_back { (self.interval * 2).min(TEST_INTERVAL_MAX) } else { TEST_INTERVAL };
+            if is_back { (self.interval * 2).min(p.t_last_test) } else { p.t_first_test };
         self.due = now + self.interval;
         self.running = None;
     }
@@ -116,8 +108,10 @@ impl RivalTests {
 
     /// Whether a test should begin. It begins with a loss, which all flows at a full queue see at
     /// about the same time: so the tests of several flows fall together.
-    pub(super) fn is_due(&self, now: Timestamp, has_loss: bool) -> bool {
-        self.running.is_none() && now > self.due && (has_loss || now > self.due + TEST_INTERVAL * 2)
+    pub(super) fn is_due(&self, now: Timestamp, has_loss: bool, p: &Parameters) -> bool {
+        self.running.is_none()
+            && now > self.due
+            && (has_loss || now > self.due + p.t_first_test * 2)
     }
 
     /// A test begins at this queue.
@@ -144,6 +138,8 @@ impl RivalTests {
 mod tests {
     use super::*;
 
+    const P: Parameters = Parameters::DEFAULT;
+
     fn ms(ms: i64) -> TimeDelta {
         TimeDelta::from_millis(ms)
     }
@@ -152,7 +148,7 @@ mod tests {
     fn crowded(queue_at: impl Fn(i64) -> i64) -> Crowding {
         let mut crowding = Crowding::default();
         for step in 0..100 {
-            crowding.update(ms(queue_at(step * 50)), ms(50), ms(0), 0.05, 0.4);
+            crowding.update(ms(queue_at(step * 50)), ms(50), ms(0), 0.05, &P);
         }
         crowding
     }
@@ -176,9 +172,9 @@ mod tests {
     // S-19
     #[test]
     fn a_delay_is_flat_if_it_has_not_changed_for_800_ms() {
-        assert!(crowded(|_| 200).is_flat(ms(0)));
-        assert!(!crowded(|at| if at < 4_500 { 300 } else { 200 }).is_flat(ms(0)));
-        assert!(!crowded(|at| 100 + at / 50).is_flat(ms(0)), "it grows by 20 ms a second");
+        assert!(crowded(|_| 200).is_flat(ms(0), &P));
+        assert!(!crowded(|at| if at < 4_500 { 300 } else { 200 }).is_flat(ms(0), &P));
+        assert!(!crowded(|at| 100 + at / 50).is_flat(ms(0), &P), "it grows by 20 ms a second");
     }
 
     fn at(ms: i64) -> Timestamp {
@@ -189,37 +185,37 @@ mod tests {
     #[test]
     fn a_test_begins_with_a_loss_after_3_s_or_6_s_later_without_one() {
         let mut tests = RivalTests::new();
-        tests.on_enter(at(0));
-        assert!(!tests.is_due(at(2_900), true));
-        assert!(tests.is_due(at(3_100), true));
-        assert!(!tests.is_due(at(3_100), false));
-        assert!(tests.is_due(at(9_100), false));
+        tests.on_enter(at(0), &P);
+        assert!(!tests.is_due(at(2_900), true, &P));
+        assert!(tests.is_due(at(3_100), true, &P));
+        assert!(!tests.is_due(at(3_100), false, &P));
+        assert!(tests.is_due(at(9_100), false, &P));
     }
 
     // S-17
     #[test]
     fn half_of_the_queue_gone_means_that_the_rival_is_gone() {
         let mut tests = RivalTests::new();
-        tests.on_enter(at(0));
+        tests.on_enter(at(0), &P);
         assert_eq!(tests.check(at(3_200), ms(200)), Test::None);
         tests.begin(at(4_200), ms(200));
         assert_eq!(tests.check(at(3_300), ms(150)), Test::Running);
         assert_eq!(tests.check(at(3_400), ms(99)), Test::RivalIsGone);
         assert_eq!(tests.check(at(4_200), ms(150)), Test::RivalStays);
-        assert!(!tests.is_due(at(7_100), true), "the next one is 3 s later");
+        assert!(!tests.is_due(at(7_100), true, &P), "the next one is 3 s later");
     }
 
     // S-17
     #[test]
     fn the_tests_of_a_rival_that_comes_back_become_rare() {
         let mut tests = RivalTests::new();
-        tests.on_enter(at(0));
+        tests.on_enter(at(0), &P);
         tests.on_leave(at(4_000));
-        tests.on_enter(at(10_000));
-        assert!(!tests.is_due(at(15_900), true));
-        assert!(tests.is_due(at(16_100), true));
+        tests.on_enter(at(10_000), &P);
+        assert!(!tests.is_due(at(15_900), true, &P));
+        assert!(tests.is_due(at(16_100), true, &P));
         tests.on_leave(at(20_000));
-        tests.on_enter(at(36_000));
-        assert!(tests.is_due(at(39_100), true), "another rival");
+        tests.on_enter(at(36_000), &P);
+        assert!(tests.is_due(at(39_100), true, &P), "another rival");
     }
 }

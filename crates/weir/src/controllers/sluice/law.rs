@@ -5,25 +5,8 @@ use super::competition::Test;
 use crate::controller::{EcnMode, Reason};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Share of the level before a drain up to which the level recovers fast (S-12).
-const RECOVERED: f64 = 0.9;
-/// A path change is believed within this time after a step of the delay (S-19).
-const STEPPED: TimeDelta = TimeDelta::from_secs(10);
-/// Range of round-trip times by which competition grows (S-16).
-const COMPETE_RTT_MIN: TimeDelta = TimeDelta::from_millis(20);
-const COMPETE_RTT_MAX: TimeDelta = TimeDelta::from_millis(300);
 /// Size of the packets by which additive growth counts: those of TCP (S-8, S-16).
 const SEGMENT: DataSize = DataSize::from_bytes(1_500);
-/// Growth of the scale of the reference delay after congestive losses, per second (S-7).
-const SCALE_GROWTH_PER_S: f64 = 0.02;
-/// Smallest scale of the reference delay (S-7).
-const SCALE_MIN: f64 = 0.1;
-/// A queue this short, or a quarter of the reference, is a sight of the empty path (S-20).
-const EMPTY: TimeDelta = TimeDelta::from_millis(3);
-/// A delivered rate below this part of the level is a fall of the capacity (S-26).
-const FELL: f64 = 0.8;
-/// The level may exceed the largest target by this factor.
-const LEVEL_MAX: f64 = 1.1;
 /// Doublings of the growth that are counted at most (S-11).
 const DOUBLINGS_MAX: f64 = 16.0;
 
@@ -81,7 +64,7 @@ impl Seen {
 impl Sluice {
     /// One step of the rate. Returns its reason.
     pub(super) fn step(&mut self, seen: &Seen) -> Reason {
-        self.scale = (self.scale * (1.0 + SCALE_GROWTH_PER_S * seen.step_s)).min(1.0);
+        self.scale = (self.scale * (1.0 + self.p.g_scale * seen.step_s)).min(1.0);
         self.watch(seen);
         let kept = 1.0 - self.surplus() * self.p.share_cut * seen.step_s; // S-27
         (self.level, self.rate) = (self.level * kept, self.rate * kept);
@@ -95,7 +78,7 @@ impl Sluice {
             State::Start | State::Track | State::Drain => self.track(seen),
         };
         let (least, most) = (self.limits.min(), self.limits.max());
-        self.level = self.level.clamp(least, most * LEVEL_MAX);
+        self.level = self.level.clamp(least, most * self.p.level_max);
         self.rate = self.rate.clamp(least, most);
         seen.congestion.unwrap_or(reason)
     }
@@ -106,8 +89,8 @@ impl Sluice {
             return None;
         }
         let p = self.p;
-        let lost = self.losses.is_congestion(p.loss_excess, p.loss_max);
-        let marked = self.marks.take();
+        let lost = self.losses.is_congestion(p.loss_excess, p.loss_chance, p.loss_max);
+        let marked = self.marks.take(p.alpha_gain);
         let (reason, factor) = match (lost, marked, self.ecn) {
             (true, ..) => (Reason::Loss, p.b_loss),
             (false, Some(alpha), EcnMode::L4s) => {
@@ -122,14 +105,14 @@ impl Sluice {
         self.level = self.level * factor;
         self.rate = self.rate.min(self.level);
         if self.ecn != EcnMode::L4s {
-            self.scale = (self.scale * p.b_loss).max(SCALE_MIN);
+            self.scale = (self.scale * p.b_loss).max(self.p.scale_min);
         }
         self.calm_s = None;
         Some(reason)
     }
 
     /// Keeps the times since when the queue is empty or crowded.
-    fn watch(&mut self, seen: &Seen) {
+    pub(super) fn watch(&mut self, seen: &Seen) {
         let is_calm = seen.queue <= seen.reference / 2;
         self.calm_s = is_calm.then(|| self.calm_s.map_or(0.0, |time| time + seen.step_s));
         if self.calm_s.is_some_and(|time| time > self.p.t_left.as_secs_f64()) {
@@ -138,8 +121,8 @@ impl Sluice {
         let packet = DataSize::from_bytes(self.p.d_rival as u64) / self.rate;
         let limit = seen.reference + self.p.q_rival.max(packet) * self.scale;
         let noise = self.queue.noise();
-        self.crowding.update(seen.queue, limit, noise, seen.step_s, self.p.relief);
-        if seen.queue <= (seen.reference / 4).max(EMPTY) {
+        self.crowding.update(seen.queue, limit, noise, seen.step_s, &self.p);
+        if seen.queue <= (seen.reference / 4).max(self.p.q_empty) {
             self.empty_at = seen.now;
         }
     }
@@ -163,8 +146,8 @@ impl Sluice {
             self.state = State::Drain;
             self.anchor = self.level;
         }
-        if self.queue.stepped_within(seen.now, STEPPED)
-            && self.crowding.is_flat(self.queue.noise())
+        if self.queue.stepped_within(seen.now, self.p.t_stepped)
+            && self.crowding.is_flat(self.queue.noise(), &self.p)
             && seen.congestion.is_none()
         {
             // S-19: less is sent, and the delay is the same. The path has become longer.
@@ -173,7 +156,7 @@ impl Sluice {
             self.state = State::Track;
         }
         let cut = (seen.excess() / self.p.t_queue).min(self.p.cut_max);
-        if seen.delivered_soon < self.level * FELL {
+        if seen.delivered_soon < self.level * self.p.fell {
             self.sharing = Default::default();
         }
         self.level = self.level.min(seen.delivered_soon);
@@ -204,7 +187,12 @@ impl Sluice {
         }
         let excess = seen.excess() / self.p.t_queue;
         self.approach(self.level * (1.0 - excess), seen);
-        if excess > 0.0 { Reason::QueuingDelay } else { reason }
+        match excess > 0.0 {
+            // Without S-27 the queue would not be too long.
+            true if seen.queue <= self.reference_alone() => Reason::GivingWay,
+            true => Reason::QueuingDelay,
+            false => reason,
+        }
     }
 
     /// Growth per second after this many seconds without a queue (S-8, S-11, S-12).
@@ -214,7 +202,7 @@ impl Sluice {
             return self.additive(p.a_marked).min(p.g_climb);
         }
         let doublings = (calm_s / p.t_double.as_secs_f64()).min(DOUBLINGS_MAX);
-        let is_known = self.level < self.anchor * RECOVERED;
+        let is_known = self.level < self.anchor * self.p.recovered;
         let least = if is_known { p.g_recover } else { 0.0 };
         let most = p.g_climb * self.gentle(p.share_growth);
         (p.g_track * libm::exp2(doublings)).max(least).min(most)
@@ -223,7 +211,7 @@ impl Sluice {
     /// Growth per second, relative to the rate, that adds `packets` per round trip to the data in
     /// flight: flows of different rates then come to the same rate.
     fn additive(&self, packets: f64) -> f64 {
-        let rtt = self.rtt().clamp(COMPETE_RTT_MIN, COMPETE_RTT_MAX);
+        let rtt = self.rtt().clamp(self.p.rtt_compete_min, self.p.rtt_compete_max);
         SEGMENT / rtt / self.level * packets / rtt.as_secs_f64()
     }
 
@@ -238,7 +226,7 @@ impl Sluice {
         self.calm_s = None;
         self.rate = self.rate.max(seen.delivered);
         self.level = self.rate;
-        self.rival_tests.on_enter(seen.now);
+        self.rival_tests.on_enter(seen.now, &self.p);
         Reason::Competing
     }
 
@@ -261,7 +249,7 @@ impl Sluice {
             Test::RivalIsGone => return self.leave_competition(seen),
             Test::Running => return Reason::BaseTest,
             Test::RivalStays => self.rate = self.level,
-            Test::None if self.rival_tests.is_due(seen.now, seen.congestion.is_some()) => {
+            Test::None if self.rival_tests.is_due(seen.now, seen.congestion.is_some(), &self.p) => {
                 self.rival_tests.begin(seen.now + self.rtt() + p.t_test, seen.queue);
                 self.level = self.rate;
                 self.rate = self.rate * (1.0 - p.cut_max);
@@ -273,7 +261,7 @@ impl Sluice {
             self.rate = self.rate * (p.b_compete / p.b_loss);
         } else {
             // A round trip must not grow by more than a loss takes back.
-            let rtt_s = self.rtt().max(COMPETE_RTT_MIN).as_secs_f64();
+            let rtt_s = self.rtt().max(self.p.rtt_compete_min).as_secs_f64();
             let most = p.g_compete.min((1.0 - p.b_compete) / rtt_s);
             let growth = self.additive(p.a_compete).min(most);
             let grown = self.rate * (1.0 + growth * seen.step_s);

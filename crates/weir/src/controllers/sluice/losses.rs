@@ -9,8 +9,6 @@
 const WINDOW: f64 = 200.0;
 /// Packets that must have been seen before a ratio counts.
 const ENOUGH: f64 = 40.0;
-/// The ratios of a path that loses at random differ by up to this share of them, by chance.
-const CHANCE: f64 = 0.5;
 
 /// Lost and all packets, with a memory that fades.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,12 +53,13 @@ impl Losses {
         self.all.add(lost, all);
     }
 
-    /// Whether the losses say that a queue drops.
-    pub(super) fn is_congestion(&self, excess: f64, most: f64) -> bool {
+    /// Whether the losses say that a queue drops: the ratio with a long delay is above that with a
+    /// short one by `chance` of it and `excess`, or the ratio of all is above `most`.
+    pub(super) fn is_congestion(&self, excess: f64, chance: f64, most: f64) -> bool {
         let differ = |with: Count, without: Count| {
-            without.all >= ENOUGH && with.ratio() > without.ratio() * (1.0 + CHANCE) + excess
+            without.all >= ENOUGH && with.ratio() > without.ratio() * (1.0 + chance) + excess
         };
-        let standing = self.standing.ratio() > self.idle.ratio() * (1.0 + CHANCE) + excess;
+        let standing = self.standing.ratio() > self.idle.ratio() * (1.0 + chance) + excess;
         standing || differ(self.high, self.low) || self.all.ratio() > most
     }
 
@@ -82,6 +81,7 @@ mod tests {
     use super::*;
 
     const EXCESS: f64 = 0.02;
+    const CHANCE: f64 = 0.5;
     const MOST: f64 = 0.2;
 
     /// Counts a hundred reports of ten packets, half of them at a standing queue, with this many
@@ -102,18 +102,18 @@ mod tests {
     // S-6
     #[test]
     fn losses_that_do_not_depend_on_the_queue_are_no_congestion_up_to_a_fifth() {
-        assert!(!losses(0, 0).is_congestion(EXCESS, MOST));
-        assert!(!losses(5, 5).is_congestion(EXCESS, MOST));
-        assert!(!losses(10, 10).is_congestion(EXCESS, MOST));
-        assert!(losses(25, 25).is_congestion(EXCESS, MOST));
+        assert!(!losses(0, 0).is_congestion(EXCESS, CHANCE, MOST));
+        assert!(!losses(5, 5).is_congestion(EXCESS, CHANCE, MOST));
+        assert!(!losses(10, 10).is_congestion(EXCESS, CHANCE, MOST));
+        assert!(losses(25, 25).is_congestion(EXCESS, CHANCE, MOST));
     }
 
     // S-6
     #[test]
     fn losses_at_a_standing_queue_are_congestion() {
-        assert!(losses(0, 3).is_congestion(EXCESS, MOST));
-        assert!(losses(5, 12).is_congestion(EXCESS, MOST));
-        assert!(!losses(0, 1).is_congestion(EXCESS, MOST));
+        assert!(losses(0, 3).is_congestion(EXCESS, CHANCE, MOST));
+        assert!(losses(5, 12).is_congestion(EXCESS, CHANCE, MOST));
+        assert!(!losses(0, 1).is_congestion(EXCESS, CHANCE, MOST));
     }
 
     // S-6
@@ -124,7 +124,7 @@ mod tests {
             let at_top = report % 4 == 0;
             losses.on_report(u64::from(at_top), 10, false, at_top);
         }
-        assert!(losses.is_congestion(EXCESS, MOST));
+        assert!(losses.is_congestion(EXCESS, CHANCE, MOST));
     }
 
     // S-7
@@ -132,6 +132,6 @@ mod tests {
     fn a_response_is_made_once() {
         let mut losses = losses(0, 5);
         losses.on_response();
-        assert!(!losses.is_congestion(EXCESS, MOST));
+        assert!(!losses.is_congestion(EXCESS, CHANCE, MOST));
     }
 }

@@ -1,8 +1,5 @@
 //! The share of packets marked Congestion Experienced.
 
-/// Share of a new round trip in the smoothed ratio under L4S [SCREAMV2 §4.2.1.3].
-const GAIN: f64 = 1.0 / 16.0;
-
 /// Marks since the last look, and their smoothed share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
@@ -19,12 +16,12 @@ impl Marks {
     }
 
     /// A round trip is over: smooths its share. Returns the smoothed share if a packet was marked.
-    pub(super) fn take(&mut self) -> Option<f64> {
+    pub(super) fn take(&mut self, gain: f64) -> Option<f64> {
         if self.received == 0 {
             return None;
         }
         let share = self.marked as f64 / self.received as f64;
-        self.alpha += GAIN * (share - self.alpha);
+        self.alpha += gain * (share - self.alpha);
         let any = self.marked > 0;
         (self.marked, self.received) = (0, 0);
         any.then_some(self.alpha)
@@ -35,17 +32,19 @@ impl Marks {
 mod tests {
     use super::*;
 
+    const GAIN: f64 = 1.0 / 16.0;
+
     // S-8
     #[test]
     fn the_share_of_a_round_trip_moves_the_smoothed_one_by_a_sixteenth() {
         let mut marks = Marks::default();
-        assert_eq!(marks.take(), None);
+        assert_eq!(marks.take(GAIN), None);
         marks.on_report(5, 10);
-        assert_eq!(marks.take(), Some(1.0 / 32.0));
+        assert_eq!(marks.take(GAIN), Some(1.0 / 32.0));
         marks.on_report(0, 10);
-        assert_eq!(marks.take(), None, "no mark, no response");
+        assert_eq!(marks.take(GAIN), None, "no mark, no response");
         marks.on_report(10, 10);
         let expected = 1.0 / 32.0 * (15.0 / 16.0);
-        assert_eq!(marks.take(), Some(expected + GAIN * (1.0 - expected)));
+        assert_eq!(marks.take(GAIN), Some(expected + GAIN * (1.0 - expected)));
     }
 }

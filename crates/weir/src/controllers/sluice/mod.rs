@@ -40,8 +40,6 @@ use crate::controllers::silence::Silence;
 use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Longest time between two reports that counts for a step of the rate.
-const STEP_MAX: TimeDelta = TimeDelta::from_millis(200);
 /// Share of a new value in the smoothed round-trip time and in that of the report interval.
 const TIME_GAIN: f64 = 1.0 / 8.0;
 /// Round-trip time until one is measured, and the longest that counts.
@@ -51,14 +49,8 @@ const RTT_MAX: TimeDelta = TimeDelta::from_secs(2);
 /// about once a second.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
 const REPORT_INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(2);
-/// Feedback is missing after this many times the usual interval (S-23).
-const MISSED_REPORTS: f64 = 2.5;
 /// Size of a packet until some were sent.
 const PACKET_SIZE: DataSize = DataSize::from_bytes(1_200);
-/// A standing queue above this is one (S-26).
-const STANDS: TimeDelta = TimeDelta::from_millis(2);
-/// Weight of the delay noise in the delay that is no wait in a queue (S-26).
-const WAIT_NOISE: f64 = 0.5;
 /// Share of a new packet in the mean size.
 const SIZE_GAIN: f64 = 1.0 / 64.0;
 
@@ -93,7 +85,7 @@ pub struct Sluice {
     /// Smoothed time between two reports.
     report_interval: TimeDelta,
     /// Seconds for which no queue has stood; `None` while one stands. A report counts with at most
-    /// [`STEP_MAX`]: rare reports do not make the growth fast.
+    /// [`Parameters::step_max`]: rare reports do not make the growth fast.
     calm_s: Option<f64>,
     crowding: Crowding,
     rival_tests: RivalTests,
@@ -170,17 +162,23 @@ impl Sluice {
     /// The queuing delay that the controller keeps standing (S-5).
     fn reference(&self) -> TimeDelta {
         let p = &self.p;
-        let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max) * self.scale;
-        // A round-trip time contains the wait for the packet that is reported on.
-        let most = if self.is_round_trip { p.q_packet_round_trip } else { p.q_packet };
-        let whole = path + (self.packet_time() * (p.k_packet * self.priority)).min(most);
+        let whole = self.reference_alone();
         let least = (p.q_min + self.queue.noise()).min(whole);
         (whole * self.gentle(p.share_scale)).max(least)
     }
 
+    /// The same for a flow that does not give way.
+    fn reference_alone(&self) -> TimeDelta {
+        let p = &self.p;
+        let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max) * self.scale;
+        // A round-trip time contains the wait for the packet that is reported on.
+        let most = if self.is_round_trip { p.q_packet_round_trip } else { p.q_packet };
+        path + (self.packet_time() * (p.k_packet * self.priority)).min(most)
+    }
+
     /// How clearly the flow has more than its part beside others, 0 to 1 (S-26).
     fn surplus(&self) -> f64 {
-        self.sharing.surplus(self.p.share_fair, self.p.share_alone)
+        self.sharing.surplus(&self.p)
     }
 
     /// The factor of a flow that gives way: from 1 without a surplus to `most` with a clear one.
@@ -200,8 +198,8 @@ impl Sluice {
         let (mut received, mut lost, mut marked) = (0, 0, 0);
         self.queue.begin_report();
         self.sharing.begin_report(report.packets.len(), self.level);
-        let stands = self.queue.standing() > Some(STANDS);
-        let least_wait = self.packet_time() + self.queue.noise() * WAIT_NOISE;
+        let stands = self.queue.standing() > Some(self.p.q_stands);
+        let least_wait = self.packet_time() + self.queue.noise() * self.p.wait_noise;
         for packet in &report.packets {
             self.sent.add(packet.send_time, packet.size);
             let Some(arrival) = packet.arrival_time else {
@@ -218,7 +216,7 @@ impl Sluice {
             self.packet_bytes += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_bytes);
         }
         let response = report.rtt(now).unwrap_or(RTT_MAX);
-        self.queue.end_report(now, response);
+        self.queue.end_report(now, response, &self.p);
         let stands = self.queue.standing() > Some(self.reference() / 2);
         self.losses.on_report(lost, received, stands, self.queue.is_at_top());
         self.marks.on_report(marked, received);
@@ -237,7 +235,7 @@ impl Sluice {
         let delivered = self.delivered.rate(self.p.w_level).unwrap_or(self.rate);
         Seen {
             now,
-            step_s: (now - last).min(STEP_MAX).as_secs_f64(),
+            step_s: (now - last).min(self.p.step_max).as_secs_f64(),
             queue: self.queue.standing().unwrap_or(TimeDelta::ZERO).max(TimeDelta::ZERO),
             reference: self.reference(),
             delivered,
@@ -271,7 +269,7 @@ impl Sluice {
 
 impl Controller for Sluice {
     fn on_packet_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
-        let patience = self.p.patience.max(self.report_interval * MISSED_REPORTS);
+        let patience = self.p.patience.max(self.report_interval * self.p.missed_reports);
         self.silence.on_packet_sent(now, self.rtt, patience);
     }
 

@@ -167,6 +167,65 @@ parameters! {
     t_left: TimeDelta = TimeDelta::from_secs(1);
     /// `PATIENCE`: feedback is missing this long after it was due.
     patience: TimeDelta = TimeDelta::from_millis(500);
+    /// `STEP_MAX`: longest time between two reports that counts for a step of the rate.
+    step_max: TimeDelta = TimeDelta::from_millis(200);
+    /// `MISSED_REPORTS`: feedback is missing after this many times the usual interval.
+    missed_reports: f64 = 2.5;
+    /// `Q_STANDS`: a standing queue above this is one for the fit of the own part.
+    q_stands: TimeDelta = TimeDelta::from_millis(2);
+    /// `WAIT_NOISE`: weight of the delay noise in the delay that is no wait in a queue.
+    wait_noise: f64 = 0.5;
+    /// `T_PERIOD`: length of one of the two periods whose minima are the base delay.
+    t_period: TimeDelta = TimeDelta::from_secs(15);
+    /// `NOISE_GAIN`: share of a new difference in the delay noise.
+    noise_gain: f64 = 1.0 / 64.0;
+    /// `NOISE_STEP_MAX`: largest difference of two buckets that counts as noise. More is a change
+    /// of the path.
+    noise_step_max: TimeDelta = TimeDelta::from_millis(30);
+    /// `TOP_DECAY`: share of the longest delay of late that is left after another report.
+    top_decay: f64 = 0.995;
+    /// `RECOVERED`: share of the level before a drain up to which the level recovers fast.
+    recovered: f64 = 0.9;
+    /// `T_STEPPED`: a path change is believed within this time after a step of the delay.
+    t_stepped: TimeDelta = TimeDelta::from_secs(10);
+    /// `RTT_COMPETE_MIN`: shortest round-trip time by which competition grows.
+    rtt_compete_min: TimeDelta = TimeDelta::from_millis(20);
+    /// `RTT_COMPETE_MAX`: longest round-trip time by which competition grows.
+    rtt_compete_max: TimeDelta = TimeDelta::from_millis(300);
+    /// `G_SCALE`: growth of the scale of the reference delay after congestive losses, per second.
+    g_scale: f64 = 0.02;
+    /// `SCALE_MIN`: smallest scale of the reference delay.
+    scale_min: f64 = 0.1;
+    /// `Q_EMPTY`: a queue this short, or a quarter of the reference, is a sight of the empty path.
+    q_empty: TimeDelta = TimeDelta::from_millis(3);
+    /// `FELL`: a delivered rate below this part of the level is a fall of the capacity.
+    fell: f64 = 0.8;
+    /// `LEVEL_MAX`: the level may exceed the largest target by this factor.
+    level_max: f64 = 1.1;
+    /// `DRAINING`: a queue that falls by this much in a second is being drained.
+    draining: TimeDelta = TimeDelta::from_millis(20);
+    /// `Q_NEAR`: deviation of a queue that does not fall, beside its noise.
+    q_near: TimeDelta = TimeDelta::from_millis(6);
+    /// `T_FLAT`: time for which a delay must not change to be that of a longer path.
+    t_flat: TimeDelta = TimeDelta::from_millis(800);
+    /// `Q_FLAT`: change of a delay, beside its noise, that is none.
+    q_flat: TimeDelta = TimeDelta::from_millis(15);
+    /// `T_FIRST_TEST`: time from the beginning of competition to its first test.
+    t_first_test: TimeDelta = TimeDelta::from_secs(3);
+    /// `T_LAST_TEST`: longest time between two tests.
+    t_last_test: TimeDelta = TimeDelta::from_secs(48);
+    /// `T_SAME_RIVAL`: a rival that is back within this time is the same one.
+    t_same_rival: TimeDelta = TimeDelta::from_secs(15);
+    /// `LOSS_CHANCE`: the ratios of a path that loses at random differ by up to this share of them.
+    loss_chance: f64 = 0.5;
+    /// `ALPHA_GAIN`: share of a new round trip in the smoothed ratio of marks under L4S
+    /// [SCREAMV2 §4.2.1.3].
+    alpha_gain: f64 = 1.0 / 16.0;
+    /// `SHARE_FAIR_RAMP`: the surplus grows from 0 to 1 over this much above the fair part.
+    share_fair_ramp: f64 = 0.2;
+    /// `SHARE_ALONE_RAMP`: the surplus falls from 1 to 0 over this much below the part of a flow
+    /// that is alone.
+    share_alone_ramp: f64 = 0.05;
 }
 
 impl Default for Parameters {

@@ -3,20 +3,13 @@
 //! The clocks of sender and receiver need not agree: the base delay and every sample contain the
 //! same offset, which cancels in their difference.
 
+use super::Parameters;
 use crate::units::{TimeDelta, Timestamp};
 
-/// Length of one of the two periods whose minima are the base delay.
-const BASE_PERIOD: TimeDelta = TimeDelta::from_secs(15);
 /// Time over which one minimum of the delay is taken.
 const BUCKET: TimeDelta = TimeDelta::from_millis(50);
 /// Buckets whose minimum is the standing queue.
 const STANDING: usize = 2;
-/// Share of a new difference in the delay noise: some 3 s of buckets.
-const NOISE_GAIN: f64 = 1.0 / 64.0;
-/// Largest difference of two buckets that counts as noise. More is a change of the path.
-const NOISE_STEP_MAX: TimeDelta = TimeDelta::from_millis(30);
-/// Share of the longest delay of late that is left after another report.
-const TOP_DECAY: f64 = 0.995;
 
 /// Standing queue, base delay and delay noise.
 #[derive(Clone, Debug)]
@@ -34,7 +27,7 @@ pub(super) struct Queue {
     bucket_end: Timestamp,
     /// Mean difference of successive buckets, in milliseconds.
     noise_ms: f64,
-    /// When the delay last rose by [`NOISE_STEP_MAX`] or more at once.
+    /// When the delay last rose by [`Parameters::noise_step_max`] or more at once.
     stepped_at: Timestamp,
 }
 
@@ -67,7 +60,7 @@ impl Queue {
     }
 
     /// A report is complete. The newest packet that it reports as received was sent `rtt` ago.
-    pub(super) fn end_report(&mut self, now: Timestamp, rtt: TimeDelta) {
+    pub(super) fn end_report(&mut self, now: Timestamp, rtt: TimeDelta, p: &Parameters) {
         if self.standing().is_some_and(|queue| queue > rtt) {
             // No packet can queue for longer than its feedback took to return: the receiver's
             // clock was stepped.
@@ -75,23 +68,23 @@ impl Queue {
             return;
         }
         let above = self.longest - self.base();
-        self.top = (self.top * TOP_DECAY).max(above);
+        self.top = (self.top * p.top_decay).max(above);
         if now < self.bucket_end || self.filling == TimeDelta::MAX {
             return;
         }
         let min = core::mem::replace(&mut self.filling, TimeDelta::MAX);
         self.bucket_end = now + BUCKET * 0.9;
         if now >= self.period_end {
-            self.period_end = now + BASE_PERIOD;
+            self.period_end = now + p.t_period;
             self.base = [TimeDelta::MAX, self.base[0]];
         }
         self.base[0] = self.base[0].min(min);
         if self.buckets[0] < TimeDelta::MAX {
-            if min - self.buckets[0] >= NOISE_STEP_MAX {
+            if min - self.buckets[0] >= p.noise_step_max {
                 self.stepped_at = now;
             }
-            let step = (min - self.buckets[0]).abs().min(NOISE_STEP_MAX).as_millis_f64();
-            self.noise_ms += NOISE_GAIN * (step - self.noise_ms);
+            let step = (min - self.buckets[0]).abs().min(p.noise_step_max).as_millis_f64();
+            self.noise_ms += p.noise_gain * (step - self.noise_ms);
         }
         self.buckets.rotate_right(1);
         self.buckets[0] = min;
@@ -152,7 +145,11 @@ mod tests {
         for (step, delay) in delays_ms.into_iter().enumerate() {
             queue.begin_report();
             queue.on_packet(ms(delay));
-            queue.end_report(Timestamp::from_millis(from_ms + 50 * step as i64), RTT);
+            queue.end_report(
+                Timestamp::from_millis(from_ms + 50 * step as i64),
+                RTT,
+                &Parameters::DEFAULT,
+            );
         }
     }
 

@@ -11,16 +11,13 @@
 //! factor is the part that others have (S-26). The pairs are chosen by the delay of the packet
 //! ahead and the gap alone: a choice by the later delay would bias the fit.
 
+use super::Parameters;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Packets over which the fit is taken.
 const WINDOW: f64 = 500.0;
 /// Pairs of packets before the fit counts.
 const ENOUGH: f64 = 100.0;
-/// The surplus grows from 0 to 1 over this much above the fair part.
-const FAIR_RAMP: f64 = 0.2;
-/// The surplus falls from 1 to 0 over this much below the part of a flow that is alone.
-const ALONE_RAMP: f64 = 0.05;
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
@@ -92,11 +89,12 @@ impl Sharing {
         (1.0 - others).clamp(0.0, 1.0)
     }
 
-    /// How clearly the flow has more than its part beside others: 0 up to the `fair` part and from
-    /// the part `alone` on, 1 between.
-    pub(super) fn surplus(&self, fair: f64, alone: f64) -> f64 {
+    /// How clearly the flow has more than its part beside others: 0 up to the fair part and from
+    /// the part of a flow that is alone on, 1 between.
+    pub(super) fn surplus(&self, p: &Parameters) -> f64 {
         let own = self.own();
-        ((own - fair) / FAIR_RAMP).min((alone - own) / ALONE_RAMP).clamp(0.0, 1.0)
+        let above = (own - p.share_fair) / p.share_fair_ramp;
+        above.min((p.share_alone - own) / p.share_alone_ramp).clamp(0.0, 1.0)
     }
 }
 
@@ -138,7 +136,8 @@ mod tests {
     // S-26
     #[test]
     fn a_surplus_lies_between_a_fair_part_and_the_whole() {
-        let surplus = |others| fit(others, TimeDelta::from_millis(40)).surplus(0.55, 0.9);
+        let surplus =
+            |others| fit(others, TimeDelta::from_millis(40)).surplus(&Parameters::DEFAULT);
         assert_eq!(surplus(0.5), 0.0);
         assert_eq!(surplus(0.2), 1.0);
         assert!((surplus(0.35) - 0.5).abs() < 0.01);

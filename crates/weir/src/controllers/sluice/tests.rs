@@ -226,6 +226,30 @@ fn beside_a_full_queue_the_controller_competes() {
     assert!(competed);
 }
 
+// S-15: 400 bytes take 3 ms at 1 Mbit/s and 64 ms at 50 kbit/s.
+#[test]
+fn a_queue_of_a_few_hundred_bytes_is_no_rivals() {
+    let crowded = |start: u64, above: TimeDelta| {
+        let mut sluice = sluice(20, start, 2_500);
+        let (queue, rate) = (sluice.reference() + above, sluice.rate);
+        for step in 0..100 {
+            sluice.watch(&Seen {
+                now: Timestamp::from_millis(10_000 + 50 * step),
+                step_s: 0.05,
+                queue,
+                reference: sluice.reference(),
+                delivered: rate,
+                delivered_soon: rate,
+                sent: rate,
+                congestion: None,
+            });
+        }
+        sluice.crowding.time() > ms(4_900)
+    };
+    assert!(crowded(1_000, ms(26)) && !crowded(1_000, ms(24)));
+    assert!(crowded(50, ms(65)) && !crowded(50, ms(63)));
+}
+
 // S-20
 #[test]
 fn without_a_sight_of_the_empty_path_for_10_s_the_base_is_tested() {
@@ -286,6 +310,19 @@ fn the_pacer_is_ahead_of_the_target_but_not_in_a_drain() {
     assert!((factor(&path) - 1.05).abs() < 0.01);
 }
 
+// S-24
+#[test]
+fn below_a_scale_of_0_4_the_pacer_comes_closer_to_that_of_a_drain() {
+    let mut sluice = sluice(150, 1_000, 2_500);
+    let mut factor = |scale| {
+        sluice.scale = scale;
+        sluice.retarget(Reason::Increase);
+        sluice.target().pacing_rate / sluice.target().bitrate
+    };
+    assert!((factor(0.4) - 1.4).abs() < 0.001);
+    assert!((factor(0.2) - 1.225).abs() < 0.001);
+}
+
 // S-25
 #[test]
 fn limits_of_the_receiver_and_shares_of_coupled_flows_hold_at_once() {
@@ -306,14 +343,15 @@ fn a_flow_with_most_of_a_shared_link_wants_a_shorter_queue() {
     let mut path = Loop::new(sluice(150, 300, 2_500), kbps(2_000));
     path.load = kbps(700);
     path.run(ms(20_000));
-    let (mut gentle, mut parts) = (false, Vec::new());
+    let (mut gentle, mut says_so, mut parts) = (false, false, Vec::new());
     for _ in 0..200 {
         path.run(ms(50));
         parts.push(path.sluice.sharing.own());
         gentle |= path.sluice.surplus() > 0.2;
+        says_so |= path.has_reason(Reason::GivingWay);
     }
     let known: Vec<f64> = parts.into_iter().filter(|part| *part < 1.0).collect();
     let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
     assert!((0.55..0.75).contains(&mean), "{mean} of 0.65, {} times", known.len());
-    assert!(gentle);
+    assert!(gentle && says_so);
 }
