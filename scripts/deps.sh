@@ -44,7 +44,8 @@ need iproute2 ip
 need procps ps
 need tshark tshark
 # The IMS of `weir ims`. The modules have no programs of their own.
-need 'kamailio kamailio-ims-modules kamailio-websocket-modules kamailio-presence-modules' kamailio
+need 'kamailio kamailio-ims-modules kamailio-websocket-modules kamailio-presence-modules kamailio-tls-modules' kamailio
+need openssl openssl
 need rtpengine-daemon rtpengine
 # Rust links with cc, which this package installs too; the fuzzer is C++.
 need g++ c++

@@ -17,9 +17,6 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
-use weir_lab::scenario::call::BrowserKind;
-
-use crate::plan::{CallConfig, Player};
 
 /// Longest time for which a callee rings, in ms: long enough to be seen in the record.
 const RINGING_MS: u32 = 200;
@@ -95,25 +92,6 @@ pub struct SipMessage {
     pub is_sent: bool,
     /// The message.
     pub text: String,
-}
-
-impl CallConfig {
-    /// Changes the plan: the signalling of its call goes through an IMS.
-    ///
-    /// # Errors
-    /// One line, if the scenario is not one call of two browsers.
-    pub fn through(mut self, ims: Ims) -> Result<Self, &'static str> {
-        let is_chromium = |player: Player| player == Player::Browser(BrowserKind::Chromium);
-        let is_pair = self.calls.len() == 1 && self.participants.len() == 2;
-        if !is_pair || self.relay.is_some() {
-            return Err("--ims needs one call between two browsers, without a relay");
-        }
-        if !self.participants.iter().all(|one| is_chromium(one.player)) {
-            return Err("--ims needs Chromium at both ends");
-        }
-        self.ims = Some(ims);
-        Ok(self)
-    }
 }
 
 impl Ims {

@@ -6,6 +6,7 @@
 //! per interval.
 
 mod agent;
+mod bearers;
 mod bridge;
 mod browser;
 mod camera;

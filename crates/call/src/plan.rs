@@ -180,6 +180,25 @@ impl CallConfig {
 }
 
 impl CallConfig {
+    /// Changes the plan: the signalling of its call goes through an IMS.
+    ///
+    /// # Errors
+    /// One line, if the scenario is not one call of two browsers.
+    pub fn through(mut self, ims: Ims) -> Result<Self, &'static str> {
+        let is_chromium = |player: Player| player == Player::Browser(BrowserKind::Chromium);
+        let is_pair = self.calls.len() == 1 && self.participants.len() == 2;
+        if !is_pair || self.relay.is_some() {
+            return Err("--ims needs one call between two browsers, without a relay");
+        }
+        if !self.participants.iter().all(|one| is_chromium(one.player)) {
+            return Err("--ims needs Chromium at both ends");
+        }
+        self.ims = Some(ims);
+        Ok(self)
+    }
+}
+
+impl CallConfig {
     /// The calls of a participant by index, and its role (peer a or b) in each.
     pub(crate) fn seats(&self, participant: usize) -> Vec<(usize, Peer)> {
         let calls = self.calls.iter().enumerate();

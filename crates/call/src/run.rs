@@ -15,6 +15,7 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Emulator, Handle, User};
 use weir_lab::unfinished::{self, UnfinishedFolder};
 
+use crate::bearers::Bearers;
 use crate::bridge::Bridge;
 use crate::camera;
 use crate::capture::{self, CapturePlan, Recording};
@@ -97,6 +98,7 @@ pub fn run_call(
     let file = camera.as_deref().ok();
     let Opened { session, playing, relay, bridges, urls, warnings } =
         players::open(config, &emulator, folder.path(), file)?;
+    let _bearers = bearers(config, &emulator)?;
     let loads = Loads::open(config, &emulator)?;
     let states = config.calls.iter().enumerate().map(|(index, call)| {
         let bridge = bridges.get(index).map(|bridge| bridge.addresses);
@@ -149,6 +151,18 @@ pub fn run_call(
         kernel: kernel_version(),
         notes,
     })
+}
+
+/// The bearers that the call's IMS announces, for the terminals of the cell.
+fn bearers(config: &CallConfig, emulator: &Emulator) -> Result<Option<Bearers>, CallError> {
+    let Some(ims) = &config.ims else { return Ok(None) };
+    let terminals = config.network.hosts.iter().enumerate().filter_map(|(index, host)| {
+        // Node 0 is the base station.
+        let terminal = host.attachment.as_ref()?.terminal.checked_sub(1)?;
+        Some((emulator.host(index).address(), terminal))
+    });
+    let bearers = Bearers::listen(&ims.bearers, emulator.handle(), terminals.collect());
+    bearers.map(Some).map_err(CallError::system("listen for bearers"))
 }
 
 /// Converts an instant to the clock of packet timestamps.

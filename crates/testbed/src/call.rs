@@ -235,7 +235,8 @@ pub(crate) fn with_network(mut all: Vec<Noted>, start_ns: u64) -> Vec<Noted> {
     all
 }
 
-/// Writes `messages.jsonl`, `ladder.txt` and `call.json`.
+/// Writes `messages.jsonl`, `ladder.txt` and `phases.json`. A record of `weir call` has a `call.json`
+/// of its own.
 pub(crate) fn write(
     out: &Path,
     users: [&str; 2],
@@ -258,5 +259,5 @@ pub(crate) fn write(
         "phases_ms": phases,
         "messages": messages.len(),
     });
-    put("call.json", format!("{summary:#}\n"))
+    put("phases.json", format!("{summary:#}\n"))
 }

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::Context;
 
+use crate::command::run;
 use crate::layout::address;
-use crate::up::run;
 
 /// Writes `epcscf.key`, `epcscf.crt` and the hash of the public key.
 pub(crate) fn make(folder: &Path, realm: &str) -> anyhow::Result<()> {

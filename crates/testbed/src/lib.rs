@@ -5,20 +5,24 @@
 //! | `layout` | names, addresses and configuration files of the parts |
 //! | `up` | starts and stops the parts |
 //! | `serve` | sockets of the HSS and the PCRF |
+//! | `announce` | the PCRF's decisions for a cell |
 //! | `function` | sockets of the application function |
 //! | `user` | sockets of the user agents |
 //! | `call` | one call with its record |
 //! | `wic` | what browsers need to be terminals, and the record of their call |
+//! | `command` | runs programs to their end |
 //! | `certificate` | key and certificate of the eP-CSCF |
 //! | `check` | rules of the standards for a recorded call |
 //! | `trace` | messages as lines of JSON, and the ladder diagram |
 
 #![warn(missing_docs)]
 
+mod announce;
 mod args;
 mod call;
 mod certificate;
 mod check;
+mod command;
 mod function;
 mod layout;
 mod serve;
@@ -46,6 +50,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Call(call) => call::call(call),
         Command::Check(args) => check::check(args),
         Command::Abort => serve::abort(),
-        Command::Serve(serve) => serve::serve(serve),
+        Command::Serve(args) => match args.server {
+            args::Server::Af => function::serve(),
+            _ => serve::serve(args),
+        },
     }
 }

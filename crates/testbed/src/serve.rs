@@ -16,8 +16,8 @@ use weir_ims::hss::Hss;
 use weir_ims::pcrf::{BEARER_RELEASED, Decision, Pcrf};
 use weir_ims::peer::{Connection, Identity, Output, answer};
 
+use crate::announce::announce;
 use crate::args::{Serve, Server};
-use crate::function;
 use crate::layout::{self, DIAMETER_PORT, Files, address};
 use crate::trace::{Noted, Trace};
 
@@ -56,9 +56,8 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let files = Files::of_running()?;
     let folder = layout::folder();
     let (name, application, peers) = match args.server {
-        Server::Af => return function::serve(),
         Server::Hss => ("hss", base::CX, vec!["icscf", "scscf"]),
-        Server::Pcrf => ("pcrf", base::RX, vec!["pcscf", "epcscf", "af"]),
+        _ => ("pcrf", base::RX, vec!["pcscf", "epcscf", "af"]),
     };
     let realm = &files.subscribers.realm;
     let identity = Identity {
@@ -246,6 +245,11 @@ impl Shared {
                 let (answer, decision) = pcrf.on_request(request);
                 if let Some(decision) = decision {
                     note_decision(decisions, &decision);
+                    // Before the answer: what it lets pass finds its bearer.
+                    if let Some(said) = announce(&decision) {
+                        let name = format!("cell: {said}");
+                        decisions.note(&Noted::now("network", "pcrf", "bearer", name, said));
+                    }
                 }
                 answer
             }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::command::run;
 use crate::layout::{
     self, CORE, CSCFS, DIAMETER_PORT, Files, PARTS, PREFIX, address, terminal_namespace,
 };
@@ -287,14 +288,4 @@ fn wait_for(address: Ipv4Addr, port: u16, name: &str) -> anyhow::Result<()> {
 
 fn ip(arguments: &[&str]) -> anyhow::Result<String> {
     run(Command::new("ip").args(arguments))
-}
-
-pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
-    let output = command.stdin(Stdio::null()).output().context("cannot run ip")?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        let error = String::from_utf8_lossy(&output.stderr);
-        bail!("{command:?}: {}", error.trim());
-    }
-    Ok(text)
 }

@@ -8,6 +8,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use weir_ims::sip;
 
+use crate::announce;
 use crate::call::{phases, with_network, write};
 use crate::layout::{
     self, Files, SECURE_PORT, address, terminal_addresses, terminal_namespace, user_name,
@@ -72,7 +73,7 @@ impl Wic {
             terminals: [terminal(&files, caller)?, terminal(&files, callee)?],
             proxy: SocketAddr::from((address("epcscf"), SECURE_PORT)),
             key_hash: fs::read_to_string(hash).context("no certificate of the eP-CSCF")?,
-            bearers: layout::folder().join("cell.socket"),
+            bearers: announce::socket(),
         })
     }
 

@@ -175,6 +175,72 @@ fn strangers_and_forged_requests_are_refused() {
     }
 }
 
+/// Opens a WebSocket of SIP from alice's terminal.
+fn web_socket() -> tungstenite::WebSocket<TcpStream> {
+    let stream = in_terminal("alice", || TcpStream::connect("10.46.0.2:8080").unwrap());
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut request =
+        tungstenite::client::IntoClientRequest::into_client_request("ws://10.46.0.2:8080/")
+            .unwrap();
+    request.headers_mut().insert("Sec-WebSocket-Protocol", "sip".parse().unwrap());
+    tungstenite::client(request, stream).unwrap().0
+}
+
+// [RFC7118 §4]
+#[test]
+fn the_web_socket_takes_any_text_and_no_word_of_the_network() {
+    let Some(_running) = Running::start(&[]) else { return };
+    let whole = request("REGISTER", "sip:ims.test", "").replace("SIP/2.0/UDP", "SIP/2.0/WS");
+    let long = format!("REGISTER sip:ims.test SIP/2.0\r\nVia: {}\r\n\r\n", "a".repeat(60_000));
+    let malformed = [
+        "",
+        "\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        &whole[..40],
+        &whole.replace("CSeq: 1 REGISTER", "CSeq: x"),
+        &whole.replace("Content-Length: 0", "Content-Length: -1"),
+        &whole.replace("Contact", "\0Contact"),
+        &long,
+    ];
+    for text in malformed {
+        let mut socket = web_socket();
+        let _ = socket.send(tungstenite::Message::text(text));
+        let _ = socket.send(tungstenite::Message::binary(text.as_bytes().to_vec()));
+        let _ = socket.close(None);
+    }
+    // The same over TLS: bytes that are no ClientHello.
+    in_terminal("alice", || {
+        let mut stream = TcpStream::connect("10.46.0.2:8443").unwrap();
+        let _ = stream.write_all(whole.as_bytes());
+    });
+    // Only the network may say that somebody is authenticated, and nobody else lives by what was sent.
+    let forged = "Authorization: Digest username=\"alice@ims.test\",realm=\"ims.test\",nonce=\"\",\
+        uri=\"sip:ims.test\",response=\"\",integrity-protected=\"auth-done\"\r\n";
+    let register = request("REGISTER", "sip:ims.test", forged);
+    let register =
+        register.replace("SIP/2.0/UDP", "SIP/2.0/WS").replace("5060>", "5060;transport=ws>");
+    let mut socket = web_socket();
+    socket.send(tungstenite::Message::text(register)).unwrap();
+    let answer = loop {
+        let text = socket.read().unwrap().into_text().unwrap();
+        if !text.starts_with("SIP/2.0 1") {
+            break text;
+        }
+    };
+    assert!(answer.starts_with("SIP/2.0 401 "), "{answer}");
+    drop(socket);
+    succeeds(&["register", "alice", "--via", "ws"]);
+    // The application function of the eP-CSCF hears the core only.
+    let answer = in_terminal("alice", || {
+        let mut stream = TcpStream::connect("10.46.0.8:8081").unwrap();
+        let _ = stream.write_all(b"POST /end/orig/-/1 HTTP/1.1\r\n\r\n");
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        answer
+    });
+    assert_eq!(answer, b"");
+}
+
 #[test]
 fn without_capacity_the_policy_decides_about_the_call() {
     let folder = tempfile::tempdir().unwrap();

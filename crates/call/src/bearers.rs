@@ -1,0 +1,211 @@
+//! Bearers that an IMS announces while a call runs: each becomes a bearer of the cellular cell that the
+//! call's packets cross.
+//!
+//! The announcer writes one line of JSON and waits for the line `ok`. When it comes, the change is
+//! on its way to the emulator ahead of all packets that the call sends because of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::Ipv4Addr;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize;
+use weir::units::Bitrate;
+use weir_emu::Handle;
+use weir_net::cellular::{
+    BearerChange, BearerConfig, BearerRef, Directions, Guarantee, PacketFilter, Priority, Qci,
+};
+
+/// An announcer that does not finish its line is left.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Number of UDP.
+const UDP: u8 = 17;
+
+/// An announcement.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+enum Announcement {
+    /// A session has exactly these bearers from now on.
+    Install { session: String, terminal: Ipv4Addr, bearers: Vec<Announced> },
+    /// A session and its bearers are gone.
+    Remove { session: String },
+}
+
+/// A bearer as the PCRF gives it, with rates in bit/s; a guaranteed rate of 0 is none.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Announced {
+    name: String,
+    qci: u8,
+    arp: u8,
+    gbr_up_bps: u64,
+    gbr_down_bps: u64,
+    mbr_up_bps: u64,
+    mbr_down_bps: u64,
+    /// Ports of UDP at the terminal.
+    ports: Vec<u16>,
+}
+
+/// The socket of the announcements. It is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Bearers {
+    path: PathBuf,
+}
+
+impl Drop for Bearers {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Bearers {
+    /// Listens at `path`, and applies what comes to the cell. `terminals` are the numbers of the
+    /// cell's terminals by the address of their host.
+    pub(crate) fn listen(
+        path: &Path,
+        handle: Handle,
+        terminals: BTreeMap<Ipv4Addr, usize>,
+    ) -> io::Result<Self> {
+        // A run that was killed may have left it.
+        let _ = fs::remove_file(path);
+        let listener = UnixListener::bind(path)?;
+        thread::Builder::new().name("weir-bearers".into()).spawn(move || {
+            let mut sessions = Sessions { terminals, installed: BTreeMap::new() };
+            for stream in listener.incoming().filter_map(Result::ok) {
+                // Who stays silent gets no bearer; the next one may.
+                let _ = serve(&stream, &mut sessions, &handle);
+            }
+        })?;
+        Ok(Self { path: path.to_owned() })
+    }
+}
+
+fn serve(stream: &UnixStream, sessions: &mut Sessions, handle: &Handle) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    let answer = match serde_json::from_str(&line) {
+        Ok(announcement) => {
+            sessions.changes(announcement).into_iter().for_each(|change| handle.set_access(change));
+            "ok\n".to_owned()
+        }
+        Err(error) => format!("{error}\n"),
+    };
+    (&*stream).write_all(answer.as_bytes())
+}
+
+/// What is installed.
+struct Sessions {
+    terminals: BTreeMap<Ipv4Addr, usize>,
+    /// By session: the terminal and its bearers.
+    installed: BTreeMap<String, (usize, Vec<Announced>)>,
+}
+
+impl Sessions {
+    /// The changes of the cell that an announcement asks for.
+    fn changes(&mut self, announcement: Announcement) -> Vec<BearerChange> {
+        let (session, wanted) = match announcement {
+            Announcement::Remove { session } => (session, None),
+            Announcement::Install { session, terminal, bearers } => {
+                // A terminal outside the cell has a wired host, which needs no bearer.
+                let Some(terminal) = self.terminals.get(&terminal) else { return Vec::new() };
+                (session, Some((*terminal, bearers)))
+            }
+        };
+        let old = self.installed.remove(&session);
+        let is_in = |set: &Option<(usize, Vec<Announced>)>, one: &Announced| {
+            set.as_ref().is_some_and(|(_, bearers)| bearers.contains(one))
+        };
+        let gone = old.iter().flat_map(|(terminal, bearers)| {
+            bearers.iter().filter(|one| !is_in(&wanted, one)).map(|one| {
+                BearerChange::Remove(BearerRef { terminal: *terminal, bearer: one.name.clone() })
+            })
+        });
+        let new = wanted.iter().flat_map(|(terminal, bearers)| {
+            bearers.iter().filter(|one| !is_in(&old, one)).filter_map(|one| {
+                Some(BearerChange::Add { terminal: *terminal, bearer: one.config()? })
+            })
+        });
+        let changes = gone.chain(new).collect();
+        if let Some(wanted) = wanted {
+            self.installed.insert(session, wanted);
+        }
+        changes
+    }
+}
+
+impl Announced {
+    /// The bearer in the cell; `None` without a class that it knows, or without filters: it would
+    /// take no packet.
+    fn config(&self) -> Option<BearerConfig> {
+        let rate =
+            |up, down| Directions { up: Bitrate::from_bps(up), down: Bitrate::from_bps(down) };
+        let is_guaranteed = self.gbr_up_bps > 0 || self.gbr_down_bps > 0;
+        let mut config = BearerConfig::default();
+        config.name.clone_from(&self.name);
+        config.qci = Qci::new(self.qci)?;
+        config.guarantee = is_guaranteed.then(|| Guarantee {
+            rate: rate(self.gbr_up_bps, self.gbr_down_bps),
+            limit: rate(self.mbr_up_bps, self.mbr_down_bps),
+        });
+        config.priority = Priority { level: self.arp, ..Priority::default() };
+        let port = |port: &u16| PacketFilter::Ports { protocol: UDP, first: *port, last: *port };
+        config.filters = self.ports.iter().map(port).collect();
+        (!config.filters.is_empty()).then_some(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMINAL: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
+
+    fn sessions() -> Sessions {
+        Sessions { terminals: BTreeMap::from([(TERMINAL, 0)]), installed: BTreeMap::new() }
+    }
+
+    fn install(session: &str, terminal: &str, gbr: u64) -> Announcement {
+        serde_json::from_str(&format!(
+            "{{\"type\":\"install\",\"session\":\"{session}\",\"terminal\":\"{terminal}\",\
+             \"bearers\":[{{\"name\":\"video\",\"qci\":2,\"arp\":4,\"gbr_up_bps\":{gbr},\
+             \"gbr_down_bps\":{gbr},\"mbr_up_bps\":{gbr},\"mbr_down_bps\":{gbr},\"ports\":[5002]}}]}}"
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_session_gets_its_bearers_and_loses_them() {
+        let mut sessions = sessions();
+        let added = sessions.changes(install("1", "10.45.0.1", 2_000_000));
+        let [BearerChange::Add { terminal: 0, bearer }] = &added[..] else { panic!("{added:?}") };
+        assert_eq!((bearer.name.as_str(), bearer.qci.number), ("video", 2));
+        assert_eq!(bearer.guarantee.unwrap().rate.up, Bitrate::from_kbps(2000));
+        let port = PacketFilter::Ports { protocol: UDP, first: 5002, last: 5002 };
+        assert_eq!(bearer.filters, [port]);
+        // The AAR after the UPDATE says the same again: the bearer keeps its packets.
+        assert_eq!(sessions.changes(install("1", "10.45.0.1", 2_000_000)), []);
+        let changed = sessions.changes(install("1", "10.45.0.1", 1_000_000));
+        assert!(matches!(changed[..], [BearerChange::Remove(_), BearerChange::Add { .. }]));
+        let removed = sessions.changes(Announcement::Remove { session: "1".into() });
+        assert_eq!(removed.len(), 1);
+        assert_eq!(removed[0].to_string(), "bearer video of terminal 1 removed");
+        assert_eq!(sessions.changes(Announcement::Remove { session: "1".into() }), []);
+    }
+
+    #[test]
+    fn a_host_outside_the_cell_gets_no_bearer() {
+        assert_eq!(sessions().changes(install("1", "10.45.0.9", 1)), []);
+    }
+
+    #[test]
+    fn a_line_that_is_no_announcement_is_refused() {
+        for line in ["", "{}", r#"{"type":"remove","session":"1","more":1}"#] {
+            assert!(serde_json::from_str::<Announcement>(line).is_err(), "{line}");
+        }
+    }
+}
