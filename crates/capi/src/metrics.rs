@@ -43,6 +43,8 @@ pub enum weir_reason {
     FeedbackLost = 14,
     /// The flow has most of a link that others want, and leaves room for them.
     GivingWay = 15,
+    /// A policy outside the library, such as one that is being trained, chose another bitrate.
+    Policy = 16,
     /// A reason that this header does not know. `reason_text` names it.
     Other = 255,
 }
@@ -65,6 +67,7 @@ impl From<Reason> for weir_reason {
             Reason::Competing => Self::Competing,
             Reason::BaseTest => Self::BaseTest,
             Reason::GivingWay => Self::GivingWay,
+            Reason::Policy => Self::Policy,
             Reason::FeedbackLost => Self::FeedbackLost,
             _ => Self::Other,
         }

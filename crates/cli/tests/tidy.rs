@@ -7,7 +7,7 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 14] = [
+const DEPENDENCIES: [(&str, &[&str]); 15] = [
     ("weir", &[]),
     ("wire", &[]),
     ("rtcp", &["weir", "weir-wire"]),
@@ -18,6 +18,7 @@ const DEPENDENCIES: [(&str, &[&str]); 14] = [
     ("lab", &["weir", "weir-net", "weir-sim"]),
     ("call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"]),
     ("gst", &["weir", "weir-rtcp", "weir-wire"]),
+    ("python", &["weir", "weir-net", "weir-sim", "weir-lab"]),
     ("diameter", &[]),
     ("ims", &["weir-diameter"]),
     ("testbed", &["weir-diameter", "weir-ims"]),
