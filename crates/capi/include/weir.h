@@ -165,6 +165,8 @@ enum weir_reason
   WEIR_REASON_FEEDBACK_LOST = 14,
   // The flow has most of a link that others want, and leaves room for them.
   WEIR_REASON_GIVING_WAY = 15,
+  // A policy outside the library, such as one that is being trained, chose another bitrate.
+  WEIR_REASON_POLICY = 16,
   // A reason that this header does not know. `reason_text` names it.
   WEIR_REASON_OTHER = 255,
 };
