@@ -78,7 +78,8 @@ impl Sluice {
             State::Start | State::Track | State::Drain => self.track(seen),
         };
         let (least, most) = (self.limits.min(), self.limits.max());
-        self.level = self.level.clamp(least, most * self.p.level_max);
+        // Constants of an experiment must not make an empty range.
+        self.level = self.level.min(most * self.p.level_max).max(least);
         self.rate = self.rate.clamp(least, most);
         seen.congestion.unwrap_or(reason)
     }
@@ -211,7 +212,7 @@ impl Sluice {
     /// Growth per second, relative to the rate, that adds `packets` per round trip to the data in
     /// flight: flows of different rates then come to the same rate.
     fn additive(&self, packets: f64) -> f64 {
-        let rtt = self.rtt().clamp(self.p.rtt_compete_min, self.p.rtt_compete_max);
+        let rtt = self.rtt().min(self.p.rtt_compete_max).max(self.p.rtt_compete_min);
         SEGMENT / rtt / self.level * packets / rtt.as_secs_f64()
     }
 

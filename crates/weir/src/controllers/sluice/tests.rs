@@ -323,6 +323,19 @@ fn below_a_scale_of_0_4_the_pacer_comes_closer_to_that_of_a_drain() {
     assert!((factor(0.2) - 1.225).abs() < 0.001);
 }
 
+// `--set` takes any value of a constant.
+#[test]
+fn constants_that_contradict_each_other_do_not_panic() {
+    let mut parameters = Parameters::DEFAULT;
+    parameters.level_max = 0.5;
+    parameters.rtt_compete_min = ms(1_000);
+    let limits = RateLimits::new(kbps(900), kbps(950), kbps(1_000)).unwrap();
+    let mut path = Loop::new(Sluice::with_parameters(limits, parameters), kbps(800));
+    path.run(ms(20_000));
+    assert!(path.has_reason(Reason::Competing));
+    assert!(path.sluice.target().bitrate >= kbps(900));
+}
+
 // S-25
 #[test]
 fn limits_of_the_receiver_and_shares_of_coupled_flows_hold_at_once() {
