@@ -102,7 +102,4 @@ fn browsers_call_through_the_ims_and_get_a_bearer_in_the_cell() {
     let checked = weir(&["ims", "check", record.to_str().unwrap()]);
     let rules = String::from_utf8(checked.stdout).unwrap();
     assert!(rules.ends_with("rules hold, 0 are broken\n"), "{rules}");
-    // The events of the cell say the same.
-    let events = fs::read_to_string(record.join("events.jsonl")).unwrap();
-    assert!(events.contains("video"), "no event of the bearer");
 }
