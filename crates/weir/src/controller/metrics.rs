@@ -65,10 +65,10 @@ reasons! {
     Competing = "competing",
     /// The sender lets the queue drain for a moment, to measure the delay of the empty path.
     BaseTest = "base test",
-    /// The flow has most of a link that others want, and leaves room for them.
-    GivingWay = "giving way",
     /// No feedback arrives.
     FeedbackLost = "feedback lost",
+    /// The flow has most of a link that others want, and leaves room for them.
+    GivingWay = "giving way",
     /// A policy outside the library, such as one that is being trained, chose another bitrate.
     Policy = "policy",
 }
