@@ -1,5 +1,7 @@
 //! Tests of the whole cell.
 
+use std::net::Ipv4Addr;
+
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::*;
@@ -274,7 +276,7 @@ fn filters_sort_packets_into_bearers_and_a_removed_bearer_falls_back() {
     ue.bearers.push(own);
     let mut cell: Cell<usize> = Cell::new(&lte(vec![ue]), Seed::new(1));
     let bearer = |cell: &Cell<usize>, way, flow, class| {
-        cell.terminals[0].bearer_of(class, way, FlowKey(flow))
+        cell.terminals[0].bearer_of(class, way, FlowKey(flow), &[])
     };
     assert_eq!(bearer(&cell, Way::Up, 7, None), 1);
     assert_eq!(bearer(&cell, Way::Up, 8, None), 0);
@@ -288,15 +290,43 @@ fn filters_sort_packets_into_bearers_and_a_removed_bearer_falls_back() {
 
 #[test]
 fn a_filter_by_ports_looks_at_the_port_of_the_terminal() {
-    let filter = PacketFilter::Ports { protocol: 17, first: 5_000, last: 5_010 };
+    let filter = udp_filter(PortRange { first: 5_000, last: 5_010 }, Subnet::ANY, PortRange::ANY);
     let selects = |way, protocol, source, destination| {
-        filter.selects(way, FlowKey::of_packet(3, protocol, source, destination))
+        filter.selects(way, FlowKey::of_packet(3, protocol, source, destination), &[])
     };
     assert!(selects(Way::Up, 17, 5_000, 9) && selects(Way::Down, 17, 9, 5_010));
     assert!(!selects(Way::Up, 17, 9, 5_000) && !selects(Way::Down, 17, 5_011, 9));
     assert!(!selects(Way::Up, 6, 5_000, 9));
     // A simulated flow is a number.
-    assert!(!filter.selects(Way::Up, FlowKey(5_000)));
+    assert!(!filter.selects(Way::Up, FlowKey(5_000), &[]));
+}
+
+#[test]
+fn a_filter_by_the_other_end_looks_at_its_address_and_port_in_both_directions() {
+    let phone = Ipv4Addr::new(10, 0, 0, 1);
+    let (server, other) = (Ipv4Addr::new(192, 0, 2, 7), Ipv4Addr::new(192, 0, 2, 8));
+    let addresses = [(phone, server), (server, phone), (phone, other), (other, phone)];
+    let of = |prefix| {
+        let remote = Subnet { address: server, prefix };
+        udp_filter(PortRange::ANY, remote, PortRange { first: 443, last: 443 })
+    };
+    let selects = |filter: PacketFilter, way, pair, source, destination| {
+        filter.selects(way, FlowKey::of_packet(pair, 17, source, destination), &addresses)
+    };
+    for (prefix, is_other_inside) in [(32, false), (29, false), (28, true), (0, true)] {
+        let filter = of(prefix);
+        assert!(selects(filter, Way::Up, 0, 9, 443) && selects(filter, Way::Down, 1, 443, 9));
+        assert!(!selects(filter, Way::Up, 0, 443, 9) && !selects(filter, Way::Down, 1, 9, 443));
+        assert_eq!(selects(filter, Way::Up, 2, 9, 443), is_other_inside, "/{prefix}");
+        assert_eq!(selects(filter, Way::Down, 3, 443, 9), is_other_inside, "/{prefix}");
+    }
+    // Nothing is known of this pair.
+    assert!(!selects(of(32), Way::Up, 4, 9, 443));
+}
+
+/// A filter for UDP.
+fn udp_filter(ports: PortRange, remote: Subnet, remote_ports: PortRange) -> PacketFilter {
+    PacketFilter::Packets { protocol: 17, ports, remote, remote_ports }
 }
 
 #[test]
