@@ -268,6 +268,40 @@ fn the_oldest_packet_counts_whether_or_not_a_part_of_it_is_sent() {
     }
 }
 
+/// 3GPP TS 36.322 §5.1.3.
+#[test]
+fn acknowledged_mode_loses_nothing_and_keeps_the_order_beside_another_terminal() {
+    for (mode, is_lossless) in [(RlcMode::AM, true), (RlcMode::UM, false)] {
+        for way in [Way::Up, Way::Down] {
+            let terminals = ["ue", "other"].map(|name| {
+                let mut ue = terminal(name, 10.0);
+                let fading = Some(fading::Fading::new(fading::Profile::Epa, 3.0));
+                ue.signal.up.fading = fading;
+                ue.signal.down.fading = fading;
+                ue.bearers[0].rlc = mode;
+                ue
+            });
+            let mut config = lte(terminals.to_vec());
+            config.terminals[1].loads = vec![saturating(way)];
+            // Every block that is not decoded at once is left to RLC.
+            config.harq.transmissions = 1;
+            let mut run = Run::new(&config);
+            let packets = run.send((0, way), None, mbps(1), (secs(0.5), secs(5.0)));
+            run.until(secs(30.0));
+            for ue in &run.cell.terminals {
+                assert!(ue.totals.of(way).abandoned > 10, "{} {way:?}", ue.name);
+            }
+            let fates: Vec<_> = packets.clone().filter_map(|number| run.fates[number]).collect();
+            assert_eq!(fates.len(), packets.len(), "{mode:?} {way:?}: some have no fate");
+            let (due, lost): (Vec<_>, Vec<_>) = fates.into_iter().partition(Result::is_ok);
+            assert_eq!(lost.is_empty(), is_lossless, "{mode:?} {way:?}: {} lost", lost.len());
+            assert!(due.is_sorted_by_key(|fate| fate.unwrap()), "{mode:?} {way:?}");
+            let other = run.cell.terminals[1].bearers[0].totals.of(way);
+            assert!(other.delivered > DataSize::from_bytes(100_000), "{mode:?} {way:?}");
+        }
+    }
+}
+
 #[test]
 fn filters_sort_packets_into_bearers_and_a_removed_bearer_falls_back() {
     let mut ue = terminal("ue", 20.0);
