@@ -115,6 +115,10 @@ impl Network {
                 router.add_route(route.unwrap_or_default());
             }
         }
+        let addresses = pairs.iter().map(|pair: &Pair| (hosts[pair.from], hosts[pair.to]));
+        if let Some(access) = router.access() {
+            access.set_addresses(addresses.collect());
+        }
         Self {
             hosts: hosts.to_vec(),
             links: vec![Default::default(); router.hops()],

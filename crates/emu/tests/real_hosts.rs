@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +15,11 @@ use weir_emu::{
     LoadReceiver, LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Signals, TrafficTotals,
     User, Ways,
 };
+use weir_net::cellular::{
+    BearerChange, BearerConfig, BearerRef, Carrier, CellularConfig, Directions, FILTERED,
+    Guarantee, PacketFilter, PortRange, Qci, Scheduler, Signal, Subnet, Terminal,
+};
+use weir_net::path::{AccessPlan, Attachment, Way};
 use weir_net::{
     Aqm, Capacity, CoDelConfig, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
 };
@@ -372,6 +377,76 @@ fn a_change_by_hand_holds_at_once_and_is_in_the_record() {
     assert!(shown.round_trip() >= TimeDelta::from_millis(125), "{shown:?}");
     let changes = emulator.stop().unwrap().changes;
     assert_eq!(changes.iter().map(|(_, change)| change.property).collect::<Vec<_>>(), [property]);
+}
+
+#[test]
+fn bearers_of_a_cell_are_added_changed_and_removed_by_hand() {
+    let rate = |kbps| Directions::both(Bitrate::from_kbps(kbps));
+    let guarantee = |kbps| Guarantee { rate: rate(kbps), limit: rate(kbps) };
+    let signal = Directions::both(Signal::constant(20.0));
+    let mut cell = CellularConfig::new(Carrier::lte(25), vec![Terminal::new("phone", signal)]);
+    cell.scheduler = Scheduler::QualityOfService;
+    let phone = Some(Attachment { terminal: 1, class: FILTERED });
+    let plan = Plan {
+        access: Some(AccessPlan::new(cell)),
+        hops: vec![Hop::new(link(), link())],
+        hosts: vec![HostPlan { attachment: phone, ..HostPlan::at(0) }, HostPlan::at(1)],
+        local_traffic: false,
+    };
+    let Some(mut emulator) = emulator_of(&plan) else { return };
+    emulator.start();
+    let socket = |host: usize, port| {
+        let address = (emulator.host(host).address(), port);
+        emulator.host(host).enter(|| UdpSocket::bind(address)).unwrap().unwrap()
+    };
+    let (own, other, server) = (socket(0, 5_005), socket(0, 6_000), socket(1, 9));
+    let handle = emulator.handle();
+    // Two datagrams each way of the port of the filter, and one of another.
+    let exchange = || {
+        for socket in [&own, &own, &other] {
+            socket.send_to(&[0; 100], server.local_addr().unwrap()).unwrap();
+            let (_, back) = server.recv_from(&mut [0; 200]).unwrap();
+            server.send_to(&[0; 100], back).unwrap();
+            socket.recv_from(&mut [0; 200]).unwrap();
+        }
+    };
+    // The emulator's thread takes a command before it takes the next sample.
+    let change = |change: BearerChange| {
+        let sent = handle.status().time;
+        handle.set_access(change);
+        wait_for(|| handle.status().time >= sent + SAMPLE_INTERVAL * 3);
+    };
+    let name = || BearerRef { terminal: 0, bearer: "video".into() };
+    let mut video = BearerConfig::default();
+    video.name = "video".into();
+    video.qci = Qci::new(2).unwrap();
+    video.guarantee = Some(guarantee(500));
+    let remote = Subnet { address: emulator.host(1).address(), prefix: 32 };
+    let (ports, remote_ports) =
+        (PortRange { first: 5_000, last: 5_010 }, PortRange { first: 9, last: 9 });
+    video.filters = vec![PacketFilter::Packets { protocol: 17, ports, remote, remote_ports }];
+    exchange();
+    change(BearerChange::Add { terminal: 0, bearer: video });
+    exchange();
+    change(BearerChange::Guarantee { bearer: name(), guarantee: Some(guarantee(1_000)) });
+    exchange();
+    change(BearerChange::Remove(name()));
+    exchange();
+    let end = handle.status().time;
+    wait_for(|| handle.status().time >= end + SAMPLE_INTERVAL * 3);
+    let run = emulator.stop().unwrap();
+    assert_eq!(run.access_changes.len(), 3);
+    let cellular = run.access.unwrap().cellular;
+    let kinds: Vec<String> = cellular.events.iter().map(|it| it.kind.to_string()).collect();
+    assert_eq!(kinds, ["added", "changed", "removed"]);
+    // A datagram of 100 bytes has 128 with its headers.
+    let delivered = |bearer: &str, way: Way| {
+        let rows = cellular.rows.iter().filter(|row| row.bearer == bearer && row.way == way);
+        rows.map(|row| row.delivered.as_bytes()).sum::<u64>() / 128
+    };
+    for &way in Way::BOTH {
+        assert_eq!((delivered("video", way), delivered("default", way)), (4, 8), "{way:?}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod changes;
 mod error;
 mod flow;
 mod kind;
+mod load;
 mod network;
 mod parse;
 pub mod quantity;

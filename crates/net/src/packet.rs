@@ -15,6 +15,11 @@ impl FlowKey {
         Self(pair << 40 | (protocol as u64) << 32 | ports)
     }
 
+    /// The number of a real packet's addresses.
+    pub(crate) const fn pair(self) -> usize {
+        (self.0 >> 40) as usize
+    }
+
     /// Protocol number of a real packet. Simulated flows have none.
     pub(crate) const fn protocol(self) -> u8 {
         (self.0 >> 32) as u8

@@ -1,7 +1,7 @@
 use weir::units::Bitrate;
 use weir_net::cellular::{
     BearerChange, BearerConfig, BearerRef, Carrier, CellularConfig, Directions, FILTERED,
-    Guarantee, PacketFilter, Scheduler, Signal, Terminal,
+    Guarantee, PacketFilter, PortRange, Scheduler, Signal, Subnet, Terminal,
 };
 use weir_net::path::{AccessPlan, Attachment, Hop};
 use weir_net::wifi::{
@@ -407,7 +407,13 @@ fn bearers_of_a_cell_are_added_changed_and_removed_by_calls() {
     let mut network = Network::new(&plan, &HOSTS[..2], Seed::new(1));
     let mut video = BearerConfig::default();
     video.name = "video".into();
-    video.filters = vec![PacketFilter::Ports { protocol: 17, first: 5_000, last: 5_010 }];
+    // The other end's address and port, so that host and number of a packet decide.
+    video.filters = vec![PacketFilter::Packets {
+        protocol: 17,
+        ports: PortRange { first: 5_000, last: 5_010 },
+        remote: Subnet { address: B, prefix: 32 },
+        remote_ports: PortRange { first: 9, last: 9 },
+    }];
     video.guarantee = Some(guarantee(1_000));
     let own = || BearerRef { terminal: 0, bearer: "video".into() };
     // Four packets each way in each phase: two of the port of the filter, two of another.

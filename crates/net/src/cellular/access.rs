@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use weir::units::{DataSize, Timestamp};
@@ -63,6 +64,10 @@ impl<T: Debug + Send + 'static> AccessNetwork<T> for LoggedCell<T> {
 
     fn notes(&mut self) -> Option<&mut dyn Any> {
         Some(&mut self.log.notes)
+    }
+
+    fn set_addresses(&mut self, pairs: Vec<(Ipv4Addr, Ipv4Addr)>) {
+        self.cell.addresses = pairs;
     }
 
     fn change(&mut self, now: Timestamp, change: &dyn AccessChange) -> bool {

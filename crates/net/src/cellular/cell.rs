@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
@@ -45,6 +46,8 @@ pub struct Cell<T> {
     /// Bytes of a block of one group, by MCS.
     pub(super) group_bytes: Vec<u32>,
     pub(super) terminals: Vec<Terminal<T>>,
+    /// Source and destination of real packets, by [`FlowKey::pair`](crate::FlowKey).
+    pub(super) addresses: Vec<(Ipv4Addr, Ipv4Addr)>,
     pub(super) sources: Vec<LoadSource>,
     changes: VecDeque<(Timestamp, BearerChange)>,
     /// Blocks on the air, in the order in which they are decoded.
@@ -125,6 +128,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             largest_block: Directions::from_fn(largest),
             group_bytes: schemes.map(|mcs| bytes(carrier.group_size(), mcs)).collect(),
             terminals,
+            addresses: Vec::new(),
             sources,
             changes: config.changes.iter().cloned().collect(),
             air: Directions::default(),
@@ -275,7 +279,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         payload: Option<T>,
     ) {
         let state = &mut self.terminals[terminal];
-        let index = state.bearer_of(bearer, way, header.flow);
+        let index = state.bearer_of(bearer, way, header.flow, &self.addresses);
         let bearer = &mut state.bearers[index];
         bearer.totals.of_mut(way).offered += header.size;
         let before = self.fates.dropped.dropped.len();

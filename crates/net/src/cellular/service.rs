@@ -1,6 +1,7 @@
 //! Configuration of bearers: quality of service, packet filters, queues, and changes during a run.
 
 use std::fmt::{self, Display};
+use std::net::Ipv4Addr;
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
 
@@ -140,27 +141,76 @@ pub enum PacketFilter {
         /// The flow to the terminal.
         down: FlowKey,
     },
-    /// Real packets by their protocol and by the port at the terminal, in both directions.
-    /// Simulated flows have no ports.
-    Ports {
+    /// Real packets by the components of a traffic flow template, in both directions
+    /// (3GPP TS 24.008 §10.5.6.12). Simulated flows have none of them.
+    Packets {
         /// Number of the protocol: 6 for TCP, 17 for UDP.
         protocol: u8,
-        /// The first port.
-        first: u16,
-        /// The last port.
-        last: u16,
+        /// Ports at the terminal.
+        ports: PortRange,
+        /// Address at the other end.
+        remote: Subnet,
+        /// Ports at the other end.
+        remote_ports: PortRange,
     },
 }
 
+/// A range of ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortRange {
+    /// The first port.
+    pub first: u16,
+    /// The last port.
+    pub last: u16,
+}
+
+impl PortRange {
+    /// All ports.
+    pub const ANY: Self = Self { first: 0, last: u16::MAX };
+
+    fn contains(&self, port: u16) -> bool {
+        (self.first..=self.last).contains(&port)
+    }
+}
+
+/// Addresses that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnet {
+    /// One of its addresses.
+    pub address: Ipv4Addr,
+    /// Number of bits that all its addresses have in common, at most 32.
+    pub prefix: u8,
+}
+
+impl Subnet {
+    /// All addresses.
+    pub const ANY: Self = Self { address: Ipv4Addr::UNSPECIFIED, prefix: 0 };
+
+    fn contains(&self, address: Ipv4Addr) -> bool {
+        let differing = address.to_bits() ^ self.address.to_bits();
+        // A shift by all 32 bits leaves nothing: every address is in a subnet without a prefix.
+        let common = 32_u32.saturating_sub(self.prefix.into());
+        differing.checked_shr(common).unwrap_or(0) == 0
+    }
+}
+
 impl PacketFilter {
-    /// Whether the filter selects a packet of this flow.
-    pub fn selects(&self, way: Way, flow: FlowKey) -> bool {
+    /// Whether the filter selects a packet of this flow. `addresses` are the source and destination
+    /// for each number that stands for them in a [`FlowKey`].
+    pub fn selects(&self, way: Way, flow: FlowKey, addresses: &[(Ipv4Addr, Ipv4Addr)]) -> bool {
         match self {
             Self::Flow { up, down } => flow == if way == Way::Up { *up } else { *down },
-            Self::Ports { protocol, first, last } => {
+            Self::Packets { protocol, ports, remote, remote_ports } => {
                 let (source, destination) = flow.ports();
-                let own = if way == Way::Up { source } else { destination };
-                flow.protocol() == *protocol && (*first..=*last).contains(&own)
+                let (own, far) =
+                    if way == Way::Up { (source, destination) } else { (destination, source) };
+                let is_from = |&(from, to): &(Ipv4Addr, Ipv4Addr)| {
+                    remote.contains(if way == Way::Up { to } else { from })
+                };
+                flow.protocol() == *protocol
+                    && ports.contains(own)
+                    && remote_ports.contains(far)
+                    && (*remote == Subnet::ANY || addresses.get(flow.pair()).is_some_and(is_from))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::net::Ipv4Addr;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
@@ -115,10 +116,17 @@ impl<T: Debug + Send + 'static> Terminal<T> {
 
     /// The bearer of a packet: the one that the caller names if it is active, otherwise the last
     /// one with a filter for the flow, otherwise the default bearer.
-    pub(super) fn bearer_of(&self, class: Option<usize>, way: Way, flow: FlowKey) -> usize {
+    pub(super) fn bearer_of(
+        &self,
+        class: Option<usize>,
+        way: Way,
+        flow: FlowKey,
+        addresses: &[(Ipv4Addr, Ipv4Addr)],
+    ) -> usize {
         let is_active = |index: &usize| self.bearers.get(*index).is_some_and(|it| it.is_active);
         let selects = |bearer: &Bearer<T>| {
-            bearer.is_active && bearer.config.filters.iter().any(|it| it.selects(way, flow))
+            bearer.is_active
+                && bearer.config.filters.iter().any(|it| it.selects(way, flow, addresses))
         };
         class.filter(is_active).or_else(|| self.bearers.iter().rposition(selects)).unwrap_or(0)
     }

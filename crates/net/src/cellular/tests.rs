@@ -1,5 +1,7 @@
 //! Tests of the whole cell.
 
+use std::net::Ipv4Addr;
+
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::*;
@@ -266,6 +268,40 @@ fn the_oldest_packet_counts_whether_or_not_a_part_of_it_is_sent() {
     }
 }
 
+/// 3GPP TS 36.322 §5.1.3.
+#[test]
+fn acknowledged_mode_loses_nothing_and_keeps_the_order_beside_another_terminal() {
+    for (mode, is_lossless) in [(RlcMode::AM, true), (RlcMode::UM, false)] {
+        for way in [Way::Up, Way::Down] {
+            let terminals = ["ue", "other"].map(|name| {
+                let mut ue = terminal(name, 10.0);
+                let fading = Some(fading::Fading::new(fading::Profile::Epa, 3.0));
+                ue.signal.up.fading = fading;
+                ue.signal.down.fading = fading;
+                ue.bearers[0].rlc = mode;
+                ue
+            });
+            let mut config = lte(terminals.to_vec());
+            config.terminals[1].loads = vec![saturating(way)];
+            // Every block that is not decoded at once is left to RLC.
+            config.harq.transmissions = 1;
+            let mut run = Run::new(&config);
+            let packets = run.send((0, way), None, mbps(1), (secs(0.5), secs(5.0)));
+            run.until(secs(30.0));
+            for ue in &run.cell.terminals {
+                assert!(ue.totals.of(way).abandoned > 10, "{} {way:?}", ue.name);
+            }
+            let fates: Vec<_> = packets.clone().filter_map(|number| run.fates[number]).collect();
+            assert_eq!(fates.len(), packets.len(), "{mode:?} {way:?}: some have no fate");
+            let (due, lost): (Vec<_>, Vec<_>) = fates.into_iter().partition(Result::is_ok);
+            assert_eq!(lost.is_empty(), is_lossless, "{mode:?} {way:?}: {} lost", lost.len());
+            assert!(due.is_sorted_by_key(|fate| fate.unwrap()), "{mode:?} {way:?}");
+            let other = run.cell.terminals[1].bearers[0].totals.of(way);
+            assert!(other.delivered > DataSize::from_bytes(100_000), "{mode:?} {way:?}");
+        }
+    }
+}
+
 #[test]
 fn filters_sort_packets_into_bearers_and_a_removed_bearer_falls_back() {
     let mut ue = terminal("ue", 20.0);
@@ -274,7 +310,7 @@ fn filters_sort_packets_into_bearers_and_a_removed_bearer_falls_back() {
     ue.bearers.push(own);
     let mut cell: Cell<usize> = Cell::new(&lte(vec![ue]), Seed::new(1));
     let bearer = |cell: &Cell<usize>, way, flow, class| {
-        cell.terminals[0].bearer_of(class, way, FlowKey(flow))
+        cell.terminals[0].bearer_of(class, way, FlowKey(flow), &[])
     };
     assert_eq!(bearer(&cell, Way::Up, 7, None), 1);
     assert_eq!(bearer(&cell, Way::Up, 8, None), 0);
@@ -288,15 +324,43 @@ fn filters_sort_packets_into_bearers_and_a_removed_bearer_falls_back() {
 
 #[test]
 fn a_filter_by_ports_looks_at_the_port_of_the_terminal() {
-    let filter = PacketFilter::Ports { protocol: 17, first: 5_000, last: 5_010 };
+    let filter = udp_filter(PortRange { first: 5_000, last: 5_010 }, Subnet::ANY, PortRange::ANY);
     let selects = |way, protocol, source, destination| {
-        filter.selects(way, FlowKey::of_packet(3, protocol, source, destination))
+        filter.selects(way, FlowKey::of_packet(3, protocol, source, destination), &[])
     };
     assert!(selects(Way::Up, 17, 5_000, 9) && selects(Way::Down, 17, 9, 5_010));
     assert!(!selects(Way::Up, 17, 9, 5_000) && !selects(Way::Down, 17, 5_011, 9));
     assert!(!selects(Way::Up, 6, 5_000, 9));
     // A simulated flow is a number.
-    assert!(!filter.selects(Way::Up, FlowKey(5_000)));
+    assert!(!filter.selects(Way::Up, FlowKey(5_000), &[]));
+}
+
+#[test]
+fn a_filter_by_the_other_end_looks_at_its_address_and_port_in_both_directions() {
+    let phone = Ipv4Addr::new(10, 0, 0, 1);
+    let (server, other) = (Ipv4Addr::new(192, 0, 2, 7), Ipv4Addr::new(192, 0, 2, 8));
+    let addresses = [(phone, server), (server, phone), (phone, other), (other, phone)];
+    let of = |prefix| {
+        let remote = Subnet { address: server, prefix };
+        udp_filter(PortRange::ANY, remote, PortRange { first: 443, last: 443 })
+    };
+    let selects = |filter: PacketFilter, way, pair, source, destination| {
+        filter.selects(way, FlowKey::of_packet(pair, 17, source, destination), &addresses)
+    };
+    for (prefix, is_other_inside) in [(32, false), (29, false), (28, true), (0, true)] {
+        let filter = of(prefix);
+        assert!(selects(filter, Way::Up, 0, 9, 443) && selects(filter, Way::Down, 1, 443, 9));
+        assert!(!selects(filter, Way::Up, 0, 443, 9) && !selects(filter, Way::Down, 1, 9, 443));
+        assert_eq!(selects(filter, Way::Up, 2, 9, 443), is_other_inside, "/{prefix}");
+        assert_eq!(selects(filter, Way::Down, 3, 443, 9), is_other_inside, "/{prefix}");
+    }
+    // Nothing is known of this pair.
+    assert!(!selects(of(32), Way::Up, 4, 9, 443));
+}
+
+/// A filter for UDP.
+fn udp_filter(ports: PortRange, remote: Subnet, remote_ports: PortRange) -> PacketFilter {
+    PacketFilter::Packets { protocol: 17, ports, remote, remote_ports }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt::{Debug, Display};
+use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
@@ -88,6 +89,10 @@ pub trait AccessNetwork<T>: Network<T, Crossing = Crossing> {
     fn notes(&mut self) -> Option<&mut dyn Any> {
         None
     }
+
+    /// The source and destination of real packets, in the order of the numbers that stand for them
+    /// in a [`FlowKey`](crate::FlowKey). Without this call no packet has addresses.
+    fn set_addresses(&mut self, _pairs: Vec<(Ipv4Addr, Ipv4Addr)>) {}
 
     /// Changes the network during a run, from now on. Returns whether the network supports this
     /// change.

@@ -2,7 +2,8 @@
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::cellular::{
-    BearerConfig, BearerQueue, Directions, Guarantee, PacketFilter, Priority, RlcMode,
+    BearerConfig, BearerQueue, Directions, Guarantee, PacketFilter, PortRange, Priority, RlcMode,
+    Subnet,
 };
 use weir_net::{Aqm, QueueLimit};
 
@@ -13,7 +14,7 @@ use crate::scenario::reader::{Item, Table, steps};
 
 const BEARER: &[&str] =
     &["qci", "gbr", "mbr", "arp", "filter", "queue", "rlc", "from", "until", "changes"];
-const FILTER: &[&str] = &["protocol", "ports"];
+const FILTER: &[&str] = &["protocol", "ports", "remote", "remote_ports"];
 const ARP: &[&str] = &["level", "may_preempt", "preemptable"];
 const RATES: &[&str] = &["gbr", "mbr"];
 const QUEUE: &[&str] = &["limit", "aqm"];
@@ -26,6 +27,7 @@ const QUEUE_MAX: DataSize = DataSize::from_bytes(100_000_000);
 const PACKETS_MAX: usize = 1_000_000;
 /// Maximum number of filters of a bearer (3GPP TS 24.008 §10.5.6.12).
 const FILTERS_MAX: usize = 15;
+const ADDRESS: &str = "an IPv4 address or subnet, such as \"192.0.2.0/24\"";
 const PORTS: &str = "expected the first and the last port, such as [5000, 5010]";
 /// Longest timer of RLC (3GPP TS 36.331: 2400 ms).
 const TIMER_MAX: TimeDelta = TimeDelta::from_millis(2_400);
@@ -141,11 +143,18 @@ fn scheduled(
     Ok(Scheduled { bearer, from, changes, until })
 }
 
-/// Reads the protocol and the ports of a packet filter.
+/// Reads a packet filter. What is left out matches all.
 fn filter(table: &Table) -> Result<PacketFilter> {
     let protocols = [("udp", 17), ("tcp", 6)];
-    let protocol = table.require("protocol", "\"udp\"")?.choice(&protocols)?;
-    let item = table.require("ports", "[5000, 5010]")?;
+    Ok(PacketFilter::Packets {
+        protocol: table.require("protocol", "\"udp\"")?.choice(&protocols)?,
+        ports: or(table, "ports", PortRange::ANY, ports)?,
+        remote: or(table, "remote", Subnet::ANY, subnet)?,
+        remote_ports: or(table, "remote_ports", PortRange::ANY, ports)?,
+    })
+}
+
+fn ports(item: &Item) -> Result<PortRange> {
     let ports =
         item.elements().filter(|ports| ports.len() == 2).ok_or_else(|| item.error(PORTS))?;
     let port = |item: &Item| whole(item, 0..=u16::MAX.into()).map(|port| port as u16);
@@ -153,7 +162,19 @@ fn filter(table: &Table) -> Result<PacketFilter> {
     if last < first {
         return Err(item.error(PORTS));
     }
-    Ok(PacketFilter::Ports { protocol, first, last })
+    Ok(PortRange { first, last })
+}
+
+/// Reads an IPv4 address, or a subnet such as `192.0.2.0/24`.
+fn subnet(item: &Item) -> Result<Subnet> {
+    let text = item.string(ADDRESS)?;
+    let (address, prefix) = text.split_once('/').unwrap_or((text, "32"));
+    let is_plain = prefix.bytes().all(|byte| byte.is_ascii_digit());
+    let prefix = prefix.parse().ok().filter(|prefix| is_plain && *prefix <= 32);
+    match (address.parse(), prefix) {
+        (Ok(address), Some(prefix)) => Ok(Subnet { address, prefix }),
+        _ => Err(item.error(&format!("expected {ADDRESS}"))),
+    }
 }
 
 /// Reads `gbr` and `mbr`. The maximum bitrate is the guaranteed one if it is left out.

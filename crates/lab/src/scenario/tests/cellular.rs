@@ -1,9 +1,11 @@
 //! Cellular cells.
 
+use std::net::Ipv4Addr;
+
 use weir_net::QueueLimit;
 use weir_net::cellular::{
-    BearerChange, CellularConfig, Duplex, FILTERED, PacketFilter, Scheduler, SignalChange,
-    SlotKind, Technology, UplinkAccess,
+    BearerChange, CellularConfig, Duplex, FILTERED, PacketFilter, PortRange, Scheduler,
+    SignalChange, SlotKind, Subnet, Technology, UplinkAccess,
 };
 use weir_net::load::Arrivals;
 use weir_net::path::{AccessConfig, Attachment, Way};
@@ -174,19 +176,42 @@ fn a_flow_names_its_bearer_or_leaves_it_to_the_filters() {
 }
 
 #[test]
-fn a_bearer_has_packet_filters_by_protocol_and_ports() {
+fn a_bearer_has_packet_filters_by_protocol_ports_and_the_other_end() {
     let of =
         |filter: &str| format!("{BEARERS}[[network.terminal.phone.bearer.video.filter]]\n{filter}");
-    let filters = cell(&of("protocol = \"udp\"\nports = [5000, 5010]\n")).terminals[0].bearers[1]
-        .filters
-        .clone();
-    assert_eq!(filters, [PacketFilter::Ports { protocol: 17, first: 5_000, last: 5_010 }]);
+    let filters = |filter: &str| cell(&of(filter)).terminals[0].bearers[1].filters.clone();
+    let ports = PortRange { first: 5_000, last: 5_010 };
+    let (remote, remote_ports) = (Subnet::ANY, PortRange::ANY);
+    assert_eq!(
+        filters("protocol = \"udp\"\nports = [5000, 5010]\n"),
+        [PacketFilter::Packets { protocol: 17, ports, remote, remote_ports }]
+    );
+    let remote = Subnet { address: Ipv4Addr::new(192, 0, 2, 0), prefix: 24 };
+    let remote_ports = PortRange { first: 443, last: 443 };
+    assert_eq!(
+        filters("protocol = \"tcp\"\nremote = \"192.0.2.0/24\"\nremote_ports = [443, 443]\n"),
+        [PacketFilter::Packets { protocol: 6, ports: PortRange::ANY, remote, remote_ports }]
+    );
+    let [PacketFilter::Packets { remote, .. }] =
+        filters("protocol = \"tcp\"\nremote = \"10.45.0.2\"\n")[..]
+    else {
+        panic!("one filter of packets")
+    };
+    assert_eq!(remote, Subnet { address: Ipv4Addr::new(10, 45, 0, 2), prefix: 32 });
+    let address = "an IPv4 address or subnet, such as";
     for (filter, wanted) in [
-        ("protocol = \"udp\"\n", "ports"),
+        ("ports = [1, 2]\n", "protocol"),
         ("protocol = \"icmp\"\nports = [1, 2]\n", "udp"),
         ("protocol = \"udp\"\nports = [2, 1]\n", "the first and the last port"),
         ("protocol = \"udp\"\nports = [1, 65536]\n", "a whole number from 0 to 65535"),
         ("protocol = \"udp\"\nports = 5000\n", "the first and the last port"),
+        ("protocol = \"udp\"\nremote_ports = [1]\n", "the first and the last port"),
+        ("protocol = \"udp\"\nremote = \"example.org\"\n", address),
+        ("protocol = \"udp\"\nremote = \"::1\"\n", address),
+        ("protocol = \"udp\"\nremote = \"10.0.0.1/33\"\n", address),
+        ("protocol = \"udp\"\nremote = \"10.0.0.1/+8\"\n", address),
+        ("protocol = \"udp\"\nremote = \"10.0.0.1/\"\n", address),
+        ("protocol = \"udp\"\nremote = 10\n", address),
     ] {
         let error = parse("x", &text(&of(filter), FLOW), None).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");

@@ -4,18 +4,19 @@ mod placement;
 mod retry;
 mod words;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use self::placement::{place, placement};
 use self::retry::retry;
 use super::error::{ScenarioError, nearest, quoted};
 use super::kind::{Access, Kind, NodeGroup};
+use super::load::{CommonLoad, common_load};
 use super::reader::{Item, Table, steps};
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::path::Attachment;
 use weir_net::wifi::propagation::Fading;
 use weir_net::wifi::{
-    AccessCategory, Aggregation, Arrivals, Association, Band, Bursts, CellConfig, DataRate, Edca,
+    AccessCategory, Aggregation, Association, Band, Bursts, CellConfig, DataRate, Edca,
     EdcaParameters, Errors, GuardInterval, Link, Mcs, Neighbour, NodeConfig, NodeId, NodeQueue,
     Noise, RateControl, RateSet, Station, StationLoad, WaitLimit,
 };
@@ -47,7 +48,7 @@ const ERRORS: &[&str] =
 /// The subset of [`ERRORS`] for a channel with noise.
 const NOISE: &[&str] = &["noise_figure", "k_factor", "coherence"];
 /// Range of received powers in dBm.
-const POWERS: std::ops::RangeInclusive<f64> = -100.0..=0.0;
+const POWERS: RangeInclusive<f64> = -100.0..=0.0;
 const LOAD: &[&str] = &["kind", "rate", "packet", "period", "packets", "category", "start", "stop"];
 const QUEUE: &[&str] = &["kind", "limit", "target", "interval", "ecn"];
 const AGGREGATION: &[&str] = &["mpdus", "bytes", "duration"];
@@ -68,9 +69,8 @@ const STATIONS_MAX: usize = 1_000;
 /// Upper limit of the contention window.
 const MAX_WINDOW: f64 = 32_767.0;
 const MAX_AIFSN: f64 = 15.0;
-const MAX_BURST: f64 = 10_000.0;
 /// Range of IP packet sizes of a load in bytes, headers included.
-const PACKETS: Range<u64> = 28..2_305;
+const PACKETS: RangeInclusive<u64> = 28..=2_304;
 
 /// An 802.11n cell.
 pub(super) const KIND: Kind = Kind {
@@ -365,55 +365,12 @@ fn positive(item: &Item) -> Result<TimeDelta> {
     }
 }
 
-#[derive(Clone, Copy)]
-enum LoadKind {
-    Saturated,
-    Constant,
-    Poisson,
-    Bursts,
-}
-
 fn loads(table: &Table, duration: TimeDelta) -> Result<Vec<StationLoad>> {
     table.tables("load", LOAD)?.iter().map(|table| load(table, duration)).collect()
 }
 
 fn load(table: &Table, duration: TimeDelta) -> Result<StationLoad> {
-    let kind = table.require("kind", "\"constant\"")?.choice(&[
-        ("saturated", LoadKind::Saturated),
-        ("constant", LoadKind::Constant),
-        ("poisson", LoadKind::Poisson),
-        ("bursts", LoadKind::Bursts),
-    ])?;
-    let bitrate = || table.require("rate", "\"1Mbps\"")?.rate();
-    let arrivals = match kind {
-        LoadKind::Saturated => Arrivals::Saturated,
-        LoadKind::Constant => Arrivals::Constant(bitrate()?),
-        LoadKind::Poisson => Arrivals::Poisson(bitrate()?),
-        LoadKind::Bursts => Arrivals::Bursts {
-            period: positive(&table.require("period", "\"33ms\"")?)?,
-            packets: table.require("packets", "32")?.whole(MAX_BURST)? as u32,
-        },
-    };
-    let foreign: &[&'static str] = match kind {
-        LoadKind::Saturated => &["rate", "period", "packets"],
-        LoadKind::Constant | LoadKind::Poisson => &["period", "packets"],
-        LoadKind::Bursts => &["rate"],
-    };
-    for &key in foreign {
-        table.refuse(key, "this kind of load has no such key")?;
-    }
-    let item = table.require("packet", "\"1500B\"")?;
-    let size = item.size()?;
-    if !PACKETS.contains(&size.as_bytes()) {
-        return Err(item.error("must be between 28B and 2304B"));
-    }
-    let moment = |key, default: TimeDelta| {
-        table.get(key).map_or(Ok(Timestamp::ZERO + default), |item| item.moment(duration))
-    };
-    let (start, stop) = (moment("start", TimeDelta::ZERO)?, moment("stop", duration)?);
-    if stop <= start {
-        return Err(table.error("stop must come after start"));
-    }
+    let CommonLoad { arrivals, size, start, stop } = common_load(table, PACKETS, duration)?;
     let load = StationLoad::new(arrivals, size).with_category(category(table)?);
     Ok(load.with_start(start).with_stop(stop))
 }
