@@ -17,7 +17,8 @@ use serde::Deserialize;
 use weir::units::Bitrate;
 use weir_emu::Handle;
 use weir_net::cellular::{
-    BearerChange, BearerConfig, BearerRef, Directions, Guarantee, PacketFilter, Priority, Qci,
+    BearerChange, BearerConfig, BearerRef, Directions, Guarantee, PacketFilter, PortRange,
+    Priority, Qci, Subnet,
 };
 
 /// An announcer that does not finish its line is left.
@@ -153,10 +154,15 @@ impl Announced {
             limit: rate(self.mbr_up_bps, self.mbr_down_bps),
         });
         config.priority = Priority { level: self.arp, ..Priority::default() };
-        let port = |port: &u16| PacketFilter::Ports { protocol: UDP, first: *port, last: *port };
-        config.filters = self.ports.iter().map(port).collect();
+        config.filters = self.ports.iter().map(|port| filter(*port)).collect();
         (!config.filters.is_empty()).then_some(config)
     }
+}
+
+/// The packets of one port of the terminal, to and from any host: ICE decides late which it is.
+fn filter(port: u16) -> PacketFilter {
+    let (ports, remote_ports) = (PortRange { first: port, last: port }, PortRange::ANY);
+    PacketFilter::Packets { protocol: UDP, ports, remote: Subnet::ANY, remote_ports }
 }
 
 #[cfg(test)]
@@ -185,8 +191,7 @@ mod tests {
         let [BearerChange::Add { terminal: 0, bearer }] = &added[..] else { panic!("{added:?}") };
         assert_eq!((bearer.name.as_str(), bearer.qci.number), ("video", 2));
         assert_eq!(bearer.guarantee.unwrap().rate.up, Bitrate::from_kbps(2000));
-        let port = PacketFilter::Ports { protocol: UDP, first: 5002, last: 5002 };
-        assert_eq!(bearer.filters, [port]);
+        assert_eq!(bearer.filters, [filter(5002)]);
         // The AAR after the UPDATE says the same again: the bearer keeps its packets.
         assert_eq!(sessions.changes(install("1", "10.45.0.1", 2_000_000)), []);
         let changed = sessions.changes(install("1", "10.45.0.1", 1_000_000));

@@ -189,8 +189,8 @@ impl Subnet {
     fn contains(&self, address: Ipv4Addr) -> bool {
         let differing = address.to_bits() ^ self.address.to_bits();
         // A shift by all 32 bits leaves nothing: every address is in a subnet without a prefix.
-        let common = 32_u32.saturating_sub(self.prefix.into());
-        differing.checked_shr(common).unwrap_or(0) == 0
+        let own = 32_u32.saturating_sub(self.prefix.into());
+        differing.checked_shr(own).unwrap_or(0) == 0
     }
 }
 
