@@ -291,8 +291,11 @@ fn acknowledged_mode_loses_nothing_and_keeps_the_order_beside_another_terminal()
             for ue in &run.cell.terminals {
                 assert!(ue.totals.of(way).abandoned > 10, "{} {way:?}", ue.name);
             }
-            let fates: Vec<_> = packets.clone().filter_map(|number| run.fates[number]).collect();
-            assert_eq!(fates.len(), packets.len(), "{mode:?} {way:?}: some have no fate");
+            let fates: Vec<_> = packets.map(|number| run.fates[number]).collect();
+            // Without acknowledgements, a receiver learns of a loss only from a later packet.
+            let known = fates.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+            assert!(known == fates.len() || !is_lossless, "{mode:?} {way:?}: only {known} known");
+            let fates: Vec<_> = fates[..known].iter().map(|fate| fate.expect("a fate")).collect();
             let (due, lost): (Vec<_>, Vec<_>) = fates.into_iter().partition(Result::is_ok);
             assert_eq!(lost.is_empty(), is_lossless, "{mode:?} {way:?}: {} lost", lost.len());
             assert!(due.is_sorted_by_key(|fate| fate.unwrap()), "{mode:?} {way:?}");
