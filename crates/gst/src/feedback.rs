@@ -226,8 +226,7 @@ mod imp {
         fn with_class(class: &Self::Class) -> Self {
             let pad = |name| {
                 let template = class.pad_template(name).expect("one of the templates below");
-                gst::Pad::builder_from_template(&template)
-                    .iterate_internal_links_function(links)
+                gst::Pad::builder_from_template(&template).iterate_internal_links_function(links)
             };
             let failed = || Err(gst::FlowError::Error);
             let sink = pad("sink")
