@@ -214,7 +214,10 @@ fn call_from_gstreamer(sender: &[&str], controller: &str) {
     command.extend(sender.iter().chain(&[controller, &seconds]));
     let peer = format!("{} http://{address}/", program("browser.sh"));
     let lines = link(&peer, &command);
-    assert_follows_the_capacity(&lines, "target_kbps");
+    // A target may be above the capacity for a moment, and there are few of them. What arrives cannot.
+    assert_follows_the_capacity(&lines, "received_kbps");
+    let target = mean(&lines, "target_kbps", DROP_S + SETTLING_S, END_S);
+    assert!((200.0..600.0).contains(&target), "target {target} kbit/s of 500 kbit/s");
     assert_decodes_until_the_drop(&lines);
     assert_decodes_after_the_drop(&lines);
 }
