@@ -2,11 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { type Account, Agent, type Event, type Media, type OnCall } from "../wic/agent.ts";
+import { Agent } from "../wic/agent.ts";
 import { authorization, challenge, md5, utf8 } from "../wic/digest.ts";
 import { hex, milenage } from "../wic/milenage.ts";
 import { decorate, preconditions } from "../wic/sdp.ts";
 import * as sip from "../wic/sip.ts";
+import type { Account, Event, Media, OnCall } from "../wic/surroundings.ts";
 
 // As Chromium writes it: an address for each medium, and a bundle.
 const SDP = [

@@ -5,63 +5,10 @@
 //
 // It has no socket and no media of its own: the page gives it both, so that it runs in Node too.
 
-import { Callee, Caller, type Call } from "./call.ts";
-import { authorization, challenge, type Credentials } from "./digest.ts";
-import type { Rates } from "./sdp.ts";
+import { Callee, Caller, type Call, type Line } from "./call.ts";
+import { authorization, challenge } from "./digest.ts";
 import * as sip from "./sip.ts";
-
-/** Who the agent is. */
-export interface Account {
-  /** Private identity, such as `alice@ims.test`. */
-  private: string;
-  /** Public identity that registers and calls, such as `sip:alice@ims.test`. */
-  public: string;
-  /** Domain of the home network. */
-  realm: string;
-  /** Address of the terminal: the network's store of contacts knows only addresses. */
-  address: string;
-  /** Password, keys of AKA, or a token of the operator's authorization server (RFC 8898). */
-  credentials: Credentials | { token: string };
-  /** What this side wants to receive, in kbit/s by kind of medium. */
-  rates: Rates;
-}
-
-/** The media of a call. A page makes it from an RTCPeerConnection. */
-export interface Media {
-  /** The offer, with all candidates. */
-  offer(): Promise<string>;
-  /** The answer to an offer, with all candidates. */
-  answer(offer: string): Promise<string>;
-  /** The other side's answer has come. */
-  accept(answer: string): Promise<void>;
-}
-
-/** What an agent does with an incoming call. */
-export type OnCall = { answerAfterMs: number } | { refuse: number } | "ring";
-
-export type Event =
-  | { type: "registered"; identities: string[] }
-  | { type: "deregistered" }
-  | { type: "not-registered"; why: string }
-  | { type: "incoming"; from: string }
-  | { type: "reserved" }
-  | { type: "ringing" }
-  | { type: "established" }
-  | { type: "held"; isHeld: boolean }
-  | { type: "ended"; byOtherSide: boolean }
-  | { type: "failed"; code: number };
-
-/** What an agent needs from its surroundings. */
-export interface Surroundings {
-  /** Sends a message to the P-CSCF. */
-  send(text: string): void;
-  /** Takes what has happened. */
-  on(event: Event): void;
-  media: Media;
-  onCall: OnCall;
-  /** Random text for tags, branches and Call-IDs. */
-  random(): string;
-}
+import type { Account, Event, Surroundings } from "./surroundings.ts";
 
 /** 64 T1: a request without answer has failed (RFC 3261, section 17.1.2.2). */
 const PATIENCE_MS = 32_000;
@@ -75,7 +22,7 @@ interface Transaction {
 }
 
 /** The agent. All its work is done in the order in which it came. */
-export class Agent {
+export class Agent implements Line {
   private readonly open = new Map<string, Transaction>();
   private queue: Promise<void> = Promise.resolve();
   private count = 0;

@@ -1,8 +1,29 @@
 // A call of two sides with preconditions (TS 24.229, sections 5.1.3 and 5.1.4).
 
-import type { Agent } from "./agent.ts";
 import { decorate, isDescription, preconditions, type Resources } from "./sdp.ts";
 import * as sip from "./sip.ts";
+import type { Account, Event, Surroundings } from "./surroundings.ts";
+
+/** What a call uses of the agent whose call it is. */
+export interface Line {
+  readonly account: Account;
+  readonly around: Surroundings;
+  readonly serviceRoutes: string[];
+  /** Does this when all before it is done. */
+  after(action: () => Promise<void> | void): Promise<void>;
+  /** A new name that no other message has. */
+  unique(prefix: string): string;
+  /** A request with what every request has. */
+  request(method: string, uri: string, headers: sip.Header[]): sip.Request;
+  /** The address under which this side is reached. */
+  contact(): string;
+  /** Sends a request, and hands its responses on. */
+  ask(request: sip.Request, onResponse: (response: sip.Response) => void | Promise<void>): void;
+  /** Sends any other message. */
+  send(message: sip.Message): void;
+  /** The call is over. */
+  end(event: Event): void;
+}
 
 const SUPPORTED = "100rel, precondition";
 /** T1 and T2: first and longest time between repetitions (RFC 3261, section 17.1). */
@@ -28,7 +49,7 @@ export abstract class Call {
   private repeated = new Map<string, ReturnType<typeof setTimeout>>();
   protected abstract readonly isAnswerer: boolean;
 
-  constructor(protected readonly agent: Agent) {}
+  constructor(protected readonly agent: Line) {}
 
   abstract hangUp(): void;
   abstract onRequest(request: sip.Request): Promise<void>;
@@ -157,7 +178,7 @@ export class Caller extends Call {
   private isCancelled = false;
   private hasProvisional = false;
 
-  constructor(agent: Agent, target: string) {
+  constructor(agent: Line, target: string) {
     super(agent);
     this.id = agent.unique("call");
     this.local = `<${agent.account.public}>;tag=${agent.unique("t")}`;
@@ -297,7 +318,7 @@ export class Callee extends Call {
   private answerTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    agent: Agent,
+    agent: Line,
     private readonly first: sip.Request,
   ) {
     super(agent);

@@ -1,6 +1,7 @@
 // The parts of a WIC that only a browser has: the WebSocket and the RTCPeerConnection.
 
-import { type Account, Agent, type Event, type Media, type OnCall } from "./agent.ts";
+import { Agent } from "./agent.ts";
+import type { Account, Event, Media, OnCall } from "./surroundings.ts";
 
 export interface Options {
   /** Address of the eP-CSCF, such as `wss://10.46.0.2:8443`. */

@@ -44,7 +44,7 @@ pub struct ImsUser {
     pub account: ImsAccount,
 }
 
-/// The account of a page's agent, with the members of `Account` in `web/wic/agent.ts`.
+/// The account of a page's agent, with the members of `Account` in `web/wic/surroundings.ts`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImsAccount {
     /// Private identity.
