@@ -34,7 +34,8 @@ trap 'rm -rf "$logs"' EXIT
 pass() { passed=$((passed + 1)); }
 fail() { failed=$((failed + 1)) && failures+=("$1"); }
 skip() { skipped+=("$1"); }
-heading() { printf '\n== %s\n' "$1"; }
+# With the time since the start, so that a reader sees what takes long.
+heading() { printf '\n== %s (%d:%02d)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
 
 # Runs one step that is one test.
 step() {
