@@ -10,6 +10,11 @@ def shown($digits): pow(10; $digits) as $unit | if . == null then "-" else . * $
 def signed($digits): if . == null then "-" else (if . > 0 then "+" else "" end) + shown($digits) end;
 def percent: if . == null then null else . * 100 end;
 def both($call; $sim; $digits): "\($call | shown($digits)); \($sim | shown($digits))";
+# Of several calls, the lowest and the highest too.
+def spread($values; $sim; $digits):
+  ($values | map(select(. != null)))
+  | if length < 2 then both(mean; $sim; $digits)
+    else "\(mean | shown($digits)) (\(min | shown($digits)) to \(max | shown($digits))); \($sim | shown($digits))" end;
 # What the thesis printed of a controller. Its GCC is the one of the draft, so a record of gcc-draft has it.
 def words: {"target_utilization": "target over capacity", "loss_ratio.mean": "mean loss", "loss_ratio.max": "loss peak",
   "rtt_ms.mean": "RTT, ms", "rtt_ms.max": "RTT peak, ms", "responsiveness_up_s": "upward, s", "responsiveness_s": "responsiveness, s",
@@ -37,8 +42,8 @@ def thesis($controller):
        | (if $queue_sim == null then null else $queue_sim - $queue end) as $queue_error
        | [if ($rate_error | fabs) > 10 then "rate" else empty end, if ($queue_error | fabs) > 30 then "queue" else empty end] as $missed
        | [ "`\($scenario)`\($mark)", $controller, ($calls | length | tostring), ($here | thesis($controller)),
-           both($rate; $rate_sim; 3), "\($rate_error | signed(1)) %", both($rtt; $rtt_sim; 0), both($loss; $loss_sim; 2),
-           both($queue; $queue_sim; 0), ($queue_error | signed(0)), both($quick; $quick_sim; 1),
+           spread([$calls[].flows[0].rate_mbps.mean]; $rate_sim; 3), "\($rate_error | signed(1)) %", both($rtt; $rtt_sim; 0), both($loss; $loss_sim; 2),
+           spread([$calls[].flows[0].queuing_delay_ms.p95]; $queue_sim; 0), ($queue_error | signed(0)), both($quick; $quick_sim; 1),
            (if $rate_error == null then "-" elif $missed == [] then "met" else "missed: \($missed | join(", "))" end) ]
          | "| \(join(" | ")) |"
      end)
