@@ -40,12 +40,12 @@ fn target() -> PathBuf {
 
 /// The folder of an example's programs, or `None` with a line that says what this machine lacks.
 fn build(example: &str) -> Option<PathBuf> {
-    can_emulate().then(|| build_in(&format!("examples/{example}")))?
+    can_emulate().then(|| build_in(&format!("examples/{example}"), &target()))?
 }
 
-/// Builds a workspace of its own. Returns the folder of the result, or `None` with a line that says
-/// what this machine lacks.
-fn build_in(workspace: &str) -> Option<PathBuf> {
+/// Builds a workspace of its own into a folder. Returns the folder of the programs, or `None` with a
+/// line that says what this machine lacks.
+fn build_in(workspace: &str, target: &Path) -> Option<PathBuf> {
     let manifest = root().join(workspace).join("Cargo.toml");
     let cargo = |command: &str| {
         let mut cargo = Command::new(env!("CARGO"));
@@ -57,8 +57,7 @@ fn build_in(workspace: &str) -> Option<PathBuf> {
         println!("skipped: what {workspace} depends on cannot be fetched");
         return None;
     }
-    let target = target();
-    let status = cargo("build").arg("--target-dir").arg(&target).status().unwrap();
+    let status = cargo("build").arg("--target-dir").arg(target).status().unwrap();
     assert!(status.success(), "{workspace} does not build");
     Some(target.join("debug"))
 }
@@ -230,7 +229,8 @@ fn build_plugin() -> Option<PathBuf> {
         println!("skipped: no GStreamer: apt-get install {missing}");
         return None;
     }
-    build_in("crates/gst")
+    // The folder of scripts/test.sh, which has built it before.
+    build_in("crates/gst", &target().with_file_name("gst"))
 }
 
 /// Compiler flags of C programs that use webrtcbin, or `None` with a line.
