@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+#[cfg(not(target_os = "linux"))]
+use crate::elsewhere::weir_testbed;
+
 const EXAMPLES: &str = "\
 Examples:
   weir list
@@ -65,6 +68,7 @@ pub enum Command {
 
 impl Command {
     /// Whether the command creates emulated hosts.
+    #[cfg(target_os = "linux")]
     pub fn needs_network_rights(&self) -> bool {
         matches!(self, Self::Call(_) | Self::Link(_) | Self::Validate(_))
     }
