@@ -92,7 +92,9 @@ def train(generations: int, seed: int = 1) -> np.ndarray:
         if value > best_value:
             best, best_value = weights, value
         took = time.perf_counter() - begin
-        print(f"generation {generation + 1}: return {value:.4f}, best {best_value:.4f}, {took:.0f} s")
+        print(
+            f"generation {generation + 1}: return {value:.4f}, best {best_value:.4f}, {took:.0f} s"
+        )
     return best
 
 

@@ -28,6 +28,7 @@ mod run;
 mod score;
 mod select;
 mod sim_real;
+mod sweep;
 mod table;
 mod validate;
 
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         args::Command::Check(args) => check::check(&args),
         args::Command::Generate(args) => generate::run(&args),
         args::Command::Score(args) => score::run(&args),
+        args::Command::Sweep(args) => sweep::sweep(&args),
         args::Command::Bench(args) => bench::bench(&args),
         args::Command::Validate(args) => validate::validate(&args),
         args::Command::Ims(args) => weir_testbed::run(&args),

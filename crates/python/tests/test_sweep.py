@@ -10,21 +10,19 @@ import pyarrow
 import pytest
 import weir_rtc
 from test_weir_rtc import LOSSY
+from weir_rtc import Range, grid, latin_hypercube, sobol, sweep
 from weir_rtc.space import changed
 
 pytest.importorskip("distributed")
-
-from weir_rtc.sweep import Range, grid, latin_hypercube, sobol, sweep  # noqa: E402
 
 #: Calls so many that two workers need some seconds.
 KILLED = """
 import sys
 from test_weir_rtc import LOSSY
-from weir_rtc.sweep import sweep
+from weir_rtc import sweep
 if __name__ == "__main__":
     sweep(LOSSY | {"duration": "60s"}, "gcc,nada", range(40), out=sys.argv[1], workers=2, unit_s=0.1)
 """
-
 
 
 def test_a_sweep_has_the_rows_of_its_runs_and_makes_none_twice(tmp_path):
@@ -80,7 +78,9 @@ def test_nothing_is_lost_when_the_client_is_killed(tmp_path):
 def test_nothing_is_lost_when_a_worker_is_killed(tmp_path):
     from distributed import Client, LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
         with Client(cluster) as client:
             victim = next(iter(client.run(os.getpid).values()))
         killed = []

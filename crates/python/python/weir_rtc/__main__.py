@@ -1,11 +1,11 @@
 """`python -m weir_rtc FILE.toml --out FOLDER`: a sweep that a file describes.
 
-    scenarios = ["rfc8867/5.1", "rfc8867/5.2"]
-    controllers = "gcc,nada"
-    seeds = 20                                  # 1 to 20, or a list
+scenarios = ["rfc8867/5.1", "rfc8867/5.2"]
+controllers = "gcc,nada"
+seeds = 20                                  # 1 to 20, or a list
 
-    [grid]                                      # or [sobol] or [latin-hypercube] with points = 64, seed = 1
-    "network.up.delay" = ["10ms", "50ms"]       # there {low = 5, high = 200, unit = "ms", logarithmic = true}
+[grid]                                      # or [sobol] or [latin-hypercube] with points = 64, seed = 1
+"network.up.delay" = ["10ms", "50ms"]       # there {low = 5, high = 200, unit = "ms", logarithmic = true}
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tomllib
 from pathlib import Path
 
 from . import WeirError
-from .sweep import Range, grid, latin_hypercube, sobol, sweep
+from .sweeps import Range, grid, latin_hypercube, sobol, sweep
 
 DRAWS = {"sobol": sobol, "latin-hypercube": latin_hypercube}
 
@@ -27,7 +27,9 @@ def parameters(document: dict) -> list[dict]:
     if not named:
         return [{}]
     if len(named) > 1:
-        raise WeirError(f"a sweep has one of grid, sobol, latin-hypercube, not {' and '.join(named)}")
+        raise WeirError(
+            f"a sweep has one of grid, sobol, latin-hypercube, not {' and '.join(named)}"
+        )
     table = dict(document[named[0]])
     if named == ["grid"]:
         return grid(table)
@@ -36,7 +38,9 @@ def parameters(document: dict) -> list[dict]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m weir_rtc", description="Makes the runs of a sweep.")
+    parser = argparse.ArgumentParser(
+        prog="python -m weir_rtc", description="Makes the runs of a sweep."
+    )
     parser.add_argument("file", type=Path, help="what is swept")
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--scheduler", help="address of a Dask scheduler, tcp://HOST:PORT")
@@ -63,7 +67,9 @@ def main() -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    print(f"\r{done.simulated} runs simulated in {done.took_s:.1f} s, {done.kept} were there: {done.out}")
+    print(
+        f"\r{done.simulated} runs simulated in {done.took_s:.1f} s, {done.kept} were there: {done.out}"
+    )
     return 0
 
 

@@ -1,9 +1,9 @@
 """Many runs, on the cores of this machine or on several machines (Dask distributed).
 
->>> import weir_rtc.sweep
->>> done = weir_rtc.sweep.sweep(
+>>> import weir_rtc
+>>> done = weir_rtc.sweep(
 ...     "demo/first-call", "gcc,nada", seeds=range(100), out="sweep",
-...     parameters=weir_rtc.sweep.grid({"network.up.delay": ["10ms", "100ms"]}),
+...     parameters=weir_rtc.grid({"network.up.delay": ["10ms", "100ms"]}),
 ... )  # doctest: +SKIP
 
 The results are Parquet files below `out`, a folder for each scenario and a file for each unit of work, with a row for
@@ -23,7 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import Scenario, WeirError, _weir, scenarios
+from . import _weir
+from ._weir import Scenario, WeirError
 from .controller import Controller
 from .space import Range, changed, grid, latin_hypercube, sobol
 
@@ -210,6 +211,8 @@ def sweep(
     call goes on where it ended.
     """
     from distributed import Client, LocalCluster
+
+    from . import scenarios
 
     begin, out, binary = time.perf_counter(), Path(out), program()
     chosen = _chosen(controllers)
