@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := build
 .PHONY: deps test-deps web build quick check demo test lint docs results format third-party bench install uninstall
-.PHONY: c install-c uninstall-c install-gst uninstall-gst clean
+.PHONY: c playground dist install-c uninstall-c install-gst uninstall-gst clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -10,7 +10,7 @@ export DESTDIR
 # GStreamer looks in a folder of its own, so only a PREFIX that the user wrote counts for its plugin.
 GST_PREFIX := $(if $(filter file,$(origin PREFIX)),env -u PREFIX)
 
-WEB_SOURCES := $(shell find web/src -type f) web/build.mjs web/licences.mjs web/tsconfig.json
+WEB_SOURCES := $(shell find web/src -type f) web/build.mjs web/bundle.mjs web/licences.mjs web/tsconfig.json
 
 deps: ## Debian packages that are missing, if root; says what else to install
 	scripts/deps.sh
@@ -19,6 +19,14 @@ test-deps: ## the same, and what tests and lint need: a nightly compiler, cargo-
 	scripts/deps.sh --test
 
 web: web/dist/report.html ## the report viewer, which the program carries with it
+
+# The simulator in WebAssembly must fit into the page, so it has a profile of its own.
+playground: web ## web/dist/playground.html: the simulator in one page that opens offline
+	cargo build --profile wasm --package weir-wasm --target wasm32-unknown-unknown
+	cd web && node playground.mjs "$(abspath $(or $(CARGO_TARGET_DIR),target))/wasm32-unknown-unknown/wasm/weir_wasm.wasm"
+
+dist: web ## dist/: what is published, with checksums and a list of parts
+	scripts/dist.sh
 
 build: web ## target/release/weir
 	cargo build --release --package weir-cli

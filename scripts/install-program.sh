@@ -7,7 +7,8 @@ set -eu
 accept 'install uninstall' "$@"
 cd "$(dirname "$0")/.."
 
-weir=${CARGO_TARGET_DIR:-target}/release/weir
+# Another program than the one of `make build`, for scripts/dist.sh.
+weir=${WEIR_PROGRAM:-${CARGO_TARGET_DIR:-target}/release/weir}
 prefix=${PREFIX:-/usr/local}
 case $prefix in
     /*) ;;

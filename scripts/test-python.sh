@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds the Python package, installs it into an environment of its own below target/, and runs its
-# tests. With --missing it only prints why it cannot; nothing if it can.
+# tests. With --missing it only prints why it cannot; nothing if it can. WEIR_SWEEPS=1 also tests sweeps, for which it
+# installs Dask and SciPy.
 set -euo pipefail
 . "$(dirname "$0")/usage.sh"
 accept --missing "$@"
@@ -19,6 +20,9 @@ environment=$target/python-package
     "$environment/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2' pytest pyarrow \
         polars duckdb 'gymnasium>=1' numpy
 }
+if [ -n "${WEIR_SWEEPS:-}" ]; then
+    "$environment/bin/pip" install --quiet --disable-pip-version-check distributed 'scipy>=1.15'
+fi
 export CARGO_TARGET_DIR=$target VIRTUAL_ENV=$environment
 "$environment/bin/maturin" develop --quiet --manifest-path crates/python/Cargo.toml
 "$environment/bin/python" -m pytest -q -p no:cacheprovider "crates/python/tests"

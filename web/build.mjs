@@ -2,55 +2,15 @@
 //
 // The Rust side replaces the placeholder by the report's JSON, so it must occur exactly once.
 
-import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
-import { licences } from "./licences.mjs";
+import { bundle, pageOf } from "./bundle.mjs";
 
 const PLACEHOLDER = "/*WEIR_DATA*/";
 
-const bundle = async (entry) => {
-  const result = await build({
-    entryPoints: [entry],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: "iife",
-    target: "es2022",
-    legalComments: "eof",
-    logLevel: "warning",
-    metafile: true,
-  });
-  return { text: result.outputFiles[0].text, inputs: Object.keys(result.metafile.inputs) };
-};
-
-/** A comment with the licences of all packages that a file of the bundle is from. */
-const notices = async (inputs) => {
-  const folders = inputs.map((path) => path.match(/^node_modules\/(?:@[^/]+\/)?[^/]+/)?.[0]);
-  const parts = [];
-  for (const folder of [...new Set(folders)].filter(Boolean).sort()) {
-    const { name, version, license } = JSON.parse(await readFile(`${folder}/package.json`, "utf8"));
-    parts.push(`${name} ${version}, ${license}`, ...(await licences(folder, license)));
-  }
-  const text = ["This page contains:", ...parts].join("\n\n");
-  if (/--!?>/.test(text)) {
-    throw new Error("a licence holds what would end its comment");
-  }
-  return `<!--\n${text}\n-->\n`;
-};
-
 const { text: script, inputs } = await bundle("src/main.ts");
 const { text: style } = await bundle("src/style.css");
-if (/<\/(script|style)/i.test(script + style)) {
-  throw new Error("the bundle holds a closing tag that would end its own element");
-}
-
-const template = await readFile("src/index.html", "utf8");
-// Replacement functions, because "$&" in minified code is a pattern in a replacement string.
-const comment = await notices(inputs);
-const page = template
-  .replace("</html>", (end) => comment + end)
-  .replace("/*WEIR_STYLE*/", () => style.trim())
-  .replace("/*WEIR_SCRIPT*/", () => script.trim());
+const page = await pageOf("src/index.html", { script, style, inputs });
 if (page.split(PLACEHOLDER).length !== 2) {
   throw new Error(`${PLACEHOLDER} must occur exactly once in the page`);
 }

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+#[cfg(not(target_os = "linux"))]
+use crate::elsewhere::weir_testbed;
+
 const EXAMPLES: &str = "\
 Examples:
   weir list
@@ -50,6 +53,8 @@ pub enum Command {
     Generate(Generate),
     /// Compare what controllers reach with what is possible, and with each other.
     Score(Score),
+    /// Make the runs that a file describes, on the cores of this machine or on Dask workers.
+    Sweep(Sweep),
     /// Measure how fast the simulator and the controllers are on this machine.
     Bench(Bench),
     /// Compare a model with the real thing or with reference figures. Exit code: 0 all values are
@@ -65,6 +70,7 @@ pub enum Command {
 
 impl Command {
     /// Whether the command creates emulated hosts.
+    #[cfg(target_os = "linux")]
     pub fn needs_network_rights(&self) -> bool {
         matches!(self, Self::Call(_) | Self::Link(_) | Self::Validate(_))
     }
@@ -454,6 +460,37 @@ pub enum ScoreTable {
     Contest,
     /// The worst scenarios.
     Worst,
+}
+
+/// `weir sweep`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+It needs the Python package weir-rtc with its part `sweep`, in `python3` or in the Python that WEIR_PYTHON names. The
+results are Parquet files below DIR. Runs that are there are not repeated.
+
+FILE is such as:
+  scenarios = [\"rfc8867/5.1\", \"rfc8867/5.2\"]
+  controllers = \"gcc,nada\"
+  seeds = 20
+  [grid]
+  \"network.up.delay\" = [\"10ms\", \"50ms\"]
+
+Examples:
+  weir sweep delays.toml --out sweep
+  weir sweep delays.toml --out sweep --scheduler tcp://10.0.0.1:8786")]
+pub struct Sweep {
+    /// What is swept.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Folder of the results.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Address of a Dask scheduler (default: processes of this machine).
+    #[arg(long, value_name = "ADDRESS")]
+    pub scheduler: Option<String>,
+    /// Number of processes without a scheduler (default: one per core).
+    #[arg(long, value_name = "N", conflicts_with = "scheduler")]
+    pub workers: Option<NonZeroUsize>,
 }
 
 /// `weir bench`

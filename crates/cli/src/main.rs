@@ -2,16 +2,23 @@
 
 mod args;
 mod bench;
+#[cfg(target_os = "linux")]
 mod call;
+#[cfg(target_os = "linux")]
 mod captures;
 mod check;
 mod compare;
 mod completions;
+#[cfg(target_os = "linux")]
 mod console;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod generate;
+#[cfg(target_os = "linux")]
 mod ims;
 mod interrupt;
 mod layout;
+#[cfg(target_os = "linux")]
 mod link;
 mod list;
 mod man;
@@ -21,6 +28,7 @@ mod run;
 mod score;
 mod select;
 mod sim_real;
+mod sweep;
 mod table;
 mod validate;
 
@@ -28,6 +36,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{call, link, weir_testbed};
 
 /// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;
@@ -39,6 +49,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return report_usage_error(&error),
     };
+    #[cfg(target_os = "linux")]
     if args.command.needs_network_rights() {
         // Must happen before the first thread starts.
         weir_emu::gain_rights();
@@ -53,6 +64,7 @@ fn main() -> ExitCode {
         args::Command::Check(args) => check::check(&args),
         args::Command::Generate(args) => generate::run(&args),
         args::Command::Score(args) => score::run(&args),
+        args::Command::Sweep(args) => sweep::sweep(&args),
         args::Command::Bench(args) => bench::bench(&args),
         args::Command::Validate(args) => validate::validate(&args),
         args::Command::Ims(args) => weir_testbed::run(&args),

@@ -488,3 +488,16 @@ fn a_real_call_is_compared_with_a_simulated_run_section_by_section() {
     let output = run(&["compare", &calls, &runs]);
     assert!(String::from_utf8(output.stdout).unwrap().contains(" meet their goal"));
 }
+
+#[test]
+fn a_sweep_without_its_python_package_says_where_to_get_it() {
+    let asked = |python: &str| {
+        let mut command = weir();
+        command.env("WEIR_PYTHON", python).args(["sweep", "x.toml", "--out", "y"]);
+        let output = command.output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(asked("/nowhere/python").contains("needs Python: /nowhere/python"));
+    assert!(asked("/bin/false").contains("docs/guide/python.md"));
+}

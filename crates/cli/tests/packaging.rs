@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "list",
     "run",
     "call",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 14] = [
     "generate",
     "score",
     "bench",
+    "sweep",
     "validate",
     "ims",
     "completions",

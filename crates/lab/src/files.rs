@@ -1,12 +1,9 @@
 //! Reads files of unknown origin. Only regular files are opened, and texts have a size limit: a
 //! pipe may block for ever, and a device may never end.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-
-use rustix::fs::OFlags;
 
 /// Opens a regular file, following links.
 pub fn open(path: &Path) -> io::Result<File> {
@@ -20,9 +17,22 @@ pub fn open(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(refused());
     }
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = open_at_once(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(refused()) }
+}
+
+/// Opens a file without waiting for anybody.
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Elsewhere pipes have no place in the file system.
+#[cfg(not(unix))]
+fn open_at_once(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// The text of a regular file that is not larger than `max` bytes.

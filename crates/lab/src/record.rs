@@ -14,6 +14,7 @@ pub mod blocks;
 mod events;
 mod finished;
 mod lines;
+pub mod memory;
 pub(crate) mod nodes;
 mod reader;
 pub(crate) mod series;

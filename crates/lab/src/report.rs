@@ -36,6 +36,7 @@ use crate::calls::{Calls, Flaw};
 use crate::gate::Judgement;
 use crate::metrics::{self, CapacityChange};
 use crate::protocol::oracle;
+use crate::record::memory::Files;
 use crate::record::{Reader, RecordError};
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{Flow, PaperValue, Traffic};
@@ -151,6 +152,16 @@ impl Report {
         stop: &AtomicBool,
     ) -> Result<Option<Self>, RecordError> {
         let read = read::runs(folders, stop)?;
+        Ok(read.map(|(runs, drawings)| Self::of_runs(&runs, &drawings, command)))
+    }
+
+    /// The same of records in memory. It contains every rate change.
+    pub fn of_files(
+        records: &[Files],
+        command: &str,
+        stop: &AtomicBool,
+    ) -> Result<Option<Self>, RecordError> {
+        let read = read::runs_in_memory(records, stop)?;
         Ok(read.map(|(runs, drawings)| Self::of_runs(&runs, &drawings, command)))
     }
 

@@ -5,12 +5,10 @@
 //! the lock therefore knows that nobody writes any more, and may remove the file. Names are random,
 //! because process ids repeat in every container.
 
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use tempfile::{Builder, TempDir, TempPath};
 
 /// Prefix of temporary files and folders in places that people look at.
@@ -36,8 +34,7 @@ impl UnfinishedFolder {
 
     /// A folder that only this user can access, whose name begins with `prefix`.
     pub fn private(parent: &Path, prefix: &str) -> io::Result<Self> {
-        let of_the_user = Permissions::from_mode(0o700);
-        Self::build(parent, Builder::new().prefix(prefix).permissions(of_the_user))
+        Self::build(parent, with_mode(Builder::new().prefix(prefix), 0o700))
     }
 
     fn build(parent: &Path, builder: &Builder<'_, '_>) -> io::Result<Self> {
@@ -84,12 +81,8 @@ impl UnfinishedFile {
     /// A hidden file.
     pub fn new(parent: &Path) -> io::Result<Self> {
         // Permissions of an ordinary new file; the umask restricts them.
-        let permissions = Permissions::from_mode(0o666);
         let ((file, path), _) = locked(|| {
-            let made = Builder::new()
-                .prefix(HIDDEN)
-                .permissions(permissions.clone())
-                .tempfile_in(parent)?;
+            let made = with_mode(Builder::new().prefix(HIDDEN), 0o666).tempfile_in(parent)?;
             let (file, path) = made.into_parts();
             let lock = file.try_clone()?;
             Ok(Some((path.to_path_buf(), lock, (file, path))))
@@ -126,10 +119,48 @@ fn locked<T>(
 
 /// Whether `path` still leads to the open `file`.
 fn is_still(path: &Path, file: &File) -> bool {
-    let identity = |meta: fs::Metadata| (meta.dev(), meta.ino());
-    let there = fs::symlink_metadata(path).map(identity);
-    let opened = file.metadata().map(identity);
-    matches!((there, opened), (Ok(there), Ok(opened)) if there == opened)
+    let there = fs::symlink_metadata(path);
+    matches!((there, file.metadata()), (Ok(there), Ok(opened)) if is_same(&there, &opened))
+}
+
+#[cfg(unix)]
+fn is_same(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Elsewhere an open file cannot be replaced, so a path that is still there leads to it.
+#[cfg(not(unix))]
+fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    true
+}
+
+/// With the permissions that `mode` says, restricted by the umask. Only Unix has them.
+fn with_mode<'a, 'b, 'c>(
+    builder: &'a mut Builder<'b, 'c>,
+    #[cfg_attr(not(unix), expect(unused_variables))] mode: u32,
+) -> &'a mut Builder<'b, 'c> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(mode));
+    }
+    builder
+}
+
+/// Opens what an unfinished file may be. Does not follow a link to a file elsewhere, and does not
+/// wait for the writer of a pipe.
+#[cfg(unix)]
+fn open_itself(path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_itself(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// Removes abandoned files and folders in `folder` whose names begin with `prefix`: those that no
@@ -144,9 +175,7 @@ pub fn clean(folder: &Path, prefix: &str) {
 }
 
 fn remove_if_dead(path: &Path) -> io::Result<()> {
-    // Do not follow a link to a file elsewhere, and do not wait for the writer of a pipe.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = open_itself(path)?;
     match file.try_lock() {
         Ok(()) if is_still(path, &file) => {}
         Ok(()) | Err(TryLockError::WouldBlock) => return Ok(()),
@@ -157,6 +186,8 @@ fn remove_if_dead(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<PathBuf> {

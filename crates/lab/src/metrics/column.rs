@@ -7,19 +7,20 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::ops::{Deref, Range};
-use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 /// Numbers in a block.
 const BLOCK: usize = 8_192;
 /// Blocks of a column that stay in memory.
 const KEPT: usize = 4;
+#[cfg(unix)]
 const BYTES: usize = size_of::<u64>();
 
 /// Temporary file for the columns of a run. It has no name, so it disappears with the program,
 /// however the program ends.
 #[derive(Debug, Default)]
+#[cfg_attr(not(unix), allow(dead_code))]
 pub struct Spool {
     /// `None` if the file could not be created.
     file: OnceLock<Option<File>>,
@@ -28,15 +29,30 @@ pub struct Spool {
 
 impl Spool {
     /// Writes a block and returns its offset; `None` if it cannot be written.
+    #[cfg(unix)]
     fn write(&self, block: &[u64]) -> Option<u64> {
+        use std::os::unix::fs::FileExt;
         let file = self.file.get_or_init(|| tempfile::tempfile().ok()).as_ref()?;
         let bytes: Vec<u8> = block.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let offset = self.used.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let offset = self.used.fetch_add(bytes.len() as u64, std::sync::atomic::Ordering::Relaxed);
         file.write_all_at(&bytes, offset).ok()?;
         Some(offset)
     }
 
+    /// Elsewhere all blocks stay in memory.
+    #[cfg(not(unix))]
+    fn write(&self, _: &[u64]) -> Option<u64> {
+        None
+    }
+
+    #[cfg(not(unix))]
+    fn read(&self, _: u64) -> Arc<[u64]> {
+        unreachable!("no block was written")
+    }
+
+    #[cfg(unix)]
     fn read(&self, offset: u64) -> Arc<[u64]> {
+        use std::os::unix::fs::FileExt;
         let file = self.file.get().and_then(Option::as_ref).expect("a block was written to it");
         let mut bytes = vec![0; BLOCK * BYTES];
         file.read_exact_at(&mut bytes, offset).expect("the system keeps what it took");

@@ -4,17 +4,17 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::{RecordError, damaged, io_error};
-use crate::files;
 
 /// Longest line in bytes: more than any line of a record needs.
 const LONGEST: u64 = 1 << 20;
 
-/// Passes each line to `take`. An error contains the number of the line.
+/// Passes each line to `take`. An error contains the path and the number of the line.
 pub(super) fn each(
+    file: impl Read,
     path: &Path,
     mut take: impl FnMut(&str) -> Result<(), String>,
 ) -> Result<(), RecordError> {
-    let mut file = BufReader::with_capacity(1 << 16, files::open(path).map_err(io_error(path))?);
+    let mut file = BufReader::with_capacity(1 << 16, file);
     let mut line = Vec::new();
     for number in 1_u64.. {
         line.clear();
@@ -32,13 +32,14 @@ pub(super) fn each(
 
 /// Passes each line to `take`, except the first, which must equal `header`.
 pub(super) fn each_below(
+    file: impl Read,
     path: &Path,
     header: &str,
     mut take: impl FnMut(&str) -> Result<(), String>,
 ) -> Result<(), RecordError> {
     let wrong = || format!("the first line must be {header}");
     let mut is_first = true;
-    each(path, |line| {
+    each(file, path, |line| {
         if std::mem::take(&mut is_first) {
             return if line == header { Ok(()) } else { Err(wrong()) };
         }

@@ -1,6 +1,7 @@
 //! Reads a record file by file and row by row, only as far as needed.
 
 use std::collections::HashMap;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,14 +10,16 @@ use weir_net::cellular::{BearerEvent, BearerRow, BlockRecord};
 use weir_net::wifi::{AirtimeRecord, NodeRow};
 use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
+use super::memory::Files;
 use super::series::SeriesReader;
 use super::table::{AnyLog, Log};
 use super::{
     CALL, EVENTS, LOGS, RUN, Record, RecordError, RunFile, SCHEMA, SERIES, airtime, bearers,
-    blocks, damaged, events, lines, nodes, read_json,
+    blocks, damaged, events, io_error, lines, nodes, read_json,
 };
 use crate::calls::file::CallFile;
 use crate::calls::{Calls, Flaw};
+use crate::files;
 use crate::run::RunInfo;
 use crate::scenario::{self, Access, Scenario};
 use crate::summary::{Measurer, Summary};
@@ -47,10 +50,56 @@ impl Scenarios {
     }
 }
 
+/// Where the files of a record are.
+#[derive(Clone, Debug)]
+enum Place {
+    Folder(PathBuf),
+    Memory(Files),
+}
+
+impl Place {
+    /// Name of a file in errors.
+    fn path(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Folder(folder) => folder.join(name),
+            Self::Memory(_) => name.into(),
+        }
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Read + '_>> {
+        match self {
+            Self::Folder(folder) => Ok(Box::new(files::open(&folder.join(name))?)),
+            Self::Memory(files) => match files.get(name) {
+                Some(bytes) => Ok(Box::new(bytes)),
+                None => Err(io::ErrorKind::NotFound.into()),
+            },
+        }
+    }
+
+    /// Whether there is such a file. A broken link counts, and reading it is an error.
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Folder(folder) => folder.join(name).symlink_metadata().is_ok(),
+            Self::Memory(files) => files.get(name).is_some(),
+        }
+    }
+
+    fn read_json<T: for<'de> serde::Deserialize<'de>>(&self, name: &str) -> Result<T, RecordError> {
+        match self {
+            Self::Folder(folder) => read_json(&folder.join(name)),
+            Self::Memory(files) => {
+                let bytes = files.get(name).unwrap_or_default();
+                serde_json::from_slice(bytes)
+                    .map_err(|error| damaged(name.as_ref(), error.to_string()))
+            }
+        }
+    }
+}
+
 /// An open record: everything but the rows was read.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    folder: PathBuf,
+    place: Place,
     /// Which run it is.
     pub info: RunInfo,
     /// The scenario, parsed from the text that the record carries.
@@ -66,8 +115,17 @@ pub struct Reader {
 impl Reader {
     /// Reads everything in a record but its rows.
     pub fn open(folder: &Path, scenarios: &Scenarios) -> Result<Self, RecordError> {
-        let path = folder.join(RUN);
-        let run: RunFile = read_json(&path)?;
+        Self::at(Place::Folder(folder.into()), scenarios)
+    }
+
+    /// The same of a record in memory.
+    pub fn of_files(files: &Files, scenarios: &Scenarios) -> Result<Self, RecordError> {
+        Self::at(Place::Memory(files.clone()), scenarios)
+    }
+
+    fn at(place: Place, scenarios: &Scenarios) -> Result<Self, RecordError> {
+        let path = place.path(RUN);
+        let run: RunFile = place.read_json(RUN)?;
         if run.schema != SCHEMA {
             let what = format!("record version {}, this weir reads version {SCHEMA}", run.schema);
             return Err(damaged(&path, what));
@@ -82,10 +140,7 @@ impl Reader {
         if !scenario.flows.iter().map(|flow| &flow.name).eq(&run.flows) {
             return Err(damaged(&path, "its flows are not those of its scenario".into()));
         }
-        let call_path = folder.join(CALL);
-        // A broken link counts as a file, and reading it is an error.
-        let call =
-            if call_path.symlink_metadata().is_ok() { Some(read_json(&call_path)?) } else { None };
+        let call = if place.has(CALL) { Some(place.read_json(CALL)?) } else { None };
         let nodes = scenario.access.as_ref().map_or_else(Vec::new, Access::names);
         let info = RunInfo {
             scenario: run.scenario,
@@ -93,7 +148,7 @@ impl Reader {
             engine: run.engine,
             seed,
         };
-        Ok(Self { folder: folder.into(), info, scenario, flows: run.flows, nodes, call })
+        Ok(Self { place, info, scenario, flows: run.flows, nodes, call })
     }
 
     /// Why the values of a real run do not count; `None` if they do, or if the run is simulated.
@@ -102,17 +157,38 @@ impl Reader {
     }
 
     /// The files of the record from which everything is measured.
-    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &'static str> {
         let logs = LOGS.iter().map(|log| log.file());
-        [RUN, SERIES, EVENTS, CALL].into_iter().chain(logs).map(|name| self.folder.join(name))
+        [RUN, SERIES, EVENTS, CALL].into_iter().chain(logs)
+    }
+
+    /// Opens a file of the record; `None` if there is no such file.
+    pub(crate) fn open_file(&self, name: &str) -> Result<Option<Box<dyn Read + '_>>, RecordError> {
+        match self.place.open(name) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error(&self.path(name))(error)),
+        }
+    }
+
+    /// Name of a file in errors.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.place.path(name)
+    }
+
+    /// Opens a file that the record must have. With its name for errors.
+    fn must_open(&self, name: &str) -> Result<(Box<dyn Read + '_>, PathBuf), RecordError> {
+        let path = self.path(name);
+        let file = self.place.open(name).map_err(io_error(&path))?;
+        Ok((file, path))
     }
 
     /// Passes the rows to `take`, by time.
     pub fn rows(&self, mut take: impl FnMut(&Row)) -> Result<(), RecordError> {
-        let path = self.folder.join(SERIES);
+        let (file, path) = self.must_open(SERIES)?;
         let end = Timestamp::ZERO + self.scenario.duration + ROW_INTERVAL;
         let mut reader = SeriesReader::new(&self.flows, end);
-        lines::each(&path, |line| {
+        lines::each(file, &path, |line| {
             if let Some(row) = reader.read(line)? {
                 take(&row);
             }
@@ -123,7 +199,8 @@ impl Reader {
 
     /// Passes the rate changes to `take`.
     pub fn events(&self, mut take: impl FnMut(RateChange)) -> Result<(), RecordError> {
-        lines::each(&self.folder.join(EVENTS), |line| {
+        let (file, path) = self.must_open(EVENTS)?;
+        lines::each(file, &path, |line| {
             take(events::parse_line(line, &self.flows)?);
             Ok(())
         })
@@ -174,7 +251,8 @@ impl Reader {
         if !log.applies(&self.scenario) {
             return Ok(());
         }
-        lines::each_below(&self.folder.join(log.file()), &log.header(), take)
+        let (file, path) = self.must_open(log.file())?;
+        lines::each_below(file, &path, &log.header(), take)
     }
 
     /// Measures the run.

@@ -181,6 +181,15 @@ impl NumberColumn {
     }
 }
 
+/// The whole file for these rows.
+pub(super) fn bytes(flows: &[String], rows: &[Row]) -> Vec<u8> {
+    let layout = Layout::first(GROUPS).and(rows);
+    let mut out = layout.header().into_bytes();
+    out.push(b'\n');
+    rows.iter().for_each(|row| layout.put(row, flows, &mut out));
+    out
+}
+
 /// The file while it is written. The rows decide which columns it needs. When later rows need more
 /// columns, the file so far is rewritten with them.
 pub(super) struct SeriesFile {

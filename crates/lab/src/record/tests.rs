@@ -49,6 +49,33 @@ fn a_record_read_back_writes_the_same_bytes_and_the_same_summary() {
 }
 
 #[test]
+fn a_record_in_memory_has_the_bytes_of_a_folder_and_gives_the_same_report() {
+    for id in ["demo/first-call", "demo/wifi-5", "demo/lte-5"] {
+        let scenario = catalogue::find(id).unwrap().remove(0);
+        let gcc = weir::ControllerFactory::from(weir::Algorithm::Gcc);
+        let trace = weir_sim::run(&scenario.sim_config(&gcc), Seed::new(2));
+        let info = RunInfo::simulated(&scenario, &gcc, 2);
+        let record = Record { info, scenario, trace, call: None };
+        let files = memory::Files::of(&record).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        let folder = record.write(out.path()).unwrap();
+        let in_memory = files.iter().map(|(name, bytes)| (name.to_string(), bytes.to_vec()));
+        assert!(in_memory.eq(bytes(&folder)), "{id}");
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let of_memory = Report::of_files(&[files], "x", &stop).unwrap().unwrap();
+        let of_folder = Report::of(&[folder], "x", &stop).unwrap().unwrap();
+        let thinned = |json: String| {
+            let mut value: serde_json::Value = serde_json::from_str(&json).unwrap();
+            for group in value["scenarios"][0]["groups"].as_array_mut().unwrap() {
+                group["events"].take();
+            }
+            value
+        };
+        assert_eq!(thinned(of_memory.json()), thinned(of_folder.json()), "{id}");
+    }
+}
+
+#[test]
 fn a_video_is_read_back_as_it_was_written_and_takes_no_column_where_there_is_none() {
     let out = tempfile::tempdir().unwrap();
     let mut record = record(1);

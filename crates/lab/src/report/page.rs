@@ -41,8 +41,9 @@ impl Report {
         Some([head, &self.json(), tail].concat())
     }
 
-    /// JSON that cannot close the HTML element around it, whatever text a scenario contains.
-    pub(super) fn json(&self) -> String {
+    /// The data that the page shows, as JSON that cannot close the HTML element around it, whatever text a
+    /// scenario contains.
+    pub fn json(&self) -> String {
         let json = serde_json::to_string(self).expect("plain data serializes");
         json.replace('<', r"\u003c")
     }

@@ -9,9 +9,8 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -24,7 +23,7 @@ use super::events::Thinner;
 use super::series::{Average, Curve, Grid, Pen};
 use super::{Detail, Run, controllers, drawn_flows, format, is_of_column, parts};
 use crate::calls::Calls;
-use crate::files;
+use crate::record::memory::Files;
 use crate::record::{Reader, RecordError, Scenarios};
 use crate::run::Engine;
 use crate::summary::Measurer;
@@ -76,8 +75,29 @@ pub(super) fn runs(
     let scenarios = Scenarios::default();
     let open = |folder: &PathBuf| Reader::open(folder, &scenarios);
     let records: Vec<Reader> = folders.par_iter().map(open).collect::<Result<_, _>>()?;
+    of_records(records, Detail::of, stop)
+}
+
+/// The same of records in memory, with every rate change.
+pub(super) fn runs_in_memory(
+    records: &[Files],
+    stop: &AtomicBool,
+) -> Result<Option<(Vec<Run>, Drawings)>, RecordError> {
+    let scenarios = Scenarios::default();
+    let open = |files: &Files| Reader::of_files(files, &scenarios);
+    let records: Vec<Reader> = records.iter().map(open).collect::<Result<_, _>>()?;
+    let detail = |groups| Detail { changes: usize::MAX, ..Detail::of(groups) };
+    of_records(records, detail, stop)
+}
+
+/// `detail` says how much of each group is kept, by the number of groups.
+fn of_records(
+    records: Vec<Reader>,
+    detail: impl Fn(usize) -> Detail,
+    stop: &AtomicBool,
+) -> Result<Option<(Vec<Run>, Drawings)>, RecordError> {
     let records = sorted(records)?;
-    let mut jobs = jobs(records);
+    let mut jobs = jobs(records, detail);
     let (mut runs, mut drawings) = (Vec::with_capacity(jobs.len()), Drawings::new());
     while !jobs.is_empty() {
         let rest = jobs.split_off(jobs.len().min(BATCH));
@@ -136,15 +156,12 @@ fn sorted(mut records: Vec<Reader>) -> Result<Vec<Reader>, RecordError> {
 
 /// Compares two records by the bytes of their files.
 fn compare(a: &Reader, b: &Reader) -> Result<Ordering, RecordError> {
-    for (a, b) in a.files().zip(b.files()) {
-        let open = |path: &Path| match files::open(path) {
-            Ok(file) => Ok(Some(BufReader::new(file))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(RecordError::Io { path: path.into(), error }),
-        };
-        let order = match (open(&a)?, open(&b)?) {
-            (Some(one), Some(other)) => compare_files(one, other)
-                .map_err(|error| RecordError::Io { path: a.clone(), error })?,
+    for name in a.files() {
+        let order = match (a.open_file(name)?, b.open_file(name)?) {
+            (Some(one), Some(other)) => {
+                compare_files(BufReader::new(one), BufReader::new(other))
+                    .map_err(|error| RecordError::Io { path: a.path(name), error })?
+            }
             (one, other) => one.is_some().cmp(&other.is_some()),
         };
         if order.is_ne() {
@@ -154,7 +171,7 @@ fn compare(a: &Reader, b: &Reader) -> Result<Ordering, RecordError> {
     Ok(Ordering::Equal)
 }
 
-fn compare_files(mut a: BufReader<File>, mut b: BufReader<File>) -> io::Result<Ordering> {
+fn compare_files(mut a: BufReader<impl Read>, mut b: BufReader<impl Read>) -> io::Result<Ordering> {
     loop {
         let (one, other) = (a.fill_buf()?, b.fill_buf()?);
         let length = one.len().min(other.len());
@@ -171,13 +188,13 @@ fn compare_files(mut a: BufReader<File>, mut b: BufReader<File>) -> io::Result<O
 }
 
 /// Decides what is drawn from each record.
-fn jobs(records: Vec<Reader>) -> Vec<Job> {
+fn jobs(records: Vec<Reader>, detail: impl Fn(usize) -> Detail) -> Vec<Job> {
     let of_scenario = |a: &Reader, b: &Reader| a.info.scenario == b.info.scenario;
     let of_column = |a: &Reader, b: &Reader| is_of_column(&a.info, &b.info);
     let groups = records
         .chunk_by(of_scenario)
         .map(|records| records.chunk_by(of_column).count() * drawn_flows(records.iter()).len());
-    let detail = Detail::of(groups.sum());
+    let detail = detail(groups.sum());
     let mut jobs = Vec::with_capacity(records.len());
     for of_scenario in records.chunk_by(of_scenario) {
         let drawn = drawn_flows(of_scenario.iter());

@@ -27,21 +27,29 @@ from ._weir import (
     series_columns,
 )
 from .controller import Controller
+from .space import Range, grid, latin_hypercube, sobol
+from .sweeps import Sweep, sweep
 
 __all__ = [
     "Controller",
+    "Range",
     "Runs",
     "Scenario",
     "Session",
+    "Sweep",
     "WeirError",
     "__version__",
     "catalogue",
     "check",
     "controllers",
+    "grid",
+    "latin_hypercube",
     "report",
     "run",
     "scenarios",
     "series_columns",
+    "sobol",
+    "sweep",
 ]
 
 

@@ -1,0 +1,291 @@
+"""Many runs, on the cores of this machine or on several machines (Dask distributed).
+
+>>> import weir_rtc
+>>> done = weir_rtc.sweep(
+...     "demo/first-call", "gcc,nada", seeds=range(100), out="sweep",
+...     parameters=weir_rtc.grid({"network.up.delay": ["10ms", "100ms"]}),
+... )  # doctest: +SKIP
+
+The results are Parquet files below `out`, a folder for each scenario and a file for each unit of work, with a row for
+each run, flow and section. A run that is there is not computed again: its `key` is a hash of the scenario's text, the
+controller, the seed and the program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import time
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import _weir
+from ._weir import Scenario, WeirError
+from .controller import Controller
+from .space import Range, changed, grid, latin_hypercube, sobol
+
+__all__ = ["Range", "Sweep", "Unit", "grid", "latin_hypercube", "sobol", "sweep"]
+
+#: Units of work that are with the scheduler for each worker: enough that none waits.
+AHEAD = 4
+#: Runs of a unit at most.
+UNIT_RUNS_MAX = 1000
+#: Seconds of a call that a unit simulates, until the first unit of a scenario shows its speed.
+FIRST_UNIT_SIMULATED_S = 600.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run."""
+
+    id: str
+    text: str
+    controller: object
+    seed: int
+    parameters: tuple[tuple[str, object], ...]
+    duration_s: float
+    key: str
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Runs that one worker makes in one go."""
+
+    points: tuple[Point, ...]
+    key: str
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep left."""
+
+    out: Path
+    #: Runs that this call simulated.
+    simulated: int
+    #: Runs that were there already.
+    kept: int
+    #: Wall-clock time, s.
+    took_s: float
+
+    def table(self):
+        """All rows, as a PyArrow table."""
+        import pyarrow
+        import pyarrow.parquet
+
+        files = sorted(self.out.glob("*/*.parquet"))
+        tables = [pyarrow.parquet.read_table(file) for file in files]
+        return pyarrow.concat_tables(tables, promote_options="default")
+
+
+def program() -> str:
+    """Hash of the compiled simulator."""
+    return hashlib.sha256(Path(_weir.__file__).read_bytes()).hexdigest()
+
+
+def _controller_bytes(controller) -> bytes:
+    if isinstance(controller, str):
+        return controller.encode()
+    import cloudpickle
+
+    return cloudpickle.dumps(controller)
+
+
+def _points(found, chosen, seeds, parameters, binary: str) -> Iterator[Point]:
+    """Every run. A scenario whose keys change is parsed here, so that a wrong key is an error at once."""
+    codes = [(controller, _controller_bytes(controller)) for controller in chosen]
+    for scenario, point in itertools.product(found, parameters):
+        if point:
+            document = changed(tomllib.loads(scenario.text), point)
+            scenario = Scenario(_weir.toml_of_json(json.dumps(document)), scenario.id)
+        base = hashlib.sha256(f"{binary}\0{scenario.id}\0{scenario.text}\0".encode())
+        for controller, code in codes:
+            for seed in seeds:
+                key = base.copy()
+                key.update(code + f"\0{seed}".encode())
+                named = tuple(point.items())
+                yield Point(
+                    scenario.id,
+                    scenario.text,
+                    controller,
+                    seed,
+                    named,
+                    scenario.duration_s,
+                    key.hexdigest()[:32],
+                )
+
+
+def _present(out: Path) -> set[str]:
+    """Keys of the runs that are there."""
+    import pyarrow.parquet
+
+    files = out.glob("*/*.parquet")
+    tables = (pyarrow.parquet.read_table(file, columns=["key"]) for file in files)
+    return {key for table in tables for key in table.column("key").unique().to_pylist()}
+
+
+class _Cutter:
+    """Cuts the points into units of about the time that is asked for, by the speed of earlier units."""
+
+    def __init__(self, points: Iterator[Point], unit_s: float):
+        self._points = points
+        self._unit_s = unit_s
+        self._next: Point | None = next(points, None)
+        #: Seconds of a call that a second simulates, by scenario.
+        self.speed: dict[str, float] = {}
+
+    def cut(self) -> Unit | None:
+        first = self._next
+        if first is None:
+            return None
+        speed = self.speed.get(first.id, FIRST_UNIT_SIMULATED_S / self._unit_s)
+        budget, points = speed * self._unit_s, []
+        while self._next is not None and self._next.id == first.id and len(points) < UNIT_RUNS_MAX:
+            if points and budget < self._next.duration_s:
+                break
+            budget -= self._next.duration_s
+            points.append(self._next)
+            self._next = next(self._points, None)
+        key = hashlib.sha256("".join(point.key for point in points).encode()).hexdigest()[:32]
+        return Unit(tuple(points), key)
+
+
+def work(unit: Unit, binary: str) -> tuple[bytes, float]:
+    """Simulates a unit. Returns a Parquet file, and the time that the runs took, s. Workers call it."""
+    import pyarrow
+    import pyarrow.parquet
+
+    if program() != binary:
+        raise WeirError("a worker has another weir-rtc than the client: install the same wheel")
+    begin = time.perf_counter()
+    tables = []
+    for point in unit.points:
+        scenario = Scenario(point.text, point.id)
+        runs = _weir.run([scenario], [point.controller], [point.seed], 1, None)
+        table = pyarrow.table(runs.summaries)
+        for name, value in (*point.parameters, ("key", point.key)):
+            column = pyarrow.array([value] * table.num_rows)
+            table = table.append_column(name, column)
+        tables.append(table)
+    took_s = time.perf_counter() - begin
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.concat_tables(tables, promote_options="default"), sink)
+    return sink.getvalue().to_pybytes(), took_s
+
+
+def _put(out: Path, unit: Unit, parquet: bytes) -> None:
+    """Writes a file as a whole or not at all."""
+    folder = out / unit.points[0].id.replace("/", "__")
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".{unit.key}.{os.getpid()}"
+    unfinished.write_bytes(parquet)
+    unfinished.rename(folder / f"{unit.key}.parquet")
+
+
+def sweep(
+    scenario,
+    controllers="all",
+    seeds: Iterable[int] = (1,),
+    parameters: Iterable[Mapping] = ({},),
+    *,
+    out,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    unit_s: float = 1.0,
+    retries: int = 5,
+    progress=None,
+) -> Sweep:
+    """Simulates every scenario with every point of the parameters, controller and seed, and keeps the results.
+
+    `scenario`: see `weir_rtc.scenarios`. `controllers`: names, `"all"`, subclasses of `Controller`, or an iterable of
+    these. `parameters`: points from `grid`, `sobol` or `latin_hypercube`, or any dicts of paths and values. `out`: the
+    folder of the results; what is there is not computed again. `scheduler`: address of a Dask scheduler such as
+    `tcp://10.0.0.1:8786`, whose workers have the same wheel; without one, `workers` processes of this machine, one for
+    each core. `unit_s`: how long a unit of work should take, s. `retries`: how often a unit is tried again after an
+    error. `progress`: called with the numbers of finished and of all known runs.
+
+    Raises `WeirError` for what is wrong before the first run; what a unit raised; Ctrl-C ends the sweep, and the next
+    call goes on where it ended.
+    """
+    from distributed import Client, LocalCluster
+
+    from . import scenarios
+
+    begin, out, binary = time.perf_counter(), Path(out), program()
+    chosen = _chosen(controllers)
+    # Made once whole: a wrong parameter is an error before anything runs.
+    points = list(
+        _points(
+            scenarios(scenario),
+            chosen,
+            [int(seed) for seed in seeds],
+            [dict(it) for it in parameters],
+            binary,
+        )
+    )
+    present = _present(out)
+    missing = [point for point in points if point.key not in present]
+    kept = len(points) - len(missing)
+    if not missing:
+        return Sweep(out, 0, kept, time.perf_counter() - begin)
+    out.mkdir(parents=True, exist_ok=True)
+    count = workers or len(os.sched_getaffinity(0))
+    if scheduler is None:
+        with (
+            LocalCluster(
+                n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=40
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            _drive(client, missing, binary, out, unit_s, retries, progress, kept)
+    else:
+        with Client(scheduler) as client:
+            _drive(client, missing, binary, out, unit_s, retries, progress, kept)
+    return Sweep(out, len(missing), kept, time.perf_counter() - begin)
+
+
+def _chosen(controllers) -> list:
+    """Each controller by itself."""
+    if isinstance(controllers, str):
+        return _weir.controllers() if controllers == "all" else controllers.split(",")
+    if isinstance(controllers, type) and issubclass(controllers, Controller):
+        return [controllers]
+    return [one for several in controllers for one in _chosen(several)]
+
+
+def _drive(client, missing, binary, out, unit_s, retries, progress, kept) -> None:
+    """Keeps the workers busy, and writes each result as it arrives."""
+    from distributed import as_completed
+
+    cutter = _Cutter(iter(missing), unit_s)
+    all_runs = kept + len(missing)
+    done = kept
+    units = {}
+
+    def send():
+        unit = cutter.cut()
+        if unit is None:
+            return None
+        future = client.submit(work, unit, binary, key=f"weir-{unit.key}", retries=retries)
+        units[future.key] = unit
+        return future
+
+    ahead = AHEAD * max(1, len(client.scheduler_info()["workers"]))
+    futures = [future for future in (send() for _ in range(ahead)) if future is not None]
+    waiting = as_completed(futures)
+    for future in waiting:
+        parquet, took_s = future.result()
+        unit = units.pop(future.key)
+        _put(out, unit, parquet)
+        simulated_s = sum(point.duration_s for point in unit.points)
+        cutter.speed[unit.points[0].id] = simulated_s / max(took_s, 1e-6)
+        done += len(unit.points)
+        if progress is not None:
+            progress(done, all_runs)
+        future.release()
+        following = send()
+        if following is not None:
+            waiting.add(following)

@@ -1,0 +1,103 @@
+"""Sweeps: resumable, and nothing lost when a worker or the client is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow
+import pytest
+import weir_rtc
+from test_weir_rtc import LOSSY
+from weir_rtc import Range, grid, latin_hypercube, sobol, sweep
+from weir_rtc.space import changed
+
+pytest.importorskip("distributed")
+
+#: Calls so many that two workers need some seconds.
+KILLED = """
+import sys
+from test_weir_rtc import LOSSY
+from weir_rtc import sweep
+if __name__ == "__main__":
+    sweep(LOSSY | {"duration": "60s"}, "gcc,nada", range(40), out=sys.argv[1], workers=2, unit_s=0.1)
+"""
+
+
+def test_a_sweep_has_the_rows_of_its_runs_and_makes_none_twice(tmp_path):
+    points = grid({"network.up.delay": ["10ms", "100ms"], "flow.0.max_bitrate": ["1Mbps"]})
+    first = sweep(LOSSY, "gcc,nada", range(2), points, out=tmp_path, workers=1)
+    assert (first.simulated, first.kept) == (8, 0)
+    table = first.table()
+    assert set(table.column("network.up.delay").to_pylist()) == {"10ms", "100ms"}
+    again = sweep(LOSSY, "gcc,nada", range(3), points, out=tmp_path, workers=1)
+    assert (again.simulated, again.kept) == (4, 8)
+    alone = weir_rtc.run(changed(LOSSY, points[1]), "nada", [1])
+    expected = pyarrow.table(alone.summaries).column("rate_mbps.mean")[0].as_py()
+    found = [
+        row["rate_mbps.mean"]
+        for row in again.table().to_pylist()
+        if (row["controller"], row["seed"], row["network.up.delay"]) == ("nada", 1, "100ms")
+        and row["section"] == ""
+    ]
+    assert found == [expected]
+
+
+def test_a_wrong_parameter_is_an_error_before_anything_runs(tmp_path):
+    with pytest.raises(weir_rtc.WeirError, match="delay"):
+        sweep(LOSSY, "gcc", [1], [{"network.up.delay": "soon"}], out=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_drawn_points_are_the_same_for_one_seed_and_lie_within_their_ranges():
+    ranges = {"network.up.delay": Range(5, 200, "ms"), "loss": Range(0.001, 0.1, logarithmic=True)}
+    for draw in (sobol, latin_hypercube):
+        points = draw(ranges, 8, seed=2)
+        assert points == draw(ranges, 8, seed=2) != draw(ranges, 8, seed=3)
+        assert all(5 <= float(it["network.up.delay"].removesuffix("ms")) <= 200 for it in points)
+        assert all(0.001 <= it["loss"] <= 0.1 for it in points)
+
+
+def test_nothing_is_lost_when_the_client_is_killed(tmp_path):
+    here = os.path.dirname(__file__)
+    client = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], cwd=here)
+    while not list(tmp_path.glob("*/*.parquet")):
+        assert client.poll() is None
+        time.sleep(0.02)
+    client.send_signal(signal.SIGKILL)
+    client.wait()
+    done = sweep(
+        LOSSY | {"duration": "60s"}, "gcc,nada", range(40), out=tmp_path, workers=2, unit_s=0.1
+    )
+    assert done.kept > 0 and done.simulated > 0 and done.kept + done.simulated == 80
+    keys = done.table().column("key").to_pylist()
+    assert len(set(keys)) == 80
+
+
+def test_nothing_is_lost_when_a_worker_is_killed(tmp_path):
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        with Client(cluster) as client:
+            victim = next(iter(client.run(os.getpid).values()))
+        killed = []
+
+        def kill_once(done, _all):
+            if not killed:
+                os.kill(victim, signal.SIGKILL)
+                killed.append(done)
+
+        done = sweep(
+            LOSSY | {"duration": "60s"},
+            "gcc",
+            range(30),
+            out=tmp_path,
+            scheduler=cluster.scheduler_address,
+            unit_s=0.1,
+            progress=kill_once,
+        )
+    assert killed and killed[0] < 30
+    assert len(set(done.table().column("key").to_pylist())) == 30

@@ -1,0 +1,17 @@
+//! The simulator and the report for WebAssembly. A request and its answer are JSON texts.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `{"about": {}}` | version, controllers, and the scenarios of the catalogue with their titles |
+//! | `{"text": {"scenario": ID}}` | the scenario's text |
+//! | `{"simulate": {"scenario": S, "controllers": "gcc,nada", "seeds": [1]}}` | the report's data of these runs, with every rate change |
+//! | `{"fingerprint": {"scenario": S, "controllers": "gcc", "seeds": [1]}}` | a hash of each run's record |
+//!
+//! S is an id of the catalogue; with `"text"` beside it, it names that text. The answer is `{"ok": ...}` or
+//! `{"error": LINE}`.
+
+mod answer;
+#[cfg(target_family = "wasm")]
+mod border;
+
+pub use answer::answer;

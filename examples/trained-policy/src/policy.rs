@@ -1,0 +1,187 @@
+//! A policy that was trained in `weir_rtc/Rtc-v0`, as a controller: the observations of that environment, a network
+//! with one hidden layer, and a change of the bitrate every 60 ms.
+
+use weir::controller::Settings;
+use weir::{
+    Bitrate, Controller, DataSize, FeedbackReport, Metrics, RateLimits, Reason, SentPacket, Target,
+    TimeDelta, Timestamp,
+};
+
+const INPUTS: usize = 6;
+const HIDDEN: usize = 8;
+/// First layer with biases, then the last layer with its bias.
+const SIZE: usize = HIDDEN * (INPUTS + 1) + HIDDEN + 1;
+const INTERVAL: TimeDelta = TimeDelta::from_millis(60);
+/// Largest change of the action in an interval, as in `train.py`.
+const STEP: f64 = 0.02;
+/// The scale of the environment's action.
+const MIN_BPS: f64 = 10_000.0;
+const MAX_BPS: f64 = 8_000_000.0;
+/// Without feedback for this long, the rate sinks, and again after each further time. The policy never saw silence
+/// during its training, so a rule answers it.
+const SILENCE: TimeDelta = TimeDelta::from_millis(500);
+
+/// The weights that `train.py` wrote.
+const WEIGHTS: &str = include_str!("../weights.txt");
+
+/// What arrived and left since the last observation.
+#[derive(Default)]
+struct Counts {
+    sent: DataSize,
+    received: DataSize,
+    arrived: u32,
+    lost: u32,
+    delay: TimeDelta,
+}
+
+/// The trained policy.
+pub struct Policy {
+    weights: [f64; SIZE],
+    limits: RateLimits,
+    bitrate: Bitrate,
+    receiver_limit: Option<Bitrate>,
+    reason: Reason,
+    due: Timestamp,
+    silent_since: Option<Timestamp>,
+    counts: Counts,
+    base_delay: Option<TimeDelta>,
+    rtt: Option<TimeDelta>,
+}
+
+impl Policy {
+    /// # Panics
+    ///
+    /// The file of weights is not one of `train.py`.
+    pub fn new(settings: Settings) -> Self {
+        let mut weights = [0.0; SIZE];
+        let mut lines = WEIGHTS.lines();
+        for weight in &mut weights {
+            let line = lines.next().expect("a line for each weight");
+            *weight = line.parse().expect("a weight is a number");
+        }
+        Self {
+            weights,
+            limits: settings.limits,
+            bitrate: settings.limits.start(),
+            receiver_limit: None,
+            reason: Reason::Start,
+            due: Timestamp::ZERO + INTERVAL,
+            silent_since: None,
+            counts: Counts::default(),
+            base_delay: None,
+            rtt: None,
+        }
+    }
+
+    /// What the environment shows at the end of an interval.
+    fn observe(&mut self) -> [f64; INPUTS] {
+        let counts = std::mem::take(&mut self.counts);
+        let rate = |size: DataSize| size.as_bytes() as f64 * 8.0 / INTERVAL.as_secs_f64();
+        let share = |time: Option<TimeDelta>| {
+            time.map_or(0.0, |time| (time.as_micros().max(0) as f64 / 1e6).min(1.0))
+        };
+        let delay = self.base_delay.filter(|_| counts.arrived > 0).map(|base| {
+            let mean = counts.delay.as_micros() / i64::from(counts.arrived);
+            TimeDelta::from_micros(mean) - base
+        });
+        let seen = [
+            to_unit(rate(counts.received)),
+            share(delay),
+            f64::from(counts.lost) / f64::from((counts.lost + counts.arrived).max(1)),
+            to_unit(self.bitrate.as_bps() as f64),
+            share(self.rtt),
+            to_unit(rate(counts.sent)),
+        ];
+        // The environment gives single precision.
+        seen.map(|value| f64::from(value as f32))
+    }
+
+    /// The next action.
+    fn act(&self, seen: &[f64; INPUTS]) -> f64 {
+        let (first, last) = self.weights.split_at(HIDDEN * (INPUTS + 1));
+        let mut sum = last[HIDDEN];
+        for (row, weight) in first.chunks_exact(INPUTS + 1).zip(last) {
+            let input: f64 = row.iter().zip(seen).map(|(weight, value)| weight * value).sum();
+            sum += weight * softsign(input + row[INPUTS]);
+        }
+        seen[3] + STEP * softsign(sum)
+    }
+}
+
+fn softsign(x: f64) -> f64 {
+    x / (1.0 + x.abs())
+}
+
+fn to_unit(bps: f64) -> f64 {
+    ((bps.max(MIN_BPS) / MIN_BPS).ln() / (MAX_BPS / MIN_BPS).ln()).clamp(0.0, 1.0)
+}
+
+fn to_bitrate(action: f64) -> Bitrate {
+    Bitrate::from_bps((MIN_BPS * (MAX_BPS / MIN_BPS).powf(action.clamp(0.0, 1.0))) as u64)
+}
+
+impl Controller for Policy {
+    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        self.silent_since.get_or_insert(now);
+        self.counts.sent += packet.size;
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        self.silent_since = Some(now);
+        self.rtt = report.rtt(now).or(self.rtt);
+        if report.new_clock {
+            self.base_delay = None;
+        }
+        for packet in &report.packets {
+            let Some(delay) = packet.one_way_delay() else {
+                self.counts.lost += 1;
+                continue;
+            };
+            self.counts.arrived += 1;
+            self.counts.received += packet.size;
+            self.counts.delay += delay;
+            self.base_delay = Some(self.base_delay.map_or(delay, |base| base.min(delay)));
+        }
+    }
+
+    fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
+        self.receiver_limit = limit;
+    }
+
+    fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
+        self.bitrate = self.limits.clamp(share);
+        self.reason = Reason::Coupled;
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        if now < self.due {
+            return;
+        }
+        self.due = now + INTERVAL;
+        let seen = self.observe();
+        if self.silent_since.is_some_and(|since| now - since > SILENCE) {
+            self.silent_since = Some(now);
+            self.bitrate = self.limits.clamp(self.bitrate * 0.8);
+            self.reason = Reason::FeedbackLost;
+            return;
+        }
+        let wanted = self.limits.clamp(to_bitrate(self.act(&seen)));
+        if wanted != self.bitrate {
+            self.bitrate = wanted;
+            self.reason = Reason::Policy;
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        Some(self.due)
+    }
+
+    fn target(&self) -> Target {
+        let bitrate = self.limits.cap(self.bitrate, self.receiver_limit);
+        Target::new(bitrate, bitrate * 1.5)
+    }
+
+    fn metrics(&self) -> Metrics {
+        Metrics::new(self.reason, "policy")
+    }
+}

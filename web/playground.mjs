@@ -1,0 +1,20 @@
+// Bundles the playground into one file, dist/playground.html. The argument is the simulator, weir_wasm.wasm.
+
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { gzipSync } from "node:zlib";
+import { bundle, pageOf } from "./bundle.mjs";
+
+const [file] = process.argv.slice(2);
+if (file === undefined) throw new Error("usage: node playground.mjs weir_wasm.wasm");
+
+const { text: script, inputs } = await bundle("src/playground/main.ts");
+const { text: worker } = await bundle("src/playground/worker.ts");
+const { text: viewer } = await bundle("src/style.css");
+const { text: own } = await bundle("src/playground/style.css");
+const wasm = gzipSync(await readFile(file), { level: 9 }).toString("base64");
+const parts = { "/*WEIR_WASM*/": wasm, "/*WEIR_WORKER*/": worker.trim() };
+const page = await pageOf("src/playground.html", { script, style: viewer + own, inputs }, parts);
+
+await mkdir("dist", { recursive: true });
+await writeFile("dist/playground.html", page);
+console.log(`dist/playground.html: ${Math.round(page.length / 1024)} KiB`);
