@@ -147,7 +147,7 @@ fn expect_failure(caller: &User, expected: u16) -> anyhow::Result<()> {
 }
 
 /// Registers all users. Returns how long it took.
-fn registered(users: &mut [&mut User]) -> anyhow::Result<Duration> {
+pub(crate) fn registered(users: &mut [&mut User]) -> anyhow::Result<Duration> {
     let start = Instant::now();
     for user in &mut *users {
         user.act(|agent, now| agent.register(now, EXPIRES))?;
@@ -164,7 +164,7 @@ fn registered(users: &mut [&mut User]) -> anyhow::Result<Duration> {
     Ok(start.elapsed())
 }
 
-fn deregister(users: &mut [&mut User]) -> anyhow::Result<()> {
+pub(crate) fn deregister(users: &mut [&mut User]) -> anyhow::Result<()> {
     for user in &mut *users {
         user.act(|agent, now| agent.register(now, 0))?;
     }
@@ -184,7 +184,7 @@ fn poll(users: &mut [&mut User]) -> anyhow::Result<()> {
 }
 
 /// Runs the agents until something has happened.
-fn until(
+pub(crate) fn until(
     users: &mut [&mut User],
     what: &str,
     happened: impl Fn(&[&mut User]) -> Option<Duration>,
