@@ -19,7 +19,7 @@ const pages = {
 };
 const COOKIE = "__Host-session";
 const MOST_BYTES = 4096;
-/** Sessions by their secret: the user, and from when on. */
+/** Users by the secret of their session. A session ends when its first token would. */
 const sessions = new Map();
 const certificate = (name, end) => readFileSync(`${config.folder}/${name}.${end}`);
 
@@ -77,6 +77,7 @@ async function form(incoming) {
 function begin(response, user) {
   const secret = randomBytes(24).toString("base64url");
   sessions.set(secret, user);
+  setTimeout(() => sessions.delete(secret), 1000 * config.tokenSeconds).unref();
   const cookie = `${COOKIE}=${secret}; Path=/; Secure; HttpOnly; SameSite=Strict`;
   response.writeHead(303, { "Set-Cookie": cookie, Location: "/phone" }).end();
 }
