@@ -99,6 +99,10 @@ pub(crate) struct Register {
     /// Transport of SIP to the network.
     #[arg(long, value_enum, default_value = "udp")]
     pub(crate) via: Way,
+    /// Register and end the registration so many times, one after the other.
+    #[arg(long, value_name = "NUMBER", default_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) times: u32,
     /// Another password than that of the file of subscribers.
     #[arg(long, value_name = "TEXT")]
     pub(crate) password: Option<String>,
@@ -127,6 +131,9 @@ pub(crate) struct Call {
     /// Transport of the caller's SIP.
     #[arg(long, value_enum, default_value = "udp")]
     pub(crate) via: Way,
+    /// Transport of the callee's SIP.
+    #[arg(long, value_enum, default_value = "udp")]
+    pub(crate) callee_via: Way,
     /// How the call ends.
     #[arg(long, value_enum, default_value = "caller")]
     pub(crate) end: Ending,
