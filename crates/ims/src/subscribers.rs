@@ -46,6 +46,10 @@ pub struct Subscriber {
     /// Secrets of AKA.
     #[serde(default)]
     pub aka: Option<Aka>,
+    /// Whether the identity is one of the pool that the web server gives to visitors. Such a
+    /// subscriber registers by a token and needs no secret.
+    #[serde(default)]
+    pub pool: bool,
     /// Initial filter criteria.
     #[serde(default)]
     pub ifc: Vec<FilterCriterion>,
@@ -117,7 +121,8 @@ impl Subscribers {
             let name = &subscriber.private;
             let problem = if subscriber.public.is_empty() {
                 Some("has no public identity".into())
-            } else if subscriber.password.is_none() && subscriber.aka.is_none() {
+            } else if !subscriber.pool && subscriber.password.is_none() && subscriber.aka.is_none()
+            {
                 Some("has neither password nor aka".into())
             } else if subscriber.aka.as_ref().is_some_and(|aka| aka.secrets().is_none()) {
                 Some("needs k and opc of 32 hexadecimal digits and amf of 4".into())

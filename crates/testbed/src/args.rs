@@ -22,6 +22,10 @@ pub(crate) enum Command {
     Register(Register),
     /// Make a call between two users, and leave a record of its messages.
     Call(Call),
+    /// Wait for a call as a plain user agent, and send all media back to where they come from.
+    Answer(Talk),
+    /// Call an identity that somebody else answers, and send all media back to where they come from.
+    Dial(Dial),
     /// Hold a recorded call against the standards. Exit code: 0 all rules hold, 1 at least one is
     /// broken, 2 could not check.
     Check(Check),
@@ -40,6 +44,35 @@ pub(crate) struct Up {
     /// File of the operator's policy (default: audio with QCI 1, video with QCI 2).
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// Folder with the web servers of web authentication, after `npm ci`: testbeds/ims/web.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) web: Option<PathBuf>,
+    /// How long a token of web authentication lives, in s.
+    #[arg(long, value_name = "SECONDS", default_value = "3600", requires = "web")]
+    pub(crate) token_seconds: u32,
+    /// Media between browsers go through the gateway, as lawful interception needs it.
+    #[arg(long)]
+    pub(crate) intercept: bool,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Talk {
+    /// User, such as bob.
+    pub(crate) user: String,
+    /// Hang up after this time; without it the other side does. In s.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) hang_up_after: Option<u64>,
+    /// End after this time without a call or its end. In s.
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    pub(crate) patience: u64,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Dial {
+    #[command(flatten)]
+    pub(crate) talk: Talk,
+    /// User that is called, such as alice.
+    pub(crate) callee: String,
 }
 
 #[derive(ClapArgs)]
@@ -66,6 +99,10 @@ pub(crate) struct Register {
     /// Transport of SIP to the network.
     #[arg(long, value_enum, default_value = "udp")]
     pub(crate) via: Way,
+    /// Register and end the registration so many times, one after the other.
+    #[arg(long, value_name = "NUMBER", default_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) times: u32,
     /// Another password than that of the file of subscribers.
     #[arg(long, value_name = "TEXT")]
     pub(crate) password: Option<String>,
@@ -94,6 +131,9 @@ pub(crate) struct Call {
     /// Transport of the caller's SIP.
     #[arg(long, value_enum, default_value = "udp")]
     pub(crate) via: Way,
+    /// Transport of the callee's SIP.
+    #[arg(long, value_enum, default_value = "udp")]
+    pub(crate) callee_via: Way,
     /// How the call ends.
     #[arg(long, value_enum, default_value = "caller")]
     pub(crate) end: Ending,

@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use weir_ims::agent::{Agent, Event, OnCall};
 
-use crate::args::{self, Ending, Way};
+use crate::args::{self, Ending};
 use crate::layout::{self, Files};
 use crate::serve::send_abort;
 use crate::trace::{self, Noted};
@@ -34,9 +34,20 @@ pub(crate) fn register(args: &args::Register) -> anyhow::Result<ExitCode> {
     let password = args.password.as_deref();
     let mut user = User::new(&files, &args.user, args.via, OnCall::Ring, password, started)?;
     let users = &mut [&mut user];
-    let took = registered(users)?;
-    println!("{} is registered after {:.1} ms", args.user, ms(took));
-    deregister(users)?;
+    for turn in 0..args.times {
+        let took = registered(users)?;
+        if turn == 0 {
+            println!("{} is registered after {:.1} ms", args.user, ms(took));
+        }
+        deregister(users)?;
+        // The next turn looks for events of its own.
+        users[0].events.clear();
+    }
+    if args.times > 1 {
+        let seconds = started.elapsed().as_secs_f64();
+        let rate = f64::from(args.times) * 60.0 / seconds;
+        println!("{} registrations in {seconds:.1} s: {rate:.0} a minute", args.times);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -55,7 +66,7 @@ pub(crate) fn call(args: &args::Call) -> anyhow::Result<ExitCode> {
         _ => OnCall::Answer(RINGING),
     };
     let mut caller = User::new(&files, &args.caller, args.via, OnCall::Ring, None, started)?;
-    let mut callee = User::new(&files, &args.callee, Way::Udp, on_call, None, started)?;
+    let mut callee = User::new(&files, &args.callee, args.callee_via, on_call, None, started)?;
     registered(&mut [&mut caller, &mut callee])?;
     let target = files.subscribers.subscriber[files.user(&args.callee)?].public[0].clone();
     let outcome = conduct(&mut caller, &mut callee, &target, args);
@@ -147,7 +158,7 @@ fn expect_failure(caller: &User, expected: u16) -> anyhow::Result<()> {
 }
 
 /// Registers all users. Returns how long it took.
-fn registered(users: &mut [&mut User]) -> anyhow::Result<Duration> {
+pub(crate) fn registered(users: &mut [&mut User]) -> anyhow::Result<Duration> {
     let start = Instant::now();
     for user in &mut *users {
         user.act(|agent, now| agent.register(now, EXPIRES))?;
@@ -164,14 +175,19 @@ fn registered(users: &mut [&mut User]) -> anyhow::Result<Duration> {
     Ok(start.elapsed())
 }
 
-fn deregister(users: &mut [&mut User]) -> anyhow::Result<()> {
+pub(crate) fn deregister(users: &mut [&mut User]) -> anyhow::Result<()> {
     for user in &mut *users {
         user.act(|agent, now| agent.register(now, 0))?;
     }
-    let is_it = |event: &Event| *event == Event::Deregistered;
+    let is_it = |event: &Event| matches!(event, Event::Deregistered | Event::NotRegistered(_));
     until(users, "the end of a registration", |users| {
         users.iter().map(|user| user.when(is_it)).collect::<Option<Vec<_>>>()?.into_iter().max()
     })?;
+    for user in users {
+        if let Some((_, Event::NotRegistered(why))) = user.events.last() {
+            bail!("{} cannot end its registration: {why}", user.name);
+        }
+    }
     Ok(())
 }
 
@@ -184,7 +200,7 @@ fn poll(users: &mut [&mut User]) -> anyhow::Result<()> {
 }
 
 /// Runs the agents until something has happened.
-fn until(
+pub(crate) fn until(
     users: &mut [&mut User],
     what: &str,
     happened: impl Fn(&[&mut User]) -> Option<Duration>,

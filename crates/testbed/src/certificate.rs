@@ -1,4 +1,4 @@
-//! Key and certificate of the eP-CSCF, made at each start: nothing secret is kept in the repository.
+//! Keys and certificates of the parts with TLS, made at each start: nothing secret is kept in the repository.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,14 @@ use anyhow::Context;
 use crate::command::run;
 use crate::layout::address;
 
-/// Writes `epcscf.key`, `epcscf.crt` and the hash of the public key.
-pub(crate) fn make(folder: &Path, realm: &str) -> anyhow::Result<()> {
-    let (key, certificate) = (folder.join("epcscf.key"), folder.join("epcscf.crt"));
+/// Writes `NAME.key`, `NAME.crt` and the hash of the public key, `NAME.hash`.
+pub(crate) fn make(folder: &Path, name: &str, realm: &str) -> anyhow::Result<()> {
+    let (key, certificate) =
+        (folder.join(format!("{name}.key")), folder.join(format!("{name}.crt")));
     let mut command = Command::new("openssl");
     command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
-    command.args(["-nodes", "-days", "7", "-subj", &format!("/CN=epcscf.{realm}")]);
-    let names = format!("subjectAltName=DNS:epcscf.{realm},IP:{}", address("epcscf"));
+    command.args(["-nodes", "-days", "7", "-subj", &format!("/CN={name}.{realm}")]);
+    let names = format!("subjectAltName=DNS:{name}.{realm},IP:{}", address(name));
     command.args(["-addext", &names]);
     command.arg("-keyout").arg(&key).arg("-out").arg(&certificate);
     run(&mut command)?;
@@ -23,9 +24,12 @@ pub(crate) fn make(folder: &Path, realm: &str) -> anyhow::Result<()> {
     let mut command = Command::new("sh");
     command.current_dir(folder).args([
         "-c",
-        "openssl x509 -in epcscf.crt -pubkey -noout | openssl pkey -pubin -outform der \
-         | openssl dgst -sha256 -binary | openssl base64 -A",
+        &format!(
+            "openssl x509 -in {name}.crt -pubkey -noout | openssl pkey -pubin -outform der \
+             | openssl dgst -sha256 -binary | openssl base64 -A"
+        ),
     ]);
     let hash = run(&mut command)?;
-    fs::write(folder.join("epcscf.hash"), hash.trim()).context("cannot write epcscf.hash")
+    fs::write(folder.join(format!("{name}.hash")), hash.trim())
+        .with_context(|| format!("cannot write {name}.hash"))
 }

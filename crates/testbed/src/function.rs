@@ -7,6 +7,8 @@
 //! Kamailio posts each description to `/note/SIDE/WHO/CALL`, and that of a response which waits for
 //! the bearers to `/authorize/SIDE/WHO/CALL`. SIDE is `orig` or `term`, the leg; WHO is `own` for what
 //! the terminal has sent and `other` for what it receives. `/end/SIDE/-/CALL` ends the leg's session.
+//! CALL is followed by the tags of caller and callee. If the PCRF takes the bearers away (ASR), the
+//! function asks the eP-CSCF for the end of the call: `/end/CALL/TAG/TAG`.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -35,11 +37,14 @@ const MOST_BYTES: usize = 65_536;
 const LINE_BYTES: u64 = 4096;
 
 /// One leg of a call.
+#[derive(Default)]
 struct Leg {
     own: Option<String>,
     other: Option<String>,
     /// The session of Rx, after the first AAR.
     function: Option<Function>,
+    /// Tags of caller and callee.
+    tags: [String; 2],
 }
 
 struct Shared {
@@ -106,7 +111,7 @@ pub(crate) fn serve() -> anyhow::Result<ExitCode> {
 
 impl Shared {
     /// Talks to the PCRF as long as the connection stands. Returns why it ended.
-    fn converse(&self) -> io::Result<String> {
+    fn converse(self: &Arc<Self>) -> io::Result<String> {
         let mut stream = TcpStream::connect((address("pcrf"), DIAMETER_PORT))?;
         stream.set_read_timeout(Some(TICK))?;
         stream.set_nodelay(true)?;
@@ -152,7 +157,7 @@ impl Shared {
         pcrf.as_mut().map_or(Vec::new(), |pcrf| action(pcrf, self.started.elapsed()))
     }
 
-    fn carry_out(&self, outputs: Vec<Output>) -> io::Result<Option<String>> {
+    fn carry_out(self: &Arc<Self>, outputs: Vec<Output>) -> io::Result<Option<String>> {
         for output in outputs {
             match output {
                 Output::Send(message) => self.send(&message)?,
@@ -177,7 +182,7 @@ impl Shared {
     }
 
     /// An ASR or a RAR of the PCRF.
-    fn on_request(&self, request: &Message) -> io::Result<()> {
+    fn on_request(self: &Arc<Self>, request: &Message) -> io::Result<()> {
         let legs = lock(&self.legs);
         let mut answer = None;
         for ((call, side), leg) in &*legs {
@@ -186,9 +191,14 @@ impl Shared {
             if let Some(order) = order {
                 eprintln!("{call} {side}: the PCRF says {order:?}");
                 if order == Order::End {
-                    thread::spawn({
-                        let call = call.clone();
-                        move || end_call(&call)
+                    let shared = Arc::clone(self);
+                    let [from, to] = &leg.tags;
+                    let path = format!("{call}/{from}/{to}");
+                    let session = format!("/end/{side}/-/{path}");
+                    thread::spawn(move || {
+                        end_call(&path);
+                        // The network's own BYE does not pass the eP-CSCF's routes.
+                        shared.on_post(&session, "");
                     });
                 }
                 answer = Some(made);
@@ -254,7 +264,7 @@ impl Shared {
     /// What the eP-CSCF tells or asks. Returns a status of HTTP.
     fn on_post(&self, path: &str, body: &str) -> u16 {
         let words: Vec<&str> = path.split('/').collect();
-        let ["", action, side, who, call] = words[..] else { return 404 };
+        let ["", action, side, who, call, from_tag, to_tag] = words[..] else { return 404 };
         let key = (call.to_owned(), side.to_owned());
         if action == "end" {
             let leg = lock(&self.legs).remove(&key);
@@ -267,7 +277,7 @@ impl Shared {
         }
         let request = {
             let mut legs = lock(&self.legs);
-            let leg = legs.entry(key).or_insert(Leg { own: None, other: None, function: None });
+            let leg = legs.entry(key).or_insert(Leg::default());
             match who {
                 "own" => leg.own = Some(body.to_owned()),
                 "other" => leg.other = Some(body.to_owned()),
@@ -275,6 +285,9 @@ impl Shared {
             }
             if action == "note" {
                 return 200;
+            }
+            if leg.function.is_none() {
+                leg.tags = [from_tag.into(), to_tag.into()];
             }
             let Some(own) = &leg.own else { return 400 };
             let Some(terminal) = terminal(own) else { return 400 };
@@ -293,8 +306,8 @@ impl Shared {
 }
 
 /// Asks the eP-CSCF to end a call.
-fn end_call(call: &str) {
-    let request = format!("GET /end/{call} HTTP/1.1\r\nHost: epcscf\r\nContent-Length: 0\r\n\r\n");
+fn end_call(path: &str) {
+    let request = format!("GET /end/{path} HTTP/1.1\r\nHost: epcscf\r\nContent-Length: 0\r\n\r\n");
     let proxy = (address("epcscf"), crate::layout::WEBSOCKET_PORT);
     let sent = TcpStream::connect(proxy).and_then(|mut stream| {
         stream.write_all(request.as_bytes())?;
@@ -302,7 +315,7 @@ fn end_call(call: &str) {
         BufReader::new(stream).read_line(&mut answer)?;
         Ok(answer)
     });
-    eprintln!("the eP-CSCF is asked to end {call}: {sent:?}");
+    eprintln!("the eP-CSCF is asked to end {path}: {sent:?}");
 }
 
 /// The address of the first `c=` of a description.

@@ -5,7 +5,7 @@
 //!   10.46.N.2  <---- veth ---->  10.46.N.1   10.46.0.1 pcscf   10.46.0.2 epcscf  10.46.0.3 icscf
 //!                                            10.46.0.4 scscf   10.46.0.5 hss     10.46.0.6 pcrf
 //!                                            10.46.0.7 agw (rtpengine)
-//!                                            10.46.0.8 af
+//!                                            10.46.0.8 af       10.46.0.9 waf       10.46.0.10 wwsf
 //! ```
 
 use std::fs;
@@ -44,7 +44,7 @@ pub(crate) struct Part {
 }
 
 /// All parts.
-pub(crate) const PARTS: [Part; 8] = [
+pub(crate) const PARTS: [Part; 10] = [
     Part { name: "pcscf", last: 1 },
     Part { name: "epcscf", last: 2 },
     Part { name: "icscf", last: 3 },
@@ -53,6 +53,8 @@ pub(crate) const PARTS: [Part; 8] = [
     Part { name: "pcrf", last: 6 },
     Part { name: "agw", last: 7 },
     Part { name: "af", last: 8 },
+    Part { name: "waf", last: 9 },
+    Part { name: "wwsf", last: 10 },
 ];
 
 /// The parts that are Kamailio.
@@ -128,8 +130,17 @@ pub(crate) fn user_name(private: &str) -> &str {
     private.split('@').next().unwrap_or(private)
 }
 
+/// What `weir ims up` adds to the IMS.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra {
+    /// Media between browsers go through the gateway.
+    pub(crate) intercept: bool,
+    /// Secret of the eP-CSCF at the authorization server, if there is one.
+    pub(crate) epcscf_secret: Option<String>,
+}
+
 /// Writes the configuration of all parts.
-pub(crate) fn write(folder: &Path, files: &Files) -> anyhow::Result<()> {
+pub(crate) fn write(folder: &Path, files: &Files, extra: &Extra) -> anyhow::Result<()> {
     let put = |name: &str, text: &str| {
         let path = folder.join(name);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
@@ -141,9 +152,9 @@ pub(crate) fn write(folder: &Path, files: &Files) -> anyhow::Result<()> {
             _ => ("pcrf", base::RX, include_str!("../ims/pcscf.cfg")),
         };
         let diameter = include_str!("../ims/diameter.xml");
-        let text = filled(template, name, folder, files);
+        let text = filled(template, name, folder, files, extra);
         put(&format!("{name}.cfg"), &text)?;
-        let text = filled(diameter, name, folder, files)
+        let text = filled(diameter, name, folder, files, extra)
             .replace("%server%", server)
             .replace("%application%", &application.to_string());
         put(&format!("{name}.xml"), &text)?;
@@ -153,14 +164,20 @@ pub(crate) fn write(folder: &Path, files: &Files) -> anyhow::Result<()> {
     put("hosts", &hosts(&files.subscribers.realm))
 }
 
-fn filled(template: &str, name: &str, folder: &Path, files: &Files) -> String {
+fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extra) -> String {
     let without_bearer = match files.policy.without_bearer {
         WithoutBearer::Refuse => "refuse",
         _ => "continue",
     };
     let is_epcscf = name == "epcscf";
+    let websocket = if is_epcscf { "#!define WITH_WEBSOCKET\n" } else { "" };
+    let login = if is_epcscf && extra.epcscf_secret.is_some() { "#!define WITH_LOGIN" } else { "" };
     template
-        .replace("%websocket%", if is_epcscf { "#!define WITH_WEBSOCKET" } else { "" })
+        .replace("%websocket%", &format!("{websocket}{login}"))
+        .replace("%epcscf_secret%", extra.epcscf_secret.as_deref().unwrap_or_default())
+        .replace("%intercept%", if extra.intercept { "yes" } else { "no" })
+        .replace("%agw%", &address("agw").to_string())
+        .replace("%icscf%", &address("icscf").to_string())
         .replace("%without_bearer%", without_bearer)
         .replace("%name%", name)
         .replace("%address%", &address(name).to_string())
@@ -243,7 +260,8 @@ mod tests {
     #[test]
     fn configurations_have_no_open_places() {
         let folder = tempfile::tempdir().unwrap();
-        write(folder.path(), &files()).unwrap();
+        let extra = Extra { intercept: true, epcscf_secret: Some("x".into()) };
+        write(folder.path(), &files(), &extra).unwrap();
         for name in CSCFS {
             for ending in ["cfg", "xml"] {
                 let text =

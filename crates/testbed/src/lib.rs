@@ -9,9 +9,11 @@
 //! | `function` | sockets of the application function |
 //! | `user` | sockets of the user agents |
 //! | `call` | one call with its record |
+//! | `talk` | calls of plain user agents with anybody, with media |
+//! | `web` | the web servers of web authentication |
 //! | `wic` | what browsers need to be terminals, and the record of their call |
 //! | `command` | runs programs to their end |
-//! | `certificate` | key and certificate of the eP-CSCF |
+//! | `certificate` | keys and certificates of the parts with TLS |
 //! | `check` | rules of the standards for a recorded call |
 //! | `trace` | messages as lines of JSON, and the ladder diagram |
 
@@ -26,9 +28,11 @@ mod command;
 mod function;
 mod layout;
 mod serve;
+mod talk;
 mod trace;
 mod up;
 mod user;
+mod web;
 mod wic;
 
 use std::process::ExitCode;
@@ -48,6 +52,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Restart(restart) => up::restart(restart),
         Command::Register(register) => call::register(register),
         Command::Call(call) => call::call(call),
+        Command::Answer(talk) => talk::answer(talk),
+        Command::Dial(dial) => talk::dial(dial),
         Command::Check(args) => check::check(args),
         Command::Abort => serve::abort(),
         Command::Serve(args) => match args.server {

@@ -15,7 +15,7 @@ use crate::command::run;
 use crate::layout::{
     self, CORE, CSCFS, DIAMETER_PORT, Files, PARTS, PREFIX, address, terminal_namespace,
 };
-use crate::{args, certificate};
+use crate::{args, certificate, web};
 
 /// Time for the CSCFs to connect to HSS and PCRF.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,9 +52,14 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     fs::write(folder.join("subscribers.toml"), &subscribers)?;
     fs::write(folder.join("policy.toml"), &policy)?;
-    layout::write(&folder, &files)?;
-    certificate::make(&folder, &files.subscribers.realm)?;
-    let started = start(&folder, &files);
+    certificate::make(&folder, "epcscf", &files.subscribers.realm)?;
+    let epcscf_secret = match &args.web {
+        Some(web) => Some(web::write(&folder, web, args.token_seconds, &files)?),
+        None => None,
+    };
+    let extra = layout::Extra { intercept: args.intercept, epcscf_secret };
+    layout::write(&folder, &files, &extra)?;
+    let started = start(&folder, &files, args.web.as_deref());
     if started.is_err() {
         stop()?;
     }
@@ -66,7 +71,7 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn start(folder: &Path, files: &Files) -> anyhow::Result<()> {
+fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()> {
     make_core(folder)?;
     for (number, user) in files.users().enumerate() {
         make_terminal(number, user)?;
@@ -77,6 +82,12 @@ fn start(folder: &Path, files: &Files) -> anyhow::Result<()> {
     }
     start_part(folder, "agw")?;
     start_part(folder, "af")?;
+    if web.is_some() {
+        for (server, port) in [("waf", web::WAF_PORT), ("wwsf", web::WWSF_PORT)] {
+            start_part(folder, server)?;
+            wait_for(address(server), port, server)?;
+        }
+    }
     for name in CSCFS {
         start_part(folder, name)?;
     }
@@ -118,6 +129,12 @@ fn start_part(folder: &Path, name: &str) -> anyhow::Result<()> {
             command.args(["rtpengine", "--table=-1", "--foreground", "--log-stderr"]);
             command.args([format!("--interface={own}"), format!("--listen-ng={own}:2223")]);
             command.args(["--port-min=30000", "--port-max=30999"]);
+        }
+        "waf" | "wwsf" => {
+            let scripts = fs::read_to_string(folder.join("web.folder"))
+                .context("the IMS was started without --web")?;
+            command.arg("node").arg(Path::new(&scripts).join(format!("{name}.mjs")));
+            command.arg(folder.join("web.json"));
         }
         _ => {
             command.args(["kamailio", "-DD", "-E", "-m", "96", "-M", "8"]);

@@ -22,6 +22,10 @@ use crate::layout::{
 };
 use crate::trace::Noted;
 
+/// Kind, port and rate of each medium. Rates of delft's calls, in kbit/s: narrow-band audio, and video
+/// of 2.5 Mbit/s.
+pub(crate) const MEDIA: [(&str, u16, u32); 2] = [("audio", 40_000, 64), ("video", 40_002, 2500)];
+
 /// Runs a short function on a thread in a named network namespace. Sockets stay in it.
 pub(crate) fn enter<R: Send>(
     namespace: &str,
@@ -86,7 +90,6 @@ impl User {
             }
             (None, None, None) => return Err(anyhow!("{name} has no secret")),
         };
-        let medium = |kind: &str, port, kbps| Medium { kind: kind.into(), port, kbps };
         let account = Account {
             private: subscriber.private.clone(),
             public: subscriber.public[0].clone(),
@@ -95,8 +98,10 @@ impl User {
             local,
             proxy: remote,
             transport,
-            // Rates of delft's calls: narrow-band audio, and video of 2.5 Mbit/s.
-            media: vec![medium("audio", 40_000, 64), medium("video", 40_002, 2500)],
+            media: MEDIA
+                .iter()
+                .map(|(kind, port, kbps)| Medium { kind: (*kind).into(), port: *port, kbps: *kbps })
+                .collect(),
             on_call,
         };
         let mut seed = [0; 4];

@@ -1,11 +1,12 @@
 //! The IMS with its real components: Kamailio, rtpengine, our HSS and PCRF, and our user agents.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::path::Path;
-use std::process::{Command, Output};
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -259,4 +260,169 @@ fn without_capacity_the_policy_decides_about_the_call() {
         let log = fs::read_to_string(format!("{RUN}/pcscf.log")).unwrap();
         assert!(log.contains("no bearer for call"), "{without_bearer}");
     }
+}
+
+/// The folder of the web servers, or why they cannot run here.
+fn web() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ims/web").canonicalize().unwrap();
+    for (path, reason) in [
+        (folder.join("node_modules/playwright-core"), "npm ci in testbeds/ims/web"),
+        (PathBuf::from("/usr/bin/chromium"), "chromium"),
+    ] {
+        if !path.exists() {
+            println!("skipped: a browser's registration needs {reason}");
+            return None;
+        }
+    }
+    Some(folder)
+}
+
+/// A token of the authorization server for this user, asked for as the web server does.
+fn token(private: &str, public: &str) -> String {
+    let config = fs::read_to_string(format!("{RUN}/web.json")).unwrap();
+    let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    let script = "const [, secret, impi, impu] = process.argv;\
+        const body = new URLSearchParams({ grant_type: 'client_credentials', impi, impu });\
+        const headers = { authorization: `Basic ${btoa(`wwsf:${secret}`)}` };\
+        const url = 'https://waf.ims.test:8445/token';\
+        const answer = await fetch(url, { method: 'POST', body, headers });\
+        console.log((await answer.json()).access_token);";
+    let output = Command::new("ip")
+        .args(["netns", "exec", "weir-ims-core", "node", "--input-type=module", "-e", script])
+        .args([config["secrets"]["wwsf"].as_str().unwrap(), private, public])
+        .env("NODE_EXTRA_CA_CERTS", format!("{RUN}/waf.crt"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Registers alice with this token over a WebSocket. Returns the first line of the final response.
+fn registered_with(token: &str) -> String {
+    let header = format!("Authorization: Bearer access_token=\"{token}\"\r\n");
+    let register = request("REGISTER", "sip:ims.test", &header)
+        .replace("SIP/2.0/UDP", "SIP/2.0/WS")
+        .replace("5060>", "5060;transport=ws>");
+    let mut socket = web_socket();
+    socket.send(tungstenite::Message::text(register)).unwrap();
+    loop {
+        let text = socket.read().unwrap().into_text().unwrap();
+        if !text.starts_with("SIP/2.0 1") {
+            return text.lines().next().unwrap().to_owned();
+        }
+    }
+}
+
+/// Lets Chromium do what a user does, in a terminal, and returns what it says of it.
+fn driven(terminal: &str, folder: &Path, arguments: &[&str]) -> serde_json::Value {
+    let output = Command::new("ip")
+        .args(["netns", "exec", &format!("weir-ims-{terminal}"), "node", "drive.mjs"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_str(&text).unwrap()
+}
+
+// [RFC8898 §2, RFC7662 §2.2]
+#[test]
+fn browsers_log_in_and_talk_with_a_plain_user_agent() {
+    let Some(folder) = web() else { return };
+    let arguments = ["--web", folder.to_str().unwrap(), "--token-seconds", "25"];
+    let Some(_running) = Running::start(&arguments) else { return };
+    let started = Instant::now();
+    let old = token("alice@ims.test", "sip:alice@ims.test");
+    assert_eq!(registered_with(&old), "SIP/2.0 200 OK");
+    let foreign = token("bob@ims.test", "sip:bob@ims.test");
+    assert_eq!(registered_with(&foreign), "SIP/2.0 403 Not Your Token");
+    assert_eq!(registered_with("forged"), "SIP/2.0 403 Not Your Token");
+    assert_eq!(registered_with("a&token=b"), "SIP/2.0 400 Bad Token");
+
+    // Registration 2: the browser calls.
+    let bob = ["answer", "bob", "--patience", "40"];
+    let bob = Command::new(PROGRAM).args(bob).stdout(Stdio::piped()).spawn().unwrap();
+    let alice = ["--name", "alice", "--password", "alice-secret"];
+    let call = ["--call", "sip:bob@ims.test", "--seconds", "2"];
+    let alice = driven("alice", &folder, &[alice, call].concat());
+    assert_eq!(alice["remoteAddress"], "10.46.0.7", "media do not go through the gateway");
+    assert!(alice["framesDecoded"].as_u64().unwrap() > 0, "{alice}");
+    assert!(alice["audioPackets"].as_u64().unwrap() > 50, "{alice}");
+    assert!(bob.wait_with_output().unwrap().status.success());
+
+    // Registration 3: the browser has an identity of the pool, and is called.
+    let visitor = thread::spawn({
+        let folder = folder.clone();
+        move || driven("alice", &folder, &["--visit", "--wait-for-call", "--until-ended"])
+    });
+    let is_registered = || {
+        let state = fs::read_to_string(format!("{RUN}/hss.state")).unwrap_or_default();
+        let line = state.lines().find(|line| line.starts_with("visitor1@ims.test "));
+        line.is_some_and(|line| line.split(' ').nth(2) == Some("1"))
+    };
+    while !is_registered() && !visitor.is_finished() {
+        thread::sleep(Duration::from_millis(100));
+    }
+    succeeds(&["dial", "bob", "visitor1", "--hang-up-after", "4"]);
+    let visitor = visitor.join().unwrap();
+    assert!(visitor["framesDecoded"].as_u64().unwrap() > 0, "{visitor}");
+
+    thread::sleep(Duration::from_secs(26).saturating_sub(started.elapsed()));
+    assert_eq!(registered_with(&old), "SIP/2.0 403 Not Your Token", "the token has expired");
+}
+
+// [TS 29.214 §4.4.6.1]
+#[test]
+fn a_lost_bearer_ends_a_call_of_browsers_legs() {
+    let Some(_running) = Running::start(&[]) else { return };
+    let both = ["--via", "ws", "--callee-via", "ws"];
+    succeeds(&[&["call", "alice", "bob", "--end", "aborted"], &both[..]].concat());
+    let log = fs::read_to_string(format!("{RUN}/af.log")).unwrap();
+    assert!(log.contains("Ok(\"HTTP/1.1 200 OK"), "{log}");
+    let bearers = fs::read_to_string(format!("{RUN}/bearers.jsonl")).unwrap();
+    let removed = bearers.lines().filter(|line| line.contains("\"remove\"")).count();
+    assert_eq!(removed, 2, "{bearers}");
+
+    // The network takes a thousand registrations a minute, one after the other.
+    let text = succeeds(&["register", "alice", "--times", "100"]);
+    let rate: f64 = text.split(": ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(rate > 1000.0, "{text}");
+}
+
+/// The local addresses of this machine's root network on which something listens or waits for
+/// datagrams, with a port of the IMS.
+fn listening() -> BTreeSet<String> {
+    const PORTS: [&str; 8] = ["5060", "8080", "8443", "8081", "8444", "8445", "3868", "2223"];
+    let ports: Vec<String> =
+        PORTS.iter().map(|port| format!("{:04X}", port.parse::<u16>().unwrap())).collect();
+    let mut found = BTreeSet::new();
+    for name in ["tcp", "tcp6", "udp", "udp6"] {
+        let text = fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
+        for line in text.lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let port = words[1].rsplit(':').next().unwrap();
+            // 0A: LISTEN; 07: a socket of UDP without a peer.
+            if ports.iter().any(|one| one == port) && ["0A", "07"].contains(&words[3]) {
+                found.insert(format!("{name} {}", words[1]));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_listens_outside_the_namespaces() {
+    let before = listening();
+    let Some(_running) = Running::start(&[]) else { return };
+    assert_eq!(listening(), before);
+    let root = fs::read_link("/proc/self/ns/net").unwrap();
+    for part in ["pcscf", "epcscf", "icscf", "scscf", "hss", "pcrf", "agw", "af"] {
+        let pid = fs::read_to_string(format!("{RUN}/{part}.process")).unwrap();
+        let own = fs::read_link(format!("/proc/{}/ns/net", pid.trim())).unwrap();
+        assert_ne!(own, root, "{part}");
+    }
+    // The test can fail: a socket of ours is seen.
+    let _socket = std::net::TcpListener::bind("127.0.0.1:3868").unwrap();
+    assert_ne!(listening(), before);
 }

@@ -1,0 +1,117 @@
+//! Calls of a plain user agent with anybody. It sends all media back to where they come from.
+
+use std::net::UdpSocket;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use weir_ims::agent::{Agent, Event, OnCall};
+
+use crate::args;
+use crate::args::Way;
+use crate::call::{deregister, registered};
+use crate::layout::{Files, terminal_addresses, terminal_namespace};
+use crate::user::{MEDIA, User, enter};
+
+/// How long the callee rings.
+const RINGING: Duration = Duration::from_millis(200);
+/// A sender of video must not wait long for its packets to be read.
+const TICK: Duration = Duration::from_millis(1);
+
+/// `weir ims answer`.
+pub(crate) fn answer(args: &args::Talk) -> anyhow::Result<ExitCode> {
+    talk(args, OnCall::Answer(RINGING), None)
+}
+
+/// `weir ims dial`.
+pub(crate) fn dial(args: &args::Dial) -> anyhow::Result<ExitCode> {
+    let files = Files::of_running()?;
+    ensure!(args.talk.user != args.callee, "a user cannot call itself");
+    let callee = &files.subscribers.subscriber[files.user(&args.callee)?];
+    talk(&args.talk, OnCall::Refuse(486), Some(&callee.public[0]))
+}
+
+fn talk(args: &args::Talk, on_call: OnCall, target: Option<&str>) -> anyhow::Result<ExitCode> {
+    let files = Files::of_running()?;
+    let started = Instant::now();
+    let mut user = User::new(&files, &args.user, Way::Udp, on_call, None, started)?;
+    let mut echoes = Echoes::open(&files, &args.user)?;
+    registered(&mut [&mut user])?;
+    println!("{} is registered", args.user);
+    if let Some(target) = target {
+        user.act(|agent, now| agent.call(now, target))?;
+    }
+    let outcome = conduct(args, &mut user, &mut echoes);
+    let left = deregister(&mut [&mut user]);
+    outcome?;
+    left?;
+    for (socket, medium) in echoes.0.iter().zip(MEDIA) {
+        println!("{}: {} packets sent back", medium.0, socket.packets);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn conduct(args: &args::Talk, user: &mut User, echoes: &mut Echoes) -> anyhow::Result<()> {
+    let patience = Duration::from_secs(args.patience);
+    let (start, mut established) = (Instant::now(), None);
+    loop {
+        user.poll()?;
+        echoes.pass();
+        match user.events.last() {
+            Some((_, Event::Established(..))) if established.is_none() => {
+                established = Some(Instant::now());
+                println!("the call stands");
+            }
+            Some((_, Event::Ended { by_other_side })) => {
+                println!("{} ended it", if *by_other_side { "the other side" } else { &args.user });
+                return Ok(());
+            }
+            Some((_, Event::Failed(code))) => bail!("the call failed with status {code}"),
+            _ => {}
+        }
+        if let (Some(since), Some(after)) = (established, args.hang_up_after)
+            && since.elapsed() >= Duration::from_secs(after)
+        {
+            user.act(Agent::hang_up)?;
+            // The answer to BYE ends the loop.
+            established = Some(Instant::now() + patience);
+        }
+        ensure!(start.elapsed() < patience, "no call has ended within {} s", args.patience);
+        std::thread::sleep(TICK);
+    }
+}
+
+/// A socket for each medium of the terminal.
+struct Echoes(Vec<Echo>);
+
+struct Echo {
+    socket: UdpSocket,
+    packets: u64,
+}
+
+impl Echoes {
+    fn open(files: &Files, user: &str) -> anyhow::Result<Self> {
+        let own = terminal_addresses(files.user(user)?).0;
+        let open = |port| -> std::io::Result<Echo> {
+            let socket = UdpSocket::bind((own, port))?;
+            socket.set_nonblocking(true)?;
+            Ok(Echo { socket, packets: 0 })
+        };
+        let all = enter(&terminal_namespace(user), || {
+            MEDIA.iter().map(|medium| open(medium.1)).collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(Self(all.context("cannot open the ports of the media")?))
+    }
+
+    /// Sends back what has come.
+    fn pass(&mut self) {
+        let mut bytes = [0; 2048];
+        for echo in &mut self.0 {
+            // A full buffer, or a port that is closed by now, loses the packet, as a network may.
+            while let Ok((count, from)) = echo.socket.recv_from(&mut bytes) {
+                let _ = echo.socket.send_to(&bytes[..count], from);
+                echo.packets += 1;
+            }
+        }
+    }
+}

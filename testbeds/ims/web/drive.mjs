@@ -1,0 +1,105 @@
+// Drives the page of the WWSF in Chromium, as a user would, and prints what came of it as JSON.
+//
+//   ip netns exec weir-ims-alice node drive.mjs --name alice --password alice-secret --call sip:bob@ims.test
+//   ip netns exec weir-ims-alice node drive.mjs --visit --wait-for-call
+
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { chromium } from "playwright-core";
+
+const { values } = parseArgs({
+  options: {
+    folder: { type: "string", default: "/run/weir-ims" },
+    name: { type: "string" },
+    password: { type: "string" },
+    visit: { type: "boolean", default: false },
+    call: { type: "string" },
+    "wait-for-call": { type: "boolean", default: false },
+    hold: { type: "boolean", default: false },
+    "until-ended": { type: "boolean", default: false },
+    seconds: { type: "string", default: "3" },
+    photograph: { type: "string" },
+  },
+});
+const PATIENCE_MS = 12_000;
+const config = JSON.parse(readFileSync(`${values.folder}/web.json`, "utf8"));
+const keys = ["wwsf", "epcscf"].map((name) => readFileSync(`${values.folder}/${name}.hash`, "utf8"));
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    // The testbed needs root, and Chromium has no sandbox for root. It opens only the testbed's pages.
+    "--no-sandbox",
+    "--disable-gpu",
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
+    "--disable-features=WebRtcHideLocalIpsWithMdns",
+    // No authority has signed these keys; the browser takes no others.
+    `--ignore-certificate-errors-spki-list=${keys.join(",")}`,
+  ],
+});
+const started = Date.now();
+const page = await browser.newPage();
+const complaints = [];
+page.on("pageerror", (error) => complaints.push(error.message));
+const happened = (type) =>
+  page.waitForFunction(
+    (wanted) => window.phone?.events.find((event) => event.type === wanted),
+    type,
+    { timeout: PATIENCE_MS, polling: 50 },
+  );
+const result = {};
+try {
+  await page.goto(`https://${config.addresses.wwsf}:${new URL(config.wwsf).port}/`);
+  if (values.visit) await page.click("#visit");
+  else {
+    await page.fill("[name=name]", values.name ?? "");
+    await page.fill("[name=password]", values.password ?? "");
+    await page.click("#login");
+  }
+  await happened("registered");
+  result.registeredMs = Date.now() - started;
+  if (values.call) {
+    await page.fill("[name=target]", values.call);
+    await page.click("#dial button");
+  }
+  if (values.call || values["wait-for-call"]) {
+    await happened("established");
+    await page.waitForTimeout(1000 * Number(values.seconds));
+    Object.assign(result, await page.evaluate(received));
+    if (values.photograph) await page.screenshot({ path: values.photograph });
+    if (values.hold) {
+      await page.click("#hold");
+      await happened("held");
+    }
+    if (!values["until-ended"]) await page.click("#end");
+    await happened("ended");
+  }
+  await page.evaluate(() => window.phone.agent.register(0));
+  await happened("deregistered");
+} catch (error) {
+  result.error = error.message.split("\n")[0];
+}
+Object.assign(result, await page.evaluate(() => {
+  const { events, messages } = window.phone ?? { events: [], messages: [] };
+  return { events, messages };
+}).catch(() => ({})), { complaints });
+// A visitor gives the identity back.
+await page.click("text=Log out", { timeout: 2000 }).catch(() => {});
+console.log(JSON.stringify(result));
+await browser.close();
+process.exitCode = result.error ? 1 : 0;
+
+/** What has come from the other side. */
+async function received() {
+  const reports = [...(await window.phone.connection.getStats()).values()];
+  const of = (kind) => reports.find((one) => one.type === "inbound-rtp" && one.kind === kind);
+  const pair = reports.find((one) => one.type === "candidate-pair" && one.nominated);
+  const remote = reports.find((one) => one.id === pair?.remoteCandidateId);
+  return {
+    dtls: reports.filter((one) => one.type === "transport").map((one) => one.dtlsState),
+    remoteAddress: remote?.address,
+    audioPackets: of("audio")?.packetsReceived ?? 0,
+    videoPackets: of("video")?.packetsReceived ?? 0,
+    framesDecoded: of("video")?.framesDecoded ?? 0,
+  };
+}
