@@ -254,11 +254,12 @@ impl PacedSender {
     /// What to do at `now`. Call it until it says to wait.
     pub(crate) fn step(&mut self, now: Timestamp) -> Step {
         self.media.on_timeout(now);
-        if let Some(buffer) = self.unpaced.pop_front() {
-            return Step::Packet(buffer);
-        }
+        // The stream's first events leave before any packet, paced or not.
         if let Some((_, event)) = self.events.pop_front_if(|(after, _)| *after <= self.released) {
             return Step::Event(event);
+        }
+        if let Some(buffer) = self.unpaced.pop_front() {
+            return Step::Packet(buffer);
         }
         // With an empty queue, the pacer would ask for padding, which takes a number at once.
         if self.media.queued() == DataSize::ZERO && !self.streams.can_pad() {

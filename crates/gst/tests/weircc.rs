@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{
@@ -258,6 +259,39 @@ fn packets_without_the_extension_are_not_paced() {
     harness.push(gst::Buffer::from_mut_slice(bytes)).unwrap();
     let position = (0..41).position(|_| header(&harness.pull().unwrap()).ssrc == 77).unwrap();
     assert!(position < 20, "after {position} packets");
+}
+
+/// A packet that is not paced overtakes those that wait, but not the stream's first events.
+#[test]
+fn audio_in_front_of_the_video_leaves_after_the_first_events() {
+    let element = common::element(&[]);
+    let mut harness = gst_check::Harness::with_element(&element, Some("sink"), Some("src"));
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = order.clone();
+    let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
+    let src = element.static_pad("src").unwrap();
+    // The task waits for the first event until the packet is queued, too.
+    let gate = Arc::new(Mutex::new(()));
+    let held = gate.lock().unwrap();
+    let entrance = gate.clone();
+    src.add_probe(kinds, move |_, info| {
+        drop(entrance.lock().unwrap());
+        let name = info.event().map_or("packet".into(), |event| event.type_().name().to_string());
+        seen.lock().unwrap().push(name);
+        gst::PadProbeReturn::Ok
+    });
+    harness.set_src_caps_str(common::CAPS);
+    let audio =
+        weir_wire::rtp::RtpHeader::new(77, weir_wire::rtp::PayloadType::new(111).unwrap(), 1, 0);
+    let mut bytes = vec![0; 100];
+    audio.emit(&mut bytes);
+    harness.push(gst::Buffer::from_mut_slice(bytes)).unwrap();
+    drop(held);
+    while !order.lock().unwrap().iter().any(|name| name == "packet") {
+        std::thread::yield_now();
+    }
+    let order = order.lock().unwrap();
+    assert_eq!(*order, ["stream-start", "caps", "segment", "packet"]);
 }
 
 #[test]
