@@ -336,6 +336,35 @@ fn an_encoder_gets_its_part_of_the_target_before_its_next_frame() {
 }
 
 #[test]
+fn raw_frames_are_left_out_while_the_queue_is_long() {
+    common::init();
+    let Ok(encoder) = gst::ElementFactory::make("vp8enc").property("deadline", 1_i64).build()
+    else {
+        println!("skipped: no vp8enc (apt-get install gstreamer1.0-plugins-good)");
+        return;
+    };
+    let mut sender = harness(&[("start-bitrate", "300000"), ("max-bitrate", "300000")]);
+    let element = sender.element().unwrap();
+    element.set_property("encoder", &encoder);
+    let mut video = gst_check::Harness::with_element(&encoder, Some("sink"), Some("src"));
+    video.set_src_caps_str("video/x-raw,format=I420,width=64,height=64,framerate=25/1");
+    let mut push_raw = |milliseconds| {
+        let mut raw = gst::Buffer::with_size(64 * 64 * 3 / 2).unwrap();
+        raw.get_mut().unwrap().set_pts(gst::ClockTime::from_mseconds(milliseconds));
+        video.push(raw).unwrap();
+        video.buffers_received()
+    };
+    assert_eq!(push_raw(0), 1);
+    push_list(&sender, frame(0, 60, 0)).unwrap();
+    assert!(element.property::<u64>("pacer-queue") > 300_000_000);
+    assert_eq!(push_raw(40), 1);
+    for _ in 0..60 {
+        sender.pull().unwrap();
+    }
+    assert_eq!(push_raw(80), 2);
+}
+
+#[test]
 fn an_element_that_is_no_known_encoder_is_an_error() {
     let element = element(&[]);
     let bus = gst::Bus::new();
