@@ -41,7 +41,7 @@ ENCODERS = [
     ("x264enc", "tune=zerolatency speed-preset=ultrafast key-int-max=3000", "bitrate", 1000),
     ("openh264enc", "rate-control=bitrate complexity=low gop-size=3000", "bitrate", 1),
     ("av1enc", AV1, "target-bitrate", 1000),
-    ("svtav1enc", "preset=12 intra-period-length=-1", "target-bitrate", 1000),
+    ("svtav1enc", "preset=12 intra-period-length=299", "target-bitrate", 1000),
 ]
 PAGE = pathlib.Path(__file__).parent.parent / "docs/reference/gstreamer.md"
 BEGIN = "<!-- printed by scripts/gst-encoders.py --write -->\n"

@@ -23,6 +23,7 @@ lack pkg-config pkg-config --version
 lack libgstreamer1.0-dev pkg-config --atleast-version=1.22 gstreamer-1.0
 lack libgstreamer1.0-dev pkg-config gstreamer-check-1.0
 lack gstreamer1.0-tools gst-inspect-1.0 --version
+lack gstreamer1.0-plugins-base element opusenc
 lack gstreamer1.0-plugins-base element videotestsrc
 lack gstreamer1.0-plugins-good element vp8enc
 lack gstreamer1.0-plugins-bad element webrtcbin

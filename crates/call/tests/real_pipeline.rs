@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use weir::Algorithm;
 use weir::units::{Bitrate, Timestamp};
+use weir_call::derive::{received_total, sent_total};
+use weir_call::stats::Kind;
 use weir_call::{CallConfig, CallError, CallOutcome, run_call};
 use weir_lab::scenario::{Scenario, parse};
 
@@ -17,13 +19,17 @@ const SETTLED: Timestamp = Timestamp::from_secs(8);
 
 /// 1 Mbit/s for 16 s, between a start at 300 kbit/s and a maximum of 2500 kbit/s.
 fn scenario() -> Scenario {
-    let text = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"16s\"\n\
+    parse("test", &scenario_text(), None).unwrap()
+}
+
+fn scenario_text() -> String {
+    "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"16s\"\n\
                 [network]\nup = { capacity = \"1Mbps\", delay = \"20ms\", queue = \"300ms\" }\n\
                 down = { delay = \"20ms\" }\n\
                 [call]\nvideo = { width = 640, height = 360, fps = 30 }\n\
                 [[flow]]\nmin_bitrate = \"150kbps\"\nstart_bitrate = \"300kbps\"\n\
-                max_bitrate = \"2500kbps\"\n";
-    parse("test", text, None).unwrap()
+                max_bitrate = \"2500kbps\"\n"
+        .into()
 }
 
 /// The outcome. `None` if this machine lacks something, which is printed.
@@ -125,4 +131,22 @@ fn a_pipeline_under_scream_v2_answers_to_the_marks_of_dualpi2() {
     let targets = &outcome.calls[0].peers[0].targets;
     let marked = targets.iter().filter(|(_, change)| change.reason == "ECN").count();
     assert!(marked > 10, "{marked} changes for marks");
+}
+
+#[test]
+fn a_pipeline_sends_audio_beside_its_controlled_video() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let scenario =
+        parse("test", &(scenario_text() + "[[flow]]\nkind = \"audio\"\n"), None).unwrap();
+    let Some(outcome) = play(&scenario, Algorithm::Nada) else { return };
+    assert_eq!(outcome.calls[0].failure, None);
+    let [sender, receiver] = &outcome.calls[0].peers;
+    let sent = sent_total(&sender.reports, Kind::Audio).unwrap();
+    let received = received_total(&receiver.reports, Kind::Audio).unwrap();
+    // Opus makes a packet every 20 ms.
+    for audio in [&sent, &received] {
+        assert!((600..1000).contains(&audio.count.packets), "{audio:?}");
+    }
+    let video = received_mbps(&outcome);
+    assert!((0.55..1.05).contains(&video), "{video} Mbit/s of video received");
 }

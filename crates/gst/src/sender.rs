@@ -13,7 +13,7 @@ use weir_wire::twcc::{ReferenceTime, TICK_US};
 
 use crate::adjustable::{Adjustable, Limits};
 use crate::key_frames::KeyFrameRequests;
-use crate::retransmissions::Retransmissions;
+use crate::retransmissions::{MAX_REPAIR_TIME, Retransmissions};
 use crate::streams::Streams;
 
 /// The kinds of feedback, from the least to the most precise.
@@ -87,6 +87,8 @@ pub(crate) struct Counts {
     /// Retransmissions that were discarded because the receiver could not have received an earlier
     /// one of the same packet yet.
     pub(crate) retransmissions_discarded: u64,
+    /// How often a key frame was sooner than the retransmissions that waited.
+    pub(crate) repairs_given_up: u64,
     /// Requests for a key frame that were not passed on, because an earlier one was still unanswered.
     pub(crate) key_frame_requests_ignored: u64,
 }
@@ -188,11 +190,11 @@ impl PacedSender {
         for buffer in buffers {
             let kind = self.streams.kind(&buffer);
             let is_counted = |kind| !self.streams.has_transport_numbers() || kind;
-            if !kind.is_some_and(|kind| is_counted(kind.is_numbered)) {
+            let Some(kind) = kind.filter(|kind| is_counted(kind.is_numbered)) else {
                 self.counts.unpaced_packets += 1;
                 self.unpaced.push_back(buffer);
                 continue;
-            }
+            };
             let repeated = self.streams.retransmitted(&buffer);
             match repeated {
                 None => {
@@ -213,7 +215,13 @@ impl PacedSender {
                 continue;
             }
             let size = DataSize::from_bytes(buffer.size() as u64) + self.config.overhead;
-            if repeated.is_some() { &mut urgent } else { &mut media }.push((size, buffer));
+            if repeated.is_some() {
+                self.retransmissions.on_queued(size);
+                urgent.push((size, buffer));
+            } else {
+                self.streams.on_media_queued(kind.number);
+                media.push((size, buffer));
+            }
         }
         self.enqueued += (media.len() + urgent.len()) as u64;
         if !urgent.is_empty() {
@@ -224,6 +232,20 @@ impl PacedSender {
         if !media.is_empty() {
             self.media.enqueue(now, media);
         }
+        if self.time_of(self.retransmissions.waiting()) > MAX_REPAIR_TIME {
+            self.give_up_repair(now);
+        }
+    }
+
+    /// Discards all packets that wait, and asks for a key frame in their place.
+    fn give_up_repair(&mut self, now: Timestamp) {
+        self.counts.packets_discarded += self.enqueued - self.released;
+        self.counts.repairs_given_up += 1;
+        self.media.clear_queue(now);
+        self.released = self.enqueued;
+        self.events.iter_mut().for_each(|(after, _)| *after = (*after).min(self.released));
+        self.retransmissions.give_up(now, self.streams.last_repairable());
+        self.wants_key_frame = true;
     }
 
     fn update_fullness(&mut self) {
@@ -254,11 +276,12 @@ impl PacedSender {
     /// What to do at `now`. Call it until it says to wait.
     pub(crate) fn step(&mut self, now: Timestamp) -> Step {
         self.media.on_timeout(now);
-        if let Some(buffer) = self.unpaced.pop_front() {
-            return Step::Packet(buffer);
-        }
+        // The stream's first events leave before any packet, paced or not.
         if let Some((_, event)) = self.events.pop_front_if(|(after, _)| *after <= self.released) {
             return Step::Event(event);
+        }
+        if let Some(buffer) = self.unpaced.pop_front() {
+            return Step::Packet(buffer);
         }
         // With an empty queue, the pacer would ask for padding, which takes a number at once.
         if self.media.queued() == DataSize::ZERO && !self.streams.can_pad() {
@@ -278,7 +301,7 @@ impl PacedSender {
             Some(mut buffer) => {
                 *released += 1;
                 if let Some(packet) = streams.retransmitted(&buffer) {
-                    retransmissions.on_sent(now, packet);
+                    retransmissions.on_sent(now, packet, release.size);
                 }
                 let number = streams.on_media_sent(&mut buffer);
                 (Some(buffer), number)
@@ -434,8 +457,12 @@ impl PacedSender {
 
     /// How long the queue takes to leave at the pacing rate.
     pub(crate) fn queue_time(&self) -> TimeDelta {
+        self.time_of(self.media.queued())
+    }
+
+    fn time_of(&self, waiting: DataSize) -> TimeDelta {
         let rate = self.media.target().pacing_rate;
-        if rate.as_bps() == 0 { TimeDelta::ZERO } else { self.media.queued() / rate }
+        if rate.as_bps() == 0 { TimeDelta::ZERO } else { waiting / rate }
     }
 }
 

@@ -22,7 +22,8 @@ const MAX_HEADER: usize = 256;
 /// What is known of an RTP packet in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketKind {
-    pub(crate) ssrc: u32,
+    /// As the payloader numbered it.
+    pub(crate) number: RtpNumber,
     /// The packet has the extension for the transport-wide sequence number.
     pub(crate) is_numbered: bool,
 }
@@ -81,6 +82,8 @@ pub(crate) struct Streams {
     /// By SSRC, of the streams that carry padding.
     numbers: HashMap<u32, Numbers>,
     last_media: Option<Media>,
+    /// The number of the newest media packet that was queued, by SSRC.
+    newest: HashMap<u32, u16>,
 }
 
 impl Streams {
@@ -165,6 +168,17 @@ impl Streams {
         stream.is_some_and(|stream| self.rtx.insert(media, stream).is_none())
     }
 
+    /// The newest media packets that were queued, by the SSRC of their retransmissions.
+    pub(crate) fn last_repairable(&self) -> impl Iterator<Item = (u32, u16)> {
+        let of = |(ssrc, rtx): (&u32, &RtxStream)| Some((rtx.ssrc, *self.newest.get(ssrc)?));
+        self.rtx.iter().filter_map(of)
+    }
+
+    /// A packet of the media is queued.
+    pub(crate) fn on_media_queued(&mut self, media: RtpNumber) {
+        self.newest.insert(media.ssrc, media.sequence_number);
+    }
+
     /// Whether transport-wide sequence numbers were negotiated.
     pub(crate) fn has_transport_numbers(&self) -> bool {
         self.extensions.transport_sequence_number.is_some()
@@ -173,7 +187,7 @@ impl Streams {
     /// Reads an RTP packet's header; `None` if it is not RTP.
     pub(crate) fn kind(&self, buffer: &gst::BufferRef) -> Option<PacketKind> {
         with_header(buffer, |view| PacketKind {
-            ssrc: view.ssrc(),
+            number: RtpNumber { ssrc: view.ssrc(), sequence_number: view.sequence_number() },
             is_numbered: (self.extensions.transport_sequence_number)
                 .is_some_and(|id| view.transport_sequence_number(id).is_some()),
         })

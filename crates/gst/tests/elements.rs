@@ -154,6 +154,55 @@ fn the_retransmission_stream_of_a_bundle_is_found_without_its_ssrc_in_the_caps()
     assert!(padding_beside_video(BUNDLED_CAPS).is_none_or(|padding| padding > 0));
 }
 
+/// Asks for these packets again.
+fn request_again(harness: &mut Harness, numbers: std::ops::Range<u32>) {
+    for number in numbers {
+        let request = gst::Structure::builder("GstRTPRetransmissionRequest");
+        let request = request.field("seqnum", number).field("ssrc", MEDIA).build();
+        harness.push_upstream_event(gst::event::CustomUpstream::new(request));
+    }
+}
+
+#[test]
+fn a_key_frame_takes_the_place_of_retransmissions_that_need_too_long() {
+    let properties = [("local", "true"), ("max-bitrate", "300000")];
+    let Some((mut harness, weircc)) = with_retransmissions(BUNDLED_CAPS, &properties) else {
+        return;
+    };
+    push_list(&harness, frame(0, 60, 0)).unwrap();
+    for _ in 0..60 {
+        harness.pull().unwrap();
+    }
+    let is_key_frame_request = |event: &gst::Event| event.has_name("GstForceKeyUnit");
+    assert!(
+        !std::iter::from_fn(|| harness.try_pull_upstream_event())
+            .any(|it| is_key_frame_request(&it))
+    );
+    // 60 packets of 8000 bits are more than 500 ms, whatever the factor of the pacer.
+    request_again(&mut harness, 0..60);
+    // rtprtxsend's thread may need a moment for its answers.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(
+        std::iter::from_fn(|| harness.try_pull_upstream_event())
+            .any(|it| is_key_frame_request(&it))
+    );
+    assert!(stat(&weircc, "repairs-given-up") >= 1);
+    // The receiver repeats its requests. The next frame leaves, and can be repaired.
+    request_again(&mut harness, 0..60);
+    push_list(&harness, frame(60, 2, 3_600)).unwrap();
+    let media: Vec<_> = std::iter::from_fn(|| harness.pull().ok())
+        .map(|packet| header(&packet))
+        .filter(|header| header.ssrc == MEDIA)
+        .take(2)
+        .collect();
+    assert_eq!(media.iter().map(|it| it.sequence_number).collect::<Vec<_>>(), [60, 61]);
+    while harness.try_pull().is_some() {}
+    request_again(&mut harness, 0..61);
+    assert_eq!(header(&harness.pull().unwrap()).ssrc, RTX);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(harness.try_pull().is_none());
+}
+
 #[test]
 fn a_repeated_request_does_not_queue_a_packet_twice() {
     let properties = [("local", "true"), ("start-bitrate", "100000"), ("max-bitrate", "100000")];
@@ -162,9 +211,7 @@ fn a_repeated_request_does_not_queue_a_packet_twice() {
     };
     push_list(&harness, frame(0, 30, 0)).unwrap();
     for _ in 0..10 {
-        let request = gst::Structure::builder("GstRTPRetransmissionRequest");
-        let request = request.field("seqnum", 5_u32).field("ssrc", MEDIA).build();
-        harness.push_upstream_event(gst::event::CustomUpstream::new(request));
+        request_again(&mut harness, 5..6);
     }
     let packets: Vec<_> = (0..31).map(|_| header(&harness.pull().unwrap())).collect();
     // rtprtxsend's thread may need a moment for its answers.

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{
@@ -260,6 +261,39 @@ fn packets_without_the_extension_are_not_paced() {
     assert!(position < 20, "after {position} packets");
 }
 
+/// A packet that is not paced overtakes those that wait, but not the stream's first events.
+#[test]
+fn audio_in_front_of_the_video_leaves_after_the_first_events() {
+    let element = common::element(&[]);
+    let mut harness = gst_check::Harness::with_element(&element, Some("sink"), Some("src"));
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = order.clone();
+    let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
+    let src = element.static_pad("src").unwrap();
+    // The task waits for the first event until the packet is queued, too.
+    let gate = Arc::new(Mutex::new(()));
+    let held = gate.lock().unwrap();
+    let entrance = gate.clone();
+    src.add_probe(kinds, move |_, info| {
+        drop(entrance.lock().unwrap());
+        let name = info.event().map_or("packet".into(), |event| event.type_().name().to_string());
+        seen.lock().unwrap().push(name);
+        gst::PadProbeReturn::Ok
+    });
+    harness.set_src_caps_str(common::CAPS);
+    let audio =
+        weir_wire::rtp::RtpHeader::new(77, weir_wire::rtp::PayloadType::new(111).unwrap(), 1, 0);
+    let mut bytes = vec![0; 100];
+    audio.emit(&mut bytes);
+    harness.push(gst::Buffer::from_mut_slice(bytes)).unwrap();
+    drop(held);
+    while !order.lock().unwrap().iter().any(|name| name == "packet") {
+        std::thread::yield_now();
+    }
+    let order = order.lock().unwrap();
+    assert_eq!(*order, ["stream-start", "caps", "segment", "packet"]);
+}
+
 #[test]
 fn the_limits_can_be_changed_while_playing() {
     let harness = harness(&[("algorithm", "nada"), ("start-bitrate", "1000000")]);
@@ -299,6 +333,35 @@ fn an_encoder_gets_its_part_of_the_target_before_its_next_frame() {
     raw.get_mut().unwrap().set_pts(gst::ClockTime::ZERO);
     video.push(raw).unwrap();
     assert_eq!(encoder.property::<i32>("target-bitrate"), 950_000);
+}
+
+#[test]
+fn raw_frames_are_left_out_while_the_queue_is_long() {
+    common::init();
+    let Ok(encoder) = gst::ElementFactory::make("vp8enc").property("deadline", 1_i64).build()
+    else {
+        println!("skipped: no vp8enc (apt-get install gstreamer1.0-plugins-good)");
+        return;
+    };
+    let mut sender = harness(&[("start-bitrate", "300000"), ("max-bitrate", "300000")]);
+    let element = sender.element().unwrap();
+    element.set_property("encoder", &encoder);
+    let mut video = gst_check::Harness::with_element(&encoder, Some("sink"), Some("src"));
+    video.set_src_caps_str("video/x-raw,format=I420,width=64,height=64,framerate=25/1");
+    let mut push_raw = |milliseconds| {
+        let mut raw = gst::Buffer::with_size(64 * 64 * 3 / 2).unwrap();
+        raw.get_mut().unwrap().set_pts(gst::ClockTime::from_mseconds(milliseconds));
+        video.push(raw).unwrap();
+        video.buffers_received()
+    };
+    assert_eq!(push_raw(0), 1);
+    push_list(&sender, frame(0, 60, 0)).unwrap();
+    assert!(element.property::<u64>("pacer-queue") > 300_000_000);
+    assert_eq!(push_raw(40), 1);
+    for _ in 0..60 {
+        sender.pull().unwrap();
+    }
+    assert_eq!(push_raw(80), 2);
 }
 
 #[test]

@@ -10,6 +10,8 @@ IP_UDP_HEADER_BYTES = 20 + 8
 RTCP_SECOND = 1 / 65536
 # What dtlssrtpenc negotiates unless it is told otherwise; by its IANA name.
 SRTP_CIPHER = "SRTP_AES128_CM_HMAC_SHA1_80"
+# The SSRC of a sender's sound, which tells it from the video and its repair.
+AUDIO_SSRC = 0x536F756E
 # What is read of each SSRC.
 SOURCE_FIELDS = (
     "ssrc",
@@ -90,9 +92,13 @@ class Reporter:
         }
         sources = self._sources()
         own = [source for source in sources if source["internal"] and source["packets-sent"]]
-        if own:
-            report["outbound"] = self._outbound(timestamp, own)
-            remote = self._remote_inbound(timestamp, own[0], sources)
+        video = [source for source in own if source["ssrc"] != AUDIO_SSRC]
+        audio = [source for source in own if source["ssrc"] == AUDIO_SSRC]
+        if audio:
+            report["audioOutbound"] = _sent(timestamp, audio, "audio1")
+        if video:
+            report["outbound"] = self._outbound(timestamp, video)
+            remote = self._remote_inbound(timestamp, video[0], sources)
             if remote:
                 report["remoteInbound"] = remote
         inbound = self._inbound(timestamp, sources)
@@ -114,24 +120,13 @@ class Reporter:
             {field: structure.get_value(field) for field in SOURCE_FIELDS}
             for structure in structures
         ]
-        # Only the video is described in receiver reports, and it has more packets than its repair.
+        # The video has more packets than its repair.
         return sorted(sources, key=lambda source: -source["packets-sent"])
 
     def _outbound(self, timestamp, own):
-        def total(name):
-            return sum(source[name] for source in own)
-
-        packets, payload = total("packets-sent"), total("octets-sent")
         repair = own[1:]
-        # Of its own packets, rtpsession counts the received bytes with all headers.
-        headers = total("bytes-received") - payload - packets * IP_UDP_HEADER_BYTES
         outbound = {
-            "timestamp": timestamp,
-            "ssrc": own[0]["ssrc"],
-            "mid": "video0",
-            "packetsSent": packets,
-            "bytesSent": payload,
-            "headerBytesSent": headers,
+            **_sent(timestamp, own, "video0"),
             "retransmittedPacketsSent": sum(source["packets-sent"] for source in repair),
             "retransmittedBytesSent": sum(source["octets-sent"] for source in repair),
             "targetBitrate": self._encoder.get_property("target-bitrate"),
@@ -232,6 +227,24 @@ class Reporter:
             "local": local,
             "remote": remote,
         }
+
+
+def _sent(timestamp, sources, mid):
+    """What the sources of one medium have sent, the medium first and its repair after it."""
+
+    def total(name):
+        return sum(source[name] for source in sources)
+
+    packets, payload = total("packets-sent"), total("octets-sent")
+    return {
+        "timestamp": timestamp,
+        "ssrc": sources[0]["ssrc"],
+        "mid": mid,
+        "packetsSent": packets,
+        "bytesSent": payload,
+        # Of its own packets, rtpsession counts the received bytes with all headers.
+        "headerBytesSent": total("bytes-received") - payload - packets * IP_UDP_HEADER_BYTES,
+    }
 
 
 def _objects(reply):

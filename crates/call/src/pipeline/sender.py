@@ -19,22 +19,30 @@ for library in ("GstSdp", "GstVideo", "GstWebRTC"):
 import camera
 from gi.repository import GLib, Gst, GstSdp, GstWebRTC
 from lines import Lines
-from reports import Reporter
+from reports import AUDIO_SSRC, Reporter
 from scaling import Scaler
 
 # The header extension with the transport-wide sequence number. It stands in the capabilities behind
 # the payloader, and not only in the payloader: the offer is made before the first packet.
 TWCC_URI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 PAYLOAD_TYPE = 96
+# The sound. It is not part of the flow that the controller controls, because its packets have no
+# transport-wide number.
+AUDIO = (
+    "audiotestsrc is-live=true wave=ticks ! audio/x-raw,rate=48000,channels=1 "
+    f"! opusenc bitrate=32000 ! rtpopuspay pt=97 ssrc={AUDIO_SSRC} "
+    "! application/x-rtp,media=audio,encoding-name=OPUS,payload=97,clock-rate=48000,"
+    "encoding-params=(string)2 ! webrtc."
+)
 # An RTP packet with this much leaves room for IP, UDP, SRTP and extensions in 1280 bytes.
 MTU = 1200
 # What waits in the pacer is sampled as often as records have rows.
 SAMPLE_MS = 50
-# Constant bitrate without lookahead, as libwebrtc configures VP8 for a call, but for the model of the
-# receiver's buffer (sizes in ms). While the target rises, the encoder makes less than asked, because the
-# buffer that it fills grows with the target. With the 600 ms of libwebrtc that was 10 % of the rate, and
-# NADA, which follows what arrives, climbed half as fast as in the simulation. The encoder leaves out no
-# pictures, because weircc does: with both, single pictures had up to 100 kB.
+# Constant bitrate without lookahead, as libwebrtc configures VP8 for a call, but for the model of
+# the receiver's buffer (sizes in ms). While the target rises, the encoder makes less than asked,
+# because the buffer that it fills grows with the target. With the 600 ms of libwebrtc that was 10 %
+# of the rate, and NADA, which follows what arrives, climbed half as fast as in the simulation. The
+# encoder leaves out no pictures, because weircc does: with both, single pictures had up to 100 kB.
 VP8_SETTINGS = (
     "deadline=1 cpu-used=8 threads=2 end-usage=cbr lag-in-frames=0 keyframe-max-dist=3000 "
     "error-resilient=default min-quantizer=2 max-quantizer=56 undershoot=100 overshoot=15 "
@@ -69,7 +77,8 @@ class Sender:
             f"! rtpvp8pay pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
             f"! application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
             f"clock-rate=90000{extension} "
-            "! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
+            "! webrtcbin name=webrtc bundle-policy=max-bundle latency=0 "
+            f"{AUDIO if self._settings['audio'] else ''}"
         )
         named = self._pipeline.get_by_name
         self._webrtc, self._encoder = named("webrtc"), named("encoder")
@@ -122,10 +131,12 @@ class Sender:
     def _start(self, _):
         self._setup["start"] = now_ms() - STARTED_MS
         self._pipeline.set_state(Gst.State.PLAYING)
-        transceiver = self._webrtc.emit("get-transceiver", 0)
+        video = self._webrtc.emit("get-transceiver", 0)
         # The browser asks for lost packets, and webrtcbin sends them again.
-        transceiver.set_property("do-nack", True)
-        transceiver.set_property("direction", self.DIRECTION)
+        video.set_property("do-nack", True)
+        video.set_property("direction", self.DIRECTION)
+        if self._settings["audio"]:
+            self._webrtc.emit("get-transceiver", 1).set_property("direction", self.DIRECTION)
         self._webrtc.emit("create-offer", None, Gst.Promise.new_with_change_func(self._on_offer))
 
     def _on_offer(self, promise):

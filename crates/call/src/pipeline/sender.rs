@@ -13,10 +13,13 @@ use crate::message::STATS_INTERVAL;
 use crate::plan::{CallConfig, ControlledSender, Player};
 
 /// The elements that the programs need.
-pub(crate) const ELEMENTS: [&str; 10] = [
+pub(crate) const ELEMENTS: [&str; 13] = [
     "videoscale",
     "vp8enc",
     "rtpvp8pay",
+    "audiotestsrc",
+    "opusenc",
+    "rtpopuspay",
     "webrtcbin",
     "nicesink",
     "dtlssrtpenc",
@@ -66,6 +69,8 @@ struct SenderSettings<'a> {
     ecn_bits: u8,
     /// The camera's file; `None` for a test picture.
     camera: Option<&'a Path>,
+    /// Whether it sends sound as well. A mixer does not.
+    audio: bool,
     /// The calls whose videos a mixer sends instead of the camera's.
     others: Vec<usize>,
     width: u32,
@@ -90,7 +95,9 @@ pub(crate) fn start(
     let calls = seats.iter().filter_map(|&(call, _)| {
         let others = seats.iter().map(|seat| seat.0);
         let others = others.filter(|other| is_mixer && *other != call).collect();
-        let settings = SenderSettings { others, ..settings(sender(call)?, config, camera) };
+        let sender = sender(call)?;
+        let audio = !is_mixer && config.calls[call].audio[sender.peer.index()];
+        let settings = SenderSettings { audio, others, ..settings(sender, config, camera) };
         Some(SenderCall { call, settings })
     });
     let script = if is_mixer { &MIXER_SENDER } else { &CAMERA_SENDER };
@@ -117,6 +124,7 @@ fn settings<'a>(
         ecn,
         ecn_bits,
         camera,
+        audio: false,
         others: Vec::new(),
         width: config.picture.width,
         height: config.picture.height,

@@ -68,9 +68,6 @@ impl CallConfig {
         }
         for (call, planned) in self.calls.iter_mut().zip(scenario.calls()) {
             let number = call.number;
-            if call.audio != [false; 2] {
-                return Err(format!("pipelines send no audio, but call {number} has audio"));
-            }
             let (peer, flow) = match (planned.up, planned.down) {
                 (Some(flow), None) => (Peer::A, flow),
                 (None, Some(flow)) => (Peer::B, flow),
@@ -81,6 +78,11 @@ impl CallConfig {
                     ));
                 }
             };
+            if call.audio[peer.other().index()] {
+                return Err(format!(
+                    "a pipeline receives no audio, but call {number} has audio towards it"
+                ));
+            }
             let max = call.video[peer.index()];
             call.pipeline = sender(&scenario.flows[flow], controller, peer, max);
             if let Some(sender) = &call.pipeline {
@@ -200,9 +202,18 @@ mod tests {
 
     #[test]
     fn a_flow_that_names_its_controller_keeps_it() {
-        let config = plan("[[flow]]\n[[flow]]\ncontroller = \"gcc\"\n").unwrap();
+        let flows =
+            "[[flow]]\n[[flow]]\ncontroller = \"gcc\"\n[[flow]]\ncontroller = \"$controller\"\n";
+        let config = plan(flows).unwrap();
         let names = config.calls.iter().map(|call| call.pipeline.clone().unwrap().controller);
-        assert_eq!(names.collect::<Vec<_>>(), ["nada", "gcc"]);
+        assert_eq!(names.collect::<Vec<_>>(), ["nada", "gcc", "nada"]);
+    }
+
+    #[test]
+    fn a_pipeline_sends_audio_beside_its_video() {
+        let config = plan("[[flow]]\n[[flow]]\nkind = \"audio\"\n").unwrap();
+        assert_eq!(players(&config), [true, false]);
+        assert_eq!(config.calls[0].audio, [true, false]);
     }
 
     #[test]
@@ -258,7 +269,7 @@ mod tests {
         assert!(error.contains("do not use a relay"), "{error}");
         for (flows, wanted) in [
             ("[[flow]]\n[[flow]]\ndirection = \"down\"\n", "both ends of call 1 send video"),
-            ("[[flow]]\n[[flow]]\nkind = \"audio\"\n", "send no audio"),
+            ("[[flow]]\n[[flow]]\nkind = \"audio\"\ndirection = \"down\"\n", "receives no audio"),
             ("[[flow]]\necn = \"l4s\"\n", "marks come back only with feedback"),
             ("[call]\nvideo = { codec = \"vp9\" }\n[[flow]]\n", "send VP8, not VP9"),
             (

@@ -1,6 +1,7 @@
 //! The encoders that follow the target bitrate.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use gst::glib;
@@ -113,16 +114,31 @@ impl Adaptor {
         ADAPTORS.iter().find(|adaptor| adaptor.factory == factory.name())
     }
 
-    fn set(&self, encoder: &gst::Element, target: Bitrate) {
+    /// Sets the bitrate. Returns whether the encoder took it: `svtav1enc` of GStreamer 1.26 refuses
+    /// any change once it has a picture.
+    fn set(&self, encoder: &gst::Element, target: Bitrate) -> bool {
         let units = (target.as_bps_f64() * self.share) as u64 / self.unit_bps;
-        let units = u32::try_from(units.max(1)).unwrap_or(u32::MAX);
+        let units = i32::try_from(units.max(1)).unwrap_or(i32::MAX);
         match encoder.property_type(self.property) {
             Some(glib::Type::I32) => {
-                encoder.set_property(self.property, i32::try_from(units).unwrap_or(i32::MAX));
+                encoder.set_property(self.property, units);
+                encoder.property::<i32>(self.property) == units
             }
-            Some(glib::Type::U32) => encoder.set_property(self.property, units),
-            _ => {}
+            Some(glib::Type::U32) => {
+                encoder.set_property(self.property, units.unsigned_abs());
+                encoder.property::<u32>(self.property) == units.unsigned_abs()
+            }
+            _ => false,
         }
+    }
+
+    /// Says on the bus that the encoder does not follow.
+    fn warn(&self, encoder: &gst::Element) {
+        let text = format!(
+            "{} refuses a new {} while it plays; pictures are left out instead",
+            self.factory, self.property
+        );
+        gst::element_warning!(encoder, gst::LibraryError::Settings, ("{}", text));
     }
 }
 
@@ -189,7 +205,7 @@ impl Encoders {
         let encoder = element.downgrade();
         let src = element.static_pad("src").ok_or(EncoderError::Unknown)?;
         let times = Arc::new(Mutex::new(FrameTimes::default()));
-        let last = Mutex::new(None);
+        let (last, has_warned) = (Mutex::new(None), AtomicBool::new(false));
         let entering = Arc::clone(&times);
         let before_frame = move |_: &gst::Pad, info: &mut gst::PadProbeInfo<'_>| {
             let Some(encoder) = encoder.upgrade() else { return gst::PadProbeReturn::Remove };
@@ -202,8 +218,9 @@ impl Encoders {
                 buffer.make_mut().set_pts(even);
             }
             let Some(bitrate) = bitrate else { return gst::PadProbeReturn::Handled };
-            if lock(&last).replace(bitrate) != Some(bitrate) {
-                adaptor.set(&encoder, bitrate);
+            let is_new = lock(&last).replace(bitrate) != Some(bitrate);
+            if is_new && !adaptor.set(&encoder, bitrate) && !has_warned.swap(true, Relaxed) {
+                adaptor.warn(&encoder);
             }
             gst::PadProbeReturn::Ok
         };

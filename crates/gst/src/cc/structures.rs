@@ -36,6 +36,7 @@ pub(super) fn stats(now: Timestamp, sender: &PacedSender) -> gst::Structure {
         .field("packets-lost", counts.packets_lost)
         .field("packets-discarded", counts.packets_discarded)
         .field("retransmissions-discarded", counts.retransmissions_discarded)
+        .field("repairs-given-up", counts.repairs_given_up)
         .field("key-frame-requests-ignored", counts.key_frame_requests_ignored)
         .build();
     if let Some(window) = target.window {
