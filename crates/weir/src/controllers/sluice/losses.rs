@@ -4,6 +4,11 @@
 //! at its end or by active management, drops while it stands. So losses are counted with and
 //! without a standing queue, and the difference counts. A queue too short to stand drops while the
 //! delay is at its longest, so losses are counted apart by that as well (S-6).
+//!
+//! A path that reorders makes packets look lost until they arrive. What comes late after all is
+//! taken off the ratios.
+
+use crate::feedback::LossCounts;
 
 /// Number of packets over which the ratios are taken.
 const WINDOW: f64 = 200.0;
@@ -39,13 +44,19 @@ pub(super) struct Losses {
     low: Count,
     high: Count,
     all: Count,
+    /// Packets called lost, and those of them that arrived after all.
+    called: f64,
+    recovered: f64,
 }
 
 impl Losses {
     /// Counts the packets of a report. A queue stood, or not; the longest delay of the report was
     /// in the upper half of those of late, or not.
-    pub(super) fn on_report(&mut self, lost: u64, received: u64, stands: bool, at_top: bool) {
-        let (lost, all) = (lost as f64, (lost + received) as f64);
+    pub(super) fn on_report(&mut self, counts: LossCounts, stands: bool, at_top: bool) {
+        let (lost, all) = (counts.lost as f64, (counts.lost + counts.received) as f64);
+        let keep = WINDOW / (WINDOW + all);
+        self.called = self.called * keep + lost;
+        self.recovered = self.recovered * keep + counts.recovered as f64;
         let part = if stands { &mut self.standing } else { &mut self.idle };
         part.add(lost, all);
         let part = if at_top { &mut self.high } else { &mut self.low };
@@ -56,11 +67,18 @@ impl Losses {
     /// Whether the losses say that a queue drops: the ratio with a long delay is above that with a
     /// short one by `chance` of it and `excess`, or the ratio of all is above `most`.
     pub(super) fn is_congestion(&self, excess: f64, chance: f64, most: f64) -> bool {
-        let differ = |with: Count, without: Count| {
-            without.all >= ENOUGH && with.ratio() > without.ratio() * (1.0 + chance) + excess
+        let real = self.real();
+        let exceeds = |with: Count, without: Count| {
+            with.ratio() * real > without.ratio() * real * (1.0 + chance) + excess
         };
-        let standing = self.standing.ratio() > self.idle.ratio() * (1.0 + chance) + excess;
-        standing || differ(self.high, self.low) || self.all.ratio() > most
+        exceeds(self.standing, self.idle)
+            || (self.low.all >= ENOUGH && exceeds(self.high, self.low))
+            || self.all.ratio() * real > most
+    }
+
+    /// The part of the packets called lost that did not arrive after all.
+    fn real(&self) -> f64 {
+        if self.recovered > 0.0 { (1.0 - self.recovered / self.called).max(0.0) } else { 1.0 }
     }
 
     /// The response to congestion has been made. Only later losses ask for another.
@@ -72,7 +90,8 @@ impl Losses {
 
     /// Loss ratio of all packets.
     pub(super) fn ratio(&self) -> f64 {
-        if self.all.all > 0.0 { (self.all.lost / self.all.all).clamp(0.0, 1.0) } else { 0.0 }
+        let Count { lost, all } = self.all;
+        if all > 0.0 { (lost / all).clamp(0.0, 1.0) * self.real() } else { 0.0 }
     }
 }
 
@@ -94,7 +113,11 @@ mod tests {
             // Spread evenly: the n-th packet of a hundred is lost if a whole loss is due.
             let due = |reports: u64| reports * 10 * share / 100;
             let lost = due(report / 2 + 1) - due(report / 2);
-            losses.on_report(lost, 10 - lost, stands, stands);
+            losses.on_report(
+                LossCounts { lost, received: 10 - lost, recovered: 0 },
+                stands,
+                stands,
+            );
         }
         losses
     }
@@ -122,9 +145,30 @@ mod tests {
         let mut losses = Losses::default();
         for report in 0..100 {
             let at_top = report % 4 == 0;
-            losses.on_report(u64::from(at_top), 10, false, at_top);
+            let counts = LossCounts { lost: u64::from(at_top), received: 10, recovered: 0 };
+            losses.on_report(counts, false, at_top);
         }
         assert!(losses.is_congestion(EXCESS, CHANCE, MOST));
+    }
+
+    // S-6
+    #[test]
+    fn packets_that_come_late_are_not_lost() {
+        let of = |recovered| {
+            let mut losses = Losses::default();
+            for report in 0..100 {
+                let stands = report % 2 == 0;
+                let lost = if stands { 5 } else { 2 };
+                let back = if stands { recovered } else { 0 };
+                let counts = LossCounts { lost, received: 10 - lost, recovered: back };
+                losses.on_report(counts, stands, stands);
+            }
+            losses
+        };
+        assert!(of(0).is_congestion(EXCESS, CHANCE, MOST));
+        assert!(of(5).is_congestion(EXCESS, CHANCE, MOST), "2 of 7 are lost");
+        assert!(!of(7).is_congestion(EXCESS, CHANCE, MOST));
+        assert!(of(7).ratio() < 0.02, "{}", of(7).ratio());
     }
 
     // S-7

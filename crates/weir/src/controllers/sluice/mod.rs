@@ -11,7 +11,7 @@
 //!
 //! While a queue stands, the delivered rate is the capacity. So the controller keeps a short queue
 //! standing and follows the delivered rate. Without a queue it grows, faster the longer none shows.
-//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-26.
+//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-27.
 
 mod competition;
 mod law;
@@ -195,18 +195,18 @@ impl Sluice {
             self.delivered = RateMeter::default();
         }
         self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
-        let (mut received, mut lost, mut marked) = (0, 0, 0);
+        let counts = report.loss_counts();
+        let received = counts.received + counts.recovered;
+        let mut marked = 0;
         self.queue.begin_report();
         self.sharing.begin_report(report.packets.len(), self.level);
         let stands = self.queue.standing() > Some(self.p.q_stands);
         let least_wait = self.packet_time() + self.queue.noise() * self.p.wait_noise;
         for packet in &report.packets {
-            self.sent.add(packet.send_time, packet.size);
-            let Some(arrival) = packet.arrival_time else {
-                lost += 1;
-                continue;
-            };
-            received += 1;
+            if !packet.recovered {
+                self.sent.add(packet.send_time, packet.size);
+            }
+            let Some(arrival) = packet.arrival_time else { continue };
             // Marks count only if the sender uses ECN.
             marked += u64::from(packet.ecn == Ecn::Ce && self.ecn != EcnMode::Off);
             let above = self.queue.on_packet(arrival - packet.send_time);
@@ -218,7 +218,7 @@ impl Sluice {
         let response = report.rtt(now).unwrap_or(RTT_MAX);
         self.queue.end_report(now, response, &self.p);
         let stands = self.queue.standing() > Some(self.reference() / 2);
-        self.losses.on_report(lost, received, stands, self.queue.is_at_top());
+        self.losses.on_report(counts, stands, self.queue.is_at_top());
         self.marks.on_report(marked, received);
         if let Some(rtt) = report.rtt(now) {
             let rtt = rtt.clamp(TimeDelta::ZERO, RTT_MAX);
