@@ -68,7 +68,8 @@ environment=$target/python-package
     python3 -m venv "$environment"
     "$environment/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 }
-CARGO_TARGET_DIR=$target "$environment/bin/maturin" build --quiet --release \
+# WEIR_WHEEL=dev makes a wheel of what scripts/test-python.sh compiled: minutes less, for a test of this script.
+CARGO_TARGET_DIR=$target "$environment/bin/maturin" build --quiet --profile "${WEIR_WHEEL:-release}" \
     --manifest-path crates/python/Cargo.toml --out "$out"
 
 make --silent playground > /dev/null

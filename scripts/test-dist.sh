@@ -50,7 +50,8 @@ dpkg --root="$work/deb" --log=/dev/null --force-not-root,script-chrootless --pur
 # As a runtime of containers unpacks it: index, manifest, layer.
 mkdir -p "$work/image" "$work/oci"
 tar -xf dist/weir-*-oci.tar -C "$work/image"
-layer=$(python3 - "$work/image" << 'EOF'
+layer=$(
+    python3 - "$work/image" << 'EOF'
 import hashlib, json, pathlib, sys
 
 folder = pathlib.Path(sys.argv[1])
@@ -75,7 +76,8 @@ same 'OCI image: its only layer as a root' "$work/answer"
 
 python3 -m venv "$work/environment"
 "$work/environment/bin/pip" install --quiet --disable-pip-version-check --no-index dist/weir_rtc-*.whl
-(cd "$work" && environment/bin/python - > answer << 'EOF'
+(
+    cd "$work" && environment/bin/python - > answer << 'EOF'
 import weir_rtc
 
 print(weir_rtc.run("demo/first-call", "gcc", [1]).json()[0]["flows"][0]["metrics"]["rate_mbps"]["mean"])
