@@ -176,6 +176,7 @@ fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extr
         .replace("%websocket%", &format!("{websocket}{login}"))
         .replace("%epcscf_secret%", extra.epcscf_secret.as_deref().unwrap_or_default())
         .replace("%intercept%", if extra.intercept { "yes" } else { "no" })
+        .replace("%af%", &address("af").to_string())
         .replace("%agw%", &address("agw").to_string())
         .replace("%icscf%", &address("icscf").to_string())
         .replace("%without_bearer%", without_bearer)
