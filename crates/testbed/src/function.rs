@@ -278,7 +278,7 @@ impl Shared {
         }
         let request = {
             let mut legs = lock(&self.legs);
-            let leg = legs.entry(key).or_insert(Leg::default());
+            let leg = legs.entry(key).or_default();
             match who {
                 "own" => leg.own = Some(body.to_owned()),
                 "other" => leg.other = Some(body.to_owned()),

@@ -6,6 +6,7 @@ use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -312,12 +313,19 @@ fn token(private: &str, public: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
+/// Counts transactions: a request with an old branch would be a repetition.
+static TRANSACTIONS: AtomicU32 = AtomicU32::new(0);
+
 /// Registers alice with this token over a WebSocket. Returns the first line of the final response.
 fn registered_with(token: &str) -> String {
     let header = format!("Supported: path\r\nAuthorization: Bearer access_token=\"{token}\"\r\n");
     let register = request("REGISTER", "sip:ims.test", &header)
         .replace("SIP/2.0/UDP", "SIP/2.0/WS")
-        .replace("5060>", "5060;transport=ws>");
+        .replace("5060>", "5060;transport=ws>")
+        .replace(
+            "z9hG4bKREGISTER1",
+            &format!("z9hG4bK{}", TRANSACTIONS.fetch_add(1, Ordering::Relaxed)),
+        );
     let mut socket = web_socket();
     socket.send(tungstenite::Message::text(register)).unwrap();
     loop {
@@ -341,6 +349,13 @@ fn driven(terminal: &str, folder: &Path, arguments: &[&str]) -> serde_json::Valu
     serde_json::from_str(&text).unwrap()
 }
 
+/// Whether the HSS knows this user as registered.
+fn is_registered(user: &str) -> bool {
+    let state = fs::read_to_string(format!("{RUN}/hss.state")).unwrap_or_default();
+    let line = state.lines().find(|line| line.starts_with(&format!("{user}@ims.test ")));
+    line.is_some_and(|line| line.split(' ').nth(2) == Some("1"))
+}
+
 // [RFC8898 §2, RFC7662 §2.2]
 #[test]
 fn browsers_log_in_and_talk_with_a_plain_user_agent() {
@@ -360,7 +375,7 @@ fn browsers_log_in_and_talk_with_a_plain_user_agent() {
     let bob = Command::new(PROGRAM).args(bob).stdout(Stdio::piped()).spawn().unwrap();
     let alice = ["--name", "alice", "--password", "alice-secret"];
     let call = ["--call", "sip:bob@ims.test", "--seconds", "2"];
-    let alice = driven("alice", &folder, &[alice, call].concat());
+    let alice = driven("alice", &folder, &[&alice[..], &call[..]].concat());
     assert_eq!(alice["remoteAddress"], "10.46.0.7", "media do not go through the gateway");
     assert!(alice["framesDecoded"].as_u64().unwrap() > 0, "{alice}");
     assert!(alice["audioPackets"].as_u64().unwrap() > 50, "{alice}");
@@ -371,12 +386,7 @@ fn browsers_log_in_and_talk_with_a_plain_user_agent() {
         let folder = folder.clone();
         move || driven("alice", &folder, &["--visit", "--wait-for-call", "--until-ended"])
     });
-    let is_registered = || {
-        let state = fs::read_to_string(format!("{RUN}/hss.state")).unwrap_or_default();
-        let line = state.lines().find(|line| line.starts_with("visitor1@ims.test "));
-        line.is_some_and(|line| line.split(' ').nth(2) == Some("1"))
-    };
-    while !is_registered() && !visitor.is_finished() {
+    while !is_registered("visitor1") && !visitor.is_finished() {
         thread::sleep(Duration::from_millis(100));
     }
     succeeds(&["dial", "bob", "visitor1", "--hang-up-after", "4"]);
@@ -385,6 +395,29 @@ fn browsers_log_in_and_talk_with_a_plain_user_agent() {
 
     thread::sleep(Duration::from_secs(26).saturating_sub(started.elapsed()));
     assert_eq!(registered_with(&old), "SIP/2.0 403 Not Your Token", "the token has expired");
+}
+
+#[test]
+fn intercepted_media_of_browsers_go_through_the_gateway() {
+    let Some(folder) = web() else { return };
+    let arguments = ["--web", folder.to_str().unwrap(), "--intercept"];
+    let Some(_running) = Running::start(&arguments) else { return };
+    let bob = thread::spawn({
+        let folder = folder.clone();
+        let bob = ["--name", "bob", "--password", "bob-secret", "--wait-for-call", "--until-ended"];
+        move || driven("bob", &folder, &[&bob[..], &["--seconds", "1"]].concat())
+    });
+    while !is_registered("bob") && !bob.is_finished() {
+        thread::sleep(Duration::from_millis(100));
+    }
+    let alice = ["--name", "alice", "--password", "alice-secret"];
+    let call = ["--call", "sip:bob@ims.test", "--seconds", "3", "--hold"];
+    let alice = driven("alice", &folder, &[&alice[..], &call[..]].concat());
+    for side in [alice, bob.join().unwrap()] {
+        assert_eq!(side["remoteAddress"], "10.46.0.7", "{side}");
+        assert!(side["framesDecoded"].as_u64().unwrap() > 0, "{side}");
+        assert!(side["events"].to_string().contains("\"isHeld\":true"), "no hold: {side}");
+    }
 }
 
 // [TS 29.214 §4.4.6.1]
