@@ -77,7 +77,7 @@ pub(crate) struct Dial {
 
 #[derive(ClapArgs)]
 pub(crate) struct Restart {
-    /// Part: pcscf, epcscf, icscf, scscf, hss, pcrf, af or agw.
+    /// Part: pcscf, epcscf, icscf, scscf, hss, pcrf, af, as, agw, waf or wwsf.
     pub(crate) part: String,
     /// Do not start it again.
     #[arg(long)]
@@ -150,6 +150,7 @@ pub(crate) enum Server {
     Hss,
     Pcrf,
     Af,
+    As,
 }
 
 #[derive(ClapArgs)]

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use weir_ims::agent::{Agent, Event, OnCall};
 
 use crate::args::{self, Ending};
+use crate::ladder;
 use crate::layout::{self, Files};
 use crate::serve::send_abort;
 use crate::trace::{self, Noted};
@@ -244,14 +245,14 @@ pub(crate) fn phases(caller: &[Noted]) -> Vec<(&'static str, f64)> {
 
 /// The messages of both agents, with those of HSS and PCRF since then, in the order of time.
 pub(crate) fn with_network(mut all: Vec<Noted>, start_ns: u64) -> Vec<Noted> {
-    for name in ["hss.jsonl", "pcrf.jsonl", "bearers.jsonl"] {
+    for name in ["hss.jsonl", "pcrf.jsonl", "bearers.jsonl", "as.jsonl"] {
         all.extend(trace::since(&layout::folder().join(name), start_ns));
     }
     all.sort_by_key(|message| message.time_ns);
     all
 }
 
-/// Writes `messages.jsonl`, `ladder.txt` and `phases.json`. A record of `weir call` has a `call.json`
+/// Writes `messages.jsonl`, `ladder.txt`, `ladder.html` and `phases.json`. A record of `weir call` has a `call.json`
 /// of its own.
 pub(crate) fn write(
     out: &Path,
@@ -267,6 +268,10 @@ pub(crate) fn write(
     let lines: String = messages.iter().map(|one| format!("{}\n", one.to_json())).collect();
     put("messages.jsonl", lines)?;
     put("ladder.txt", trace::ladder(messages))?;
+    put(
+        "ladder.html",
+        ladder::page(&format!("{} calls {}", users[0], users[1]), messages, phases),
+    )?;
     let phases: serde_json::Map<String, Value> =
         phases.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     let summary = json!({

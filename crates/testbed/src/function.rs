@@ -8,11 +8,11 @@
 //! the bearers to `/authorize/SIDE/WHO/CALL`. SIDE is `orig` or `term`, the leg; WHO is `own` for what
 //! the terminal has sent and `other` for what it receives. `/end/SIDE/-/CALL` ends the leg's session.
 //! CALL is followed by the tags of caller and callee. If the PCRF takes the bearers away (ASR), the
-//! function asks the eP-CSCF for the end of the call: `/end/CALL/TAG/TAG`.
+//! function asks the eP-CSCF for the end of the call, by a SIP request.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -23,8 +23,9 @@ use anyhow::Context;
 use weir_diameter::{Message, base, frame};
 use weir_ims::af::{Function, Order};
 use weir_ims::peer::{Connection, Identity, Output};
+use weir_ims::sip;
 
-use crate::layout::{DIAMETER_PORT, FUNCTION_PORT, Files, address};
+use crate::layout::{DIAMETER_PORT, FUNCTION_PORT, Files, SIP_PORT, address};
 use crate::serve::{is_of_core, lock};
 
 /// How long a response of SIP may wait for the PCRF.
@@ -192,11 +193,11 @@ impl Shared {
                 eprintln!("{call} {side}: the PCRF says {order:?}");
                 if order == Order::End {
                     let shared = Arc::clone(self);
-                    let [from, to] = &leg.tags;
-                    let path = format!("{call}/{from}/{to}");
-                    let session = format!("/end/{side}/-/{path}");
+                    let (call, tags) = (call.clone(), leg.tags.clone());
+                    let session = format!("/end/{side}/-/{call}/-/-");
                     thread::spawn(move || {
-                        end_call(&path);
+                        let said = end_call(&call, &tags);
+                        eprintln!("the eP-CSCF is asked to end {call}: {said:?}");
                         // The network's own BYE does not pass the eP-CSCF's routes.
                         shared.on_post(&session, "");
                     });
@@ -305,17 +306,25 @@ impl Shared {
     }
 }
 
-/// Asks the eP-CSCF to end a call.
-fn end_call(path: &str) {
-    let request = format!("GET /end/{path} HTTP/1.1\r\nHost: epcscf\r\nContent-Length: 0\r\n\r\n");
-    let proxy = (address("epcscf"), crate::layout::WEBSOCKET_PORT);
-    let sent = TcpStream::connect(proxy).and_then(|mut stream| {
-        stream.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer)?;
-        Ok(answer)
-    });
-    eprintln!("the eP-CSCF is asked to end {path}: {sent:?}");
+/// Asks the eP-CSCF to end a call, by a request with the names of its dialog. Returns the first line of
+/// the response.
+fn end_call(call: &str, [from, to]: &[String; 2]) -> io::Result<String> {
+    let (own, proxy) = (address("af"), address("epcscf"));
+    let socket = UdpSocket::bind((own, 0))?;
+    let port = socket.local_addr()?.port();
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let request = sip::Message::request("INFO", &format!("sip:bearer-lost@{proxy}"))
+        .with("Via", format!("SIP/2.0/UDP {own}:{port};branch=z9hG4bK{port}"))
+        .with("Max-Forwards", "1")
+        .with("From", format!("<sip:{own}>;tag={from}"))
+        .with("To", format!("<sip:{proxy}>;tag={to}"))
+        .with("Call-ID", call)
+        .with("CSeq", "1 INFO");
+    socket.send_to(request.to_string().as_bytes(), (proxy, SIP_PORT))?;
+    let mut bytes = [0; 2048];
+    let count = socket.recv(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes[..count]);
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 /// The address of the first `c=` of a description.

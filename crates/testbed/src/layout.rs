@@ -6,6 +6,7 @@
 //!                                            10.46.0.4 scscf   10.46.0.5 hss     10.46.0.6 pcrf
 //!                                            10.46.0.7 agw (rtpengine)
 //!                                            10.46.0.8 af       10.46.0.9 waf       10.46.0.10 wwsf
+//!                                            10.46.0.11 as
 //! ```
 
 use std::fs;
@@ -44,7 +45,7 @@ pub(crate) struct Part {
 }
 
 /// All parts.
-pub(crate) const PARTS: [Part; 10] = [
+pub(crate) const PARTS: [Part; 11] = [
     Part { name: "pcscf", last: 1 },
     Part { name: "epcscf", last: 2 },
     Part { name: "icscf", last: 3 },
@@ -55,6 +56,7 @@ pub(crate) const PARTS: [Part; 10] = [
     Part { name: "af", last: 8 },
     Part { name: "waf", last: 9 },
     Part { name: "wwsf", last: 10 },
+    Part { name: "as", last: 11 },
 ];
 
 /// The parts that are Kamailio.
@@ -176,6 +178,7 @@ fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extr
         .replace("%websocket%", &format!("{websocket}{login}"))
         .replace("%epcscf_secret%", extra.epcscf_secret.as_deref().unwrap_or_default())
         .replace("%intercept%", if extra.intercept { "yes" } else { "no" })
+        .replace("%af%", &address("af").to_string())
         .replace("%agw%", &address("agw").to_string())
         .replace("%icscf%", &address("icscf").to_string())
         .replace("%without_bearer%", without_bearer)

@@ -6,6 +6,7 @@
 //! | `up` | starts and stops the parts |
 //! | `serve` | sockets of the HSS and the PCRF |
 //! | `announce` | the PCRF's decisions for a cell |
+//! | `application` | the application server |
 //! | `function` | sockets of the application function |
 //! | `user` | sockets of the user agents |
 //! | `call` | one call with its record |
@@ -15,17 +16,20 @@
 //! | `command` | runs programs to their end |
 //! | `certificate` | keys and certificates of the parts with TLS |
 //! | `check` | rules of the standards for a recorded call |
-//! | `trace` | messages as lines of JSON, and the ladder diagram |
+//! | `trace` | messages as lines of JSON, and the ladder diagram in text |
+//! | `ladder` | the ladder diagram as a page with the text of each message |
 
 #![warn(missing_docs)]
 
 mod announce;
+mod application;
 mod args;
 mod call;
 mod certificate;
 mod check;
 mod command;
 mod function;
+mod ladder;
 mod layout;
 mod serve;
 mod talk;
@@ -58,6 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Abort => serve::abort(),
         Command::Serve(args) => match args.server {
             args::Server::Af => function::serve(),
+            args::Server::As => application::serve(),
             _ => serve::serve(args),
         },
     }

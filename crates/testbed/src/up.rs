@@ -82,6 +82,7 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
     }
     start_part(folder, "agw")?;
     start_part(folder, "af")?;
+    start_part(folder, "as")?;
     if web.is_some() {
         for (server, port) in [("waf", web::WAF_PORT), ("wwsf", web::WWSF_PORT)] {
             start_part(folder, server)?;
@@ -114,7 +115,7 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
 fn start_part(folder: &Path, name: &str) -> anyhow::Result<()> {
     let mut command = in_namespace(CORE);
     match name {
-        "hss" | "pcrf" | "af" => {
+        "hss" | "pcrf" | "af" | "as" => {
             let own = std::env::current_exe().context("cannot find this program")?;
             // As `weir ims serve hss`, or as `weir-ims serve hss`.
             let is_whole = own.file_name().is_some_and(|name| name == "weir");
