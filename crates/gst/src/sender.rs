@@ -171,8 +171,22 @@ impl PacedSender {
 
     /// The caps of the packets that follow.
     pub(crate) fn set_caps(&mut self, caps: &gst::Caps) {
+        let had_numbers = self.streams.has_transport_numbers();
         self.streams.set_caps(caps);
+        let is_new = !had_numbers && self.streams.has_transport_numbers();
+        if is_new && self.enqueued > 0 && self.feedback.is_none() {
+            self.start_anew();
+        }
         self.update_padding_size();
+    }
+
+    /// Counts the transport-wide numbers from 0 again. Packets of another stream came first, and the
+    /// session numbers only those with the extension. What still waits of them is discarded.
+    fn start_anew(&mut self) {
+        let controller = Adjustable::new(self.config.controller.clone(), self.limits.clone());
+        self.media = MediaSender::new(controller);
+        self.counts.packets_discarded += self.enqueued - self.released;
+        self.released = self.enqueued;
     }
 
     /// The streams as negotiated.

@@ -261,6 +261,26 @@ fn packets_without_the_extension_are_not_paced() {
     assert!(position < 20, "after {position} packets");
 }
 
+/// A session numbers only packets with the extension, and so does the element: otherwise the feedback
+/// would be about other packets.
+#[test]
+fn packets_before_the_first_caps_with_the_extension_take_no_transport_number() {
+    let element = element(&[]);
+    let mut harness = gst_check::Harness::with_element(&element, Some("sink"), Some("src"));
+    harness.set_src_caps_str("application/x-rtp");
+    let audio = weir_wire::rtp::PayloadType::new(111).unwrap();
+    for number in 0..3 {
+        let mut bytes = vec![0; 100];
+        weir_wire::rtp::RtpHeader::new(77, audio, number, 0).emit(&mut bytes);
+        harness.push(gst::Buffer::from_mut_slice(bytes)).unwrap();
+        assert_eq!(header(&harness.pull().unwrap()).ssrc, 77);
+    }
+    harness.set_src_caps_str(common::CAPS);
+    push_list(&harness, frame(0, 3, 0)).unwrap();
+    let numbers = (0..3).map(|_| header(&harness.pull().unwrap()).transport_sequence_number);
+    assert_eq!(numbers.map(|it| it.unwrap().1).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
 /// A packet that is not paced overtakes those that wait, but not the stream's first events.
 #[test]
 fn audio_in_front_of_the_video_leaves_after_the_first_events() {

@@ -26,13 +26,15 @@ from scaling import Scaler
 # the payloader, and not only in the payloader: the offer is made before the first packet.
 TWCC_URI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 PAYLOAD_TYPE = 96
+# Far from the video's: webrtcbin takes the next numbers for its retransmissions.
+AUDIO_PAYLOAD_TYPE = 111
 # The sound. It is not part of the flow that the controller controls, because its packets have no
 # transport-wide number.
 AUDIO = (
     "audiotestsrc is-live=true wave=ticks ! audio/x-raw,rate=48000,channels=1 "
-    f"! opusenc bitrate=32000 ! rtpopuspay pt=97 ssrc={AUDIO_SSRC} "
-    "! application/x-rtp,media=audio,encoding-name=OPUS,payload=97,clock-rate=48000,"
-    "encoding-params=(string)2 ! webrtc."
+    f"! opusenc bitrate=32000 ! rtpopuspay pt={AUDIO_PAYLOAD_TYPE} ssrc={AUDIO_SSRC} "
+    f"! application/x-rtp,media=audio,encoding-name=OPUS,payload={AUDIO_PAYLOAD_TYPE},"
+    "clock-rate=48000,encoding-params=(string)2 ! webrtc."
 )
 # An RTP packet with this much leaves room for IP, UDP, SRTP and extensions in 1280 bytes.
 MTU = 1200
