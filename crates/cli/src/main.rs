@@ -1,5 +1,7 @@
 //! `weir`: simulates scenarios, makes real calls over them, and compares the results.
 
+mod analyze;
+mod app;
 mod args;
 mod bench;
 mod call;
@@ -46,8 +48,10 @@ fn main() -> ExitCode {
     let result = match args.command {
         args::Command::List(args) => list::list(&args),
         args::Command::Run(args) => run::run(&args),
+        args::Command::Call(args) if args.app.is_some() => app::call(&args),
         args::Command::Call(args) => call::call(&args),
         args::Command::Link(args) => link::link(&args),
+        args::Command::Analyze(args) => analyze::analyze(&args),
         args::Command::Report(args) => report::report(&args),
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Check(args) => check::check(&args),
