@@ -367,6 +367,8 @@ export interface Calls {
   delays: Array<DelayPlot>;
   /** Of the first run of each controller. */
   pacers: Array<PacerPlot>;
+  /** What limited analyzed calls, over all runs. */
+  findings: Array<FindingRow>;
 }
 
 /** The steps of a peer's set-up. */
@@ -489,6 +491,19 @@ export interface PacerPlot {
   queue_ms: Array<number | null>;
   /** Target bitrate of the encoder at the end of the interval. */
   encoder_mbps: Array<number | null>;
+}
+
+/** What limited a stream for a while. */
+export interface FindingRow {
+  seed: string;
+  stream: string;
+  /** `network`, `controller`, `encoder`, `processor` or `application`. */
+  part: string;
+  says: string;
+  from_s: number;
+  to_s: number;
+  /** Number of samples that it rests on. */
+  samples: number;
 }
 
 /** Use of the channel of a Wi-Fi cell over a few milliseconds of one run. */

@@ -77,6 +77,8 @@ pub(crate) struct ChromiumOptions<'a> {
     pub(crate) mode: ChromiumMode,
     /// SHA-256 of a trusted public key, in base 64.
     pub(crate) key_hash: Option<&'a str>,
+    /// Further options of the command line.
+    pub(crate) extra: &'a [String],
 }
 
 /// A browser installed on this machine.
@@ -137,6 +139,7 @@ impl Program {
                 chromium(&mut command, profile, sandbox);
                 command.args(options.mode.argument());
                 command.args(options.key_hash.map(|hash| format!("{TRUSTED_KEY}{hash}")));
+                command.args(options.extra);
                 if let Some(file) = camera {
                     command.arg(option("--use-file-for-fake-video-capture=", file));
                 }

@@ -6,6 +6,7 @@
 //! per interval.
 
 mod agent;
+mod app;
 mod bearers;
 mod bridge;
 mod browser;
@@ -37,6 +38,7 @@ mod transfer;
 mod usage;
 pub mod witness;
 
+pub use app::{AppOutcome, AppParticipant, AppPlan, app_network, is_inside, run_app};
 pub use error::CallError;
 pub use ims::{Ims, ImsAccount, ImsRates, ImsUser, PageIms, SipMessage};
 pub use janus::ForwardingRole;
@@ -47,7 +49,7 @@ pub use plan::{
     Call, CallConfig, ChromiumMode, ControlledSender, Participant, PlannedLoad, Player, RelayHost,
     Unplayable, network,
 };
-pub use record::{record, warnings};
+pub use record::{app_facts, app_rows, interval_entry, record, warnings};
 pub use run::{Progress, run_call};
 pub use server::Session;
 pub use signalling::{Event, EventKind};

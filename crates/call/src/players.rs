@@ -121,7 +121,7 @@ pub(crate) fn open(
                 let url = opened.session.url(listener, &seats);
                 listener += 1;
                 let mode = config.chromium;
-                let mode = ChromiumOptions { mode, key_hash: key_hash.as_deref() };
+                let mode = ChromiumOptions { mode, key_hash: key_hash.as_deref(), extra: &[] };
                 let browser = program.open(host(participant), &url, &profile, camera, mode)?;
                 (Kind::Browser(browser), program.version.clone())
             }

@@ -15,6 +15,7 @@ use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_sim::trace::{RateChange, Row, Trace};
 
+use crate::app::AppOutcome;
 use crate::derive::{self, Interval, Received, Sent};
 use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
@@ -77,6 +78,81 @@ pub fn record(
     trace.events.sort_by_key(|event| (event.time, event.flow));
     let call = Some(call_file(config, outcome, attempts));
     Record { info, scenario: scenario.clone(), trace, call }
+}
+
+/// The rows of an application's run: of the scenario's first media flow in each direction, between the
+/// first participant and the host with which it exchanged most. The intervals are those of the
+/// participant's first sent and first received video.
+pub fn app_rows(
+    scenario: &Scenario,
+    outcome: &AppOutcome,
+    sent: &[Interval],
+    received: &[Interval],
+) -> Vec<Row> {
+    let emulation = &outcome.emulation;
+    let bytes = |from, to| emulation.flow(from, to).map_or(0, |it| it.total.delivered.as_bytes());
+    let hosts = 1..outcome.network.hosts.len();
+    let far = hosts.max_by_key(|host| bytes(0, *host) + bytes(*host, 0)).unwrap_or(0);
+    let first = |wanted| {
+        let is_media = |flow: &Flow| matches!(flow.traffic, Traffic::Media(_));
+        scenario.flows.iter().position(|flow| is_media(flow) && flow.direction == wanted)
+    };
+    let (up, down) = (first(Direction::Up), first(Direction::Down));
+    let mut rows = Vec::new();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let (leg, intervals) = match Some(index) {
+            it if it == up => (emulation.flow(0, far), sent),
+            it if it == down => (emulation.flow(far, 0), received),
+            _ => (None, &[][..]),
+        };
+        let links = emulation.hops.get(flow.hops.clone()).unwrap_or_default().iter();
+        let links = links.map(|hop| match flow.direction {
+            Direction::Up => &hop.up,
+            Direction::Down => &hop.down,
+        });
+        let (start, stop) = (flow.start, flow.stop);
+        let path = Path { flow: index, start, stop, legs: vec![leg], links: links.collect() };
+        rows.extend(path.rows(intervals));
+    }
+    rows
+}
+
+/// What is known of an application's run without its dumps.
+pub fn app_facts(outcome: &AppOutcome) -> CallFile {
+    let failed = outcome
+        .participants
+        .iter()
+        .filter_map(|one| Some(format!("{} failed: {}", one.name, one.failure.as_ref()?)));
+    let warnings = disturbances(&outcome.emulation).into_iter().chain(failed);
+    let participants = outcome.participants.iter();
+    CallFile {
+        browser: participants.clone().next().map(|one| one.version.clone()),
+        relay: Some(None),
+        kernel: outcome.kernel.clone(),
+        engines: engines(&outcome.network, "browsers, codecs, the application and its server"),
+        warnings: warnings.chain(outcome.notes.iter().cloned()).collect(),
+        attempts: Some(1),
+        participants: participants
+            .clone()
+            .map(|one| file::Participant {
+                name: one.name.clone(),
+                program: one.version.clone(),
+                cpu_cores: one.usage.map(|usage| usage.cpu_cores),
+                memory_bytes: one.usage.map(|usage| usage.memory_bytes),
+            })
+            .collect(),
+        calls: participants
+            .enumerate()
+            .map(|(index, one)| file::CallEntry {
+                call: index + 1,
+                participants: vec![one.name.clone()],
+                failure: one.failure.clone(),
+            })
+            .collect(),
+        missed_packets: outcome.missed_packets,
+        emulation: emulation_facts(&outcome.emulation),
+        ..CallFile::default()
+    }
 }
 
 /// Reasons given in the record not to trust it, one line each.
@@ -417,7 +493,8 @@ fn candidate(candidate: &stats::Candidate) -> file::Candidate {
     }
 }
 
-fn interval_entry(interval: &Interval) -> file::Interval {
+/// An interval in the form of `call.json`.
+pub fn interval_entry(interval: &Interval) -> file::Interval {
     file::Interval {
         time_s: interval.end.as_secs_f64(),
         estimated_bps: interval.estimated_bitrate.map(Bitrate::as_bps),

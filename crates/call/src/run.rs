@@ -63,7 +63,7 @@ pub enum Progress<'a> {
 }
 
 /// A folder for the files of the run's programs. Folders left by killed runs are removed.
-fn run_folder() -> io::Result<UnfinishedFolder> {
+pub(crate) fn run_folder() -> io::Result<UnfinishedFolder> {
     let place = std::env::temp_dir();
     unfinished::clean(&place, FOLDERS);
     // The process id is only for people who look at the folder.
@@ -166,7 +166,7 @@ fn bearers(config: &CallConfig, emulator: &Emulator) -> Result<Option<Bearers>, 
 }
 
 /// Converts an instant to the clock of packet timestamps.
-fn since_1970(moment: Instant) -> Duration {
+pub(crate) fn since_1970(moment: Instant) -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     now.saturating_sub(moment.elapsed())
 }
@@ -188,7 +188,7 @@ fn route(
 }
 
 /// Removes samples after the end.
-fn cut(mut emulation: Emulation, duration: TimeDelta) -> Emulation {
+pub(crate) fn cut(mut emulation: Emulation, duration: TimeDelta) -> Emulation {
     let end = Timestamp::ZERO + duration;
     for hop in &mut emulation.hops {
         for direction in [&mut hop.up, &mut hop.down] {

@@ -42,6 +42,8 @@ pub enum Command {
     Call(Call),
     /// Run a command inside a scenario's emulated network.
     Link(Link),
+    /// Say what limited a call that was made elsewhere, from a dump of its browser.
+    Analyze(Analyze),
     /// Write one self-contained HTML report over recorded runs.
     Report(Report),
     /// Show how two sets of runs differ.
@@ -179,7 +181,8 @@ Examples:
   weir call lund/sudden-reduction --controller chromium,gcc,chromium-scream-v2,scream-v2 --out runs
   weir call 'delft/wired-2/*' --quick --out runs
   weir call demo/first-call --serve=192.168.1.5
-  weir call demo/first-call --serve=all")]
+  weir call demo/first-call --serve=all
+  weir call demo/first-call --app http://{server}:9000/ --join join.mjs --serve-app 'node server.mjs'")]
 pub struct Call {
     #[command(flatten)]
     pub selection: Selection,
@@ -197,6 +200,22 @@ pub struct Call {
     /// as alice,bob. The record has the messages too.
     #[arg(long, value_name = "CALLER,CALLEE", conflicts_with = "serve")]
     pub ims: Option<String>,
+    /// Test a web application: open this page in the Chromium of each participant. `{server}` in it stands
+    /// for the address of the application's server.
+    #[arg(long, value_name = "URL", requires = "serve_app",
+        conflicts_with_all = ["serve", "ims", "controller", "interactive"])]
+    pub app: Option<String>,
+    /// A JavaScript module whose default function makes a participant join: it gets a page of Playwright
+    /// and the participant's number.
+    #[arg(long, value_name = "FILE", requires = "app")]
+    pub join: Option<PathBuf>,
+    /// Number of participants of the application (default: 2). The first one is behind the scenario's
+    /// network; the others and the server are at its far end.
+    #[arg(long, value_name = "N", requires = "app")]
+    pub participants: Option<usize>,
+    /// The shell command that starts the application's server, on a host of its own.
+    #[arg(long, value_name = "COMMAND", requires = "app")]
+    pub serve_app: Option<String>,
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,
@@ -278,6 +297,37 @@ pub struct Link {
     /// The command to run on host A.
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "self_test")]
     pub command: Vec<String>,
+}
+
+/// `weir analyze`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+The content tells the format; gzip is unpacked:
+
+  webrtc-internals dump   chrome://webrtc-internals, \"Create a WebRTC-Internals dump\"
+  rtcstats dump           the other button of the same page
+  pcap, pcapng            packets with RTP over IPv4, at one end of the call
+
+Examples:
+  weir analyze webrtc_internals_dump.gz
+  weir analyze webrtc_internals_dump.gz -o report.html --scenario met.toml
+  weir run met.toml --controller gcc")]
+pub struct Analyze {
+    /// Dumps.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// File for a report with the plots of a run.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// File for a scenario with the network that the call met; of one dump.
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// Folder for the records. It is made if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `weir report`

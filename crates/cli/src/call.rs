@@ -83,7 +83,7 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
 }
 
 /// One seed for each iteration.
-fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>> {
+pub fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>> {
     let Call { selection, iterations, quick, .. } = args;
     anyhow::ensure!(*iterations != Some(0), "--iterations 0 makes no call: write 1 or more");
     let last = match (iterations, quick) {

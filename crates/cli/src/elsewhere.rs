@@ -12,21 +12,30 @@ fn refused(command: &str) -> anyhow::Error {
 pub mod call {
     use std::process::ExitCode;
 
-    pub fn call(_: &crate::args::Call) -> anyhow::Result<ExitCode> {
+    pub fn call<Args>(_: &Args) -> anyhow::Result<ExitCode> {
         Err(super::refused("call"))
+    }
+}
+
+/// Its samples are those of `weir-call`, which needs Linux.
+pub mod analyze {
+    use std::process::ExitCode;
+
+    pub fn analyze<Args>(_: &Args) -> anyhow::Result<ExitCode> {
+        Err(super::refused("analyze"))
     }
 }
 
 pub mod link {
     use std::process::ExitCode;
 
-    pub fn link(_: &crate::args::Link) -> anyhow::Result<ExitCode> {
+    pub fn link<Args>(_: &Args) -> anyhow::Result<ExitCode> {
         Err(super::refused("link"))
     }
 }
 
 pub mod tcp {
-    pub fn validate(_: &crate::args::Validate) -> anyhow::Result<bool> {
+    pub fn validate<Args>(_: &Args) -> anyhow::Result<bool> {
         Err(super::refused("validate tcp"))
     }
 }
@@ -34,7 +43,7 @@ pub mod tcp {
 pub mod emulator {
     use std::process::ExitCode;
 
-    pub fn validate(_: &crate::args::Validate) -> anyhow::Result<ExitCode> {
+    pub fn validate<Args>(_: &Args) -> anyhow::Result<ExitCode> {
         Err(super::refused("validate emulator"))
     }
 }

@@ -81,7 +81,7 @@ fn info(args: &Link, scenario: &Scenario) -> RunInfo {
 }
 
 /// A word in shell syntax, in one line.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.into();

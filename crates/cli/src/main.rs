@@ -1,5 +1,9 @@
 //! `weir`: simulates scenarios, makes real calls over them, and compares the results.
 
+#[cfg(target_os = "linux")]
+mod analyze;
+#[cfg(target_os = "linux")]
+mod app;
 mod args;
 mod bench;
 #[cfg(target_os = "linux")]
@@ -37,7 +41,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{call, link, weir_testbed};
+use elsewhere::{analyze, call, link, weir_testbed};
 
 /// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;
@@ -57,8 +61,11 @@ fn main() -> ExitCode {
     let result = match args.command {
         args::Command::List(args) => list::list(&args),
         args::Command::Run(args) => run::run(&args),
+        #[cfg(target_os = "linux")]
+        args::Command::Call(args) if args.app.is_some() => app::call(&args),
         args::Command::Call(args) => call::call(&args),
         args::Command::Link(args) => link::link(&args),
+        args::Command::Analyze(args) => analyze::analyze(&args),
         args::Command::Report(args) => report::report(&args),
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Check(args) => check::check(&args),

@@ -12,6 +12,7 @@ const COMMANDS: [&str; 15] = [
     "run",
     "call",
     "link",
+    "analyze",
     "report",
     "compare",
     "check",
@@ -26,7 +27,8 @@ const COMMANDS: [&str; 15] = [
 ];
 
 /// Commands of `weir ims`, which have manual pages too.
-const IMS: [&str; 7] = ["abort", "call", "check", "down", "register", "restart", "up"];
+const IMS: [&str; 9] =
+    ["abort", "answer", "call", "check", "dial", "down", "register", "restart", "up"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -7,7 +7,7 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 15] = [
+const DEPENDENCIES: [(&str, &[&str]); 17] = [
     ("weir", &[]),
     ("wire", &[]),
     ("rtcp", &["weir", "weir-wire"]),
@@ -17,16 +17,30 @@ const DEPENDENCIES: [(&str, &[&str]); 15] = [
     ("emu", &["weir", "weir-net"]),
     ("lab", &["weir", "weir-net", "weir-sim"]),
     ("call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"]),
+    ("analyze", &["weir", "weir-call", "weir-lab", "weir-sim"]),
     ("gst", &["weir", "weir-rtcp", "weir-wire"]),
     ("python", &["weir", "weir-net", "weir-sim", "weir-lab"]),
+    ("wasm", &["weir", "weir-lab", "weir-net", "weir-sim"]),
     ("diameter", &[]),
     ("ims", &["weir-diameter"]),
     ("testbed", &["weir-diameter", "weir-ims"]),
-    ("cli", &["weir", "weir-testbed", "weir-call", "weir-emu", "weir-lab", "weir-net", "weir-sim"]),
+    (
+        "cli",
+        &[
+            "weir",
+            "weir-analyze",
+            "weir-testbed",
+            "weir-call",
+            "weir-emu",
+            "weir-lab",
+            "weir-net",
+            "weir-sim",
+        ],
+    ),
 ];
 /// Crates below the drivers, which get the time as an argument.
-const WITHOUT_CLOCK: [&str; 9] =
-    ["weir", "wire", "rtcp", "capi", "net", "sim", "lab", "diameter", "ims"];
+const WITHOUT_CLOCK: [&str; 10] =
+    ["weir", "wire", "rtcp", "capi", "net", "sim", "lab", "analyze", "diameter", "ims"];
 /// The file that converts times which a driver read from its clock. It reads no clock itself.
 const CONVERTS_TIME: &str = "crates/weir/src/std_time.rs";
 const LONGEST_FILE: usize = 600;

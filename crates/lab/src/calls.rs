@@ -8,6 +8,7 @@
 
 mod fate;
 pub mod file;
+mod finding;
 pub(crate) mod streams;
 
 use serde::{Deserialize, Serialize};

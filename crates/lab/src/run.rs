@@ -9,6 +9,10 @@ use weir::Algorithm;
 /// bytes.
 const NAME_MAX: usize = 100;
 
+/// Begin of the controller's name in the record of a call that was made elsewhere. The name of the
+/// file follows.
+pub const ANALYZED: &str = "analyzed ";
+
 /// How a run was made: in simulation, or with real programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -58,6 +62,12 @@ impl RunInfo {
         let Self { scenario, controller, .. } = self;
         match self.engine {
             Engine::Sim => format!("weir run {scenario} --controller {controller} {seeds}"),
+            Engine::Call if controller.starts_with(ANALYZED) => {
+                format!("weir analyze {}", &controller[ANALYZED.len()..])
+            }
+            Engine::Call if controller.starts_with("--app ") => {
+                format!("weir call {scenario} {seeds} {controller}")
+            }
             Engine::Call if is_ours(controller) => {
                 format!("weir call {scenario} --controller {controller} {seeds}")
             }

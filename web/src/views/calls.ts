@@ -19,6 +19,7 @@ import type {
   Agreement,
   Calls,
   DelayPlot,
+  FindingRow,
   StreamErrorRow,
   PeerRow,
   RatePlot,
@@ -56,6 +57,9 @@ export function callsView(scenario: Scenario): HTMLElement[] {
   const views: HTMLElement[] = [
     part("Real calls: set-up", success(calls), setupTable(calls.setup)),
   ];
+  if (calls.findings.length > 0) {
+    views.unshift(part("What limited the calls, and when", findingTable(calls.findings)));
+  }
   views.push(part("Real calls: peers", peerTable(calls.peers)));
   if (calls.rates.length > 0) {
     const title = "getStats beside the packet capture";
@@ -136,6 +140,22 @@ function setupTable(rows: SetupRow[]): HTMLElement {
       number("Whole set-up (ms)", (row) => row.total_ms, 0),
       number("First frame after (ms)", (row) => row.first_frame_ms, 0),
       { head: "Path", cell: (row) => row.path, kind: "prose" },
+    ],
+    rows,
+  );
+}
+
+function findingTable(rows: FindingRow[]): HTMLElement {
+  return table<FindingRow>(
+    "What limited the calls",
+    [
+      number("From (s)", (row) => row.from_s, 1),
+      number("To (s)", (row) => row.to_s, 1),
+      { head: "Stream", cell: (row) => name(row.stream) },
+      { head: "Limited by", cell: (row) => name(row.part) },
+      { head: "Why", cell: (row) => row.says, kind: "prose" },
+      number("Samples", (row) => row.samples, 0),
+      { head: "Seed", cell: (row) => row.seed },
     ],
     rows,
   );

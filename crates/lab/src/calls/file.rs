@@ -7,6 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::fate::Fate;
+pub use super::finding::{Finding, FindingSample};
 
 /// The whole file. Members that belong only to calls, or only to a command of `weir link`, are
 /// absent in the other kind of run.
@@ -57,6 +58,9 @@ pub struct CallFile {
     /// Two for each call; the offering peer comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<Peer>,
+    /// What limited an analyzed call, and when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// What the emulator measured.
     #[serde(flatten)]
     pub emulation: EmulationFacts,

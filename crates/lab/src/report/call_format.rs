@@ -32,6 +32,23 @@ pub(super) struct Calls {
     pub delays: Vec<DelayPlot>,
     /// Of the first run of each controller.
     pub pacers: Vec<PacerPlot>,
+    /// What limited analyzed calls, over all runs.
+    pub findings: Vec<FindingRow>,
+}
+
+/// What limited a stream for a while.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct FindingRow {
+    pub seed: String,
+    pub stream: String,
+    /// `network`, `controller`, `encoder`, `processor` or `application`.
+    pub part: String,
+    pub says: String,
+    pub from_s: f64,
+    pub to_s: f64,
+    /// Number of samples that it rests on.
+    pub samples: usize,
 }
 
 /// The steps of a peer's set-up.

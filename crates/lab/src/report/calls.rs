@@ -4,14 +4,14 @@
 //! All of it comes from `call.json`. A missing member is a value that was not measured.
 
 use super::call_format::{
-    Calls, DelayPlot, PacerPlot, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
+    Calls, DelayPlot, FindingRow, PacerPlot, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
 };
 use super::format::ParticipantsRow;
 use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::Flaw;
 use crate::calls::file::{
-    Agreement, CallFile, Candidate, CandidatePair, Capture, Compared, Delays, Interval, Limitation,
-    Peer, SentInterval, Stream,
+    Agreement, CallFile, Candidate, CandidatePair, Capture, Compared, Delays, Finding, Interval,
+    Limitation, Peer, SentInterval, Stream,
 };
 use crate::calls::streams;
 use crate::metrics::mean;
@@ -55,7 +55,21 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         errors: errors(first_file),
         delays: first_file.captures().iter().flat_map(|it| delays(first_file, it)).collect(),
         pacers: columns.iter().flat_map(pacers).collect(),
+        findings: runs.iter().flat_map(|(run, file)| findings(run, file)).collect(),
     })
+}
+
+fn findings(run: &Run, file: &CallFile) -> Vec<FindingRow> {
+    let row = |finding: &Finding| FindingRow {
+        seed: run.seed(),
+        stream: finding.stream.clone(),
+        part: finding.part.clone(),
+        says: finding.says.clone(),
+        from_s: finding.from_s,
+        to_s: finding.to_s,
+        samples: finding.samples.len(),
+    };
+    file.findings.iter().map(row).collect()
 }
 
 /// Why calls of a run failed.

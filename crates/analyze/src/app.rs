@@ -1,0 +1,98 @@
+//! The record of an application under test: what the emulator saw of the first participant, and what
+//! the pages of all participants reported.
+
+use weir_call::{AppOutcome, app_facts, app_rows};
+use weir_lab::calls::file;
+use weir_lab::record::Record;
+use weir_lab::run::RunInfo;
+use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
+use weir_sim::trace::Trace;
+
+use crate::dump::{Connection, Dump, Stream, Way};
+use crate::error::AnalyzeError;
+use crate::finding::findings;
+use crate::record::{changes, merged};
+use crate::{network, samples};
+
+/// Builds the record of a run. The rows are those of the scenario's first flow in each direction, for the
+/// first participant: bytes and losses by the emulator, target and round-trip time by its page. Every
+/// video stream of every participant is among the peers.
+///
+/// # Errors
+/// If a dump of the run cannot be read.
+pub fn app_record(
+    scenario: &Scenario,
+    info: RunInfo,
+    outcome: &AppOutcome,
+) -> Result<Record, AnalyzeError> {
+    let zero_ms = outcome.zero.as_secs_f64() * 1e3;
+    let mut file = app_facts(outcome);
+    let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
+    for (index, participant) in outcome.participants.iter().enumerate() {
+        let dump = match crate::read_since(&participant.dump, zero_ms) {
+            Ok(dump) => dump,
+            Err(AnalyzeError::Empty { .. }) => {
+                let silent = || "it had no connection with video or audio".into();
+                file.calls[index].failure.get_or_insert_with(silent);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let dump = running(dump);
+        file.peers.extend(peers(&dump, index + 1, &participant.name));
+        file.findings.extend(findings(&dump).into_iter().map(|finding| {
+            let mut finding = finding.0;
+            finding.stream = format!("{} {}", participant.name, finding.stream);
+            finding
+        }));
+        if index == 0 {
+            let [sent, received] = [Way::Sent, Way::Received].map(|way| first_video(&dump, way));
+            let intervals = |stream: Option<&Stream>| stream.map(samples::intervals);
+            let of = [intervals(sent), intervals(received)].map(Option::unwrap_or_default);
+            trace.rows = app_rows(scenario, outcome, &of[0], &of[1]);
+            let up = first_up(scenario);
+            trace.events = sent.zip(up).map(|(it, flow)| changes(flow, it)).unwrap_or_default();
+        }
+    }
+    trace.rows.sort_by_key(|row| (row.time, row.flow));
+    Ok(Record { info, scenario: scenario.clone(), trace, call: Some(file) })
+}
+
+/// The dump without the reports before time zero, when not all participants had joined.
+fn running(dump: Dump) -> Dump {
+    let later = |mut stream: Stream| {
+        stream.reports.retain(|it| it.timed.time >= weir::units::Timestamp::ZERO);
+        (stream.reports.len() > 1).then_some(stream)
+    };
+    let connections = dump.connections.into_iter().map(|connection| Connection {
+        streams: connection.streams.into_iter().filter_map(later).collect(),
+        name: connection.name,
+    });
+    Dump { connections: connections.collect(), ..dump }
+}
+
+fn first_video(dump: &Dump, way: Way) -> Option<&Stream> {
+    let plans = network::flows(dump);
+    let (_, connection, index) = plans.iter().find(|(plan, ..)| plan.way == way)?;
+    Some(&dump.connections[*connection].streams[*index])
+}
+
+/// The scenario's first media flow up.
+fn first_up(scenario: &Scenario) -> Option<usize> {
+    let is_up =
+        |flow: &Flow| matches!(flow.traffic, Traffic::Media(_)) && flow.direction == Direction::Up;
+    scenario.flows.iter().position(is_up)
+}
+
+/// One entry for each pair of a sent and a received video.
+fn peers(dump: &Dump, call: usize, participant: &str) -> Vec<file::Peer> {
+    let mut peers = merged(dump);
+    for (index, peer) in peers.iter_mut().enumerate() {
+        peer.call = call;
+        peer.participant = match index {
+            0 => participant.into(),
+            _ => format!("{participant}/{}", index + 1),
+        };
+    }
+    peers
+}

@@ -1,0 +1,372 @@
+//! A packet capture: pcap, or pcapng.
+//!
+//! Streams are the SSRCs of RTP, whose headers SRTP leaves in the clear. Packets of an interval become a
+//! report like a browser's: what was sent, or what arrived and how many sequence numbers are missing. A
+//! capture at one end knows neither estimates nor round-trip times, so rules that need them are silent.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::net::Ipv4Addr;
+
+use weir::feedback::SeqUnwrapper;
+use weir::units::Timestamp;
+use weir_call::capture::{Content, Packet, Rtp};
+use weir_call::derive::TimedReport;
+use weir_call::stats::{InboundRtp, Kind, OutboundRtp, StatsReport};
+
+use super::{Connection, Dump, Stream, StreamReport, Way};
+use crate::format::{Format, MICROS, NANOS, SECTION};
+
+/// Time between two reports, in ns.
+const INTERVAL: i64 = 500_000_000;
+/// Fewer packets are noise that looks like RTP.
+const LEAST_PACKETS: u64 = 20;
+/// Largest number of streams. More SSRCs are ignored.
+const STREAMS_MAX: usize = 4_096;
+/// Longest captured packet, or block of other content, in bytes.
+const LONGEST: u32 = 1 << 20;
+/// Latest time in ns since 1970: the year 2200.
+const LATEST: u64 = 7_300_000_000_000_000_000;
+/// Audio has small packets only.
+const AUDIO_BYTES: u64 = 400;
+
+// Blocks of pcapng [PCAPNG §4.1, §4.2, §4.3].
+const BYTE_ORDER: u32 = 0x1A2B_3C4D;
+const INTERFACE: u32 = 1;
+const PACKET: u32 = 6;
+/// Option of an interface: the resolution of its times.
+const RESOLUTION: u16 = 9;
+/// Option of a packet: its direction, in the lowest bits.
+const FLAGS: u16 = 2;
+
+/// Reads the packets one by one.
+pub(crate) fn read(mut from: Box<dyn BufRead>) -> Result<Dump, String> {
+    let mut collector = Packets::default();
+    let first = number(&mut from)?.ok_or("an empty capture")?;
+    if first == SECTION.to_le_bytes() {
+        pcapng(&mut from, &mut collector)?;
+    } else {
+        pcap(first, &mut from, &mut collector)?;
+    }
+    let connection = Connection { name: "capture".into(), streams: collector.finish() };
+    Ok(Dump { format: Format::Capture, program: None, connections: vec![connection] })
+}
+
+/// Four bytes; `None` at the end of the file.
+fn number(from: &mut dyn BufRead) -> Result<Option<[u8; 4]>, String> {
+    let mut bytes = [0; 4];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match from.read(&mut bytes[filled..]).map_err(|error| error.to_string())? {
+            0 if filled == 0 => return Ok(None),
+            0 => return Err("the capture ends within a packet".into()),
+            read => filled += read,
+        }
+    }
+    Ok(Some(bytes))
+}
+
+fn bytes(from: &mut dyn BufRead, length: u32) -> Result<Vec<u8>, String> {
+    if length > LONGEST {
+        return Err(format!("a packet or block of {length} bytes"));
+    }
+    let mut body = vec![0; length as usize];
+    from.read_exact(&mut body).map_err(|_| "the capture ends within a packet")?;
+    Ok(body)
+}
+
+/// Numbers in the byte order of the machine that wrote the file.
+#[derive(Clone, Copy)]
+struct Order {
+    is_big: bool,
+}
+
+impl Order {
+    fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
+        let four = *bytes.get(at..)?.first_chunk::<4>()?;
+        Some(if self.is_big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
+    }
+
+    fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
+        let two = *bytes.get(at..)?.first_chunk::<2>()?;
+        Some(if self.is_big { u16::from_be_bytes(two) } else { u16::from_le_bytes(two) })
+    }
+}
+
+fn pcap(magic: [u8; 4], from: &mut dyn BufRead, to: &mut Packets) -> Result<(), String> {
+    let little = u32::from_le_bytes(magic);
+    let is_big = ![MICROS, NANOS].contains(&little);
+    let order = Order { is_big };
+    let magic = if is_big { u32::from_be_bytes(magic) } else { little };
+    let unit = if magic == NANOS { 1 } else { 1_000 };
+    let heading = bytes(from, 20)?;
+    let major = order.u16(&heading, 0).unwrap_or_default();
+    if major != 2 {
+        return Err(format!("pcap of version {major}, and only 2 is known here"));
+    }
+    let link = order.u32(&heading, 16).unwrap_or_default() & 0xFFFF;
+    while let Some(seconds) = number(from)? {
+        let seconds = u64::from(order.u32(&seconds, 0).unwrap_or_default());
+        let rest = bytes(from, 12)?;
+        let field = |at| order.u32(&rest, at).unwrap_or_default();
+        let data = bytes(from, field(4))?;
+        let time = seconds * 1_000_000_000 + u64::from(field(0)) * unit;
+        to.add(time, link, &data, field(8), None)?;
+    }
+    Ok(())
+}
+
+fn pcapng(from: &mut dyn BufRead, to: &mut Packets) -> Result<(), String> {
+    let mut order = Order { is_big: false };
+    let mut interfaces: Vec<(u32, u64)> = Vec::new();
+    let mut kind = SECTION.to_le_bytes();
+    loop {
+        let length = number(from)?.ok_or("the capture ends within a block")?;
+        let is_section = kind == SECTION.to_le_bytes();
+        let mut start = Vec::new();
+        if is_section {
+            start = bytes(from, 4)?;
+            order.is_big =
+                u32::from_be_bytes([start[0], start[1], start[2], start[3]]) == BYTE_ORDER;
+            if order.u32(&start, 0) != Some(BYTE_ORDER) {
+                return Err("a section of pcapng without its byte order".into());
+            }
+            interfaces.clear();
+        }
+        let length = order.u32(&length, 0).unwrap_or_default();
+        let left = length.checked_sub(8 + start.len() as u32).filter(|it| *it >= 4);
+        let body = bytes(from, left.ok_or("a block of pcapng that is too short")?)?;
+        let body = &body[..body.len() - 4];
+        if is_section && order.u16(body, 0) != Some(1) {
+            return Err("a pcapng of a version that is not known here".into());
+        }
+        match order.u32(&kind, 0).unwrap_or_default() {
+            INTERFACE => interfaces.push(interface(order, body)),
+            PACKET => packet(order, body, &interfaces, to)?,
+            _ => {}
+        }
+        match number(from)? {
+            Some(next) => kind = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Link type, and units of time in a second.
+fn interface(order: Order, body: &[u8]) -> (u32, u64) {
+    let link = u32::from(order.u16(body, 0).unwrap_or_default());
+    let resolution = option(order, body.get(8..).unwrap_or_default(), RESOLUTION);
+    let units = match resolution.and_then(|value| value.first()) {
+        Some(power) if power & 0x80 != 0 => 1_u64.checked_shl(u32::from(power & 0x7F)),
+        Some(power) => 10_u64.checked_pow(u32::from(*power)),
+        None => Some(1_000_000),
+    };
+    (link, units.unwrap_or(1_000_000))
+}
+
+fn packet(
+    order: Order,
+    body: &[u8],
+    interfaces: &[(u32, u64)],
+    to: &mut Packets,
+) -> Result<(), String> {
+    let broken = "a packet of pcapng that is not whole";
+    let field = |at| order.u32(body, at).ok_or(broken);
+    let (link, units) = *interfaces
+        .get(field(0)? as usize)
+        .ok_or("a packet of an interface that is not described")?;
+    let ticks = u64::from(field(4)?) << 32 | u64::from(field(8)?);
+    let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(units);
+    let captured = field(12)? as usize;
+    let data = body.get(20..).and_then(|rest| rest.get(..captured)).ok_or(broken)?;
+    let options = body.get(20 + captured.next_multiple_of(4)..).unwrap_or_default();
+    let flags = option(order, options, FLAGS).and_then(|value| order.u32(value, 0));
+    let is_sent = match flags.map(|flags| flags & 0b11) {
+        Some(1) => Some(false),
+        Some(2) => Some(true),
+        _ => None,
+    };
+    to.add(u64::try_from(nanos).unwrap_or(u64::MAX), link, data, field(16)?, is_sent)
+}
+
+/// The value of an option.
+fn option(order: Order, mut options: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let (code, length) = (order.u16(options, 0)?, usize::from(order.u16(options, 2)?));
+        let value = options.get(4..4 + length)?;
+        if code == wanted {
+            return Some(value);
+        }
+        options = options.get(4 + length.next_multiple_of(4)..).filter(|_| code != 0)?;
+    }
+}
+
+/// Offset of the IP header behind the header of a link; `None` where no IPv4 follows.
+fn ip_at(link: u32, data: &[u8]) -> Option<usize> {
+    let ether_type = |at: usize| Some(u16::from_be_bytes(*data.get(at..)?.first_chunk::<2>()?));
+    const IPV4: u16 = 0x0800;
+    const VLAN: u16 = 0x8100;
+    match link {
+        // BSD loopback, Ethernet, raw IP, and the two kinds of Linux "any".
+        0 | 108 => Some(4),
+        1 => match ether_type(12)? {
+            IPV4 => Some(14),
+            VLAN => (ether_type(16)? == IPV4).then_some(18),
+            _ => None,
+        },
+        12 | 14 | 101 | 228 => Some(0),
+        113 => (ether_type(14)? == IPV4).then_some(16),
+        276 => (ether_type(0)? == IPV4).then_some(20),
+        _ => None,
+    }
+}
+
+/// Collects the reports of each stream.
+#[derive(Default)]
+struct Packets {
+    zero: Option<u64>,
+    /// The end at which the capture was made: the source of the first packet of RTP, where the file does
+    /// not say which packets were sent.
+    local: Option<Ipv4Addr>,
+    streams: BTreeMap<(Way, u32), Counter>,
+}
+
+/// A stream so far.
+#[derive(Default)]
+struct Counter {
+    reports: Vec<(i64, Counts)>,
+    now: Counts,
+    sequence: SeqUnwrapper,
+    range: Option<(i64, i64)>,
+    largest: u64,
+    /// End of the running interval in ns.
+    next: i64,
+    payload_bytes: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    packets: u64,
+    payload: u64,
+    headers: u64,
+    lost: i64,
+}
+
+impl Packets {
+    fn add(
+        &mut self,
+        time: u64,
+        link: u32,
+        data: &[u8],
+        length: u32,
+        is_sent: Option<bool>,
+    ) -> Result<(), String> {
+        if time > LATEST {
+            return Err("a packet has a time after the year 2200".into());
+        }
+        let Some(at) = ip_at(link, data).filter(|at| *at <= data.len()) else { return Ok(()) };
+        let length = (length as usize).saturating_sub(at);
+        let Some((packet, _)) = Packet::parse(&data[at..], length) else { return Ok(()) };
+        let Content::Rtp(rtp) = packet.content else { return Ok(()) };
+        let zero = *self.zero.get_or_insert(time);
+        let local = *self.local.get_or_insert(*packet.source.ip());
+        let is_sent = is_sent.unwrap_or(*packet.source.ip() == local);
+        let way = if is_sent { Way::Sent } else { Way::Received };
+        if self.streams.len() == STREAMS_MAX && !self.streams.contains_key(&(way, rtp.ssrc)) {
+            return Ok(());
+        }
+        let now = time.saturating_sub(zero) as i64;
+        self.streams.entry((way, rtp.ssrc)).or_default().add(now, &rtp);
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<Stream> {
+        let of = |((way, ssrc), counter): ((Way, u32), Counter)| counter.stream(way, ssrc);
+        self.streams.into_iter().filter_map(of).collect()
+    }
+}
+
+impl Counter {
+    fn add(&mut self, now: i64, rtp: &Rtp) {
+        // Intervals of all streams end at the same times.
+        let end = (now / INTERVAL + 1) * INTERVAL;
+        if self.reports.is_empty() {
+            self.reports.push((end - INTERVAL, Counts::default()));
+            self.next = end;
+        }
+        // A capture may be out of order by a little. Silence gives one report at its end.
+        if end > self.next {
+            self.close();
+            if end - INTERVAL > self.next {
+                self.reports.push((end - INTERVAL, self.now));
+            }
+            self.next = end;
+        }
+        let sequence = self.sequence.unwrap(u32::from(rtp.sequence_number));
+        let (first, last) = self.range.unwrap_or((sequence, sequence));
+        self.range = Some((first.min(sequence), last.max(sequence)));
+        self.now.packets += 1;
+        self.now.headers += u64::from(rtp.header_size);
+        if !rtp.is_padding {
+            self.now.payload += u64::from(rtp.payload_size);
+            self.payload_bytes += u64::from(rtp.payload_size);
+            self.largest = self.largest.max(u64::from(rtp.payload_size));
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some((first, last)) = self.range {
+            self.now.lost = (last - first + 1) - self.now.packets as i64;
+        }
+        self.reports.push((self.next, self.now));
+    }
+
+    fn stream(mut self, way: Way, ssrc: u32) -> Option<Stream> {
+        if self.now.packets < LEAST_PACKETS {
+            return None;
+        }
+        self.close();
+        let kind = if self.largest <= AUDIO_BYTES { Kind::Audio } else { Kind::Video };
+        let report = |(time, counts): &(i64, Counts)| StreamReport {
+            timed: TimedReport {
+                time: Timestamp::from_nanos(*time),
+                report: counts.report(way, ssrc, *time),
+            },
+            active: None,
+        };
+        let reports = self.reports.iter().map(report).collect();
+        Some(Stream { way, kind, ssrc, rid: None, reports })
+    }
+}
+
+impl Counts {
+    fn report(self, way: Way, ssrc: u32, time: i64) -> StatsReport {
+        let timestamp = time as f64 / 1e6;
+        let ssrc = Some(ssrc);
+        let mut report = StatsReport::default();
+        match way {
+            Way::Sent => {
+                report.outbound = Some(OutboundRtp {
+                    timestamp,
+                    ssrc,
+                    packets_sent: self.packets,
+                    bytes_sent: self.payload,
+                    header_bytes_sent: self.headers,
+                    ..OutboundRtp::default()
+                });
+            }
+            Way::Received => {
+                report.inbound = Some(InboundRtp {
+                    timestamp,
+                    ssrc,
+                    packets_received: self.packets,
+                    packets_lost: self.lost,
+                    bytes_received: self.payload,
+                    header_bytes_received: self.headers,
+                    ..InboundRtp::default()
+                });
+            }
+        }
+        report
+    }
+}

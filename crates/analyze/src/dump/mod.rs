@@ -1,0 +1,66 @@
+//! A dump: the reports of each stream of each connection.
+
+pub(crate) mod capture;
+pub(crate) mod internals;
+mod objects;
+pub(crate) mod rtcstats;
+
+use weir_call::derive::TimedReport;
+use weir_call::stats::Kind;
+
+use crate::format::Format;
+
+pub(crate) use objects::{Collector, is_wanted};
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dump {
+    /// Its format.
+    pub format: Format,
+    /// The browser, as the dump names it.
+    pub program: Option<String>,
+    /// The connections with at least one stream, in the order of the file.
+    pub connections: Vec<Connection>,
+}
+
+/// An RTCPeerConnection.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Connection {
+    /// Its name in the dump.
+    pub name: String,
+    /// The streams: sent ones first.
+    pub streams: Vec<Stream>,
+}
+
+/// Direction of a stream, seen from the browser that reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// The browser sends it.
+    Sent,
+    /// The browser receives it.
+    Received,
+}
+
+/// An RTP stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stream {
+    /// Its direction.
+    pub way: Way,
+    /// Video or audio.
+    pub kind: Kind,
+    /// Its SSRC.
+    pub ssrc: u32,
+    /// `rid` of a layer of simulcast.
+    pub rid: Option<String>,
+    /// The reports, by time. At least two.
+    pub reports: Vec<StreamReport>,
+}
+
+/// A report of one stream. Its time counts from the first report of the dump.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamReport {
+    /// The stream as `outbound` or `inbound`, whatever its kind, with its transport.
+    pub timed: TimedReport,
+    /// Whether the application lets the stream be sent; `None` where the browser does not say.
+    pub active: Option<bool>,
+}

@@ -1,0 +1,302 @@
+//! From the objects of one getStats report [WEBRTC-STATS §8] to a report for each stream.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use weir::units::Timestamp;
+use weir_call::derive::TimedReport;
+use weir_call::stats::{
+    Candidate, CandidatePair, InboundRtp, Kind, MediaSource, OutboundRtp, RemoteInboundRtp,
+    StatsReport, Transport,
+};
+
+use super::{Connection, Stream, StreamReport, Way};
+
+/// Largest number of streams, and of reports, in one dump. A browser that reports each second for
+/// days stays below.
+const STREAMS_MAX: usize = 4_096;
+const REPORTS_MAX: usize = 4_000_000;
+/// Largest time in ms since 1970 that a dump may contain: the year 2200.
+const TIME_MAX_MS: f64 = 7.3e12;
+
+/// Members that are read besides those of the report's structs.
+const MORE: &[&str] = &[
+    "type",
+    "kind",
+    "mediaType",
+    "codecId",
+    "mimeType",
+    "selectedCandidatePairId",
+    "nominated",
+    "state",
+    "localCandidateId",
+    "remoteCandidateId",
+    "address",
+    "ip",
+    "port",
+    "protocol",
+    "candidateType",
+    "active",
+    "mediaSourceId",
+    "localId",
+    "rid",
+    "timestamp",
+    "bytesSent",
+    "bytesReceived",
+    "packetsSent",
+    "packetsReceived",
+    "currentRoundTripTime",
+    "responsesReceived",
+    "availableOutgoingBitrate",
+];
+
+/// Whether the analysis uses this member of a statistics object.
+pub(crate) fn is_wanted(member: &str) -> bool {
+    fn has<T: Default + Serialize>(member: &str) -> bool {
+        defaults::<T>().contains_key(member)
+    }
+    MORE.contains(&member)
+        || has::<OutboundRtp>(member)
+        || has::<InboundRtp>(member)
+        || has::<RemoteInboundRtp>(member)
+        || has::<MediaSource>(member)
+        || has::<Transport>(member)
+}
+
+/// Collects the reports of all streams.
+#[derive(Default)]
+pub(crate) struct Collector {
+    zero_ms: Option<f64>,
+    reports: usize,
+    streams: usize,
+    /// Connections in the order of their first report.
+    connections: Vec<(String, BTreeMap<(Way, bool, u32), Stream>)>,
+}
+
+impl Collector {
+    /// Times count from this moment, in ms since 1970, and not from the first report.
+    pub fn since(zero_ms: f64) -> Self {
+        Self { zero_ms: Some(zero_ms), ..Self::default() }
+    }
+
+    /// Adds the objects of one report of a connection, by their ids. `time_ms` counts from 1970.
+    pub fn add(
+        &mut self,
+        connection: &str,
+        time_ms: f64,
+        objects: &Map<String, Value>,
+    ) -> Result<(), String> {
+        if !(0.0..TIME_MAX_MS).contains(&time_ms) {
+            return Err(format!("a report has the time {time_ms} ms"));
+        }
+        let zero_ms = *self.zero_ms.get_or_insert(time_ms);
+        let time = Timestamp::from_nanos(((time_ms - zero_ms) * 1e6) as i64);
+        let shared = Shared::of(objects);
+        let streams = objects.values().filter_map(Value::as_object);
+        for object in streams {
+            let Some((way, kind, ssrc)) = identity(object) else { continue };
+            let Some(report) = shared.report(way, object) else { continue };
+            self.reports += 1;
+            if self.reports > REPORTS_MAX {
+                return Err(format!("more than {REPORTS_MAX} reports of streams"));
+            }
+            let active = object.get("active").and_then(Value::as_bool);
+            let timed = TimedReport { time, report };
+            let stream = self.stream(connection, way, kind, ssrc)?;
+            if stream.rid.is_none() {
+                stream.rid = text(object, "rid").map(String::from);
+            }
+            stream.reports.push(StreamReport { timed, active });
+        }
+        Ok(())
+    }
+
+    fn stream(
+        &mut self,
+        connection: &str,
+        way: Way,
+        kind: Kind,
+        ssrc: u32,
+    ) -> Result<&mut Stream, String> {
+        let known = self.connections.iter().position(|(name, _)| name == connection);
+        let index = known.unwrap_or_else(|| {
+            self.connections.push((connection.into(), BTreeMap::new()));
+            self.connections.len() - 1
+        });
+        let streams = &mut self.connections[index].1;
+        // Video before audio.
+        let key = (way, kind == Kind::Audio, ssrc);
+        if !streams.contains_key(&key) {
+            self.streams += 1;
+            if self.streams > STREAMS_MAX {
+                return Err(format!("more than {STREAMS_MAX} streams"));
+            }
+        }
+        let new = || Stream { way, kind, ssrc, rid: None, reports: Vec::new() };
+        Ok(streams.entry(key).or_insert_with(new))
+    }
+
+    /// The connections that have a stream with two reports.
+    pub fn finish(self) -> Vec<Connection> {
+        let connections = self.connections.into_iter().map(|(name, streams)| Connection {
+            name,
+            streams: streams.into_values().filter(|stream| stream.reports.len() > 1).collect(),
+        });
+        connections.filter(|connection| !connection.streams.is_empty()).collect()
+    }
+}
+
+/// Direction, kind and SSRC of a stream's object.
+fn identity(object: &Map<String, Value>) -> Option<(Way, Kind, u32)> {
+    let way = match text(object, "type")? {
+        "outbound-rtp" => Way::Sent,
+        "inbound-rtp" => Way::Received,
+        _ => return None,
+    };
+    let kind = match text(object, "kind").or_else(|| text(object, "mediaType"))? {
+        "video" => Kind::Video,
+        "audio" => Kind::Audio,
+        _ => return None,
+    };
+    Some((way, kind, u32::try_from(object.get("ssrc")?.as_u64()?).ok()?))
+}
+
+/// The objects that all streams of a connection share.
+struct Shared<'a> {
+    objects: &'a Map<String, Value>,
+    transport: Option<Transport>,
+    pair: Option<CandidatePair>,
+}
+
+impl<'a> Shared<'a> {
+    fn of(objects: &'a Map<String, Value>) -> Self {
+        let all = || objects.values().filter_map(Value::as_object);
+        let transport = all().find(|object| text(object, "type") == Some("transport"));
+        let selected = transport.and_then(|it| text(it, "selectedCandidatePairId"));
+        let selected = selected.and_then(|id| objects.get(id)?.as_object());
+        // Firefox and old dumps have no transport, or one without the pair.
+        let is_used = |object: &&Map<String, Value>| {
+            text(object, "type") == Some("candidate-pair")
+                && text(object, "state") == Some("succeeded")
+                && object.get("nominated").and_then(Value::as_bool) == Some(true)
+        };
+        let used = selected.or_else(|| all().find(is_used));
+        Self {
+            objects,
+            transport: transport.and_then(overlaid),
+            pair: used.and_then(|object| pair(objects, object)),
+        }
+    }
+
+    fn report(&self, way: Way, object: &Map<String, Value>) -> Option<StatsReport> {
+        let mut report = StatsReport {
+            pair: self.pair.clone(),
+            transport: self.transport.clone(),
+            ..StatsReport::default()
+        };
+        let mime_type = || self.named(object, "codecId").and_then(|it| text(it, "mimeType"));
+        match way {
+            Way::Sent => {
+                let mut outbound: OutboundRtp = overlaid(object)?;
+                outbound.mime_type = mime_type().map(String::from);
+                report.remote_inbound = self.reported(object, &outbound).and_then(overlaid);
+                report.media_source = self.named(object, "mediaSourceId").and_then(overlaid);
+                report.outbound = Some(outbound);
+            }
+            Way::Received => report.inbound = Some(overlaid(object)?),
+        }
+        Some(report)
+    }
+
+    /// The object that a member of this one names.
+    fn named(&self, object: &Map<String, Value>, member: &str) -> Option<&'a Map<String, Value>> {
+        self.objects.get(text(object, member)?)?.as_object()
+    }
+
+    /// What the far end reported about a sent stream.
+    fn reported(
+        &self,
+        object: &Map<String, Value>,
+        outbound: &OutboundRtp,
+    ) -> Option<&'a Map<String, Value>> {
+        self.named(object, "remoteId").or_else(|| {
+            let of_stream = |other: &&Map<String, Value>| {
+                text(other, "type") == Some("remote-inbound-rtp")
+                    && other.get("ssrc").and_then(Value::as_u64) == outbound.ssrc.map(u64::from)
+            };
+            self.objects.values().filter_map(Value::as_object).find(of_stream)
+        })
+    }
+}
+
+fn pair(objects: &Map<String, Value>, object: &Map<String, Value>) -> Option<CandidatePair> {
+    let integer = |member: &str| object.get(member).and_then(Value::as_u64);
+    let number = |member: &str| object.get(member).and_then(Value::as_f64);
+    Some(CandidatePair {
+        timestamp: number("timestamp").unwrap_or(0.0),
+        packets_sent: integer("packetsSent").unwrap_or(0),
+        bytes_sent: integer("bytesSent").unwrap_or(0),
+        packets_received: integer("packetsReceived").unwrap_or(0),
+        bytes_received: integer("bytesReceived").unwrap_or(0),
+        current_round_trip_time: number("currentRoundTripTime"),
+        responses_received: integer("responsesReceived"),
+        available_outgoing_bitrate: number("availableOutgoingBitrate"),
+        local: candidate(objects, object, "localCandidateId"),
+        remote: candidate(objects, object, "remoteCandidateId"),
+    })
+}
+
+fn candidate(objects: &Map<String, Value>, pair: &Map<String, Value>, member: &str) -> Candidate {
+    let object = text(pair, member).and_then(|id| objects.get(id)?.as_object());
+    let word =
+        |name: &str| object.and_then(|object| text(object, name)).unwrap_or_default().to_owned();
+    let port = object.and_then(|object| object.get("port")?.as_u64());
+    let address = [word("address"), word("ip")].iter().find_map(|text| text.parse().ok());
+    Candidate {
+        address,
+        port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
+        protocol: word("protocol"),
+        candidate_type: word("candidateType"),
+    }
+}
+
+fn text<'a>(object: &'a Map<String, Value>, member: &str) -> Option<&'a str> {
+    object.get(member)?.as_str()
+}
+
+/// All members of a struct, with their defaults.
+fn defaults<T: Default + Serialize>() -> Map<String, Value> {
+    match serde_json::to_value(T::default()) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+/// The struct with the members that the object has in the right type. Dumps of other browsers and
+/// other years lack some and write others differently.
+fn overlaid<T: Default + Serialize + DeserializeOwned>(object: &Map<String, Value>) -> Option<T> {
+    let mut whole = defaults::<T>();
+    let taken =
+        |map: &Map<String, Value>| serde_json::from_value::<T>(Value::Object(map.clone())).ok();
+    let names: Vec<String> = whole.keys().cloned().collect();
+    let mut all = whole.clone();
+    for name in &names {
+        if let Some(value) = object.get(name) {
+            all.insert(name.clone(), value.clone());
+        }
+    }
+    if let Some(value) = taken(&all) {
+        return Some(value);
+    }
+    // One by one, and without those of a wrong type.
+    for name in &names {
+        let Some(value) = object.get(name) else { continue };
+        let before = whole.insert(name.clone(), value.clone());
+        if taken(&whole).is_none() {
+            whole.insert(name.clone(), before.unwrap_or(Value::Null));
+        }
+    }
+    taken(&whole)
+}

@@ -1,0 +1,42 @@
+//! Why a dump could not be read.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::format::Format;
+
+/// Why a dump could not be read. Each message is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalyzeError {
+    /// The file system refused, or the gzip stream is broken.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Error of the system.
+        error: io::Error,
+    },
+    /// Not one of the formats.
+    #[error(
+        "{} is none of the known formats: webrtc-internals dump, rtcstats dump, pcap, pcapng (each may be gzip)",
+        .0.display()
+    )]
+    Unknown(PathBuf),
+    /// The content is not what its format demands.
+    #[error("{}: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A sound file without a single stream.
+    #[error("{}: this {format} has no video or audio stream with two reports", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: Format,
+    },
+}

@@ -1,0 +1,59 @@
+//! What limited a call, and when.
+
+use std::fmt;
+
+use weir_lab::calls::file;
+
+use crate::dump::Dump;
+use crate::rules::{Moment, RULES, Rule};
+use crate::samples::{self, Sample, SampledStream};
+
+/// Longest time between two samples at which a rule holds, in s, within one finding.
+const GAP_S: f64 = 2.5;
+
+/// What limited a stream for a while, with the samples that it rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding(pub file::Finding);
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file::Finding { stream, part, from_s, to_s, says, .. } = &self.0;
+        write!(f, "{from_s:.1} to {to_s:.1} s, {stream}: {part}: {says}")
+    }
+}
+
+/// All findings, by stream and rule, and then by time.
+pub fn findings(dump: &Dump) -> Vec<Finding> {
+    let streams = dump.connections.iter().flat_map(samples::streams);
+    streams.flat_map(|stream| of_stream(&stream)).collect()
+}
+
+fn of_stream(stream: &SampledStream) -> Vec<Finding> {
+    RULES.iter().flat_map(|rule| of_rule(stream, rule)).collect()
+}
+
+fn of_rule(stream: &SampledStream, rule: &Rule) -> Vec<Finding> {
+    let holds =
+        (0..stream.samples.len()).filter(|index| (rule.holds)(Moment { stream, index: *index }));
+    let mut spans: Vec<Vec<Sample>> = Vec::new();
+    for sample in holds.map(|index| stream.samples[index].clone()) {
+        match spans.last_mut() {
+            Some(span) if sample.start_s - span[span.len() - 1].end_s < GAP_S => span.push(sample),
+            _ => spans.push(vec![sample]),
+        }
+    }
+    let long = |span: &Vec<Sample>| span[span.len() - 1].end_s - span[0].start_s >= rule.least_s;
+    let found = spans.into_iter().filter(long).map(|span| {
+        let rounded = |seconds: f64| (seconds * 1e3).round() / 1e3;
+        Finding(file::Finding {
+            stream: stream.name.clone(),
+            part: rule.part.to_string(),
+            rule: rule.name.into(),
+            from_s: rounded(span[0].start_s),
+            to_s: rounded(span[span.len() - 1].end_s),
+            says: (rule.says)(stream, &span),
+            samples: span.iter().map(Sample::evidence).collect(),
+        })
+    });
+    found.collect()
+}

@@ -1,0 +1,54 @@
+//! Formats of dumps, and how their first bytes tell them.
+
+use std::fmt;
+
+/// First line of an rtcstats dump.
+pub(crate) const RTCSTATS: &[u8] = b"RTCStatsDump\n";
+/// Magic number of pcap with times in µs.
+pub(crate) const MICROS: u32 = 0xA1B2_C3D4;
+/// Magic number of pcap with times in ns.
+pub(crate) const NANOS: u32 = 0xA1B2_3C4D;
+/// First block of pcapng [PCAPNG §4.1].
+pub(crate) const SECTION: u32 = 0x0A0D_0D0A;
+
+/// A format of dumps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The dump of `chrome://webrtc-internals`: one JSON object with a series for each member.
+    Internals,
+    /// The rtcstats dump of the same page and of rtcstats-js: one JSON array a line.
+    Rtcstats,
+    /// Packets, as pcap or pcapng.
+    Capture,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Internals => "webrtc-internals dump",
+            Self::Rtcstats => "rtcstats dump",
+            Self::Capture => "packet capture",
+        })
+    }
+}
+
+/// The format that begins with these bytes.
+pub(crate) fn told_by(first: &[u8]) -> Option<Format> {
+    if first.starts_with(RTCSTATS) {
+        return Some(Format::Rtcstats);
+    }
+    if is_capture(first) {
+        return Some(Format::Capture);
+    }
+    match first.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => Some(Format::Internals),
+        _ => None,
+    }
+}
+
+/// Whether a file begins like a capture.
+fn is_capture(first: &[u8]) -> bool {
+    let Some(magic) = first.first_chunk::<4>() else { return false };
+    let (little, big) = (u32::from_le_bytes(*magic), u32::from_be_bytes(*magic));
+    little == SECTION || [MICROS, NANOS].iter().any(|it| [little, big].contains(it))
+}

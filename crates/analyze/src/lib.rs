@@ -1,0 +1,63 @@
+//! Dumps of calls that were made elsewhere: what limited the call and when, and the network that it
+//! met.
+//!
+//! ```text
+//! file -> format by its first bytes -> reports of each stream -> samples -> findings
+//!                                                            +-> the network, as a scenario
+//!                                                            +-> a record, for the report
+//! ```
+
+mod app;
+mod dump;
+mod error;
+mod finding;
+mod format;
+mod input;
+mod network;
+mod record;
+mod rules;
+mod samples;
+
+use std::path::Path;
+
+use dump::Collector;
+
+pub use app::app_record;
+pub use dump::{Connection, Dump, Stream, StreamReport, Way};
+pub use error::AnalyzeError;
+pub use finding::{Finding, findings};
+pub use format::Format;
+pub use network::{NetworkEstimate, WayEstimate, estimate, scenario_text};
+pub use record::record;
+pub use rules::{Part, RULES, Rule};
+
+/// Reads a dump. Its content tells its format; gzip is unpacked.
+///
+/// # Errors
+/// If the file cannot be read, has an unknown format, is damaged, or holds no stream.
+pub fn read(path: &Path) -> Result<Dump, AnalyzeError> {
+    read_with(path, Collector::default())
+}
+
+/// Reads a dump whose times count from a moment in ms since 1970.
+pub(crate) fn read_since(path: &Path, zero_ms: f64) -> Result<Dump, AnalyzeError> {
+    read_with(path, Collector::since(zero_ms))
+}
+
+fn read_with(path: &Path, collector: Collector) -> Result<Dump, AnalyzeError> {
+    let (format, from) = input::open(path)?;
+    let dump = match format {
+        Format::Internals => dump::internals::read(from, collector),
+        Format::Rtcstats => dump::rtcstats::read(from, collector),
+        Format::Capture => dump::capture::read(from),
+    };
+    let dump = dump.map_err(|what| AnalyzeError::Damaged { path: path.into(), what })?;
+    if dump.connections.iter().all(|connection| connection.streams.is_empty()) {
+        return Err(AnalyzeError::Empty { path: path.into(), format });
+    }
+    Ok(dump)
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

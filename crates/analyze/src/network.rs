@@ -1,0 +1,332 @@
+//! The network that a call met, as far as the call tested it, and a scenario with that network.
+//!
+//! Reports of a browser say how much left or arrived, how long a round trip took, and what was lost.
+//! Capacity is known only while packets waited in a queue: then what arrived is what the path
+//! carries. At other times the path carried at least what arrived.
+
+use weir_call::stats::Kind;
+
+use crate::dump::{Dump, Stream, Way};
+use crate::rules::{Moment, RULES};
+use crate::samples::{self, Sample, SampledStream};
+
+/// Where the call did not test the path, the scenario has this multiple of the largest rate that was
+/// seen, so that nothing is limited that was not.
+const HEADROOM: f64 = 2.0;
+/// Capacity where nothing was seen at all.
+const UNSEEN_BPS: f64 = 10e6;
+/// Length of a queue that was never seen to be full, in ms: that of RFC 8867's tests.
+const QUEUE_MS: f64 = 300.0;
+/// Loss below this share is not told from single packets.
+const LEAST_LOSS: f64 = 0.001;
+/// Shortest scenario.
+const LEAST_S: f64 = 1.0;
+
+/// The network that a call met.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NetworkEstimate {
+    /// Length of the call in s.
+    pub duration_s: f64,
+    /// From the browser that reports.
+    pub up: WayEstimate,
+    /// To the browser that reports.
+    pub down: WayEstimate,
+}
+
+/// One direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WayEstimate {
+    /// The times in which capacity was tested.
+    pub tested: Vec<TestedCapacity>,
+    /// Largest rate outside of these times, in bit/s; `None` if nothing was sent this way.
+    pub largest_bps: Option<f64>,
+    /// Propagation delay in ms: half of the smallest round-trip time. `None` if no round trip was
+    /// measured.
+    pub delay_ms: Option<f64>,
+    /// Share of the packets that were lost without a queue.
+    pub loss: f64,
+    /// Largest time in ms that packets waited in the queue; `None` if none waited.
+    pub queue_ms: Option<f64>,
+    /// Whether packets were lost while they waited, so that the queue was full.
+    pub overflowed: bool,
+}
+
+/// A time in which packets waited, so that what arrived is the capacity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TestedCapacity {
+    /// Begin in s.
+    pub from_s: f64,
+    /// End in s.
+    pub to_s: f64,
+    /// Capacity in bit/s of IP packets.
+    pub bps: f64,
+    /// Smallest and largest value of a single report.
+    pub range_bps: (f64, f64),
+}
+
+/// Estimates the network from the connection that carried most.
+pub fn estimate(dump: &Dump) -> NetworkEstimate {
+    let bytes = |stream: &Stream| {
+        let ends = samples::intervals(stream);
+        let rate = |it: &weir_call::derive::Interval| {
+            let sent = it.sent.as_ref().map_or(0, |it| it.send_rate.as_bps());
+            let received = it.received.as_ref().map_or(0, |it| it.receive_rate.as_bps());
+            (sent + received) as f64 * (it.end - it.start).as_secs_f64()
+        };
+        ends.iter().map(rate).sum::<f64>()
+    };
+    let total = |streams: &[Stream]| streams.iter().map(bytes).sum::<f64>();
+    let largest =
+        dump.connections.iter().max_by(|a, b| total(&a.streams).total_cmp(&total(&b.streams)));
+    let Some(connection) = largest else { return NetworkEstimate::default() };
+    let streams = samples::streams(connection);
+    let ends = dump.connections.iter().flat_map(samples::streams);
+    let last = ends.filter_map(|stream| Some(stream.samples.last()?.end_s)).fold(0.0, f64::max);
+    let (mut up, mut down) = (way(&streams, Way::Sent), way(&streams, Way::Received));
+    // A round trip waits in both queues. Nothing says how long in each.
+    let both = up
+        .tested
+        .iter()
+        .any(|a| down.tested.iter().any(|b| a.from_s < b.to_s && b.from_s < a.to_s));
+    if both {
+        for way in [&mut up, &mut down] {
+            way.queue_ms = way.queue_ms.map(|ms| ms / 2.0);
+        }
+    }
+    NetworkEstimate { duration_s: last.max(LEAST_S), up, down }
+}
+
+fn way(streams: &[SampledStream], way: Way) -> WayEstimate {
+    let base = streams.iter().find_map(|stream| stream.base_rtt_ms);
+    let mut estimate = WayEstimate { delay_ms: base.map(|ms| ms / 2.0), ..WayEstimate::default() };
+    let of_way = || streams.iter().filter(|stream| stream.way == way);
+    let carried =
+        |stream: &&SampledStream| stream.samples.iter().map(|it| it.rate_bps).sum::<f64>();
+    let Some(main) = of_way().max_by(|a, b| carried(a).total_cmp(&carried(b))) else {
+        return estimate;
+    };
+    let rule = RULES.iter().find(|rule| rule.name == "capacity").expect("the table has this rule");
+    let mut span: Vec<Tested> = Vec::new();
+    let (mut lost, mut free) = (0.0, 0.0);
+    for (index, sample) in main.samples.iter().enumerate() {
+        let rate = delivered(of_way(), sample, way);
+        let moment = Moment { stream: main, index };
+        if (rule.holds)(moment) {
+            span.push((sample.clone(), rate, moment.queues()));
+            let waited = sample.rtt_ms.zip(base).map(|(rtt, base)| rtt - base);
+            estimate.queue_ms = max(estimate.queue_ms, waited);
+            estimate.overflowed |= sample.loss.is_some_and(|loss| loss > 0.0);
+            continue;
+        }
+        estimate.tested.extend(tested(&std::mem::take(&mut span), way, rule.least_s));
+        estimate.largest_bps = max(estimate.largest_bps, Some(rate));
+        if let Some(loss) = sample.loss {
+            lost += loss * sample.packets as f64;
+            free += sample.packets as f64;
+        }
+    }
+    estimate.tested.extend(tested(&span, way, rule.least_s));
+    if free > 0.0 && lost / free >= LEAST_LOSS {
+        estimate.loss = lost / free;
+    }
+    estimate
+}
+
+/// What arrived of all streams of a direction during a sample.
+fn delivered<'a>(
+    streams: impl Iterator<Item = &'a SampledStream>,
+    sample: &Sample,
+    way: Way,
+) -> f64 {
+    let middle = (sample.start_s + sample.end_s) / 2.0;
+    let of_stream = |stream: &SampledStream| {
+        let index = stream.samples.partition_point(|it| it.end_s < middle);
+        let found = stream.samples.get(index).filter(|it| it.start_s <= middle)?;
+        let arrived =
+            if way == Way::Sent { (1.0 - found.loss.unwrap_or(0.0)).max(0.0) } else { 1.0 };
+        Some(found.rate_bps * arrived)
+    };
+    streams.filter_map(of_stream).sum()
+}
+
+/// A sample of the largest stream, what arrived of all streams, and whether packets waited for long.
+type Tested = (Sample, f64, bool);
+
+/// The capacity in a time in which packets waited. Where some waited for long, only these count, and of
+/// them not the first, because the queue began to grow within it. Controllers that keep the queue short
+/// stay below the capacity most of the time, so their largest rates count.
+fn tested(span: &[Tested], way: Way, least_s: f64) -> Option<TestedCapacity> {
+    const SHARE_OF_LONG: f64 = 0.75;
+    const SHARE_OF_SHORT: f64 = 0.9;
+    let (first, last) = (&span.first()?.0, &span.last()?.0);
+    if last.end_s - first.start_s < least_s {
+        return None;
+    }
+    let long: Vec<&Tested> = span.iter().filter(|(.., long)| *long).collect();
+    let is_long = long.len() > 1;
+    let settled: Vec<&Tested> = if is_long { long[1..].to_vec() } else { span.iter().collect() };
+    let mut rates: Vec<f64> = settled.iter().map(|(_, rate, _)| *rate).collect();
+    rates.sort_by(f64::total_cmp);
+    let share = if is_long { SHARE_OF_LONG } else { SHARE_OF_SHORT };
+    let at_share = rates[((rates.len() - 1) as f64 * share).round() as usize];
+    let bps = match way {
+        Way::Sent if is_long => arrived(&settled),
+        Way::Sent | Way::Received => at_share,
+    };
+    Some(TestedCapacity {
+        from_s: first.start_s,
+        to_s: last.end_s,
+        bps,
+        range_bps: (rates[0], rates[rates.len() - 1]),
+    })
+}
+
+/// Mean rate that arrived of what was sent. Losses are reported late, so only their sum counts.
+fn arrived(settled: &[&Tested]) -> f64 {
+    let length: f64 = settled.iter().map(|(it, ..)| it.end_s - it.start_s).sum();
+    let sent: f64 = settled.iter().map(|(it, ..)| it.rate_bps * (it.end_s - it.start_s)).sum();
+    let packets: f64 = settled.iter().map(|(it, ..)| it.packets as f64).sum();
+    let lost: f64 = settled.iter().map(|(it, ..)| it.loss.unwrap_or(0.0) * it.packets as f64).sum();
+    sent / length * (1.0 - lost / packets.max(1.0)).clamp(0.0, 1.0)
+}
+
+fn max(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    [a, b].into_iter().flatten().max_by(f64::total_cmp)
+}
+
+/// A flow of the scenario.
+pub(crate) struct FlowPlan {
+    pub way: Way,
+    pub call: usize,
+    pub max_bps: f64,
+}
+
+/// The video streams of a dump as flows: the k-th sent and the k-th received video of a connection
+/// are a call. At most as many as a scenario can have.
+pub(crate) fn flows(dump: &Dump) -> Vec<(FlowPlan, usize, usize)> {
+    const CALLS_MAX: usize = 100;
+    let mut plans = Vec::new();
+    let mut call = 0;
+    for (at, connection) in dump.connections.iter().enumerate() {
+        let sampled = samples::streams(connection);
+        let of = |way: Way| {
+            let streams = connection.streams.iter().enumerate();
+            let wanted = move |(_, stream): &(usize, &Stream)| {
+                stream.way == way && stream.kind == Kind::Video
+            };
+            streams.filter(wanted).map(|(index, _)| index).collect::<Vec<_>>()
+        };
+        let (sent, received) = (of(Way::Sent), of(Way::Received));
+        for pair in 0..sent.len().max(received.len()) {
+            if call == CALLS_MAX {
+                return plans;
+            }
+            call += 1;
+            for (way, indices) in [(Way::Sent, &sent), (Way::Received, &received)] {
+                let Some(index) = indices.get(pair) else { continue };
+                let stream = &sampled[*index];
+                let rates = stream.samples.iter().map(|it| it.rate_bps);
+                let max_bps = stream.peak_target_bps.max(rates.fold(0.0, f64::max));
+                plans.push((FlowPlan { way, call, max_bps }, at, *index));
+            }
+        }
+    }
+    plans
+}
+
+/// A scenario with the network that the call met, as text. `name` is the dump's name.
+pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> String {
+    let quoted = |text: String| {
+        let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        serde_json::to_string(&plain).expect("a text serializes")
+    };
+    let mut text = String::new();
+    let mut put = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    put(format!("title = {}", quoted(format!("The network that {name} met"))));
+    put(format!("source = {}", quoted(format!("weir analyze {name}, a {}", dump.format))));
+    let about = "Estimated from a call that was made elsewhere. The comments say what was tested and how far it may be off. Up is from the browser that reported.";
+    put(format!("description = {}", quoted(about.into())));
+    put(format!("duration = \"{}ms\"", milliseconds(network.duration_s)));
+    for (table, way) in [("up", &network.up), ("down", &network.down)] {
+        put(String::new());
+        way_text(table, way, network.duration_s, &mut put);
+    }
+    for (plan, ..) in flows(dump) {
+        put(String::new());
+        put("[[flow]]".into());
+        put(format!("direction = \"{}\"", if plan.way == Way::Sent { "up" } else { "down" }));
+        put(format!("call = {}", plan.call));
+        put(format!("max_bitrate = \"{}kbps\"", kilobits(plan.max_bps.max(300e3))));
+    }
+    text
+}
+
+fn way_text(table: &str, way: &WayEstimate, duration_s: f64, put: &mut impl FnMut(String)) {
+    put(format!("[network.{table}]"));
+    let seen = way.largest_bps.filter(|bps| *bps > 0.0);
+    let tested = way.tested.iter().map(|it| it.bps).fold(0.0, f64::max);
+    let free = seen.map_or(UNSEEN_BPS, |bps| HEADROOM * bps.max(tested));
+    put(match seen {
+        Some(bps) => format!(
+            "# Not tested above {} kbit/s, except where a comment says so: {HEADROOM} times as much stands for it.",
+            kilobits(bps)
+        ),
+        None => "# Never tested.".into(),
+    });
+    let mut steps = vec![(0.0, free)];
+    for span in &way.tested {
+        put(format!(
+            "# {:.1} to {:.1} s: {} kbit/s, single reports {} to {}.",
+            span.from_s,
+            span.to_s,
+            kilobits(span.bps),
+            kilobits(span.range_bps.0),
+            kilobits(span.range_bps.1)
+        ));
+        if span.from_s <= steps[steps.len() - 1].0 {
+            steps.pop();
+        }
+        steps.push((span.from_s, span.bps));
+        if span.to_s < duration_s {
+            steps.push((span.to_s, free));
+        }
+    }
+    let steps: Vec<String> = steps
+        .iter()
+        .map(|(at, bps)| format!("[\"{}ms\", \"{}kbps\"]", milliseconds(*at), kilobits(*bps)))
+        .collect();
+    put(format!("capacity = [{}]", steps.join(", ")));
+    match (way.queue_ms, way.overflowed) {
+        (Some(ms), true) => {
+            put("# Packets were lost while they waited, so the queue was full.".into());
+            put(format!("queue = \"{ms:.0}ms\""));
+        }
+        (Some(ms), false) => {
+            put(format!("# At least {ms:.0} ms: it was never full."));
+            put(format!("queue = \"{:.0}ms\"", ms.max(QUEUE_MS)));
+        }
+        (None, _) => put(format!("# Never seen.\nqueue = \"{QUEUE_MS:.0}ms\"")),
+    }
+    match way.delay_ms {
+        Some(ms) => {
+            put("# Half of the smallest round-trip time. How the two directions share it is unknown.".into());
+            put(format!("delay = \"{ms:.1}ms\""));
+        }
+        None => put("# No round trip was measured.\ndelay = \"0ms\"".into()),
+    }
+    if way.loss > 0.0 {
+        put("# Lost without a queue.".into());
+        put(format!("loss = \"{:.2}%\"", way.loss * 100.0));
+    }
+}
+
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1e3).round().max(0.0) as u64
+}
+
+fn kilobits(bps: f64) -> u64 {
+    (bps / 1e3).round().max(1.0) as u64
+}

@@ -1,0 +1,238 @@
+//! A dump as a record, in the same form as that of any other run.
+//!
+//! A browser reports what happened at its own end. What happened at the far end is computed: of a
+//! sent stream from the lost packets that the receiver reported, of a received one from the gaps in
+//! its sequence numbers. The record says so.
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_call::derive::{self, Interval};
+use weir_call::interval_entry;
+use weir_call::stats::StatsReport;
+use weir_lab::calls::file::{self, CallFile};
+use weir_lab::record::Record;
+use weir_lab::run::{ANALYZED, Engine, RunInfo};
+use weir_lab::scenario::{self, ScenarioError};
+use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
+
+use crate::dump::{Dump, Stream, Way};
+use crate::finding::findings;
+use crate::network::{self, estimate, scenario_text};
+use crate::samples;
+
+/// Builds the record of a dump. `name` is the dump's name.
+///
+/// # Errors
+/// If the estimated network is no scenario, such as for a call of many days.
+pub fn record(name: &str, dump: &Dump) -> Result<Record, ScenarioError> {
+    let text = scenario_text(name, dump, &estimate(dump));
+    let id = format!("analyzed/{name}");
+    let scenario = scenario::parse(&id, &text, None)?;
+    let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
+    let end = Timestamp::ZERO + scenario.duration;
+    let plans = network::flows(dump);
+    for (flow, (_, connection, index)) in plans.iter().enumerate() {
+        let stream = &dump.connections[*connection].streams[*index];
+        trace.rows.extend(rows(flow, stream, end));
+        trace.events.extend(changes(flow, stream));
+    }
+    trace.rows.sort_by_key(|row| (row.time, row.flow));
+    trace.events.sort_by_key(|event| (event.time, event.flow));
+    let info = RunInfo {
+        scenario: id,
+        controller: format!("{ANALYZED}{name}"),
+        engine: Engine::Call,
+        seed: 1,
+    };
+    let call = Some(call_file(dump));
+    Ok(Record { info, scenario, trace, call })
+}
+
+/// One row for each 50 ms. The bytes and packets of an interval are spread evenly over it.
+fn rows(flow: usize, stream: &Stream, end: Timestamp) -> Vec<Row> {
+    let intervals = samples::intervals(stream);
+    let counts: Vec<Counts> = Counts::of(stream);
+    let mut rows = Vec::new();
+    let mut time = Timestamp::ZERO + ROW_INTERVAL;
+    let mut at = 0;
+    while time <= end {
+        while at < intervals.len() && intervals[at].end < time {
+            at += 1;
+        }
+        let mut row = Row::new(time, flow);
+        if let (Some(interval), Some(counts)) = (intervals.get(at), counts.get(at))
+            && interval.start < time
+        {
+            row = filled(row, interval, counts, time);
+        }
+        rows.push(row);
+        time += ROW_INTERVAL;
+    }
+    rows
+}
+
+fn filled(row: Row, interval: &Interval, counts: &Counts, time: Timestamp) -> Row {
+    let share = |total: u64| {
+        let part = |at: Timestamp| {
+            let passed = (at - interval.start).max(TimeDelta::ZERO).as_secs_f64();
+            let length = (interval.end - interval.start).as_secs_f64();
+            (total as f64 * (passed / length).min(1.0)) as u64
+        };
+        part(time) - part(time - ROW_INTERVAL)
+    };
+    let rtt = interval.sent.as_ref().and_then(|sent| sent.rtt).or(interval.stun_rtt);
+    row.with_target(interval.sent.as_ref().and(interval.estimated_bitrate))
+        .with_rtt(rtt.map(|rtt| TimeDelta::from_micros(rtt.as_micros())))
+        .with_sent(DataSize::from_bytes(share(counts.sent_bytes)))
+        .with_received(DataSize::from_bytes(share(counts.received_bytes)))
+        .with_sent_packets(share(counts.sent_packets))
+        .with_lost_packets(share(counts.lost_packets))
+}
+
+/// What an interval carried.
+struct Counts {
+    sent_bytes: u64,
+    received_bytes: u64,
+    sent_packets: u64,
+    lost_packets: u64,
+}
+
+impl Counts {
+    /// One for each interval of the stream.
+    fn of(stream: &Stream) -> Vec<Self> {
+        let pairs = stream.reports.windows(2);
+        let of_pair = |pair: &[crate::dump::StreamReport]| {
+            let timed = [pair[0].timed.clone(), pair[1].timed.clone()];
+            let interval = derive::intervals(&timed).pop()?;
+            Some(Self::between(stream.way, &timed[0].report, &timed[1].report, &interval))
+        };
+        pairs.filter_map(of_pair).collect()
+    }
+
+    fn between(way: Way, before: &StatsReport, after: &StatsReport, interval: &Interval) -> Self {
+        let length = (interval.end - interval.start).as_secs_f64();
+        let bytes = |bps: u64| (bps as f64 * length / 8.0) as u64;
+        let grown = |before: u64, after: u64| after.saturating_sub(before);
+        let (known_bytes, known_packets, lost_packets) = match way {
+            Way::Sent => {
+                let lost = |it: &StatsReport| it.remote_inbound.as_ref()?.packets_lost;
+                let lost = lost(after).zip(lost(before)).map_or(0, |(now, then)| now - then);
+                let packets =
+                    |it: &StatsReport| it.outbound.as_ref().map_or(0, |it| it.packets_sent);
+                let rate = interval.sent.as_ref().map_or(0, |sent| sent.send_rate.as_bps());
+                (bytes(rate), grown(packets(before), packets(after)), lost)
+            }
+            Way::Received => {
+                let lost = |it: &StatsReport| it.inbound.as_ref().map_or(0, |it| it.packets_lost);
+                let packets =
+                    |it: &StatsReport| it.inbound.as_ref().map_or(0, |it| it.packets_received);
+                let rate = interval.received.as_ref().map_or(0, |it| it.receive_rate.as_bps());
+                let lost = lost(after).saturating_sub(lost(before));
+                (bytes(rate), grown(packets(before), packets(after)), lost)
+            }
+        };
+        let lost_packets = u64::try_from(lost_packets).unwrap_or(0);
+        // A packet that was lost is as large as the others.
+        let other_end =
+            |packets: f64| (known_bytes as f64 * packets / (known_packets.max(1)) as f64) as u64;
+        match way {
+            Way::Sent => {
+                let lost_packets = lost_packets.min(known_packets);
+                let arrived = (known_packets - lost_packets) as f64;
+                Self {
+                    sent_bytes: known_bytes,
+                    received_bytes: other_end(arrived),
+                    sent_packets: known_packets,
+                    lost_packets,
+                }
+            }
+            Way::Received => {
+                let left = known_packets.saturating_add(lost_packets);
+                Self {
+                    sent_bytes: other_end(left as f64),
+                    received_bytes: known_bytes,
+                    sent_packets: left,
+                    lost_packets,
+                }
+            }
+        }
+    }
+}
+
+/// The changes of a sender's estimate.
+pub(crate) fn changes(flow: usize, stream: &Stream) -> Vec<RateChange> {
+    if stream.way == Way::Received {
+        return Vec::new();
+    }
+    let changes = derive::estimate_changes(&samples::intervals(stream)).into_iter();
+    let change = |it: derive::EstimateChange| {
+        RateChange::new(it.time, flow, it.from, it.to)
+            .with_reason("not reported by getStats".into())
+            .with_state("browser".into())
+    };
+    changes.filter(|it| it.time >= Timestamp::ZERO).map(change).collect()
+}
+
+/// One entry for each pair of a sent and a received video.
+pub(crate) fn merged(dump: &Dump) -> Vec<file::Peer> {
+    let mut peers: Vec<file::Peer> = Vec::new();
+    for (plan, connection, index) in &network::flows(dump) {
+        let stream = &dump.connections[*connection].streams[*index];
+        let entries = samples::intervals(stream).iter().map(interval_entry).collect::<Vec<_>>();
+        match peers.iter_mut().find(|peer| peer.call == plan.call) {
+            // The received video of a call whose sent one is there already.
+            Some(peer) => merge(&mut peer.intervals, entries),
+            None => peers.push(file::Peer {
+                call: plan.call,
+                participant: format!("a{}", plan.call),
+                intervals: entries,
+                ..file::Peer::default()
+            }),
+        }
+    }
+    peers
+}
+
+fn call_file(dump: &Dump) -> CallFile {
+    let peers = merged(dump);
+    let program = dump.program.clone().unwrap_or_else(|| "a browser".into());
+    CallFile {
+        browser: Some(program.clone()),
+        relay: Some(None),
+        engines: format!(
+            "real: everything; read from a {}. What the far end received, or sent, is computed from \
+             the losses that were reported",
+            dump.format
+        ),
+        participants: peers
+            .iter()
+            .map(|peer| file::Participant {
+                name: peer.participant.clone(),
+                program: program.clone(),
+                ..file::Participant::default()
+            })
+            .collect(),
+        calls: peers
+            .iter()
+            .map(|peer| file::CallEntry {
+                call: peer.call,
+                participants: vec![peer.participant.clone(), "far end".into()],
+                failure: None,
+            })
+            .collect(),
+        peers,
+        findings: findings(dump).into_iter().map(|finding| finding.0).collect(),
+        ..CallFile::default()
+    }
+}
+
+/// Adds the received parts to the intervals that end at the same time.
+fn merge(intervals: &mut Vec<file::Interval>, received: Vec<file::Interval>) {
+    for entry in received {
+        let at = intervals.iter_mut().find(|it| (it.time_s - entry.time_s).abs() < 1e-6);
+        match at {
+            Some(interval) => interval.received = entry.received,
+            None => intervals.push(entry),
+        }
+    }
+    intervals.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+}

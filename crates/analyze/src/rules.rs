@@ -1,0 +1,391 @@
+//! The table of rules: what limits a stream, told by its samples.
+//!
+//! A rule holds at single samples. A finding is a time in which it holds without a longer gap.
+
+use std::fmt;
+
+use weir_call::stats::{Kind, LimitationReason};
+
+use crate::dump::Way;
+use crate::samples::{Sample, SampledStream};
+
+/// Growth of the round-trip time over its minimum that only a queue explains: twice what the
+/// round-trip times of our calls on an idle link vary by.
+const QUEUE_MS: f64 = 100.0;
+/// A congestion control that keeps queues short lets the round-trip time rise by these, on average and
+/// at most, while it follows the capacity. On an idle link ours vary by less than 20 ms.
+const SHORT_QUEUE_MS: (f64, f64) = (20.0, 40.0);
+/// Samples before and after one over which a short queue is looked for.
+const SHORT_QUEUE_SAMPLES: usize = 2;
+/// Share of lost packets that Chromium's congestion control begins to answer [GCC §6].
+const LOSS: f64 = 0.02;
+/// Round-trip time that hampers a conversation: twice the 150 ms one way of ITU-T G.114.
+const LONG_RTT_MS: f64 = 300.0;
+/// A target below this share of its largest is held down.
+const HELD_DOWN: f64 = 0.7;
+/// A stream that sends this share of the estimate is limited by it.
+const FILLS: f64 = 0.8;
+/// A stream that sends this multiple of the estimate does not follow it.
+const TOO_MUCH: f64 = 2.0;
+/// Fewer frames than this share of what the source gives are too few.
+const FEW_FRAMES: f64 = 0.6;
+/// At least this share of the source's frames is all of them.
+const ALL_FRAMES: f64 = 0.8;
+/// A stream below this share of its target needs no more.
+const LITTLE: f64 = 0.5;
+/// An encoder that makes this multiple of its target cannot follow it. While the target falls, one
+/// that can makes up to three times as much.
+const OVERSHOOT: f64 = 4.0;
+/// An encoder that works for less than this share of the time waits for something else.
+const ENCODER_WORKS: f64 = 0.5;
+/// Share of a processor's time that the encoder may take.
+const ENCODER_BUSY: f64 = 0.9;
+/// Samples around one over which loss is averaged, because receiver reports come in steps.
+const LOSS_SAMPLES: usize = 3;
+
+/// The part of a call that limits it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The path between the two ends.
+    Network,
+    /// Congestion control.
+    Controller,
+    /// The encoder.
+    Encoder,
+    /// The machine.
+    Processor,
+    /// The application, or its camera.
+    Application,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Network => "network",
+            Self::Controller => "controller",
+            Self::Encoder => "encoder",
+            Self::Processor => "processor",
+            Self::Application => "application",
+        })
+    }
+}
+
+/// A sample in its stream.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment<'a> {
+    pub stream: &'a SampledStream,
+    pub index: usize,
+}
+
+/// A rule of the table.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// Its name in findings.
+    pub name: &'static str,
+    /// Who limits the stream if it holds.
+    pub part: Part,
+    /// When it holds.
+    pub meaning: &'static str,
+    /// How long it must hold, in s.
+    pub least_s: f64,
+    pub(crate) holds: fn(Moment<'_>) -> bool,
+    pub(crate) says: fn(&SampledStream, &[Sample]) -> String,
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rule").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// All rules, in the order of the report.
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "capacity",
+        part: Part::Network,
+        meaning: "the round-trip time is 100 ms above its minimum: packets wait in a queue, so the stream \
+                  fills the path. A received stream must also lose packets, or its frames must wait or be few. \
+                  Or a sent video fills 80 % of the estimate, and over five reports the round-trip time is \
+                  20 ms above its minimum on average, and 40 ms at most",
+        least_s: 1.5,
+        holds: capacity,
+        says: |stream, span| {
+            let what = if stream.way == Way::Sent { "left the sender" } else { "arrived" };
+            format!(
+                "the path's capacity: {} {what} while packets waited in a queue (round-trip time up to {} \
+                 over {}, {} lost)",
+                kbps(median(span, |it| Some(it.rate_bps))),
+                ms(largest(span, |it| it.rtt_ms)),
+                ms(stream.base_rtt_ms),
+                percent(loss(span)),
+            )
+        },
+    },
+    Rule {
+        name: "loss",
+        part: Part::Network,
+        meaning: "2 % of the packets are lost, and no queue explains it",
+        least_s: 2.5,
+        holds: |moment| !moment.queues() && moment.loss() >= LOSS,
+        says: |_, span| {
+            format!(
+                "packet loss without a queue: {} of the packets were lost at a round-trip time of {}",
+                percent(loss(span)),
+                ms(median(span, |it| it.rtt_ms)),
+            )
+        },
+    },
+    Rule {
+        name: "delay",
+        part: Part::Network,
+        meaning: "the round-trip time is 300 ms or more, and no queue explains it",
+        least_s: 2.5,
+        holds: |moment| {
+            !moment.queues() && moment.sample().rtt_ms.is_some_and(|rtt| rtt >= LONG_RTT_MS)
+        },
+        says: |_, span| {
+            format!(
+                "a long path: the round-trip time is {} without a queue",
+                ms(median(span, |it| it.rtt_ms))
+            )
+        },
+    },
+    Rule {
+        name: "loss rule",
+        part: Part::Controller,
+        meaning: "a sent video fills 80 % of the estimate, 2 % of the packets are lost, and there is no queue: \
+                  the estimate answers loss that does not come from congestion",
+        least_s: 2.5,
+        holds: |moment| {
+            moment.is_sent_video()
+                && !moment.queues()
+                && moment.loss() >= LOSS
+                && moment.fills_estimate()
+        },
+        says: |_, span| {
+            format!(
+                "the congestion controller's answer to loss: it held its estimate at {} although no queue \
+                 says that the path was full",
+                kbps(median(span, |it| it.estimate_bps)),
+            )
+        },
+    },
+    Rule {
+        name: "recovery",
+        part: Part::Controller,
+        meaning: "the target of a sent video is below 70 % of its largest, after a queue, and now there is \
+                  neither queue nor loss",
+        least_s: 1.5,
+        holds: |moment| moment.is_held_down() && moment.came_after_a_queue(),
+        says: |_, span| held_down(span, "recovery after the path was full"),
+    },
+    Rule {
+        name: "start-up",
+        part: Part::Controller,
+        meaning: "the target of a sent video is below 70 % of its largest, and there was neither queue nor \
+                  loss so far",
+        least_s: 2.5,
+        holds: |moment| moment.is_held_down() && !moment.came_after_a_queue(),
+        says: |_, span| held_down(span, "slow start-up"),
+    },
+    Rule {
+        name: "picture size",
+        part: Part::Encoder,
+        meaning: "fewer than 60 % of the source's frames are encoded, and yet they are four times the target: \
+                  the encoder keeps a picture that is too large for it",
+        least_s: 2.5,
+        holds: picture_too_large,
+        says: |_, span| {
+            let size = span.iter().rev().find_map(|it| it.size).unwrap_or_default();
+            format!(
+                "the encoder's picture of {}x{}: at a target of {} it made {} and {:.1} of {:.0} frames a second",
+                size.0,
+                size.1,
+                kbps(median(span, |it| it.target_bps)),
+                kbps(median(span, |it| Some(it.media_bps))),
+                median(span, |it| it.frame_rate).unwrap_or_default(),
+                median(span, |it| it.source_rate).unwrap_or_default(),
+            )
+        },
+    },
+    Rule {
+        name: "processor",
+        part: Part::Processor,
+        meaning: "the browser says so (`qualityLimitationReason` is `cpu`), or fewer than 60 % of the source's \
+                  frames are encoded, that takes half of the time, and all of them would take 90 % of it or more",
+        least_s: 1.5,
+        holds: processor_busy,
+        says: |_, span| {
+            format!(
+                "the sender's processor: encoding a frame took {}, and {:.1} frames a second were encoded",
+                ms(median(span, |it| it.encode_ms)),
+                median(span, |it| it.frame_rate).unwrap_or_default(),
+            )
+        },
+    },
+    Rule {
+        name: "source",
+        part: Part::Application,
+        meaning: "the application deactivates the stream, or its source gives fewer than 60 % of the frames \
+                  that it gives otherwise, or all frames together need less than half of the target",
+        least_s: 1.5,
+        holds: |moment| {
+            let (sample, usual) = (moment.sample(), moment.stream.source_rate);
+            let few =
+                sample.source_rate.zip(usual).is_some_and(|(now, usual)| now < FEW_FRAMES * usual);
+            moment.is_sent_video() && (sample.active == Some(false) || few || moment.needs_little())
+        },
+        says: |_, span| match span.iter().any(|it| it.active == Some(false)) {
+            true => "the application: it deactivated the stream".into(),
+            false => format!(
+                "the application's source: its {:.1} frames a second needed {} of a target of {}",
+                median(span, |it| it.source_rate).unwrap_or_default(),
+                kbps(median(span, |it| Some(it.rate_bps))),
+                kbps(median(span, |it| it.target_bps)),
+            ),
+        },
+    },
+];
+
+fn capacity(moment: Moment<'_>) -> bool {
+    let (sample, stream) = (moment.sample(), moment.stream);
+    if !moment.queues() {
+        return moment.is_sent_video() && moment.fills_estimate() && moment.queues_shortly();
+    }
+    match stream.way {
+        Way::Sent => true,
+        Way::Received => {
+            let waits = sample.jitter_buffer_ms.zip(stream.jitter_buffer_ms);
+            let few = sample.frame_rate.zip(stream.frame_rate);
+            moment.loss() >= LOSS
+                || waits.is_some_and(|(now, usual)| now > 2.0 * usual + QUEUE_MS / 2.0)
+                || few.is_some_and(|(now, usual)| now < FEW_FRAMES * usual)
+        }
+    }
+}
+
+fn processor_busy(moment: Moment<'_>) -> bool {
+    let sample = moment.sample();
+    let busy = sample.encode_ms.zip(sample.source_rate).map(|(ms, rate)| ms * rate / 1e3);
+    let few = sample.frame_rate.zip(sample.source_rate);
+    let few = few.is_some_and(|(made, given)| made < FEW_FRAMES * given);
+    let is_busy = sample.encode_ms.zip(sample.frame_rate);
+    let is_busy = is_busy.is_some_and(|(ms, made)| ms * made / 1e3 >= ENCODER_WORKS);
+    let cannot = few && is_busy && busy.is_some_and(|it| it >= ENCODER_BUSY);
+    sample.limitation == LimitationReason::Cpu || cannot
+}
+
+fn picture_too_large(moment: Moment<'_>) -> bool {
+    let sample = moment.sample();
+    let few = sample.frame_rate.zip(sample.source_rate);
+    moment.is_sent_video()
+        && few.is_some_and(|(made, given)| made < FEW_FRAMES * given)
+        && sample.target_bps.is_some_and(|target| sample.media_bps >= OVERSHOOT * target)
+        && !processor_busy(moment)
+}
+
+fn held_down(span: &[Sample], why: &str) -> String {
+    format!(
+        "the congestion controller's {why}: its target was {} to {} at a round-trip time of {}, with {} lost",
+        kbps(span.first().and_then(|it| it.target_bps)),
+        kbps(span.last().and_then(|it| it.target_bps)),
+        ms(median(span, |it| it.rtt_ms)),
+        percent(loss(span)),
+    )
+}
+
+impl Moment<'_> {
+    fn sample(&self) -> &Sample {
+        &self.stream.samples[self.index]
+    }
+
+    /// Whether packets wait for long. So they do if far more is sent than the estimate, and some of it is
+    /// lost; then the smallest round-trip time may have waited, too.
+    pub fn queues(&self) -> bool {
+        let sample = self.sample();
+        let rtt = sample.rtt_ms.zip(self.stream.base_rtt_ms);
+        let too_much = sample.estimate_bps.is_some_and(|it| sample.rate_bps > TOO_MUCH * it);
+        let overflows = self.stream.way == Way::Sent && too_much && self.loss() >= LOSS;
+        overflows || rtt.is_some_and(|(now, base)| now > base + QUEUE_MS)
+    }
+
+    fn fills_estimate(&self) -> bool {
+        let sample = self.sample();
+        sample.estimate_bps.is_some_and(|estimate| sample.rate_bps >= FILLS * estimate)
+    }
+
+    fn queues_shortly(&self) -> bool {
+        let from = self.index.saturating_sub(SHORT_QUEUE_SAMPLES);
+        let to = (self.index + SHORT_QUEUE_SAMPLES + 1).min(self.stream.samples.len());
+        let around = &self.stream.samples[from..to];
+        let Some(base) = self.stream.base_rtt_ms else { return false };
+        let rises = |rtt: Option<f64>, by: f64| rtt.is_some_and(|rtt| rtt >= base + by);
+        rises(mean(around, |it| it.rtt_ms), SHORT_QUEUE_MS.0)
+            && rises(largest(around, |it| it.rtt_ms), SHORT_QUEUE_MS.1)
+    }
+
+    /// Mean loss around the sample.
+    fn loss(&self) -> f64 {
+        let from = self.index.saturating_sub(LOSS_SAMPLES / 2);
+        let to = (self.index + LOSS_SAMPLES / 2 + 1).min(self.stream.samples.len());
+        loss(&self.stream.samples[from..to]).unwrap_or(0.0)
+    }
+
+    fn is_sent_video(&self) -> bool {
+        self.stream.way == Way::Sent && self.stream.kind == Kind::Video
+    }
+
+    /// A black or still picture: all frames are encoded, and need little.
+    fn needs_little(&self) -> bool {
+        let sample = self.sample();
+        let all = sample.frame_rate.zip(sample.source_rate);
+        all.is_some_and(|(made, given)| made >= ALL_FRAMES * given)
+            && sample.target_bps.is_some_and(|target| sample.rate_bps < LITTLE * target)
+    }
+
+    fn is_held_down(&self) -> bool {
+        let sample = self.sample();
+        let low = sample.target_bps.is_some_and(|it| it < HELD_DOWN * self.stream.peak_target_bps);
+        let runs = sample.active != Some(false) && sample.limitation != LimitationReason::Cpu;
+        self.is_sent_video() && runs && low && !self.queues() && self.loss() < LOSS
+    }
+
+    fn came_after_a_queue(&self) -> bool {
+        (0..self.index).any(|index| Moment { index, ..*self }.queues())
+    }
+}
+
+fn median(span: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
+    let mut values: Vec<f64> = span.iter().filter_map(value).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+fn mean(span: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = span.iter().filter_map(value).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Lost packets of several samples over all of them.
+fn loss(span: &[Sample]) -> Option<f64> {
+    let known = || span.iter().filter_map(|it| Some((it.loss?, it.packets as f64)));
+    let packets: f64 = known().map(|(_, packets)| packets).sum();
+    let lost: f64 = known().map(|(loss, packets)| loss * packets).sum();
+    (packets > 0.0).then(|| (lost / packets).min(1.0))
+}
+
+fn largest(span: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
+    span.iter().filter_map(value).max_by(f64::total_cmp)
+}
+
+fn kbps(bps: Option<f64>) -> String {
+    bps.map_or("an unknown rate".into(), |bps| format!("{:.0} kbit/s", bps / 1e3))
+}
+
+fn ms(ms: Option<f64>) -> String {
+    ms.map_or("an unknown time".into(), |ms| format!("{ms:.0} ms"))
+}
+
+fn percent(ratio: Option<f64>) -> String {
+    ratio.map_or("an unknown share".into(), |ratio| format!("{:.1} %", ratio * 100.0))
+}

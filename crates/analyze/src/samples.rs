@@ -1,0 +1,216 @@
+//! The values of a stream between two reports, as the rules need them.
+
+use weir::units::{Bitrate, TimeDelta};
+use weir_call::derive::{self, Interval, TimedReport};
+use weir_call::stats::{Kind, LimitationReason};
+use weir_lab::calls::file::FindingSample;
+
+use crate::dump::{Connection, Stream, StreamReport, Way};
+
+/// How long a measured round-trip time counts, in s: receiver reports come every second, and STUN
+/// checks every 2.5 s.
+const RTT_HOLDS_S: f64 = 5.0;
+
+/// The values of a stream between two reports.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Sample {
+    /// Begin, in s since the first report of the dump.
+    pub start_s: f64,
+    /// End.
+    pub end_s: f64,
+    /// IP packets of the stream.
+    pub rate_bps: f64,
+    /// Payload that was sent for the first time; of a sent stream.
+    pub media_bps: f64,
+    /// Target of the encoder; of a sent stream.
+    pub target_bps: Option<f64>,
+    /// The browser's estimate of what the path carries.
+    pub estimate_bps: Option<f64>,
+    /// The latest round-trip time of the connection.
+    pub rtt_ms: Option<f64>,
+    /// Lost packets over expected ones. Of a sent stream by the receiver's reports, which come later: one
+    /// report may name more packets than were sent in its time.
+    pub loss: Option<f64>,
+    /// Packets that the loss is a share of.
+    pub packets: u64,
+    /// What limits the quality, as the browser says.
+    pub limitation: LimitationReason,
+    /// Frames encoded or decoded a second.
+    pub frame_rate: Option<f64>,
+    /// Frames a second that the source gives the encoder.
+    pub source_rate: Option<f64>,
+    /// Width and height of the frames.
+    pub size: Option<(u32, u32)>,
+    /// Mean time to encode a frame.
+    pub encode_ms: Option<f64>,
+    /// Mean time of a frame in the jitter buffer.
+    pub jitter_buffer_ms: Option<f64>,
+    /// Freezes that ended.
+    pub freezes: u64,
+    /// Whether the application lets the stream be sent.
+    pub active: Option<bool>,
+}
+
+/// A stream as the rules see it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SampledStream {
+    /// Such as `6-1 video sent 1391274783`.
+    pub name: String,
+    pub way: Way,
+    pub kind: Kind,
+    pub samples: Vec<Sample>,
+    /// Smallest round-trip time of the connection.
+    pub base_rtt_ms: Option<f64>,
+    /// Largest target.
+    pub peak_target_bps: f64,
+    /// Medians over the stream.
+    pub source_rate: Option<f64>,
+    pub frame_rate: Option<f64>,
+    pub jitter_buffer_ms: Option<f64>,
+}
+
+/// The streams of a connection.
+pub(crate) fn streams(connection: &Connection) -> Vec<SampledStream> {
+    let rtts = rtts(connection);
+    let base = rtts.iter().map(|(_, ms)| *ms).min_by(f64::total_cmp);
+    connection.streams.iter().map(|stream| sampled(connection, stream, &rtts, base)).collect()
+}
+
+/// The name of a stream in findings and records.
+pub(crate) fn name(connection: &Connection, stream: &Stream) -> String {
+    let kind = match stream.kind {
+        Kind::Video => "video",
+        Kind::Audio => "audio",
+    };
+    let way = match stream.way {
+        Way::Sent => "sent",
+        Way::Received => "received",
+    };
+    let layer = stream.rid.as_ref().map(|rid| format!(" layer {rid}")).unwrap_or_default();
+    format!("{} {kind} {way} {}{layer}", connection.name, stream.ssrc)
+}
+
+/// The intervals of a stream.
+pub(crate) fn intervals(stream: &Stream) -> Vec<Interval> {
+    let timed: Vec<TimedReport> = stream.reports.iter().map(|it| it.timed.clone()).collect();
+    derive::intervals(&timed)
+}
+
+/// Round-trip times of a connection in ms, by their time in s.
+fn rtts(connection: &Connection) -> Vec<(f64, f64)> {
+    let mut found = Vec::new();
+    for interval in connection.streams.iter().flat_map(intervals) {
+        let of_stream = interval.sent.as_ref().and_then(|sent| sent.rtt);
+        for rtt in of_stream.into_iter().chain(interval.stun_rtt) {
+            found.push((interval.end.as_secs_f64(), rtt.as_millis_f64()));
+        }
+    }
+    // Zero is what browsers report before the first measurement.
+    found.retain(|(_, ms)| *ms > 0.0);
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found
+}
+
+fn sampled(
+    connection: &Connection,
+    stream: &Stream,
+    rtts: &[(f64, f64)],
+    base_rtt_ms: Option<f64>,
+) -> SampledStream {
+    let pairs = stream.reports.windows(2);
+    let samples: Vec<Sample> = pairs.filter_map(|pair| sample(stream, pair, rtts)).collect();
+    let median = |value: fn(&Sample) -> Option<f64>| {
+        let mut values: Vec<f64> = samples.iter().filter_map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    };
+    let targets = samples.iter().filter_map(|sample| sample.target_bps);
+    SampledStream {
+        name: name(connection, stream),
+        way: stream.way,
+        kind: stream.kind,
+        base_rtt_ms,
+        peak_target_bps: targets.fold(0.0, f64::max),
+        source_rate: median(|sample| sample.source_rate),
+        frame_rate: median(|sample| sample.frame_rate),
+        jitter_buffer_ms: median(|sample| sample.jitter_buffer_ms),
+        samples,
+    }
+}
+
+fn sample(stream: &Stream, pair: &[StreamReport], rtts: &[(f64, f64)]) -> Option<Sample> {
+    let timed = [pair[0].timed.clone(), pair[1].timed.clone()];
+    let interval = derive::intervals(&timed).pop()?;
+    let (start_s, end_s) = (interval.start.as_secs_f64(), interval.end.as_secs_f64());
+    let known = &rtts[..rtts.partition_point(|(time, _)| *time <= end_s)];
+    let recent = known.last().filter(|(time, _)| end_s - time < RTT_HOLDS_S);
+    let mut sample = Sample {
+        start_s,
+        end_s,
+        rtt_ms: recent.map(|(_, ms)| *ms),
+        estimate_bps: interval.estimated_bitrate.map(bps),
+        active: pair[1].active,
+        ..Sample::default()
+    };
+    match stream.way {
+        Way::Sent => {
+            let sent = interval.sent?;
+            let source = timed[1].report.media_source.as_ref();
+            sample.rate_bps = bps(sent.send_rate);
+            sample.media_bps = bps(sent.media_rate);
+            sample.target_bps = sent.target_bitrate.map(bps);
+            sample.loss = reported_loss(&timed);
+            sample.packets = packets_sent(&timed);
+            sample.limitation = sent.limitation;
+            sample.frame_rate = sent.frame_rate;
+            sample.source_rate = source.and_then(|source| source.frames_per_second);
+            sample.size = sent.frame_size;
+            sample.encode_ms = sent.encode_time.map(TimeDelta::as_millis_f64);
+        }
+        Way::Received => {
+            let received = interval.received?;
+            sample.rate_bps = bps(received.receive_rate);
+            sample.loss = received.loss_ratio.map(|loss| loss.max(0.0));
+            sample.packets = received.packets;
+            sample.frame_rate = received.frame_rate;
+            sample.size = received.frame_size;
+            sample.jitter_buffer_ms = received.jitter_buffer_delay.map(TimeDelta::as_millis_f64);
+            sample.freezes = received.freezes;
+        }
+    }
+    Some(sample)
+}
+
+/// Growth of the lost packets that the receiver reported, over the packets sent.
+fn reported_loss(pair: &[TimedReport; 2]) -> Option<f64> {
+    let lost = |timed: &TimedReport| timed.report.remote_inbound.as_ref()?.packets_lost;
+    let lost = lost(&pair[1])?.saturating_sub(lost(&pair[0])?);
+    let sent = packets_sent(pair);
+    (sent > 0).then(|| (lost as f64 / sent as f64).max(0.0))
+}
+
+fn packets_sent(pair: &[TimedReport; 2]) -> u64 {
+    let sent = |timed: &TimedReport| timed.report.outbound.as_ref().map_or(0, |it| it.packets_sent);
+    sent(&pair[1]).saturating_sub(sent(&pair[0]))
+}
+
+fn bps(rate: Bitrate) -> f64 {
+    rate.as_bps() as f64
+}
+
+impl Sample {
+    /// The values that a reader of a finding wants to see.
+    pub fn evidence(&self) -> FindingSample {
+        let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
+        let kbps = |bps: f64| rounded(bps / 1e3, 1.0);
+        FindingSample {
+            time_s: rounded(self.end_s, 1e3),
+            rate_kbps: kbps(self.rate_bps),
+            target_kbps: self.target_bps.map(kbps),
+            estimate_kbps: self.estimate_bps.map(kbps),
+            rtt_ms: self.rtt_ms.map(|ms| rounded(ms, 10.0)),
+            loss_ratio: self.loss.map(|loss| rounded(loss.min(1.0), 1e4)),
+            frame_rate: self.frame_rate.map(|rate| rounded(rate, 10.0)),
+        }
+    }
+}

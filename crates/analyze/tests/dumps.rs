@@ -1,0 +1,258 @@
+//! Dumps of calls that were made through the emulator under a known cause; `dumps/README.md` lists
+//! them. Each finds its cause, and nothing else.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use weir_analyze::{
+    Dump, RULES, Way, WayEstimate, estimate, findings, read, record, scenario_text,
+};
+use weir_lab::scenario;
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps").join(name)
+}
+
+fn dump(name: &str) -> Dump {
+    read(&place(name)).unwrap()
+}
+
+fn text(name: &str) -> Vec<u8> {
+    let mut text = Vec::new();
+    GzDecoder::new(fs::File::open(place(name)).unwrap()).read_to_end(&mut text).unwrap();
+    text
+}
+
+/// The rules that hold for the sent video.
+fn rules(dump: &Dump) -> BTreeSet<String> {
+    let of_sent = findings(dump).into_iter().filter(|it| it.0.stream.contains("video sent"));
+    of_sent.map(|finding| finding.0.rule).collect()
+}
+
+fn error_of(bytes: &[u8]) -> String {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), bytes).unwrap();
+    let error = read(file.path()).unwrap_err().to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error
+}
+
+/// What each call must find, so that every other rule is silent in it.
+const CAUSES: [(&str, &[&str]); 7] = [
+    ("free", &[]),
+    ("drop", &["capacity", "recovery"]),
+    ("loss", &["loss", "loss rule"]),
+    ("delay", &["delay"]),
+    ("cpu", &["processor"]),
+    ("muted", &["source"]),
+    ("hard", &["capacity", "picture size"]),
+];
+
+#[test]
+fn each_call_finds_its_cause_and_nothing_else() {
+    for (name, expected) in CAUSES {
+        let found = rules(&dump(&format!("{name}.rtcstats.gz")));
+        let expected: BTreeSet<String> = expected.iter().map(|rule| String::from(*rule)).collect();
+        assert_eq!(found, expected, "{name}");
+    }
+    for (_, expected) in CAUSES {
+        for rule in expected {
+            assert!(RULES.iter().any(|known| known.name == *rule), "{rule}");
+        }
+    }
+}
+
+#[test]
+fn a_finding_says_when_and_on_what_it_rests() {
+    let found = findings(&dump("muted.rtcstats.gz"));
+    let [finding] = &found[..] else { panic!("one finding: {found:?}") };
+    let finding = &finding.0;
+    // The track was disabled for 6 s.
+    assert!((5.0..8.0).contains(&(finding.to_s - finding.from_s)), "{finding:?}");
+    assert!(finding.samples.len() >= 5, "{finding:?}");
+    assert!(finding.samples.iter().all(|sample| sample.rate_kbps < 1_500.0), "{finding:?}");
+}
+
+#[test]
+fn both_formats_of_one_call_say_the_same() {
+    let [old, new] = ["drop.internals.gz", "drop.rtcstats.gz"].map(dump);
+    assert_eq!(old.connections.len(), 1);
+    assert_eq!(rules(&old), rules(&new));
+    let ssrcs = |dump: &Dump| -> Vec<(Way, u32)> {
+        dump.connections[0].streams.iter().map(|stream| (stream.way, stream.ssrc)).collect()
+    };
+    assert_eq!(ssrcs(&old), ssrcs(&new));
+    let down = |dump: &Dump| estimate(dump).down.tested[0].bps;
+    let error = (down(&old) / down(&new) - 1.0).abs();
+    assert!(error < 0.02, "{error}");
+}
+
+#[test]
+fn the_capacity_that_a_received_video_tested_is_within_10_percent() {
+    let WayEstimate { tested, queue_ms, delay_ms, .. } = estimate(&dump("drop.rtcstats.gz")).down;
+    let [tested] = &tested[..] else { panic!("one time: {tested:?}") };
+    assert!((360e3..440e3).contains(&tested.bps), "{tested:?}");
+    assert!((18.0..25.0).contains(&delay_ms.unwrap()), "{delay_ms:?}");
+    assert!(queue_ms.unwrap() > 250.0, "{queue_ms:?}");
+}
+
+#[test]
+fn what_was_never_tested_is_not_called_a_limit() {
+    let network = estimate(&dump("free.rtcstats.gz"));
+    assert!(network.up.tested.is_empty() && network.down.tested.is_empty());
+    assert_eq!((network.up.loss, network.up.queue_ms), (0.0, None));
+    assert!(network.up.largest_bps.unwrap() > 2e6);
+}
+
+#[test]
+fn random_loss_is_estimated() {
+    let network = estimate(&dump("loss.rtcstats.gz"));
+    for way in [network.up, network.down] {
+        assert!((0.07..0.13).contains(&way.loss), "{way:?}");
+    }
+}
+
+#[test]
+fn every_dump_is_a_scenario_and_a_record() {
+    for (name, _) in CAUSES {
+        let dump = dump(&format!("{name}.rtcstats.gz"));
+        let text = scenario_text(name, &dump, &estimate(&dump));
+        let scenario =
+            scenario::parse(name, &text, None).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(scenario.flows.len(), 2, "{name}");
+        let record = record(name, &dump).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        let written = record.write(out.path()).unwrap();
+        let again = weir_lab::record::Record::read(&written).unwrap();
+        assert_eq!(again.call.unwrap().findings.len(), findings(&dump).len());
+        assert_eq!(again.info.command(), format!("weir analyze {name}"));
+    }
+}
+
+#[test]
+fn bad_files_give_one_clear_line() {
+    let rtcstats = text("free.rtcstats.gz");
+    assert!(error_of(b"").contains("none of the known formats"));
+    assert!(error_of(b"\x89PNG\r\n").contains("none of the known formats"));
+    assert!(error_of(b"{}").contains("without PeerConnections"));
+    assert!(error_of(b"{\"PeerConnections\":{}}").contains("no video or audio stream"));
+    assert!(error_of(b"{\"PeerConnections\":[]}").contains("expected"));
+    assert!(error_of(b"RTCStatsDump\n").contains("ends after its first line"));
+    let newer = error_of(b"RTCStatsDump\n{\"fileFormat\":4}\n");
+    assert!(newer.contains("format 4 is newer than 3"), "{newer}");
+    let shortened = error_of(
+        b"RTCStatsDump\n{\"fileFormat\":3}\n[\"g\",\"1\",{\"0\":{\"7\":1,\"type\":2}},1795408366326]\n",
+    );
+    assert!(shortened.contains("line 3") && shortened.contains("shortened"), "{shortened}");
+    let mut mixed = b"RTCStatsDump\n".to_vec();
+    mixed.extend(text("drop.internals.gz"));
+    assert!(error_of(&mixed).contains("line 2"));
+    let future = b"RTCStatsDump\n{\"fileFormat\":3}\n[\"getStats\",\"1\",{},9e15]\n";
+    assert!(error_of(future).contains("time"));
+    let mut cut = rtcstats.clone();
+    cut.truncate(rtcstats.len() - 10);
+    assert!(error_of(&cut).contains("not whole JSON"));
+    let packed = fs::read(place("free.rtcstats.gz")).unwrap();
+    assert!(error_of(&packed[..packed.len() / 2]).contains("line"));
+    let missing = read(Path::new("/no/such/file")).unwrap_err().to_string();
+    assert!(missing.contains("No such file"), "{missing}");
+    assert!(read(Path::new("/")).unwrap_err().to_string().contains("no file"));
+}
+
+#[test]
+fn what_the_analysis_does_not_use_takes_no_memory() {
+    // 64 MiB in one member that is skipped, and the same packed.
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(b"{\"getUserMedia\":[").unwrap();
+    for index in 0..1 << 20 {
+        let comma = if index == 0 { "" } else { "," };
+        packed.write_all(format!("{comma}\"{index:060}\"").as_bytes()).unwrap();
+    }
+    packed.write_all(b"],\"PeerConnections\":{}}").unwrap();
+    assert!(error_of(&packed.finish().unwrap()).contains("no video or audio stream"));
+}
+
+/// A capture at the receiver: IPv4, UDP and RTP in Ethernet, 50 packets a second, of which every tenth is
+/// lost.
+fn pcap() -> Vec<u8> {
+    let mut file = Vec::new();
+    let words: [u32; 6] = [0xA1B2_C3D4, 2 | 4 << 16, 0, 0, 65_535, 1];
+    words.iter().for_each(|word| file.extend(word.to_le_bytes()));
+    for index in (0..500_u32).filter(|index| index % 10 != 9) {
+        let mut packet = vec![0; 12];
+        packet.extend([0x08, 0x00, 0x45, 0]);
+        packet.extend((1_040_u16).to_be_bytes());
+        packet.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1]);
+        packet.extend([0x13, 0x88, 0x17, 0x70, 0x04, 0x04, 0, 0, 0x80, 96]);
+        packet.extend((index as u16).to_be_bytes());
+        packet.extend([0, 0, 0, 0, 0, 0, 0, 7]);
+        packet.resize(14 + 1_040, 0);
+        let micros = index * 20_000;
+        let length = packet.len() as u32;
+        let heading = [1_700_000_000 + micros / 1_000_000, micros % 1_000_000, length, length];
+        heading.iter().for_each(|word| file.extend(word.to_le_bytes()));
+        file.extend(packet);
+    }
+    file
+}
+
+#[test]
+fn a_capture_has_the_streams_of_its_packets() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), pcap()).unwrap();
+    let dump = read(file.path()).unwrap();
+    let [stream] = &dump.connections[0].streams[..] else { panic!("one stream") };
+    // Nobody says which end this is: the first packet counts as sent.
+    assert_eq!((stream.way, stream.ssrc), (Way::Sent, 7));
+    let last = stream.reports.last().unwrap().timed.report.outbound.as_ref().unwrap();
+    assert_eq!((last.packets_sent, last.header_bytes_sent), (450, 450 * 12));
+    assert_eq!(last.bytes_sent, 450 * 1_000);
+    let largest = estimate(&dump).up.largest_bps.unwrap();
+    assert!((350e3..430e3).contains(&largest), "{largest}");
+    for cut in [30, 100, 5_000] {
+        assert!(error_of(&pcap()[..cut]).contains("ends within"), "{cut}");
+    }
+    let mut newer = pcap();
+    newer[4] = 3;
+    assert!(error_of(&newer).contains("version 3"));
+}
+
+#[test]
+fn a_capture_of_ours_says_what_was_sent_and_what_is_missing() {
+    let dump = dump("loss.pcapng.gz");
+    let videos = dump.connections[0].streams.iter().filter(|it| it.reports.len() > 20);
+    let ways: BTreeSet<Way> = videos.map(|stream| stream.way).collect();
+    assert_eq!(ways, [Way::Sent, Way::Received].into());
+    let found = findings(&dump);
+    let lossy =
+        |stream: &str| found.iter().any(|it| it.0.rule == "loss" && it.0.stream.contains(stream));
+    assert!(lossy("video received") && !lossy("video sent"), "{found:?}");
+    let loss = estimate(&dump).down.loss;
+    assert!((0.07..0.13).contains(&loss), "{loss}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_damage_makes_it_panic(at in 0.0..1.0_f64, byte: u8, cut: bool, old: bool) {
+        let mut bytes = text(if old { "drop.internals.gz" } else { "drop.rtcstats.gz" });
+        let at = (at * bytes.len() as f64) as usize;
+        if cut { bytes.truncate(at) } else { bytes[at] = byte }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &bytes).unwrap();
+        match read(file.path()) {
+            Ok(dump) => {
+                findings(&dump);
+                let _ = record("damaged", &dump);
+            }
+            Err(error) => prop_assert!(!error.to_string().contains('\n')),
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! An application under test: its server and its pages, each on a host of its own, and a Chromium
+//! for each participant that a script of the user drives.
+//!
+//! ```text
+//!   p1 - host = scenario's network = far node = host - server of the application
+//!                                        +===== host - p2, p3 ...
+//!   each participant: Chromium <- 127.0.0.1 -> driver (node, playwright-core) -> lines -> dump
+//! ```
+//!
+//! What the pages report becomes one rtcstats dump for each participant, which `weir-analyze` reads.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use weir::units::Timestamp;
+use weir_emu::{Child, Emulation, Emulator, Host, HostPlan, Plan, User};
+use weir_lab::scenario::Scenario;
+use weir_lab::scenario::call::BrowserKind;
+use weir_net::Seed;
+
+use crate::browser::{Browser, ChromiumOptions, Program};
+use crate::camera;
+use crate::capture::{CapturePlan, Recording};
+use crate::error::CallError;
+use crate::message::{STATS_INTERVAL, printable};
+use crate::plan::{ChromiumMode, network};
+use crate::run::{Progress, cut, kernel_version, run_folder, since_1970};
+use crate::state::since;
+use crate::usage::{Usage, UsageMeter};
+
+const DRIVER: &str = include_str!("app/driver.mjs");
+/// Port of Chromium's own debugger, on the loopback device of each participant's host.
+const DEBUGGER_PORT: u16 = 9222;
+/// Time limit from the start until all participants have joined.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
+const TICK: Duration = Duration::from_millis(50);
+/// First two lines of an rtcstats dump.
+const HEADING: &[u8] = b"RTCStatsDump\n{\"fileFormat\":3}\n";
+/// The part of a URL that stands for the server's address.
+const SERVER: &str = "{server}";
+
+/// What to test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppPlan {
+    /// Address of the page. `{server}` stands for the address of the server's host.
+    pub url: String,
+    /// The script that makes a participant join, as an absolute path.
+    pub join: Option<PathBuf>,
+    /// Number of participants.
+    pub participants: usize,
+    /// The shell command that starts the server.
+    pub serve: String,
+    /// Where the dumps are written.
+    pub dumps: PathBuf,
+    /// Where the captures of all hosts are kept; `None` for none.
+    pub capture: Option<CapturePlan>,
+}
+
+/// A participant of an application.
+#[derive(Clone, Debug)]
+pub struct AppParticipant {
+    /// `p1`, `p2` and so on.
+    pub name: String,
+    /// Chromium's version.
+    pub version: String,
+    /// Its dump.
+    pub dump: PathBuf,
+    /// Why it failed, in one line; `None` if it joined and stayed.
+    pub failure: Option<String>,
+    /// When its script had ended, since the start of the browsers; `None` if it did not.
+    pub joined: Option<Duration>,
+    /// Processor time and memory; `None` if the scenario did not begin.
+    pub usage: Option<Usage>,
+}
+
+/// The result of a run.
+#[derive(Debug)]
+pub struct AppOutcome {
+    /// The participants, in order.
+    pub participants: Vec<AppParticipant>,
+    /// The emulator's log.
+    pub emulation: Emulation,
+    /// The emulated network.
+    pub network: Plan,
+    /// Time zero of the scenario, since 1970.
+    pub zero: Duration,
+    /// The machine's kernel.
+    pub kernel: String,
+    /// Packets that the captures were too late for.
+    pub missed_packets: u64,
+    /// Reasons not to trust values.
+    pub notes: Vec<String>,
+}
+
+/// The hosts of an application: the participants, and its server last. The first participant has the
+/// scenario's network in front of it; all others are at the far node, as the server is.
+pub fn app_network(scenario: &Scenario, participants: usize) -> Plan {
+    let network = network(scenario);
+    let far = network.hops.len();
+    let near = HostPlan { attachment: scenario.link_attachment(), ..HostPlan::at(0) };
+    let others = (0..participants).map(|_| HostPlan::at(far));
+    let hosts = std::iter::once(near).chain(others).collect();
+    Plan { hosts, local_traffic: true, ..network }
+}
+
+/// Runs an application in a scenario's network, for the scenario's length from the moment at which
+/// all participants have joined.
+///
+/// # Errors
+/// If this machine lacks something. A participant that fails is a result, not an error.
+pub fn run_app(
+    scenario: &Scenario,
+    plan: &AppPlan,
+    seed: Seed,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<AppOutcome, CallError> {
+    // Locals are dropped in reverse order: the programs end before their folder is removed.
+    let folder = run_folder().map_err(CallError::system("make a temporary folder"))?;
+    let user = User::ordinary();
+    user.let_in(folder.path()).map_err(CallError::system("open a temporary folder"))?;
+    let network = app_network(scenario, plan.participants);
+    let mut emulator = Emulator::new(&network, seed)?;
+    let recording = plan.capture.as_ref().map(|it| Recording::start(emulator.hosts(), it));
+    let recording = recording.transpose()?;
+    let ffmpeg = emulator.host(0).command_as(user, "ffmpeg");
+    let camera = camera::file(&scenario.call.video, ffmpeg).and_then(|file| match user {
+        User::Nobody => camera::lend(&file, folder.path()),
+        User::Own | User::Renamed => Ok(file),
+    });
+    let mut server = serve(plan, emulator.host(plan.participants))?;
+    let mut run = Run::open(plan, &emulator, folder.path(), camera.as_deref().ok())?;
+    progress(Progress::SettingUp(&[]));
+    run.wait(
+        Instant::now() + JOIN_TIMEOUT,
+        cancel,
+        &mut server,
+        Run::all_joined_or_failed,
+        &mut || {},
+    )?;
+    run.fail_those_who_did_not_join();
+    let start = emulator.start();
+    let zero = since_1970(start);
+    run.meters.iter_mut().for_each(UsageMeter::start);
+    let handle = emulator.handle();
+    let length = Duration::from_nanos(u64::try_from(scenario.duration.as_nanos()).unwrap_or(0));
+    run.wait(start + length, cancel, &mut server, Run::is_over, &mut || {
+        let time = Timestamp::ZERO + since(start, Instant::now());
+        progress(Progress::Running { time, network: &handle });
+    })?;
+    progress(Progress::Ending);
+    let (participants, mut notes) = run.end()?;
+    drop(server);
+    let recorded = recording.map(Recording::stop).transpose()?.unwrap_or_default();
+    let emulation = cut(emulator.stop()?, scenario.duration);
+    folder.close().map_err(CallError::system("remove the browsers' folder"))?;
+    notes.extend(camera.err());
+    Ok(AppOutcome {
+        participants,
+        emulation,
+        network,
+        zero,
+        kernel: kernel_version(),
+        missed_packets: recorded.iter().map(|capture| capture.missed_packets).sum(),
+        notes,
+    })
+}
+
+/// Starts the application's server and waits until it listens.
+fn serve(plan: &AppPlan, host: &Host) -> Result<Child, CallError> {
+    let mut command = host.command("sh");
+    command.arg("-c").arg(&plan.serve).env("WEIR_ADDRESS", host.address().to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut server = Child::spawn(&mut command)?;
+    let port = plan.url.split(SERVER).nth(1).and_then(|rest| {
+        let digits: String =
+            rest.strip_prefix(':')?.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    });
+    server.wait_until_it_listens(host, port)?;
+    Ok(server)
+}
+
+/// What a driver says.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Joined,
+    Failed(String),
+    /// Its output has ended.
+    Ended,
+}
+
+/// A participant while it runs.
+struct Playing {
+    name: String,
+    browser: Browser,
+    driver: Child,
+    dump: PathBuf,
+    writer: Option<JoinHandle<io::Result<()>>>,
+    joined: Option<Instant>,
+    failure: Option<String>,
+}
+
+/// A run in progress.
+struct Run {
+    began: Instant,
+    version: String,
+    warning: Option<String>,
+    playing: Vec<Playing>,
+    meters: Vec<UsageMeter>,
+    said: Receiver<(usize, Said)>,
+}
+
+impl Run {
+    /// Starts browsers and drivers.
+    fn open(
+        plan: &AppPlan,
+        emulator: &Emulator,
+        folder: &Path,
+        camera: Option<&Path>,
+    ) -> Result<Self, CallError> {
+        let program = Program::find(BrowserKind::Chromium, emulator.host(0), folder)?;
+        let url = plan.url.replace(SERVER, &emulator.host(plan.participants).address().to_string());
+        let (says, said) = channel();
+        let mut run = Self {
+            began: Instant::now(),
+            version: program.version.clone(),
+            warning: program.warning().cloned(),
+            playing: Vec::new(),
+            meters: Vec::new(),
+            said,
+        };
+        for index in 0..plan.participants {
+            let host = emulator.host(index);
+            let name = format!("p{}", index + 1);
+            let extra = [
+                format!("--remote-debugging-port={DEBUGGER_PORT}"),
+                format!("--unsafely-treat-insecure-origin-as-secure={}", origin(&url)),
+            ];
+            let options =
+                ChromiumOptions { mode: ChromiumMode::Default, key_hash: None, extra: &extra };
+            let profile = folder.join(&name);
+            let browser = program.open(host, "about:blank", &profile, camera, options)?;
+            run.meters.push(UsageMeter::of(browser.pid()));
+            let dump = plan.dumps.join(format!("{name}.rtcstats"));
+            let (driver, writer) = drive(plan, &url, host, index, &dump, says.clone())?;
+            let writer = Some(writer);
+            run.playing.push(Playing {
+                name,
+                browser,
+                driver,
+                dump,
+                writer,
+                joined: None,
+                failure: None,
+            });
+        }
+        Ok(run)
+    }
+
+    fn all_joined_or_failed(&self) -> bool {
+        self.playing.iter().all(|one| one.joined.is_some() || one.failure.is_some())
+    }
+
+    /// Whether every participant has failed.
+    fn is_over(&self) -> bool {
+        self.playing.iter().all(|one| one.failure.is_some())
+    }
+
+    fn fail_those_who_did_not_join(&mut self) {
+        let limit = JOIN_TIMEOUT.as_secs();
+        for one in self.playing.iter_mut().filter(|one| one.joined.is_none()) {
+            one.failure.get_or_insert_with(|| format!("it did not join within {limit} s"));
+        }
+    }
+
+    /// Takes what the drivers say until `done` or the deadline.
+    fn wait(
+        &mut self,
+        deadline: Instant,
+        cancel: &AtomicBool,
+        server: &mut Child,
+        done: fn(&Self) -> bool,
+        tick: &mut dyn FnMut(),
+    ) -> Result<(), CallError> {
+        while !done(self) && Instant::now() < deadline {
+            if cancel.load(Ordering::Relaxed) {
+                return Err(CallError::Cancelled);
+            }
+            tick();
+            if let Ok((index, said)) = self.said.recv_timeout(TICK) {
+                self.hear(index, said);
+            }
+            for one in &mut self.playing {
+                if one.failure.is_none() && one.browser.has_ended() {
+                    let words = one.browser.last_words();
+                    one.failure = Some(format!("its browser ended (it said: {words})"));
+                }
+            }
+            if let Ok(Some(status)) = server.inner().try_wait() {
+                for one in self.playing.iter_mut().filter(|one| one.failure.is_none()) {
+                    one.failure = Some(format!("the application's server ended ({status})"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, index: usize, said: Said) {
+        let one = &mut self.playing[index];
+        match said {
+            Said::Joined => one.joined = Some(Instant::now()),
+            Said::Failed(why) => drop(one.failure.get_or_insert(why)),
+            Said::Ended => drop(one.failure.get_or_insert_with(|| "its driver ended".into())),
+        }
+    }
+
+    /// Ends all programs. The results, and what the record must say about the browsers.
+    fn end(mut self) -> Result<(Vec<AppParticipant>, Vec<String>), CallError> {
+        let mut participants = Vec::new();
+        for (mut one, meter) in self.playing.drain(..).zip(&mut self.meters) {
+            let usage = meter.end();
+            // The driver ends when its input does.
+            drop(one.driver);
+            drop(one.browser);
+            if let Some(writer) = one.writer.take() {
+                let written = writer.join().expect("the writer does not panic");
+                written.map_err(CallError::system("write a dump"))?;
+            }
+            participants.push(AppParticipant {
+                name: one.name,
+                version: self.version.clone(),
+                dump: one.dump,
+                failure: one.failure,
+                joined: one.joined.map(|at| at - self.began),
+                usage,
+            });
+        }
+        Ok((participants, self.warning.into_iter().collect()))
+    }
+}
+
+/// Starts the driver of a participant, and the thread that writes its dump.
+fn drive(
+    plan: &AppPlan,
+    url: &str,
+    host: &Host,
+    index: usize,
+    dump: &Path,
+    says: Sender<(usize, Said)>,
+) -> Result<(Child, JoinHandle<io::Result<()>>), CallError> {
+    let script = plan.dumps.join("driver.mjs");
+    fs::write(&script, DRIVER).map_err(CallError::system("write the driver"))?;
+    // As the user, whose script it runs and whose packages it needs.
+    let mut command = host.command("node");
+    command.arg(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut driver = Child::spawn(&mut command)?;
+    let here = std::env::current_dir().unwrap_or_default();
+    let settings = json!({
+        "url": url,
+        "join": plan.join,
+        "number": index + 1,
+        "participants": plan.participants,
+        "port": DEBUGGER_PORT,
+        "interval": STATS_INTERVAL.as_millis() as u64,
+        "folder": format!("{}/", here.display()),
+        "playwright": std::env::var("WEIR_PLAYWRIGHT").ok().map(|folder| format!("{folder}/")),
+    });
+    let child = driver.inner();
+    let mut input = child.stdin.as_ref().expect("its input is a pipe");
+    writeln!(input, "{settings}").map_err(CallError::system("tell the driver what to do"))?;
+    let output = BufReader::new(child.stdout.take().expect("its output is a pipe"));
+    let file = File::create(dump).map_err(CallError::system("make a dump"))?;
+    let writer = std::thread::spawn(move || {
+        let written = copy(output, BufWriter::new(file), |said| drop(says.send((index, said))));
+        drop(says.send((index, Said::Ended)));
+        written
+    });
+    Ok((driver, writer))
+}
+
+/// Copies the driver's lines to the dump, and tells what they mean.
+fn copy(mut from: impl BufRead, mut to: impl Write, tell: impl Fn(Said)) -> io::Result<()> {
+    to.write_all(HEADING)?;
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        // A line that the end cut short is left out.
+        if line.ends_with(b"\n") {
+            to.write_all(&line)?;
+            if let Some(said) = said(&line) {
+                tell(said);
+            }
+        }
+        line.clear();
+    }
+    to.flush()
+}
+
+fn said(line: &[u8]) -> Option<Said> {
+    // Reports are long and say nothing here.
+    if line.starts_with(b"[\"getStats\"") {
+        return None;
+    }
+    let event: Value = serde_json::from_slice(line).ok()?;
+    match event.get(0)?.as_str()? {
+        "joined" => Some(Said::Joined),
+        "failed" => Some(Said::Failed(printable(event.get(2)?.as_str()?))),
+        _ => None,
+    }
+}
+
+/// The origin of a URL.
+fn origin(url: &str) -> &str {
+    let after = url.find("://").map_or(0, |at| at + 3);
+    let end = url[after..].find('/').map_or(url.len(), |at| after + at);
+    &url[..end]
+}
+
+/// Whether a URL can be opened on an emulated host: its server must be there too.
+pub fn is_inside(url: &str) -> bool {
+    let host = origin(url).split("://").nth(1).unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default();
+    host == SERVER || host.parse::<Ipv4Addr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dump_has_whole_lines_and_the_drivers_words_are_heard() {
+        let lines = b"[\"joined\",null,1,5]\n[\"getStats\",\"x\",{},6]\n[\"failed\",null,\"no\\nroom\",7]\n[\"getSt";
+        let mut dump = Vec::new();
+        let heard = std::cell::RefCell::new(Vec::new());
+        copy(&lines[..], &mut dump, |said| heard.borrow_mut().push(said)).unwrap();
+        assert!(dump.starts_with(HEADING) && dump.ends_with(b",7]\n"));
+        let [Said::Joined, Said::Failed(why)] = &heard.borrow()[..] else { panic!("{heard:?}") };
+        assert!(why.starts_with("no") && !why.contains('\n'), "{why}");
+    }
+
+    #[test]
+    fn a_server_on_an_emulated_host_has_an_address_and_no_name() {
+        assert!(is_inside("http://{server}:9000/room"));
+        assert!(is_inside("http://10.45.0.3:9000/"));
+        assert!(!is_inside("https://meet.example.org/room"));
+        assert_eq!(origin("http://{server}:9000/room?x=/"), "http://{server}:9000");
+        assert_eq!(origin("http://10.0.0.1"), "http://10.0.0.1");
+    }
+}

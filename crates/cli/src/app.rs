@@ -1,0 +1,134 @@
+//! `weir call --app`: any web application in a scenario's network.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use weir_analyze::app_record;
+use weir_call::{AppOutcome, AppPlan, is_inside, run_app, warnings};
+use weir_lab::run::{Engine, RunInfo};
+use weir_lab::scenario::Scenario;
+use weir_lab::summary::Summary;
+use weir_net::Seed;
+
+use crate::args::Call;
+use crate::captures::Captures;
+use crate::interrupt::Interrupt;
+use crate::link::quoted;
+use crate::{call, output, run, select};
+
+/// Number of participants without `--participants`.
+const PARTICIPANTS: usize = 2;
+/// Each participant needs a good part of a processor.
+const PARTICIPANTS_MAX: usize = 32;
+
+/// Runs the application in each scenario, writes records and prints results.
+pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
+    let scenarios = select::scenarios(&args.selection.scenarios)?;
+    let plan = plan(args)?;
+    let controller = controller(&plan);
+    let mut jobs = Vec::new();
+    for scenario in &scenarios {
+        for seed in call::seeds(args, scenario)? {
+            let (scenario_id, controller) = (scenario.id.clone(), controller.clone());
+            let info = RunInfo { scenario: scenario_id, controller, engine: Engine::Call, seed };
+            jobs.push((scenario, info));
+        }
+    }
+    if let Some(out) = &args.output.out {
+        run::refuse_existing(out, jobs.iter().map(|(_, info)| info))?;
+    }
+    let interrupt = Interrupt::listen()?;
+    let mut summaries: Vec<Summary> = Vec::new();
+    for (scenario, info) in jobs {
+        let captures = Captures::new(args.capture, args.output.out.as_deref(), &info)?;
+        let dumps = tempfile::tempdir().context("make a folder for the dumps")?;
+        let plan = AppPlan { dumps: dumps.path().into(), capture: captures.plan(), ..plan.clone() };
+        let outcome = attempt(args, scenario, &plan, info.seed, &interrupt)?;
+        let record = app_record(scenario, info, &outcome)?;
+        for warning in warnings(&record) {
+            eprintln!("weir: {}", output::escaped(warning));
+        }
+        if let Some(out) = &args.output.out {
+            let place = record.write(out)?;
+            keep(&outcome, &place)?;
+            captures.move_to(&place)?;
+        }
+        summaries.push(record.summary());
+    }
+    run::print(&summaries, &args.output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs once, and again if this machine disturbed the run.
+fn attempt(
+    args: &Call,
+    scenario: &Scenario,
+    plan: &AppPlan,
+    seed: u64,
+    interrupt: &Interrupt,
+) -> anyhow::Result<AppOutcome> {
+    let mut attempt = 1;
+    loop {
+        let outcome = run_app(scenario, plan, Seed::new(seed), &interrupt.flag(), &mut |_| {});
+        interrupt.check()?;
+        let outcome = outcome?;
+        let causes = outcome.emulation.disturbances();
+        if causes.is_empty() || attempt == args.attempts.get() {
+            return Ok(outcome);
+        }
+        eprintln!(
+            "weir: {}: this machine disturbed the run ({}); repeating it",
+            scenario.id, causes[0]
+        );
+        attempt += 1;
+    }
+}
+
+fn plan(args: &Call) -> anyhow::Result<AppPlan> {
+    let url = args.app.clone().unwrap_or_default();
+    anyhow::ensure!(
+        is_inside(&url),
+        "--app {url}: emulated hosts know no names; write http://{{server}}:PORT/ for the server that \
+         --serve-app starts"
+    );
+    let join = args
+        .join
+        .as_ref()
+        .map(|file| fs::canonicalize(file).with_context(|| file.display().to_string()));
+    let participants = args.participants.unwrap_or(PARTICIPANTS);
+    anyhow::ensure!(
+        (1..=PARTICIPANTS_MAX).contains(&participants),
+        "--participants must be between 1 and {PARTICIPANTS_MAX}"
+    );
+    Ok(AppPlan {
+        url,
+        join: join.transpose()?,
+        participants,
+        serve: args.serve_app.clone().unwrap_or_default(),
+        dumps: Default::default(),
+        capture: None,
+    })
+}
+
+/// The options of the application stand for the controller, so that the record's command repeats the
+/// run.
+fn controller(plan: &AppPlan) -> String {
+    let mut words = vec!["--app".into(), quoted(&plan.url)];
+    if let Some(join) = &plan.join {
+        words.extend(["--join".into(), quoted(&join.display().to_string())]);
+    }
+    words.extend(["--participants".into(), plan.participants.to_string()]);
+    words.extend(["--serve-app".into(), quoted(&plan.serve)]);
+    words.join(" ")
+}
+
+/// Copies the dumps into the record.
+fn keep(outcome: &AppOutcome, record: &Path) -> anyhow::Result<()> {
+    for participant in &outcome.participants {
+        let to = record.join(format!("{}.rtcstats", participant.name));
+        fs::copy(&participant.dump, &to).with_context(|| to.display().to_string())?;
+    }
+    Ok(())
+}

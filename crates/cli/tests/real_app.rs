@@ -1,0 +1,107 @@
+//! An application that nobody here wrote, PeerJS, in a scenario's network.
+//!
+//! Needs root, Chromium, Node, and the packages of `examples/apps/peerjs` (`npm install` there).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+const WEIR: &str = env!("CARGO_BIN_EXE_weir");
+/// 600 kbit/s up, and enough down.
+const SCENARIO: &str = r#"
+title = "An application on a narrow way up"
+source = "a test"
+description = "600 kbit/s up"
+duration = "8s"
+[network.up]
+capacity = "600kbps"
+queue = "300ms"
+delay = "20ms"
+[network.down]
+capacity = "20Mbps"
+delay = "20ms"
+[call]
+video = { width = 640, height = 360, fps = 30 }
+[[flow]]
+direction = "up"
+[[flow]]
+direction = "down"
+"#;
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/apps/peerjs").canonicalize().unwrap()
+}
+
+/// What this machine lacks.
+fn missing() -> Option<&'static str> {
+    // SAFETY: geteuid reads a number of the calling process and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let runs = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    [
+        (is_root, "root for network namespaces"),
+        (Path::new("/dev/net/tun").exists(), "/dev/net/tun"),
+        (runs("chromium"), "chromium"),
+        (runs("node"), "node"),
+        (example().join("node_modules/peer").exists(), "npm install in examples/apps/peerjs"),
+    ]
+    .into_iter()
+    .find(|(is_there, _)| !is_there)
+    .map(|(_, what)| what)
+}
+
+#[test]
+fn a_call_of_peerjs_is_recorded_and_one_that_never_joins_fails_alone() {
+    if let Some(what) = missing() {
+        println!("skipped: needs {what}");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let scenario = place.path().join("narrow.toml");
+    fs::write(&scenario, SCENARIO).unwrap();
+    let join = place.path().join("join.mjs");
+    let example_join = example().join("join.mjs");
+    let script = format!(
+        "import join from '{}';\nexport default async (page, number) => {{\n\
+         if (number === 3) throw new Error('there is no room');\nawait join(page, number);\n}};\n",
+        example_join.display()
+    );
+    fs::write(&join, script).unwrap();
+    let out = place.path().join("runs");
+    let output = Command::new(WEIR)
+        .current_dir(example())
+        .arg("call")
+        .arg(&scenario)
+        .args(["--app", "http://{server}:9000/", "--participants", "3", "--attempts", "1"])
+        .args(["--serve-app", "exec node server.mjs"])
+        .arg("--join")
+        .arg(&join)
+        .arg("--out")
+        .arg(&out)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let record = fs::read_dir(out.join("narrow.toml")).unwrap().next().unwrap().unwrap().path();
+    let call: Value =
+        serde_json::from_str(&fs::read_to_string(record.join("call.json")).unwrap()).unwrap();
+    let failures: Vec<Option<&str>> =
+        call["calls"].as_array().unwrap().iter().map(|call| call["failure"].as_str()).collect();
+    assert_eq!(failures, [None, None, Some("there is no room")], "{errors}");
+    let peers = call["peers"].as_array().unwrap();
+    let names: Vec<&str> = peers.iter().map(|peer| peer["participant"].as_str().unwrap()).collect();
+    assert_eq!(names, ["p1", "p2"]);
+    let last_rate = |peer: &Value, member: &str| -> f64 {
+        let intervals = peer["intervals"].as_array().unwrap();
+        intervals.iter().rev().find_map(|it| it[member].as_f64()).unwrap()
+    };
+    // p1 is behind 600 kbit/s up.
+    assert!(last_rate(&peers[0], "send_bps") < 900e3);
+    assert!(last_rate(&peers[1], "send_bps") > 900e3);
+    assert!(record.join("p1.rtcstats").exists() && record.join("p2.rtcstats").exists());
+    let summary = fs::read_to_string(record.join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let up = &summary["flows"][0];
+    assert!(up["rate_mbps"]["mean"].as_f64().unwrap() > 0.2, "{up}");
+}
