@@ -160,11 +160,14 @@ impl<'de> Deserialize<'de> for Objects {
     }
 }
 
+/// A member, its series, and the number of the time at which the series starts.
+type Start<'a> = (&'a String, &'a Series, usize);
+
 impl Objects {
     /// Hands the reports to the collector, one by one.
     fn reports(&self, name: &str, collector: &mut Collector) -> Result<(), String> {
         let times = self.times();
-        let starts: Vec<(&String, &Object, Vec<(&String, &Series, usize)>)> = self
+        let starts: Vec<(&String, &Object, Vec<Start>)> = self
             .0
             .iter()
             .map(|(id, object)| {
@@ -175,7 +178,7 @@ impl Objects {
         for (index, time) in times.iter().enumerate() {
             let mut objects = Map::new();
             for (id, object, members) in &starts {
-                let value = |(member, series, start): &(&String, &Series, usize)| {
+                let value = |(member, series, start): &Start| {
                     let value = series.values.get(index.checked_sub(*start)?)?;
                     Some(((*member).clone(), value.clone()))
                 };

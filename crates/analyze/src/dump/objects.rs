@@ -65,6 +65,9 @@ pub(crate) fn is_wanted(member: &str) -> bool {
         || has::<Transport>(member)
 }
 
+/// The streams of a connection.
+type Streams = BTreeMap<(Way, bool, u32), Stream>;
+
 /// Collects the reports of all streams.
 #[derive(Default)]
 pub(crate) struct Collector {
@@ -72,7 +75,7 @@ pub(crate) struct Collector {
     reports: usize,
     streams: usize,
     /// Connections in the order of their first report.
-    connections: Vec<(String, BTreeMap<(Way, bool, u32), Stream>)>,
+    connections: Vec<(String, Streams)>,
 }
 
 impl Collector {

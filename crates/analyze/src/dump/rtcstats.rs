@@ -135,10 +135,10 @@ fn program(environment: &Value) -> Option<String> {
         return Some(text.into());
     }
     let brands = environment.get("userAgentData")?.get("brands")?.as_array()?;
-    let named = brands.iter().filter_map(|brand| {
+    let mut named = brands.iter().filter_map(|brand| {
         let name = brand.get("brand")?.as_str()?;
         Some(format!("{name} {}", brand.get("version")?.as_str()?))
     });
     // One brand is there to confuse programs that parse such lists.
-    named.filter(|name| !name.contains("Not")).last()
+    named.rfind(|name| !name.contains("Not"))
 }
