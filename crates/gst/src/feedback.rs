@@ -15,6 +15,7 @@ use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_rtcp::{Receiver, ReceiverConfig};
 use weir_wire::rtp::ExtensionIds;
 
+use crate::class;
 use crate::pump::lock;
 use crate::streams::add_extensions;
 
@@ -25,7 +26,7 @@ glib::wrapper! {
 
 /// Adds the element to the plugin.
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    gst::Element::register(Some(plugin), "weirfeedback", gst::Rank::NONE, Feedback::static_type())
+    class::register::<Feedback>(plugin, "weirfeedback")
 }
 
 /// The format of the feedback.
@@ -273,9 +274,8 @@ mod imp {
     impl ObjectImpl for Feedback {
         fn constructed(&self) {
             self.parent_constructed();
-            for pad in [&self.sink, &self.src, &self.rtcp_sink, &self.rtcp_src] {
-                self.obj().add_pad(pad).expect("a new element has no pads");
-            }
+            let pads = [&self.sink, &self.src, &self.rtcp_sink, &self.rtcp_src];
+            class::add_pads(&*self.obj(), pads);
         }
 
         fn properties() -> &'static [glib::ParamSpec] {
@@ -297,11 +297,10 @@ mod imp {
     impl ElementImpl for Feedback {
         fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
             static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-                gst::subclass::ElementMetadata::new(
+                class::metadata(
                     "Congestion control feedback",
                     "Network/RTP/Filter",
                     "Passes RTP on, and makes the RTCP feedback that weircc needs at the sender",
-                    "Weir",
                 )
             });
             Some(&METADATA)
@@ -310,18 +309,12 @@ mod imp {
         fn pad_templates() -> &'static [gst::PadTemplate] {
             static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
                 use gst::PadDirection::{Sink, Src};
-                let [rtp, rtcp] =
-                    ["application/x-rtp", "application/x-rtcp"].map(gst::Caps::new_empty_simple);
-                let template = |name, direction, caps| {
-                    gst::PadTemplate::new(name, direction, gst::PadPresence::Always, caps)
-                        .expect("a valid template")
+                let rtcp = |name, direction| {
+                    class::template(name, direction, gst::PadPresence::Always, class::RTCP)
                 };
-                vec![
-                    template("sink", Sink, &rtp),
-                    template("src", Src, &rtp),
-                    template("rtcp_sink", Sink, &rtcp),
-                    template("rtcp_src", Src, &rtcp),
-                ]
+                let mut templates = class::sink_and_src(class::RTP);
+                templates.extend([rtcp("rtcp_sink", Sink), rtcp("rtcp_src", Src)]);
+                templates
             });
             &TEMPLATES
         }

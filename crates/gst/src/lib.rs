@@ -6,6 +6,7 @@
 
 mod adjustable;
 mod cc;
+mod class;
 mod feedback;
 mod key_frames;
 mod pump;

@@ -14,6 +14,7 @@ use weir::controller::RateLimits;
 use weir::feedback::RtpNumber;
 use weir::units::Timestamp;
 
+use crate::class;
 use crate::sender::{Config, PacedSender, Step, Update};
 
 /// The longest wait of the task. A wait ends earlier when something happens.
@@ -122,9 +123,7 @@ impl Pump {
 
     /// Adds the pads to their element.
     pub(crate) fn add_pads(&self, element: &impl IsA<gst::Element>) {
-        for pad in [&self.sink, &self.src] {
-            element.add_pad(pad).expect("a new element has no pads");
-        }
+        class::add_pads(element, [&self.sink, &self.src]);
     }
 
     /// From READY to PAUSED.

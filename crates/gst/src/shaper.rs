@@ -10,6 +10,7 @@ use weir::controller::{Controller, Metrics, RateLimits, Reason, Target};
 use weir::feedback::{FeedbackReport, SentPacket};
 use weir::units::{Bitrate, DataSize, Timestamp};
 
+use crate::class;
 use crate::pump::{Paced, Pump, lock, set_limits};
 use crate::sender::{Config, Update};
 
@@ -20,7 +21,7 @@ glib::wrapper! {
 
 /// Adds the element to the plugin.
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    gst::Element::register(Some(plugin), "weirshaper", gst::Rank::NONE, Shaper::static_type())
+    class::register::<Shaper>(plugin, "weirshaper")
 }
 
 /// A controller that always asks for the same rate.
@@ -115,27 +116,18 @@ mod imp {
     impl ElementImpl for Shaper {
         fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
             static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-                gst::subclass::ElementMetadata::new(
+                class::metadata(
                     "RTP rate-shaping buffer",
                     "Network/RTP/Filter",
                     "Sends RTP packets at a given rate",
-                    "Weir",
                 )
             });
             Some(&METADATA)
         }
 
         fn pad_templates() -> &'static [gst::PadTemplate] {
-            static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-                use gst::{PadDirection, PadPresence, PadTemplate};
-                let rtp = gst::Caps::new_empty_simple("application/x-rtp");
-                [("sink", PadDirection::Sink), ("src", PadDirection::Src)]
-                    .map(|(name, direction)| {
-                        PadTemplate::new(name, direction, PadPresence::Always, &rtp)
-                            .expect("a valid template")
-                    })
-                    .into()
-            });
+            static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
+                LazyLock::new(|| class::sink_and_src(class::RTP));
             &TEMPLATES
         }
 

@@ -8,6 +8,8 @@ use gst::subclass::prelude::*;
 use weir_rtcp::{Message, read_compound};
 use weir_wire::twcc::{ReferenceTime, TICK_US, View};
 
+use crate::class;
+
 glib::wrapper! {
     /// The element `weirtwccparse`.
     pub struct TwccParse(ObjectSubclass<imp::TwccParse>) @extends gst::Element, gst::Object;
@@ -15,8 +17,7 @@ glib::wrapper! {
 
 /// Adds the element to the plugin.
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    let kind = TwccParse::static_type();
-    gst::Element::register(Some(plugin), "weirtwccparse", gst::Rank::NONE, kind)
+    class::register::<TwccParse>(plugin, "weirtwccparse")
 }
 
 /// The structure of the signal `feedback`.
@@ -81,8 +82,7 @@ mod imp {
     impl ObjectImpl for TwccParse {
         fn constructed(&self) {
             self.parent_constructed();
-            self.obj().add_pad(&self.sink).expect("a new element has no pads");
-            self.obj().add_pad(&self.src).expect("a new element has no such pad");
+            class::add_pads(&*self.obj(), [&self.sink, &self.src]);
         }
 
         fn signals() -> &'static [glib::subclass::Signal] {
@@ -99,27 +99,18 @@ mod imp {
     impl ElementImpl for TwccParse {
         fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
             static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-                gst::subclass::ElementMetadata::new(
+                class::metadata(
                     "Parser of transport-wide feedback",
                     "Network/RTP/Analyzer",
                     "Passes RTCP on and reports the arrival of each packet in its feedback",
-                    "Weir",
                 )
             });
             Some(&METADATA)
         }
 
         fn pad_templates() -> &'static [gst::PadTemplate] {
-            static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-                use gst::{PadDirection, PadPresence, PadTemplate};
-                let rtcp = gst::Caps::new_empty_simple("application/x-rtcp");
-                [("sink", PadDirection::Sink), ("src", PadDirection::Src)]
-                    .map(|(name, direction)| {
-                        PadTemplate::new(name, direction, PadPresence::Always, &rtcp)
-                            .expect("a valid template")
-                    })
-                    .into()
-            });
+            static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
+                LazyLock::new(|| class::sink_and_src(class::RTCP));
             &TEMPLATES
         }
     }

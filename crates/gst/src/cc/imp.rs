@@ -13,6 +13,7 @@ use super::encoders::Encoders;
 use super::group::Member;
 use super::properties::{self, Settings};
 use super::session::{self, Connection, Rtcp};
+use crate::class;
 use crate::pump::{Paced, Pump, lock, set_limits};
 use crate::sender::{Config, Update};
 
@@ -95,11 +96,10 @@ impl GstObjectImpl for WeirCc {}
 impl ElementImpl for WeirCc {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
         static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
+            class::metadata(
                 "RTP congestion controller",
                 "Network/RTP/Filter",
                 "Sends RTP at the rate that a congestion controller allows (gcc, nada, scream)",
-                "Weir",
             )
         });
         Some(&METADATA)
@@ -107,17 +107,10 @@ impl ElementImpl for WeirCc {
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
         static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            use gst::{PadDirection, PadPresence, PadTemplate};
-            let rtp = gst::Caps::new_empty_simple("application/x-rtp");
-            let rtcp = gst::Caps::new_empty_simple("application/x-rtcp");
-            let template = |name, direction, presence, caps| {
-                PadTemplate::new(name, direction, presence, caps).expect("a valid template")
-            };
-            vec![
-                template("sink", PadDirection::Sink, PadPresence::Always, &rtp),
-                template("src", PadDirection::Src, PadPresence::Always, &rtp),
-                template("rtcp_sink", PadDirection::Sink, PadPresence::Request, &rtcp),
-            ]
+            let (sink, on_request) = (gst::PadDirection::Sink, gst::PadPresence::Request);
+            let mut templates = class::sink_and_src(class::RTP);
+            templates.push(class::template("rtcp_sink", sink, on_request, class::RTCP));
+            templates
         });
         &TEMPLATES
     }

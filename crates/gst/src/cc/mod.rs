@@ -20,7 +20,6 @@ mod structures;
 pub(crate) use properties::SRTP_OVER_UDP;
 
 use gst::glib;
-use gst::prelude::*;
 
 glib::wrapper! {
     /// The element `weircc`.
@@ -29,5 +28,5 @@ glib::wrapper! {
 
 /// Adds the element to the plugin.
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    gst::Element::register(Some(plugin), "weircc", gst::Rank::NONE, WeirCc::static_type())
+    crate::class::register::<WeirCc>(plugin, "weircc")
 }
