@@ -83,7 +83,7 @@ fn a_call_of_peerjs_is_recorded_and_one_that_never_joins_fails_alone() {
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    let record = fs::read_dir(out.join("narrow.toml")).unwrap().next().unwrap().unwrap().path();
+    let record = weir_lab::record::find(&out).unwrap().remove(0);
     let call: Value =
         serde_json::from_str(&fs::read_to_string(record.join("call.json")).unwrap()).unwrap();
     let failures: Vec<Option<&str>> =
