@@ -7,6 +7,16 @@
 # encoder without a pacer or from a server that only forwards. A switch of layers waits for a key frame: there the
 # source of RFC 8593 ignores its target for 1 s after a change.
 set -euo pipefail
+case ${1:-5} in
+    --help | -h)
+        sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
+        exit
+        ;;
+    *[!0-9]* | 0)
+        echo "degraded-senders: '$1' is no number of seeds; see scripts/degraded-senders.sh --help" >&2
+        exit 2
+        ;;
+esac
 cd "$(dirname "$0")/.."
 seeds=${1:-5}
 program=${WEIR:-weir}
