@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 #[cfg(not(target_os = "linux"))]
-use crate::elsewhere::weir_testbed;
+use crate::weir_testbed;
 
 const EXAMPLES: &str = "\
 Examples:

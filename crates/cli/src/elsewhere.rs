@@ -1,19 +1,10 @@
 //! What takes the place of the commands that emulate a network, where there is no Linux.
 
-use anyhow::anyhow;
-
-/// The emulator's hosts are network namespaces, which only Linux has.
-fn refused(command: &str) -> anyhow::Error {
-    anyhow!(
-        "`weir {command}` needs Linux, because its hosts are network namespaces; `weir run` simulates everywhere"
-    )
-}
-
 pub mod call {
     use std::process::ExitCode;
 
     pub fn call(_: &crate::args::Call) -> anyhow::Result<ExitCode> {
-        Err(super::refused("call"))
+        Err(crate::weir_testbed::refused("call"))
     }
 }
 
@@ -21,13 +12,13 @@ pub mod link {
     use std::process::ExitCode;
 
     pub fn link(_: &crate::args::Link) -> anyhow::Result<ExitCode> {
-        Err(super::refused("link"))
+        Err(crate::weir_testbed::refused("link"))
     }
 }
 
 pub mod tcp {
     pub fn validate(_: &crate::args::Validate) -> anyhow::Result<bool> {
-        Err(super::refused("validate tcp"))
+        Err(crate::weir_testbed::refused("validate tcp"))
     }
 }
 
@@ -35,21 +26,6 @@ pub mod emulator {
     use std::process::ExitCode;
 
     pub fn validate(_: &crate::args::Validate) -> anyhow::Result<ExitCode> {
-        Err(super::refused("validate emulator"))
-    }
-}
-
-pub mod weir_testbed {
-    use std::process::ExitCode;
-
-    /// Anything: it is refused.
-    #[derive(clap::Args)]
-    pub struct Args {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-        _words: Vec<String>,
-    }
-
-    pub fn run(_: &Args) -> anyhow::Result<ExitCode> {
-        Err(super::refused("ims"))
+        Err(crate::weir_testbed::refused("validate emulator"))
     }
 }

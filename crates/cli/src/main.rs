@@ -31,13 +31,15 @@ mod sim_real;
 mod sweep;
 mod table;
 mod validate;
+#[cfg(not(target_os = "linux"))]
+mod weir_testbed;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{call, link, weir_testbed};
+use elsewhere::{call, link};
 
 /// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;
