@@ -80,10 +80,10 @@ python3 -m venv "$work/environment"
     cd "$work" && environment/bin/python - > answer << 'EOF'
 import weir_rtc
 
-print(weir_rtc.run("demo/first-call", "gcc", [1]).json()[0]["flows"][0]["metrics"]["rate_mbps"]["mean"])
+print(weir_rtc.run("demo/first-call", "gcc", [1]).json()[0]["flows"][0]["rate_mbps"]["mean"])
 EOF
 )
 python3 -c 'import json, sys
-print(json.load(open(sys.argv[1]))[0]["flows"][0]["metrics"]["rate_mbps"]["mean"])' "$work/first" > "$work/of-program"
+print(json.load(open(sys.argv[1]))[0]["flows"][0]["rate_mbps"]["mean"])' "$work/first" > "$work/of-program"
 cmp "$work/of-program" "$work/answer" || { echo 'test-dist: the wheel gives another result' >&2 && exit 1; }
 echo 'test-dist: wheel: in an environment with nothing else'

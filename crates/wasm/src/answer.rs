@@ -121,22 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_report_has_a_group_for_each_controller_and_flow_with_every_change() {
+    fn a_report_has_a_group_for_each_controller_and_flow_with_its_changes() {
         let runs =
             json!({ "scenario": "demo/first-call", "controllers": "gcc,nada", "seeds": [1] });
         let report = asked(&json!({ "simulate": runs }));
         let groups = report["ok"]["scenarios"][0]["groups"].as_array().unwrap();
         assert_eq!(groups.len(), 4);
-        let changes: usize = groups.iter().map(|it| it["events"].as_array().unwrap().len()).sum();
-        let scenario = find("demo/first-call").unwrap();
-        let all: usize = ["gcc", "nada"]
-            .iter()
-            .map(|name| {
-                let factory = Controllers::default().find(name).unwrap().clone();
-                weir_sim::run(&scenario.sim_config(&factory), Seed::new(1)).events.len()
-            })
-            .sum();
-        assert_eq!(changes, all);
+        // Changes that continue each other are one step of the report.
+        assert!(groups.iter().all(|it| !it["events"].as_array().unwrap().is_empty()));
     }
 
     #[test]

@@ -33,7 +33,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("policy keeps to the contract of controllers\n");
 
     let controllers = Controllers::default().with(policy);
-    println!("| scenario | controller | utilization | queuing delay, 95th percentile, ms | loss, % |");
+    println!(
+        "| scenario | controller | utilization | queuing delay, 95th percentile, ms | loss, % |"
+    );
     println!("|---|---|---|---|---|");
     for id in ids {
         for scenario in catalogue::find(id)? {

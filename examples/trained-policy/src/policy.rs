@@ -42,7 +42,10 @@ pub struct Policy {
     receiver_limit: Option<Bitrate>,
     reason: Reason,
     due: Timestamp,
+    /// The last feedback, or the first packet.
     silent_since: Option<Timestamp>,
+    /// When a silence lowers the rate again.
+    next_cut: Timestamp,
     counts: Counts,
     base_delay: Option<TimeDelta>,
     rtt: Option<TimeDelta>,
@@ -67,6 +70,7 @@ impl Policy {
             reason: Reason::Start,
             due: Timestamp::ZERO + INTERVAL,
             silent_since: None,
+            next_cut: Timestamp::ZERO,
             counts: Counts::default(),
             base_delay: None,
             rtt: None,
@@ -160,9 +164,11 @@ impl Controller for Policy {
         self.due = now + INTERVAL;
         let seen = self.observe();
         if self.silent_since.is_some_and(|since| now - since > SILENCE) {
-            self.silent_since = Some(now);
-            self.bitrate = self.limits.clamp(self.bitrate * 0.8);
-            self.reason = Reason::FeedbackLost;
+            if now >= self.next_cut {
+                self.next_cut = now + SILENCE;
+                self.bitrate = self.limits.clamp(self.bitrate * 0.8);
+                self.reason = Reason::FeedbackLost;
+            }
             return;
         }
         let wanted = self.limits.clamp(to_bitrate(self.act(&seen)));
