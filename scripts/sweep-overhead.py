@@ -32,7 +32,9 @@ def main() -> None:
             if number is not None:
                 waiting.add(client.submit(empty, number, key=f"unit-{number}"))
         took, used = time.perf_counter() - begin, time.process_time() - cpu
-    print("| units | client and scheduler, CPU ms a unit | wall-clock ms a unit | workers at units of 1 s |")
+    print(
+        "| units | client and scheduler, CPU ms a unit | wall-clock ms a unit | workers at units of 1 s |"
+    )
     print("|---|---|---|---|")
     each = used / UNITS
     print(f"| {UNITS} | {each * 1e3:.2f} | {took / UNITS * 1e3:.2f} | {1 / each:.0f} |")
