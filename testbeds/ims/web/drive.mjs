@@ -23,7 +23,9 @@ const { values } = parseArgs({
 });
 const PATIENCE_MS = 12_000;
 const config = JSON.parse(readFileSync(`${values.folder}/web.json`, "utf8"));
-const keys = ["wwsf", "epcscf"].map((name) => readFileSync(`${values.folder}/${name}.hash`, "utf8"));
+const keys = ["wwsf", "epcscf"].map((name) =>
+  readFileSync(`${values.folder}/${name}.hash`, "utf8"),
+);
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: [
@@ -79,10 +81,16 @@ try {
 } catch (error) {
   result.error = error.message.split("\n")[0];
 }
-Object.assign(result, await page.evaluate(() => {
-  const { events, messages } = window.phone ?? { events: [], messages: [] };
-  return { events, messages };
-}).catch(() => ({})), { complaints });
+Object.assign(
+  result,
+  await page
+    .evaluate(() => {
+      const { events, messages } = window.phone ?? { events: [], messages: [] };
+      return { events, messages };
+    })
+    .catch(() => ({})),
+  { complaints },
+);
 // A visitor gives the identity back.
 await page.click("text=Log out", { timeout: 2000 }).catch(() => {});
 console.log(JSON.stringify(result));
