@@ -282,7 +282,7 @@ mod tests {
         let files = files();
         assert_eq!(files.user("bob").unwrap(), 1);
         let error = files.user("eve").unwrap_err().to_string();
-        assert_eq!(error, "no user 'eve': the subscribers are alice, bob, carol");
+        assert_eq!(error, "no user 'eve': the subscribers are alice, bob, carol, visitor1");
         assert_eq!(terminal_addresses(1).0, Ipv4Addr::new(10, 46, 2, 2));
     }
 }
