@@ -38,7 +38,7 @@ pub(crate) enum Command {
 
 #[derive(ClapArgs)]
 pub(crate) struct Up {
-    /// File of subscribers (default: three users of the domain ims.test).
+    /// File of subscribers (default: three users and a visitor of the domain ims.test).
     #[arg(long, value_name = "FILE")]
     pub(crate) subscribers: Option<PathBuf>,
     /// File of the operator's policy (default: audio with QCI 1, video with QCI 2).
