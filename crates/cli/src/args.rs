@@ -1,11 +1,16 @@
 //! The command line.
 
+mod analyze;
+mod link;
+
 use std::net::Ipv4Addr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+pub use analyze::Analyze;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+pub use link::Link;
 
 #[cfg(not(target_os = "linux"))]
 use crate::elsewhere::weir_testbed;
@@ -16,6 +21,7 @@ Examples:
   weir run lund/rmcat-ns3 --controller all --seeds 5 --out runs
   weir call demo/first-call --out runs
   weir report runs -o report.html
+  weir analyze webrtc_internals_dump.gz
   weir link demo/first-call -- ping -c 5 10.45.0.2";
 
 /// The version as in records, and the commit that the program was built from.
@@ -250,84 +256,6 @@ fn served_address(text: &str) -> Result<Ipv4Addr, String> {
         _ => return Ok(address),
     };
     Err(format!("{what}: name one that `ip address` shows, or write --serve=all"))
-}
-
-/// `weir link`
-#[derive(ClapArgs)]
-#[command(after_help = "\
-COMMAND runs on host A (10.45.0.1). The far end is host B (10.45.0.2). Up is the direction from A to B. If
-the scenario has an access network, such as a Wi-Fi cell, A is the terminal of the first flow that crosses
-it. The other terminals are simulated.
-
-The exit code is that of COMMAND. If a signal ended COMMAND, the exit code is 128 plus the number of the
-signal. SIGINT, SIGTERM and SIGHUP are sent to all processes of COMMAND. Processes that still run three
-seconds later are killed.
-
-Examples:
-  weir link demo/first-call -- ping -c 5 10.45.0.2
-  weir link demo/first-call --peer 'iperf3 -s -1' -- iperf3 -C cubic -c 10.45.0.2
-  weir link demo/first-call --interactive -- ping 10.45.0.2
-  weir link demo/first-call --out runs --capture -- ping -c 5 10.45.0.2 && weir report runs
-  weir link --self-test")]
-pub struct Link {
-    /// Scenario id or TOML file.
-    #[arg(value_name = "SCENARIO", required_unless_present = "self_test")]
-    pub scenario: Option<String>,
-    /// Run this command on host B at the same time. It is split at spaces.
-    #[arg(long, value_name = "COMMAND")]
-    pub peer: Option<String>,
-    /// Change capacity, delay, jitter and loss by typing while COMMAND runs. A line shows the
-    /// current state.
-    #[arg(long, conflicts_with = "self_test")]
-    pub interactive: bool,
-    /// Write a record of the run below this folder. It counts the packets of each direction and
-    /// their losses.
-    #[arg(long, value_name = "DIR", conflicts_with = "self_test")]
-    pub out: Option<PathBuf>,
-    /// Keep the packet captures of both hosts in the record, as pcapng files without payload.
-    #[arg(long, requires = "out")]
-    pub capture: bool,
-    /// Seed of the network's losses and jitter.
-    #[arg(long, value_name = "K", default_value_t = 1)]
-    pub seed: u64,
-    /// Measure emulated networks with ping and iperf3, and print how far they are from their
-    /// settings.
-    #[arg(long, conflicts_with_all = ["scenario", "command", "peer"])]
-    pub self_test: bool,
-    /// The command to run on host A.
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "self_test")]
-    pub command: Vec<String>,
-}
-
-/// `weir analyze`
-#[derive(ClapArgs)]
-#[command(after_help = "\
-The content tells the format; gzip is unpacked:
-
-  webrtc-internals dump   chrome://webrtc-internals, \"Create a WebRTC-Internals dump\"
-  rtcstats dump           the other button of the same page
-  pcap, pcapng            packets with RTP over IPv4, at one end of the call
-
-Examples:
-  weir analyze webrtc_internals_dump.gz
-  weir analyze webrtc_internals_dump.gz -o report.html --scenario met.toml
-  weir run met.toml --controller gcc")]
-pub struct Analyze {
-    /// Dumps.
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// File for a report with the plots of a run.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// File for a scenario with the network that the call met; of one dump.
-    #[arg(long, value_name = "FILE")]
-    pub scenario: Option<PathBuf>,
-    /// Folder for the records. It is made if it does not exist.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Print the findings as JSON.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `weir report`

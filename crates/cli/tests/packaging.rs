@@ -232,8 +232,8 @@ fn the_gstreamer_plugin_is_installed_found_and_removed() {
     }
     let folder = tempfile::tempdir().unwrap();
     let plugins = folder.path().join("lib/gstreamer-1.0");
-    // Where the tests of the examples build it, too.
-    let target = Path::new(WEIR).ancestors().nth(2).unwrap().join("examples");
+    // Where its own tests and those of the examples build it, too.
+    let target = Path::new(WEIR).ancestors().nth(2).unwrap().join("gst");
     let script = |action: &str| {
         let mut script = Command::new(root().join("scripts/install-gst.sh"));
         script.arg(action).env("PREFIX", folder.path()).env("PROFILE", "dev");
