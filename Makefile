@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := build
 .PHONY: deps test-deps web build quick check demo test lint docs results format third-party bench install uninstall
-.PHONY: c playground dist install-c uninstall-c install-gst uninstall-gst clean
+.PHONY: ims-web npm-deps c playground dist install-c uninstall-c install-gst uninstall-gst clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -62,7 +62,7 @@ demo: deps build ## simulate, call, report; the last line is the report's path
 check: web ## formats, clippy, and the tests that need neither root nor a browser
 	scripts/check.sh
 
-test: test-deps web ims-web ## installs what is missing; every test there is; says what it skipped and why
+test: test-deps web npm-deps ## installs what is missing; every test there is; says what it skipped and why
 	scripts/test.sh
 
 lint: web ## formats, clippy, shellcheck, ruff and docs without a warning
@@ -93,17 +93,16 @@ bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 
 clean: ## back to a fresh clone, but for records and reports that you made
 	cargo clean
-	rm -rf testbeds/ims/web/node_modules web/dist web/node_modules web/screenshots crates/wire/fuzz/target crates/gst/target
+	rm -rf testbeds/ims/web/node_modules examples/apps/peerjs/node_modules web/dist web/node_modules web/screenshots crates/wire/fuzz/target crates/gst/target
 
 web/dist/report.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	cd web && npm run build
 
-web/node_modules/.package-lock.json: web/package-lock.json
-	cd web && npm ci --no-audit --no-fund
-	touch $@
-
 ims-web: testbeds/ims/web/node_modules/.package-lock.json ## the web servers of `weir ims up --web`
 
-testbeds/ims/web/node_modules/.package-lock.json: testbeds/ims/web/package-lock.json
-	cd testbeds/ims/web && npm ci --no-audit --no-fund
+npm-deps: ims-web examples/apps/peerjs/node_modules/.package-lock.json ## the npm packages that tests need besides the viewer's
+
+# npm writes this file last.
+%/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && npm ci --no-audit --no-fund
 	touch $@

@@ -1,6 +1,6 @@
 //! An application that nobody here wrote, PeerJS, in a scenario's network.
 //!
-//! Needs root, Chromium, Node, and the packages of `examples/apps/peerjs` (`npm install` there).
+//! Needs root, Chromium, Node, and the packages of `examples/apps/peerjs` (`make npm-deps`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn missing() -> Option<&'static str> {
         (Path::new("/dev/net/tun").exists(), "/dev/net/tun"),
         (runs("chromium"), "chromium"),
         (runs("node"), "node"),
-        (example().join("node_modules/peer").exists(), "npm install in examples/apps/peerjs"),
+        (example().join("node_modules/peer").exists(), "make npm-deps"),
     ]
     .into_iter()
     .find(|(is_there, _)| !is_there)

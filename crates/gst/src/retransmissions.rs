@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use weir::feedback::RtpNumber;
+use weir::feedback::{RtpNumber, SeqUnwrapper};
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
 /// If the waiting retransmissions would take longer than this to leave, a key frame is sooner. In
@@ -118,9 +118,11 @@ impl Retransmissions {
     }
 }
 
-/// Whether a number is not after the other, across the wrap of 16 bits [RFC1982 §3.2].
+/// Whether a number is not after the other.
 fn is_up_to(number: u16, last: u16) -> bool {
-    last.wrapping_sub(number) < 0x8000
+    let mut unwrapper = SeqUnwrapper::default();
+    let last = unwrapper.unwrap(last.into());
+    unwrapper.peek(number.into()) <= last
 }
 
 fn key(packet: RtpNumber) -> (u32, u16) {

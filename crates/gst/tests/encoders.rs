@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gst::prelude::*;
 
 const TWCC: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
-const TARGET: u64 = 400_000;
-const LOWER: u64 = 200_000;
+/// Neither is a whole number of kbit/s for an encoder, as in calls.
+const TARGET: u64 = 400_500;
+const LOWER: u64 = 200_700;
 const FRAMES: u64 = 45;
 
 /// Encoder with options, payloader, property of the bitrate, bit/s of its unit.

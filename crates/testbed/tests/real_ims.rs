@@ -282,7 +282,7 @@ fn without_capacity_the_policy_decides_about_the_call() {
 fn web() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ims/web").canonicalize().unwrap();
     for (path, reason) in [
-        (folder.join("node_modules/playwright-core"), "npm ci in testbeds/ims/web"),
+        (folder.join("node_modules/playwright-core"), "make ims-web"),
         (PathBuf::from("/usr/bin/chromium"), "chromium"),
     ] {
         if !path.exists() {

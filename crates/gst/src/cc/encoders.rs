@@ -118,18 +118,20 @@ impl Adaptor {
     /// any change once it has a picture.
     fn set(&self, encoder: &gst::Element, target: Bitrate) -> bool {
         let units = (target.as_bps_f64() * self.share) as u64 / self.unit_bps;
-        let units = i32::try_from(units.max(1)).unwrap_or(i32::MAX);
-        match encoder.property_type(self.property) {
+        let units = i32::try_from(units.max(1)).unwrap_or(i32::MAX).unsigned_abs();
+        let taken = match encoder.property_type(self.property) {
             Some(glib::Type::I32) => {
-                encoder.set_property(self.property, units);
-                encoder.property::<i32>(self.property) == units
+                encoder.set_property(self.property, units.cast_signed());
+                encoder.property::<i32>(self.property).unsigned_abs()
             }
             Some(glib::Type::U32) => {
-                encoder.set_property(self.property, units.unsigned_abs());
-                encoder.property::<u32>(self.property) == units.unsigned_abs()
+                encoder.set_property(self.property, units);
+                encoder.property(self.property)
             }
-            _ => false,
-        }
+            _ => return false,
+        };
+        // The encoders of libvpx keep whole kbit/s.
+        u64::from(units.abs_diff(taken)) * self.unit_bps < 1_000
     }
 
     /// Says on the bus that the encoder does not follow.
