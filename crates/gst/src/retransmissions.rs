@@ -8,14 +8,16 @@
 //! repair are late by then, and no new one leaves meanwhile. A key frame needs fewer bytes, and the
 //! packets before it need not be sent again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use weir::feedback::{RtpNumber, SeqUnwrapper};
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// If the waiting retransmissions would take longer than this to leave, a key frame is sooner. In
 /// `lund/sudden-reduction`, 75 to 180 lost packets took 1.6 to 4.2 s to be sent again.
 pub(crate) const MAX_REPAIR_TIME: TimeDelta = TimeDelta::from_millis(500);
+/// Window for the rate of retransmissions, as in the simulated sender.
+const RATE_WINDOW: TimeDelta = TimeDelta::from_secs(1);
 /// Before the first measured round-trip time.
 const INITIAL_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(100);
 /// Entries of packets that left longer ago than any round trip are removed.
@@ -37,6 +39,8 @@ pub(crate) struct Retransmissions {
     round_trip_time: TimeDelta,
     /// Bytes of those that wait, with the layers below.
     waiting: DataSize,
+    /// Those that left in the last window.
+    recent: VecDeque<(Timestamp, DataSize)>,
     /// By the SSRC of the retransmission stream: packets up to this number are before the key frame of
     /// this time.
     given_up: HashMap<u32, (u16, Timestamp)>,
@@ -48,6 +52,7 @@ impl Default for Retransmissions {
             states: HashMap::new(),
             round_trip_time: INITIAL_ROUND_TRIP_TIME,
             waiting: DataSize::ZERO,
+            recent: VecDeque::new(),
             given_up: HashMap::new(),
         }
     }
@@ -90,6 +95,14 @@ impl Retransmissions {
     pub(crate) fn on_sent(&mut self, now: Timestamp, packet: RtpNumber, size: DataSize) {
         self.waiting = self.waiting.saturating_sub(size);
         self.states.insert(key(packet), State::Sent(now));
+        self.recent.push_back((now, size));
+        while self.recent.pop_front_if(|(at, _)| now - *at >= RATE_WINDOW).is_some() {}
+    }
+
+    /// What left in the last second.
+    pub(crate) fn rate(&self, now: Timestamp) -> Bitrate {
+        let recent = self.recent.iter().rev().take_while(|(at, _)| now - *at < RATE_WINDOW);
+        recent.fold(DataSize::ZERO, |sum, (_, size)| sum + *size) / RATE_WINDOW
     }
 
     /// Bytes of those that wait, with the layers below.
@@ -182,6 +195,18 @@ mod tests {
         assert!(retransmissions.accept(ms(5_000), number(4)));
         assert!(retransmissions.accept(ms(5_000), RtpNumber { ssrc: 10, sequence_number: 3 }));
         assert!(retransmissions.accept(ms(10_000), number(32_772)));
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_second() {
+        let mut retransmissions = Retransmissions::default();
+        assert_eq!(retransmissions.rate(ms(0)), Bitrate::ZERO);
+        for time in [0, 400] {
+            retransmissions.on_sent(ms(time), PACKET, SIZE);
+        }
+        assert_eq!(retransmissions.rate(ms(999)).as_bps(), 2 * 9_600);
+        assert_eq!(retransmissions.rate(ms(1_000)).as_bps(), 9_600);
+        assert_eq!(retransmissions.rate(ms(1_400)), Bitrate::ZERO);
     }
 
     #[test]

@@ -251,6 +251,11 @@ impl PacedSender {
         }
     }
 
+    /// The rate at which packets were sent again in the last second.
+    pub(crate) fn repair_rate(&self, now: Timestamp) -> Bitrate {
+        self.retransmissions.rate(now)
+    }
+
     /// Discards all packets that wait, and asks for a key frame in their place.
     fn give_up_repair(&mut self, now: Timestamp) {
         self.counts.packets_discarded += self.enqueued - self.released;

@@ -9,7 +9,7 @@ use weir::controller::RateLimits;
 use weir::units::{Bitrate, Timestamp};
 use weir_wire::report::compact_ntp_from_micros;
 
-use super::encoders::{MAX_QUEUE_FOR_FRAMES, rate_beside_queue};
+use super::encoders::{MAX_QUEUE_FOR_FRAMES, rate_beside};
 use super::group::Member;
 use super::imp::{CAT, WeirCc};
 use super::session::{self, Connection, Rtcp};
@@ -154,7 +154,8 @@ impl WeirCc {
     fn encoder_bitrate(&self, encoder: &gst::Element) -> Option<Bitrate> {
         let state = self.pump.read(|running| {
             let sender = &running.sender;
-            let rate = rate_beside_queue(sender.target(), sender.queued());
+            let repair = sender.repair_rate(running.now());
+            let rate = rate_beside(sender.target(), sender.queued(), repair);
             (sender.queue_time() > MAX_QUEUE_FOR_FRAMES, rate)
         });
         let start = || Bitrate::from_bps(lock(&self.settings).start_bitrate);

@@ -22,11 +22,12 @@ const DRAIN_TIME: TimeDelta = TimeDelta::from_millis(500);
 /// The encoder gets at least this share of the target.
 const MIN_SHARE: f64 = 0.5;
 
-/// The rate of the encoders while the pacer holds `queued`: less than the target, so that the queue
-/// becomes shorter before frames have to be dropped.
-pub(super) fn rate_beside_queue(target: &Target, queued: DataSize) -> Bitrate {
+/// The rate of the encoders while the pacer holds `queued` and packets were sent again at the rate
+/// `repair` [LIBWEBRTC §FecControllerDefault]. The target is for both. The queue becomes shorter
+/// before frames have to be dropped.
+pub(super) fn rate_beside(target: &Target, queued: DataSize, repair: Bitrate) -> Bitrate {
     let excess = queued.saturating_sub(target.pacing_rate * USUAL_QUEUE);
-    let rate = target.source_bitrate.saturating_sub(excess / DRAIN_TIME);
+    let rate = target.source_bitrate.saturating_sub(repair).saturating_sub(excess / DRAIN_TIME);
     rate.max(target.source_bitrate * MIN_SHARE)
 }
 
@@ -279,13 +280,23 @@ mod tests {
         let rate = Bitrate::from_kbps(800);
         let target = Target::new(rate, rate);
         let beside = |milliseconds| {
-            rate_beside_queue(&target, rate * TimeDelta::from_millis(milliseconds)).as_bps()
+            let queued = rate * TimeDelta::from_millis(milliseconds);
+            rate_beside(&target, queued, Bitrate::ZERO).as_bps()
         };
         assert_eq!(beside(0), 800_000);
         assert_eq!(beside(50), 800_000);
         // 200 ms at 800 kbit/s are 20 kB; to send them within 500 ms takes 320 kbit/s.
         assert_eq!(beside(250), 480_000);
         assert_eq!(beside(10_000), 400_000);
+    }
+
+    #[test]
+    fn the_encoders_get_what_retransmissions_leave_and_at_least_half() {
+        let rate = Bitrate::from_kbps(800);
+        let target = Target::new(rate, rate);
+        let beside = |kbps| rate_beside(&target, DataSize::ZERO, Bitrate::from_kbps(kbps)).as_bps();
+        assert_eq!(beside(300), 500_000);
+        assert_eq!(beside(700), 400_000);
     }
 
     #[test]
