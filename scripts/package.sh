@@ -25,9 +25,7 @@ forget_copies() {
 trap forget_copies EXIT
 forget_copies
 
-# With the workspace's own settings, what other crates were compiled to for the tests serves here too.
-CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-line-tables-only} \
-    cargo package --workspace --locked --allow-dirty "$@"
+cargo package --workspace --locked --allow-dirty "$@"
 
 # Links to files outside a crate's folder must be files in the package.
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
