@@ -70,7 +70,7 @@ web() {
     elif [ "$status" -ne 0 ]; then
         fail 'web: exit code'
     fi
-    for ((i = 0; i < s; i++)); do skip 'web: a page test: no Chromium (apt-get install chromium)'; done
+    for ((i = 0; i < s; i++)); do skip 'web: a page test: no Chromium (apt-get install chromium), or no playground (make playground)'; done
 }
 
 # Runs the Rust tests that ARGUMENTS select, and reads their outcomes from the file JUNIT:
