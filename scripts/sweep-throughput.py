@@ -1,7 +1,7 @@
 """Prints how much of two workers' speed a sweep reaches, as a Markdown table.
 
 A single process without a scheduler simulates units of a sweep; then two Dask workers of this machine make the sweep.
-Both are repeated, in turn. `sweep-throughput.py [SECONDS]`: how long each part should take (default: 10).
+Both are repeated, in turn. `sweep-throughput.py [SECONDS]`: how long each part should take (default: 4).
 """
 
 import os
@@ -42,7 +42,7 @@ def several(address: str, runs: int, first_seed: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    span_s = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+    span_s = float(sys.argv[1]) if len(sys.argv) > 1 else 4.0
     with (
         LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster),
