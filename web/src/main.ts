@@ -6,6 +6,7 @@ import { controllerOrder, linkTo, parseReport } from "./model";
 import { paletteOf } from "./theme";
 import { contentsView } from "./views/contents";
 import { pageView } from "./views/page";
+import { sweepView } from "./views/sweep";
 
 declare global {
   interface Window {
@@ -22,12 +23,18 @@ function start(): void {
     return;
   }
   document.title = report.title;
-  main.replaceChildren(...pageView(report, paletteOf(controllerOrder(report))));
+  const isSweep = "kind" in report;
+  const view = isSweep
+    ? sweepView(report, paletteOf(report.controllers))
+    : pageView(report, paletteOf(controllerOrder(report)));
+  main.replaceChildren(...view);
   window.weirDrawAll = drawAll;
   window.addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("details")) details.open = true;
     drawAll();
   });
+  // Plots of a sweep are few.
+  if (isSweep) return;
   const sections = [...main.querySelectorAll<HTMLElement>("section, footer")];
   document.body.classList.add("with-contents");
   document.body.prepend(

@@ -261,10 +261,13 @@ fn served_address(text: &str) -> Result<Ipv4Addr, String> {
 /// `weir report`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Example:
-  weir run 'lund/*' --seeds 5 --out runs && weir report runs -o report.html")]
+The report of a sweep needs the Python package weir-rtc with its part `sweep`, as `weir sweep` does.
+
+Examples:
+  weir run 'lund/*' --seeds 5 --out runs && weir report runs -o report.html
+  weir sweep delays.toml --out sweep && weir report sweep -o sweep.html")]
 pub struct Report {
-    /// Folders with records, as `--out` wrote them.
+    /// Folders with records, as `--out` wrote them, or the folder of one sweep.
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
     /// File for the report.
@@ -455,11 +458,17 @@ FILE is such as:
 
 Examples:
   weir sweep delays.toml --out sweep
-  weir sweep delays.toml --out sweep --scheduler tcp://10.0.0.1:8786")]
+  weir sweep delays.toml --out sweep --scheduler tcp://10.0.0.1:8786
+  weir report sweep -o sweep.html
+  weir sweep --replay 6f1c3a90 --out sweep")]
 pub struct Sweep {
     /// What is swept.
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "replay")]
+    pub file: Option<PathBuf>,
+    /// Make one run of the sweep in DIR again, and write its record to DIR/replays. KEY is the run's key, or its
+    /// beginning, as the report shows it.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "scheduler", "workers"])]
+    pub replay: Option<String>,
     /// Folder of the results.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
