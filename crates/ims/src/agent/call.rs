@@ -294,7 +294,11 @@ impl Agent {
                 }
             }
             "OPTIONS" => self.respond(request, &request.response(OK, "OK"), outputs),
-            "NOTIFY" => self.respond(request, &request.response(OK, "OK"), outputs),
+            "NOTIFY" => self.on_notify(request, outputs),
+            "MESSAGE" => {
+                self.respond(request, &request.response(OK, "OK"), outputs);
+                outputs.push(Output::Event(Event::Message(request.body.clone())));
+            }
             _ if !is_ours => {
                 let response = request.response(481, "Call Does Not Exist");
                 self.respond(request, &response, outputs);
