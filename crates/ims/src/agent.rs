@@ -119,7 +119,8 @@ pub struct Agent {
     register_id: String,
     /// Expires of the REGISTER under way.
     expires: u32,
-    has_answered: bool,
+    /// Nonces of the challenges to the REGISTER under way that are answered.
+    answered: Vec<String>,
     service_routes: Vec<String>,
     call: Option<Call>,
 }
@@ -136,7 +137,7 @@ impl Agent {
             sequence: 0,
             register_id: String::new(),
             expires: 0,
-            has_answered: false,
+            answered: Vec::new(),
             service_routes: Vec::new(),
             call: None,
         }
@@ -161,9 +162,12 @@ impl Agent {
             match message.method() {
                 "REGISTER" => self.on_register_response(now, &message, &mut outputs),
                 "SUBSCRIBE" => {
-                    outputs.extend(message.code().filter(|code| *code >= 300).map(|code| {
-                        Output::Event(Event::NotWatched(code))
-                    }));
+                    outputs.extend(
+                        message
+                            .code()
+                            .filter(|code| *code >= 300)
+                            .map(|code| Output::Event(Event::NotWatched(code))),
+                    );
                 }
                 _ => self.on_call_response(now, &message, &mut outputs),
             }

@@ -84,11 +84,9 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
     start_part(folder, "af")?;
     start_part(folder, "as")?;
     if web.is_some() {
-        for (server, port) in [
-            ("waf", web::WAF_PORT),
-            ("wwsf", web::WWSF_PORT),
-            ("facilitator", web::VIDEO_PORT),
-        ] {
+        for (server, port) in
+            [("waf", web::WAF_PORT), ("wwsf", web::WWSF_PORT), ("facilitator", web::VIDEO_PORT)]
+        {
             start_part(folder, server)?;
             wait_for(address(server), port, server)?;
         }

@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use crate::{args, certificate};
 use crate::layout::{FACILITATOR_PORT, FUNCTION_PORT, Files, SECURE_PORT, address, user_name};
+use crate::{args, certificate};
 
 /// Port of the authorization function.
 pub(crate) const WAF_PORT: u16 = 8445;

@@ -124,6 +124,17 @@ fn users_register_and_call_through_kamailio() {
     let register = third_party.lines().find(|line| line.contains("REGISTER sip:as.ims.test"));
     assert!(register.unwrap().contains("To: <sip:carol@ims.test>"), "{third_party}");
     assert!(third_party.contains("Expires: 0"), "no deregistration: {third_party}");
+    // The registrar tells of the registration (reg-event) and of its expiry, for the whole set.
+    let told = succeeds(&["register", "bob", "--expires", "2", "--watch", "8"]);
+    for identity in ["sip:bob@ims.test", "tel:+4640100002", "sip:bobby@ims.test"] {
+        assert!(told.contains(&format!("{identity} active registered")), "{told}");
+        assert!(told.contains(&format!("{identity} terminated expired")), "{told}");
+    }
+    // 1,000 a minute.
+    let many = succeeds(&["register", "alice", "--times", "60", "--via", "ws"]);
+    let line = many.lines().find(|line| line.ends_with(" a minute")).unwrap();
+    let rate = line.split(' ').rev().nth(2).unwrap();
+    assert!(rate.parse::<u32>().unwrap() > 1000, "{many}");
     let error = fails(&["register", "alice", "--password", "wrong"]);
     assert!(error.contains("alice is not registered: status 403"), "{error}");
     let error = fails(&["register", "eve"]);
@@ -148,6 +159,14 @@ fn users_register_and_call_through_kamailio() {
     for name in ["\"INVITE\"", "\"200 INVITE\"", "\"BYE\""] {
         assert!(through.contains(name), "no {name} at the application server");
     }
+
+    // She is called by an identity that only a wildcard of her set covers, and bob by his third one.
+    let out = folder.path().join("wildcard");
+    let out = out.to_str().unwrap();
+    succeeds(&["call", "alice", "carol", "--to", "sip:office7@ims.test", "--out", out]);
+    let messages = fs::read_to_string(Path::new(out).join("messages.jsonl")).unwrap();
+    assert!(messages.contains("P-Called-Party-ID: <sip:office7@ims.test>"), "{messages}");
+    succeeds(&["call", "alice", "bob", "--to", "sip:bobby@ims.test"]);
 
     for end in ["callee", "refused", "cancelled", "aborted"] {
         succeeds(&["call", "alice", "bob", "--end", end]);
@@ -270,11 +289,17 @@ fn without_capacity_the_policy_decides_about_the_call() {
         let Some(_running) = Running::start(&["--policy", policy.to_str().unwrap()]) else {
             return;
         };
-        let output = ims(&["call", "alice", "bob"]);
+        let out = folder.path().join(without_bearer);
+        let output = ims(&["call", "alice", "bob", "--out", out.to_str().unwrap()]);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), is_call, "{without_bearer}: {error}");
         let log = fs::read_to_string(format!("{RUN}/pcscf.log")).unwrap();
         assert!(log.contains("no bearer for call"), "{without_bearer}");
+        if !is_call {
+            assert!(error.contains("the call failed with status 488"), "{error}");
+            let messages = fs::read_to_string(out.join("messages.jsonl")).unwrap();
+            assert!(messages.contains("\"CANCEL\""), "no CANCEL");
+        }
     }
 }
 

@@ -61,7 +61,8 @@ impl Agent {
 fn bindings(xml: &str) -> Vec<Binding> {
     let mut bindings: Vec<Binding> = Vec::new();
     for element in xml.split('<').skip(1) {
-        let (tag, attributes) = element.split_once([' ', '\t', '\r', '\n']).unwrap_or((element, ""));
+        let (tag, attributes) =
+            element.split_once([' ', '\t', '\r', '\n']).unwrap_or((element, ""));
         let value = |name| attribute(attributes, name).unwrap_or_default();
         match tag {
             "registration" => bindings.push(Binding {
