@@ -43,4 +43,5 @@ for manifest in "${manifests[@]}"; do
     has "$(sed -n 's/^name = "\(weir-.*\)"/\1/p' "$manifest" | head -n 1)" README.md LICENSE-APACHE LICENSE-MIT
 done
 has weir-lab report.html scenarios/lund/rmcat-ns3.toml
+has weir-cli serve.html
 echo "package: all crates can be published"

@@ -28,9 +28,14 @@ pub enum ReportError {
 }
 
 impl Report {
+    /// One HTML page that opens offline.
+    pub fn to_html(&self) -> Result<String, ReportError> {
+        self.html(VIEWER).ok_or(ReportError::NoViewer)
+    }
+
     /// Writes one HTML file that opens offline, as a whole or not at all.
     pub fn write_html(&self, path: &Path) -> Result<(), ReportError> {
-        let html = self.html(VIEWER).ok_or(ReportError::NoViewer)?;
+        let html = self.to_html()?;
         whole_file::write(path, html.as_bytes())
             .map_err(|error| ReportError::Io { path: path.into(), error })
     }
