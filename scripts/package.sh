@@ -43,5 +43,6 @@ for manifest in "${manifests[@]}"; do
     has "$package" README.md LICENSE-APACHE LICENSE-MIT
 done
 has weir-lab report.html scenarios/lund/rmcat-ns3.toml
+has weir-cli serve.html
 cargo check --workspace --manifest-path "$unpacked/Cargo.toml" --target-dir "$target"
 echo "package: all crates can be published"

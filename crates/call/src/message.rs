@@ -47,7 +47,8 @@ impl Peer {
         self as usize
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Its name in addresses and records.
+    pub fn name(self) -> &'static str {
         match self {
             Self::A => "a",
             Self::B => "b",

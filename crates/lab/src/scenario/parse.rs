@@ -129,6 +129,7 @@ fn read_from(
         variant: variant.map(String::from),
         text: text.into(),
         traces: files.into_read(),
+        ended_early: false,
         title,
         source,
         description,
