@@ -34,7 +34,8 @@ use weir_net::path::{AccessPlan, Attachment};
 
 pub use weir_net::Hop;
 pub use weir_sim::{
-    Congestion, Cubic, Direction, Feedback, ReceiverClock, Repair, ShortTransfers, Source, Tcp, Udp,
+    Congestion, Cubic, Direction, EncoderVideo, Feedback, ReceiverClock, Repair, ShortTransfers,
+    Source, Tcp, Udp,
 };
 
 pub use call::CallPlan;
