@@ -7,7 +7,7 @@ import time
 
 from distributed import Client, LocalCluster, as_completed
 
-UNITS = 2000
+UNITS = 1000
 #: Units with the scheduler at a time, as in `weir_rtc.sweep` with many workers.
 AHEAD = 64
 

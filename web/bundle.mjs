@@ -5,13 +5,13 @@ import { build } from "esbuild";
 import { licences } from "./licences.mjs";
 
 /** A minified script or style, and the files that it is from. */
-export const bundle = async (entry) => {
+export const bundle = async (entry, format = "iife") => {
   const result = await build({
     entryPoints: [entry],
     bundle: true,
     minify: true,
     write: false,
-    format: "iife",
+    format,
     target: "es2022",
     legalComments: "eof",
     logLevel: "warning",

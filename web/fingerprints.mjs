@@ -7,8 +7,9 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { bundle } from "./bundle.mjs";
 
 const [file] = process.argv.slice(2);
 if (file === undefined) throw new Error("usage: node fingerprints.mjs FILE.wasm|PAGE.html");
@@ -17,19 +18,11 @@ const requests = readFileSync(0, "utf8")
   .filter((line) => line !== "");
 
 const inNode = async () => {
-  const { instance } = await WebAssembly.instantiate(await readFile(file), {});
-  const { memory, weir_alloc, weir_free, weir_answer } = instance.exports;
-  const ask = (request) => {
-    const bytes = new TextEncoder().encode(request);
-    const start = weir_alloc(bytes.length);
-    new Uint8Array(memory.buffer).set(bytes, start);
-    const place = BigInt.asUintN(64, weir_answer(start, bytes.length));
-    const [from, length] = [Number(place >> 32n), Number(place & 0xffff_ffffn)];
-    const text = new TextDecoder().decode(new Uint8Array(memory.buffer, from, length));
-    weir_free(start, bytes.length);
-    weir_free(from, length);
-    return text;
-  };
+  // Node 20 reads no TypeScript.
+  const source = fileURLToPath(new URL("src/playground/ask.ts", import.meta.url));
+  const { text } = await bundle(source, "esm");
+  const { simulator } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
+  const ask = await simulator(await WebAssembly.compile(await readFile(file)));
   return timed(async (request) => ask(request));
 };
 

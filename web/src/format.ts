@@ -1,5 +1,5 @@
 // The report's data as the lab writes it: the contract between the Rust side and this page.
-// Generated from crates/lab/src/report/format.rs by `WEIR_UPDATE=1 cargo test -p weir-lab generated`.
+// Generated from crates/lab/src/report/{format,call_format,sweep}.rs by `WEIR_UPDATE=1 cargo test -p weir-lab generated`.
 //
 // Every number carries its unit in its name. `null` means that the value does not apply or that
 // nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
@@ -606,4 +606,113 @@ export interface GridBlock {
   /** 1 for the first transmission. */
   attempt: number;
   is_decoded: boolean;
+}
+
+/** Everything that the report of a sweep shows. `kind` tells the page which report it has. */
+export interface SweepReport {
+  schema: number;
+  /** Always `sweep`. */
+  kind: string;
+  title: string;
+  /** The command that wrote this report. */
+  command: string;
+  /** Program and version. */
+  generator: string;
+  /** The position of a controller fixes its colour. */
+  controllers: Array<string>;
+  /** Metrics that have a value in at least one run. Members named `values` have one entry for each. */
+  metrics: Array<SweepMetric>;
+  runs: number;
+  scenarios: Array<SweepScenario>;
+}
+
+/** A metric of a run: the mean over its media flows. */
+export interface SweepMetric {
+  name: string;
+  unit: string;
+  /** `higher`, `lower` or empty. */
+  better: string;
+  meaning: string;
+}
+
+export interface SweepScenario {
+  id: string;
+  runs: number;
+  seeds: number;
+  /** Number of different combinations of the parameters' values. */
+  points: number;
+  parameters: Array<SweepParameter>;
+  maps: Array<HeatMap>;
+  /**
+   * Mean over the seeds, for each controller and combination of parameters. If there are many, a part of them, which
+   * contains every front.
+   */
+  dots: Array<SweepDot>;
+  fronts: Array<FrontRow>;
+  worst: Array<WorstRuns>;
+}
+
+/** A parameter, and its values or ranges of its values in rising order. */
+export interface SweepParameter {
+  name: string;
+  bins: Array<string>;
+}
+
+/** Two parameters against each other; `y` is `null` if the sweep has only one. */
+export interface HeatMap {
+  /** Index of the parameter. */
+  x: number;
+  y: number | null;
+  cells: Array<HeatCell>;
+}
+
+/** The runs of a controller in which both parameters have values of one bin. All numbers but the last two are indices. */
+export interface HeatCell {
+  controller: number;
+  x: number;
+  y: number;
+  runs: number;
+  /** Mean of each metric. */
+  values: Array<number | null>;
+}
+
+/** A controller at one combination of the parameters. */
+export interface SweepDot {
+  controller: number;
+  /** Value of each parameter. */
+  at: Array<string>;
+  p95_queuing_delay_ms: number;
+  utilization: number;
+  runs: number;
+  /** No other dot of this controller has at least this utilization and at most this delay. */
+  on_own_front: boolean;
+}
+
+/**
+ * How often a controller is on the Pareto front of utilization and delay among the controllers, over all combinations of
+ * the parameters.
+ */
+export interface FrontRow {
+  controller: number;
+  points: number;
+  on_front: number;
+  /** The only one on the front: no other has more utilization or less delay. */
+  alone: number;
+}
+
+/** The worst runs of a controller by one metric, the worst first. */
+export interface WorstRuns {
+  controller: number;
+  /** Index of the metric. */
+  metric: number;
+  runs: Array<WorstRun>;
+}
+
+export interface WorstRun {
+  seed: string;
+  /** Value of each parameter. */
+  at: Array<string>;
+  values: Array<number | null>;
+  /** The command that makes this run again, with a record. */
+  command: string;
 }

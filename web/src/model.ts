@@ -12,6 +12,7 @@ import type {
   Scenario,
   Series,
   SimReal,
+  SweepReport,
   Verdict,
 } from "./format";
 
@@ -28,7 +29,7 @@ export const ENGINE_NAME: Record<Engine, string> = {
 };
 
 /** Reads the report, or returns in one line why it cannot be shown. */
-export function parseReport(text: string): Report | { problem: string } {
+export function parseReport(text: string): Report | SweepReport | { problem: string } {
   if (text.trim() === "" || text.startsWith("/*")) {
     return { problem: "This file holds no data. Make a report with: weir report DIR -o FILE.html" };
   }
@@ -42,7 +43,7 @@ export function parseReport(text: string): Report | { problem: string } {
   if (schema !== 1) {
     return { problem: `This page reads schema 1, the data says ${JSON.stringify(schema)}.` };
   }
-  return value as Report;
+  return value as Report | SweepReport;
 }
 
 // Numbers

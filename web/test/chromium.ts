@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Locator, type Page } from "playwright-core";
 import { expect } from "vitest";
-import type { Report } from "../src/format";
+import type { Report, SweepReport } from "../src/format";
 import { fill } from "./fixture/altered";
 
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
@@ -28,7 +28,7 @@ if (!available) {
 
 export interface Look {
   name: string;
-  report: Report;
+  report: Report | SweepReport;
   colorScheme: "light" | "dark";
   width: number;
 }

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod link;
+mod serve;
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroUsize;
@@ -11,6 +12,7 @@ pub use analyze::Analyze;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use link::Link;
+pub use serve::Serve;
 
 #[cfg(not(target_os = "linux"))]
 use crate::elsewhere::weir_testbed;
@@ -22,6 +24,7 @@ Examples:
   weir call demo/first-call --out runs
   weir report runs -o report.html
   weir analyze webrtc_internals_dump.gz
+  weir serve
   weir link demo/first-call -- ping -c 5 10.45.0.2";
 
 /// The version as in records, and the commit that the program was built from.
@@ -48,6 +51,8 @@ pub enum Command {
     Call(Call),
     /// Run a command inside a scenario's emulated network.
     Link(Link),
+    /// Open a local page: simulate, call and link with sliders, and compare records.
+    Serve(Serve),
     /// Say what limited a call that was made elsewhere, from a dump of its browser.
     Analyze(Analyze),
     /// Write one self-contained HTML report over recorded runs.
@@ -225,10 +230,14 @@ pub struct Call {
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,
-    /// Change capacity, delay, jitter and loss by typing while the calls run. `quit` ends them
-    /// without a record.
+    /// Change capacity, delay, jitter and loss by typing while the calls run. `end` ends them now and
+    /// keeps the record, `quit` ends them without a record.
     #[arg(long)]
     pub interactive: bool,
+    /// Take the lines of --interactive from a program that listens on this Unix socket, and send it the
+    /// status of the run and each report of getStats as JSON lines. `weir serve` uses it.
+    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["interactive", "app"])]
+    pub live: Option<PathBuf>,
     /// Run each scenario once.
     #[arg(long, conflicts_with_all = ["iterations", "seeds", "seed"])]
     pub quick: bool,
@@ -261,10 +270,13 @@ fn served_address(text: &str) -> Result<Ipv4Addr, String> {
 /// `weir report`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Example:
-  weir run 'lund/*' --seeds 5 --out runs && weir report runs -o report.html")]
+The report of a sweep needs the Python package weir-rtc with its part `sweep`, as `weir sweep` does.
+
+Examples:
+  weir run 'lund/*' --seeds 5 --out runs && weir report runs -o report.html
+  weir sweep delays.toml --out sweep && weir report sweep -o sweep.html")]
 pub struct Report {
-    /// Folders with records, as `--out` wrote them.
+    /// Folders with records, as `--out` wrote them, or the folder of one sweep.
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
     /// File for the report.
@@ -455,11 +467,17 @@ FILE is such as:
 
 Examples:
   weir sweep delays.toml --out sweep
-  weir sweep delays.toml --out sweep --scheduler tcp://10.0.0.1:8786")]
+  weir sweep delays.toml --out sweep --scheduler tcp://10.0.0.1:8786
+  weir report sweep -o sweep.html
+  weir sweep --replay 6f1c3a90 --out sweep")]
 pub struct Sweep {
     /// What is swept.
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "replay")]
+    pub file: Option<PathBuf>,
+    /// Make one run of the sweep in DIR again, and write its record to DIR/replays. KEY is the run's key, or its
+    /// beginning, as the report shows it.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "scheduler", "workers"])]
+    pub replay: Option<String>,
     /// Folder of the results.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,

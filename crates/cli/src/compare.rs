@@ -6,12 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_lab::calls::counting;
-use weir_lab::metrics::{Better, mean};
+use weir_lab::compare::{Difference, Verdict, differences};
 use weir_lab::record::{self, Record};
 use weir_lab::scenario::{Change, Scenario, changes};
-use weir_lab::significance::Significance;
-use weir_lab::spread::Spread;
 use weir_lab::summary::Summary;
 
 use crate::args::{Compare, Match};
@@ -20,23 +17,6 @@ use crate::output;
 use crate::sim_real::{self, Sections};
 use crate::table;
 
-/// Metrics that are compared, for each flow that has them.
-const METRICS: [&str; 14] = [
-    "utilization",
-    "rate_mbps.mean",
-    "queuing_delay_ms.mean",
-    "queuing_delay_ms.p95",
-    "rtt_ms.mean",
-    "loss_ratio.mean",
-    "responsiveness_s",
-    "residual_loss_ratio",
-    "frame_rate",
-    "frame_delay_ms.mean",
-    "frame_delay_ms.p95",
-    "freeze_count",
-    "freeze_duration_s",
-    "goodput_mbps.mean",
-];
 /// Significant digits of a value, and its maximum number of decimals.
 const DIGITS: i32 = 4;
 const DECIMALS: i32 = 4;
@@ -51,27 +31,6 @@ struct Set {
     sections: Vec<Sections>,
     /// The scenario of each id, from the first record with that id.
     scenarios: BTreeMap<String, Scenario>,
-}
-
-/// A metric of a flow, before and after, with one value for each seed.
-struct Difference<'a> {
-    of: &'a Summary,
-    flow: &'a str,
-    metric: &'static str,
-    before: Vec<(&'a str, f64)>,
-    after: Vec<(&'a str, f64)>,
-}
-
-/// Result of comparing a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Better,
-    Worse,
-    /// The difference is more than chance, but neither value is better.
-    Other,
-    MayBeChance,
-    Equal,
-    TooFew,
 }
 
 /// Prints the metrics of flows that both sets have, over each set's seeds. If one set has real
@@ -202,165 +161,42 @@ fn change_to_json((id, change): &(String, Change)) -> Value {
     })
 }
 
-/// The differences of every metric and flow in runs that both sets have.
-fn differences<'a>(before: &'a [Summary], after: &'a [Summary]) -> Vec<Difference<'a>> {
-    let mut differences = Vec::new();
-    let after_groups = table::groups(after);
-    for old in table::groups(before) {
-        let key = |run: &'a Summary| (&run.scenario, &run.controller, &run.engine);
-        let Some(new) = after_groups.iter().find(|group| key(group[0]) == key(old[0])) else {
-            continue;
-        };
-        let of = old[0];
-        let [old, new] = [old, new.clone()].map(|group| counting(group, |run| run.flaw()));
-        for flow in &of.flows {
-            for metric in METRICS {
-                let values = |set: &[&'a Summary]| {
-                    let value = |run: &&'a Summary| {
-                        Some((run.seed.as_str(), run.metric(Some(&flow.flow), metric)?))
-                    };
-                    set.iter().filter_map(value).collect::<Vec<_>>()
-                };
-                let (before, after) = (values(&old), values(&new));
-                if !before.is_empty() || !after.is_empty() {
-                    differences.push(Difference { of, flow: &flow.flow, metric, before, after });
-                }
-            }
-        }
-    }
-    differences
-}
-
 fn numbers(set: &[(&str, f64)]) -> Vec<f64> {
     set.iter().map(|entry| entry.1).collect()
 }
 
-impl<'a> Difference<'a> {
-    fn means(&self) -> (Option<f64>, Option<f64>) {
-        (mean(numbers(&self.before)), mean(numbers(&self.after)))
+fn verdict_in_words(of: &Difference<'_>) -> String {
+    let p = of.significance().map_or(String::new(), |found| format!(" p={:.3}", found.p));
+    match of.verdict() {
+        Verdict::Better => format!("better{p}"),
+        Verdict::Worse => format!("worse{p}"),
+        Verdict::Other => format!("other{p}"),
+        Verdict::MayBeChance => format!("~{p}"),
+        Verdict::Equal => "=".into(),
+        Verdict::TooFew => "?".into(),
     }
+}
 
-    fn change(&self) -> Option<f64> {
-        let (before, after) = self.means();
-        Some(after? - before?)
-    }
-
-    /// The change in per cent; `None` if the value before is missing or zero.
-    fn percent(&self) -> Option<f64> {
-        let before = self.means().0?;
-        let change = self.change()?;
-        if change == 0.0 {
-            return Some(0.0);
-        }
-        (before != 0.0).then(|| change / before.abs() * 100.0)
-    }
-
-    fn significance(&self) -> Option<Significance> {
-        Significance::of(&self.before, &self.after)
-    }
-
-    /// Whether each seed has the same value as before, or all runs of both sides have one value.
-    fn is_equal(&self) -> bool {
-        let sorted = |set: &[(&'a str, f64)]| {
-            let mut runs = set.to_vec();
-            runs.sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
-            runs
-        };
-        let all = || self.before.iter().chain(&self.after).map(|run| run.1);
-        let is_one = || !self.before.is_empty() && all().all(|value| value == self.before[0].1);
-        sorted(&self.before) == sorted(&self.after) || (!self.after.is_empty() && is_one())
-    }
-
-    fn verdict(&self) -> Verdict {
-        if self.is_equal() {
-            return Verdict::Equal;
-        }
-        let Some(found) = self.significance() else { return Verdict::TooFew };
-        if !found.is_significant() {
-            return Verdict::MayBeChance;
-        }
-        let rises = self.change().map(|change| change > 0.0);
-        match (Better::of(self.metric), rises) {
-            (Some(Better::Higher), Some(true)) | (Some(Better::Lower), Some(false)) => {
-                Verdict::Better
-            }
-            (Some(Better::Higher), Some(false)) | (Some(Better::Lower), Some(true)) => {
-                Verdict::Worse
-            }
-            _ => Verdict::Other,
-        }
-    }
-
-    fn verdict_in_words(&self) -> String {
-        let p = self.significance().map_or(String::new(), |found| format!(" p={:.3}", found.p));
-        match self.verdict() {
-            Verdict::Better => format!("better{p}"),
-            Verdict::Worse => format!("worse{p}"),
-            Verdict::Other => format!("other{p}"),
-            Verdict::MayBeChance => format!("~{p}"),
-            Verdict::Equal => "=".into(),
-            Verdict::TooFew => "?".into(),
-        }
-    }
-
-    fn to_json(&self) -> Value {
-        let interval =
-            |set: &[(&str, f64)]| Spread::of(&numbers(set)).map(|spread| spread.confidence);
-        let (before, after) = self.means();
-        let found = self.significance();
-        json!({
-            "scenario": self.of.scenario,
-            "controller": self.of.controller,
-            "engine": self.of.engine,
-            "flow": self.flow,
-            "metric": self.metric,
-            "before": before,
-            "before_confidence": interval(&self.before),
-            "before_runs": self.before.len(),
-            "after": after,
-            "after_confidence": interval(&self.after),
-            "after_runs": self.after.len(),
-            "change": self.change(),
-            "change_percent": self.percent(),
-            "better": match Better::of(self.metric) {
-                Some(Better::Higher) => Some("higher"),
-                Some(Better::Lower) => Some("lower"),
-                _ => None,
-            },
-            "verdict": match self.verdict() {
-                Verdict::Better => "better",
-                Verdict::Worse => "worse",
-                Verdict::Other => "other",
-                Verdict::MayBeChance => "chance",
-                Verdict::Equal => "equal",
-                Verdict::TooFew => "too few",
-            },
-            "p": found.map(|found| found.p),
-            "test": found.map(|found| found.test.name()),
-        })
-    }
-
-    fn to_cells(&self) -> Vec<String> {
-        let (before, after) = self.means();
-        let largest = before.unwrap_or_default().abs().max(after.unwrap_or_default().abs());
-        let value = |set: &[(&str, f64)]| table::with_spread(&numbers(set), decimals(largest));
-        let percent = self.percent().map(|percent| match percent.abs() {
-            ..1_000.0 => format!("{percent:+.1}%"),
-            _ => format!("{percent:+.0}%"),
-        });
-        vec![
-            self.of.scenario.clone(),
-            self.of.controller.clone(),
-            self.of.engine.clone(),
-            self.flow.into(),
-            self.metric.into(),
-            value(&self.before),
-            value(&self.after),
-            percent.unwrap_or_else(|| "-".into()),
-            self.verdict_in_words(),
-            format!("{}, {}", self.before.len(), self.after.len()),
-        ]
-    }
+fn to_cells(of: &Difference<'_>) -> Vec<String> {
+    let (before, after) = of.means();
+    let largest = before.unwrap_or_default().abs().max(after.unwrap_or_default().abs());
+    let value = |set: &[(&str, f64)]| table::with_spread(&numbers(set), decimals(largest));
+    let percent = of.percent().map(|percent| match percent.abs() {
+        ..1_000.0 => format!("{percent:+.1}%"),
+        _ => format!("{percent:+.0}%"),
+    });
+    vec![
+        of.of.scenario.clone(),
+        of.of.controller.clone(),
+        of.of.engine.clone(),
+        of.flow.into(),
+        of.metric.into(),
+        value(&of.before),
+        value(&of.after),
+        percent.unwrap_or_else(|| "-".into()),
+        verdict_in_words(of),
+        format!("{}, {}", of.before.len(), of.after.len()),
+    ]
 }
 
 /// Number of decimals that show the significant digits of a value.
@@ -386,7 +222,7 @@ fn in_table(differences: &[Difference<'_>]) -> Table<'static> {
     ];
     Table {
         head: HEAD.to_vec(),
-        rows: differences.iter().map(Difference::to_cells).collect(),
+        rows: differences.iter().map(to_cells).collect(),
         left: 5,
         common: vec![0, 1, 2, 3],
         spare: vec![9],
@@ -414,13 +250,5 @@ mod tests {
         assert_eq!(shown(12_345.6), "12346");
         assert_eq!(shown(0.012_34), "0.0123");
         assert_eq!(shown(0.0), "0");
-    }
-
-    #[test]
-    fn each_compared_metric_is_declared_and_has_a_better_side() {
-        for metric in METRICS {
-            let better = Better::of(metric);
-            assert!(better.is_some_and(|better| better != Better::Neither), "{metric}");
-        }
     }
 }

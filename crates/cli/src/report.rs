@@ -7,10 +7,15 @@ use weir_lab::report::Report as Document;
 
 use crate::args::Report;
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::output;
+use crate::{output, sweep};
 
 /// Reads the records and writes the report.
 pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
+    if let [folder] = args.folders.as_slice()
+        && sweep::has_sweep(folder)
+    {
+        return sweep::report(folder, &args.output);
+    }
     let mut folders = Vec::new();
     for folder in &args.folders {
         let found = record::find(folder)?;

@@ -1,6 +1,10 @@
-//! `weir sweep`: many runs by Dask, through the Python package, which is where Dask is.
+//! `weir sweep`: many runs by Dask, through the Python package, which is where Dask is. The report of a sweep is made
+//! there, too.
 
 use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, ensure};
@@ -10,26 +14,75 @@ use crate::args::Sweep;
 /// The Python that has the package, if it is not `python3`.
 const PYTHON: &str = "WEIR_PYTHON";
 
-/// Makes the sweep of the file, and returns the exit code of the package.
+/// Makes the sweep of the file, or one of its runs again, and returns the exit code of the package.
 pub fn sweep(args: &Sweep) -> anyhow::Result<ExitCode> {
+    let workers = args.workers.map(|count| count.to_string());
+    let mut words: Vec<&OsStr> = Vec::new();
+    match (&args.replay, &args.file) {
+        (Some(key), _) => {
+            words.extend([OsStr::new("replay"), args.out.as_os_str(), OsStr::new(key)]);
+            return package("weir sweep", "duckdb", &words);
+        }
+        (None, Some(file)) => {
+            words.extend([file.as_os_str(), OsStr::new("--out"), args.out.as_os_str()]);
+        }
+        (None, None) => unreachable!("clap requires one of them"),
+    }
+    if let Some(scheduler) = &args.scheduler {
+        words.extend([OsStr::new("--scheduler"), OsStr::new(scheduler)]);
+    }
+    if let Some(workers) = &workers {
+        words.extend([OsStr::new("--workers"), OsStr::new(workers)]);
+    }
+    package("weir sweep", "distributed", &words)
+}
+
+/// Whether a sweep has written into this folder: it has folders with Parquet files.
+pub fn has_sweep(folder: &Path) -> bool {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_parquet = |entry: fs::DirEntry| entry.path().extension() == Some("parquet".as_ref());
+    entries(folder).any(|entry| entries(&entry.path()).any(is_parquet))
+}
+
+/// Writes the report of a sweep.
+pub fn report(folder: &Path, file: &Path) -> anyhow::Result<ExitCode> {
+    let [verb, output] = ["report", "--output"].map(OsStr::new);
+    let words = [verb, folder.as_os_str(), output, file.as_os_str()];
+    package("the report of a sweep", "duckdb", &words)
+}
+
+/// Runs the package with these words. It must be there with its part `sweep`, to which this module belongs.
+fn package(what: &str, module: &str, words: &[&OsStr]) -> anyhow::Result<ExitCode> {
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     let has_package = Command::new(&python)
-        .args(["-c", "import weir_rtc.sweeps, distributed"])
+        .args(["-c", &format!("import weir_rtc.sweeps, {module}")])
         .output()
-        .with_context(|| format!("`weir sweep` needs Python: {}", python.display()))?;
+        .with_context(|| format!("{what} needs Python: {}", python.display()))?;
     ensure!(
         has_package.status.success(),
-        "`weir sweep` needs the Python package weir-rtc[sweep] in {}: see docs/guide/python.md, or set {PYTHON}",
+        "{what} needs the Python package weir-rtc[sweep] in {}: see docs/guide/python.md, or set {PYTHON}",
         python.display()
     );
-    let mut command = Command::new(&python);
-    command.args(["-m", "weir_rtc"]).arg(&args.file).arg("--out").arg(&args.out);
-    if let Some(scheduler) = &args.scheduler {
-        command.args(["--scheduler", scheduler]);
-    }
-    if let Some(workers) = args.workers {
-        command.args(["--workers", &workers.to_string()]);
-    }
-    let status = command.status().with_context(|| python.display().to_string())?;
+    let status = Command::new(&python)
+        .args(["-m", "weir_rtc"])
+        .args(words)
+        .status()
+        .with_context(|| python.display().to_string())?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, Into::into))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_is_a_folder_with_parquet_files_in_its_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("rfc8867__5.1");
+        fs::create_dir(&inner).unwrap();
+        assert!(!has_sweep(folder.path()));
+        fs::write(inner.join("0.parquet"), "").unwrap();
+        assert!(has_sweep(folder.path()));
+        assert!(!has_sweep(&inner) && !has_sweep(Path::new("/no/such/folder")));
+    }
 }

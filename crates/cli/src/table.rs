@@ -1,8 +1,7 @@
 //! Results as text tables.
 
-use std::collections::HashMap;
-
 use weir_lab::calls::{Flaw, counting};
+use weir_lab::compare::groups;
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
 use weir_lab::summary::Summary;
@@ -78,23 +77,6 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
         rows,
         head,
     }
-}
-
-/// Groups the runs that differ only in their seed, in the order of their first occurrence.
-pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
-    fn key(run: &Summary) -> (&str, &str, &str) {
-        (&run.scenario, &run.controller, &run.engine)
-    }
-    let mut indices: HashMap<(&str, &str, &str), usize> = HashMap::new();
-    let mut groups: Vec<Vec<&Summary>> = Vec::new();
-    for summary in summaries {
-        let index = *indices.entry(key(summary)).or_insert(groups.len());
-        match groups.get_mut(index) {
-            Some(group) => group.push(summary),
-            None => groups.push(vec![summary]),
-        }
-    }
-    groups
 }
 
 /// The number of runs in a mean, and the numbers of runs left out because a call failed or the

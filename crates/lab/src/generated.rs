@@ -13,7 +13,7 @@ use weir::controller::Reason;
 use crate::metrics::{self, Better, Declared, Need};
 use crate::record::table::{ColumnGroup, CsvColumn};
 use crate::record::{airtime, bearers, blocks, nodes, series};
-use crate::report::Report;
+use crate::report::{Report, SweepReport};
 
 const COMMAND: &str = "WEIR_UPDATE=1 cargo test -p weir-lab generated";
 const RECORD_FORMAT: &str = "docs/reference/record-format.md";
@@ -131,15 +131,17 @@ fn generated_types_of_the_report_are_up_to_date() {
     let cfg = Config::new().with_large_int("number");
     let mut types = Types { cfg: &cfg, found: BTreeMap::new() };
     types.visit::<Report>();
+    types.visit::<SweepReport>();
     let mut text = format!(
         "// The report's data as the lab writes it: the contract between the Rust side and this page.\n\
-         // Generated from crates/lab/src/report/format.rs by `{COMMAND}`.\n\
+         // Generated from crates/lab/src/report/{{format,call_format,sweep}}.rs by `{COMMAND}`.\n\
          //\n\
          // Every number carries its unit in its name. `null` means that the value does not apply or that\n\
          // nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.\n"
     );
     let mut written = BTreeSet::new();
     types.write("Report", &mut written, &mut text);
+    types.write("SweepReport", &mut written, &mut text);
     assert_eq!(written.len(), types.found.len());
     hold(FORMAT_TS, &text);
 }

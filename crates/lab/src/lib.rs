@@ -4,6 +4,7 @@
 //! simulated runs and real calls.
 
 pub mod calls;
+pub mod compare;
 pub mod constants;
 mod controllers;
 pub mod files;

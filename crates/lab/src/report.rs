@@ -23,6 +23,7 @@ mod read;
 mod series;
 mod sim_real;
 mod split;
+mod sweep;
 mod tables;
 
 use std::ops::Range;
@@ -48,6 +49,7 @@ use read::Drawings;
 
 pub use format::Report;
 pub use page::ReportError;
+pub use sweep::SweepReport;
 
 /// A run and what the page needs of it.
 struct Run {

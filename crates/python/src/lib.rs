@@ -10,6 +10,7 @@ mod tables;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::{create_exception, types::PyModule};
+use weir_lab::metrics::{Better, Declared};
 
 create_exception!(
     weir_rtc,
@@ -41,6 +42,18 @@ fn series_columns() -> Vec<(&'static str, &'static str, &'static str)> {
     weir_lab::record::number_columns().map(|it| (it.name(), it.unit(), it.meaning())).collect()
 }
 
+/// Unit, better side (`higher`, `lower` or nothing) and meaning of the metric at a dotted path; `None` if there is none.
+#[pyfunction]
+fn metric(path: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    let declared = Declared::of(path)?;
+    let better = match Better::of(path) {
+        Some(Better::Higher) => "higher",
+        Some(Better::Lower) => "lower",
+        _ => "",
+    };
+    Some((declared.unit, better, declared.meaning))
+}
+
 #[pymodule]
 fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("WeirError", module.py().get_type::<WeirError>())?;
@@ -56,6 +69,9 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(scenario::toml_of_json, module)?,
         wrap_pyfunction!(run::run, module)?,
         wrap_pyfunction!(run::report, module)?,
+        wrap_pyfunction!(run::sweep_report, module)?,
+        wrap_pyfunction!(run::compare, module)?,
+        wrap_pyfunction!(metric, module)?,
         wrap_pyfunction!(controller::check_controller, module)?,
     ] {
         module.add_function(function)?;

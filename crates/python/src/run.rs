@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 use weir::ControllerFactory;
+use weir_lab::compare::differences;
 use weir_lab::record::{self, Writer};
 use weir_lab::run::RunInfo;
 use weir_lab::summary::{Measurer, Summary};
@@ -206,4 +207,48 @@ pub fn report(py: Python<'_>, folders: Vec<PathBuf>, file: PathBuf) -> PyResult<
         }
     };
     watched(py, &stop, work)?.map_err(error)
+}
+
+/// Writes the report of a sweep from the data that the package has computed.
+#[pyfunction]
+pub fn sweep_report(py: Python<'_>, json: &str, file: PathBuf) -> PyResult<()> {
+    py.detach(|| {
+        let report = lab_report::SweepReport::of_json(json).map_err(|error| error.to_string())?;
+        report.write_html(&file).map_err(|error| error.to_string())
+    })
+    .map_err(error)
+}
+
+/// One side of a comparison.
+#[derive(FromPyObject)]
+pub enum Side<'py> {
+    /// Runs that are here.
+    Runs(PyRef<'py, Runs>),
+    /// A folder of records.
+    Folder(PathBuf),
+}
+
+impl Side<'_> {
+    fn summaries(&self) -> PyResult<Vec<Summary>> {
+        match self {
+            Self::Runs(runs) => Ok(runs.0.iter().map(|run| run.summary.clone()).collect()),
+            Self::Folder(folder) => {
+                let found = record::find(folder).map_err(error)?;
+                if found.is_empty() {
+                    return Err(error(format!("{} contains no record of a run", folder.display())));
+                }
+                let read =
+                    |path: &PathBuf| Ok(record::Record::read(path).map_err(error)?.summary());
+                found.iter().map(read).collect()
+            }
+        }
+    }
+}
+
+/// The rows of `weir compare --json`, one JSON text for each metric that both sides have.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands the values over")]
+pub fn compare(before: Side<'_>, after: Side<'_>) -> PyResult<Vec<String>> {
+    let (before, after) = (before.summaries()?, after.summaries()?);
+    Ok(differences(&before, &after).iter().map(|row| row.to_json().to_string()).collect())
 }

@@ -7,8 +7,9 @@ use std::thread::JoinHandle;
 
 use pyo3::prelude::*;
 use weir::controller::{Controller, Metrics, Reason, Target};
-use weir::feedback::{Ecn, FeedbackReport, SentPacket};
-use weir::{Bitrate, ControllerFactory, DataSize, RateLimits, TimeDelta, Timestamp};
+use weir::feedback::{FeedbackReport, SentPacket};
+use weir::interval::IntervalMeter;
+use weir::{Bitrate, ControllerFactory, RateLimits, TimeDelta, Timestamp};
 
 use crate::error;
 use crate::run::{Runs, measure};
@@ -155,18 +156,6 @@ impl Drop for Session {
     }
 }
 
-/// Counts since the last observation.
-#[derive(Default)]
-struct Counts {
-    sent: DataSize,
-    received: DataSize,
-    arrived: u32,
-    lost: u32,
-    marked: u32,
-    delay: TimeDelta,
-    reports: u32,
-}
-
 /// A controller that asks the other side of two channels for its bitrate.
 struct Driven {
     limits: RateLimits,
@@ -175,9 +164,7 @@ struct Driven {
     bitrate: Bitrate,
     observations: Sender<Observation>,
     actions: Receiver<f64>,
-    counts: Counts,
-    base_delay: Option<TimeDelta>,
-    rtt: Option<TimeDelta>,
+    meter: IntervalMeter,
     reason: Reason,
 }
 
@@ -194,58 +181,35 @@ impl Driven {
             bitrate: limits.start(),
             observations,
             actions,
-            counts: Counts::default(),
-            base_delay: None,
-            rtt: None,
+            meter: IntervalMeter::new(interval),
             reason: Reason::Start,
         }
     }
 
     fn observe(&mut self, now: Timestamp) -> Observation {
-        let counts = std::mem::take(&mut self.counts);
-        let seconds = self.interval.as_secs_f64();
-        let rate = |size: DataSize| size.as_bytes() as f64 * 8.0 / seconds;
-        let ratio = |part: u32, whole: u32| f64::from(part) / f64::from(whole.max(1));
-        let delay = self
-            .base_delay
-            .filter(|_| counts.arrived > 0)
-            .map(|base| counts.delay.as_micros() / i64::from(counts.arrived) - base.as_micros());
+        let seen = self.meter.take();
+        let us = |time: Option<TimeDelta>| time.map_or(-1, TimeDelta::as_micros);
         Observation {
             time_us: now.as_micros(),
             target_bps: self.bitrate.as_bps() as f64,
-            sent_bps: rate(counts.sent),
-            received_bps: rate(counts.received),
-            queuing_delay_us: delay.unwrap_or(-1),
-            rtt_us: self.rtt.map_or(-1, TimeDelta::as_micros),
-            loss_ratio: ratio(counts.lost, counts.lost + counts.arrived),
-            mark_ratio: ratio(counts.marked, counts.arrived),
-            reports: counts.reports,
+            sent_bps: seen.sent_bps,
+            received_bps: seen.received_bps,
+            queuing_delay_us: us(seen.queuing_delay),
+            rtt_us: us(seen.rtt),
+            loss_ratio: seen.loss_ratio,
+            mark_ratio: seen.mark_ratio,
+            reports: seen.reports,
         }
     }
 }
 
 impl Controller for Driven {
     fn on_packet_sent(&mut self, _now: Timestamp, packet: &SentPacket) {
-        self.counts.sent += packet.size;
+        self.meter.on_packet_sent(packet);
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        self.counts.reports += 1;
-        self.rtt = report.rtt(now).or(self.rtt);
-        if report.new_clock {
-            self.base_delay = None;
-        }
-        for packet in &report.packets {
-            let Some(delay) = packet.one_way_delay() else {
-                self.counts.lost += 1;
-                continue;
-            };
-            self.counts.arrived += 1;
-            self.counts.received += packet.size;
-            self.counts.marked += u32::from(packet.ecn == Ecn::Ce);
-            self.counts.delay += delay;
-            self.base_delay = Some(self.base_delay.map_or(delay, |base| base.min(delay)));
-        }
+        self.meter.on_feedback(now, report);
     }
 
     fn on_receiver_limit(&mut self, _now: Timestamp, _limit: Option<Bitrate>) {}

@@ -7,11 +7,13 @@ import sys
 import time
 
 import pyarrow
+import pyarrow.parquet
 import pytest
 import weir_rtc
 from test_weir_rtc import LOSSY
 from weir_rtc import Range, grid, latin_hypercube, sobol, sweep
 from weir_rtc.space import changed
+from weir_rtc.sweep_report import _front, data, replay
 
 pytest.importorskip("distributed")
 
@@ -42,6 +44,69 @@ def test_a_sweep_has_the_rows_of_its_runs_and_makes_none_twice(tmp_path):
         and row["section"] == ""
     ]
     assert found == [expected]
+
+
+def test_series_are_written_on_request_also_of_runs_that_are_there(tmp_path):
+    first = sweep(LOSSY, "gcc", [1], out=tmp_path, workers=1).table()
+    assert not list(tmp_path.glob("*/series/*"))
+    done = sweep(LOSSY, "gcc", [1], out=tmp_path, workers=1, series=True)
+    assert done.simulated == 1 and done.table().equals(first)
+    [file] = tmp_path.glob("*/series/*.parquet")
+    rows = pyarrow.parquet.read_table(file)
+    alone = pyarrow.table(weir_rtc.run(LOSSY, "gcc", [1]).series)
+    assert rows.column("received_bytes").equals(alone.column("received_bytes"))
+    assert sweep(LOSSY, "gcc", [1], out=tmp_path, workers=1, series=True).simulated == 0
+
+
+def test_the_report_of_a_sweep_has_its_means_and_its_worst_runs_can_be_made_again(tmp_path):
+    points = grid({"network.up.delay": ["100ms", "10ms"], "network.up.loss": ["0%", "5%"]})
+    done = sweep(LOSSY, "gcc,nada", range(3), points, out=tmp_path, workers=1)
+    found = data(tmp_path, "weir report sweep")
+    [scenario] = found["scenarios"]
+    assert (found["runs"], scenario["points"], scenario["seeds"]) == (24, 4, 3)
+    # Values are in the order of their size, not of their text.
+    assert scenario["parameters"][0] == {"name": "network.up.delay", "bins": ["10ms", "100ms"]}
+    [heat] = scenario["maps"]
+    assert len(heat["cells"]) == 8 and all(cell["runs"] == 3 for cell in heat["cells"])
+    used = [
+        row["utilization"]
+        for row in done.table().to_pylist()
+        if (row["controller"], row["network.up.delay"], row["network.up.loss"], row["section"])
+        == ("nada", "100ms", "5%", "")
+    ]
+    cell = next(it for it in heat["cells"] if (it["controller"], it["x"], it["y"]) == (1, 1, 1))
+    assert cell["values"][0] == pytest.approx(sum(used) / 3, rel=1e-5)
+    assert sum(row["on_front"] for row in scenario["fronts"]) >= 4
+
+    worst = next(it for it in scenario["worst"] if it["controller"] == 1 and it["metric"] == 0)
+    values = [run["values"][0] for run in worst["runs"]]
+    assert values == sorted(values) and len(values) == 10
+    key = worst["runs"][0]["command"].split()[3]
+    again = replay(tmp_path, key[:8])
+    assert again["same"] and again["row"]["utilization"] == pytest.approx(values[0], rel=1e-5)
+    assert list(again["out"].rglob("series.csv*"))
+    with pytest.raises(weir_rtc.WeirError, match="no run with the key"):
+        replay(tmp_path, "0" * 32)
+
+    weir_rtc.report(done, tmp_path / "sweep.html")
+    page = (tmp_path / "sweep.html").read_text()
+    assert '"kind":"sweep"' in page and "network.up.delay" in page
+
+
+def test_many_values_of_a_parameter_become_ranges_and_numbers_are_in_order(tmp_path):
+    points = [{"network.up.queue": f"{it}ms"} for it in range(1000, 20, -49)]
+    sweep(LOSSY | {"duration": "2s"}, "gcc", [1], points, out=tmp_path, workers=1)
+    [scenario] = data(tmp_path, "")["scenarios"]
+    [parameter] = scenario["parameters"]
+    assert len(parameter["bins"]) == 8 and parameter["bins"][0].startswith("69ms to ")
+    [heat] = scenario["maps"]
+    assert heat["y"] is None and sum(cell["runs"] for cell in heat["cells"]) == len(points)
+
+
+def test_a_front_has_what_nothing_beats():
+    dot = lambda delay, used: {"p95_queuing_delay_ms": delay, "utilization": used}
+    best, fast, slow, equal = dot(5.0, 0.9), dot(2.0, 0.5), dot(9.0, 0.9), dot(5.0, 0.9)
+    assert _front([slow, best, fast, equal]) == [fast, best, equal]
 
 
 def test_a_wrong_parameter_is_an_error_before_anything_runs(tmp_path):

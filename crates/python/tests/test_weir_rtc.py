@@ -65,6 +65,25 @@ def test_scenarios_come_from_patterns_texts_dicts_and_files(tmp_path):
     assert same.duration_s == first.duration_s
 
 
+def test_a_builder_makes_the_scenario_that_a_dict_describes():
+    network = LOSSY["network"]
+    built = weir_rtc.Builder(LOSSY["title"], duration="10s").up(**network["up"])
+    built = built.down(**network["down"]).flow(**LOSSY["flow"][0])
+    series = [
+        pyarrow.table(weir_rtc.run(it, "gcc", [1]).series).column("received_bytes")
+        for it in (LOSSY, built)
+    ]
+    assert series[0].equals(series[1])
+    farther = weir_rtc.Builder.of("lund/rmcat-ns3").set("network.up.delay", "150ms")
+    assert 'delay = "150ms"' in farther.toml() and farther.build().id == "lund/rmcat-ns3"
+    # A step leaves the builder before it as it was.
+    assert built.flow(max_bitrate="1Mbps").build().flows != built.build().flows
+    with pytest.raises(weir_rtc.WeirError, match="nonsense"):
+        built.up(nonsense=1).build()
+    with pytest.raises(weir_rtc.WeirError, match="not one"):
+        weir_rtc.Builder.of("lund/*")
+
+
 def test_errors_are_the_lines_of_the_program():
     with pytest.raises(weir_rtc.WeirError, match="there is no scenario"):
         weir_rtc.run("demo/first-cal")
@@ -90,6 +109,40 @@ def test_expectations_are_judged():
     rows = weir_rtc.check("rfc8867/5.1", "gcc,nada")
     assert {row["controller"] for row in rows} == {"gcc", "nada"}
     assert all(row["outcome"] in {"holds", "known miss"} for row in rows)
+
+
+def test_two_sets_of_runs_are_compared_as_the_program_compares_them(tmp_path):
+    changed = {**LOSSY, "network": {**LOSSY["network"], "down": {"delay": "75ms"}}}
+    before = weir_rtc.run(LOSSY, "gcc", range(6), out=tmp_path / "before")
+    after = weir_rtc.run(changed, "gcc", range(6))
+    rows = {row["metric"]: row for row in weir_rtc.compare(before, after)}
+    # 50 ms more on the way back.
+    assert rows["rtt_ms.mean"]["verdict"] == "worse"
+    assert 40 < rows["rtt_ms.mean"]["change"] < 60
+    assert weir_rtc.compare(tmp_path / "before", after) == list(rows.values())
+    assert {row["verdict"] for row in weir_rtc.compare(before, before)} == {"equal"}
+    with pytest.raises(weir_rtc.WeirError, match="No such file"):
+        weir_rtc.compare(tmp_path / "none", after)
+
+
+def test_other_threads_run_while_a_run_is_simulated():
+    turns = 0
+    ended = threading.Event()
+
+    def count():
+        nonlocal turns
+        while not ended.wait(0.001):
+            turns += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = turns
+    weir_rtc.run("lund/rmcat-ns3", "gcc", range(40), jobs=1)
+    during = turns - before
+    ended.set()
+    thread.join()
+    # With the lock held, the thread would have had no turn.
+    assert during > 5
 
 
 class Steady(weir_rtc.Controller):

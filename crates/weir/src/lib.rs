@@ -78,6 +78,7 @@ pub mod feedback;
 mod fifo;
 #[cfg(feature = "fixed-memory")]
 pub mod fixed_memory;
+pub mod interval;
 pub mod media_sender;
 pub mod pacer;
 pub mod receiver;

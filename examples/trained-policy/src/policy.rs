@@ -2,8 +2,9 @@
 //! with one hidden layer, and a change of the bitrate every 60 ms.
 
 use weir::controller::Settings;
+use weir::interval::IntervalMeter;
 use weir::{
-    Bitrate, Controller, DataSize, FeedbackReport, Metrics, RateLimits, Reason, SentPacket, Target,
+    Bitrate, Controller, FeedbackReport, Metrics, RateLimits, Reason, SentPacket, Target,
     TimeDelta, Timestamp,
 };
 
@@ -24,16 +25,6 @@ const SILENCE: TimeDelta = TimeDelta::from_millis(500);
 /// The weights that `train.py` wrote.
 const WEIGHTS: &str = include_str!("../weights.txt");
 
-/// What arrived and left since the last observation.
-#[derive(Default)]
-struct Counts {
-    sent: DataSize,
-    received: DataSize,
-    arrived: u32,
-    lost: u32,
-    delay: TimeDelta,
-}
-
 /// The trained policy.
 pub struct Policy {
     weights: [f64; SIZE],
@@ -46,9 +37,8 @@ pub struct Policy {
     silent_since: Option<Timestamp>,
     /// When a silence lowers the rate again.
     next_cut: Timestamp,
-    counts: Counts,
-    base_delay: Option<TimeDelta>,
-    rtt: Option<TimeDelta>,
+    /// Counts as the environment does.
+    meter: IntervalMeter,
 }
 
 impl Policy {
@@ -71,30 +61,23 @@ impl Policy {
             due: Timestamp::ZERO + INTERVAL,
             silent_since: None,
             next_cut: Timestamp::ZERO,
-            counts: Counts::default(),
-            base_delay: None,
-            rtt: None,
+            meter: IntervalMeter::new(INTERVAL),
         }
     }
 
     /// What the environment shows at the end of an interval.
     fn observe(&mut self) -> [f64; INPUTS] {
-        let counts = std::mem::take(&mut self.counts);
-        let rate = |size: DataSize| size.as_bytes() as f64 * 8.0 / INTERVAL.as_secs_f64();
+        let interval = self.meter.take();
         let share = |time: Option<TimeDelta>| {
             time.map_or(0.0, |time| (time.as_micros().max(0) as f64 / 1e6).min(1.0))
         };
-        let delay = self.base_delay.filter(|_| counts.arrived > 0).map(|base| {
-            let mean = counts.delay.as_micros() / i64::from(counts.arrived);
-            TimeDelta::from_micros(mean) - base
-        });
         let seen = [
-            to_unit(rate(counts.received)),
-            share(delay),
-            f64::from(counts.lost) / f64::from((counts.lost + counts.arrived).max(1)),
+            to_unit(interval.received_bps),
+            share(interval.queuing_delay),
+            interval.loss_ratio,
             to_unit(self.bitrate.as_bps() as f64),
-            share(self.rtt),
-            to_unit(rate(counts.sent)),
+            share(interval.rtt),
+            to_unit(interval.sent_bps),
         ];
         // The environment gives single precision.
         seen.map(|value| f64::from(value as f32))
@@ -127,25 +110,12 @@ fn to_bitrate(action: f64) -> Bitrate {
 impl Controller for Policy {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.silent_since.get_or_insert(now);
-        self.counts.sent += packet.size;
+        self.meter.on_packet_sent(packet);
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
         self.silent_since = Some(now);
-        self.rtt = report.rtt(now).or(self.rtt);
-        if report.new_clock {
-            self.base_delay = None;
-        }
-        for packet in &report.packets {
-            let Some(delay) = packet.one_way_delay() else {
-                self.counts.lost += 1;
-                continue;
-            };
-            self.counts.arrived += 1;
-            self.counts.received += packet.size;
-            self.counts.delay += delay;
-            self.base_delay = Some(self.base_delay.map_or(delay, |base| base.min(delay)));
-        }
+        self.meter.on_feedback(now, report);
     }
 
     fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {

@@ -1,11 +1,6 @@
 // Runs the simulator, beside the page.
 
-interface Exports {
-  memory: WebAssembly.Memory;
-  weir_alloc: (length: number) => number;
-  weir_free: (start: number, length: number) => void;
-  weir_answer: (start: number, length: number) => bigint;
-}
+import { simulator } from "./ask";
 
 export interface Question {
   module: WebAssembly.Module;
@@ -20,29 +15,16 @@ export interface Answer {
   answer: { ok?: unknown; error?: string };
 }
 
-let exports: Exports | null = null;
-
-async function ask(module: WebAssembly.Module, request: unknown): Promise<string> {
-  exports ??= (await WebAssembly.instantiate(module, {})).exports as unknown as Exports;
-  const { memory, weir_alloc, weir_free, weir_answer } = exports;
-  const bytes = new TextEncoder().encode(JSON.stringify(request));
-  const start = weir_alloc(bytes.length);
-  new Uint8Array(memory.buffer).set(bytes, start);
-  const place = BigInt.asUintN(64, weir_answer(start, bytes.length));
-  const [from, length] = [Number(place >> 32n), Number(place & 0xffff_ffffn)];
-  const text = new TextDecoder().decode(new Uint8Array(memory.buffer, from, length));
-  weir_free(start, bytes.length);
-  weir_free(from, length);
-  return text;
-}
+let ask: ((request: string) => string) | null = null;
 
 self.addEventListener("message", async ({ data }: MessageEvent<Question>) => {
   const begin = performance.now();
   let answer: Answer["answer"];
   try {
-    answer = JSON.parse(await ask(data.module, data.request));
+    ask ??= await simulator(data.module);
+    answer = JSON.parse(ask(JSON.stringify(data.request)));
   } catch (error) {
-    exports = null;
+    ask = null;
     answer = { error: `the simulator stopped: ${error instanceof Error ? error.message : error}` };
   }
   const took_ms = performance.now() - begin;

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use super::Report;
 use crate::whole_file;
 
@@ -28,25 +30,43 @@ pub enum ReportError {
 }
 
 impl Report {
-    /// Writes one HTML file that opens offline, as a whole or not at all.
-    pub fn write_html(&self, path: &Path) -> Result<(), ReportError> {
-        let html = self.html(VIEWER).ok_or(ReportError::NoViewer)?;
-        whole_file::write(path, html.as_bytes())
-            .map_err(|error| ReportError::Io { path: path.into(), error })
+    /// One HTML page that opens offline.
+    pub fn to_html(&self) -> Result<String, ReportError> {
+        page(&self.json())
     }
 
-    /// The viewer's page with the data in it; `None` if `viewer` has no place for the data.
-    fn html(&self, viewer: &str) -> Option<String> {
-        let (head, tail) = viewer.split_once(PLACEHOLDER)?;
-        Some([head, &self.json(), tail].concat())
+    /// Writes one HTML file that opens offline, as a whole or not at all.
+    pub fn write_html(&self, path: &Path) -> Result<(), ReportError> {
+        write(path, &self.json())
     }
 
     /// The data that the page shows, as JSON that cannot close the HTML element around it, whatever text a
     /// scenario contains.
     pub fn json(&self) -> String {
-        let json = serde_json::to_string(self).expect("plain data serializes");
-        json.replace('<', r"\u003c")
+        json(self)
     }
+}
+
+/// The data of a report as JSON without `<`.
+pub(super) fn json(report: &impl Serialize) -> String {
+    let json = serde_json::to_string(report).expect("plain data serializes");
+    json.replace('<', r"\u003c")
+}
+
+/// Writes the viewer's page with these data, as a whole or not at all.
+pub(super) fn write(path: &Path, json: &str) -> Result<(), ReportError> {
+    whole_file::write(path, page(json)?.as_bytes())
+        .map_err(|error| ReportError::Io { path: path.into(), error })
+}
+
+fn page(json: &str) -> Result<String, ReportError> {
+    html(VIEWER, json).ok_or(ReportError::NoViewer)
+}
+
+/// The viewer's page with the data in it; `None` if `viewer` has no place for the data.
+fn html(viewer: &str, json: &str) -> Option<String> {
+    let (head, tail) = viewer.split_once(PLACEHOLDER)?;
+    Some([head, json, tail].concat())
 }
 
 #[cfg(test)]
@@ -56,12 +76,12 @@ mod tests {
     #[test]
     fn the_data_replaces_the_placeholder_and_nothing_else() {
         let report = Report::of_records(&[], "weir report '/*WEIR_DATA*/' $& </script>");
-        let html = report.html("<script>/*WEIR_DATA*/</script>").unwrap();
+        let html = html("<script>/*WEIR_DATA*/</script>", &report.json()).unwrap();
         let json = html.strip_prefix("<script>").unwrap().strip_suffix("</script>").unwrap();
         let value: serde_json::Value = serde_json::from_str(json).unwrap();
         assert_eq!(value["command"], "weir report '/*WEIR_DATA*/' $& </script>");
         assert!(!json.contains('<'));
-        assert_eq!(report.html(""), None);
+        assert_eq!(super::html("", &report.json()), None);
     }
 
     #[test]

@@ -23,14 +23,15 @@ from ._weir import (
     __version__,
     catalogue,
     controllers,
-    report,
     series_columns,
 )
+from .builder import Builder
 from .controller import Controller
 from .space import Range, grid, latin_hypercube, sobol
 from .sweeps import Sweep, sweep
 
 __all__ = [
+    "Builder",
     "Controller",
     "Range",
     "Runs",
@@ -41,6 +42,7 @@ __all__ = [
     "__version__",
     "catalogue",
     "check",
+    "compare",
     "controllers",
     "grid",
     "latin_hypercube",
@@ -96,7 +98,7 @@ class Runs:
         with tempfile.TemporaryDirectory() as folder:
             for scenario, controller, seed in self._shown:
                 _weir.run([scenario], [controller], [seed], 1, Path(folder))
-            report([Path(folder)], Path(file))
+            _weir.report([Path(folder)], Path(file))
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -117,11 +119,13 @@ class Runs:
 def scenarios(scenario) -> list[Scenario]:
     """The scenarios that this means.
 
-    A `Scenario`; the id of one in the catalogue; a pattern such as `"lund/*"`; the path of a `.toml`
+    A `Scenario` or a `Builder`; the id of one in the catalogue; a pattern such as `"lund/*"`; the path of a `.toml`
     file; the text of such a file; a dict with its content; or an iterable of these. Raises `WeirError`.
     """
     if isinstance(scenario, Scenario):
         return [scenario]
+    if isinstance(scenario, Builder):
+        return [scenario.build()]
     if isinstance(scenario, Mapping):
         return [Scenario(_weir.toml_of_json(json.dumps(scenario)))]
     if isinstance(scenario, os.PathLike):
@@ -148,6 +152,36 @@ def run(
     raw = _weir.run(found, chosen, numbers, jobs, None if out is None else Path(out))
     shown = [(one, kind, seed) for one in found for kind in chosen for seed in numbers]
     return Runs(raw, shown)
+
+
+def report(folders, file: str | os.PathLike) -> None:
+    """Writes a report: one HTML file that needs no network.
+
+    `folders`: a folder of records, as `out` of `run` has them, or several; or the folder of a sweep, or a `Sweep`. The
+    report of a sweep has maps over its parameters, Pareto fronts and the worst runs. Raises `WeirError`.
+    """
+    from .sweep_report import has_sweep, write
+
+    if isinstance(folders, Sweep):
+        folders = folders.out
+    if isinstance(folders, str | os.PathLike):
+        folders = [folders]
+    folders = [Path(folder) for folder in folders]
+    if len(folders) == 1 and has_sweep(folders[0]):
+        write(folders[0], Path(file))
+    else:
+        _weir.report(folders, Path(file))
+
+
+def compare(before, after) -> list[dict]:
+    """Compares two sets of runs as `weir compare` does: each is a `Runs` or a folder of records.
+
+    Each row has scenario, controller, engine, flow, metric, the means `before` and `after` with their 95 % confidence
+    intervals, `change`, `change_percent`, `verdict` (better, worse, other, chance, equal, too few), `p` and `test`. Only
+    runs of the same scenario, controller and engine are compared. Raises `WeirError`.
+    """
+    sides = [it._raw if isinstance(it, Runs) else Path(it) for it in (before, after)]
+    return [json.loads(row) for row in _weir.compare(*sides)]
 
 
 def check(scenario, controller="all", seeds: Iterable[int] = (1,), *, jobs: int = 0) -> list[dict]:

@@ -1,8 +1,10 @@
-"""`python -m weir_rtc FILE.toml --out FOLDER`: a sweep that a file describes.
+"""`python -m weir_rtc FILE.toml --out FOLDER`: a sweep that a file describes. `report FOLDER --output FILE` writes its
+report, `replay FOLDER KEY` makes one of its runs again. `weir sweep` and `weir report` call these.
 
 scenarios = ["rfc8867/5.1", "rfc8867/5.2"]
 controllers = "gcc,nada"
 seeds = 20                                  # 1 to 20, or a list
+series = true                               # also the rows of each 50 ms
 
 [grid]                                      # or [sobol] or [latin-hypercube] with points = 64, seed = 1
 "network.up.delay" = ["10ms", "50ms"]       # there {low = 5, high = 200, unit = "ms", logarithmic = true}
@@ -16,6 +18,7 @@ import tomllib
 from pathlib import Path
 
 from . import WeirError
+from .sweep_report import replay, write
 from .sweeps import Range, grid, latin_hypercube, sobol, sweep
 
 DRAWS = {"sobol": sobol, "latin-hypercube": latin_hypercube}
@@ -38,6 +41,8 @@ def parameters(document: dict) -> list[dict]:
 
 
 def main() -> int:
+    if sys.argv[1:2] in (["report"], ["replay"]):
+        return of_sweep(sys.argv[1], sys.argv[2:])
     parser = argparse.ArgumentParser(
         prog="python -m weir_rtc", description="Makes the runs of a sweep."
     )
@@ -57,6 +62,7 @@ def main() -> int:
             out=given.out,
             scheduler=given.scheduler,
             workers=given.workers,
+            series=document.get("series", False),
             progress=lambda runs, of: print(f"\r{runs} of {of} runs", end="", file=sys.stderr),
         )
     except (WeirError, OSError, tomllib.TOMLDecodeError, TypeError) as error:
@@ -70,6 +76,29 @@ def main() -> int:
     print(
         f"\r{done.simulated} runs simulated in {done.took_s:.1f} s, {done.kept} were there: {done.out}"
     )
+    return 0
+
+
+def of_sweep(verb: str, words: list[str]) -> int:
+    """Something about a sweep that is there."""
+    parser = argparse.ArgumentParser(prog=f"python -m weir_rtc {verb}")
+    parser.add_argument("folder", type=Path, help="folder of the results")
+    if verb == "report":
+        parser.add_argument("--output", type=Path, default=Path("report.html"))
+    else:
+        parser.add_argument("key", help="key of the run, or its beginning")
+    given = parser.parse_args(words)
+    try:
+        if verb == "report":
+            write(given.folder, given.output)
+            print(given.output)
+        else:
+            print(replay(given.folder, given.key)["out"])
+    except (WeirError, OSError) as error:
+        print(f"weir_rtc: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -16,6 +16,8 @@ from . import Session, scenarios
 
 #: The range of the action, on a logarithmic scale [AlphaRTC].
 MIN_BPS, MAX_BPS = 10_000.0, 8_000_000.0
+#: The largest factor by which an action that is a change raises or lowers the bitrate.
+CHANGE_MAX = 2.0
 #: Queuing delay and round-trip time that the observation shows as 1.
 DELAY_MAX_US = 1_000_000.0
 
@@ -38,8 +40,9 @@ def literature_reward(received: float, delay: float, loss: float) -> float:
 class Rtc(gymnasium.Env):
     """One media flow of a simulated scenario, whose bitrate is the action.
 
-    Action: `Box(0, 1, (1,))`, the bitrate from 10 kbit/s to 8 Mbit/s on a logarithmic scale. The
-    scenario's own limits hold too.
+    Action: `Box(0, 1, (1,))`, the bitrate from 10 kbit/s to 8 Mbit/s on a logarithmic scale; with
+    `action="change"` `Box(-1, 1, (1,))`, the change of the bitrate in force, from its half to its
+    double on a logarithmic scale. The scenario's own limits hold too.
 
     Observation: `Box(0, 1, (6,))`, what a sender knows at the end of the interval:
     0 received rate (scale of the action), 1 mean queuing delay / 1 s, 2 loss ratio, 3 the bitrate in
@@ -53,14 +56,24 @@ class Rtc(gymnasium.Env):
     metadata: ClassVar = {"render_modes": []}
 
     def __init__(
-        self, scenario="demo/first-call", interval_ms=60, others="gcc", reward=literature_reward
+        self,
+        scenario="demo/first-call",
+        interval_ms=60,
+        others="gcc",
+        reward=literature_reward,
+        action="rate",
     ):
+        if action not in ("rate", "change"):
+            raise ValueError(f'action is "rate" or "change", not {action!r}')
         self._scenarios = scenarios(scenario)
         self._interval_ms = interval_ms
         self._others = others
         self._reward = reward
         self._session: Session | None = None
-        self.action_space = gymnasium.spaces.Box(0.0, 1.0, (1,), np.float32)
+        self._changes = action == "change"
+        lowest = -1.0 if self._changes else 0.0
+        self.action_space = gymnasium.spaces.Box(lowest, 1.0, (1,), np.float32)
+        self._bps = MIN_BPS
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (6,), np.float32)
         self._last = np.zeros(6, np.float32)
 
@@ -75,16 +88,20 @@ class Rtc(gymnasium.Env):
         if first is None:
             raise ValueError(f"{scenario.id} is shorter than interval_ms")
         self._last = self._observe(first)
+        self._bps = first.target_bps
         return self._last, {"scenario": scenario.id, "seed": run_seed}
 
     def step(self, action):
         """Sets the bitrate of the next interval."""
         if self._session is None:
             raise gymnasium.error.ResetNeeded("call reset() first")
-        seen = self._session.step(to_bps(float(action[0])))
+        chosen = float(action[0])
+        bps = self._bps * CHANGE_MAX**chosen if self._changes else to_bps(chosen)
+        seen = self._session.step(bps)
         if seen is None:
             return self._last, 0.0, False, True, {}
         self._last = self._observe(seen)
+        self._bps = seen.target_bps
         received, delay, loss = (float(value) for value in self._last[:3])
         return (
             self._last,

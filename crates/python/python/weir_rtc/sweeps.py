@@ -34,6 +34,10 @@ __all__ = ["Range", "Sweep", "Unit", "grid", "latin_hypercube", "sobol", "sweep"
 AHEAD = 4
 #: Runs of a unit at most.
 UNIT_RUNS_MAX = 1000
+#: Key of a file's metadata: the text of its scenario, before parameters changed it.
+SCENARIO = b"weir.scenario"
+#: Folder of the series, beside the results of a scenario.
+SERIES = "series"
 #: Seconds of a call that a unit simulates, until the first unit of a scenario shows its speed.
 FIRST_UNIT_SIMULATED_S = 600.0
 
@@ -49,6 +53,8 @@ class Point:
     parameters: tuple[tuple[str, object], ...]
     duration_s: float
     key: str
+    #: The scenario before the parameters changed it.
+    base: str
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,8 @@ class Unit:
 
     points: tuple[Point, ...]
     key: str
+    #: Whether the rows of each 50 ms are wanted, too.
+    series: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,8 @@ class Sweep:
     kept: int
     #: Wall-clock time, s.
     took_s: float
+    #: Time that the workers spent with the runs, added up, s.
+    worked_s: float = 0.0
 
     def table(self):
         """All rows, as a PyArrow table."""
@@ -78,7 +88,14 @@ class Sweep:
 
         files = sorted(self.out.glob("*/*.parquet"))
         tables = [pyarrow.parquet.read_table(file) for file in files]
-        return pyarrow.concat_tables(tables, promote_options="default")
+        whole = pyarrow.concat_tables(tables, promote_options="default")
+        return whole.replace_schema_metadata(None)
+
+    def report(self, file: str | os.PathLike) -> None:
+        """Writes the report of all runs in `out`: one HTML file with maps, Pareto fronts and the worst runs."""
+        from .sweep_report import write
+
+        write(self.out, Path(file))
 
 
 def program() -> str:
@@ -97,9 +114,10 @@ def _controller_bytes(controller) -> bytes:
 def _points(found, chosen, seeds, parameters, binary: str) -> Iterator[Point]:
     """Every run. A scenario whose keys change is parsed here, so that a wrong key is an error at once."""
     codes = [(controller, _controller_bytes(controller)) for controller in chosen]
-    for scenario, point in itertools.product(found, parameters):
+    for original, point in itertools.product(found, parameters):
+        scenario, text = original, original.text
         if point:
-            document = changed(tomllib.loads(scenario.text), point)
+            document = changed(tomllib.loads(text), point)
             scenario = Scenario(_weir.toml_of_json(json.dumps(document)), scenario.id)
         base = hashlib.sha256(f"{binary}\0{scenario.id}\0{scenario.text}\0".encode())
         for controller, code in codes:
@@ -115,14 +133,14 @@ def _points(found, chosen, seeds, parameters, binary: str) -> Iterator[Point]:
                     named,
                     scenario.duration_s,
                     key.hexdigest()[:32],
+                    text,
                 )
 
 
-def _present(out: Path) -> set[str]:
-    """Keys of the runs that are there."""
+def _keys(files: Iterable[Path]) -> set[str]:
+    """Keys of the runs that these files contain."""
     import pyarrow.parquet
 
-    files = out.glob("*/*.parquet")
     tables = (pyarrow.parquet.read_table(file, columns=["key"]) for file in files)
     return {key for table in tables for key in table.column("key").unique().to_pylist()}
 
@@ -130,8 +148,9 @@ def _present(out: Path) -> set[str]:
 class _Cutter:
     """Cuts the points into units of about the time that is asked for, by the speed of earlier units."""
 
-    def __init__(self, points: Iterator[Point], unit_s: float):
+    def __init__(self, points: Iterator[Point], unit_s: float, series: bool):
         self._points = points
+        self._series = series
         self._unit_s = unit_s
         self._next: Point | None = next(points, None)
         #: Seconds of a call that a second simulates, by scenario.
@@ -143,46 +162,85 @@ class _Cutter:
             return None
         speed = self.speed.get(first.id, FIRST_UNIT_SIMULATED_S / self._unit_s)
         budget, points = speed * self._unit_s, []
-        while self._next is not None and self._next.id == first.id and len(points) < UNIT_RUNS_MAX:
+        while (
+            self._next is not None
+            and (self._next.id, self._next.base) == (first.id, first.base)
+            and len(points) < UNIT_RUNS_MAX
+        ):
             if points and budget < self._next.duration_s:
                 break
             budget -= self._next.duration_s
             points.append(self._next)
             self._next = next(self._points, None)
         key = hashlib.sha256("".join(point.key for point in points).encode()).hexdigest()[:32]
-        return Unit(tuple(points), key)
+        return Unit(tuple(points), key, self._series)
 
 
-def work(unit: Unit, binary: str) -> tuple[bytes, float]:
-    """Simulates a unit. Returns a Parquet file, and the time that the runs took, s. Workers call it."""
+def work(unit: Unit, binary: str) -> tuple[bytes, bytes | None, float]:
+    """Simulates a unit. Workers call it.
+
+    Returns Parquet files of the results and of the series, if they are wanted, and the time that the runs took, s.
+    """
     import pyarrow
-    import pyarrow.parquet
 
     if program() != binary:
         raise WeirError("a worker has another weir-rtc than the client: install the same wheel")
     begin = time.perf_counter()
-    tables = []
+    results, series = [], []
     for point in unit.points:
         scenario = Scenario(point.text, point.id)
         runs = _weir.run([scenario], [point.controller], [point.seed], 1, None)
-        table = pyarrow.table(runs.summaries)
-        for name, value in (*point.parameters, ("key", point.key)):
-            column = pyarrow.array([value] * table.num_rows)
-            table = table.append_column(name, column)
-        tables.append(table)
+        results.append(_marked(pyarrow.table(runs.summaries), point))
+        if unit.series:
+            series.append(_marked(pyarrow.table(runs.series), point))
     took_s = time.perf_counter() - begin
+    base = unit.points[0].base
+    return _parquet(results, base), _parquet(series, base) if unit.series else None, took_s
+
+
+def _marked(table, point: Point):
+    """The table with columns of the parameters and of the key."""
+    import pyarrow
+
+    for name, value in (*point.parameters, ("key", point.key)):
+        table = table.append_column(name, pyarrow.array([value] * table.num_rows))
+    return table
+
+
+def _parquet(tables: list, base: str) -> bytes:
+    """The tables as one file, with the text of the scenario."""
+    import pyarrow
+    import pyarrow.parquet
+
+    whole = pyarrow.concat_tables(tables, promote_options="default")
     sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(pyarrow.concat_tables(tables, promote_options="default"), sink)
-    return sink.getvalue().to_pybytes(), took_s
+    pyarrow.parquet.write_table(whole.replace_schema_metadata({SCENARIO: base.encode()}), sink)
+    return sink.getvalue().to_pybytes()
 
 
-def _put(out: Path, unit: Unit, parquet: bytes) -> None:
-    """Writes a file as a whole or not at all."""
+def _without(have: set[str], parquet: bytes) -> bytes | None:
+    """The file without the runs that are there; `None` if nothing is left."""
+    import pyarrow
+    import pyarrow.compute
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(pyarrow.BufferReader(parquet))
+    known = pyarrow.compute.is_in(table.column("key"), pyarrow.array(sorted(have)))
+    left = table.filter(pyarrow.compute.invert(known))
+    return _parquet([left], table.schema.metadata[SCENARIO].decode()) if left.num_rows else None
+
+
+def _put(out: Path, have: set[str], unit: Unit, results: bytes, series: bytes | None) -> None:
+    """Writes each file as a whole or not at all, the results last, and no result twice."""
+    if have & {point.key for point in unit.points}:
+        results = _without(have, results)
     folder = out / unit.points[0].id.replace("/", "__")
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f".{unit.key}.{os.getpid()}"
-    unfinished.write_bytes(parquet)
-    unfinished.rename(folder / f"{unit.key}.parquet")
+    for place, content in ((folder / SERIES, series), (folder, results)):
+        if content is not None:
+            place.mkdir(parents=True, exist_ok=True)
+            unfinished = place / f".{unit.key}.{os.getpid()}"
+            unfinished.write_bytes(content)
+            unfinished.rename(place / f"{unit.key}.parquet")
 
 
 def sweep(
@@ -196,6 +254,7 @@ def sweep(
     workers: int | None = None,
     unit_s: float = 1.0,
     retries: int = 5,
+    series: bool = False,
     progress=None,
 ) -> Sweep:
     """Simulates every scenario with every point of the parameters, controller and seed, and keeps the results.
@@ -205,7 +264,7 @@ def sweep(
     folder of the results; what is there is not computed again. `scheduler`: address of a Dask scheduler such as
     `tcp://10.0.0.1:8786`, whose workers have the same wheel; without one, `workers` processes of this machine, one for
     each core. `unit_s`: how long a unit of work should take, s. `retries`: how often a unit is tried again after an
-    error. `progress`: called with the numbers of finished and of all known runs.
+    error. `series`: also the rows of each flow and 50 ms, in a folder `series` beside the results. `progress`: called with the numbers of finished and of all known runs.
 
     Raises `WeirError` for what is wrong before the first run; what a unit raised; Ctrl-C ends the sweep, and the next
     call goes on where it ended.
@@ -226,12 +285,14 @@ def sweep(
             binary,
         )
     )
-    present = _present(out)
+    have = _keys(out.glob("*/*.parquet"))
+    present = have & _keys(out.glob(f"*/{SERIES}/*.parquet")) if series else have
     missing = [point for point in points if point.key not in present]
     kept = len(points) - len(missing)
     if not missing:
         return Sweep(out, 0, kept, time.perf_counter() - begin)
     out.mkdir(parents=True, exist_ok=True)
+    cutter = _Cutter(iter(missing), unit_s, series)
     count = workers or len(os.sched_getaffinity(0))
     if scheduler is None:
         with (
@@ -240,11 +301,15 @@ def sweep(
             ) as cluster,
             Client(cluster) as client,
         ):
-            _drive(client, missing, binary, out, unit_s, retries, progress, kept)
+            worked_s = _drive(
+                client, cutter, binary, (out, have), retries, progress, (kept, kept + len(missing))
+            )
     else:
         with Client(scheduler) as client:
-            _drive(client, missing, binary, out, unit_s, retries, progress, kept)
-    return Sweep(out, len(missing), kept, time.perf_counter() - begin)
+            worked_s = _drive(
+                client, cutter, binary, (out, have), retries, progress, (kept, kept + len(missing))
+            )
+    return Sweep(out, len(missing), kept, time.perf_counter() - begin, worked_s)
 
 
 def _chosen(controllers) -> list:
@@ -256,13 +321,11 @@ def _chosen(controllers) -> list:
     return [one for several in controllers for one in _chosen(several)]
 
 
-def _drive(client, missing, binary, out, unit_s, retries, progress, kept) -> None:
-    """Keeps the workers busy, and writes each result as it arrives."""
+def _drive(client, cutter: _Cutter, binary, place, retries, progress, counts) -> float:
+    """Keeps the workers busy, and writes each result as it arrives. Returns the time that the runs took, s."""
     from distributed import as_completed
 
-    cutter = _Cutter(iter(missing), unit_s)
-    all_runs = kept + len(missing)
-    done = kept
+    (done, all_runs), worked_s = counts, 0.0
     units = {}
 
     def send():
@@ -277,15 +340,17 @@ def _drive(client, missing, binary, out, unit_s, retries, progress, kept) -> Non
     futures = [future for future in (send() for _ in range(ahead)) if future is not None]
     waiting = as_completed(futures)
     for future in waiting:
-        parquet, took_s = future.result()
+        results, series, took_s = future.result()
         unit = units.pop(future.key)
-        _put(out, unit, parquet)
+        _put(*place, unit, results, series)
         simulated_s = sum(point.duration_s for point in unit.points)
         cutter.speed[unit.points[0].id] = simulated_s / max(took_s, 1e-6)
         done += len(unit.points)
+        worked_s += took_s
         if progress is not None:
             progress(done, all_runs)
         future.release()
         following = send()
         if following is not None:
             waiting.add(following)
+    return worked_s

@@ -1,0 +1,220 @@
+//! Differences between two sets of runs, and whether they are more than chance.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::calls::counting;
+use crate::metrics::{Better, mean};
+use crate::significance::Significance;
+use crate::spread::Spread;
+use crate::summary::Summary;
+
+/// Metrics that are compared, for each flow that has them.
+const METRICS: [&str; 14] = [
+    "utilization",
+    "rate_mbps.mean",
+    "queuing_delay_ms.mean",
+    "queuing_delay_ms.p95",
+    "rtt_ms.mean",
+    "loss_ratio.mean",
+    "responsiveness_s",
+    "residual_loss_ratio",
+    "frame_rate",
+    "frame_delay_ms.mean",
+    "frame_delay_ms.p95",
+    "freeze_count",
+    "freeze_duration_s",
+    "goodput_mbps.mean",
+];
+/// A metric of a flow, before and after, with one value for each seed.
+pub struct Difference<'a> {
+    /// One of the runs: scenario, controller and engine are those of all.
+    pub of: &'a Summary,
+    /// The flow.
+    pub flow: &'a str,
+    /// Path of the metric.
+    pub metric: &'static str,
+    /// Seed and value of each run.
+    pub before: Vec<(&'a str, f64)>,
+    /// Seed and value of each run.
+    pub after: Vec<(&'a str, f64)>,
+}
+
+/// Result of comparing a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The difference is more than chance, and the value is better.
+    Better,
+    /// The difference is more than chance, and the value is worse.
+    Worse,
+    /// The difference is more than chance, but neither value is better.
+    Other,
+    /// The difference may be chance.
+    MayBeChance,
+    /// No value differs.
+    Equal,
+    /// There are too few seeds for a test.
+    TooFew,
+}
+
+/// Groups the runs that differ only in their seed, in the order of their first occurrence.
+pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
+    fn key(run: &Summary) -> (&str, &str, &str) {
+        (&run.scenario, &run.controller, &run.engine)
+    }
+    let mut indices: HashMap<(&str, &str, &str), usize> = HashMap::new();
+    let mut groups: Vec<Vec<&Summary>> = Vec::new();
+    for summary in summaries {
+        let index = *indices.entry(key(summary)).or_insert(groups.len());
+        match groups.get_mut(index) {
+            Some(group) => group.push(summary),
+            None => groups.push(vec![summary]),
+        }
+    }
+    groups
+}
+
+/// The differences of every metric and flow in runs that both sets have.
+pub fn differences<'a>(before: &'a [Summary], after: &'a [Summary]) -> Vec<Difference<'a>> {
+    let mut differences = Vec::new();
+    let after_groups = groups(after);
+    for old in groups(before) {
+        let key = |run: &'a Summary| (&run.scenario, &run.controller, &run.engine);
+        let Some(new) = after_groups.iter().find(|group| key(group[0]) == key(old[0])) else {
+            continue;
+        };
+        let of = old[0];
+        let [old, new] = [old, new.clone()].map(|group| counting(group, |run| run.flaw()));
+        for flow in &of.flows {
+            for metric in METRICS {
+                let values = |set: &[&'a Summary]| {
+                    let value = |run: &&'a Summary| {
+                        Some((run.seed.as_str(), run.metric(Some(&flow.flow), metric)?))
+                    };
+                    set.iter().filter_map(value).collect::<Vec<_>>()
+                };
+                let (before, after) = (values(&old), values(&new));
+                if !before.is_empty() || !after.is_empty() {
+                    differences.push(Difference { of, flow: &flow.flow, metric, before, after });
+                }
+            }
+        }
+    }
+    differences
+}
+
+fn numbers(set: &[(&str, f64)]) -> Vec<f64> {
+    set.iter().map(|entry| entry.1).collect()
+}
+
+impl<'a> Difference<'a> {
+    /// Means over the seeds.
+    pub fn means(&self) -> (Option<f64>, Option<f64>) {
+        (mean(numbers(&self.before)), mean(numbers(&self.after)))
+    }
+
+    fn change(&self) -> Option<f64> {
+        let (before, after) = self.means();
+        Some(after? - before?)
+    }
+
+    /// The change in per cent; `None` if the value before is missing or zero.
+    pub fn percent(&self) -> Option<f64> {
+        let before = self.means().0?;
+        let change = self.change()?;
+        if change == 0.0 {
+            return Some(0.0);
+        }
+        (before != 0.0).then(|| change / before.abs() * 100.0)
+    }
+
+    /// The test of the difference; `None` if there are too few seeds.
+    pub fn significance(&self) -> Option<Significance> {
+        Significance::of(&self.before, &self.after)
+    }
+
+    /// Whether each seed has the same value as before, or all runs of both sides have one value.
+    fn is_equal(&self) -> bool {
+        let sorted = |set: &[(&'a str, f64)]| {
+            let mut runs = set.to_vec();
+            runs.sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
+            runs
+        };
+        let all = || self.before.iter().chain(&self.after).map(|run| run.1);
+        let is_one = || !self.before.is_empty() && all().all(|value| value == self.before[0].1);
+        sorted(&self.before) == sorted(&self.after) || (!self.after.is_empty() && is_one())
+    }
+
+    /// What came of the comparison.
+    pub fn verdict(&self) -> Verdict {
+        if self.is_equal() {
+            return Verdict::Equal;
+        }
+        let Some(found) = self.significance() else { return Verdict::TooFew };
+        if !found.is_significant() {
+            return Verdict::MayBeChance;
+        }
+        let rises = self.change().map(|change| change > 0.0);
+        match (Better::of(self.metric), rises) {
+            (Some(Better::Higher), Some(true)) | (Some(Better::Lower), Some(false)) => {
+                Verdict::Better
+            }
+            (Some(Better::Higher), Some(false)) | (Some(Better::Lower), Some(true)) => {
+                Verdict::Worse
+            }
+            _ => Verdict::Other,
+        }
+    }
+
+    /// All of it, as `weir compare --json` prints it.
+    pub fn to_json(&self) -> Value {
+        let interval =
+            |set: &[(&str, f64)]| Spread::of(&numbers(set)).map(|spread| spread.confidence);
+        let (before, after) = self.means();
+        let found = self.significance();
+        json!({
+            "scenario": self.of.scenario,
+            "controller": self.of.controller,
+            "engine": self.of.engine,
+            "flow": self.flow,
+            "metric": self.metric,
+            "before": before,
+            "before_confidence": interval(&self.before),
+            "before_runs": self.before.len(),
+            "after": after,
+            "after_confidence": interval(&self.after),
+            "after_runs": self.after.len(),
+            "change": self.change(),
+            "change_percent": self.percent(),
+            "better": match Better::of(self.metric) {
+                Some(Better::Higher) => Some("higher"),
+                Some(Better::Lower) => Some("lower"),
+                _ => None,
+            },
+            "verdict": match self.verdict() {
+                Verdict::Better => "better",
+                Verdict::Worse => "worse",
+                Verdict::Other => "other",
+                Verdict::MayBeChance => "chance",
+                Verdict::Equal => "equal",
+                Verdict::TooFew => "too few",
+            },
+            "p": found.map(|found| found.p),
+            "test": found.map(|found| found.test.name()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_compared_metric_is_declared_and_has_a_better_side() {
+        for metric in METRICS {
+            let better = Better::of(metric);
+            assert!(better.is_some_and(|better| better != Better::Neither), "{metric}");
+        }
+    }
+}
