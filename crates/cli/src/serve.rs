@@ -12,6 +12,7 @@ mod job;
 mod lab;
 mod metrics;
 mod real;
+mod records;
 mod simulation;
 mod web;
 

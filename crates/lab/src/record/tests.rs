@@ -178,7 +178,8 @@ fn a_call_that_was_ended_early_is_as_long_as_it_ran() {
     let (end, whole) = (TimeDelta::from_secs(2), scenario.duration);
     let scenario = scenario.ended_at(end);
     assert!(scenario.flows.iter().all(|flow| flow.stop <= Timestamp::ZERO + end));
-    let rows = trace.rows.iter().filter(|row| row.time <= Timestamp::ZERO + end).copied().collect();
+    let rows = trace.rows.iter().filter(|row| row.time <= Timestamp::ZERO + end);
+    let rows = rows.map(|row| row.with_send_queue(None)).collect();
     let info = RunInfo { engine: Engine::Call, ..info };
     let trace = Trace::new(trace.flows.clone()).with_rows(rows);
     let record = Record { info, scenario, trace, call: Some(CallFile::default()) };
