@@ -67,7 +67,7 @@ fn seeds(args: &Generate) -> anyhow::Result<BTreeSet<u64>> {
     for name in args.set.iter().flat_map(|names| names.split(',')) {
         let set = Set::ALL.into_iter().find(|set| set.name() == name.trim());
         let set = set.with_context(|| {
-            format!("--set '{name}' is unknown; there are train, validate and sealed")
+            format!("--set '{name}' is unknown; there are train, validate, sealed and sealed-2")
         })?;
         chosen.extend(set.seeds());
     }
@@ -99,11 +99,11 @@ fn known_family(name: &str) -> anyhow::Result<Family> {
 /// Refuses sealed seeds, unless a reason is given. Then the log of openings gets a line first.
 fn open_seal(args: &Generate, seeds: &BTreeSet<u64>) -> anyhow::Result<()> {
     let sealed: Vec<u64> =
-        seeds.iter().copied().filter(|&seed| Set::of(seed) == Some(Set::Sealed)).collect();
+        seeds.iter().copied().filter(|&seed| Set::of(seed).is_some_and(Set::is_sealed)).collect();
     let (Some(first), Some(last)) = (sealed.first(), sealed.last()) else { return Ok(()) };
     let Some(reason) = &args.open_seal else {
         bail!(
-            "seeds 301 to 400 are sealed until all tuning is over: use 201-300, or give --open-seal \
+            "seeds 301 to 500 are sealed until all tuning is over: use 201-300, or give --open-seal \
              REASON, which adds a line to the log of openings"
         );
     };

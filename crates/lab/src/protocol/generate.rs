@@ -12,13 +12,16 @@ pub enum Set {
     Train,
     /// Changes are accepted on these.
     Validate,
-    /// Claims are made on these. They are opened once, when nothing is tuned any more.
+    /// Claims were made on these about the first version of `sluice`. They are opened once, when
+    /// nothing is tuned any more.
     Sealed,
+    /// The same for the second version: who has read the first set may have learned from it.
+    Sealed2,
 }
 
 impl Set {
     /// All sets.
-    pub const ALL: [Self; 3] = [Self::Train, Self::Validate, Self::Sealed];
+    pub const ALL: [Self; 4] = [Self::Train, Self::Validate, Self::Sealed, Self::Sealed2];
 
     /// Name on the command line.
     pub const fn name(self) -> &'static str {
@@ -26,6 +29,7 @@ impl Set {
             Self::Train => "train",
             Self::Validate => "validate",
             Self::Sealed => "sealed",
+            Self::Sealed2 => "sealed-2",
         }
     }
 
@@ -35,7 +39,13 @@ impl Set {
             Self::Train => 1..=200,
             Self::Validate => 201..=300,
             Self::Sealed => 301..=400,
+            Self::Sealed2 => 401..=500,
         }
+    }
+
+    /// Whether the seeds are opened once, with an entry in the log.
+    pub const fn is_sealed(self) -> bool {
+        matches!(self, Self::Sealed | Self::Sealed2)
     }
 
     /// The set that a seed belongs to. `None` for seeds of no set, which are free for any use.
@@ -146,6 +156,8 @@ mod tests {
         assert_eq!(Set::of(201), Some(Set::Validate));
         assert_eq!(Set::of(301), Some(Set::Sealed));
         assert_eq!(Set::of(400), Some(Set::Sealed));
-        assert_eq!((Set::of(0), Set::of(401)), (None, None));
+        assert_eq!(Set::of(401), Some(Set::Sealed2));
+        assert_eq!(Set::of(500), Some(Set::Sealed2));
+        assert_eq!((Set::of(0), Set::of(501)), (None, None));
     }
 }

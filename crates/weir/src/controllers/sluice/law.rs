@@ -90,7 +90,7 @@ impl Sluice {
             return None;
         }
         let p = self.p;
-        let lost = self.losses.is_congestion(p.loss_excess, p.loss_chance, p.loss_max);
+        let lost = self.losses.is_congestion(&p);
         let marked = self.marks.take(p.alpha_gain);
         let (reason, factor) = match (lost, marked, self.ecn) {
             (true, ..) => (Reason::Loss, p.b_loss),

@@ -8,12 +8,15 @@
 //! A path that reorders makes packets look lost until they arrive. What comes late after all is
 //! taken off the ratios.
 
+use super::Parameters;
 use crate::feedback::LossCounts;
 
 /// Number of packets over which the ratios are taken.
 const WINDOW: f64 = 200.0;
 /// Packets that must have been seen before a ratio counts.
 const ENOUGH: f64 = 40.0;
+/// Number of packets in which the smallest ratio of late is forgotten.
+const LEAST_WINDOW: f64 = 2_000.0;
 
 /// Lost and all packets, with a memory that fades.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +47,8 @@ pub(super) struct Losses {
     low: Count,
     high: Count,
     all: Count,
+    /// The smallest ratio of late without a standing queue, once enough packets were seen.
+    least: Option<f64>,
     /// Packets called lost, and those of them that arrived after all.
     called: f64,
     recovered: f64,
@@ -62,18 +67,35 @@ impl Losses {
         let part = if at_top { &mut self.high } else { &mut self.low };
         part.add(lost, all);
         self.all.add(lost, all);
+        if !stands {
+            self.keep_least(all);
+        }
+    }
+
+    /// Keeps the smallest ratio without a standing queue after a report of this many packets.
+    fn keep_least(&mut self, packets: f64) {
+        if self.idle.all < ENOUGH {
+            return;
+        }
+        let ratio = self.idle.ratio();
+        let least = self.least.unwrap_or(ratio);
+        let risen = least + (ratio - least) * (packets / LEAST_WINDOW).min(1.0);
+        self.least = Some(ratio.min(risen));
     }
 
     /// Whether the losses say that a queue drops: the ratio with a long delay is above that with a
-    /// short one by `chance` of it and `excess`, or the ratio of all is above `most`.
-    pub(super) fn is_congestion(&self, excess: f64, chance: f64, most: f64) -> bool {
+    /// short one by `LOSS_CHANCE` of it and `LOSS_EXCESS`, or the ratio of all is above `LOSS_MAX`
+    /// and `LOSS_BASE` times what the path surely loses. `LOSS_MAX` bounds that, too: a policer may
+    /// drop from the first packet on.
+    pub(super) fn is_congestion(&self, p: &Parameters) -> bool {
         let real = self.real();
         let exceeds = |with: Count, without: Count| {
-            with.ratio() * real > without.ratio() * real * (1.0 + chance) + excess
+            with.ratio() * real > without.ratio() * real * (1.0 + p.loss_chance) + p.loss_excess
         };
+        let of_path = (self.least.unwrap_or(0.0) * real).min(p.loss_max);
         exceeds(self.standing, self.idle)
             || (self.low.all >= ENOUGH && exceeds(self.high, self.low))
-            || self.all.ratio() * real > most
+            || self.all.ratio() * real > p.loss_max.max(p.loss_base * of_path)
     }
 
     /// The part of the packets called lost that did not arrive after all.
@@ -99,9 +121,7 @@ impl Losses {
 mod tests {
     use super::*;
 
-    const EXCESS: f64 = 0.02;
-    const CHANCE: f64 = 0.5;
-    const MOST: f64 = 0.2;
+    const P: Parameters = Parameters::DEFAULT;
 
     /// Counts a hundred reports of ten packets, half of them at a standing queue, with this many
     /// losses per hundred packets without and with it.
@@ -124,19 +144,33 @@ mod tests {
 
     // S-6
     #[test]
-    fn losses_that_do_not_depend_on_the_queue_are_no_congestion_up_to_a_fifth() {
-        assert!(!losses(0, 0).is_congestion(EXCESS, CHANCE, MOST));
-        assert!(!losses(5, 5).is_congestion(EXCESS, CHANCE, MOST));
-        assert!(!losses(10, 10).is_congestion(EXCESS, CHANCE, MOST));
-        assert!(losses(25, 25).is_congestion(EXCESS, CHANCE, MOST));
+    fn losses_that_do_not_depend_on_the_queue_are_no_congestion() {
+        assert!(!losses(0, 0).is_congestion(&P));
+        assert!(!losses(5, 5).is_congestion(&P));
+        assert!(!losses(10, 10).is_congestion(&P));
+        assert!(!losses(25, 25).is_congestion(&P));
+        assert!(losses(45, 45).is_congestion(&P), "above twice a fifth");
+    }
+
+    // S-6: a policer loses only while too much is sent.
+    #[test]
+    fn a_fifth_is_congestion_where_less_was_lost_before() {
+        let mut losses = losses(1, 1);
+        let mut is_congestion = false;
+        for _ in 0..60 {
+            let counts = LossCounts { lost: 3, received: 7, recovered: 0 };
+            losses.on_report(counts, false, false);
+            is_congestion |= losses.is_congestion(&P);
+        }
+        assert!(is_congestion);
     }
 
     // S-6
     #[test]
     fn losses_at_a_standing_queue_are_congestion() {
-        assert!(losses(0, 3).is_congestion(EXCESS, CHANCE, MOST));
-        assert!(losses(5, 12).is_congestion(EXCESS, CHANCE, MOST));
-        assert!(!losses(0, 1).is_congestion(EXCESS, CHANCE, MOST));
+        assert!(losses(0, 3).is_congestion(&P));
+        assert!(losses(5, 12).is_congestion(&P));
+        assert!(!losses(0, 1).is_congestion(&P));
     }
 
     // S-6
@@ -148,7 +182,7 @@ mod tests {
             let counts = LossCounts { lost: u64::from(at_top), received: 10, recovered: 0 };
             losses.on_report(counts, false, at_top);
         }
-        assert!(losses.is_congestion(EXCESS, CHANCE, MOST));
+        assert!(losses.is_congestion(&P));
     }
 
     // S-6
@@ -165,9 +199,9 @@ mod tests {
             }
             losses
         };
-        assert!(of(0).is_congestion(EXCESS, CHANCE, MOST));
-        assert!(of(5).is_congestion(EXCESS, CHANCE, MOST), "2 of 7 are lost");
-        assert!(!of(7).is_congestion(EXCESS, CHANCE, MOST));
+        assert!(of(0).is_congestion(&P));
+        assert!(of(5).is_congestion(&P), "2 of 7 are lost");
+        assert!(!of(7).is_congestion(&P));
         assert!(of(7).ratio() < 0.02, "{}", of(7).ratio());
     }
 
@@ -176,6 +210,6 @@ mod tests {
     fn a_response_is_made_once() {
         let mut losses = losses(0, 5);
         losses.on_response();
-        assert!(!losses.is_congestion(EXCESS, CHANCE, MOST));
+        assert!(!losses.is_congestion(&P));
     }
 }

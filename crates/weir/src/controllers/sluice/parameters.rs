@@ -138,6 +138,9 @@ parameters! {
     loss_excess: f64 = 0.02;
     /// `LOSS_MAX`: loss above this ratio is congestion, whatever the queue.
     loss_max: f64 = 0.2;
+    /// `LOSS_BASE`: losses up to this many times the smallest ratio without a standing queue belong
+    /// to the path, even above `LOSS_MAX`.
+    loss_base: f64 = 2.0;
     /// `B_LOSS`: factor of the reference delay and of the level after congestive loss.
     b_loss: f64 = 0.85;
     /// `PACING`: pacing rate relative to the target. Above 1, the packets of a frame are a train.
