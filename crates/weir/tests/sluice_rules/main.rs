@@ -102,23 +102,26 @@ fn the_reference_is_5_ms_noise_and_two_packets() {
 // S-6
 #[test]
 fn losses_count_only_if_they_come_with_the_queue_or_are_more_than_a_fifth() {
-    let beside = |is_lost: fn(i64) -> bool| {
+    let beside = |idle: fn(i64) -> bool, standing: fn(i64) -> bool| {
         let (mut feed, mut reasons) = (Feed::new(2_000), Vec::new());
         for _ in 0..20 {
-            feed.is_lost = is_lost;
+            feed.is_lost = idle;
             feed.run(500, 2);
-            feed.is_lost = |number| number % 10 == 0;
+            feed.is_lost = standing;
             feed.run(500, 20);
             reasons.extend(feed.reasons.clone());
         }
         reasons.contains(&Reason::Loss)
     };
-    assert!(!beside(|number| number % 10 == 0), "as many without a queue");
-    assert!(beside(|_| false), "only while a queue stands");
+    let tenth = |number| number % 10 == 0;
+    let quarter = |number| number % 4 == 0;
+    assert!(!beside(tenth, tenth), "as many without a queue");
+    assert!(beside(|_| false, tenth), "only while a queue stands");
+    assert!(!beside(quarter, quarter), "a base loss of a quarter");
     let mut feed = Feed::settled();
     feed.is_lost = |number| number % 4 == 0;
     feed.run(5_000, 14);
-    assert!(feed.reasons.contains(&Reason::Loss), "a quarter at random");
+    assert!(feed.reasons.contains(&Reason::Loss), "a quarter where none was lost before");
 }
 
 // S-7: the scale falls to 0.85 at most once per round trip of 300 ms, that is in each sixth report.
