@@ -51,6 +51,8 @@ need rtpengine-daemon rtpengine
 need g++ c++
 if [ -n "$for_tests" ]; then
     need python3 python3
+    # Janus's own pages, which examples/apps/janus tests.
+    [ -d /usr/share/janus/demos ] || missing="$missing janus-demos"
     need shellcheck shellcheck
     need shfmt shfmt
     # For the tests of the C library and of the GStreamer plugin.

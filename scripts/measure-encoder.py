@@ -3,6 +3,8 @@
 
     scripts/measure-encoder.py call SCENARIO DIR    makes the call as root, with weir on the path
     scripts/measure-encoder.py read DIR...          prints the tables
+    scripts/measure-encoder.py table RECORDS...     prints what the encoder did in each 5 s of the
+                                                    calls that `weir call --out RECORDS` recorded
 
 A call runs each browser with a log of its own and with tcpdump (apt-get install tcpdump). RTP
 headers are not encrypted, and the packets of a frame have one RTP timestamp. The log contains the
@@ -12,6 +14,7 @@ target bitrates of the encoder.
 import bisect
 import collections
 import itertools
+import json
 import math
 import os
 import pathlib
@@ -34,6 +37,7 @@ FPS = 30
 SEAM = 61  # frames of the camera's loop
 MEDIAN_TO_SD = 0.6745
 RTP_CLOCK = 90_000
+PERIOD_S = 5  # of a row of the table of encoders
 COARSEST = 105  # of the quantizer's steps up to 106 as the log counts them
 
 
@@ -184,6 +188,52 @@ def print_tables(folders):
         print(", ".join(f"{median(column):.2f}" for column in zip(*seams)))
 
 
+def mean(values):
+    return sum(values) / len(values) if values else math.nan
+
+
+def encoder_rows(path):
+    """What the encoder of a recorded call did, for each 5 s: a list of cells."""
+    call = json.loads(path.read_text())
+    peer = next(peer for peer in call["peers"] if "sent_media_bps" in peer["intervals"][-1])
+    periods = collections.defaultdict(list)
+    for interval in peer["intervals"]:
+        periods[int(interval["time_s"] // PERIOD_S)].append(interval)
+    for period, intervals in sorted(periods.items()):
+        if len(intervals) < PERIOD_S:
+            continue
+        frames = [interval.get("sent_frame_rate") or 0 for interval in intervals]
+        quality = [
+            (interval["sent_qp"], number)
+            for interval, number in zip(intervals, frames)
+            if interval.get("sent_qp") is not None
+        ]
+        bits = mean([interval.get("sent_media_bps") or 0 for interval in intervals])
+        sizes = [tuple(i["sent_frame_size"]) for i in intervals if i.get("sent_frame_size")]
+        counted = sum(number for _, number in quality)
+        qp = sum(value * number for value, number in quality) / counted if counted else math.nan
+        yield [
+            f"{PERIOD_S * period}-{PERIOD_S * (period + 1)}",
+            f"{mean([i.get('estimated_bps') or 0 for i in intervals]) / 1e3:.0f}",
+            f"{mean([i.get('target_bps') or 0 for i in intervals]) / 1e3:.0f}",
+            f"{bits / 1e3:.0f}",
+            "x".join(map(str, sizes[-1])) if sizes else "-",
+            f"{mean(frames):.1f}",
+            f"{qp:.0f}",
+            f"{bits / 8 / mean(frames):.0f}" if mean(frames) else "-",
+        ]
+
+
+def print_encoder(folders):
+    head = "call\tseconds\testimate kbit/s\ttarget kbit/s\tmedia kbit/s\tsize\tframes/s\tquantizer\tB a frame"
+    print(head)
+    for folder in folders:
+        for path in sorted(pathlib.Path(folder).rglob("call.json")):
+            name = path.parent.parent.relative_to(folder).as_posix()
+            for cells in encoder_rows(path):
+                print(name, *cells, sep="\t")
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["call", scenario, folder]:
@@ -191,5 +241,7 @@ if __name__ == "__main__":
             print_tables([folder])
         case ["read", *folders] if folders:
             print_tables(folders)
+        case ["table", *folders] if folders:
+            print_encoder(folders)
         case _:
             sys.exit(__doc__)

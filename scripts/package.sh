@@ -1,46 +1,48 @@
 #!/bin/bash
-# Packs every crate that is to be published, as `cargo publish` would, and builds each package from
-# its own contents. Nothing is uploaded. With --no-verify it does not build the packages.
+# Packs every crate that is to be published, as `cargo publish` would, and checks that the packages
+# compile from their own contents, with each other. Nothing is uploaded.
 set -euo pipefail
 . "$(dirname "$0")/usage.sh"
-accept --no-verify "$@"
+accept '' "$@"
 cd "$(dirname "$0")/.."
 
 # The lab's package contains the report viewer. Without it no report could be written.
 [ -f web/dist/report.html ] || { echo 'package: no report viewer: make web' >&2 && exit 1; }
 
-target=${CARGO_TARGET_DIR:-target}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+# cargo's own check would build each package into code, and all that it depends on once more.
+cargo package --workspace --locked --allow-dirty --no-verify
 
-# To build a package, cargo unpacks the packages that it depends on below its home, and keeps them by
-# name and version. The version is the same after each change, so an earlier run's copy would be built
-# in place of this one's. The copies go, and what was compiled from them.
-forget_copies() {
-    local dep
-    rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/weir-*
-    while read -r dep; do
-        dep=$(basename "$dep" .d)
-        rm -rf "$target"/debug/.fingerprint/weir-*-"${dep##*-}"
-    done < <(grep -l 'registry/src/-[^/]*/weir-' "$target"/debug/deps/weir*.d 2> /dev/null)
-}
-trap forget_copies EXIT
-forget_copies
-
-cargo package --workspace --locked --allow-dirty "$@"
+# A workspace of the unpacked packages. They find each other where a stranger's cargo finds them on
+# crates.io. The profile and the lock are those of this workspace, so that the rest is compiled already.
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+unpacked=$target/package/unpacked
+rm -rf "$unpacked"
+mkdir -p "$unpacked"
+trap 'rm -rf "$unpacked"' EXIT
+cp Cargo.lock "$unpacked"
+{
+    sed -n '/^\[profile.dev\]/,$p' Cargo.toml
+    printf '[workspace]\nresolver = "3"\nmembers = ["*-%s"]\n[patch.crates-io]\n' "$version"
+} > "$unpacked/Cargo.toml"
 
 # Links to files outside a crate's folder must be files in the package.
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 has() { # PACKAGE FILE...
-    local package=$1 files file
+    local package=$1 file
     shift
-    files=$(tar -tzf "$target/package/$package-$version.crate" | sed 's|^[^/]*/||')
     for file in "$@"; do
-        grep -qx "$file" <<< "$files" || { echo "package: $package has no $file" >&2 && exit 1; }
+        [ -f "$unpacked/$package-$version/$file" ] || { echo "package: $package has no $file" >&2 && exit 1; }
     done
 }
 mapfile -t manifests < <(grep -L '^publish = false' crates/*/Cargo.toml)
 for manifest in "${manifests[@]}"; do
     # The first name is the package's. Names of its programs may follow.
-    has "$(sed -n 's/^name = "\(weir-.*\)"/\1/p' "$manifest" | head -n 1)" README.md LICENSE-APACHE LICENSE-MIT
+    package=$(sed -n 's/^name = "\(weir-.*\)"/\1/p' "$manifest" | head -n 1)
+    tar -xzf "$target/package/$package-$version.crate" -C "$unpacked"
+    echo "$package = { path = \"$package-$version\" }" >> "$unpacked/Cargo.toml"
+    has "$package" README.md LICENSE-APACHE LICENSE-MIT
 done
 has weir-lab report.html scenarios/lund/rmcat-ns3.toml
+has weir-cli serve.html
+cargo check --workspace --manifest-path "$unpacked/Cargo.toml" --target-dir "$target"
 echo "package: all crates can be published"

@@ -29,7 +29,12 @@ failed=0
 skipped=()
 failures=()
 logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
+lane=''
+leave() {
+    [ -z "$lane" ] || kill -- "-$lane" 2> /dev/null
+    rm -rf "$logs"
+}
+trap leave EXIT
 
 pass() { passed=$((passed + 1)); }
 fail() { failed=$((failed + 1)) && failures+=("$1"); }
@@ -43,6 +48,46 @@ step() {
     shift
     heading "$name"
     if "$@"; then pass; else fail "$name"; fi
+}
+
+# Tests of real networks and calls wait for their packets most of the time. Meanwhile steps that only
+# compute run in a lane of their own, one after another, with what the tests leave of the processors.
+#
+# Takes a step for the lane: beside NAME COMMAND...
+beside() {
+    names+=("$1")
+    shift
+    commands+=("$(printf '%q ' "$@")")
+}
+names=()
+commands=()
+
+start_lane() {
+    # A process group of its own, so that Ctrl-C leaves none of it behind.
+    set -m
+    (
+        renice -n 19 "$BASHPID" > /dev/null
+        for i in "${!names[@]}"; do
+            status=0
+            eval "${commands[$i]}" > "$logs/$i.log" 2>&1 || status=$?
+            echo "$status $SECONDS" > "$logs/$i.status"
+        done
+    ) &
+    lane=$!
+    set +m
+}
+
+# Waits for the lane, and tells what its steps have told.
+end_lane() {
+    local status end
+    wait "$lane"
+    lane=''
+    for i in "${!names[@]}"; do
+        read -r status end < "$logs/$i.status"
+        printf '\n== %s (beside the tests, until %d:%02d)\n' "${names[$i]}" $((end / 60)) $((end % 60))
+        cat "$logs/$i.log"
+        if [ "$status" -eq 0 ]; then pass; else fail "${names[$i]}"; fi
+    done
 }
 
 # The report viewer, its types, and the pages that it draws in a browser.
@@ -97,14 +142,19 @@ nextest() {
     fi
 }
 
+# Builds the tests of all crates, and the program.
+build() {
+    heading 'build'
+    cargo metadata --format-version 1 > "$logs/metadata.json"
+    cargo nextest list --workspace --list-type binaries-only --message-format json > "$logs/binaries.json"
+}
+
 # Tests of all crates. Test programs whose names begin with real_ run the emulator and browser
-# calls.
+# calls. cargo builds nothing here, because it would wait for what it builds in the lane.
 rust() {
     heading 'cargo nextest'
-    nextest "$target/nextest/$profile/junit.xml" --workspace
-    step 'controllers in fixed memory' cargo test --quiet --package weir-rtc --features fixed-memory --test fixed_memory
-    # nextest does not run the examples in the documentation.
-    step 'examples in the documentation' cargo test --quiet --workspace --doc
+    nextest "$target/nextest/$profile/junit.xml" --binaries-metadata "$logs/binaries.json" \
+        --cargo-metadata "$logs/metadata.json"
 }
 
 # The GStreamer plugin is a workspace of its own, because it does not build without GStreamer.
@@ -139,7 +189,7 @@ python() {
     if [ -n "$reason" ]; then
         skip "$name: $reason"
     else
-        step "$name" scripts/test-python.sh
+        beside "$name" scripts/test-python.sh
     fi
 }
 
@@ -160,7 +210,7 @@ fuzz() {
         if [ -n "$reason" ]; then
             skip "fuzz $name: $reason"
         else
-            step "fuzz $name, $fuzz_seconds s" cargo +nightly fuzz run --fuzz-dir crates/wire/fuzz \
+            beside "fuzz $name, $fuzz_seconds s" cargo +nightly fuzz run --fuzz-dir crates/wire/fuzz \
                 "$name" -- -max_total_time="$fuzz_seconds" -print_final_stats=1 -verbosity=0
         fi
     done
@@ -184,43 +234,49 @@ arm() {
     if [ -n "$reason" ]; then
         skip "$name: $reason"
     else
-        step "$name" scripts/test-arm.sh
+        beside "$name" scripts/test-arm.sh
     fi
     name='controllers on a processor without an operating system'
     reason=$(scripts/bare-metal.sh --missing)
     if [ -n "$reason" ]; then
         skip "$name: $reason"
     else
-        step "$name" scripts/bare-metal.sh
+        beside "$name" scripts/bare-metal.sh
     fi
 }
 
-# What holds besides the tests. Each part runs although an earlier one failed.
+# What holds besides the tests: the packages, the public interfaces and the catalogue. Each step runs
+# although an earlier one failed.
 gate() {
-    local weir=$target/release/weir
-    step 'lint' make lint
-    step 'program' make build
-    step 'packages' scripts/package.sh
-    step 'public interfaces' scripts/semver.sh
-    step 'expectations of the suites' "$weir" check 'rfc8867/*' 'rfc8836/*' 'rfc8869/*' 'bari/tcp/*/compete' \
+    local weir=$target/debug/weir
+    beside 'packages' scripts/package.sh
+    beside 'public interfaces' scripts/semver.sh
+    beside 'expectations of the suites' "$weir" check 'rfc8867/*' 'rfc8836/*' 'rfc8869/*' 'bari/tcp/*/compete' \
         --controller all
-    step 'expectations of delft' "$weir" check 'delft/wired*' 'delft/wifi-*' 'delft/4g-*' \
+    beside 'expectations of delft' "$weir" check 'delft/wired*' 'delft/wifi-*' 'delft/4g-*' \
         --controller gcc,gcc-draft
-    step 'goals of sluice' "$weir" check 'goals/*' --controller sluice
-    step 'Wi-Fi against ns-3' "$weir" validate wifi
-    step 'cellular against ns-3' "$weir" validate cellular
+    beside 'goals of sluice' "$weir" check 'goals/*' --controller sluice
+    beside 'Wi-Fi against ns-3' "$weir" validate wifi
+    beside 'cellular against ns-3' "$weir" validate cellular
 }
 
-[ -z "$gate" ] || gate
+[ -z "$gate" ] || step 'lint' make lint
 web
 gstreamer
-rust
+build
+[ -n "$check" ] || emulator
 python
+beside 'controllers in fixed memory' cargo test --quiet --package weir-rtc --features fixed-memory --test fixed_memory
+# nextest does not run the examples in the documentation.
+beside 'examples in the documentation' cargo test --quiet --workspace --doc
 if [ -z "$check" ]; then
-    fuzz
-    emulator
     arm
+    fuzz
 fi
+[ -z "$gate" ] || gate
+start_lane
+rust
+end_lane
 
 heading 'result'
 if [ "${#skipped[@]}" -gt 0 ]; then

@@ -1,4 +1,5 @@
-// Bundles the viewer into one file, dist/report.html, with script and style inlined.
+// Bundles the viewer into one file, dist/report.html, and the page of `weir serve` into dist/serve.html, with script
+// and style inlined.
 //
 // The Rust side replaces the placeholder by the report's JSON, so it must occur exactly once.
 
@@ -29,4 +30,10 @@ await build({
 });
 await copyFile("dist/wic.js", "../crates/call/page/wic.js");
 await writeFile("dist/report.html", page);
+const live = await bundle("src/serve/main.ts");
+const styles = [style];
+for (const file of ["src/playground/style.css", "src/serve/style.css"])
+  styles.push((await bundle(file)).text);
+const served = { script: live.text, style: styles.join(""), inputs: live.inputs };
+await writeFile("dist/serve.html", await pageOf("src/serve.html", served));
 console.log(`dist/report.html: ${Math.round(page.length / 1024)} KiB`);

@@ -1,4 +1,4 @@
-//! Builds the commit's revision into the program, for `weir --version`.
+//! Builds the commit's revision into the program, for `weir --version`, and the page of `weir serve`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,6 +11,23 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let revision = revision().unwrap_or_else(|| UNKNOWN.into());
     println!("cargo::rustc-env=WEIR_REVISION={revision}");
+    let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
+    fs::write(Path::new(&out).join("serve.html"), page()).expect("the build folder takes a file");
+}
+
+/// The page of `weir serve`. Empty if it has not been built: the rest builds without it. In the clone,
+/// `serve.html` is a link to the page that `make web` builds; the published package contains the page.
+fn page() -> String {
+    let folder: PathBuf =
+        env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR").into();
+    let page = folder.join("serve.html");
+    let web = folder.join("../../web");
+    // Cargo treats a missing path as changed in every build, so watch one that exists.
+    let watched = [&page, &web.join("dist"), &web].into_iter().find(|path| path.exists()).cloned();
+    if let Some(path) = watched {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    fs::read_to_string(page).unwrap_or_default()
 }
 
 /// Revision and day of the last commit, in a clone of this project.

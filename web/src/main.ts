@@ -5,6 +5,7 @@ import { el } from "./dom";
 import { controllerOrder, linkTo, parseReport } from "./model";
 import { paletteOf } from "./theme";
 import { contentsView } from "./views/contents";
+import { foldable, unfold } from "./views/fold";
 import { pageView } from "./views/page";
 import { sweepView } from "./views/sweep";
 
@@ -29,21 +30,30 @@ function start(): void {
     : pageView(report, paletteOf(controllerOrder(report)));
   main.replaceChildren(...view);
   window.weirDrawAll = drawAll;
+  const sections = [...main.querySelectorAll<HTMLElement>("section, footer")];
+  for (const section of sections) foldable(section);
   window.addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("details")) details.open = true;
+    for (const section of sections) unfold(section);
     drawAll();
   });
   // Plots of a sweep are few.
   if (isSweep) return;
-  const sections = [...main.querySelectorAll<HTMLElement>("section, footer")];
   document.body.classList.add("with-contents");
   document.body.prepend(
     el("a", { class: "skip", href: "#report" }, "Skip the contents"),
     contentsView(report, sections),
   );
   // The sections did not exist when the browser looked for the address's target.
-  const targets = [...main.querySelectorAll("[id]")];
-  targets.find(({ id }) => linkTo(id) === location.hash)?.scrollIntoView();
+  const goToTarget = () => {
+    const targets = [...main.querySelectorAll("[id]")];
+    const target = targets.find(({ id }) => linkTo(id) === location.hash);
+    const section = target?.closest<HTMLElement>("section, footer");
+    if (section) unfold(section);
+    target?.scrollIntoView();
+  };
+  window.addEventListener("hashchange", goToTarget);
+  goToTarget();
 }
 
 start();

@@ -200,7 +200,7 @@ async function reportStats() {
 }
 
 // The tracks that this peer sends, by kind.
-async function openDevices({ video, audio, width, height, frameRate }) {
+async function openDevices({ video, audio, width, height, frameRate, contentHint }) {
   if (!video.sends && !audio.sends) return {};
   if (!navigator.mediaDevices) {
     throw new Error(
@@ -222,6 +222,7 @@ async function openDevices({ video, audio, width, height, frameRate }) {
     throw new Error(`The camera or the microphone cannot be used: ${error.message}`);
   }
   setup.camera = performance.now();
+  for (const track of media.getVideoTracks()) track.contentHint = contentHint;
   return Object.fromEntries(media.getTracks().map((track) => [track.kind, track]));
 }
 
@@ -234,9 +235,9 @@ function preferCodec(transceiver, name) {
   transceiver.setCodecPreferences([...codecs.filter(isWanted), ...others]);
 }
 
-async function limitSender(sender, { maxBitrate, frameRate }) {
+async function limitSender(sender, { maxBitrate, frameRate, degradation }) {
   const parameters = sender.getParameters();
-  parameters.degradationPreference = "maintain-resolution";
+  parameters.degradationPreference = degradation;
   for (const encoding of parameters.encodings) {
     encoding.maxBitrate = maxBitrate;
     encoding.maxFramerate = frameRate;

@@ -9,6 +9,7 @@
 //!
 //! What the pages report becomes one rtcstats dump for each participant, which `weir-analyze` reads.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::net::Ipv4Addr;
@@ -154,7 +155,7 @@ pub fn run_app(
     let length = Duration::from_nanos(u64::try_from(scenario.duration.as_nanos()).unwrap_or(0));
     run.wait(start + length, cancel, &mut server, Run::is_over, &mut || {
         let time = Timestamp::ZERO + since(start, Instant::now());
-        progress(Progress::Running { time, network: &handle });
+        progress(Progress::Running { time, network: &handle, stats: &[], end: &Cell::new(false) });
     })?;
     progress(Progress::Ending);
     let (participants, mut notes) = run.end()?;

@@ -1,5 +1,7 @@
 //! The picture of the browsers' camera: static colour bars with noise that changes in each frame.
 //!
+//! This is the default; a scenario can ask for less or more noise, or for a page of fine detail.
+//!
 //! Noise lets an encoder follow its target over the lab's whole range of bitrates. Measured with
 //! VP8 at 720p30: 0.1 Mbit/s with the coarsest quantizer, 13 Mbit/s with the median one. A detailed
 //! moving pattern is worse: it needs 0.8 Mbit/s with the coarsest quantizer. Below that the encoder
@@ -11,15 +13,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use weir_lab::scenario::call::Picture;
+use weir_lab::scenario::call::{Content, Picture, content_name};
 use weir_lab::unfinished::{self, HIDDEN, UnfinishedFile};
 
 /// Length of the file, which is played in a loop. It is not compressed, because decoding would take
 /// processor time from the encoders. It is short, because 720p takes 41 MB per second.
 const LOOP_SECONDS: &str = "2";
-/// Strength of the noise on ffmpeg's scale of 0 to 100. At twice this strength, the coarsest
-/// quantizer still needs 0.5 Mbit/s.
-const NOISE_STRENGTH: u32 = 12;
+/// Strength of the noise on ffmpeg's scale of 0 to 100. At the second, the coarsest quantizer needs
+/// 0.2 Mbit/s for 30 frames a second of 720p, and at the third several Mbit/s.
+const EASY_NOISE: u32 = 3;
+const NOISE: u32 = 12;
+const HARD_NOISE: u32 = 36;
+/// Time in seconds from one jump of the screen's page to the next. It must divide its loop.
+const PAGE_SECONDS: u32 = 2;
+/// Side in pixels of the squares of which the page consists.
+const CELL: u32 = 4;
+const SCREEN_LOOP_SECONDS: &str = "4";
 /// File mode: readable by all, because the browsers may run as another user.
 const READ_BY_ALL: u32 = 0o644;
 
@@ -31,8 +40,12 @@ const READ_BY_ALL: u32 = 0o644;
 pub(crate) fn file(video: &Picture, ffmpeg: Command) -> Result<PathBuf, String> {
     let folder = cache_folder(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
         .ok_or("no folder to keep the camera's video in: set XDG_CACHE_HOME or HOME")?;
-    let Picture { width, height, fps, .. } = *video;
-    let path = folder.join(format!("bars-{width}x{height}-{fps}.y4m"));
+    let Picture { width, height, fps, content, .. } = *video;
+    let name = match content {
+        Content::Noise => "bars",
+        other => content_name(other),
+    };
+    let path = folder.join(format!("{name}-{width}x{height}-{fps}.y4m"));
     unfinished::clean(&folder, HIDDEN);
     if path.is_file() {
         return Ok(path);
@@ -75,11 +88,9 @@ fn make(folder: &Path, path: &Path, video: &Picture, mut ffmpeg: Command) -> Res
     let mut unfinished = UnfinishedFile::new(folder).map_err(unwritable)?;
     // ffmpeg keeps the file lock, too.
     let output = unfinished.file().try_clone().map_err(unwritable)?;
-    let Picture { width, height, fps, .. } = *video;
-    let source =
-        format!("smptehdbars=s={width}x{height}:r={fps},noise=alls={NOISE_STRENGTH}:allf=t");
+    let (source, seconds) = pattern(video);
     let status = ffmpeg
-        .args(["-v", "error", "-f", "lavfi", "-i", &source, "-t", LOOP_SECONDS])
+        .args(["-v", "error", "-f", "lavfi", "-i", &source, "-t", seconds])
         .args(["-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "pipe:1"])
         .stdin(Stdio::null())
         .stdout(output)
@@ -92,6 +103,29 @@ fn make(folder: &Path, path: &Path, video: &Picture, mut ffmpeg: Command) -> Res
     let readable = fs::Permissions::from_mode(READ_BY_ALL);
     unfinished.file().set_permissions(readable).map_err(unwritable)?;
     unfinished.rename_to(path).map_err(unwritable)
+}
+
+/// The picture in the words of ffmpeg's filters, and the seconds after which it repeats.
+fn pattern(video: &Picture) -> (String, &'static str) {
+    let Picture { width, height, fps, .. } = *video;
+    let bars = |noise: u32| {
+        (format!("smptehdbars=s={width}x{height}:r={fps},noise=alls={noise}:allf=t"), LOOP_SECONDS)
+    };
+    match video.content {
+        Content::Easy => bars(EASY_NOISE),
+        Content::Noise => bars(NOISE),
+        Content::Hard => bars(HARD_NOISE),
+        // A page that scrolls by a line a frame, of which one frame in many is shown.
+        Content::Screen => {
+            let held = PAGE_SECONDS * fps;
+            let (columns, rows) = (width.div_ceil(CELL), height.div_ceil(CELL));
+            let page = format!(
+                "cellauto=s={columns}x{rows}:r={fps}:rule=110:seed=1:full=1,\
+                 scale={width}:{height}:flags=neighbor"
+            );
+            (format!("{page},framestep={held},fps={fps}"), SCREEN_LOOP_SECONDS)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -50,9 +50,10 @@ pub use plan::{
     Unplayable, network,
 };
 pub use record::{app_facts, app_rows, interval_entry, record, warnings};
-pub use run::{Progress, run_call};
-pub use server::Session;
+pub use run::{LiveStats, Progress, run_call};
+pub use server::{Session, random_token};
 pub use signalling::{Event, EventKind};
+pub use token_listener::{AdmittedStream, ReachedAt, TokenListener};
 pub use usage::Usage;
 
 #[cfg(doctest)]

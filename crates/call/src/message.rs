@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir::units::Bitrate;
-use weir_lab::scenario::call::Picture;
+use weir_lab::scenario::call::{Content, Picture, degradation_name};
 
 use crate::ims::{PageIms, SipMessage};
 use crate::stats::StatsReport;
@@ -47,7 +47,8 @@ impl Peer {
         self as usize
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Its name in addresses and records.
+    pub fn name(self) -> &'static str {
         match self {
             Self::A => "a",
             Self::B => "b",
@@ -215,6 +216,10 @@ pub(crate) struct PageConfig {
     height: u32,
     frame_rate: u32,
     codec: &'static str,
+    /// `degradationPreference` of the sender.
+    degradation: &'static str,
+    /// `contentHint` of the camera's track; empty for a person's picture.
+    content_hint: &'static str,
     /// In bit/s; 0 if no video is sent.
     max_bitrate: u64,
     relay: Option<RelayAccess>,
@@ -233,7 +238,7 @@ struct Media {
 impl PageConfig {
     pub(crate) fn of(call: &CallSettings, peer: Peer) -> Self {
         let (near, far) = (peer.index(), peer.other().index());
-        let Picture { width, height, fps, codec } = call.picture;
+        let Picture { width, height, fps, codec, content, degradation } = call.picture;
         Self {
             offers: peer == call.offerer,
             video: Media { sends: call.video[near].is_some(), receives: call.video[far].is_some() },
@@ -242,6 +247,8 @@ impl PageConfig {
             height,
             frame_rate: fps,
             codec: codec.name(),
+            degradation: degradation_name(degradation),
+            content_hint: if content == Content::Screen { "detail" } else { "" },
             max_bitrate: call.video[near].map_or(0, Bitrate::as_bps),
             relay: call.relay.clone(),
             ims: call.ims.as_ref().map(|pages| pages[near].clone()),

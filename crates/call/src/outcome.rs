@@ -1,6 +1,6 @@
 //! The result of a run: its calls, their participants, and the load traffic.
 
-use weir::units::Timestamp;
+use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, LoadReport};
 
 use crate::capture::HostCapture;
@@ -34,6 +34,8 @@ pub struct CallOutcome {
     pub kernel: String,
     /// Problems during the run, one line each.
     pub notes: Vec<String>,
+    /// When the user ended the run, if that was before the scenario's end.
+    pub ended: Option<TimeDelta>,
 }
 
 /// The result of a call.

@@ -6,7 +6,9 @@ use std::net::Ipv4Addr;
 use weir::Algorithm;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{HostPlan, Plan};
-use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
+use weir_lab::scenario::call::{
+    BrowserKind, Content, Degradation, Picture, PlannedCall, Relay, Topology,
+};
 use weir_lab::scenario::{Direction, ReceiverClock, Scenario, Traffic};
 use weir_net::Seed;
 
@@ -237,6 +239,13 @@ impl<'a> Builder<'a> {
 
     fn build(mut self, seed: u64) -> PlanResult<CallConfig> {
         let planned = self.scenario.calls();
+        let Picture { content, degradation, .. } = self.scenario.call.video;
+        let asks = content != Content::default() || degradation != Degradation::default();
+        if asks && self.scenario.call.browsers.contains(&BrowserKind::Firefox) {
+            return Err(
+                "Firefox shows a picture of its own: leave out content and degradation".into()
+            );
+        }
         if planned.is_empty() {
             return Err("it has no media flow".into());
         }

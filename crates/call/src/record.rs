@@ -12,6 +12,7 @@ use weir_emu::{
 use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
+use weir_lab::scenario::call::{content_name, degradation_name};
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_sim::trace::{RateChange, Row, Trace};
 
@@ -294,6 +295,8 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
             height: config.picture.height,
             fps: config.picture.fps,
             codec: config.picture.codec.name().into(),
+            content: said(config.picture.content, content_name),
+            degradation: said(config.picture.degradation, degradation_name),
         }),
         participants: participants
             .map(|(participant, player)| file::Participant {
@@ -378,6 +381,11 @@ pub(crate) fn engines(network: &Plan, real: &str) -> String {
         names(true),
         names(false)
     )
+}
+
+/// The name of a choice; `None` for the default, which a record does not mention.
+fn said<T: Default + PartialEq>(choice: T, name: fn(T) -> &'static str) -> Option<String> {
+    (choice != T::default()).then(|| name(choice).into())
 }
 
 fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {

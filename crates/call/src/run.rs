@@ -6,21 +6,24 @@
 //!         +------------------ server -----------------+                   page, signalling, stats
 //! ```
 
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_emu::{Emulation, Emulator, Handle, User};
+use weir_emu::{Emulation, Emulator, Handle, SAMPLE_INTERVAL, User};
 use weir_lab::unfinished::{self, UnfinishedFolder};
 
 use crate::bearers::Bearers;
 use crate::bridge::Bridge;
 use crate::camera;
 use crate::capture::{self, CapturePlan, Recording};
+use crate::derive::Interval;
 use crate::error::CallError;
 use crate::loads::Loads;
+use crate::message::Peer;
 use crate::outcome::{CallOutcome, PlayerOutcome};
 use crate::plan::{Call, CallConfig, Player};
 use crate::players::{self, Opened, Playing};
@@ -57,9 +60,24 @@ pub enum Progress<'a> {
         time: Timestamp,
         /// Handle to change and observe the network.
         network: &'a Handle,
+        /// The newest interval of each peer that has reported twice; empty for applications.
+        stats: &'a [LiveStats],
+        /// Set to true, it ends the calls now; the outcome is that of the time until then.
+        end: &'a Cell<bool>,
     },
     /// The calls are over and are being taken down.
     Ending,
+}
+
+/// What a peer measured between its last two reports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveStats {
+    /// Index of the call.
+    pub call: usize,
+    /// The peer that reported.
+    pub peer: Peer,
+    /// The values. The times are those of the arrival of the reports, not yet aligned.
+    pub interval: Interval,
 }
 
 /// A folder for the files of the run's programs. Folders left by killed runs are removed.
@@ -121,9 +139,12 @@ pub fn run_call(
     run.set_up()?;
     let start = if run.is_over() { None } else { Some(emulator.start()) };
     let zero = start.map(since_1970);
-    if let Some(start) = start {
-        run.play(start, &emulator.handle(), progress)?;
-    }
+    let ended = match start {
+        Some(start) => run.play(start, &emulator.handle(), progress)?,
+        None => None,
+    };
+    // From here on, a run that was ended early is one of a shorter scenario.
+    let config = &CallConfig { duration: ended.unwrap_or(config.duration), ..config.clone() };
     progress(Progress::Ending);
     let usages: Vec<Option<Usage>> =
         run.meters.iter_mut().map(|watch| watch.as_mut()?.end()).collect();
@@ -150,6 +171,7 @@ pub fn run_call(
         relay,
         kernel: kernel_version(),
         notes,
+        ended,
     })
 }
 
@@ -241,25 +263,42 @@ impl Run<'_> {
         self.states.iter().all(CallState::is_over)
     }
 
-    /// Starts and ends the calls at their times, until the scenario ends or no call is left.
+    /// Starts and ends the calls at their times, until the scenario ends or no call is left. Returns the
+    /// time at which `progress` ended the run, if it did.
     fn play(
         &mut self,
         start: Instant,
         network: &Handle,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<(), CallError> {
+    ) -> Result<Option<TimeDelta>, CallError> {
         self.meters.iter_mut().flatten().for_each(UsageMeter::start);
         let nanos = u64::try_from(self.config.duration.as_nanos()).unwrap_or(0);
         let end = start + Duration::from_nanos(nanos);
+        let ended = Cell::new(false);
         let tick = &mut |run: &mut Self| {
             let now = Timestamp::ZERO + since(start, Instant::now());
-            progress(Progress::Running { time: now, network });
+            let stats = run.live_stats(start);
+            progress(Progress::Running { time: now, network, stats: &stats, end: &ended });
             run.begin_calls(now);
             run.loads.begin(now);
             run.end_calls(now);
             run.sample_memory();
         };
-        self.wait(Some(end), Self::is_over, tick)
+        self.wait(Some(end), |run| ended.get() || run.is_over(), tick)?;
+        // Whole samples of the emulator.
+        let samples = since(start, Instant::now()).as_nanos() / SAMPLE_INTERVAL.as_nanos();
+        Ok(ended.get().then(|| SAMPLE_INTERVAL * samples))
+    }
+
+    fn live_stats(&self, start: Instant) -> Vec<LiveStats> {
+        let calls = self.states.iter().enumerate();
+        let of_call = |(call, state): (usize, &CallState)| {
+            Peer::ALL.map(|peer| {
+                let interval = state.newest_interval(peer, start)?;
+                Some(LiveStats { call, peer, interval })
+            })
+        };
+        calls.flat_map(of_call).flatten().collect()
     }
 
     fn begin_calls(&mut self, now: Timestamp) {

@@ -155,7 +155,10 @@ fn into_tokio(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
 }
 
 /// 128 random bits from the system, in hexadecimal.
-fn random_token() -> io::Result<String> {
+///
+/// # Errors
+/// If the system provides none.
+pub fn random_token() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir::units::{TimeDelta, Timestamp};
 
-use crate::derive::TimedReport;
+use crate::derive::{self, Interval, TimedReport};
 use crate::ims::SipMessage;
 use crate::message::{Peer, STATS_INTERVAL, SetupTimes, TargetChange, printable};
 use crate::outcome::{CallResult, PeerOutcome};
@@ -107,6 +107,17 @@ impl CallState {
             None => "the peers are not connected".into(),
         };
         self.fail(format!("{missing} after {} s", patience.as_secs()));
+    }
+
+    /// The values between the last two reports of a peer; `None` before its second report.
+    pub(crate) fn newest_interval(&self, peer: Peer, start: Instant) -> Option<Interval> {
+        let reports = &self.peers[peer.index()].reports;
+        let newest = reports.last_chunk::<2>()?;
+        let timed = newest.each_ref().map(|(at, report)| TimedReport {
+            time: Timestamp::ZERO + since(start, *at),
+            report: report.clone(),
+        });
+        derive::intervals(&timed).pop()
     }
 
     pub(crate) fn on_event(&mut self, at: Instant, peer: Peer, kind: EventKind) {

@@ -23,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 
 /// Maximum number of connections of one listener whose request has the token. A browser needs a few
 /// for each of its calls; the system's usual limit of descriptors is 1024.
@@ -40,9 +40,12 @@ const NOT_FOUND: &[u8] =
     b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// A listener that returns only connections whose first request begins with the token.
-pub(crate) struct TokenListener {
+#[derive(Debug)]
+pub struct TokenListener {
     listener: TcpListener,
     token: Arc<str>,
+    /// Time after which a connection is closed.
+    lifetime: Option<Duration>,
     free: Arc<Semaphore>,
     waiting: JoinSet<Option<(FirstRequest, SocketAddr)>>,
     /// Tasks of the waiting connections, oldest first.
@@ -50,28 +53,40 @@ pub(crate) struct TokenListener {
 }
 
 /// A connection and the bytes read from it.
+#[derive(Debug)]
 struct FirstRequest {
     stream: TcpStream,
     head: Vec<u8>,
 }
 
 /// An accepted connection. Its place becomes free when it is dropped.
-pub(crate) struct AdmittedStream {
+#[derive(Debug)]
+pub struct AdmittedStream {
     asked: FirstRequest,
+    /// Completes when the connection has been open for too long.
+    expiry: Option<Pin<Box<Sleep>>>,
     /// How many bytes of the head the server has read.
     read: usize,
     _place: OwnedSemaphorePermit,
 }
 
 impl TokenListener {
-    pub(crate) fn new(listener: TcpListener, token: &str) -> Self {
+    /// Admits connections for as long as they like.
+    pub fn new(listener: TcpListener, token: &str) -> Self {
         Self {
             listener,
             token: token.into(),
+            lifetime: None,
             free: Arc::new(Semaphore::new(KNOWN_MAX)),
             waiting: JoinSet::new(),
             handles: VecDeque::new(),
         }
+    }
+
+    /// Closes a connection after this time, so that a client that does not read its answer gives its
+    /// place back.
+    pub fn with_lifetime(self, lifetime: Duration) -> Self {
+        Self { lifetime: Some(lifetime), ..self }
     }
 
     /// Lets a connection wait for its request. If there are too many, the oldest one is closed.
@@ -156,7 +171,8 @@ impl Listener for TokenListener {
                     let Ok(Some((asked, address))) = waited else { continue };
                     let place = Arc::clone(&self.free).acquire_owned().await;
                     let place = place.expect("the semaphore is never closed");
-                    return (AdmittedStream { asked, read: 0, _place: place }, address);
+                    let expiry = self.lifetime.map(|lifetime| Box::pin(sleep(lifetime)));
+                    return (AdmittedStream { asked, expiry, read: 0, _place: place }, address);
                 }
             }
         }
@@ -169,11 +185,22 @@ impl Listener for TokenListener {
 
 /// The address of this machine at which a connection reached it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ReachedAt(pub(crate) Option<IpAddr>);
+pub struct ReachedAt(pub Option<IpAddr>);
 
 impl Connected<IncomingStream<'_, TokenListener>> for ReachedAt {
     fn connect_info(stream: IncomingStream<'_, TokenListener>) -> Self {
         Self(stream.io().asked.stream.local_addr().ok().map(|address| address.ip()))
+    }
+}
+
+impl AdmittedStream {
+    /// An error once the connection has been open for too long. Until then, the task wakes up then.
+    fn check_expiry(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let expiry = self.expiry.as_mut().map(|expiry| expiry.as_mut().poll(context));
+        if expiry.is_some_and(|expiry| expiry.is_ready()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
     }
 }
 
@@ -183,6 +210,7 @@ impl AsyncRead for AdmittedStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.check_expiry(context)?;
         let unread = &self.asked.head[self.read..];
         if unread.is_empty() {
             return Pin::new(&mut self.asked.stream).poll_read(context, buffer);
@@ -200,6 +228,7 @@ impl AsyncWrite for AdmittedStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check_expiry(context)?;
         Pin::new(&mut self.asked.stream).poll_write(context, bytes)
     }
 

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod link;
+mod serve;
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroUsize;
@@ -11,6 +12,7 @@ pub use analyze::Analyze;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use link::Link;
+pub use serve::Serve;
 
 #[cfg(not(target_os = "linux"))]
 use crate::elsewhere::weir_testbed;
@@ -22,6 +24,7 @@ Examples:
   weir call demo/first-call --out runs
   weir report runs -o report.html
   weir analyze webrtc_internals_dump.gz
+  weir serve
   weir link demo/first-call -- ping -c 5 10.45.0.2";
 
 /// The version as in records, and the commit that the program was built from.
@@ -48,6 +51,8 @@ pub enum Command {
     Call(Call),
     /// Run a command inside a scenario's emulated network.
     Link(Link),
+    /// Open a local page: simulate, call and link with sliders, and compare records.
+    Serve(Serve),
     /// Say what limited a call that was made elsewhere, from a dump of its browser.
     Analyze(Analyze),
     /// Write one self-contained HTML report over recorded runs.
@@ -225,10 +230,14 @@ pub struct Call {
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,
-    /// Change capacity, delay, jitter and loss by typing while the calls run. `quit` ends them
-    /// without a record.
+    /// Change capacity, delay, jitter and loss by typing while the calls run. `end` ends them now and
+    /// keeps the record, `quit` ends them without a record.
     #[arg(long)]
     pub interactive: bool,
+    /// Take the lines of --interactive from a program that listens on this Unix socket, and send it the
+    /// status of the run and each report of getStats as JSON lines. `weir serve` uses it.
+    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["interactive", "app"])]
+    pub live: Option<PathBuf>,
     /// Run each scenario once.
     #[arg(long, conflicts_with_all = ["iterations", "seeds", "seed"])]
     pub quick: bool,

@@ -15,7 +15,7 @@ use weir_testbed::Wic;
 
 use crate::args::Call;
 use crate::captures::Captures;
-use crate::console::Console;
+use crate::console::{Console, Wish};
 use crate::interrupt::Interrupt;
 use crate::{ims, run, select};
 
@@ -46,13 +46,9 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     }
     let wic = args.ims.as_deref().map(Wic::of_running).transpose()?;
     let interrupt = Interrupt::listen()?;
-    let console = args.interactive.then(Console::start);
-    let mut runner = CallRunner {
-        args,
-        interrupt: &interrupt,
-        console: console.as_ref(),
-        signalling: [vec![], vec![]],
-    };
+    let console = Console::of(args.interactive, args.live.as_deref())?;
+    let mut runner =
+        CallRunner { args, interrupt: &interrupt, console, signalling: [vec![], vec![]] };
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
     for (scenario, sender, info) in jobs {
@@ -210,7 +206,7 @@ impl Count {
 struct CallRunner<'a> {
     args: &'a Call,
     interrupt: &'a Interrupt,
-    console: Option<&'a Console>,
+    console: Option<Console>,
     /// Messages of SIP at both ends of the last call, if it went through an IMS.
     signalling: [Vec<SipMessage>; 2],
 }
@@ -228,8 +224,11 @@ impl CallRunner<'_> {
         let outcome = loop {
             let outcome = self.play(scenario, config)?;
             let causes = outcome.emulation.disturbances();
-            // People are not asked again because this machine disturbed the run.
-            let last = attempt == self.args.attempts.get() || self.args.serve.is_some();
+            // People are not asked again because this machine disturbed the run, and a run that was ended
+            // by hand stays so.
+            let last = attempt == self.args.attempts.get()
+                || self.args.serve.is_some()
+                || outcome.ended.is_some();
             if causes.is_empty() || last {
                 break outcome;
             }
@@ -243,33 +242,40 @@ impl CallRunner<'_> {
         if let [call] = &outcome.calls[..] {
             self.signalling = call.peers.each_ref().map(|peer| peer.signalling.clone());
         }
-        let record = weir_call::record(scenario, info, config, &outcome, attempt);
+        let record = match outcome.ended {
+            None => weir_call::record(scenario, info, config, &outcome, attempt),
+            Some(ended) => {
+                let shorter = scenario.clone().ended_at(ended);
+                weir_call::record(&shorter, info, config, &outcome, attempt)
+            }
+        };
         for warning in weir_call::warnings(&record) {
             eprintln!("weir: {warning}");
         }
         Ok(record)
     }
 
-    fn play(&self, scenario: &Scenario, config: &CallConfig) -> anyhow::Result<CallOutcome> {
+    fn play(&mut self, scenario: &Scenario, config: &CallConfig) -> anyhow::Result<CallOutcome> {
         let length = scenario.duration.as_secs_f64();
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} s")
             .expect("the template is valid");
         let bar = ProgressBar::new(length as u64).with_style(style);
+        let console = &mut self.console;
         let mut progress = |progress: Progress<'_>| match progress {
             Progress::SettingUp([]) => {
                 bar.set_message(format!("{}: programs start", scenario.id));
             }
             Progress::SettingUp(urls) => bar.suspend(|| invite(urls)),
-            Progress::Running { time, network } => match self.console {
+            Progress::Running { time, network, stats, end } => match console {
                 None => {
                     bar.set_message(format!("{}: call runs", scenario.id));
                     bar.set_position(time.as_secs_f64() as u64);
                 }
-                Some(console) => {
-                    if !console.tick(network) {
-                        self.interrupt.flag().store(true, Ordering::Relaxed);
-                    }
-                }
+                Some(console) => match console.tick(network, stats) {
+                    Wish::Continue => {}
+                    Wish::End => end.set(true),
+                    Wish::Quit => self.interrupt.flag().store(true, Ordering::Relaxed),
+                },
             },
             Progress::Ending => bar.set_message(format!("{}: call ends", scenario.id)),
         };

@@ -1,72 +1,215 @@
-//! `--interactive`: typed lines that change the network while it runs, and a status line.
+//! Changes of the network while it runs: typed at a terminal (`--interactive`), or from a program such as
+//! `weir serve` (`--live`).
 
-use std::io::BufRead;
-use std::sync::mpsc::{Receiver, channel};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
+use std::time::Duration;
 
+use anyhow::Context;
 use indicatif::ProgressBar;
+use serde_json::{Value, json};
+use weir_call::{LiveStats, interval_entry};
 use weir_emu::{Change, Handle, Property, Status, WayStatus, Ways};
 use weir_lab::scenario::quantity;
 use weir_net::{Jitter, LossModel};
 
 const HELP: &str = "type 'capacity 1Mbps', 'delay 50ms', 'jitter 10ms' or 'loss 5%', with 'up' or \
-                    'down' before the value for one direction alone, or 'quit', which keeps no record";
+                    'down' before the value for one direction alone, 'end', which keeps the record of \
+                    the run so far, or 'quit', which keeps no record of a call";
+
+/// Time between two statuses for a program, in seconds.
+const STATUS_INTERVAL_S: f64 = 0.2;
+/// A program that does not read for so long is not written to any more.
+const WRITE_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A parsed input line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Line {
     Nothing,
+    End,
     Quit,
     Change(Change),
 }
 
-/// The typed lines, and the status line.
+/// Whether the run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Nobody wants the run to end.
+    Continue,
+    /// The run ends now, and its record is kept.
+    End,
+    /// The run ends now, without a record.
+    Quit,
+}
+
+/// Who changes the network, and where its status is shown.
 pub struct Console {
     lines: Receiver<String>,
-    bar: ProgressBar,
+    shown: Shown,
+}
+
+enum Shown {
+    /// A status line at a terminal.
+    Terminal(ProgressBar),
+    /// JSON lines for a program.
+    Program(Program),
+}
+
+/// A program at the other end of a socket.
+struct Program {
+    /// `None` after the program stopped reading.
+    stream: Option<UnixStream>,
+    /// Time of the last status, and of the last interval of each call and peer, in seconds.
+    status_s: f64,
+    stats_s: BTreeMap<(usize, &'static str), f64>,
 }
 
 impl Console {
     /// Listens to standard input. Its thread ends with the program: nothing interrupts a read.
     pub fn start() -> Self {
-        let (sender, lines) = channel();
-        thread::spawn(move || {
-            let typed = std::io::stdin().lock().lines().map_while(Result::ok);
-            // Without a receiver there is no run left to change.
-            let _ = typed.map(|line| sender.send(line)).take_while(Result::is_ok).last();
-        });
         eprintln!("weir: {HELP}");
-        Self { lines, bar: ProgressBar::new_spinner() }
+        let lines = lines_of(|| Box::new(std::io::stdin().lock()));
+        Self { lines, shown: Shown::Terminal(ProgressBar::new_spinner()) }
     }
 
-    /// Executes the lines typed since the last call, and shows the state of the network. Returns
-    /// whether to go on.
-    pub fn tick(&self, handle: &Handle) -> bool {
-        for line in self.lines.try_iter() {
+    /// Connects to the socket of a program, which sends the same lines and gets JSON lines.
+    pub fn connect(socket: &Path) -> anyhow::Result<Self> {
+        let stream = UnixStream::connect(socket).with_context(|| socket.display().to_string())?;
+        stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
+        let typed = stream.try_clone()?;
+        let lines = lines_of(|| Box::new(BufReader::new(typed)));
+        let program = Program { stream: Some(stream), status_s: -1.0, stats_s: BTreeMap::new() };
+        Ok(Self { lines, shown: Shown::Program(program) })
+    }
+
+    /// The console of these options; `None` if nobody wants one.
+    pub fn of(interactive: bool, live: Option<&Path>) -> anyhow::Result<Option<Self>> {
+        match live {
+            Some(socket) => Ok(Some(Self::connect(socket)?)),
+            None => Ok(interactive.then(Self::start)),
+        }
+    }
+
+    /// Executes the lines that arrived since the last call, and shows the state of the network.
+    pub fn tick(&mut self, handle: &Handle, stats: &[LiveStats]) -> Wish {
+        loop {
+            let line = match self.lines.try_recv() {
+                Ok(line) => line,
+                // A program that is gone wants no run. At a terminal, the input may just have ended.
+                Err(TryRecvError::Disconnected) if matches!(self.shown, Shown::Program(_)) => {
+                    return Wish::Quit;
+                }
+                Err(_) => break,
+            };
             match parse(&line) {
                 Ok(Line::Nothing) => {}
-                Ok(Line::Quit) => {
-                    self.bar.finish_and_clear();
-                    return false;
-                }
+                Ok(Line::End) => return self.ends(Wish::End),
+                Ok(Line::Quit) => return self.ends(Wish::Quit),
                 Ok(Line::Change(_)) if handle.hops() == 0 => {
-                    self.show_message("there is no bottleneck to change");
+                    self.refuse("there is no bottleneck to change");
                 }
                 Ok(Line::Change(change)) => {
                     handle.set(change);
-                    self.show_message(&change.to_string());
+                    self.confirm(&line, &change.to_string());
                 }
-                Err(error) => self.show_message(&error),
+                Err(error) => self.refuse(&error),
             }
         }
-        self.bar.set_message(shown(&handle.status()));
-        self.bar.tick();
-        true
+        match &mut self.shown {
+            Shown::Terminal(bar) => {
+                bar.set_message(shown(&handle.status()));
+                bar.tick();
+            }
+            Shown::Program(program) => program.report(&handle.status(), stats),
+        }
+        Wish::Continue
     }
 
-    fn show_message(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("weir: {text}"));
+    fn ends(&self, wish: Wish) -> Wish {
+        if let Shown::Terminal(bar) = &self.shown {
+            bar.finish_and_clear();
+        }
+        wish
     }
+
+    fn confirm(&mut self, line: &str, change: &str) {
+        match &mut self.shown {
+            Shown::Terminal(bar) => bar.suspend(|| eprintln!("weir: {change}")),
+            Shown::Program(program) => {
+                program.write(&json!({ "changed": { "line": line.trim(), "text": change } }));
+            }
+        }
+    }
+
+    fn refuse(&mut self, why: &str) {
+        match &mut self.shown {
+            Shown::Terminal(bar) => bar.suspend(|| eprintln!("weir: {why}")),
+            Shown::Program(program) => program.write(&json!({ "refused": why })),
+        }
+    }
+}
+
+/// The lines of an input, read by a thread of their own.
+fn lines_of(open: impl FnOnce() -> Box<dyn BufRead> + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    thread::spawn(move || {
+        let typed = open().lines().map_while(Result::ok);
+        // Without a receiver there is no run left to change.
+        let _ = typed.map(|line| sender.send(line)).take_while(Result::is_ok).last();
+    });
+    lines
+}
+
+impl Program {
+    fn report(&mut self, status: &Status, stats: &[LiveStats]) {
+        let time_s = status.time.as_secs_f64();
+        if time_s >= self.status_s + STATUS_INTERVAL_S {
+            self.status_s = time_s;
+            self.write(&json!({ "status": status_entry(status) }));
+        }
+        for LiveStats { call, peer, interval } in stats {
+            let end_s = interval.end.as_secs_f64();
+            if self.stats_s.insert((*call, peer.name()), end_s) == Some(end_s) {
+                continue;
+            }
+            let mut entry = json!(interval_entry(interval));
+            entry["call"] = (*call).into();
+            entry["peer"] = peer.name().into();
+            self.write(&json!({ "stats": entry }));
+        }
+    }
+
+    /// The run does not wait for a program that does not read.
+    fn write(&mut self, message: &Value) {
+        if let Some(stream) = &mut self.stream
+            && stream.write_all(format!("{message}\n").as_bytes()).is_err()
+        {
+            self.stream = None;
+        }
+    }
+}
+
+/// A status as JSON: rates in Mbit/s, delays in ms.
+fn status_entry(status: &Status) -> Value {
+    let way = |way: &WayStatus| {
+        json!({
+            "capacity_mbps": way.capacity.map(|rate| rate.as_mbps_f64()),
+            "rate_mbps": way.rate.as_mbps_f64(),
+            "loss_ratio": way.loss_ratio,
+            "delay_ms": way.delay.as_millis_f64(),
+            "queuing_delay_ms": way.queuing_delay.as_millis_f64(),
+        })
+    };
+    let hop = |[up, down]: &[WayStatus; 2]| json!({ "up": way(up), "down": way(down) });
+    json!({
+        "time_s": status.time.as_secs_f64(),
+        "round_trip_ms": status.round_trip().as_millis_f64(),
+        "hops": status.hops.iter().map(hop).collect::<Vec<_>>(),
+    })
 }
 
 fn parse(line: &str) -> Result<Line, String> {
@@ -74,6 +217,7 @@ fn parse(line: &str) -> Result<Line, String> {
     let (name, ways, value) = match words[..] {
         [] => return Ok(Line::Nothing),
         ["quit" | "exit"] => return Ok(Line::Quit),
+        ["end"] => return Ok(Line::End),
         [name, "up", value] => (name, Ways::Up, value),
         [name, "down", value] => (name, Ways::Down, value),
         [name, value] => (name, Ways::Both, value),
@@ -147,6 +291,7 @@ mod tests {
             rate: Bitrate::from_kbps(1_250),
             loss_ratio: 0.021,
             delay: TimeDelta::from_millis(40),
+            queuing_delay: TimeDelta::from_millis(15),
         };
         let down = WayStatus { capacity: None, loss_ratio: 0.0, ..up };
         let status = Status { time: Timestamp::from_secs(12), hops: vec![[up, down]] };
@@ -155,5 +300,36 @@ mod tests {
             "12 s | up 1.250 of 2.000 Mbit/s, 2.1 % lost | down 1.250 Mbit/s, 0.0 % lost | round \
              trip 80 ms"
         );
+    }
+
+    #[test]
+    fn a_program_that_does_not_read_is_left_alone() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_write_timeout(Some(WRITE_TIMEOUT)).unwrap();
+        let mut program = Program { stream: Some(ours), status_s: -1.0, stats_s: BTreeMap::new() };
+        let long = "x".repeat(10_000);
+        // More than any socket's buffer.
+        for _ in 0..1_000 {
+            program.write(&json!({ "refused": long }));
+        }
+        assert!(program.stream.is_none());
+        drop(theirs);
+    }
+
+    #[test]
+    fn a_program_gets_each_status_once() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut program = Program { stream: Some(ours), status_s: -1.0, stats_s: BTreeMap::new() };
+        let at = |ms| Status { time: Timestamp::from_millis(ms), hops: vec![] };
+        for ms in [0, 100, 200, 250, 400] {
+            program.report(&at(ms), &[]);
+        }
+        drop(program);
+        let lines: Vec<String> = BufReader::new(theirs).lines().map(Result::unwrap).collect();
+        let times: Vec<Value> = lines
+            .iter()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["status"]["time_s"].clone())
+            .collect();
+        assert_eq!(times, [0.0, 0.2, 0.4]);
     }
 }

@@ -34,6 +34,15 @@ pub mod link {
     }
 }
 
+/// It is made of the parts of `weir call`.
+pub mod serve {
+    use std::process::ExitCode;
+
+    pub fn serve<Args>(_: &Args) -> anyhow::Result<ExitCode> {
+        Err(super::refused("serve"))
+    }
+}
+
 pub mod tcp {
     pub fn validate<Args>(_: &Args) -> anyhow::Result<bool> {
         Err(super::refused("validate tcp"))

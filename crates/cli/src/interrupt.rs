@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::Context;
 
@@ -26,6 +27,13 @@ impl Interrupt {
     /// The flag itself, for work that checks it in its own loop.
     pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
+    }
+
+    /// Waits until the program is asked to stop.
+    pub fn wait(&self) {
+        while self.check().is_ok() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// An error once the program was asked to stop.

@@ -14,7 +14,7 @@ use weir_net::Seed;
 
 use crate::args::Link;
 use crate::captures::Captures;
-use crate::console::Console;
+use crate::console::{Console, Wish};
 use crate::{output, run};
 
 /// How often typed lines are read.
@@ -149,23 +149,25 @@ fn run_command(
     );
     let command: Vec<OsString> = args.command.iter().map(OsString::from).collect();
     let recording = capture.map(|plan| Recording::start(emulator.hosts(), &plan)).transpose()?;
-    let input = if args.interactive { Stdio::null() } else { Stdio::inherit() };
+    let console = Console::of(args.interactive, args.live.as_deref())?;
+    let input = if console.is_some() { Stdio::null() } else { Stdio::inherit() };
     let mut running = Running::start(emulator, &command, peer.as_deref(), input, Some(signals))?;
-    let exit_code =
-        if args.interactive { run_interactive(&mut running)? } else { running.wait()? };
+    let exit_code = match console {
+        Some(console) => run_interactive(&mut running, console)?,
+        None => running.wait()?,
+    };
     // Stop the captures before the hosts and their interfaces are removed.
     let captures = recording.map(Recording::stop).transpose()?.unwrap_or_default();
     Ok(Ended { exit_code, emulation: running.stop()?, captures })
 }
 
 /// Lets the user change the network until the command ends.
-fn run_interactive(running: &mut Running<'_>) -> Result<u8, weir_emu::Error> {
-    let console = Console::start();
+fn run_interactive(running: &mut Running<'_>, mut console: Console) -> Result<u8, weir_emu::Error> {
     loop {
         if let Some(code) = running.poll(TICK)? {
             return Ok(code);
         }
-        if !console.tick(&running.handle()) {
+        if console.tick(&running.handle(), &[]) != Wish::Continue {
             running.end(TERMINATE);
             return running.wait();
         }

@@ -31,6 +31,8 @@ mod report;
 mod run;
 mod score;
 mod select;
+#[cfg(target_os = "linux")]
+mod serve;
 mod sim_real;
 mod sweep;
 mod table;
@@ -41,7 +43,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{analyze, call, link, weir_testbed};
+use elsewhere::{analyze, call, link, serve, weir_testbed};
 
 /// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         args::Command::Call(args) if args.app.is_some() => app::call(&args),
         args::Command::Call(args) => call::call(&args),
         args::Command::Link(args) => link::link(&args),
+        args::Command::Serve(args) => serve::serve(&args),
         args::Command::Analyze(args) => analyze::analyze(&args),
         args::Command::Report(args) => report::report(&args),
         args::Command::Compare(args) => compare::compare(&args),

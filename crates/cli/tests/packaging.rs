@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "list",
     "run",
     "call",
     "link",
+    "serve",
     "analyze",
     "report",
     "compare",

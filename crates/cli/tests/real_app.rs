@@ -1,6 +1,7 @@
-//! An application that nobody here wrote, PeerJS, in a scenario's network.
+//! Applications that nobody here wrote, PeerJS and Janus's video room, in a scenario's network.
 //!
-//! Needs root, Chromium, Node, and the packages of `examples/apps/peerjs` (`make npm-deps`).
+//! Needs root, Chromium, Node, and the packages of `examples/apps/peerjs` (`make npm-deps`); for Janus, Debian's
+//! janus and janus-demos, and the viewer's packages (`make web`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -104,4 +105,32 @@ fn a_call_of_peerjs_is_recorded_and_one_that_never_joins_fails_alone() {
     let summary: Value = serde_json::from_str(&summary).unwrap();
     let up = &summary["flows"][0];
     assert!(up["rate_mbps"]["mean"].as_f64().unwrap() > 0.2, "{up}");
+}
+
+#[test]
+fn a_call_of_the_page_of_janus_has_its_four_streams() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let playwright = root.join("web/node_modules/playwright-core");
+    let demos = Path::new("/usr/share/janus/demos");
+    if missing().is_some() || !demos.exists() || !playwright.exists() {
+        println!("skipped: needs root, chromium, node, janus, janus-demos and make web");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let scenario = place.path().join("narrow.toml");
+    fs::write(&scenario, SCENARIO).unwrap();
+    let out = place.path().join("runs");
+    let mut weir = Command::new(WEIR);
+    weir.current_dir(root.join("examples/apps/janus")).env("WEIR_PLAYWRIGHT", playwright);
+    weir.arg("call").arg(&scenario).args(["--app", "http://{server}:9000/videoroomtest.html"]);
+    weir.args(["--join", "join.mjs", "--serve-app", "node server.mjs", "--out"]).arg(&out);
+    let done = weir.args(["--attempts", "1", "--seed", "1"]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let record = weir_lab::record::find(&out).unwrap().remove(0);
+    let call: Value = serde_json::from_slice(&fs::read(record.join("call.json")).unwrap()).unwrap();
+    for one in call["calls"].as_array().unwrap() {
+        assert_eq!(one["failure"], Value::Null, "{one}");
+    }
+    // Each sends one video to the room and receives the other's.
+    assert_eq!(call["peers"].as_array().unwrap().len(), 4, "{}", call["peers"]);
 }

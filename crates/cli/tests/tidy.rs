@@ -147,6 +147,26 @@ fn every_deviation_in_the_code_is_indexed_and_explained() {
     assert_eq!(missing, BTreeSet::new());
 }
 
+/// The rules of `sluice` that a text names, such as `S-7`.
+fn rules_of_sluice(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    words.filter(|word| word.strip_prefix("S-").is_some_and(|number| number.parse::<u32>().is_ok()))
+}
+
+// One module of tests is written from the page, rule by rule.
+#[test]
+fn every_rule_of_sluice_has_a_test_that_names_it() {
+    let page = read("docs/reference/controllers/sluice.md");
+    let heads = page.lines().filter(|line| line.starts_with("**S-"));
+    let stated: BTreeSet<&str> = heads.flat_map(|line| rules_of_sluice(line).next()).collect();
+    assert!(stated.len() > 20, "only {} rules found", stated.len());
+    let module = read("crates/weir/tests/sluice_rules/main.rs");
+    let lines: Vec<&str> = module.lines().collect();
+    let tags = lines.windows(2).filter(|pair| pair[0].starts_with("// ") && pair[1] == "#[test]");
+    let tested: BTreeSet<&str> = tags.flat_map(|pair| rules_of_sluice(pair[0])).collect();
+    assert_eq!(stated, tested);
+}
+
 #[test]
 fn crates_depend_on_each_other_in_one_direction() {
     let folders = fs::read_dir(root().join("crates")).unwrap();

@@ -104,6 +104,8 @@ pub struct WayStatus {
     pub loss_ratio: f64,
     /// Propagation delay plus current queuing delay.
     pub delay: TimeDelta,
+    /// Current queuing delay.
+    pub queuing_delay: TimeDelta,
 }
 
 impl Status {

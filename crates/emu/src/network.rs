@@ -348,6 +348,7 @@ impl Samples {
             rate: delivered / (SAMPLE_INTERVAL * second.len().max(1) as i64),
             loss_ratio: if offered == 0 { 0.0 } else { gone as f64 / offered as f64 },
             delay: link.delay(time) + queue,
+            queuing_delay: queue,
         }
     }
 

@@ -9,6 +9,7 @@
 
 mod call;
 mod register;
+mod state;
 mod transactions;
 
 use core::time::Duration;
@@ -18,6 +19,7 @@ use crate::digest::Credentials;
 use crate::sdp::Medium;
 use crate::sip::{Message, Start};
 use call::Call;
+pub use state::Binding;
 use transactions::{Clients, Servers};
 
 /// How SIP reaches the P-CSCF.
@@ -84,6 +86,12 @@ pub enum Event {
     NotRegistered(String),
     /// A call has come from this identity.
     Incoming(String),
+    /// The registrar tells of the registration ([`Agent::watch`]).
+    Registrations(Vec<Binding>),
+    /// The network refuses to tell of the registration, with this status code.
+    NotWatched(u16),
+    /// A text message has come ([RFC3428 §7]).
+    Message(String),
     /// Resources are reserved on both sides.
     Reserved,
     /// The other side rings.
@@ -111,7 +119,8 @@ pub struct Agent {
     register_id: String,
     /// Expires of the REGISTER under way.
     expires: u32,
-    has_answered: bool,
+    /// Nonces of the challenges to the REGISTER under way that are answered.
+    answered: Vec<String>,
     service_routes: Vec<String>,
     call: Option<Call>,
 }
@@ -128,7 +137,7 @@ impl Agent {
             sequence: 0,
             register_id: String::new(),
             expires: 0,
-            has_answered: false,
+            answered: Vec::new(),
             service_routes: Vec::new(),
             call: None,
         }
@@ -152,6 +161,14 @@ impl Agent {
         } else if self.clients.answered(&message) {
             match message.method() {
                 "REGISTER" => self.on_register_response(now, &message, &mut outputs),
+                "SUBSCRIBE" => {
+                    outputs.extend(
+                        message
+                            .code()
+                            .filter(|code| *code >= 300)
+                            .map(|code| Output::Event(Event::NotWatched(code))),
+                    );
+                }
                 _ => self.on_call_response(now, &message, &mut outputs),
             }
         }
@@ -168,6 +185,7 @@ impl Agent {
                 "REGISTER" => {
                     outputs.push(Output::Event(Event::NotRegistered("no answer".into())));
                 }
+                "SUBSCRIBE" => outputs.push(Output::Event(Event::NotWatched(REQUEST_TIMEOUT))),
                 "INVITE" | "PRACK" | "UPDATE" => {
                     self.call = None;
                     outputs.push(Output::Event(Event::Failed(REQUEST_TIMEOUT)));

@@ -16,7 +16,7 @@ pub enum Credentials {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     realm: String,
-    nonce: String,
+    pub(crate) nonce: String,
     algorithm: String,
     has_qop: bool,
 }

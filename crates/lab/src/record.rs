@@ -134,7 +134,7 @@ struct RunFile {
     /// The variant of the scenario's text that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     variant: Option<String>,
-    /// How long the command of `weir link` ran.
+    /// How long the command of `weir link` ran, or a call that its user ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
     /// Trace files that the scenario names.
@@ -180,23 +180,25 @@ impl RunFile {
             flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
             scenario_text: scenario.text.clone(),
             variant: scenario.variant.clone(),
-            duration_ms: (info.engine == Engine::Link)
+            duration_ms: (info.engine == Engine::Link || scenario.ended_early)
                 .then(|| scenario.duration.as_millis().unsigned_abs()),
             traces: scenario.traces.clone(),
         }
     }
 
-    /// How long a command ran; `None` for other engines.
-    fn linked_duration(&self) -> Result<Option<TimeDelta>, String> {
+    /// How long a command ran, or a call that was ended early; `None` for other runs.
+    fn own_duration(&self) -> Result<Option<TimeDelta>, String> {
         let max = LINK_DURATION_MAX.as_millis();
         match (self.engine, self.duration_ms.map(i64::try_from)) {
-            (Engine::Link, Some(Ok(ms))) if ms <= max => Ok(Some(TimeDelta::from_millis(ms))),
-            (Engine::Link, Some(_)) => Err(format!("duration_ms must be at most {max}")),
+            (Engine::Link | Engine::Call, Some(Ok(ms))) if ms <= max => {
+                Ok(Some(TimeDelta::from_millis(ms)))
+            }
+            (Engine::Link | Engine::Call, Some(_)) => {
+                Err(format!("duration_ms must be at most {max}"))
+            }
             (Engine::Link, None) => Err("the run of a command has no duration_ms".into()),
             (Engine::Sim | Engine::Call, None) => Ok(None),
-            (Engine::Sim | Engine::Call, Some(_)) => {
-                Err("only a run of a command has duration_ms".into())
-            }
+            (Engine::Sim, Some(_)) => Err("a simulated run has no duration_ms".into()),
         }
     }
 }

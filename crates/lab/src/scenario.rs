@@ -34,7 +34,8 @@ use weir_net::path::{AccessPlan, Attachment};
 
 pub use weir_net::Hop;
 pub use weir_sim::{
-    Congestion, Cubic, Direction, Feedback, ReceiverClock, Repair, ShortTransfers, Source, Tcp, Udp,
+    Congestion, Cubic, Direction, EncoderVideo, Feedback, ReceiverClock, Repair, ShortTransfers,
+    Source, Tcp, Udp,
 };
 
 pub use call::CallPlan;
@@ -65,6 +66,8 @@ pub struct Scenario {
     pub description: String,
     /// Length of the run.
     pub duration: TimeDelta,
+    /// Whether the user ended the run before the end that the text gives.
+    pub ended_early: bool,
     /// How often a receiver sends transport-wide feedback.
     pub feedback_interval: TimeDelta,
     /// The access network, such as a Wi-Fi cell. Host A and others are its terminals.
@@ -311,6 +314,28 @@ impl Scenario {
         let of_flow = self.flows.iter().find_map(|flow| flow.attachment);
         let first = self.access.as_ref().map(|access| access.config.default_attachment());
         of_flow.or(first)
+    }
+
+    /// The same scenario, ended by the user at this time. Sections, published values and assertions are
+    /// removed, because they refer to the whole scenario.
+    pub fn ended_at(self, duration: TimeDelta) -> Self {
+        let end = Timestamp::ZERO + duration;
+        let flows = self.flows.into_iter().map(|flow| Flow {
+            start: flow.start.min(end),
+            stop: flow.stop.min(end),
+            pauses: flow.pauses.into_iter().filter(|pause| pause.end <= end).collect(),
+            ..flow
+        });
+        Self {
+            flows: flows.collect(),
+            duration,
+            ended_early: true,
+            sections: Vec::new(),
+            paper: Vec::new(),
+            findings: Vec::new(),
+            expectations: Vec::new(),
+            ..self
+        }
     }
 
     /// The same network with the traffic of a command in both directions, for this duration.

@@ -196,13 +196,100 @@ pub enum Source {
         /// `tau_v`: time after a change of its rate during which the model ignores its target.
         reaction: TimeDelta,
     },
-    /// Model of a browser's VP8 encoder, fitted to measured calls.
+    /// Model of a browser's video encoder, fitted to measured calls.
     Encoder {
         /// Frames a second that the camera delivers.
         fps: f64,
         /// Maximum rate of the encoder, counted without packet headers.
         cap: Option<Bitrate>,
+        /// What the camera shows, and what the page asked of the encoder.
+        video: EncoderVideo,
     },
+}
+
+/// The video of a browser's encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncoderVideo {
+    /// Width of the camera's picture in pixels.
+    pub width: u32,
+    /// Height of the camera's picture in pixels.
+    pub height: u32,
+    /// The codec.
+    pub codec: Codec,
+    /// What the camera shows.
+    pub content: Content,
+    /// What the sender gives up first.
+    pub degradation: Degradation,
+}
+
+impl EncoderVideo {
+    /// 720p of noise by VP8, which keeps its size.
+    pub const DEFAULT: Self = Self {
+        width: 1280,
+        height: 720,
+        codec: Codec::Vp8,
+        content: Content::Noise,
+        degradation: Degradation::MaintainResolution,
+    };
+}
+
+impl Default for EncoderVideo {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// A video codec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// VP8.
+    Vp8,
+    /// VP9.
+    Vp9,
+    /// H.264.
+    H264,
+    /// AV1.
+    Av1,
+}
+
+impl Codec {
+    /// Name in a session description.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vp8 => "VP8",
+            Self::Vp9 => "VP9",
+            Self::H264 => "H264",
+            Self::Av1 => "AV1",
+        }
+    }
+}
+
+/// What a camera of the lab shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Content {
+    /// Colour bars with noise that the encoder can make as small as it is asked to.
+    #[default]
+    Noise,
+    /// Colour bars with so little noise that the best quality needs less than a call's usual target.
+    Easy,
+    /// Colour bars with so much noise that the coarsest quality needs more than a low target.
+    Hard,
+    /// A page of fine detail that stands still and jumps every two seconds.
+    Screen,
+}
+
+/// What a sender gives up first if its target does not suffice [MST-CONTENT-HINT §4].
+///
+/// [MST-CONTENT-HINT §4]: https://www.w3.org/TR/mst-content-hint/
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Degradation {
+    /// It keeps the size of the picture and drops frames.
+    #[default]
+    MaintainResolution,
+    /// It keeps the frame rate and makes the picture smaller.
+    MaintainFramerate,
+    /// It does both in turn.
+    Balanced,
 }
 
 impl Source {

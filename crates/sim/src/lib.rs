@@ -32,7 +32,10 @@ mod tcp;
 pub mod trace;
 mod udp;
 
-pub use config::{Config, Direction, Feedback, FlowConfig, FlowKind, Media, Repair, Source, Udp};
+pub use config::{
+    Codec, Config, Content, Degradation, Direction, EncoderVideo, Feedback, FlowConfig, FlowKind,
+    Media, Repair, Source, Udp,
+};
 pub use receiver_clock::ReceiverClock;
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};

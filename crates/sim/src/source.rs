@@ -2,13 +2,15 @@
 
 mod encoder;
 mod overshoot;
+mod picture;
+mod scaler;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
 pub(crate) use self::encoder::media_rate;
 use self::encoder::{Camera, Encoder};
-use crate::config::Source;
+use crate::config::{EncoderVideo, Source};
 
 // Parameters of the statistical model [RFC8593 §5].
 /// `K_d`: length of a transient, in frames.
@@ -37,7 +39,11 @@ pub(crate) struct MediaSource {
 
 impl MediaSource {
     pub(crate) fn new(kind: Source, stream: Stream) -> Self {
-        let (model, encoder) = (Rfc8593::new(stream.clone()), Encoder::new(stream));
+        let video = match kind {
+            Source::Encoder { video, .. } => video,
+            _ => EncoderVideo::DEFAULT,
+        };
+        let (model, encoder) = (Rfc8593::new(stream.clone()), Encoder::new(stream, video));
         Self { kind, carry: 0.0, model, encoder }
     }
 
@@ -69,7 +75,7 @@ impl MediaSource {
                 let (size, interval) = self.model.frame(now, target, fps, reaction);
                 (Some(size), interval)
             }
-            Source::Encoder { fps, cap } => {
+            Source::Encoder { fps, cap, .. } => {
                 let size = self.encoder.frame(now, Camera { fps, cap }, target, share);
                 (size, self.encoder.interval(fps))
             }

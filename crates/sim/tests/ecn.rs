@@ -90,7 +90,8 @@ fn an_l4s_flow_uses_the_link_with_next_to_no_queue() {
 #[test]
 fn l4s_marks_hold_the_queue_below_what_delay_alone_does() {
     // NADA on its own has a queue of two packets, 10 ms each. Marks hardly reduce it.
-    for (algorithm, share) in [(Algorithm::Nada, 1.0), (Algorithm::ScreamV2, 0.5)] {
+    let all = [(Algorithm::Nada, 1.0), (Algorithm::ScreamV2, 0.5), (Algorithm::Sluice, 0.7)];
+    for (algorithm, share) in all {
         let run = |ecn, aqm| simulate(algorithm, settings(1, ecn), link(1, aqm));
         let plain = run(EcnMode::Off, Aqm::DropTail);
         let marked = run(EcnMode::L4s, Aqm::DualPi2(DualPi2Config::default()));

@@ -38,7 +38,7 @@ pub(crate) enum Command {
 
 #[derive(ClapArgs)]
 pub(crate) struct Up {
-    /// File of subscribers (default: three users and a visitor of the domain ims.test).
+    /// File of subscribers (default: four users and a visitor of the domain ims.test).
     #[arg(long, value_name = "FILE")]
     pub(crate) subscribers: Option<PathBuf>,
     /// File of the operator's policy (default: audio with QCI 1, video with QCI 2).
@@ -50,6 +50,9 @@ pub(crate) struct Up {
     /// How long a token of web authentication lives, in s.
     #[arg(long, value_name = "SECONDS", default_value = "3600", requires = "web")]
     pub(crate) token_seconds: u32,
+    /// The video of the facilitator's calls asks for a bearer of its own over Rx.
+    #[arg(long, requires = "web")]
+    pub(crate) facilitator_bearer: bool,
     /// Media between browsers go through the gateway, as lawful interception needs it.
     #[arg(long)]
     pub(crate) intercept: bool,
@@ -65,6 +68,9 @@ pub(crate) struct Talk {
     /// End after this time without a call or its end. In s.
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     pub(crate) patience: u64,
+    /// Run this command in the user's terminal with each link that a message brings, and wait for its end.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) open_links_with: Option<String>,
 }
 
 #[derive(ClapArgs)]
@@ -77,7 +83,7 @@ pub(crate) struct Dial {
 
 #[derive(ClapArgs)]
 pub(crate) struct Restart {
-    /// Part: pcscf, epcscf, icscf, scscf, hss, pcrf, af, as, agw, waf or wwsf.
+    /// Part: pcscf, epcscf, icscf, scscf, hss, pcrf, af, as, agw, waf, wwsf or facilitator.
     pub(crate) part: String,
     /// Do not start it again.
     #[arg(long)]
@@ -103,6 +109,13 @@ pub(crate) struct Register {
     #[arg(long, value_name = "NUMBER", default_value = "1",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) times: u32,
+    /// Seconds for which it registers.
+    #[arg(long, value_name = "SECONDS", default_value = "600",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) expires: u32,
+    /// Subscribe to the state of the registration, and print each change for so many seconds before it ends.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) watch: Option<u64>,
     /// Another password than that of the file of subscribers.
     #[arg(long, value_name = "TEXT")]
     pub(crate) password: Option<String>,
@@ -134,6 +147,9 @@ pub(crate) struct Call {
     /// Transport of the callee's SIP.
     #[arg(long, value_enum, default_value = "udp")]
     pub(crate) callee_via: Way,
+    /// Identity that is called: another one of the callee's registration set (default: its first one).
+    #[arg(long, value_name = "URI")]
+    pub(crate) to: Option<String>,
     /// How the call ends.
     #[arg(long, value_enum, default_value = "caller")]
     pub(crate) end: Ending,

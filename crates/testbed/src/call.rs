@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
-use weir_ims::agent::{Agent, Event, OnCall};
+use weir_ims::agent::{Agent, Binding, Event, OnCall};
 
 use crate::args::{self, Ending};
 use crate::ladder;
@@ -26,6 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const RINGING: Duration = Duration::from_millis(200);
 /// How long a call stands.
 const STANDING: Duration = Duration::from_secs(1);
+/// Time before a second attempt to register.
+const AGAIN: Duration = Duration::from_millis(100);
+/// How long the last notification may take.
+const NOTIFIED: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(1);
 
 /// `weir ims register`.
@@ -35,12 +39,26 @@ pub(crate) fn register(args: &args::Register) -> anyhow::Result<ExitCode> {
     let password = args.password.as_deref();
     let mut user = User::new(&files, &args.user, args.via, OnCall::Ring, password, started)?;
     let users = &mut [&mut user];
+    let mut repeated = 0;
     for turn in 0..args.times {
-        let took = registered(users)?;
+        let took = match registered_for(users, args.expires) {
+            // [TS 24.229 §5.1.1.2.1] A server that fails may be asked again.
+            Err(_) if args.times > 1 && failed_at_server(users[0]) => {
+                repeated += 1;
+                users[0].events.clear();
+                thread::sleep(AGAIN);
+                registered_for(users, args.expires)?
+            }
+            took => took?,
+        };
         if turn == 0 {
             println!("{} is registered after {:.1} ms", args.user, ms(took));
+            println!("identities: {}", identities(users[0]));
         }
-        deregister(users)?;
+        match args.watch {
+            Some(seconds) => watch(users[0], Duration::from_secs(seconds))?,
+            None => deregister(users)?,
+        }
         // The next turn looks for events of its own.
         users[0].events.clear();
     }
@@ -48,8 +66,59 @@ pub(crate) fn register(args: &args::Register) -> anyhow::Result<ExitCode> {
         let seconds = started.elapsed().as_secs_f64();
         let rate = f64::from(args.times) * 60.0 / seconds;
         println!("{} registrations in {seconds:.1} s: {rate:.0} a minute", args.times);
+        println!("{repeated} of them at the second attempt");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a server of the network has failed (5xx).
+fn failed_at_server(user: &User) -> bool {
+    let is_it =
+        |event: &Event| matches!(event, Event::NotRegistered(why) if why.starts_with("status 5"));
+    user.when(is_it).is_some()
+}
+
+/// The identities that the network says are registered.
+fn identities(user: &User) -> String {
+    let of = user.events.iter().find_map(|(_, event)| match event {
+        Event::Registered(identities) => Some(identities.join(", ")),
+        _ => None,
+    });
+    of.unwrap_or_default()
+}
+
+/// Prints what the registrar tells of the registration for some time, and of its end, which it asks for if the
+/// registration has not expired by then.
+fn watch(user: &mut User, time: Duration) -> anyhow::Result<()> {
+    let (start, mut seen) = (Instant::now(), user.events.len());
+    let mut is_ending = false;
+    user.act(Agent::watch)?;
+    loop {
+        poll(&mut [user])?;
+        while let Some((_, event)) = user.events.get(seen) {
+            seen += 1;
+            match event {
+                Event::Registrations(bindings) => {
+                    let since = start.elapsed().as_secs_f64();
+                    for Binding { identity, state, event } in bindings {
+                        println!("after {since:.1} s: {identity} {state} {event}");
+                    }
+                    if bindings.first().is_some_and(|first| first.state == "terminated") {
+                        return Ok(());
+                    }
+                }
+                Event::NotWatched(code) => bail!("no notifications: status {code}"),
+                Event::NotRegistered(why) => bail!("the registration cannot be ended: {why}"),
+                _ => {}
+            }
+        }
+        if start.elapsed() > time && !is_ending {
+            is_ending = true;
+            user.act(|agent, now| agent.register(now, 0))?;
+        }
+        let patience = time + NOTIFIED;
+        ensure!(start.elapsed() < patience, "no notification of the end of the registration");
+    }
 }
 
 /// `weir ims call`.
@@ -69,7 +138,8 @@ pub(crate) fn call(args: &args::Call) -> anyhow::Result<ExitCode> {
     let mut caller = User::new(&files, &args.caller, args.via, OnCall::Ring, None, started)?;
     let mut callee = User::new(&files, &args.callee, args.callee_via, on_call, None, started)?;
     registered(&mut [&mut caller, &mut callee])?;
-    let target = files.subscribers.subscriber[files.user(&args.callee)?].public[0].clone();
+    let first = &files.subscribers.subscriber[files.user(&args.callee)?].public[0];
+    let target = args.to.as_ref().unwrap_or(first).clone();
     let outcome = conduct(&mut caller, &mut callee, &target, args);
     let left = deregister(&mut [&mut caller, &mut callee]);
     let start_ns = u64::try_from(start_ns).unwrap_or(0);
@@ -160,9 +230,13 @@ fn expect_failure(caller: &User, expected: u16) -> anyhow::Result<()> {
 
 /// Registers all users. Returns how long it took.
 pub(crate) fn registered(users: &mut [&mut User]) -> anyhow::Result<Duration> {
+    registered_for(users, EXPIRES)
+}
+
+fn registered_for(users: &mut [&mut User], expires: u32) -> anyhow::Result<Duration> {
     let start = Instant::now();
     for user in &mut *users {
-        user.act(|agent, now| agent.register(now, EXPIRES))?;
+        user.act(|agent, now| agent.register(now, expires))?;
     }
     let is_it = |event: &Event| matches!(event, Event::Registered(_) | Event::NotRegistered(_));
     until(users, "a registration", |users| {
@@ -245,7 +319,7 @@ pub(crate) fn phases(caller: &[Noted]) -> Vec<(&'static str, f64)> {
 
 /// The messages of both agents, with those of HSS and PCRF since then, in the order of time.
 pub(crate) fn with_network(mut all: Vec<Noted>, start_ns: u64) -> Vec<Noted> {
-    for name in ["hss.jsonl", "pcrf.jsonl", "bearers.jsonl", "as.jsonl"] {
+    for name in ["hss.jsonl", "pcrf.jsonl", "bearers.jsonl", "as.jsonl", "facilitator.jsonl"] {
         all.extend(trace::since(&layout::folder().join(name), start_ns));
     }
     all.sort_by_key(|message| message.time_ns);

@@ -6,7 +6,7 @@
 //!                                            10.46.0.4 scscf   10.46.0.5 hss     10.46.0.6 pcrf
 //!                                            10.46.0.7 agw (rtpengine)
 //!                                            10.46.0.8 af       10.46.0.9 waf       10.46.0.10 wwsf
-//!                                            10.46.0.11 as
+//!                                            10.46.0.11 as      10.46.0.12 facilitator
 //! ```
 
 use std::fs;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use weir_diameter::base;
 use weir_ims::policy::{Policy, WithoutBearer};
-use weir_ims::subscribers::Subscribers;
+use weir_ims::subscribers::{Subscriber, Subscribers};
 
 /// Namespace of the core network.
 pub(crate) const CORE: &str = "weir-ims-core";
@@ -30,6 +30,8 @@ pub(crate) const WEBSOCKET_PORT: u16 = 8080;
 pub(crate) const SECURE_PORT: u16 = 8443;
 /// Port of the application function.
 pub(crate) const FUNCTION_PORT: u16 = 8081;
+/// Port on which the facilitator hears of calls.
+pub(crate) const FACILITATOR_PORT: u16 = 8082;
 /// Port of Diameter.
 pub(crate) const DIAMETER_PORT: u16 = 3868;
 /// Most terminals: one part of the address counts them.
@@ -45,7 +47,7 @@ pub(crate) struct Part {
 }
 
 /// All parts.
-pub(crate) const PARTS: [Part; 11] = [
+pub(crate) const PARTS: [Part; 12] = [
     Part { name: "pcscf", last: 1 },
     Part { name: "epcscf", last: 2 },
     Part { name: "icscf", last: 3 },
@@ -57,6 +59,7 @@ pub(crate) const PARTS: [Part; 11] = [
     Part { name: "waf", last: 9 },
     Part { name: "wwsf", last: 10 },
     Part { name: "as", last: 11 },
+    Part { name: "facilitator", last: 12 },
 ];
 
 /// The parts that are Kamailio.
@@ -163,6 +166,9 @@ pub(crate) fn write(folder: &Path, files: &Files, extra: &Extra) -> anyhow::Resu
         fs::create_dir_all(folder.join(name))?;
     }
     tables(folder, &files.subscribers)?;
+    if Path::new(SCHEMA).exists() {
+        schema(folder)?;
+    }
     put("hosts", &hosts(&files.subscribers.realm))
 }
 
@@ -186,7 +192,41 @@ fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extr
         .replace("%address%", &address(name).to_string())
         .replace("%realm%", &files.subscribers.realm)
         .replace("%folder%", &folder.display().to_string())
-        .replace("%xsd%", SCHEMA)
+        .replace("%xsd%", &folder.join("profile.xsd").display().to_string())
+        .replace("%wildcards%", &wildcards(&files.subscribers))
+}
+
+/// For each wildcarded identity, the lines that replace an identity which it covers by the first one of its
+/// registration set.
+fn wildcards(subscribers: &Subscribers) -> String {
+    let of = |one: &Subscriber| -> String {
+        let patterns = one.public.iter().filter_map(|identity| {
+            let (before, after) = identity.split_once("!.*!")?;
+            Some(format!("^{}.*{}$", before.replace('.', "\\."), after.replace('.', "\\.")))
+        });
+        let line = |pattern| {
+            let first = &one.public[0];
+            format!("    if ($ru =~ \"{pattern}\") {{\n        $ru = \"{first}\";\n    }}\n")
+        };
+        patterns.map(line).collect()
+    };
+    subscribers.subscriber.iter().map(of).collect()
+}
+
+/// The schema of the package, with the type of wildcarded public identities, which it is too old to know
+/// ([TS 29.228 §D]).
+fn schema(folder: &Path) -> anyhow::Result<()> {
+    let text = fs::read_to_string(SCHEMA).with_context(|| format!("cannot read {SCHEMA}"))?;
+    let start = text.find("name=\"tIdentityType\"").context(SCHEMA)?;
+    let (before, of_type) = text.split_at(start);
+    let of_type =
+        of_type.replacen("maxInclusive value=\"2\"", "maxInclusive value=\"3\"", 1).replacen(
+            "<xs:enumeration value=\"2\">",
+            "<xs:enumeration value=\"3\"/><xs:enumeration value=\"2\">",
+            1,
+        );
+    fs::write(folder.join("profile.xsd"), format!("{before}{of_type}"))?;
+    Ok(())
 }
 
 /// Tables of the I-CSCF in the form of Kamailio's db_text. Colons are escaped.
@@ -273,6 +313,9 @@ mod tests {
                 assert_eq!(open, None, "{name}.{ending}");
             }
         }
+        let scscf = fs::read_to_string(folder.path().join("scscf.cfg")).unwrap();
+        let carol = "    if ($ru =~ \"^sip:office.*@ims\\.test$\") {\n        $ru = \"sip:carol@ims.test\";";
+        assert!(scscf.contains(carol), "no wildcarded identity");
         let hosts = fs::read_to_string(folder.path().join("hosts")).unwrap();
         assert!(hosts.contains("10.46.0.3 ims.test\n"));
     }
@@ -282,7 +325,7 @@ mod tests {
         let files = files();
         assert_eq!(files.user("bob").unwrap(), 1);
         let error = files.user("eve").unwrap_err().to_string();
-        assert_eq!(error, "no user 'eve': the subscribers are alice, bob, carol, visitor1");
+        assert_eq!(error, "no user 'eve': the subscribers are alice, bob, carol, dave, visitor1");
         assert_eq!(terminal_addresses(1).0, Ipv4Addr::new(10, 46, 2, 2));
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of a plain user agent with anybody. It sends all media back to where they come from.
 
 use std::net::UdpSocket;
-use std::process::ExitCode;
+use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -41,8 +41,12 @@ fn talk(args: &args::Talk, on_call: OnCall, target: Option<&str>) -> anyhow::Res
     if let Some(target) = target {
         user.act(|agent, now| agent.call(now, target))?;
     }
-    let outcome = conduct(args, &mut user, &mut echoes);
+    let mut pages = Vec::new();
+    let outcome = conduct(args, &mut user, &mut echoes, &mut pages);
     let left = deregister(&mut [&mut user]);
+    for mut page in pages {
+        page.wait().context("the command of a link is lost")?;
+    }
     outcome?;
     left?;
     for (socket, medium) in echoes.0.iter().zip(MEDIA) {
@@ -51,34 +55,61 @@ fn talk(args: &args::Talk, on_call: OnCall, target: Option<&str>) -> anyhow::Res
     Ok(ExitCode::SUCCESS)
 }
 
-fn conduct(args: &args::Talk, user: &mut User, echoes: &mut Echoes) -> anyhow::Result<()> {
+/// Carries a call to its end. `pages` gets the commands that were started for links.
+fn conduct(
+    args: &args::Talk,
+    user: &mut User,
+    echoes: &mut Echoes,
+    pages: &mut Vec<Child>,
+) -> anyhow::Result<()> {
     let patience = Duration::from_secs(args.patience);
-    let (start, mut established) = (Instant::now(), None);
+    let (start, mut hang_up_at) = (Instant::now(), None);
+    let mut seen = 0;
     loop {
         user.poll()?;
         echoes.pass();
-        match user.events.last() {
-            Some((_, Event::Established(..))) if established.is_none() => {
-                established = Some(Instant::now());
-                println!("the call stands");
+        while let Some((_, event)) = user.events.get(seen) {
+            seen += 1;
+            match event {
+                Event::Established(..) => {
+                    let after = args.hang_up_after.map(Duration::from_secs);
+                    hang_up_at = after.map(|after| Instant::now() + after);
+                    println!("the call stands");
+                }
+                Event::Message(text) => {
+                    println!("message: {text}");
+                    pages.extend(opened(args, text)?);
+                }
+                Event::Ended { by_other_side } => {
+                    let who = if *by_other_side { "the other side" } else { &args.user };
+                    println!("{who} ended it");
+                    return Ok(());
+                }
+                Event::Failed(code) => bail!("the call failed with status {code}"),
+                _ => {}
             }
-            Some((_, Event::Ended { by_other_side })) => {
-                println!("{} ended it", if *by_other_side { "the other side" } else { &args.user });
-                return Ok(());
-            }
-            Some((_, Event::Failed(code))) => bail!("the call failed with status {code}"),
-            _ => {}
         }
-        if let (Some(since), Some(after)) = (established, args.hang_up_after)
-            && since.elapsed() >= Duration::from_secs(after)
-        {
+        if hang_up_at.is_some_and(|at| at <= Instant::now()) {
             user.act(Agent::hang_up)?;
             // The answer to BYE ends the loop.
-            established = Some(Instant::now() + patience);
+            hang_up_at = None;
         }
         ensure!(start.elapsed() < patience, "no call has ended within {} s", args.patience);
         std::thread::sleep(TICK);
     }
+}
+
+/// Starts the user's command with the link of a message, in the user's terminal.
+fn opened(args: &args::Talk, text: &str) -> anyhow::Result<Option<Child>> {
+    let Some(command) = &args.open_links_with else { return Ok(None) };
+    let Some(link) = text.split_whitespace().find(|word| word.starts_with("https://")) else {
+        return Ok(None);
+    };
+    let mut started = Command::new("ip");
+    started.args(["netns", "exec", &terminal_namespace(&args.user)]);
+    started.args(command.split_whitespace()).arg(link);
+    let child = started.spawn().with_context(|| format!("cannot run {command}"))?;
+    Ok(Some(child))
 }
 
 /// A socket for each medium of the terminal.

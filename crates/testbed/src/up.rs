@@ -54,7 +54,7 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
     fs::write(folder.join("policy.toml"), &policy)?;
     certificate::make(&folder, "epcscf", &files.subscribers.realm)?;
     let epcscf_secret = match &args.web {
-        Some(web) => Some(web::write(&folder, web, args.token_seconds, &files)?),
+        Some(web) => Some(web::write(&folder, web, args, &files)?),
         None => None,
     };
     let extra = layout::Extra { intercept: args.intercept, epcscf_secret };
@@ -84,7 +84,9 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
     start_part(folder, "af")?;
     start_part(folder, "as")?;
     if web.is_some() {
-        for (server, port) in [("waf", web::WAF_PORT), ("wwsf", web::WWSF_PORT)] {
+        for (server, port) in
+            [("waf", web::WAF_PORT), ("wwsf", web::WWSF_PORT), ("facilitator", web::VIDEO_PORT)]
+        {
             start_part(folder, server)?;
             wait_for(address(server), port, server)?;
         }
@@ -131,7 +133,7 @@ fn start_part(folder: &Path, name: &str) -> anyhow::Result<()> {
             command.args([format!("--interface={own}"), format!("--listen-ng={own}:2223")]);
             command.args(["--port-min=30000", "--port-max=30999"]);
         }
-        "waf" | "wwsf" => {
+        "waf" | "wwsf" | "facilitator" => {
             let scripts = fs::read_to_string(folder.join("web.folder"))
                 .context("the IMS was started without --web")?;
             command.arg("node").arg(Path::new(&scripts).join(format!("{name}.mjs")));

@@ -1,5 +1,5 @@
-//! The web servers of web authentication: the authorization function (WAF) and the web server (WWSF),
-//! which run in Node from `testbeds/ims/web`.
+//! The web servers: the authorization function (WAF) and the web server (WWSF) of web authentication, and
+//! the facilitator of video. They run in Node from `testbeds/ims/web`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -8,19 +8,21 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use crate::certificate;
-use crate::layout::{Files, SECURE_PORT, address, user_name};
+use crate::layout::{FACILITATOR_PORT, FUNCTION_PORT, Files, SECURE_PORT, address, user_name};
+use crate::{args, certificate};
 
 /// Port of the authorization function.
 pub(crate) const WAF_PORT: u16 = 8445;
 /// Port of the web server.
 pub(crate) const WWSF_PORT: u16 = 8444;
+/// Port of the facilitator's pages.
+pub(crate) const VIDEO_PORT: u16 = 8446;
 
 /// Writes what the servers need. Returns the eP-CSCF's credentials for HTTP Basic, in base 64.
 pub(crate) fn write(
     folder: &Path,
     web: &Path,
-    token_seconds: u32,
+    args: &args::Up,
     files: &Files,
 ) -> anyhow::Result<String> {
     ensure!(
@@ -32,7 +34,7 @@ pub(crate) fn write(
     let agent = web.join("../../../crates/call/page/wic.js");
     let agent = agent.canonicalize().with_context(|| format!("no {}", agent.display()))?;
     let realm = &files.subscribers.realm;
-    for name in ["waf", "wwsf"] {
+    for name in ["waf", "wwsf", "facilitator"] {
         certificate::make(folder, name, realm)?;
     }
     let (wwsf, epcscf) = (secret()?, secret()?);
@@ -54,11 +56,21 @@ pub(crate) fn write(
         "agent": agent,
         // The core network's addresses begin so.
         "core": "10.46.0.",
-        "addresses": { "waf": address("waf"), "wwsf": address("wwsf") },
+        "addresses": {
+            "waf": address("waf"),
+            "wwsf": address("wwsf"),
+            "facilitator": address("facilitator"),
+            "icscf": address("icscf"),
+        },
         "waf": format!("https://waf.{realm}:{WAF_PORT}"),
         "wwsf": format!("https://wwsf.{realm}:{WWSF_PORT}"),
         "epcscf": format!("wss://{}:{SECURE_PORT}", address("epcscf")),
-        "tokenSeconds": token_seconds,
+        // Terminals know no names.
+        "facilitator": format!("https://{}:{VIDEO_PORT}", address("facilitator")),
+        "facilitatorPort": FACILITATOR_PORT,
+        "af": format!("http://{}:{FUNCTION_PORT}", address("af")),
+        "bearerForVideo": args.facilitator_bearer,
+        "tokenSeconds": args.token_seconds,
         "users": identity(false),
         "pool": identity(true),
         "secrets": { "wwsf": wwsf, "epcscf": epcscf },

@@ -124,10 +124,21 @@ fn users_register_and_call_through_kamailio() {
     let register = third_party.lines().find(|line| line.contains("REGISTER sip:as.ims.test"));
     assert!(register.unwrap().contains("To: <sip:carol@ims.test>"), "{third_party}");
     assert!(third_party.contains("Expires: 0"), "no deregistration: {third_party}");
+    // The registrar tells of the registration (reg-event) and of its expiry, for the whole set.
+    let told = succeeds(&["register", "bob", "--expires", "2", "--watch", "8"]);
+    for identity in ["sip:bob@ims.test", "tel:+4640100002", "sip:bobby@ims.test"] {
+        assert!(told.contains(&format!("{identity} active registered")), "{told}");
+        assert!(told.contains(&format!("{identity} terminated expired")), "{told}");
+    }
+    // 1,000 a minute.
+    let many = succeeds(&["register", "alice", "--times", "60", "--via", "ws"]);
+    let line = many.lines().find(|line| line.ends_with(" a minute")).unwrap();
+    let rate = line.split(' ').rev().nth(2).unwrap();
+    assert!(rate.parse::<u32>().unwrap() > 1000, "{many}");
     let error = fails(&["register", "alice", "--password", "wrong"]);
     assert!(error.contains("alice is not registered: status 403"), "{error}");
     let error = fails(&["register", "eve"]);
-    assert!(error.contains("the subscribers are alice, bob, carol"), "{error}");
+    assert!(error.contains("the subscribers are alice, bob, carol, dave"), "{error}");
 
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("call");
@@ -148,6 +159,14 @@ fn users_register_and_call_through_kamailio() {
     for name in ["\"INVITE\"", "\"200 INVITE\"", "\"BYE\""] {
         assert!(through.contains(name), "no {name} at the application server");
     }
+
+    // She is called by an identity that only a wildcard of her set covers, and bob by his third one.
+    let out = folder.path().join("wildcard");
+    let out = out.to_str().unwrap();
+    succeeds(&["call", "alice", "carol", "--to", "sip:office7@ims.test", "--out", out]);
+    let messages = fs::read_to_string(Path::new(out).join("messages.jsonl")).unwrap();
+    assert!(messages.contains("P-Called-Party-ID: <sip:office7@ims.test>"), "{messages}");
+    succeeds(&["call", "alice", "bob", "--to", "sip:bobby@ims.test"]);
 
     for end in ["callee", "refused", "cancelled", "aborted"] {
         succeeds(&["call", "alice", "bob", "--end", end]);
@@ -270,11 +289,17 @@ fn without_capacity_the_policy_decides_about_the_call() {
         let Some(_running) = Running::start(&["--policy", policy.to_str().unwrap()]) else {
             return;
         };
-        let output = ims(&["call", "alice", "bob"]);
+        let out = folder.path().join(without_bearer);
+        let output = ims(&["call", "alice", "bob", "--out", out.to_str().unwrap()]);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), is_call, "{without_bearer}: {error}");
         let log = fs::read_to_string(format!("{RUN}/pcscf.log")).unwrap();
         assert!(log.contains("no bearer for call"), "{without_bearer}");
+        if !is_call {
+            assert!(error.contains("the call failed with status 488"), "{error}");
+            let messages = fs::read_to_string(out.join("messages.jsonl")).unwrap();
+            assert!(messages.contains("\"CANCEL\""), "no CANCEL");
+        }
     }
 }
 
@@ -360,7 +385,8 @@ fn is_registered(user: &str) -> bool {
 #[test]
 fn browsers_log_in_and_talk_with_a_plain_user_agent() {
     let Some(folder) = web() else { return };
-    let arguments = ["--web", folder.to_str().unwrap(), "--token-seconds", "25"];
+    let arguments =
+        ["--web", folder.to_str().unwrap(), "--token-seconds", "25", "--facilitator-bearer"];
     let Some(_running) = Running::start(&arguments) else { return };
     let started = Instant::now();
     let old = token("alice@ims.test", "sip:alice@ims.test");
@@ -393,8 +419,63 @@ fn browsers_log_in_and_talk_with_a_plain_user_agent() {
     let visitor = visitor.join().unwrap();
     assert!(visitor["framesDecoded"].as_u64().unwrap() > 0, "{visitor}");
 
+    video_follows_the_telephone_call();
     thread::sleep(Duration::from_secs(26).saturating_sub(started.elapsed()));
     assert_eq!(registered_with(&old), "SIP/2.0 403 Not Your Token", "the token has expired");
+}
+
+/// Plain user agents call, and open the links of the facilitator in browsers (delft, 4.1 and 7.2).
+fn video_follows_the_telephone_call() {
+    let links = "node ims/web/drive.mjs --video";
+    let answer = ["answer", "dave", "--patience", "40", "--open-links-with", links];
+    let dave = thread::spawn(move || succeeds(&answer));
+    while !is_registered("dave") && !dave.is_finished() {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let dial = ["dial", "alice", "dave", "--hang-up-after", "5", "--open-links-with", links];
+    let alice = succeeds(&dial);
+    for output in [alice, dave.join().unwrap()] {
+        let page = output.lines().find(|line| line.starts_with('{')).unwrap();
+        let page: serde_json::Value = serde_json::from_str(page).unwrap();
+        assert!(page["framesDecoded"].as_u64().unwrap() > 0, "{output}");
+        // It ended by itself: nobody closed it.
+        let last = page["events"].as_array().unwrap().last().unwrap();
+        assert_eq!((&last["type"], &page["state"]), (&"ended".into(), &"closed".into()));
+    }
+    // The video had bearers of its own at both terminals, until the call's end.
+    let bearers = fs::read_to_string(format!("{RUN}/bearers.jsonl")).unwrap();
+    for name in ["\"install\"", "\"remove\""] {
+        let of_video = bearers.lines().filter(|line| line.contains("af.ims.test;video-"));
+        assert_eq!(of_video.filter(|line| line.contains(name)).count(), 2, "{bearers}");
+    }
+    // A call that nobody takes ends the video too.
+    succeeds(&["call", "alice", "dave", "--end", "cancelled"]);
+    let told = fs::read_to_string(format!("{RUN}/as.jsonl")).unwrap();
+    for state in ["begin", "ended"] {
+        assert_eq!(told.matches(&format!("\"POST call {state}\"")).count(), 2, "{state}");
+    }
+    // Links end with their call.
+    let link = told_link();
+    let page = in_terminal("alice", || web_status(&link));
+    assert_eq!(page, 404, "{link}");
+}
+
+/// The newest link that the facilitator has sent.
+fn told_link() -> String {
+    let sent = fs::read_to_string(format!("{RUN}/facilitator.jsonl")).unwrap();
+    let start = sent.rfind("https://").unwrap();
+    sent[start..].chars().take_while(|c| *c != '"').collect()
+}
+
+/// Status of a page, whoever has signed its certificate.
+fn web_status(url: &str) -> u16 {
+    let script = "process.env.NODE_TLS_REJECT_UNAUTHORIZED = 0;\
+        console.log((await fetch(process.argv[1])).status)";
+    let output = Command::new("node")
+        .args(["--no-warnings", "--input-type=module", "-e", script, url])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //
 //   ip netns exec weir-ims-alice node drive.mjs --name alice --password alice-secret --call sip:bob@ims.test
 //   ip netns exec weir-ims-alice node drive.mjs --visit --wait-for-call
+//   ip netns exec weir-ims-dave node drive.mjs --video https://10.46.0.12:8446/video/SECRET
 
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -19,11 +20,12 @@ const { values } = parseArgs({
     "until-ended": { type: "boolean", default: false },
     seconds: { type: "string", default: "3" },
     photograph: { type: "string" },
+    video: { type: "string" },
   },
 });
 const PATIENCE_MS = 12_000;
 const config = JSON.parse(readFileSync(`${values.folder}/web.json`, "utf8"));
-const keys = ["wwsf", "epcscf"].map((name) =>
+const keys = ["wwsf", "epcscf", "facilitator"].map((name) =>
   readFileSync(`${values.folder}/${name}.hash`, "utf8"),
 );
 const browser = await chromium.launch({
@@ -50,6 +52,10 @@ const happened = (type) =>
     { timeout: PATIENCE_MS, polling: 50 },
   );
 const result = {};
+if (values.video) {
+  await watch(values.video);
+  process.exit(result.error ? 1 : 0);
+}
 try {
   await page.goto(`https://${config.addresses.wwsf}:${new URL(config.wwsf).port}/`);
   if (values.visit) await page.click("#visit");
@@ -97,9 +103,39 @@ console.log(JSON.stringify(result));
 await browser.close();
 process.exitCode = result.error ? 1 : 0;
 
+/** Opens the link of a facilitator, and stays until the telephone call ends. */
+async function watch(link) {
+  const stats = [];
+  try {
+    await page.goto(link);
+    const over = () => page.evaluate(() => window.video?.events.at(-1)?.type === "ended");
+    const start = Date.now();
+    while (!(await over())) {
+      stats.push(await page.evaluate(received));
+      if (values.photograph && stats.at(-1).framesDecoded > 0 && !result.photograph) {
+        result.photograph = values.photograph;
+        await page.screenshot({ path: values.photograph });
+      }
+      if (Date.now() - start > 2 * PATIENCE_MS) throw new Error("the call does not end");
+      await page.waitForTimeout(100);
+    }
+    result.events = await page.evaluate(() => window.video.events);
+    result.state = await page.evaluate(() => window.video.connection.connectionState);
+  } catch (error) {
+    result.error = error.message.split("\n")[0];
+  }
+  const most = (name) => Math.max(0, ...stats.map((one) => one[name]));
+  result.framesDecoded = most("framesDecoded");
+  result.videoPackets = most("videoPackets");
+  console.log(JSON.stringify({ ...result, complaints }));
+  await browser.close();
+}
+
 /** What has come from the other side. */
 async function received() {
-  const reports = [...(await window.phone.connection.getStats()).values()];
+  const { connection } = window.phone ?? window.video ?? {};
+  if (!connection) return { framesDecoded: 0, videoPackets: 0 };
+  const reports = [...(await connection.getStats()).values()];
   const of = (kind) => reports.find((one) => one.type === "inbound-rtp" && one.kind === kind);
   const pair = reports.find((one) => one.type === "candidate-pair" && one.nominated);
   const remote = reports.find((one) => one.id === pair?.remoteCandidateId);

@@ -13,7 +13,32 @@ export interface Shown {
   show: (report: Report, command: string) => void;
 }
 
-export function results(): Shown {
+/** How runs are shown. */
+export interface Style {
+  caption: string;
+  /** Whether a group gets a curve. */
+  isCurve: (group: Group) => boolean;
+  /** Whether tables of metrics and changes are below the plot. */
+  tables: boolean;
+}
+
+const ZOOM =
+  "Zoom with the slider, or with Ctrl and the mouse wheel. The arrow keys move the pointer.";
+
+const SIMULATED: Style = {
+  caption: `Simulated. Dots are changes of the target bitrate: point at one to see its reason and signals. ${ZOOM}`,
+  isCurve,
+  tables: true,
+};
+
+/** A real run while it goes on. */
+export const LIVE: Style = {
+  caption: `Real packets. The network's rates are those of the last second, as the emulator counts them; getStats is what the sender's browser reports. ${ZOOM}`,
+  isCurve: () => true,
+  tables: false,
+};
+
+export function results(style: Style = SIMULATED): Shown {
   const element = el("div", { class: "results" });
   let scenario: Scenario | null = null;
   let command = "";
@@ -23,7 +48,7 @@ export function results(): Shown {
 
   let flow = "";
 
-  const curves = () => (scenario?.groups ?? []).filter(isCurve);
+  const curves = () => (scenario?.groups ?? []).filter(style.isCurve);
   const flows = () => [...new Set(curves().map((group) => group.flow))];
   const shown = () => curves().filter((group) => flow === "" || group.flow === flow);
   const view = (): TimeView => ({
@@ -46,6 +71,7 @@ export function results(): Shown {
     selector.hidden = known.length < 2;
   };
   const showTables = () => {
+    if (!style.tables) return;
     metrics.replaceChildren(metricsTable(shown(), view().flows));
     changes.replaceChildren(...shown().map((group) => changeList(group, view().flows)));
   };
@@ -59,9 +85,7 @@ export function results(): Shown {
     figure({
       title: "Rate, delay and loss over time",
       subject: of.id,
-      caption:
-        "Simulated. Dots are changes of the target bitrate: point at one to see its reason and signals. Zoom with " +
-        "the slider, or with Ctrl and the mouse wheel. The arrow keys move the pointer.",
+      caption: style.caption,
       description: () =>
         shown()
           .map((group) => `${groupLabel(group, view().flows)}: ${describeSeries(group)}`)
@@ -77,7 +101,7 @@ export function results(): Shown {
     scenario = report.scenarios[0] ?? null;
     command = repeated;
     if (scenario === null) return;
-    if (before?.id !== scenario.id) flow = flows()[0] ?? "";
+    if (before?.id !== scenario.id) flow = style.tables ? (flows()[0] ?? "") : "";
     showFlows();
     showTables();
     if (plot !== null && before?.duration_s === scenario.duration_s && before.id === scenario.id) {

@@ -17,6 +17,7 @@ import { scatterData } from "../data";
 import type { Palette } from "../theme";
 import { matrixView } from "./matrix";
 import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
+import { inWords } from "../words";
 import { scenarioView } from "./scenario";
 import {
   errorsTable,
@@ -34,6 +35,7 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       {},
       el("h1", {}, report.title),
       el("p", { class: "summary" }, summary(report)),
+      ...inWords(report).map((text) => el("p", { class: "in-words" }, text)),
       el("p", {}, "Made with: ", command(report.command)),
       warned.length === 0 ? null : warningNote(warned),
     ),

@@ -3,7 +3,7 @@
 use weir::ControllerFactory;
 use weir::controller::EcnMode;
 use weir::units::Bitrate;
-use weir_lab::scenario::call::Codec;
+use weir_lab::scenario::call::{Codec, Degradation, degradation_name};
 use weir_lab::scenario::{Feedback, Flow, Scenario, Source};
 
 use super::{Call, CallConfig, ChromiumMode, PlanResult, Player, Unplayable};
@@ -57,6 +57,12 @@ impl CallConfig {
         let codec = self.picture.codec;
         if codec != Codec::Vp8 {
             return Err(format!("pipelines send VP8, not {}", codec.name()));
+        }
+        if self.picture.degradation != Degradation::default() {
+            return Err(format!(
+                "pipelines keep the picture's size: leave out degradation = \"{}\"",
+                degradation_name(self.picture.degradation)
+            ));
         }
         if self.relay.is_some() {
             return Err("pipelines do not use a relay: leave out --controller".into());
@@ -271,6 +277,10 @@ mod tests {
             ("[[flow]]\n[[flow]]\ndirection = \"down\"\n", "both ends of call 1 send video"),
             ("[[flow]]\n[[flow]]\nkind = \"audio\"\ndirection = \"down\"\n", "receives no audio"),
             ("[[flow]]\necn = \"l4s\"\n", "marks come back only with feedback"),
+            (
+                "[call]\nvideo = { degradation = \"balanced\" }\n[[flow]]\n",
+                "keep the picture's size",
+            ),
             ("[call]\nvideo = { codec = \"vp9\" }\n[[flow]]\n", "send VP8, not VP9"),
             (
                 "[call]\ntopology = \"forwarding-server\"\n[[flow]]\ncount = 2\n",

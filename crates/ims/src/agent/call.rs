@@ -294,7 +294,11 @@ impl Agent {
                 }
             }
             "OPTIONS" => self.respond(request, &request.response(OK, "OK"), outputs),
-            "NOTIFY" => self.respond(request, &request.response(OK, "OK"), outputs),
+            "NOTIFY" => self.on_notify(request, outputs),
+            "MESSAGE" => {
+                self.respond(request, &request.response(OK, "OK"), outputs);
+                outputs.push(Output::Event(Event::Message(request.body.clone())));
+            }
             _ if !is_ours => {
                 let response = request.response(481, "Call Does Not Exist");
                 self.respond(request, &response, outputs);
@@ -342,6 +346,9 @@ impl Agent {
             self.respond(request, &response, outputs);
             return;
         };
+        // [RFC3261 §9.1, 17.2.1] The network may take up to seconds for the resources. Until a provisional
+        // response has come it cannot send a CANCEL.
+        outputs.push(Output::Send(request.response(100, "Trying").to_string()));
         let from = request.header("From").unwrap_or_default().to_owned();
         let contact = request.header("Contact").unwrap_or_default();
         self.call = Some(Call {

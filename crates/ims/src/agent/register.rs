@@ -6,8 +6,10 @@ use super::{Agent, Event, Output};
 use crate::digest::{Challenge, Credentials};
 use crate::sip::{Message, uri_of};
 
-/// Refusals after which a new answer makes no sense.
 const UNAUTHORIZED: u16 = 401;
+/// Most challenges that are answered: Kamailio sends a second one if the answer to the first comes before it has
+/// stored the vector, which it does after it has sent the challenge (`ims_auth`, `cxdx_mar.c`).
+const MOST_CHALLENGES: usize = 2;
 
 impl Agent {
     /// Registers for this many seconds; 0 ends the registration.
@@ -17,7 +19,7 @@ impl Agent {
             self.register_id = self.unique("reg");
         }
         self.expires = expires;
-        self.has_answered = false;
+        self.answered.clear();
         let algorithm = match self.account.credentials {
             Credentials::Password(_) => "MD5",
             Credentials::Aka(_) => "AKAv1-MD5",
@@ -73,13 +75,12 @@ impl Agent {
                 let identities = identities.iter().map(|one| uri_of(one).to_owned()).collect();
                 outputs.push(Output::Event(Event::Registered(identities)));
             }
-            UNAUTHORIZED if !self.has_answered => match self.authorization(response) {
-                Ok(authorization) => {
-                    self.has_answered = true;
-                    self.send_register(now, authorization, outputs);
+            UNAUTHORIZED if self.answered.len() < MOST_CHALLENGES => {
+                match self.authorization(response) {
+                    Ok(authorization) => self.send_register(now, authorization, outputs),
+                    Err(why) => outputs.push(Output::Event(Event::NotRegistered(why))),
                 }
-                Err(why) => outputs.push(Output::Event(Event::NotRegistered(why))),
-            },
+            }
             code => {
                 outputs.push(Output::Event(Event::NotRegistered(format!("status {code}"))));
             }
@@ -89,6 +90,11 @@ impl Agent {
     fn authorization(&mut self, response: &Message) -> Result<String, String> {
         let value = response.header("WWW-Authenticate").ok_or("401 without challenge")?;
         let challenge = Challenge::parse(value).ok_or("the challenge cannot be read")?;
+        // [RFC2617 §3.2.1] The same nonce again says that the secret is wrong.
+        if self.answered.contains(&challenge.nonce) {
+            return Err(format!("status {UNAUTHORIZED}"));
+        }
+        self.answered.push(challenge.nonce.clone());
         let uri = format!("sip:{}", self.account.realm);
         let cnonce = self.unique("c");
         challenge.answer(

@@ -72,9 +72,8 @@ impl Pair {
 fn a_call_rings_only_after_both_sides_have_their_resources() {
     let mut pair = Pair::new(OnCall::Answer(Duration::from_secs(1)));
     pair.call();
-    let order =
-        ["INVITE", "183 INVITE", "PRACK", "200 PRACK", "UPDATE", "200 UPDATE", "180 INVITE"];
-    assert_eq!(pair.wire, order);
+    let order = "INVITE, 100 INVITE, 183 INVITE, PRACK, 200 PRACK, UPDATE, 200 UPDATE, 180 INVITE";
+    assert_eq!(pair.wire.join(", "), order);
     assert_eq!(pair.events[0], [Event::Reserved, Event::Ringing]);
     pair.wire.clear();
     pair.time(1, Duration::from_secs(1));
@@ -127,7 +126,9 @@ fn requests_and_reliable_responses_are_repeated_until_they_are_answered() {
     let mut bob = Agent::new(account("bob", 2, OnCall::Ring), 2);
     let [Output::Send(invite)] = &alice.call(NOW, "sip:bob@ims.test")[..] else { panic!() };
     let outputs = bob.on_bytes(NOW, invite.as_bytes());
-    let progress = outputs.iter().find(|one| matches!(one, Output::Send(_))).unwrap().clone();
+    // The first one is the 100.
+    let mut sent = outputs.iter().filter(|one| matches!(one, Output::Send(_)));
+    let progress = sent.nth(1).unwrap().clone();
     assert_eq!(bob.on_time(Duration::from_millis(500)), std::slice::from_ref(&progress));
     // The INVITE again: the same response again, and no second call.
     assert_eq!(bob.on_bytes(NOW, invite.as_bytes()), [progress]);
@@ -150,6 +151,15 @@ fn a_registration_answers_one_challenge_and_keeps_the_service_route() {
     let second = sent(&alice.on_bytes(NOW, refusal(&first).as_bytes()));
     assert!(second.header("Authorization").unwrap().contains("nonce=\"n\""));
     let wrong = alice.on_bytes(NOW, refusal(&second).as_bytes());
+    assert_eq!(wrong, [Output::Event(Event::NotRegistered("status 401".into()))]);
+
+    // A new nonce is answered, once.
+    let first = sent(&alice.register(NOW, 600));
+    let second = sent(&alice.on_bytes(NOW, refusal(&first).as_bytes()));
+    let again = |request: &Message, nonce: &str| refusal(request).replace("\"n\"", nonce);
+    let third = sent(&alice.on_bytes(NOW, again(&second, "\"m\"").as_bytes()));
+    assert!(third.header("Authorization").unwrap().contains("nonce=\"m\""));
+    let wrong = alice.on_bytes(NOW, again(&third, "\"o\"").as_bytes());
     assert_eq!(wrong, [Output::Event(Event::NotRegistered("status 401".into()))]);
 
     let third = sent(&alice.register(NOW, 600));

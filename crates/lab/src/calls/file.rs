@@ -133,6 +133,12 @@ pub struct AskedPicture {
     pub fps: u32,
     /// The codec that is offered first.
     pub codec: String,
+    /// What the cameras show, unless it is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// What the senders give up first, unless it is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degradation: Option<String>,
 }
 
 impl CallFile {

@@ -20,7 +20,7 @@ use super::{
 use crate::calls::file::CallFile;
 use crate::calls::{Calls, Flaw};
 use crate::files;
-use crate::run::RunInfo;
+use crate::run::{Engine, RunInfo};
 use crate::scenario::{self, Access, Scenario};
 use crate::summary::{Measurer, Summary};
 
@@ -131,11 +131,17 @@ impl Reader {
             return Err(damaged(&path, what));
         }
         let seed = run.seed.parse().map_err(|_| damaged(&path, format!("seed '{}'", run.seed)))?;
-        let scenario = match run.linked_duration().map_err(|what| damaged(&path, what))? {
-            Some(duration) => {
-                Arc::new(Scenario::clone(&*scenarios.parse(&run, &path)?).linked(duration))
+        let whole = scenarios.parse(&run, &path)?;
+        let scenario = match run.own_duration().map_err(|what| damaged(&path, what))? {
+            Some(ran) if run.engine == Engine::Link => {
+                Arc::new(Scenario::clone(&*whole).linked(ran))
             }
-            None => scenarios.parse(&run, &path)?,
+            Some(ran) if ran <= whole.duration => Arc::new(Scenario::clone(&*whole).ended_at(ran)),
+            Some(_) => {
+                let what = "duration_ms is longer than the scenario";
+                return Err(damaged(&path, what.into()));
+            }
+            None => whole,
         };
         if !scenario.flows.iter().map(|flow| &flow.name).eq(&run.flows) {
             return Err(damaged(&path, "its flows are not those of its scenario".into()));

@@ -168,7 +168,32 @@ fn the_time_of_a_command_is_there_where_there_is_one_and_has_an_end() {
     let folder = record(1).write(out.path()).unwrap();
     let flows = "\"flows\":";
     let foreign = refused(&folder, flows, "\"duration_ms\": 1000, \"flows\":");
-    assert!(foreign.contains("only a run of a command has duration_ms"), "{foreign}");
+    assert!(foreign.contains("a simulated run has no duration_ms"), "{foreign}");
+}
+
+#[test]
+fn a_call_that_was_ended_early_is_as_long_as_it_ran() {
+    let out = tempfile::tempdir().unwrap();
+    let Record { info, scenario, trace, .. } = record(1);
+    let (end, whole) = (TimeDelta::from_secs(2), scenario.duration);
+    let scenario = scenario.ended_at(end);
+    assert!(scenario.flows.iter().all(|flow| flow.stop <= Timestamp::ZERO + end));
+    let rows = trace.rows.iter().filter(|row| row.time <= Timestamp::ZERO + end);
+    let rows = rows.map(|row| row.with_send_queue(None)).collect();
+    let info = RunInfo { engine: Engine::Call, ..info };
+    let trace = Trace::new(trace.flows.clone()).with_rows(rows);
+    let record = Record { info, scenario, trace, call: Some(CallFile::default()) };
+    let folder = record.write(out.path()).unwrap();
+    let again = Record::read(&folder).unwrap();
+    assert_eq!(again, record);
+    assert_eq!((again.scenario.ended_early, again.summary().duration_s), (true, 2.0));
+    let path = folder.join("run.json");
+    let longer = (whole + TimeDelta::from_secs(1)).as_millis();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"duration_ms\": 2000", &format!("\"duration_ms\": {longer}")))
+        .unwrap();
+    let error = Record::read(&folder).unwrap_err().to_string();
+    assert!(error.contains("longer than the scenario"), "{error}");
 }
 
 #[test]

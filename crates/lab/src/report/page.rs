@@ -30,6 +30,11 @@ pub enum ReportError {
 }
 
 impl Report {
+    /// One HTML page that opens offline.
+    pub fn to_html(&self) -> Result<String, ReportError> {
+        page(&self.json())
+    }
+
     /// Writes one HTML file that opens offline, as a whole or not at all.
     pub fn write_html(&self, path: &Path) -> Result<(), ReportError> {
         write(path, &self.json())
@@ -50,9 +55,12 @@ pub(super) fn json(report: &impl Serialize) -> String {
 
 /// Writes the viewer's page with these data, as a whole or not at all.
 pub(super) fn write(path: &Path, json: &str) -> Result<(), ReportError> {
-    let html = html(VIEWER, json).ok_or(ReportError::NoViewer)?;
-    whole_file::write(path, html.as_bytes())
+    whole_file::write(path, page(json)?.as_bytes())
         .map_err(|error| ReportError::Io { path: path.into(), error })
+}
+
+fn page(json: &str) -> Result<String, ReportError> {
+    html(VIEWER, json).ok_or(ReportError::NoViewer)
 }
 
 /// The viewer's page with the data in it; `None` if `viewer` has no place for the data.

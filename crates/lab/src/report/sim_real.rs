@@ -6,7 +6,7 @@ use weir_net::{Capacity, LinkConfig};
 use super::format::{ErrorRow, SimReal, SimRealRow};
 use super::{Column, Run, rounded};
 use crate::metrics::{CapacityChange, Metrics, mean};
-use crate::run::{Engine, is_model_of};
+use crate::run::{Engine, is_ours};
 use crate::scenario::{Direction, Scenario};
 
 const DECIMALS: i32 = 6;
@@ -59,8 +59,25 @@ const METRICS: [Metric; 5] = [
     },
 ];
 
-/// Compares every simulated controller with every real one, for each flow. Empty without both
-/// engines.
+/// What a browser's congestion control is, by names of ours, the best model first. Chromium and Firefox have
+/// libwebrtc's GCC.
+const BROWSER_MODELS: &[&str] = &["gcc", "gcc-draft", "gcc-2013"];
+/// The same of Chromium with its own SCReAM v2.
+const SCREAM_MODELS: &[&str] = &["scream-v2", "scream"];
+
+/// Whether a simulated controller beside a real one means something: a controller of ours beside itself, and a
+/// browser beside the best model of it that was simulated.
+fn is_pair(simulated: &str, real: &str, columns: &[Column<'_>]) -> bool {
+    if is_ours(real) {
+        return simulated == real;
+    }
+    let was_simulated =
+        |name: &&&str| columns.iter().any(|it| it.engine == Engine::Sim && it.controller == **name);
+    let models = if real.contains("scream") { SCREAM_MODELS } else { BROWSER_MODELS };
+    models.iter().find(was_simulated).is_some_and(|best| *best == simulated)
+}
+
+/// Compares each real controller with its simulation, for each flow. Empty without both engines.
 pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str]) -> Vec<SimReal> {
     let of = |engine: Engine, flow: &str| -> Vec<&Column<'_>> {
         let has_flow = |column: &&Column<'_>| {
@@ -72,7 +89,7 @@ pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str
     for flow in flows {
         for sim in of(Engine::Sim, flow) {
             let reals = of(Engine::Call, flow).into_iter();
-            for real in reals.filter(|real| is_model_of(sim.controller, real.controller)) {
+            for real in reals.filter(|real| is_pair(sim.controller, real.controller, columns)) {
                 let mut rows: Vec<SimRealRow> =
                     METRICS.iter().map(|metric| metric_row(metric, flow, sim, real)).collect();
                 rows.extend(change_rows(scenario, flow, sim, real));
@@ -122,7 +139,7 @@ pub(super) fn errors(id: &str, columns: &[Column<'_>], flows: &[&str]) -> Vec<Er
     };
     let of_flow = |flow: &&str| -> Vec<ErrorRow> {
         let pairs = of(Engine::Sim).flat_map(|sim| of(Engine::Call).map(move |real| (sim, real)));
-        let pairs = pairs.filter(|(sim, real)| is_model_of(sim.controller, real.controller));
+        let pairs = pairs.filter(|(sim, real)| is_pair(sim.controller, real.controller, columns));
         pairs.filter_map(|(sim, real)| row(flow, sim, real)).collect()
     };
     flows.iter().filter(is_media).flat_map(of_flow).collect()

@@ -5,6 +5,8 @@
 //! call k, unless it names another call.
 
 use weir::units::Timestamp;
+pub use weir_sim::{Codec, Content, Degradation};
+use weir_sim::{EncoderVideo, Source};
 
 use super::error::ScenarioError;
 use super::reader::{Item, Table};
@@ -15,7 +17,7 @@ type Result<T> = std::result::Result<T, ScenarioError>;
 pub(super) const CALL: &[&str] =
     &["topology", "relay", "iterations", "browser", "video", "capture"];
 const BROWSER: &[&str] = &["a", "b"];
-const VIDEO: &[&str] = &["width", "height", "fps", "codec"];
+const VIDEO: &[&str] = &["width", "height", "fps", "codec", "content", "degradation"];
 
 /// Maximum number of calls in one run, far above what a machine can handle.
 const MAX_CALLS: f64 = 100.0;
@@ -108,37 +110,52 @@ pub struct Picture {
     pub fps: u32,
     /// The preferred codec.
     pub codec: Codec,
+    /// What the camera shows.
+    pub content: Content,
+    /// What a sender gives up first if its target does not suffice.
+    pub degradation: Degradation,
 }
 
 impl Default for Picture {
     fn default() -> Self {
-        Self { width: 1280, height: 720, fps: 30, codec: Codec::Vp8 }
-    }
-}
-
-/// A video codec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Codec {
-    /// VP8.
-    Vp8,
-    /// VP9.
-    Vp9,
-    /// H.264.
-    H264,
-    /// AV1.
-    Av1,
-}
-
-impl Codec {
-    /// Name in a session description.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Vp8 => "VP8",
-            Self::Vp9 => "VP9",
-            Self::H264 => "H264",
-            Self::Av1 => "AV1",
+        Self {
+            width: 1280,
+            height: 720,
+            fps: 30,
+            codec: Codec::Vp8,
+            content: Content::default(),
+            degradation: Degradation::default(),
         }
     }
+}
+
+/// What a scenario's `content` may say.
+const CONTENTS: [(&str, Content); 4] = [
+    ("noise", Content::Noise),
+    ("easy", Content::Easy),
+    ("hard", Content::Hard),
+    ("screen", Content::Screen),
+];
+
+/// What a scenario's `degradation` may say: the words of `RTCDegradationPreference`.
+const DEGRADATIONS: [(&str, Degradation); 3] = [
+    ("maintain-resolution", Degradation::MaintainResolution),
+    ("maintain-framerate", Degradation::MaintainFramerate),
+    ("balanced", Degradation::Balanced),
+];
+
+fn name_of<T: Copy + PartialEq>(table: &[(&'static str, T)], value: T) -> &'static str {
+    table.iter().find(|entry| entry.1 == value).map_or("", |entry| entry.0)
+}
+
+/// Name of a content in scenarios and records.
+pub fn content_name(content: Content) -> &'static str {
+    name_of(&CONTENTS, content)
+}
+
+/// Name of a degradation preference in scenarios and records, and in `RTCRtpSendParameters`.
+pub fn degradation_name(degradation: Degradation) -> &'static str {
+    name_of(&DEGRADATIONS, degradation)
 }
 
 /// The flows of one call, by index.
@@ -221,6 +238,24 @@ pub(super) fn plan(top: &Table) -> Result<CallPlan> {
     })
 }
 
+/// Gives the sources that model a browser's encoder the video of the calls, so that a call and its
+/// simulation have one description. Refuses a codec that has no model.
+pub(super) fn film(flows: &mut [Flow], plan: &CallPlan, top: &Table) -> Result<()> {
+    let Picture { width, height, codec, content, degradation, .. } = plan.video;
+    let asked = EncoderVideo { width, height, codec, content, degradation };
+    for flow in flows {
+        if let Traffic::Media(media) = &mut flow.traffic
+            && let Source::Encoder { video, .. } = &mut media.source
+        {
+            if codec == Codec::H264 {
+                return Err(top.error("the encoder source has VP8, VP9 and AV1, but no H.264"));
+            }
+            *video = asked;
+        }
+    }
+    Ok(())
+}
+
 /// Reads the call number that a media or audio flow names.
 pub(super) fn number(table: &Table) -> Result<Option<usize>> {
     let number = table.get("call").map(|item| whole(&item, 1.0, MAX_CALLS)).transpose()?;
@@ -296,6 +331,12 @@ fn picture(item: &Item) -> Result<Picture> {
         height: side("height", default.height)?,
         fps: table.get("fps").map_or(Ok(default.fps), |item| whole(&item, 1.0, MAX_FPS))?,
         codec: codec.transpose()?.unwrap_or(default.codec),
+        content: table
+            .get("content")
+            .map_or(Ok(default.content), |item: Item| item.choice(&CONTENTS))?,
+        degradation: table
+            .get("degradation")
+            .map_or(Ok(default.degradation), |item: Item| item.choice(&DEGRADATIONS))?,
     })
 }
 

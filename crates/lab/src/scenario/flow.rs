@@ -11,8 +11,8 @@ use super::error::ScenarioError;
 use super::network::{self, Network};
 use super::reader::{Item, Table, steps};
 use super::{
-    Congestion, Cubic, Direction, Feedback, Flow, Media, ReceiverClock, Repair, ShortTransfers,
-    Source, Tcp, Traffic, Udp, call,
+    Congestion, Cubic, Direction, EncoderVideo, Feedback, Flow, Media, ReceiverClock, Repair,
+    ShortTransfers, Source, Tcp, Traffic, Udp, call,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -384,7 +384,10 @@ fn source(flow: &Table) -> Result<Source> {
             Err(reaction.error("this source follows its target at once; write \"0s\" or rfc8593"))
         }
         (SourceKind::Filler, ..) => Ok(Source::Filler { fps, cap: rate()? }),
-        (SourceKind::Encoder, ..) => Ok(Source::Encoder { fps, cap: rate()? }),
+        (SourceKind::Encoder, ..) => {
+            // The video follows once the table of the call is read.
+            Ok(Source::Encoder { fps, cap: rate()?, video: EncoderVideo::default() })
+        }
     }
 }
 

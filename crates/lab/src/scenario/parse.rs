@@ -108,7 +108,9 @@ fn read_from(
     let description = top.require("description", "\"What is done and why\"")?.prose()?;
     let duration = duration(&top)?;
     let network = network::network(&top, duration, &files)?;
-    let flows = flow::flows(&top, duration, &network)?;
+    let call = call::plan(&top)?;
+    let mut flows = flow::flows(&top, duration, &network)?;
+    call::film(&mut flows, &call, &top)?;
     let path = SharedPath { hops: network.hops.len(), access: network.access.as_ref() };
     let sections = read(&top, "section", SECTION, |table| section(table, duration))?;
     let scope = MetricScope { flows: &flows, hops: &network.hops };
@@ -129,6 +131,7 @@ fn read_from(
         variant: variant.map(String::from),
         text: text.into(),
         traces: files.into_read(),
+        ended_early: false,
         title,
         source,
         description,
@@ -137,7 +140,7 @@ fn read_from(
         paper: read(&top, "paper", PAPER, |table| paper(table, &flows, &sections, path))?.concat(),
         access: network.access,
         hops: network.hops,
-        call: call::plan(&top)?,
+        call,
         sections,
         findings: read(&top, "finding", FINDING, finding)?,
         expectations,

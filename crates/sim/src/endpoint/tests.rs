@@ -3,12 +3,12 @@ use weir::{Algorithm, Reason};
 use weir_wire::rtp::View;
 
 use super::*;
-use crate::config::{Direction, FlowConfig, FlowKind, Repair, Source};
+use crate::config::{Direction, EncoderVideo, FlowConfig, FlowKind, Repair, Source};
 
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 const ONE_WAY: TimeDelta = TimeDelta::from_millis(20);
 const FILLER: Source = Source::Filler { fps: 25.0, cap: None };
-const BROWSER: Source = Source::Encoder { fps: 25.0, cap: None };
+const BROWSER: Source = Source::Encoder { fps: 25.0, cap: None, video: EncoderVideo::DEFAULT };
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)

@@ -1,4 +1,4 @@
-//! A browser's VP8 encoder: its rate control, and the bitrate adjuster that compares its output
+//! A browser's video encoder: its rate control, and the bitrate adjuster that compares its output
 //! with the requested rate.
 //!
 //! ```text
@@ -14,6 +14,9 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
 use super::overshoot::OvershootDetector;
+use super::picture::{BITS_PER_BYTE, Costs};
+use super::scaler::Scaler;
+use crate::config::{Codec, Content, EncoderVideo};
 use crate::rtp_format::{COUNTED_OVERHEAD, MAX_PACKET, OVERHEAD};
 
 // Parameters of the rate control [LIBVPX §ratectrl], as [LIBWEBRTC §LibvpxVp8Encoder] sets them. A
@@ -36,6 +39,10 @@ const QUALITY_STEP: f64 = 1.02;
 const FREE_FRAMES: u32 = 150;
 /// Below these levels the encoder drops one frame of two, two of three and three of four.
 const DROP_LEVELS: [f64; 3] = [0.12, 0.045, 0.0225];
+/// Below these levels the encoders of VP9 and AV1 drop one frame of two, and all frames
+/// [LIBVPX §vp9_ratectrl], [LIBAOM §ratectrl].
+const HALF_LEVEL: f64 = 0.18;
+const NO_LEVEL: f64 = 0.0;
 
 // Parameters of the push-back [LIBWEBRTC §VideoStreamEncoder].
 /// A push-back up to this value is ignored. At most one picture in this many is discarded.
@@ -48,9 +55,8 @@ const LEAST_GROUP: u32 = 2;
 const DEVIATION: f64 = 0.22;
 const LEAST_DEVIATION: f64 = 0.03;
 const DEVIATION_PER_MBPS: f64 = 0.11;
-/// Median size in bits of a frame at the coarsest quality, standard deviation of its logarithm, and
+/// Standard deviation of the logarithm of the size of a frame at the coarsest quality, and
 /// correlation from one frame to the next. The deviation is due to the content of the pictures.
-const LEAST_BITS: f64 = 920.0 * BITS_PER_BYTE;
 const LEAST_BITS_DEVIATION: f64 = 0.30;
 const PERSISTENCE: f64 = 0.86;
 /// Size of a key frame relative to other frames.
@@ -62,10 +68,10 @@ const KEY_FRAME: f64 = 3.0;
 const CAMERA_LOOP: u32 = 61;
 const CAMERA_SEAM: [f64; 4] = [0.18, 1.55, 1.31, 1.08];
 const SEAM_MBPS: (f64, f64) = (0.4, 1.4);
+/// The page of [`Content::Screen`] jumps every this many pictures.
+const PAGE: u32 = 60;
 /// Maximum encoding time of a picture.
 const ENCODING_S: f64 = 0.005;
-
-const BITS_PER_BYTE: f64 = 8.0;
 
 /// The camera that feeds the encoder, and the rate limit of the encoder.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +84,9 @@ pub(super) struct Camera {
 #[derive(Clone, Debug)]
 pub(super) struct Encoder {
     stream: Stream,
+    video: EncoderVideo,
+    costs: Costs,
+    scaler: Scaler,
     detector: OvershootDetector,
     /// Bits that may still be spent; `None` before the first frame.
     buffer: Option<f64>,
@@ -94,15 +103,22 @@ pub(super) struct Encoder {
     /// Deviation of the picture's size at the coarsest quality from the median, in standard
     /// deviations.
     picture: f64,
+    /// Bits that the page since its last jump still takes at the best quality, and whether no frame
+    /// shows it yet.
+    unsharp: f64,
+    is_new_page: bool,
     wants_key_frame: bool,
     /// Encoding time of the next frame, in seconds.
     encoding_s: f64,
 }
 
 impl Encoder {
-    pub(super) fn new(stream: Stream) -> Self {
+    pub(super) fn new(stream: Stream, video: EncoderVideo) -> Self {
         Self {
             stream,
+            video,
+            costs: Costs::of(video),
+            scaler: Scaler::new(video),
             detector: OvershootDetector::default(),
             buffer: None,
             pictures: 0,
@@ -112,6 +128,8 @@ impl Encoder {
             last_log: 0.0,
             mean_log: 0.0,
             picture: 0.0,
+            unsharp: 0.0,
+            is_new_page: false,
             wants_key_frame: true,
             encoding_s: 0.0,
         }
@@ -131,6 +149,12 @@ impl Encoder {
         target: Bitrate,
         share: f64,
     ) -> Option<DataSize> {
+        if self.scaler.drops_first(target) {
+            return None;
+        }
+        if self.scaler.check(now) {
+            self.restart();
+        }
         let media = media_rate(target);
         let (asked, is_thrown_away) =
             self.push_back(camera.cap.map_or(media, |cap| media.min(cap)), share);
@@ -141,15 +165,17 @@ impl Encoder {
         }
         // The encoder does not know about discarded pictures. It assumes that pictures come at the
         // camera's rate.
-        let budget = rate / camera.fps;
+        let budget = rate / self.scaler.fps(camera.fps);
         let buffer = self.buffer.unwrap_or(rate * INITIAL_LEVEL);
         let buffer = (buffer + budget).min(rate * MAX_LEVEL);
         self.buffer = Some(buffer);
         let level = buffer / rate;
         if self.is_dropped(level) {
+            self.scaler.on_drop();
             return None;
         }
         let bits = self.size(level, budget, rate) * seam;
+        self.scaler.on_frame(now, self.costs.qp(bits / self.costs.factor(self.scaler.pixels())));
         self.buffer = Some(buffer - bits);
         self.detector.on_frame(now, bits, budget);
         Some(wire_size(bits))
@@ -159,14 +185,29 @@ impl Encoder {
     /// is random.
     pub(super) fn interval(&mut self, fps: f64) -> TimeDelta {
         let before = std::mem::replace(&mut self.encoding_s, ENCODING_S * self.stream.uniform());
-        TimeDelta::from_secs_f64(1.0 / fps + self.encoding_s - before)
+        TimeDelta::from_secs_f64(1.0 / self.scaler.fps(fps) + self.encoding_s - before)
+    }
+
+    /// Begins a new encoder for pictures of another size [LIBWEBRTC §VideoStreamEncoder].
+    fn restart(&mut self) {
+        self.detector = OvershootDetector::default();
+        (self.buffer, self.frames, self.mean_log, self.to_drop) = (None, 0, 0.0, 0);
+        self.wants_key_frame = true;
     }
 
     /// Factor on the size of the next frame that results from the camera's loop.
     fn seam(&mut self, rate: f64) -> f64 {
         let place = (self.pictures % CAMERA_LOOP) as usize;
         let is_first_round = self.pictures < CAMERA_LOOP;
+        if self.costs.jump > 0.0 && self.pictures.is_multiple_of(PAGE) {
+            self.is_new_page = true;
+            self.unsharp =
+                self.costs.jump * BITS_PER_BYTE * self.costs.factor(self.scaler.pixels());
+        }
         self.pictures += 1;
+        if self.video.content == Content::Screen {
+            return 1.0;
+        }
         let factor = CAMERA_SEAM.get(place).filter(|_| !is_first_round).copied().unwrap_or(1.0);
         let (from, to) = SEAM_MBPS;
         let clarity = ((rate / 1e6 - from) / (to - from)).clamp(0.0, 1.0);
@@ -188,7 +229,11 @@ impl Encoder {
     /// Whether the frame is dropped. While the level is low, all frames of a group but one are
     /// dropped. Key frames are never dropped.
     fn is_dropped(&mut self, level: f64) -> bool {
-        let group = DROP_LEVELS.iter().filter(|mark| level < **mark).count() as u32;
+        let group = match self.video.codec {
+            Codec::Vp9 | Codec::Av1 if level < NO_LEVEL && !self.wants_key_frame => return true,
+            Codec::Vp9 | Codec::Av1 => u32::from(level < HALF_LEVEL),
+            _ => DROP_LEVELS.iter().filter(|mark| level < **mark).count() as u32,
+        };
         if self.wants_key_frame || group == 0 || self.to_drop == 0 {
             self.to_drop = group;
             return false;
@@ -201,21 +246,35 @@ impl Encoder {
         let off = (level - BEST_LEVEL) / BEST_LEVEL;
         let wanted = budget * (1.0 + CORRECTION * off.clamp(-MAX_SHORTAGE, MAX_SURPLUS));
         let coarsest = self.coarsest();
-        let exact = self.limit_quality(level, libm::log(wanted), coarsest).max(coarsest);
+        let finest = libm::log(self.finest_bits()).max(coarsest);
+        let exact = self.limit_quality(level, libm::log(wanted), coarsest);
+        let exact = exact.min(finest).max(coarsest);
         self.frames += 1;
         self.mean_log += (exact - self.mean_log) / f64::from(self.frames);
         self.last_log = exact;
         let key = if std::mem::take(&mut self.wants_key_frame) { KEY_FRAME } else { 1.0 };
         let deviation = (DEVIATION - DEVIATION_PER_MBPS * rate / 1e6).max(LEAST_DEVIATION);
         let noise = deviation * self.stream.normal();
-        key * libm::exp((exact + noise).max(coarsest))
+        let bits = key * libm::exp((exact + noise).max(coarsest));
+        self.unsharp = (self.unsharp - bits).max(0.0);
+        bits
+    }
+
+    /// Bits of this picture at the best quality.
+    fn finest_bits(&self) -> f64 {
+        let factor = self.costs.factor(self.scaler.pixels());
+        (self.costs.finest * BITS_PER_BYTE * factor).max(self.unsharp)
     }
 
     /// Logarithm of the size in bits of this picture at the coarsest quality.
     fn coarsest(&mut self) -> f64 {
         let news = libm::sqrt(1.0 - PERSISTENCE * PERSISTENCE) * self.stream.normal();
         self.picture = PERSISTENCE * self.picture + news;
-        libm::log(LEAST_BITS) + LEAST_BITS_DEVIATION * self.picture
+        let factor = self.costs.factor(self.scaler.pixels());
+        let is_new = std::mem::take(&mut self.is_new_page);
+        let bytes = if is_new { self.costs.least_jump } else { self.costs.coarsest };
+        let bits = bytes * BITS_PER_BYTE * factor;
+        libm::log(bits) + LEAST_BITS_DEVIATION * self.picture
     }
 
     /// Limits the fall of quality while the buffer has spare bits: these are spent first.
@@ -247,6 +306,7 @@ fn wire_size(bits: f64) -> DataSize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Degradation;
     use weir_net::Seed;
 
     const CAMERA: Camera = Camera { fps: 30.0, cap: None };
@@ -256,7 +316,11 @@ mod tests {
 
     impl Bench {
         fn new() -> Self {
-            Self(Encoder::new(Seed::new(1).stream("source")), 0)
+            Self::of(EncoderVideo::DEFAULT)
+        }
+
+        fn of(video: EncoderVideo) -> Self {
+            Self(Encoder::new(Seed::new(1).stream("source"), video), 0)
         }
 
         /// Encodes this many pictures and returns the frame sizes in bytes on the wire.
@@ -363,5 +427,60 @@ mod tests {
             bench.0.begin_key_frame();
             assert!(bench.run(1, 100, CAMERA, 1.0)[0].is_some());
         }
+    }
+
+    fn bench(content: Content, codec: Codec) -> Bench {
+        Bench::of(EncoderVideo { content, codec, ..EncoderVideo::DEFAULT })
+    }
+
+    fn made(frames: &[Option<u64>]) -> Vec<u64> {
+        frames.iter().copied().flatten().collect()
+    }
+
+    // The call of `encoder/drop/hard`: 4 frames a second of 12.5 kB.
+    #[test]
+    fn hard_content_has_few_frames_of_the_coarsest_quality() {
+        let mut bench = bench(Content::Hard, Codec::Vp8);
+        bench.run(450, 2_500, CAMERA, 1.0);
+        bench.run(90, 480, CAMERA, 1.0);
+        let fallen = made(&bench.run(600, 480, CAMERA, 1.0));
+        let mean = fallen.iter().sum::<u64>() / fallen.len() as u64;
+        assert!((40..110).contains(&fallen.len()), "{} frames in 20 s", fallen.len());
+        assert!((11_000..15_500).contains(&mean), "{mean} B");
+    }
+
+    #[test]
+    fn a_page_that_stands_still_takes_almost_nothing_until_it_jumps() {
+        let mut bench = bench(Content::Screen, Codec::Vp8);
+        bench.run(600, 2_000, CAMERA, 1.0);
+        let frames = made(&bench.run(60, 2_000, CAMERA, 1.0));
+        let largest = frames.iter().max().unwrap();
+        let (still, sum) =
+            (frames.iter().filter(|bytes| **bytes < 200).count(), frames.iter().sum::<u64>());
+        assert!(*largest > 5_000 && still > 20, "{frames:?}");
+        assert!((85_000..120_000).contains(&sum), "{sum} B a page");
+    }
+
+    // [LIBWEBRTC §VideoStreamEncoder]
+    #[test]
+    fn a_picture_of_another_size_begins_with_a_key_frame() {
+        let degradation = Degradation::MaintainFramerate;
+        let mut bench = Bench::of(EncoderVideo { degradation, ..EncoderVideo::DEFAULT });
+        let first = bench.run(3, 300, CAMERA, 1.0);
+        assert_eq!(first.iter().position(Option::is_some), Some(2), "two pictures are too large");
+        let frames = made(&bench.run(1_200, 4_000, CAMERA, 1.0));
+        let mean = frames.iter().sum::<u64>() / frames.len() as u64;
+        assert!(frames.iter().any(|bytes| *bytes > 2 * mean), "no key frame");
+        assert_eq!(bench.0.scaler.pixels(), 921_600.0);
+    }
+
+    // [LIBAOM §ratectrl]
+    #[test]
+    fn av1_drops_every_frame_while_its_buffer_is_empty() {
+        let mut bench = bench(Content::Noise, Codec::Av1);
+        bench.run(300, 1_000, CAMERA, 1.0);
+        bench.0.buffer = Some(-40_000.0);
+        let frames = bench.run(12, 100, CAMERA, 1.0);
+        assert!(frames[..11].iter().all(Option::is_none), "{frames:?}");
     }
 }

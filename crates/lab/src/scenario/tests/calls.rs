@@ -1,6 +1,8 @@
 //! The `[call]` table and the calls of flows.
 
-use super::super::call::{BrowserKind, Codec, Iterations, Picture, Relay, Topology};
+use super::super::call::{
+    BrowserKind, Codec, Content, Degradation, Iterations, Picture, Relay, Topology,
+};
 use super::*;
 use crate::scenario::CallPlan;
 
@@ -10,7 +12,7 @@ fn a_scenario_without_the_table_is_called_once_by_two_chromium() {
     assert_eq!(scenario.call, CallPlan::default());
     assert_eq!(scenario.call.iterations, Iterations(1));
     assert_eq!(scenario.call.browsers, [BrowserKind::Chromium; 2]);
-    let hd = Picture { width: 1280, height: 720, fps: 30, codec: Codec::Vp8 };
+    let hd = Picture { width: 1280, height: 720, fps: 30, codec: Codec::Vp8, ..Picture::default() };
     assert_eq!((scenario.call.video, scenario.call.relay), (hd, None));
 }
 
@@ -25,10 +27,25 @@ fn the_table_says_who_calls_whom_how_and_how_often() {
         relay: Some(Relay::Tcp),
         iterations: Iterations(10),
         browsers: [BrowserKind::Chromium, BrowserKind::Firefox],
-        video: Picture { width: 640, height: 480, fps: 30, codec: Codec::H264 },
+        video: Picture { width: 640, height: 480, codec: Codec::H264, ..Picture::default() },
         capture: true,
     };
     assert_eq!(parse("x", &text, None).unwrap().call, expected);
+}
+
+#[test]
+fn a_call_and_its_simulated_encoder_have_one_video() {
+    let source = "source = { kind = \"encoder\", reaction = \"0s\" }\n";
+    let asked =
+        "[call]\nvideo = { content = \"hard\", degradation = \"balanced\", codec = \"av1\" }\n";
+    let scenario = parse("x", &small(&format!("{source}{asked}")), None).unwrap();
+    let Source::Encoder { video, .. } = scenario.flows[0].media().unwrap().source else {
+        panic!("another source")
+    };
+    assert_eq!((video.content, video.codec), (Content::Hard, Codec::Av1));
+    assert_eq!(video.degradation, Degradation::Balanced);
+    let message = error(&small(&format!("{source}[call]\nvideo = {{ codec = \"h264\" }}\n")));
+    assert!(message.contains("has VP8, VP9 and AV1, but no H.264"), "{message}");
 }
 
 #[test]
@@ -40,6 +57,8 @@ fn mistakes_in_the_table_have_their_line_and_what_to_write() {
         ("iterations = 0", "must be a whole number from 1 to 1000"),
         ("browser = { a = \"lynx\" }", "expected \"chromium\" or \"firefox\""),
         ("video = { width = 1.5 }", "must be a whole number from 16 to 4096"),
+        ("video = { content = \"film\" }", "expected \"noise\" or \"easy\""),
+        ("video = { degradation = \"none\" }", "expected \"maintain-resolution\""),
         ("participants = 3", "unknown key 'participants'"),
     ] {
         let message = call(text);

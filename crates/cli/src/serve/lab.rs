@@ -1,0 +1,429 @@
+//! What the page can ask for: the catalogue, one run at a time, and the records.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use weir::Algorithm;
+use weir_call::CallConfig;
+use weir_lab::record::{self, Reader, Scenarios};
+use weir_lab::report::Report;
+use weir_lab::scenario::{self, Scenario, catalogue};
+
+use super::job::{self, Job, Kind, Shared, State};
+use super::real::{self, LinkCommand, Process};
+use super::records::name_below;
+use super::{metrics, simulation};
+
+/// Name of an edited scenario, as a file and in records.
+pub const EDITED: &str = "edited.toml";
+/// Largest scenario text that a page may send.
+const TEXT_MAX: usize = 1_000_000;
+/// Most records that one report of the page may have.
+const COMPARED_MAX: usize = 2_000;
+
+/// Which run a page starts.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    kind: String,
+    /// Id in the catalogue, unless `text` is given.
+    #[serde(default)]
+    scenario: String,
+    /// An edited scenario.
+    text: Option<String>,
+    /// Controllers, separated by commas. Empty for the browsers' own congestion control.
+    #[serde(default)]
+    controllers: String,
+    /// Name of a link's command.
+    #[serde(default)]
+    command: String,
+    #[serde(default = "first_seed")]
+    seed: u64,
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+/// How the current run is stopped.
+#[derive(Debug)]
+enum Stopper {
+    Simulation(Arc<AtomicBool>),
+    Process(Process),
+}
+
+/// What goes on beside the current run's job.
+#[derive(Debug, Default)]
+struct Current {
+    stopper: Option<Stopper>,
+    /// Threads that take part in the run.
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+/// The state of the server.
+#[derive(Debug)]
+pub struct Lab {
+    out: PathBuf,
+    scratch: TempDir,
+    commands: Vec<LinkCommand>,
+    about: OnceLock<Value>,
+    job: Shared,
+    current: Mutex<Current>,
+}
+
+impl Lab {
+    /// A lab that writes records below `out`, an absolute path.
+    pub fn new(out: PathBuf, commands: &[(String, String)]) -> anyhow::Result<Self> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let mut known = vec![
+            LinkCommand {
+                name: "ping".into(),
+                peer: None,
+                words: words(&["ping", "-i", "0.5", "10.45.0.2"]),
+            },
+            LinkCommand {
+                name: "tcp".into(),
+                peer: Some("iperf3 -s -1".into()),
+                words: words(&["iperf3", "-C", "cubic", "-c", "10.45.0.2", "-t", "3600"]),
+            },
+        ];
+        known.extend(commands.iter().map(|(name, command)| LinkCommand {
+            name: name.clone(),
+            peer: None,
+            words: words(&["sh", "-c", command]),
+        }));
+        let scratch = tempfile::Builder::new().prefix("weir-serve-").tempdir();
+        let scratch = scratch.context("cannot make a temporary folder")?;
+        let (about, job, current) = Default::default();
+        Ok(Self { out, scratch, commands: known, about, job, current })
+    }
+
+    /// A thread that panicked has left it usable.
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Version, controllers, scenarios and commands.
+    pub fn about(&self) -> &Value {
+        self.about.get_or_init(|| {
+            let scenarios = catalogue::ids().filter_map(|id| {
+                let found = catalogued(id).ok()?;
+                Some(json!({
+                    "id": id,
+                    "title": found.title,
+                    "source": found.source,
+                    "duration_s": found.duration.as_secs_f64(),
+                    "callable": CallConfig::of(&found, 1).is_ok(),
+                }))
+            });
+            let controllers: Vec<&str> = Algorithm::all().map(Algorithm::name).collect();
+            let commands: Vec<&str> = self.commands.iter().map(|it| it.name.as_str()).collect();
+            json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "controllers": controllers,
+                "scenarios": scenarios.collect::<Vec<_>>(),
+                "commands": commands,
+                "out": self.out,
+            })
+        })
+    }
+
+    /// The text of a scenario of the catalogue.
+    pub fn text(&self, id: &str) -> anyhow::Result<String> {
+        Ok(catalogued(id)?.text)
+    }
+
+    /// Whether a text is a scenario; else its first error, with the line.
+    pub fn check(&self, text: &str) -> Value {
+        match edited(text) {
+            Ok(scenario) => json!({
+                "title": scenario.title,
+                "duration_s": scenario.duration.as_secs_f64(),
+                "network": scenario.network_in_words(),
+            }),
+            Err(Failed::Scenario(error)) => {
+                json!({ "line": error.line(), "error": error.to_string() })
+            }
+            Err(Failed::Long) => json!({ "line": 1, "error": Failed::Long.to_string() }),
+        }
+    }
+
+    /// Starts a run and returns its number. There is one at a time: more would disturb each other.
+    pub fn start(&self, start: &Start) -> anyhow::Result<u64> {
+        let scenario = match &start.text {
+            Some(text) => edited(text)?,
+            None => catalogued(&start.scenario)?,
+        };
+        let mut current = self.current();
+        // The run's threads wait until their job is there.
+        let mut job = job::lock(&self.job);
+        let is_running = |job: &Job| job.state == State::Running;
+        ensure!(!job.as_ref().is_some_and(is_running), "a run goes on: stop it first");
+        let number = job.as_ref().map_or(0, |job| job.number) + 1;
+        let out = free_folder(&self.out)?;
+        let (kind, what) = (kind(&start.kind)?, self.what(start)?);
+        match kind {
+            Kind::Run => {
+                let controllers = crate::select::named(&start.controllers, &[])?;
+                let stop = Arc::new(AtomicBool::new(false));
+                current.stopper = Some(Stopper::Simulation(stop.clone()));
+                let task = simulation::Task {
+                    shared: self.job.clone(),
+                    number,
+                    scenario: scenario.clone(),
+                    controllers,
+                    seed: start.seed,
+                    out,
+                    place: self.out.clone(),
+                    stop,
+                };
+                current.threads = vec![std::thread::spawn(move || task.run())];
+            }
+            Kind::Call | Kind::Link => {
+                if start.text.is_some() {
+                    std::fs::write(self.scratch.path().join(EDITED), &scenario.text)?;
+                }
+                let mut words: Vec<String> =
+                    vec![kind.name().into(), scenario.id.clone(), "--seed".into()];
+                words.push(start.seed.to_string());
+                if kind == Kind::Call {
+                    words.extend(["--attempts".into(), "1".into()]);
+                    if !start.controllers.is_empty() {
+                        words.extend(["--controller".into(), start.controllers.clone()]);
+                    }
+                }
+                let command = (kind == Kind::Link).then(|| self.command(&start.command));
+                let command = command.transpose()?;
+                let task = real::Task { shared: self.job.clone(), number, out };
+                let folder = self.scratch.path();
+                let (process, threads) = task.start(words, command, folder, &self.out)?;
+                current.stopper = Some(Stopper::Process(process));
+                current.threads = threads;
+            }
+        }
+        *job = Some(Job::new(number, kind, &scenario.id, &what));
+        Ok(number)
+    }
+
+    /// The controllers or the command in words, if they are known.
+    fn what(&self, start: &Start) -> anyhow::Result<String> {
+        if start.kind == Kind::Link.name() {
+            return Ok(self.command(&start.command)?.name.clone());
+        }
+        let is_known = |name: &str| {
+            let is_browser = ["chromium", "chromium-scream-v2"].contains(&name);
+            let is_real = start.kind == Kind::Call.name() && (is_browser || name.is_empty());
+            name == "all" || is_real || Algorithm::all().any(|it| it.name() == name)
+        };
+        for name in start.controllers.split(',') {
+            ensure!(is_known(name), "there is no controller '{name}'");
+        }
+        Ok(start.controllers.clone())
+    }
+
+    fn command(&self, name: &str) -> anyhow::Result<&LinkCommand> {
+        let found = self.commands.iter().find(|command| command.name == name);
+        found.with_context(|| format!("there is no command '{name}': name it with --command"))
+    }
+
+    /// Sends a line of `--interactive` to the running call or link.
+    pub fn change(&self, line: &str) -> anyhow::Result<()> {
+        match &mut self.current().stopper {
+            Some(Stopper::Process(process)) => process.send(line),
+            _ => bail!("no call or link runs"),
+        }
+    }
+
+    /// Ends the run. The record of a call or link is kept, that of an unfinished simulation is not.
+    pub fn stop(&self) -> anyhow::Result<()> {
+        match &mut self.current().stopper {
+            Some(Stopper::Simulation(stop)) => stop.store(true, Ordering::Relaxed),
+            Some(Stopper::Process(process)) => process.end(),
+            None => bail!("nothing runs"),
+        }
+        Ok(())
+    }
+
+    /// What a page is told that knows the job `number` up to these entries.
+    pub fn news(&self, number: u64, statuses: usize, stats: usize) -> Value {
+        match &*job::lock(&self.job) {
+            Some(job) if job.number == number => job.news(statuses, stats),
+            Some(job) => job.news(0, 0),
+            None => json!({ "number": 0 }),
+        }
+    }
+
+    /// The report's data, of what is simulated so far; `null` before.
+    pub fn curves(&self) -> Arc<str> {
+        let curves = job::lock(&self.job).as_ref().and_then(|job| job.curves.clone());
+        curves.unwrap_or_else(|| "null".into())
+    }
+
+    /// The running call or link in Prometheus's text format.
+    pub fn metrics(&self) -> String {
+        metrics::text(job::lock(&self.job).as_ref())
+    }
+
+    /// The records below the folder, the newest first.
+    pub fn records(&self) -> anyhow::Result<Value> {
+        let scenarios = Scenarios::default();
+        let mut found = Vec::new();
+        for folder in record::find(&self.out)? {
+            let changed = std::fs::metadata(&folder).and_then(|it| it.modified()).ok();
+            // A record that cannot be read is not offered.
+            let Ok(reader) = Reader::open(&folder, &scenarios) else { continue };
+            let entry = json!({
+                "name": name_below(&self.out, &folder),
+                "scenario": reader.info.scenario,
+                "controller": reader.info.controller,
+                "engine": reader.info.engine.as_str(),
+                "seed": reader.info.seed.to_string(),
+            });
+            found.push((changed, entry));
+        }
+        found.sort_by_key(|(changed, _)| std::cmp::Reverse(*changed));
+        Ok(found.into_iter().map(|(_, entry)| entry).collect())
+    }
+
+    /// The page with the report of these records.
+    pub fn report(&self, names: &[String]) -> anyhow::Result<String> {
+        ensure!(names.len() <= COMPARED_MAX, "a report has at most {COMPARED_MAX} records");
+        // Only what is found below the folder is read, whatever the names say.
+        let mut folders = record::find(&self.out)?;
+        folders.retain(|folder| names.contains(&name_below(&self.out, folder)));
+        ensure!(!folders.is_empty(), "there are no such records");
+        let words = folders.iter().map(|folder| crate::link::quoted(&folder.display().to_string()));
+        let command = format!("weir report {}", words.collect::<Vec<_>>().join(" "));
+        let report = Report::of(&folders, &command, &AtomicBool::new(false))?;
+        Ok(report.context("the report was stopped")?.to_html()?)
+    }
+
+    /// Ends the run and waits for it.
+    pub fn close(&self) {
+        let (stopper, threads) = {
+            let mut current = self.current();
+            (current.stopper.take(), std::mem::take(&mut current.threads))
+        };
+        match stopper {
+            Some(Stopper::Simulation(stop)) => stop.store(true, Ordering::Relaxed),
+            Some(Stopper::Process(mut process)) => process.quit(),
+            None => {}
+        }
+        for thread in threads {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Why an edited scenario is refused.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Scenario(#[from] scenario::ScenarioError),
+    #[error("the text is longer than {TEXT_MAX} bytes")]
+    Long,
+}
+
+/// An edited scenario. It cannot name trace files: the page must not read files.
+fn edited(text: &str) -> Result<Scenario, Failed> {
+    if text.len() > TEXT_MAX {
+        return Err(Failed::Long);
+    }
+    Ok(scenario::parse(EDITED, text, None)?)
+}
+
+/// A scenario by its id alone. A path would read a file of this machine.
+fn catalogued(id: &str) -> anyhow::Result<Scenario> {
+    ensure!(catalogue::ids().any(|known| known == id), "there is no scenario '{id}'");
+    let found = catalogue::find(id)?;
+    found.into_iter().next().context("the catalogue selects at least one scenario")
+}
+
+fn kind(name: &str) -> anyhow::Result<Kind> {
+    let known = [Kind::Run, Kind::Call, Kind::Link].into_iter().find(|kind| kind.name() == name);
+    known.with_context(|| format!("there is no kind of run '{name}'"))
+}
+
+/// The first folder `serve-N` that does not exist yet.
+fn free_folder(out: &Path) -> anyhow::Result<PathBuf> {
+    let folder = (1..).map(|number: u32| out.join(format!("serve-{number}")));
+    folder.into_iter().find(|folder| !folder.exists()).context("there is always a free number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lab() -> (TempDir, Lab) {
+        let out = tempfile::tempdir().unwrap();
+        let lab = Lab::new(out.path().canonicalize().unwrap(), &[]).unwrap();
+        (out, lab)
+    }
+
+    fn refused(lab: &Lab, start: Value) -> String {
+        lab.start(&serde_json::from_value(start).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn no_path_and_no_foreign_command_gets_through() {
+        let (_out, lab) = lab();
+        for id in ["/etc/passwd", "../x.toml", "x.toml", "--help", "", "demo/*"] {
+            assert!(lab.text(id).unwrap_err().to_string().contains("no scenario"), "{id}");
+            let start = json!({ "kind": "call", "scenario": id });
+            assert!(refused(&lab, start).contains("no scenario"), "{id}");
+        }
+        let scenario = "demo/first-call";
+        let start = json!({ "kind": "link", "scenario": scenario, "command": "sh -c true" });
+        assert!(refused(&lab, start).contains("no command"));
+        let start = json!({ "kind": "call", "scenario": scenario, "controllers": "--app=x" });
+        assert!(refused(&lab, start).contains("no controller"));
+        let start = json!({ "kind": "bench", "scenario": scenario });
+        assert!(refused(&lab, start).contains("no kind of run"));
+        for name in ["../../etc", "/etc", "", "."] {
+            assert!(
+                lab.report(&[name.into()]).unwrap_err().to_string().contains("no such"),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_edited_scenario_has_its_error_at_the_line_and_reads_no_file() {
+        let (_out, lab) = lab();
+        let text = lab.text("demo/first-call").unwrap();
+        assert!(lab.check(&text)["error"].is_null());
+        let line = text.lines().position(|line| line.starts_with("duration")).unwrap() + 1;
+        let wrong = lab.check(&text.replacen("duration", "duratoin", 1));
+        assert!(wrong["error"].as_str().unwrap().contains("duratoin"), "{wrong}");
+        assert_eq!(wrong["line"], line);
+        let traced = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"5s\"\n\
+                      [network.up]\ncapacity = { trace = \"/etc/passwd\" }\n[[flow]]\n";
+        assert!(lab.check(traced)["error"].is_string(), "{}", lab.check(traced));
+    }
+
+    #[test]
+    fn a_simulation_shows_its_curves_and_leaves_a_record_that_can_be_reported() {
+        let (_out, lab) = lab();
+        let start =
+            json!({ "kind": "run", "scenario": "demo/first-call", "controllers": "gcc,nada" });
+        let start = serde_json::from_value(start).unwrap();
+        let number = lab.start(&start).unwrap();
+        for thread in std::mem::take(&mut lab.current().threads) {
+            thread.join().unwrap();
+        }
+        let news = lab.news(number, 0, 0);
+        assert_eq!((&news["state"], &news["finished"]), (&json!("done"), &json!([2, 2])));
+        let curves: Value = serde_json::from_str(&lab.curves()).unwrap();
+        assert_eq!(curves["scenarios"][0]["groups"].as_array().unwrap().len(), 4);
+        assert_eq!(lab.records().unwrap().as_array().unwrap().len(), 2);
+        assert_eq!(news["records"].as_array().unwrap().len(), 2);
+        assert_eq!(lab.start(&start).unwrap(), number + 1);
+        lab.close();
+    }
+}

@@ -1,0 +1,162 @@
+// The catalogue with its search, the scenario's text with its errors, and the buttons that start a run.
+
+import { el } from "../dom";
+import { wordsMatch } from "../model";
+import { ask, type About, type Checked, type Known } from "./server";
+
+type Trying = (work: () => Promise<unknown>) => Promise<void>;
+
+/** Pause after a key before the text is checked, ms. */
+const PAUSE_MS = 250;
+const SHOWN_MAX = 200;
+
+/** Scenarios of which each word of the search is in id, title or source. */
+export function found(scenarios: Known[], search: string): Known[] {
+  return scenarios.filter(({ id, title, source }) =>
+    wordsMatch(`${id} ${title} ${source}`, search),
+  );
+}
+
+export function editor(about: About, trying: Trying) {
+  let chosen = "";
+  let original = "";
+  let timer = 0;
+  const search = el("input", {
+    type: "search",
+    placeholder: "such as: lund wifi loss",
+    "aria-label": "Search the scenarios",
+  });
+  const list = el("select", { size: "10", "aria-label": "Scenarios" });
+  const count = el("p", { class: "note", "aria-live": "polite" });
+  const text = el("textarea", {
+    spellcheck: "false",
+    rows: "18",
+    "aria-label": "Text of the scenario",
+  });
+  const numbers = el("pre", { class: "numbers", "aria-hidden": "true" });
+  const verdict = el("p", { class: "note", role: "status", "aria-live": "polite" });
+
+  const isEdited = () => text.value !== original;
+  const showNumbers = (wrong: number | null) => {
+    const lines = text.value.split("\n").map((_, i) => {
+      const number = el("span", {}, `${i + 1}\n`);
+      if (i + 1 === wrong) number.className = "wrong";
+      return number;
+    });
+    numbers.replaceChildren(...lines);
+    numbers.scrollTop = text.scrollTop;
+  };
+  const check = async () => {
+    const asked = text.value;
+    const answer = await ask<Checked>("check", { text: asked });
+    if (asked !== text.value) return;
+    showNumbers(answer.line ?? null);
+    verdict.className = answer.error === undefined ? "note" : "note wrong";
+    const whole = `${answer.title}: ${answer.duration_s} s; ${answer.network?.join("; ")}`;
+    verdict.textContent = answer.error ?? `${isEdited() ? "edited; " : ""}${whole}`;
+  };
+  const show = () => {
+    const shown = found(about.scenarios, search.value);
+    const options = shown
+      .slice(0, SHOWN_MAX)
+      .map(({ id, title }) => el("option", { value: id, title }, `${id} – ${title}`));
+    list.replaceChildren(...options);
+    list.value = chosen;
+    const more = shown.length > SHOWN_MAX ? `; the first ${SHOWN_MAX} are shown` : "";
+    count.textContent = `${shown.length} of ${about.scenarios.length} scenarios${more}`;
+  };
+  const choose = (id: string) =>
+    trying(async () => {
+      chosen = id;
+      original = (await ask<{ text: string }>(`scenario/${encodeURIComponent(id)}`)).text;
+      text.value = original;
+      await check();
+    });
+  search.addEventListener("input", show);
+  list.addEventListener("change", () => void choose(list.value));
+  text.addEventListener("input", () => {
+    showNumbers(null);
+    clearTimeout(timer);
+    timer = window.setTimeout(() => void trying(check), PAUSE_MS);
+  });
+  text.addEventListener("scroll", () => {
+    numbers.scrollTop = text.scrollTop;
+  });
+  const starters = starting(about, trying, () =>
+    isEdited() ? { text: text.value } : { scenario: chosen },
+  );
+  const element = el(
+    "section",
+    { "aria-label": "Scenario" },
+    el("h2", {}, "Scenario"),
+    el(
+      "div",
+      { class: "choice" },
+      el("div", {}, search, list, count),
+      el("div", {}, el("div", { class: "editor" }, numbers, text), verdict),
+    ),
+    starters,
+  );
+  show();
+  chosen = "demo/first-call";
+  list.value = chosen;
+  void choose(chosen);
+  return { element };
+}
+
+/** The buttons. A variant of a file is started by its id, and an edited text as a whole. */
+function starting(about: About, trying: Trying, scenario: () => object): HTMLElement {
+  const boxes = about.controllers.map((name) => {
+    const box = el("input", { type: "checkbox", value: name });
+    box.checked = name === "gcc" || name === "nada";
+    return box;
+  });
+  const seed = el("input", { type: "number", min: "0", step: "1", value: "1" });
+  const sender = el(
+    "select",
+    {},
+    el("option", { value: "" }, "the browsers' own"),
+    ...["chromium-scream-v2", ...about.controllers].map((name) =>
+      el("option", { value: name }, name),
+    ),
+  );
+  const command = el(
+    "select",
+    {},
+    ...about.commands.map((name) => el("option", { value: name }, name)),
+  );
+  const button = (name: string, request: () => object) => {
+    const element = el("button", { type: "button" }, name);
+    element.addEventListener("click", () => {
+      void trying(() => ask("start", { ...scenario(), seed: Number(seed.value), ...request() }));
+    });
+    return element;
+  };
+  const checked = () => boxes.filter((box) => box.checked).map((box) => box.value);
+  return el(
+    "div",
+    { class: "starters" },
+    el(
+      "fieldset",
+      {},
+      el("legend", {}, "Simulation"),
+      ...boxes.map((box) => el("label", {}, box, ` ${box.value}`)),
+      button("Simulate", () => ({ kind: "run", controllers: checked().join(",") })),
+    ),
+    el(
+      "fieldset",
+      {},
+      el("legend", {}, "Real call"),
+      el("label", {}, "Congestion control ", sender),
+      button("Call", () => ({ kind: "call", controllers: sender.value })),
+    ),
+    el(
+      "fieldset",
+      {},
+      el("legend", {}, "Link"),
+      el("label", {}, "Command ", command),
+      button("Link", () => ({ kind: "link", command: command.value })),
+    ),
+    el("label", {}, "Seed ", seed),
+  );
+}

@@ -1,0 +1,81 @@
+// The report in a few sentences, for readers who look at nothing else.
+
+import type { Group, Report } from "./format";
+import { ENGINE_NAME, isMedia, mean, plural, unique } from "./model";
+
+/** Most names that a sentence lists. */
+const NAMED = 4;
+
+/** What the runs say together. Each sentence has the numbers it rests on. */
+export function inWords(report: Report): string[] {
+  return [
+    ...unique(report.scenarios.flatMap((it) => it.groups.map((group) => group.engine))).flatMap(
+      (engine) => performance(report, engine),
+    ),
+    ...expectations(report),
+    ...failedCalls(report),
+    ...modelErrors(report),
+  ];
+}
+
+/** Media flows of a controller: means over the groups, each the mean of its runs. */
+function performance(report: Report, engine: Group["engine"]): string[] {
+  const groups = report.scenarios.flatMap((scenario) =>
+    scenario.groups.filter((group) => group.engine === engine && isMedia(group.flow)),
+  );
+  const rows = unique(groups.map((group) => group.controller)).flatMap((controller) => {
+    const own = groups.filter((group) => group.controller === controller);
+    const of = (name: "utilization" | "p95_queuing_delay_ms") =>
+      mean(own.map((group) => mean(group.points.map((point) => point[name]))));
+    const [used, delay] = [of("utilization"), of("p95_queuing_delay_ms")];
+    return used === null || delay === null ? [] : [{ controller, used, delay }];
+  });
+  const [first, ...others] = rows.sort((a, b) => b.used - a.used);
+  if (first === undefined) return [];
+  const words = ({ controller, used, delay }: typeof first) =>
+    `${controller} ${(used * 100).toFixed(0)} % and ${delay.toFixed(0)} ms`;
+  const rest = others.length === 0 ? "" : `, ${others.map(words).join(", ")}`;
+  const how = engine === "link" ? "Commands on a link" : `Media flows, ${ENGINE_NAME[engine]}`;
+  return [
+    `${how}: mean utilization, and mean of the 95th percentile of queuing delay, by controller: ${words(first)}${rest}.`,
+  ];
+}
+
+function expectations(report: Report): string[] {
+  const all = report.scenarios.flatMap((it) =>
+    it.expectations.map((expectation) => ({ ...expectation, scenario: it.id })),
+  );
+  if (all.length === 0) return [];
+  const of = (outcome: string) => all.filter((it) => it.outcome === outcome);
+  const failed = of("fails");
+  const where = unique(failed.map((it) => `${it.controller} in ${it.scenario}`));
+  return [
+    `Expectations: ${of("holds").length} of ${all.length} hold; in doubt: ${of("in doubt").length}; ` +
+      `known misses: ${of("known miss").length}; failed: ${failed.length}${listed(where)}.`,
+  ];
+}
+
+function failedCalls(report: Report): string[] {
+  const failed = report.participants.filter((it) => (it.success_ratio ?? 1) < 1);
+  if (report.participants.length === 0) return [];
+  if (failed.length === 0) return ["Every real call succeeded."];
+  const where = failed.map((it) => `${it.controller} in ${it.scenario}`);
+  return [`Not every real call succeeded${listed(unique(where))}.`];
+}
+
+function modelErrors(report: Report): string[] {
+  const errors = report.errors.map((it) => it.error_percent).filter((it) => it !== null);
+  if (errors.length === 0) return [];
+  const sorted = errors.map(Math.abs).sort((a, b) => a - b);
+  const median = sorted[Math.floor(sorted.length / 2)] as number;
+  const near = sorted.filter((error) => error <= 10).length;
+  return [
+    `Simulated beside real: the rate is within 10 % in ${near} of ${plural(sorted.length, "pair")}; the median error is ${median.toFixed(1)} %.`,
+  ];
+}
+
+function listed(names: string[]): string {
+  if (names.length === 0) return "";
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
+  return `: ${names.slice(0, NAMED).join(", ")}${more}`;
+}
