@@ -110,7 +110,14 @@ function leave({ messages = [], account, firstPicture }) {
   const name = config.terminals[account?.address] ?? "terminal";
   const file = `${values.folder}/terminal-${name}.jsonl`;
   const put = (time, from, to, protocol, title, text) => {
-    const line = { time_ns: `${Math.round(1000 * time)}000`, from, to, protocol, name: title, text };
+    const line = {
+      time_ns: `${Math.round(1000 * time)}000`,
+      from,
+      to,
+      protocol,
+      name: title,
+      text,
+    };
     appendFileSync(file, `${JSON.stringify(line)}\n`);
   };
   for (const { time, isSent, text } of messages) {

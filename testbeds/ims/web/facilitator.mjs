@@ -36,7 +36,10 @@ const open = new Map();
 const [T1_MS, T2_MS, MOST_TRIES] = [500, 4000, 7];
 
 function sendMessage(target, text) {
-  const [branch, tag] = [`z9hG4bK${randomBytes(8).toString("hex")}`, randomBytes(4).toString("hex")];
+  const [branch, tag] = [
+    `z9hG4bK${randomBytes(8).toString("hex")}`,
+    randomBytes(4).toString("hex"),
+  ];
   const message = [
     `MESSAGE ${target} SIP/2.0`,
     `Via: SIP/2.0/UDP ${own}:5060;branch=${branch}`,
@@ -82,11 +85,19 @@ function onCall({ call: id, state, caller, callee }) {
       const role = number === 0 ? "caller" : "callee";
       return { secret, role, identity, stream: null, description: null };
     });
-    const begun = { id, name: `video-${randomBytes(6).toString("hex")}`, state: "ringing", parties };
+    const begun = {
+      id,
+      name: `video-${randomBytes(6).toString("hex")}`,
+      state: "ringing",
+      parties,
+    };
     calls.set(id, begun);
     for (const party of parties) {
       places.set(party.secret, { call: begun, party });
-      sendMessage(party.identity, `Video for this call: ${config.facilitator}/video/${party.secret}`);
+      sendMessage(
+        party.identity,
+        `Video for this call: ${config.facilitator}/video/${party.secret}`,
+      );
     }
   } else if (state === "answered" && call) {
     call.state = "answered";
@@ -99,7 +110,8 @@ function onCall({ call: id, state, caller, callee }) {
       tell(party, "ended", {});
       party.stream?.end();
     }
-    if (call.hasBearer) for (const side of ["orig", "term"]) void atFunction("end", side, "-", call, "");
+    if (call.hasBearer)
+      for (const side of ["orig", "term"]) void atFunction("end", side, "-", call, "");
   }
 }
 
@@ -147,7 +159,9 @@ async function authorize(call) {
     await atFunction("authorize", "term", "own", call, answer),
   ];
   if (asked.some((status) => status !== 200)) {
-    console.error(`no bearer for ${call.name} (${asked.join(", ")}): the default bearer carries it`);
+    console.error(
+      `no bearer for ${call.name} (${asked.join(", ")}): the default bearer carries it`,
+    );
   }
 }
 
@@ -206,7 +220,9 @@ const failed = (response) => (error) => {
   console.error(error.message);
   if (!response.headersSent) refuse(response, 400, "bad request");
 };
-const [cert, key] = ["crt", "key"].map((end) => readFileSync(`${config.folder}/facilitator.${end}`));
+const [cert, key] = ["crt", "key"].map((end) =>
+  readFileSync(`${config.folder}/facilitator.${end}`),
+);
 const server = createServer({ cert, key }, (incoming, response) => {
   serve(incoming, response).catch(failed(response));
 });
