@@ -314,7 +314,7 @@ pub(crate) fn phases(caller: &[Noted]) -> Vec<(&'static str, f64)> {
         ("183 to resources on both sides", between("183 INVITE", "200 UPDATE")),
         ("INVITE to 180", between("INVITE", "180 INVITE")),
         ("INVITE to 200", between("INVITE", "200 INVITE")),
-        ("200 to the first picture", between("200 INVITE", "first picture")),
+        ("INVITE to the first picture", between("INVITE", "first picture")),
         ("REGISTER to the first picture", between("REGISTER", "first picture")),
     ];
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

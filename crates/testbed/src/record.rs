@@ -27,10 +27,10 @@ pub(crate) fn record(args: &args::Record) -> anyhow::Result<ExitCode> {
     let caller = own.iter().find(|one| started(one)).unwrap_or(&own[0]).from.clone();
     let callee = own.iter().find(|one| one.name == "INVITE" && files.user(&one.to).is_ok());
     let callee = callee.map_or_else(|| "the network".to_owned(), |one| one.to.clone());
-    let of_caller: Vec<Noted> =
-        own.iter().filter(|one| one.from == caller || one.to == caller).cloned().collect();
-    let phases = phases(&of_caller);
-    write(&args.out, [&caller, &callee], &with_network(own, 0), &phases)?;
+    let messages = with_network(own, 0);
+    let of_caller = messages.iter().filter(|one| one.from == caller || one.to == caller);
+    let phases = phases(&of_caller.cloned().collect::<Vec<_>>());
+    write(&args.out, [&caller, &callee], &messages, &phases)?;
     println!("recorded in {}", args.out.display());
     Ok(ExitCode::SUCCESS)
 }

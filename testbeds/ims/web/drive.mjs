@@ -120,7 +120,8 @@ function leave({ messages = [], account, firstPicture }) {
     };
     appendFileSync(file, `${JSON.stringify(line)}\n`);
   };
-  for (const { time, isSent, text } of messages) {
+  for (const { time, isSent, text: whole } of messages) {
+    const text = whole.replace(/(access_token=")[^"]+/, "$1(left out)");
     const [, method] = /^CSeq: *\d+ +(\w+)/im.exec(text) ?? [];
     const code = /^SIP\/2\.0 (\d{3})/.exec(text)?.[1];
     const title = code ? `${code} ${method}` : (method ?? "unreadable");

@@ -180,7 +180,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        section: "RFC 3264 8.4",
+        section: "RFC 3264 6.1",
         text: "who is held answers that it sends nothing",
         when: |flow| holding(flow).is_some(),
         check: |flow| {
@@ -203,3 +203,95 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Noted, judge};
+    use super::*;
+
+    /// Flows through the real components, as `weir ims record` and `weir ims call --out` left them; messages that no
+    /// rule reads, and lines of descriptions that say nothing here, are left out.
+    const LOGIN: &str = include_str!("../../tests/data/login.jsonl");
+    const VISIT: &str = include_str!("../../tests/data/visit.jsonl");
+    const SERVER: &str = include_str!("../../tests/data/server.jsonl");
+    const FACILITATOR: &str = include_str!("../../tests/data/facilitator.jsonl");
+
+    fn recorded(text: &str) -> Vec<Noted> {
+        text.lines().map(|line| Noted::from_json(line).unwrap()).collect()
+    }
+
+    /// The rules of this file that are about these messages, and those of them that are broken.
+    fn judged(messages: &[Noted]) -> (Vec<&'static str>, Vec<&'static str>) {
+        let here = |text: &str| RULES.iter().any(|rule| rule.text == text);
+        let all = judge(messages).unwrap();
+        let all: Vec<_> = all.iter().filter(|(rule, _)| here(rule.text)).collect();
+        let broken = all.iter().filter(|(_, result)| result.is_err());
+        (
+            all.iter().map(|(rule, _)| rule.text).collect(),
+            broken.map(|(rule, _)| rule.text).collect(),
+        )
+    }
+
+    fn without(text: &str, name: &str, from: &str) -> Vec<Noted> {
+        let mut messages = recorded(text);
+        let before = messages.len();
+        messages.retain(|one| one.name != name || one.from != from);
+        assert_ne!(messages.len(), before, "no {name} from {from}");
+        messages
+    }
+
+    fn changed(text: &str, name: &str, from: &str, to: &str) -> Vec<Noted> {
+        let mut messages = recorded(text);
+        let before = messages.clone();
+        for message in messages.iter_mut().filter(|one| one.name == name) {
+            message.text = message.text.replace(from, to);
+        }
+        assert_ne!(messages, before, "{name} has no {from}");
+        messages
+    }
+
+    #[test]
+    fn each_rule_is_about_a_recorded_flow_that_keeps_it() {
+        let mut seen = Vec::new();
+        for text in [LOGIN, VISIT, SERVER, FACILITATOR] {
+            let (all, broken) = judged(&recorded(text));
+            assert_eq!(broken, [""; 0]);
+            seen.extend(all);
+        }
+        for rule in RULES {
+            assert!(seen.contains(&rule.text), "no flow for '{}'", rule.text);
+        }
+    }
+
+    /// For each rule, a flow that breaks it.
+    #[test]
+    fn each_rule_can_be_broken() {
+        let mut challenged = recorded(LOGIN);
+        let register = challenged.iter().position(|one| one.name == "200 REGISTER").unwrap();
+        let mut refusal = challenged[register].clone();
+        refusal.name = "401 REGISTER".into();
+        challenged.insert(register, refusal);
+        let mut late = recorded(VISIT);
+        let visit = late.iter().position(|one| one.name == "POST /visit").unwrap();
+        let visit = late.remove(visit);
+        late.push(visit);
+        let breaches = [
+            without(LOGIN, "POST /login", "alice"),
+            late,
+            without(LOGIN, "POST /token/introspection", "epcscf"),
+            challenged,
+            without(SERVER, "200 REGISTER", "as"),
+            changed(SERVER, "INVITE", "iscmark@scscf.", "iscmark@elsewhere."),
+            without(SERVER, "INVITE", "as"),
+            changed(FACILITATOR, "MESSAGE", "https://", "ftp://"),
+            without(FACILITATOR, "POST call ended", "as"),
+            changed(LOGIN, "183 INVITE", "c=IN IP4 10.46.0.7", "c=IN IP4 10.46.2.2"),
+            changed(LOGIN, "200 UPDATE", "a=recvonly", "a=sendrecv"),
+        ];
+        assert_eq!(breaches.len(), RULES.len());
+        for (rule, messages) in RULES.iter().zip(&breaches) {
+            let (_, broken) = judged(messages);
+            assert!(broken.contains(&rule.text), "{}: {broken:?}", rule.text);
+        }
+    }
+}
