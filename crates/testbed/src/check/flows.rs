@@ -267,7 +267,8 @@ mod tests {
     #[test]
     fn each_rule_can_be_broken() {
         let mut challenged = recorded(LOGIN);
-        let register = challenged.iter().position(|one| one.name == "200 REGISTER").unwrap();
+        let is_answer = |one: &Noted| one.name == "200 REGISTER" && one.to == "alice";
+        let register = challenged.iter().position(is_answer).unwrap();
         let mut refusal = challenged[register].clone();
         refusal.name = "401 REGISTER".into();
         challenged.insert(register, refusal);
