@@ -1,7 +1,14 @@
 // The server of the example: Debian's Janus with its video room, and Janus's own demo pages.
 
 import { spawn } from "node:child_process";
-import { createReadStream, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  createReadStream,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { extname, join, normalize } from "node:path";
@@ -34,7 +41,10 @@ transports: { disable = "${readdirSync(`${libraries}/transports`)
 media: { ipv6 = false }
 `,
 );
-configure("janus.transport.http", 'general: { json = "plain" base_path = "/janus" http = true port = 8088 https = false }\n');
+configure(
+  "janus.transport.http",
+  'general: { json = "plain" base_path = "/janus" http = true port = 8088 https = false }\n',
+);
 // `bitrate` is what a publisher may send at most: the demo's own room has 128 kbit/s.
 configure(
   "janus.plugin.videoroom",
