@@ -8,6 +8,7 @@
 //!
 //! Pages ask for news a few times a second, so a page that stops reading delays neither a run nor another page.
 
+mod current;
 mod job;
 mod lab;
 mod metrics;

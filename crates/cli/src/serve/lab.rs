@@ -14,6 +14,7 @@ use weir_lab::record::{self, Reader, Scenarios};
 use weir_lab::report::Report;
 use weir_lab::scenario::{self, Scenario, catalogue};
 
+use super::current::{LinkCommand, Shared, lock, name_below};
 use super::job::{Job, Kind, State};
 use super::real::{self, Process};
 use super::{metrics, simulation};
@@ -49,15 +50,6 @@ fn first_seed() -> u64 {
     1
 }
 
-/// A command that a link may run.
-#[derive(Clone, Debug)]
-pub struct LinkCommand {
-    pub name: String,
-    /// What runs on host B, if anything.
-    pub peer: Option<String>,
-    pub words: Vec<String>,
-}
-
 /// How the current run is stopped.
 #[derive(Debug)]
 enum Stopper {
@@ -65,29 +57,11 @@ enum Stopper {
     Process(Process),
 }
 
-/// The current run, or the last one.
+/// How to end the current run, and the threads that take part in it.
 #[derive(Debug, Default)]
-pub struct Current {
-    pub job: Option<Job>,
+struct Running {
     stopper: Option<Stopper>,
-    /// Threads that take part in the run.
     threads: Vec<std::thread::JoinHandle<()>>,
-}
-
-/// The current run, shared by its threads and the pages.
-pub type Shared = Arc<Mutex<Current>>;
-
-/// Locks the current run. A thread that panicked has left it usable.
-pub fn lock(shared: &Shared) -> MutexGuard<'_, Current> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Changes the job, unless another one has taken its place.
-pub fn update(shared: &Shared, number: u64, change: impl FnOnce(&mut Job)) {
-    let mut current = lock(shared);
-    if let Some(job) = current.job.as_mut().filter(|job| job.number == number) {
-        change(job);
-    }
 }
 
 /// The state of the server.
@@ -98,6 +72,7 @@ pub struct Lab {
     commands: Vec<LinkCommand>,
     about: OnceLock<Value>,
     current: Shared,
+    running: Mutex<Running>,
 }
 
 impl Lab {
@@ -123,8 +98,8 @@ impl Lab {
         }));
         let scratch = tempfile::Builder::new().prefix("weir-serve-").tempdir();
         let scratch = scratch.context("cannot make a temporary folder")?;
-        let (about, current) = (OnceLock::new(), Shared::default());
-        Ok(Self { out, scratch, commands: known, about, current })
+        let (about, current, running) = Default::default();
+        Ok(Self { out, scratch, commands: known, about, current, running })
     }
 
     /// Version, controllers, scenarios and commands.
@@ -178,17 +153,19 @@ impl Lab {
             Some(text) => edited(text)?,
             None => catalogued(&start.scenario)?,
         };
+        let mut running = self.running();
+        // Its threads wait for this lock, so they find the job.
         let mut current = lock(&self.current);
         let is_running = |job: &Job| job.state == State::Running;
-        ensure!(!current.job.as_ref().is_some_and(is_running), "a run goes on: stop it first");
-        let number = current.job.as_ref().map_or(0, |job| job.number) + 1;
+        ensure!(!current.as_ref().is_some_and(is_running), "a run goes on: stop it first");
+        let number = current.as_ref().map_or(0, |job| job.number) + 1;
         let out = free_folder(&self.out)?;
         let (kind, what) = (kind(&start.kind)?, self.what(start)?);
         match kind {
             Kind::Run => {
                 let controllers = crate::select::named(&start.controllers, &[])?;
                 let stop = Arc::new(AtomicBool::new(false));
-                current.stopper = Some(Stopper::Simulation(stop.clone()));
+                running.stopper = Some(Stopper::Simulation(stop.clone()));
                 let task = simulation::Task {
                     shared: self.current.clone(),
                     number,
@@ -199,7 +176,7 @@ impl Lab {
                     place: self.out.clone(),
                     stop,
                 };
-                current.threads = vec![std::thread::spawn(move || task.run())];
+                running.threads = vec![std::thread::spawn(move || task.run())];
             }
             Kind::Call | Kind::Link => {
                 if start.text.is_some() {
@@ -219,12 +196,16 @@ impl Lab {
                 let task = real::Task { shared: self.current.clone(), number, out };
                 let folder = self.scratch.path();
                 let (process, threads) = task.start(words, command, folder, &self.out)?;
-                current.stopper = Some(Stopper::Process(process));
-                current.threads = threads;
+                running.stopper = Some(Stopper::Process(process));
+                running.threads = threads;
             }
         }
-        current.job = Some(Job::new(number, kind, &scenario.id, &what));
+        *current = Some(Job::new(number, kind, &scenario.id, &what));
         Ok(number)
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The controllers or the command in words, if they are known.
@@ -250,7 +231,7 @@ impl Lab {
 
     /// Sends a line of `--interactive` to the running call or link.
     pub fn change(&self, line: &str) -> anyhow::Result<()> {
-        match &mut lock(&self.current).stopper {
+        match &mut self.running().stopper {
             Some(Stopper::Process(process)) => process.send(line),
             _ => bail!("no call or link runs"),
         }
@@ -258,7 +239,7 @@ impl Lab {
 
     /// Ends the run. The record of a call or link is kept, that of an unfinished simulation is not.
     pub fn stop(&self) -> anyhow::Result<()> {
-        match &mut lock(&self.current).stopper {
+        match &mut self.running().stopper {
             Some(Stopper::Simulation(stop)) => stop.store(true, Ordering::Relaxed),
             Some(Stopper::Process(process)) => process.end(),
             None => bail!("nothing runs"),
@@ -268,7 +249,7 @@ impl Lab {
 
     /// What a page is told that knows the job `number` up to these entries.
     pub fn news(&self, number: u64, statuses: usize, stats: usize) -> Value {
-        match &lock(&self.current).job {
+        match &*lock(&self.current) {
             Some(job) if job.number == number => job.news(statuses, stats),
             Some(job) => job.news(0, 0),
             None => json!({ "number": 0 }),
@@ -278,13 +259,13 @@ impl Lab {
     /// The report's data, of what is simulated so far; `null` before.
     pub fn curves(&self) -> Arc<str> {
         let current = lock(&self.current);
-        let curves = current.job.as_ref().and_then(|job| job.curves.clone());
+        let curves = current.as_ref().and_then(|job| job.curves.clone());
         curves.unwrap_or_else(|| "null".into())
     }
 
     /// The running call or link in Prometheus's text format.
     pub fn metrics(&self) -> String {
-        metrics::text(lock(&self.current).job.as_ref())
+        metrics::text(lock(&self.current).as_ref())
     }
 
     /// The records below the folder, the newest first.
@@ -324,8 +305,8 @@ impl Lab {
     /// Ends the run and waits for it.
     pub fn close(&self) {
         let (stopper, threads) = {
-            let mut current = lock(&self.current);
-            (current.stopper.take(), std::mem::take(&mut current.threads))
+            let mut running = self.running();
+            (running.stopper.take(), std::mem::take(&mut running.threads))
         };
         match stopper {
             Some(Stopper::Simulation(stop)) => stop.store(true, Ordering::Relaxed),
@@ -372,17 +353,6 @@ fn kind(name: &str) -> anyhow::Result<Kind> {
 fn free_folder(out: &Path) -> anyhow::Result<PathBuf> {
     let folder = (1..).map(|number: u32| out.join(format!("serve-{number}")));
     folder.into_iter().find(|folder| !folder.exists()).context("there is always a free number")
-}
-
-/// The path of a record below the folder of records.
-pub fn name_below(out: &Path, folder: &Path) -> String {
-    folder.strip_prefix(out).unwrap_or(folder).display().to_string()
-}
-
-/// The names of the records in a folder below `out`.
-pub fn names_in(out: &Path, folder: &Path) -> Vec<String> {
-    let found = record::find(folder).unwrap_or_default();
-    found.iter().map(|folder| name_below(out, folder)).collect()
 }
 
 #[cfg(test)]
@@ -443,7 +413,7 @@ mod tests {
             json!({ "kind": "run", "scenario": "demo/first-call", "controllers": "gcc,nada" });
         let start = serde_json::from_value(start).unwrap();
         let number = lab.start(&start).unwrap();
-        for thread in std::mem::take(&mut lock(&lab.current).threads) {
+        for thread in std::mem::take(&mut lab.running().threads) {
             thread.join().unwrap();
         }
         let news = lab.news(number, 0, 0);
