@@ -225,8 +225,8 @@ def encoder_rows(path):
 
 
 def print_encoder(folders):
-    head = "call\tseconds\testimate kbit/s\ttarget kbit/s\tmedia kbit/s\tsize\tframes/s\tquantizer\tB a frame"
-    print(head)
+    columns = ["call", "seconds", "estimate kbit/s", "target kbit/s", "media kbit/s"]
+    print(*columns, "size", "frames/s", "quantizer", "B a frame", sep="\t")
     for folder in folders:
         for path in sorted(pathlib.Path(folder).rglob("call.json")):
             name = path.parent.parent.relative_to(folder).as_posix()

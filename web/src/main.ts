@@ -16,6 +16,9 @@ declare global {
   }
 }
 
+/** Number of scenarios from which on a report is laid out as the reader scrolls. */
+const LARGE = 40;
+
 function start(): void {
   const main = document.getElementById("report") as HTMLElement;
   const report = parseReport(document.getElementById("weir-data")?.textContent ?? "");
@@ -32,6 +35,7 @@ function start(): void {
   window.weirDrawAll = drawAll;
   const sections = [...main.querySelectorAll<HTMLElement>("section, footer")];
   for (const section of sections) foldable(section);
+  main.classList.toggle("large", report.scenarios.length >= LARGE);
   window.addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("details")) details.open = true;
     for (const section of sections) unfold(section);

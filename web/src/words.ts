@@ -9,9 +9,8 @@ const NAMED = 4;
 /** What the runs say together. Each sentence has the numbers it rests on. */
 export function inWords(report: Report): string[] {
   return [
-    ...unique(report.scenarios.flatMap((it) => it.groups.map((group) => group.engine))).flatMap(
-      (engine) => performance(report, engine),
-    ),
+    ...performance(report, "sim"),
+    ...performance(report, "call"),
     ...expectations(report),
     ...failedCalls(report),
     ...modelErrors(report),
@@ -35,9 +34,8 @@ function performance(report: Report, engine: Group["engine"]): string[] {
   const words = ({ controller, used, delay }: typeof first) =>
     `${controller} ${(used * 100).toFixed(0)} % and ${delay.toFixed(0)} ms`;
   const rest = others.length === 0 ? "" : `, ${others.map(words).join(", ")}`;
-  const how = engine === "link" ? "Commands on a link" : `Media flows, ${ENGINE_NAME[engine]}`;
   return [
-    `${how}: mean utilization, and mean of the 95th percentile of queuing delay, by controller: ${words(first)}${rest}.`,
+    `Media flows, ${ENGINE_NAME[engine]}: mean utilization, and mean of the 95th percentile of queuing delay, by controller: ${words(first)}${rest}.`,
   ];
 }
 

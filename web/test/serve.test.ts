@@ -56,9 +56,9 @@ test("a peer that sends has a curve, and the newest interval counts", () => {
   ];
   const { groups } = liveReport("x", "call", [], stats).scenarios[0]!;
   expect(groups.map(({ controller, flow }) => `${controller} ${flow}`)).toEqual([
-    "network up",
-    "network down",
-    "getStats sent by a",
+    "up network",
+    "down network",
+    "sent by a getStats",
   ]);
   expect(groups[2]?.series).toMatchObject({ received_mbps: [1, 1.5], target_mbps: [2, null] });
   expect(newest(stats).map(({ time_s }) => time_s)).toEqual([1.5, 1.1]);

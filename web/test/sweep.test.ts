@@ -77,6 +77,12 @@ describe.skipIf(!available)("the page of a sweep", () => {
     expect(await worst.locator(".command code").allInnerTexts()).toEqual([
       "weir sweep --replay 1f1 --out sweep",
     ]);
+    // The command does not run into the next column.
+    const [button, cell] = await Promise.all([
+      worst.locator(".command").boundingBox(),
+      worst.locator("td", { has: page.locator(".command") }).boundingBox(),
+    ]);
+    expect(button!.x + button!.width).toBeLessThanOrEqual(cell!.x + cell!.width);
     expect(complaints).toEqual([]);
     await page.close();
   });

@@ -115,6 +115,8 @@ test("a call reserves resources on both sides before it rings", async () => {
   await alice.agent.hold(true);
   await until(() => bob.has("held"));
   expect(bob.events.at(-1)).toEqual({ type: "held", isHeld: true });
+  // RFC 3264, section 6.1.
+  await until(() => bob.sent.at(-1)?.body.includes("a=recvonly") ?? false);
   await bob.agent.hangUp();
   await until(() => alice.has("ended") && bob.has("ended"));
   expect(alice.events.at(-1)).toEqual({ type: "ended", byOtherSide: true });

@@ -1,6 +1,6 @@
 // A call of two sides with preconditions (TS 24.229, sections 5.1.3 and 5.1.4).
 
-import { decorate, isDescription, preconditions, type Resources } from "./sdp.ts";
+import { decorate, type Direction, isDescription, preconditions, type Resources } from "./sdp.ts";
 import * as sip from "./sip.ts";
 import type { Account, Event, Surroundings } from "./surroundings.ts";
 
@@ -68,7 +68,7 @@ export abstract class Call {
   hold(holds: boolean): void {
     if (!this.isEstablished) return;
     const update = this.within("UPDATE", [["Content-Type", "application/sdp"]]);
-    update.body = this.described(holds);
+    update.body = this.described(holds ? "sendonly" : "sendrecv");
     this.agent.ask(update, (response) => {
       if (response.code === 200) this.agent.around.on({ type: "held", isHeld: holds });
     });
@@ -101,11 +101,11 @@ export abstract class Call {
   }
 
   /** Our description at this point of the call. */
-  protected described(holds = false): string {
+  protected described(direction: Direction = "sendrecv"): string {
     this.version += 1;
     const { rates } = this.agent.account;
     const { version, resources, isAnswerer: isAnswer } = this;
-    return decorate(this.description, { rates, resources, isAnswer, version, holds });
+    return decorate(this.description, { rates, resources, isAnswer, version, direction });
   }
 
   /** Takes what the other side says about its resources. Without preconditions they are there. */
@@ -157,14 +157,17 @@ export abstract class Call {
 
   protected onUpdate(request: sip.Request): void {
     this.read(request.body);
+    // RFC 3264, section 6.1: who is only sent to does not send.
+    const offered = /^a=(sendonly|inactive)\r?$/m.exec(request.body)?.[1];
+    const answers = { sendonly: "recvonly", inactive: "inactive" } as const;
     if (this.isEstablished) {
-      const isHeld = /^a=(sendonly|inactive)\r?$/m.test(request.body);
+      const isHeld = offered !== undefined;
       this.agent.around.on({ type: "held", isHeld });
     }
     this.resources.local = true;
     const response = sip.respond(request, 200, "OK");
     response.headers.push(["Contact", this.agent.contact()], ["Content-Type", "application/sdp"]);
-    response.body = this.described();
+    response.body = this.described(answers[offered as keyof typeof answers] ?? "sendrecv");
     this.agent.send(response);
   }
 }

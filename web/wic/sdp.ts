@@ -16,6 +16,9 @@ export interface Preconditions extends Resources {
 /** Rates in kbit/s for `b=AS`, by kind of medium: what this side wants to receive. */
 export type Rates = Record<string, number>;
 
+/** Directions of media, as their author sees them (RFC 4566, section 6). */
+export type Direction = "sendrecv" | "sendonly" | "recvonly" | "inactive";
+
 export interface Wanted {
   rates: Rates;
   resources: Resources;
@@ -23,8 +26,8 @@ export interface Wanted {
   isAnswer: boolean;
   /** Version in `o=`, one more with each change (RFC 3264, section 8). */
   version: number;
-  /** The other party is held: this one does not receive. */
-  holds?: boolean;
+  /** Where media go: `sendonly` holds the other party. */
+  direction?: Direction;
 }
 
 interface Section {
@@ -70,7 +73,7 @@ function decorated({ first, lines }: Section, wanted: Wanted): string[] {
     /^a=(curr|des|conf):qos /.test(line) || line.startsWith("b=") || line === "a=bundle-only";
   const kept = lines
     .filter((line) => !isOld(line))
-    .map((line) => (wanted.holds && line === "a=sendrecv" ? "a=sendonly" : line));
+    .map((line) => (line === "a=sendrecv" ? `a=${wanted.direction ?? "sendrecv"}` : line));
   const rate = wanted.rates[kind];
   // RFC 4566, section 5: b= comes behind i= and c=, and before the attributes.
   const at = kept.findIndex((line) => !/^[ic]=/.test(line));

@@ -29,7 +29,7 @@ function decorate(sdp, wanted) {
 function decorated({ first, lines }, wanted) {
   const kind = first.slice(2).split(" ")[0] ?? "";
   const isOld = (line) => /^a=(curr|des|conf):qos /.test(line) || line.startsWith("b=") || line === "a=bundle-only";
-  const kept = lines.filter((line) => !isOld(line)).map((line) => wanted.holds && line === "a=sendrecv" ? "a=sendonly" : line);
+  const kept = lines.filter((line) => !isOld(line)).map((line) => line === "a=sendrecv" ? `a=${wanted.direction ?? "sendrecv"}` : line);
   const rate = wanted.rates[kind];
   const at = kept.findIndex((line) => !/^[ic]=/.test(line));
   kept.splice(at < 0 ? kept.length : at, 0, ...rate === void 0 ? [] : [`b=AS:${rate}`]);
@@ -215,7 +215,7 @@ var Call = class {
   hold(holds) {
     if (!this.isEstablished) return;
     const update = this.within("UPDATE", [["Content-Type", "application/sdp"]]);
-    update.body = this.described(holds);
+    update.body = this.described(holds ? "sendonly" : "sendrecv");
     this.agent.ask(update, (response) => {
       if (response.code === 200) this.agent.around.on({ type: "held", isHeld: holds });
     });
@@ -244,11 +244,11 @@ var Call = class {
     this.agent.ask(this.within("BYE"), () => this.agent.end({ type: "ended", byOtherSide: false }));
   }
   /** Our description at this point of the call. */
-  described(holds = false) {
+  described(direction = "sendrecv") {
     this.version += 1;
     const { rates } = this.agent.account;
     const { version, resources, isAnswerer: isAnswer } = this;
-    return decorate(this.description, { rates, resources, isAnswer, version, holds });
+    return decorate(this.description, { rates, resources, isAnswer, version, direction });
   }
   /** Takes what the other side says about its resources. Without preconditions they are there. */
   read(sdp) {
@@ -294,14 +294,16 @@ var Call = class {
   }
   onUpdate(request) {
     this.read(request.body);
+    const offered = /^a=(sendonly|inactive)\r?$/m.exec(request.body)?.[1];
+    const answers = { sendonly: "recvonly", inactive: "inactive" };
     if (this.isEstablished) {
-      const isHeld = /^a=(sendonly|inactive)\r?$/m.test(request.body);
+      const isHeld = offered !== void 0;
       this.agent.around.on({ type: "held", isHeld });
     }
     this.resources.local = true;
     const response = respond(request, 200, "OK");
     response.headers.push(["Contact", this.agent.contact()], ["Content-Type", "application/sdp"]);
-    response.body = this.described();
+    response.body = this.described(answers[offered] ?? "sendrecv");
     this.agent.send(response);
   }
 };

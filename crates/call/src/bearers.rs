@@ -1,8 +1,9 @@
 //! Bearers that an IMS announces while a call runs: each becomes a bearer of the cellular cell that the
 //! call's packets cross.
 //!
-//! The announcer writes one line of JSON and waits for the line `ok`. When it comes, the change is
-//! on its way to the emulator ahead of all packets that the call sends because of it.
+//! The announcer writes one line of JSON and waits for a line. With `ok` the cell has the bearers ahead of
+//! all packets that the call sends because of them. With `refused` and their names it has no room for some,
+//! and the session has none.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,6 +11,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -17,12 +19,14 @@ use serde::Deserialize;
 use weir::units::Bitrate;
 use weir_emu::Handle;
 use weir_net::cellular::{
-    BearerChange, BearerConfig, BearerRef, Directions, Guarantee, PacketFilter, PortRange,
-    Priority, Qci, Subnet,
+    AskedChange, BearerChange, BearerConfig, BearerEventKind, BearerRef, Directions, Guarantee,
+    PacketFilter, PortRange, Priority, Qci, Subnet,
 };
 
 /// An announcer that does not finish its line is left.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the emulator may take for a change.
+const OUTCOME: Duration = Duration::from_millis(300);
 /// Number of UDP.
 const UDP: u8 = 17;
 
@@ -47,8 +51,16 @@ struct Announced {
     gbr_down_bps: u64,
     mbr_up_bps: u64,
     mbr_down_bps: u64,
-    /// Ports of UDP at the terminal.
-    ports: Vec<u16>,
+    filters: Vec<AnnouncedFilter>,
+}
+
+/// Packets of UDP between a port of the terminal and the other end; what is not there is any.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnnouncedFilter {
+    port: u16,
+    remote: Option<Ipv4Addr>,
+    remote_port: Option<u16>,
 }
 
 /// The socket of the announcements. It is removed when this is dropped.
@@ -90,13 +102,41 @@ fn serve(stream: &UnixStream, sessions: &mut Sessions, handle: &Handle) -> io::R
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
-        Ok(announcement) => {
-            sessions.changes(announcement).into_iter().for_each(|change| handle.set_access(change));
-            "ok\n".to_owned()
-        }
+        Ok(announcement) => apply(sessions, announcement, |change| ask(handle, change)) + "\n",
         Err(error) => format!("{error}\n"),
     };
     (&*stream).write_all(answer.as_bytes())
+}
+
+/// Applies an announcement, and says what the cell makes of it.
+fn apply(
+    sessions: &mut Sessions,
+    announcement: Announcement,
+    change: impl Fn(BearerChange) -> Option<BearerEventKind>,
+) -> String {
+    let session = announcement.session().to_owned();
+    let mut refused = Vec::new();
+    for one in sessions.changes(announcement) {
+        let name = one.bearer().to_owned();
+        if change(one) == Some(BearerEventKind::Refused) {
+            refused.push(name);
+        }
+    }
+    if refused.is_empty() {
+        return "ok".into();
+    }
+    // All or nothing: a call has no use for half of its bearers.
+    for one in sessions.changes(Announcement::Remove { session }) {
+        change(one);
+    }
+    format!("refused {}", refused.join(", "))
+}
+
+/// Asks the emulator for a change, and waits for what becomes of it.
+fn ask(handle: &Handle, change: BearerChange) -> Option<BearerEventKind> {
+    let (outcome, answer) = channel();
+    handle.set_access(AskedChange { change, outcome });
+    answer.recv_timeout(OUTCOME).ok()
 }
 
 /// What is installed.
@@ -139,6 +179,14 @@ impl Sessions {
     }
 }
 
+impl Announcement {
+    fn session(&self) -> &str {
+        match self {
+            Self::Install { session, .. } | Self::Remove { session } => session,
+        }
+    }
+}
+
 impl Announced {
     /// The bearer in the cell; `None` without a class that it knows, or without filters: it would
     /// take no packet.
@@ -154,19 +202,27 @@ impl Announced {
             limit: rate(self.mbr_up_bps, self.mbr_down_bps),
         });
         config.priority = Priority { level: self.arp, ..Priority::default() };
-        config.filters = self.ports.iter().map(|port| filter(*port)).collect();
+        config.filters = self.filters.iter().map(AnnouncedFilter::filter).collect();
         (!config.filters.is_empty()).then_some(config)
     }
 }
 
-/// The packets of one port of the terminal, to and from any host: ICE decides late which it is.
-fn filter(port: u16) -> PacketFilter {
-    let (ports, remote_ports) = (PortRange { first: port, last: port }, PortRange::ANY);
-    PacketFilter::Packets { protocol: UDP, ports, remote: Subnet::ANY, remote_ports }
+impl AnnouncedFilter {
+    fn filter(&self) -> PacketFilter {
+        let only = |port| PortRange { first: port, last: port };
+        PacketFilter::Packets {
+            protocol: UDP,
+            ports: only(self.port),
+            remote: self.remote.map_or(Subnet::ANY, |address| Subnet { address, prefix: 32 }),
+            remote_ports: self.remote_port.map_or(PortRange::ANY, only),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     const TERMINAL: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
@@ -179,7 +235,8 @@ mod tests {
         serde_json::from_str(&format!(
             "{{\"type\":\"install\",\"session\":\"{session}\",\"terminal\":\"{terminal}\",\
              \"bearers\":[{{\"name\":\"video\",\"qci\":2,\"arp\":4,\"gbr_up_bps\":{gbr},\
-             \"gbr_down_bps\":{gbr},\"mbr_up_bps\":{gbr},\"mbr_down_bps\":{gbr},\"ports\":[5002]}}]}}"
+             \"gbr_down_bps\":{gbr},\"mbr_up_bps\":{gbr},\"mbr_down_bps\":{gbr},\"filters\":[\
+             {{\"port\":5002,\"remote\":\"10.45.0.2\",\"remote_port\":6000}}]}}]}}"
         ))
         .unwrap()
     }
@@ -191,7 +248,11 @@ mod tests {
         let [BearerChange::Add { terminal: 0, bearer }] = &added[..] else { panic!("{added:?}") };
         assert_eq!((bearer.name.as_str(), bearer.qci.number), ("video", 2));
         assert_eq!(bearer.guarantee.unwrap().rate.up, Bitrate::from_kbps(2000));
-        assert_eq!(bearer.filters, [filter(5002)]);
+        let PacketFilter::Packets { ports, remote, remote_ports, .. } = bearer.filters[0] else {
+            panic!("{bearer:?}")
+        };
+        assert_eq!((ports.first, remote_ports.first, remote_ports.last), (5002, 6000, 6000));
+        assert_eq!(remote, Subnet { address: Ipv4Addr::new(10, 45, 0, 2), prefix: 32 });
         // The AAR after the UPDATE says the same again: the bearer keeps its packets.
         assert_eq!(sessions.changes(install("1", "10.45.0.1", 2_000_000)), []);
         let changed = sessions.changes(install("1", "10.45.0.1", 1_000_000));
@@ -200,6 +261,26 @@ mod tests {
         assert_eq!(removed.len(), 1);
         assert_eq!(removed[0].to_string(), "bearer video of terminal 1 removed");
         assert_eq!(sessions.changes(Announcement::Remove { session: "1".into() }), []);
+    }
+
+    #[test]
+    fn a_session_of_which_the_cell_refuses_a_bearer_has_none() {
+        let mut sessions = sessions();
+        let seen = RefCell::new(Vec::new());
+        let cell = |refuses: bool| {
+            let seen = &seen;
+            move |change: BearerChange| {
+                seen.borrow_mut().push(change.to_string());
+                Some(if refuses { BearerEventKind::Refused } else { BearerEventKind::Added })
+            }
+        };
+        let said = apply(&mut sessions, install("1", "10.45.0.1", 2_000_000), cell(true));
+        assert_eq!(said, "refused video");
+        let added = "bearer video of terminal 1 added";
+        assert_eq!(*seen.borrow(), [added, "bearer video of terminal 1 removed"]);
+        // It may ask again.
+        let said = apply(&mut sessions, install("1", "10.45.0.1", 1_000_000), cell(false));
+        assert_eq!((said.as_str(), seen.borrow()[2].as_str()), ("ok", added));
     }
 
     #[test]

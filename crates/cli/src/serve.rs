@@ -8,11 +8,11 @@
 //!
 //! Pages ask for news a few times a second, so a page that stops reading delays neither a run nor another page.
 
+mod current;
 mod job;
 mod lab;
 mod metrics;
 mod real;
-mod records;
 mod simulation;
 mod web;
 

@@ -199,6 +199,15 @@ impl Pcrf {
         }
     }
 
+    /// The network has no room for the bearers of an AAR that was accepted: its session ends before the
+    /// answer, which is a refusal.
+    pub fn withdraw(&mut self, request: &Message, why: &str) -> (Message, Decision) {
+        let session = request.text(&avp::SESSION_ID).unwrap_or_default().to_owned();
+        self.sessions.remove(&session);
+        let code = REQUESTED_SERVICE_NOT_AUTHORIZED;
+        (self.refusal(request, code, why), Decision::Refuse { session, code, why: why.into() })
+    }
+
     /// An ASR: the network can no longer carry this session ([TS 29.214 §4.4.6.1]).
     pub fn abort(&self, session: &str, cause: u32) -> Option<Message> {
         let request = self.to_function(base::ABORT_SESSION, session)?;

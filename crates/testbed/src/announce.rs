@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Write};
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,8 +50,15 @@ fn line(decision: &Decision) -> Option<Value> {
 }
 
 fn bearer(bearer: &Bearer) -> Value {
-    // The filters of both directions name the same port of the terminal.
-    let own = bearer.filters.iter().filter_map(|one| if one.is_up { one.from.1 } else { one.to.1 });
+    // The filters of both directions name the same ends. A cell filters both directions at once.
+    let ends = bearer.filters.iter().filter_map(|one| {
+        let (own, far) = if one.is_up { (one.from, one.to) } else { (one.to, one.from) };
+        Some((own.1?, far.0, far.1))
+    });
+    let filter = |(port, remote, remote_port): (u16, Option<Ipv4Addr>, Option<u16>)| {
+        let remote = remote.map(|address| address.to_string());
+        json!({ "port": port, "remote": remote, "remote_port": remote_port })
+    };
     json!({
         "name": bearer.media,
         "qci": bearer.qci,
@@ -59,20 +67,18 @@ fn bearer(bearer: &Bearer) -> Value {
         "gbr_down_bps": bearer.gbr_down_bps,
         "mbr_up_bps": bearer.mbr_up_bps,
         "mbr_down_bps": bearer.mbr_down_bps,
-        "ports": own.collect::<BTreeSet<u16>>(),
+        "filters": ends.collect::<BTreeSet<_>>().into_iter().map(filter).collect::<Vec<_>>(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use weir_ims::pcrf::Filter;
 
     use super::*;
 
     #[test]
-    fn a_bearer_is_announced_with_the_ports_of_its_terminal() {
+    fn a_bearer_is_announced_with_both_ends_of_its_packets() {
         let filters = [
             "permit out 17 from 10.45.0.2 6000 to 10.45.0.1 5002",
             "permit in 17 from 10.45.0.1 5002 to 10.45.0.2 6000",
@@ -95,7 +101,8 @@ mod tests {
             bearers: vec![bearer],
         };
         let line = line(&decision).unwrap();
-        assert_eq!(line["bearers"][0]["ports"], json!([5002, 5003]));
+        let filter = |own, far| json!({ "port": own, "remote": "10.45.0.2", "remote_port": far });
+        assert_eq!(line["bearers"][0]["filters"], json!([filter(5002, 6000), filter(5003, 6001)]));
         assert_eq!((&line["type"], &line["terminal"]), (&json!("install"), &json!("10.45.0.1")));
         let refused = Decision::Refuse { session: "s".into(), code: 5063, why: String::new() };
         assert_eq!(super::line(&refused), None);

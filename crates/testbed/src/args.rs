@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Answer(Talk),
     /// Call an identity that somebody else answers, and send all media back to where they come from.
     Dial(Dial),
+    /// Write what has passed since the IMS was started, with the messages of browsers and web servers, as a record.
+    Record(Record),
     /// Hold a recorded call against the standards. Exit code: 0 all rules hold, 1 at least one is
     /// broken, 2 could not check.
     Check(Check),
@@ -176,8 +178,15 @@ pub(crate) struct Serve {
 }
 
 #[derive(ClapArgs)]
+pub(crate) struct Record {
+    /// Folder for the record. It must not exist.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(ClapArgs)]
 pub(crate) struct Check {
-    /// Folder that `weir ims call --out` has written.
+    /// Folder that `weir ims call --out` or `weir ims record` has written.
     pub(crate) record: PathBuf,
     /// Write the results as a JUnit file too.
     #[arg(long, value_name = "FILE")]

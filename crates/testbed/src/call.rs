@@ -308,18 +308,29 @@ pub(crate) fn phases(caller: &[Noted]) -> Vec<(&'static str, f64)> {
         Some(to.saturating_sub(from) as f64 / 1e6)
     };
     let all = [
+        ("log-in to REGISTER", between("POST /login", "REGISTER")),
         ("registration", between("REGISTER", "200 REGISTER")),
         ("INVITE to 183", between("INVITE", "183 INVITE")),
         ("183 to resources on both sides", between("183 INVITE", "200 UPDATE")),
         ("INVITE to 180", between("INVITE", "180 INVITE")),
         ("INVITE to 200", between("INVITE", "200 INVITE")),
+        ("INVITE to the first picture", between("INVITE", "first picture")),
+        ("REGISTER to the first picture", between("REGISTER", "first picture")),
     ];
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// The messages of both agents, with those of HSS and PCRF since then, in the order of time.
 pub(crate) fn with_network(mut all: Vec<Noted>, start_ns: u64) -> Vec<Noted> {
-    for name in ["hss.jsonl", "pcrf.jsonl", "bearers.jsonl", "as.jsonl", "facilitator.jsonl"] {
+    for name in [
+        "hss.jsonl",
+        "pcrf.jsonl",
+        "bearers.jsonl",
+        "as.jsonl",
+        "facilitator.jsonl",
+        "wwsf.jsonl",
+        "waf.jsonl",
+    ] {
         all.extend(trace::since(&layout::folder().join(name), start_ns));
     }
     all.sort_by_key(|message| message.time_ns);

@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:14px system-ui,sans-serif;margin:1rem;color-schem
     .time{width:5rem;text-align:right;font-variant-numeric:tabular-nums}\
     pre{margin:.3rem 0 .8rem 6rem;padding:.6rem;background:#8882;white-space:pre-wrap;\
     overflow-wrap:anywhere}.heads{position:sticky;top:0;background:Canvas}\
-    .SIP{stroke:#1f77b4}.Diameter{stroke:#d62728}.bearer{stroke:#2ca02c}\
+    .SIP{stroke:#1f77b4}.Diameter{stroke:#d62728}.bearer{stroke:#2ca02c}.HTTP{stroke:#9467bd}\
     .life{stroke:#8886}text{fill:CanvasText;font-size:12px;text-anchor:middle}";
 
 /// The page. `phases` are in ms.
@@ -39,8 +39,8 @@ pub(crate) fn page(title: &str, messages: &[Noted], phases: &[(&str, f64)]) -> S
     }
     let _ = write!(
         page,
-        "</table>\n<p>{} messages of SIP (blue) and Diameter (red), and the decisions about bearers \
-         (green). A click opens a message.</p>\n<div class=\"row heads\"><span class=\"time\">ms\
+        "</table>\n<p>{} messages of SIP (blue), Diameter (red) and HTTP (violet), and the decisions \
+         about bearers (green). A click opens a message.</p>\n<div class=\"row heads\"><span class=\"time\">ms\
          </span><svg width=\"{width}\" height=\"{HEIGHT}\">",
         messages.len()
     );
@@ -76,7 +76,7 @@ fn arrow(message: &Noted, parts: &[&str]) -> String {
     }
     let back = if to >= from { to.saturating_sub(6) } else { to + 6 };
     let kind = match message.protocol.as_str() {
-        known @ ("SIP" | "Diameter" | "bearer") => known,
+        known @ ("SIP" | "Diameter" | "HTTP" | "bearer") => known,
         _ => "other",
     };
     let _ = write!(

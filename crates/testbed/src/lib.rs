@@ -10,6 +10,7 @@
 //! | `function` | sockets of the application function |
 //! | `user` | sockets of the user agents |
 //! | `call` | one call with its record |
+//! | `record` | what passed since the IMS was started, as a record |
 //! | `talk` | calls of plain user agents with anybody, with media |
 //! | `web` | the web servers of web authentication |
 //! | `wic` | what browsers need to be terminals, and the record of their call |
@@ -31,6 +32,7 @@ mod command;
 mod function;
 mod ladder;
 mod layout;
+mod record;
 mod serve;
 mod talk;
 mod trace;
@@ -58,6 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Call(call) => call::call(call),
         Command::Answer(talk) => talk::answer(talk),
         Command::Dial(dial) => talk::dial(dial),
+        Command::Record(args) => record::record(args),
         Command::Check(args) => check::check(args),
         Command::Abort => serve::abort(),
         Command::Serve(args) => match args.server {

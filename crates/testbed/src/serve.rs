@@ -242,13 +242,25 @@ impl Shared {
                 answer
             }
             Role::Pcrf { pcrf, decisions } => {
-                let (answer, decision) = pcrf.on_request(request);
+                let (mut answer, decision) = pcrf.on_request(request);
                 if let Some(decision) = decision {
                     note_decision(decisions, &decision);
                     // Before the answer: what it lets pass finds its bearer.
                     if let Some(said) = announce(&decision) {
                         let name = format!("cell: {said}");
-                        decisions.note(&Noted::now("network", "pcrf", "bearer", name, said));
+                        decisions.note(&Noted::now(
+                            "network",
+                            "pcrf",
+                            "bearer",
+                            name,
+                            said.clone(),
+                        ));
+                        if said.starts_with("refused") {
+                            let why = format!("no room in the cell: {said}");
+                            let (refusal, decision) = pcrf.withdraw(request, &why);
+                            note_decision(decisions, &decision);
+                            answer = refusal;
+                        }
                     }
                 }
                 answer

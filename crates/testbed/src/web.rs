@@ -8,7 +8,9 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use crate::layout::{FACILITATOR_PORT, FUNCTION_PORT, Files, SECURE_PORT, address, user_name};
+use crate::layout::{
+    FACILITATOR_PORT, FUNCTION_PORT, Files, SECURE_PORT, address, terminal_addresses, user_name,
+};
 use crate::{args, certificate};
 
 /// Port of the authorization function.
@@ -54,6 +56,7 @@ pub(crate) fn write(
         "realm": realm,
         "folder": folder,
         "agent": agent,
+        "terminals": terminals(files),
         // The core network's addresses begin so.
         "core": "10.46.0.",
         "addresses": {
@@ -80,6 +83,13 @@ pub(crate) fn write(
     fs::set_permissions(&path, Permissions::from_mode(0o600))?;
     fs::write(folder.join("web.folder"), web.display().to_string())?;
     Ok(base64(format!("epcscf:{epcscf}").as_bytes()))
+}
+
+/// Names of the terminals by their addresses.
+fn terminals(files: &Files) -> serde_json::Map<String, Value> {
+    let of =
+        |(number, name): (usize, &str)| (terminal_addresses(number).0.to_string(), json!(name));
+    files.users().enumerate().map(of).collect()
 }
 
 /// A secret of this run, in hexadecimal.

@@ -278,6 +278,17 @@ fn the_web_socket_takes_any_text_and_no_word_of_the_network() {
 }
 
 #[test]
+fn a_call_outlives_the_pcrf_and_goes_on_without_one() {
+    let Some(_running) = Running::start(&[]) else { return };
+    succeeds(&["call", "alice", "bob", "--restart", "pcrf"]);
+    succeeds(&["restart", "pcrf", "--stop"]);
+    let log = || fs::read_to_string(format!("{RUN}/pcscf.log")).unwrap();
+    let before = log().matches("no bearer for call").count();
+    succeeds(&["call", "alice", "bob"]);
+    assert!(log().matches("no bearer for call").count() > before, "no line about the bearer");
+}
+
+#[test]
 fn without_capacity_the_policy_decides_about_the_call() {
     let folder = tempfile::tempdir().unwrap();
     let media = "[media.audio]\nqci = 1\narp = 2\nmost_kbps = 128\n\

@@ -4,7 +4,7 @@
 //   ip netns exec weir-ims-alice node drive.mjs --visit --wait-for-call
 //   ip netns exec weir-ims-dave node drive.mjs --video https://10.46.0.12:8446/video/SECRET
 
-import { readFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { chromium } from "playwright-core";
 
@@ -82,6 +82,7 @@ try {
     if (!values["until-ended"]) await page.click("#end");
     await happened("ended");
   }
+  result.firstPicture = await page.evaluate(() => window.phone.firstPicture);
   await page.evaluate(() => window.phone.agent.register(0));
   await happened("deregistered");
 } catch (error) {
@@ -91,17 +92,44 @@ Object.assign(
   result,
   await page
     .evaluate(() => {
-      const { events, messages } = window.phone ?? { events: [], messages: [] };
-      return { events, messages };
+      const { events, messages, account } = window.phone ?? { events: [], messages: [] };
+      return { events, messages, account: { address: account?.address } };
     })
     .catch(() => ({})),
   { complaints },
 );
+leave(result);
 // A visitor gives the identity back.
 await page.click("text=Log out", { timeout: 2000 }).catch(() => {});
 console.log(JSON.stringify(result));
 await browser.close();
 process.exitCode = result.error ? 1 : 0;
+
+/** Leaves the messages of the page for `weir ims record`. */
+function leave({ messages = [], account, firstPicture }) {
+  const name = config.terminals[account?.address] ?? "terminal";
+  const file = `${values.folder}/terminal-${name}.jsonl`;
+  const put = (time, from, to, protocol, title, text) => {
+    const line = {
+      time_ns: `${Math.round(1000 * time)}000`,
+      from,
+      to,
+      protocol,
+      name: title,
+      text,
+    };
+    appendFileSync(file, `${JSON.stringify(line)}\n`);
+  };
+  for (const { time, isSent, text: whole } of messages) {
+    const text = whole.replace(/(access_token=")[^"]+/, "$1(left out)");
+    const [, method] = /^CSeq: *\d+ +(\w+)/im.exec(text) ?? [];
+    const code = /^SIP\/2\.0 (\d{3})/.exec(text)?.[1];
+    const title = code ? `${code} ${method}` : (method ?? "unreadable");
+    const [from, to] = isSent ? [name, "epcscf"] : ["epcscf", name];
+    put(time, from, to, "SIP", title, text);
+  }
+  if (firstPicture) put(firstPicture, name, name, "media", "first picture", "");
+}
 
 /** Opens the link of a facilitator, and stays until the telephone call ends. */
 async function watch(link) {

@@ -9,9 +9,10 @@
 
 import { randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
-import { appendFileSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer as createPlain, request } from "node:http";
 import { createServer } from "node:https";
+import { noter } from "./note.mjs";
 
 const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const own = config.addresses.facilitator;
@@ -25,11 +26,7 @@ const MOST_BYTES = 65_536;
 const calls = new Map();
 /** Both parties' places in their call, by the secret of their link. */
 const places = new Map();
-const note = (from, to, protocol, name, text) => {
-  const time_ns = `${Math.round((performance.timeOrigin + performance.now()) * 1000)}000`;
-  const line = { time_ns, from, to, protocol, name, text };
-  appendFileSync(`${config.folder}/facilitator.jsonl`, `${JSON.stringify(line)}\n`);
-};
+const note = noter(config.folder, "facilitator");
 const nameOf = (identity) => identity.replace(/^sips?:/, "").split("@")[0];
 
 // SIP: one MESSAGE for each party (RFC 3428), which the I-CSCF takes as from any application server.

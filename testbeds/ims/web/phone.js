@@ -3,13 +3,19 @@
 import { connect, gathered } from "/wic.js";
 
 const REGISTRATION_SECONDS = 600;
+/** The time in ms since 1970, with the fractions that the order of messages needs. */
+const now = () => performance.timeOrigin + performance.now();
 const byId = (id) => document.getElementById(id);
 /** What has happened, for whoever drives the page. */
-const phone = { events: [], messages: [], connection: null };
+const phone = { events: [], messages: [], connection: null, firstPicture: null };
 window.phone = phone;
 
 const answer = await fetch("/account");
 const { url, account } = await answer.json();
+phone.account = account;
+byId("remote").addEventListener("loadeddata", () => {
+  phone.firstPicture ??= now();
+});
 const stream = await navigator.mediaDevices.getUserMedia({ audio: true, video: true });
 
 /** Each call has a connection of its own, with ports of its own for each medium: no BUNDLE. */
@@ -45,10 +51,10 @@ const agent = await connect({
   media,
   onCall: { answerAfterMs: 200 },
   on(event) {
-    phone.events.push({ time: Date.now(), ...event });
+    phone.events.push({ time: now(), ...event });
     byId("state").textContent = event.type;
   },
-  onMessage: (text, isSent) => phone.messages.push({ time: Date.now(), isSent, text }),
+  onMessage: (text, isSent) => phone.messages.push({ time: now(), isSent, text }),
 });
 phone.agent = agent;
 void agent.register(REGISTRATION_SECONDS);

@@ -7,6 +7,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
 import Provider from "oidc-provider";
+import { noter } from "./note.mjs";
 
 const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -42,7 +43,19 @@ const provider = new Provider(config.waf, {
   ttl: { ClientCredentials: config.tokenSeconds },
 });
 const [cert, key] = ["crt", "key"].map((end) => readFileSync(`${config.folder}/waf.${end}`));
-const server = createServer({ cert, key }, provider.callback());
+const note = noter(config.folder, "waf");
+const answer = provider.callback();
+const server = createServer({ cert, key }, (incoming, response) => {
+  const { pathname } = new URL(incoming.url, config.waf);
+  // The other requests are those of the web server, which notes them.
+  if (pathname === "/token/introspection") {
+    note("epcscf", "waf", "HTTP", `POST ${pathname}`, "");
+    response.on("finish", () =>
+      note("waf", "epcscf", "HTTP", `${response.statusCode} ${pathname}`, ""),
+    );
+  }
+  return answer(incoming, response);
+});
 // Terminals reach this address too.
 server.on("connection", (socket) => {
   if (!socket.remoteAddress.startsWith(config.core)) socket.destroy();

@@ -8,6 +8,7 @@
 import { randomBytes, timingSafeEqual, createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, request } from "node:https";
+import { noter } from "./note.mjs";
 
 const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const file = (path) => readFileSync(new URL(path, import.meta.url));
@@ -17,6 +18,9 @@ const pages = {
   "/phone.js": ["text/javascript", file("phone.js")],
   "/wic.js": ["text/javascript", readFileSync(config.agent)],
 };
+const note = noter(config.folder, "wwsf");
+/** The terminal of a connection. */
+const terminalOf = ({ socket }) => config.terminals[socket.remoteAddress] ?? socket.remoteAddress;
 const COOKIE = "__Host-session";
 const MOST_BYTES = 4096;
 /** Users by the secret of their session. A session ends when its first token would. */
@@ -32,10 +36,13 @@ function token({ impi, impu }) {
     ca: certificate("waf", "crt"),
     headers: { "Content-Type": "application/x-www-form-urlencoded" },
   };
+  note("wwsf", "waf", "HTTP", "POST /token", body);
   return new Promise((resolve, reject) => {
     const asked = request(`${config.waf}/token`, options, async (response) => {
       let text = "";
       for await (const part of response) text += part;
+      // The answer is the token.
+      note("waf", "wwsf", "HTTP", `${response.statusCode} /token`, "");
       if (response.statusCode === 200) resolve(JSON.parse(text).access_token);
       else reject(new Error(`the WAF answers ${response.statusCode}: ${text}`));
     });
@@ -103,6 +110,13 @@ async function serve(incoming, response) {
   const { pathname } = new URL(incoming.url, config.wwsf);
   const secret = sessionOf(incoming);
   const user = sessions.get(secret);
+  const terminal = terminalOf(incoming);
+  if (method === "POST" || pathname === "/account") {
+    note(terminal, "wwsf", "HTTP", `${method} ${pathname}`, "");
+    response.on("finish", () =>
+      note("wwsf", terminal, "HTTP", `${response.statusCode} ${pathname}`, ""),
+    );
+  }
   if (method === "POST" && pathname === "/login") {
     const asked = await form(incoming);
     const found = authenticated(asked.get("name") ?? "", asked.get("password") ?? "");

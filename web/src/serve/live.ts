@@ -71,7 +71,10 @@ function senderSeries(stats: Stats[]): Series {
   };
 }
 
-/** The run so far, in the form that the report's plots draw. */
+/**
+ * The run so far, in the form that the report's plots draw. Directions and senders stand in the place of
+ * controllers, so that each has a colour.
+ */
 export function liveReport(
   id: string,
   kind: "call" | "link",
@@ -80,15 +83,15 @@ export function liveReport(
 ): Report {
   const groups: Group[] = [];
   for (const way of ["up", "down"] as const) {
-    groups.push(group("network", way, kind, directionSeries(statuses, way)));
+    groups.push(group(way, "network", kind, directionSeries(statuses, way)));
   }
   const senders = stats.filter((it) => it.send_bps != null);
   const names = [...new Set(senders.map((it) => `${it.call} ${it.peer}`))].sort();
   for (const name of names) {
     const own = senders.filter((it) => `${it.call} ${it.peer}` === name);
     const [call, peer] = name.split(" ");
-    const flow = names.length > 2 ? `sent by ${peer} of call ${call}` : `sent by ${peer}`;
-    groups.push(group("getStats", flow, kind, senderSeries(own)));
+    const sender = names.length > 2 ? `sent by ${peer} of call ${call}` : `sent by ${peer}`;
+    groups.push(group(sender, "getStats", kind, senderSeries(own)));
   }
   const last = statuses[statuses.length - 1]?.time_s ?? 0;
   const scenario = { id, duration_s: Math.max(10, Math.ceil(last / 10) * 10), groups } as Scenario;

@@ -1,7 +1,7 @@
 //! A run that pages watch, and what is known of it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -195,21 +195,6 @@ impl Job {
             "finished": self.finished,
             "records": self.records,
         })
-    }
-}
-
-/// The job of the current run, or of the last one, shared by the run's threads and the pages.
-pub type Shared = Arc<Mutex<Option<Job>>>;
-
-/// Locks the job. A thread that panicked has left it usable.
-pub fn lock(shared: &Shared) -> MutexGuard<'_, Option<Job>> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Changes the job, unless another one has taken its place.
-pub fn update(shared: &Shared, number: u64, change: impl FnOnce(&mut Job)) {
-    if let Some(job) = lock(shared).as_mut().filter(|job| job.number == number) {
-        change(job);
     }
 }
 

@@ -14,9 +14,9 @@ use weir_lab::record::{self, Reader, Scenarios};
 use weir_lab::report::Report;
 use weir_lab::scenario::{self, Scenario, catalogue};
 
-use super::job::{self, Job, Kind, Shared, State};
-use super::real::{self, LinkCommand, Process};
-use super::records::name_below;
+use super::current::{LinkCommand, Shared, lock, name_below};
+use super::job::{Job, Kind, State};
+use super::real::{self, Process};
 use super::{metrics, simulation};
 
 /// Name of an edited scenario, as a file and in records.
@@ -57,11 +57,10 @@ enum Stopper {
     Process(Process),
 }
 
-/// What goes on beside the current run's job.
+/// How to end the current run, and the threads that take part in it.
 #[derive(Debug, Default)]
-struct Current {
+struct Running {
     stopper: Option<Stopper>,
-    /// Threads that take part in the run.
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
@@ -72,8 +71,8 @@ pub struct Lab {
     scratch: TempDir,
     commands: Vec<LinkCommand>,
     about: OnceLock<Value>,
-    job: Shared,
-    current: Mutex<Current>,
+    current: Shared,
+    running: Mutex<Running>,
 }
 
 impl Lab {
@@ -99,13 +98,8 @@ impl Lab {
         }));
         let scratch = tempfile::Builder::new().prefix("weir-serve-").tempdir();
         let scratch = scratch.context("cannot make a temporary folder")?;
-        let (about, job, current) = Default::default();
-        Ok(Self { out, scratch, commands: known, about, job, current })
-    }
-
-    /// A thread that panicked has left it usable.
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        let (about, current, running) = Default::default();
+        Ok(Self { out, scratch, commands: known, about, current, running })
     }
 
     /// Version, controllers, scenarios and commands.
@@ -159,21 +153,21 @@ impl Lab {
             Some(text) => edited(text)?,
             None => catalogued(&start.scenario)?,
         };
-        let mut current = self.current();
-        // The run's threads wait until their job is there.
-        let mut job = job::lock(&self.job);
+        let mut running = self.running();
+        // Its threads wait for this lock, so they find the job.
+        let mut current = lock(&self.current);
         let is_running = |job: &Job| job.state == State::Running;
-        ensure!(!job.as_ref().is_some_and(is_running), "a run goes on: stop it first");
-        let number = job.as_ref().map_or(0, |job| job.number) + 1;
+        ensure!(!current.as_ref().is_some_and(is_running), "a run goes on: stop it first");
+        let number = current.as_ref().map_or(0, |job| job.number) + 1;
         let out = free_folder(&self.out)?;
         let (kind, what) = (kind(&start.kind)?, self.what(start)?);
         match kind {
             Kind::Run => {
                 let controllers = crate::select::named(&start.controllers, &[])?;
                 let stop = Arc::new(AtomicBool::new(false));
-                current.stopper = Some(Stopper::Simulation(stop.clone()));
+                running.stopper = Some(Stopper::Simulation(stop.clone()));
                 let task = simulation::Task {
-                    shared: self.job.clone(),
+                    shared: self.current.clone(),
                     number,
                     scenario: scenario.clone(),
                     controllers,
@@ -182,7 +176,7 @@ impl Lab {
                     place: self.out.clone(),
                     stop,
                 };
-                current.threads = vec![std::thread::spawn(move || task.run())];
+                running.threads = vec![std::thread::spawn(move || task.run())];
             }
             Kind::Call | Kind::Link => {
                 if start.text.is_some() {
@@ -199,15 +193,19 @@ impl Lab {
                 }
                 let command = (kind == Kind::Link).then(|| self.command(&start.command));
                 let command = command.transpose()?;
-                let task = real::Task { shared: self.job.clone(), number, out };
+                let task = real::Task { shared: self.current.clone(), number, out };
                 let folder = self.scratch.path();
                 let (process, threads) = task.start(words, command, folder, &self.out)?;
-                current.stopper = Some(Stopper::Process(process));
-                current.threads = threads;
+                running.stopper = Some(Stopper::Process(process));
+                running.threads = threads;
             }
         }
-        *job = Some(Job::new(number, kind, &scenario.id, &what));
+        *current = Some(Job::new(number, kind, &scenario.id, &what));
         Ok(number)
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The controllers or the command in words, if they are known.
@@ -233,7 +231,7 @@ impl Lab {
 
     /// Sends a line of `--interactive` to the running call or link.
     pub fn change(&self, line: &str) -> anyhow::Result<()> {
-        match &mut self.current().stopper {
+        match &mut self.running().stopper {
             Some(Stopper::Process(process)) => process.send(line),
             _ => bail!("no call or link runs"),
         }
@@ -241,7 +239,7 @@ impl Lab {
 
     /// Ends the run. The record of a call or link is kept, that of an unfinished simulation is not.
     pub fn stop(&self) -> anyhow::Result<()> {
-        match &mut self.current().stopper {
+        match &mut self.running().stopper {
             Some(Stopper::Simulation(stop)) => stop.store(true, Ordering::Relaxed),
             Some(Stopper::Process(process)) => process.end(),
             None => bail!("nothing runs"),
@@ -251,7 +249,7 @@ impl Lab {
 
     /// What a page is told that knows the job `number` up to these entries.
     pub fn news(&self, number: u64, statuses: usize, stats: usize) -> Value {
-        match &*job::lock(&self.job) {
+        match &*lock(&self.current) {
             Some(job) if job.number == number => job.news(statuses, stats),
             Some(job) => job.news(0, 0),
             None => json!({ "number": 0 }),
@@ -260,13 +258,14 @@ impl Lab {
 
     /// The report's data, of what is simulated so far; `null` before.
     pub fn curves(&self) -> Arc<str> {
-        let curves = job::lock(&self.job).as_ref().and_then(|job| job.curves.clone());
+        let current = lock(&self.current);
+        let curves = current.as_ref().and_then(|job| job.curves.clone());
         curves.unwrap_or_else(|| "null".into())
     }
 
     /// The running call or link in Prometheus's text format.
     pub fn metrics(&self) -> String {
-        metrics::text(job::lock(&self.job).as_ref())
+        metrics::text(lock(&self.current).as_ref())
     }
 
     /// The records below the folder, the newest first.
@@ -306,8 +305,8 @@ impl Lab {
     /// Ends the run and waits for it.
     pub fn close(&self) {
         let (stopper, threads) = {
-            let mut current = self.current();
-            (current.stopper.take(), std::mem::take(&mut current.threads))
+            let mut running = self.running();
+            (running.stopper.take(), std::mem::take(&mut running.threads))
         };
         match stopper {
             Some(Stopper::Simulation(stop)) => stop.store(true, Ordering::Relaxed),
@@ -414,7 +413,7 @@ mod tests {
             json!({ "kind": "run", "scenario": "demo/first-call", "controllers": "gcc,nada" });
         let start = serde_json::from_value(start).unwrap();
         let number = lab.start(&start).unwrap();
-        for thread in std::mem::take(&mut lab.current().threads) {
+        for thread in std::mem::take(&mut lab.running().threads) {
             thread.join().unwrap();
         }
         let news = lab.news(number, 0, 0);

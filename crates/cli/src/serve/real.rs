@@ -12,22 +12,12 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::job::{self, Shared};
-use super::records;
+use super::current::{self, LinkCommand, Shared};
 
 /// How often it is looked whether the process has connected or ended.
 const TICK: Duration = Duration::from_millis(50);
 /// A process that does not take a line for so long is not sent it.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// A command that a link may run.
-#[derive(Clone, Debug)]
-pub struct LinkCommand {
-    pub name: String,
-    /// What runs on host B, if anything.
-    pub peer: Option<String>,
-    pub words: Vec<String>,
-}
 
 /// Where a real run's results go.
 #[derive(Clone, Debug)]
@@ -134,7 +124,7 @@ impl Task {
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 also(&line);
-                job::update(&task.shared, task.number, |job| job.say(&line));
+                current::update(&task.shared, task.number, |job| job.say(&line));
             }
         })
     }
@@ -148,7 +138,7 @@ impl Task {
             let Ok(reader) = connected.try_clone() else { return };
             *stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(connected);
             for line in BufReader::new(reader).lines().map_while(Result::ok) {
-                job::update(&task.shared, task.number, |job| job.take(&line));
+                current::update(&task.shared, task.number, |job| job.take(&line));
             }
         })
     }
@@ -168,13 +158,13 @@ impl Task {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
-        let records = records::names_in(place, &self.out);
+        let records = current::names_in(place, &self.out);
         // A link's exit code is that of its command, so the record tells whether the run succeeded.
         let failure = records.is_empty().then(|| {
             let unknown = || format!("it left no record ({})", words(status));
             last().unwrap_or_else(unknown)
         });
-        job::update(&self.shared, self.number, |job| {
+        current::update(&self.shared, self.number, |job| {
             job.records = records;
             job.end(failure);
         });

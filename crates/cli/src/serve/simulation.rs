@@ -14,8 +14,8 @@ use weir_lab::scenario::Scenario;
 use weir_net::Seed;
 use weir_sim::Trace;
 
-use super::job::{self, Job, Shared};
-use super::records;
+use super::current::{self, Shared};
+use super::job::Job;
 
 /// Least time between two versions of the curves.
 const CURVES_INTERVAL: Duration = Duration::from_millis(300);
@@ -40,7 +40,7 @@ impl Task {
     /// Simulates each controller, one after the other.
     pub fn run(self) {
         let failure = self.simulate().err().map(|error| format!("{error:#}"));
-        let names = records::names_in(&self.place, &self.out);
+        let names = current::names_in(&self.place, &self.out);
         self.update(|job| {
             job.records = names;
             job.end(failure);
@@ -100,6 +100,6 @@ impl Task {
     }
 
     fn update(&self, change: impl FnOnce(&mut Job)) {
-        job::update(&self.shared, self.number, change);
+        current::update(&self.shared, self.number, change);
     }
 }

@@ -109,7 +109,13 @@ impl Agent {
             media: self.account.media.clone(),
             resources: call.resources,
             asks_confirmation,
-            direction: "sendrecv".into(),
+            // [RFC3264 §6.1] Who is only sent to does not send.
+            direction: match call.peer.as_ref().map(|peer| peer.direction.as_str()) {
+                Some("sendonly") => "recvonly",
+                Some("inactive") => "inactive",
+                _ => "sendrecv",
+            }
+            .into(),
         };
         description.to_text()
     }

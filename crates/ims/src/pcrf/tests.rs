@@ -146,6 +146,19 @@ fn guaranteed_rates_above_the_capacity_are_refused_until_a_call_ends() {
 
 // [TS 29.214 §4.4.5]
 #[test]
+fn a_call_for_which_the_network_has_no_room_is_refused_and_takes_nothing() {
+    let mut pcrf = pcrf();
+    let request = call("1");
+    installed(pcrf.on_request(&request).1);
+    let (answer, decision) = pcrf.withdraw(&request, "no room");
+    assert_eq!(answer.result(), Some(REQUESTED_SERVICE_NOT_AUTHORIZED));
+    assert!(matches!(decision, Decision::Refuse { session, .. } if session == "1"));
+    // Nothing of it is left: the capacity is there for others, and nobody can end it.
+    assert_eq!(pcrf.sessions().count(), 0);
+    installed(pcrf.on_request(&call("2")).1);
+}
+
+#[test]
 fn a_subscription_to_signalling_gets_no_bearer() {
     let mut pcrf = pcrf();
     let (answer, decision) = pcrf.on_request(&aar("s;1"));

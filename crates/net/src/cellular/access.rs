@@ -10,7 +10,7 @@ use weir::units::{DataSize, Timestamp};
 use super::cell::Cell;
 use super::config::{CellularConfig, Load, SignalChange, Terminal};
 use super::log::CellularLog;
-use super::service::BearerChange;
+use super::service::{AskedChange, BearerChange};
 use crate::packet::{Fate, Header};
 use crate::path::{AccessChange, AccessKind, AccessNetwork, Attachment, Crossing, Network, Way};
 use crate::seed::Seed;
@@ -20,6 +20,7 @@ use crate::seed::Seed;
 pub const FILTERED: usize = usize::MAX;
 
 impl AccessChange for BearerChange {}
+impl AccessChange for AskedChange {}
 
 /// A cell with its log.
 #[derive(Debug)]
@@ -72,6 +73,13 @@ impl<T: Debug + Send + 'static> AccessNetwork<T> for LoggedCell<T> {
 
     fn change(&mut self, now: Timestamp, change: &dyn AccessChange) -> bool {
         let change: &dyn Any = change;
+        if let Some(AskedChange { change, outcome }) = change.downcast_ref() {
+            if let Some(kind) = self.cell.change(now, change) {
+                // Who asked may have gone.
+                let _ = outcome.send(kind);
+            }
+            return true;
+        }
         let Some(change) = change.downcast_ref::<BearerChange>() else { return false };
         self.cell.change(now, change);
         true

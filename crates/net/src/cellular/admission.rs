@@ -12,11 +12,15 @@ use super::service::{BearerChange, BearerConfig, BearerRef, Guarantee, Priority}
 use crate::path::Way;
 
 impl<T: Debug + Send + 'static> Cell<T> {
-    /// Applies a change to the bearers, and logs what became of it.
-    pub(super) fn apply(&mut self, now: Timestamp, change: &BearerChange) {
+    /// Applies a change to the bearers, and logs what became of it. `None` without such a terminal.
+    pub(super) fn apply(
+        &mut self,
+        now: Timestamp,
+        change: &BearerChange,
+    ) -> Option<BearerEventKind> {
         let terminal = change.terminal();
         if terminal >= self.terminals.len() {
-            return;
+            return None;
         }
         let name = change.bearer().to_owned();
         let kind = match change {
@@ -27,6 +31,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             BearerChange::Remove(bearer) => self.remove(now, bearer),
         };
         self.note(now, terminal, name, kind);
+        Some(kind)
     }
 
     fn note(&mut self, time: Timestamp, terminal: usize, bearer: String, kind: BearerEventKind) {

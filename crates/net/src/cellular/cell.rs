@@ -12,7 +12,7 @@ use super::block::{Block, BlockRecord, PendingGrant, PendingReport};
 use super::carrier::{Carrier, Tti};
 use super::config::{Admission, CellularConfig, Harq, Scheduler, Sharing, Timing, UplinkAccess};
 use super::directions::Directions;
-use super::event::BearerEvent;
+use super::event::{BearerEvent, BearerEventKind};
 use super::rlc::Fates;
 use super::scheduler::Rotation;
 use super::service::BearerChange;
@@ -185,11 +185,12 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.out.pop_front()
     }
 
-    /// Changes the bearers, from now on.
-    pub fn change(&mut self, now: Timestamp, change: &BearerChange) {
+    /// Changes the bearers, from now on. Returns what became of it; `None` without such a terminal.
+    pub fn change(&mut self, now: Timestamp, change: &BearerChange) -> Option<BearerEventKind> {
         self.run_until(now, false);
-        self.apply(now, change);
+        let kind = self.apply(now, change);
         self.collect();
+        kind
     }
 
     /// Bytes that wait in one direction of a bearer.

@@ -50,8 +50,8 @@ pub use directions::Directions;
 pub use event::{BearerEvent, BearerEventKind};
 pub use log::{BearerRow, BlockRecord, CellularNotes};
 pub use service::{
-    BearerChange, BearerConfig, BearerQueue, BearerRef, Guarantee, PacketFilter, PortRange,
-    Priority, Qci, RlcMode, Subnet,
+    AskedChange, BearerChange, BearerConfig, BearerQueue, BearerRef, Guarantee, PacketFilter,
+    PortRange, Priority, Qci, RlcMode, Subnet,
 };
 
 #[cfg(test)]

@@ -236,10 +236,16 @@ impl Encoder {
         };
         if self.wants_key_frame || group == 0 || self.to_drop == 0 {
             self.to_drop = group;
-            return false;
+            return self.drops_on_debt() && level < NO_LEVEL && !self.wants_key_frame;
         }
         self.to_drop -= 1;
         true
+    }
+
+    /// Whether a buffer below zero drops a frame whose turn it is [LIBVPX §ratectrl]. The model of
+    /// [`Content::Noise`] was measured as a whole without this rule, which such frames hardly meet.
+    fn drops_on_debt(&self) -> bool {
+        matches!(self.video.content, Content::Hard | Content::Screen)
     }
 
     fn size(&mut self, level: f64, budget: f64, rate: f64) -> f64 {
@@ -254,7 +260,7 @@ impl Encoder {
         self.last_log = exact;
         let key = if std::mem::take(&mut self.wants_key_frame) { KEY_FRAME } else { 1.0 };
         let deviation = (DEVIATION - DEVIATION_PER_MBPS * rate / 1e6).max(LEAST_DEVIATION);
-        let noise = deviation * self.stream.normal();
+        let noise = deviation * self.costs.unevenness * self.stream.normal();
         let bits = key * libm::exp((exact + noise).max(coarsest));
         self.unsharp = (self.unsharp - bits).max(0.0);
         bits
@@ -274,7 +280,7 @@ impl Encoder {
         let is_new = std::mem::take(&mut self.is_new_page);
         let bytes = if is_new { self.costs.least_jump } else { self.costs.coarsest };
         let bits = bytes * BITS_PER_BYTE * factor;
-        libm::log(bits) + LEAST_BITS_DEVIATION * self.picture
+        libm::log(bits) + LEAST_BITS_DEVIATION * self.costs.unevenness * self.picture
     }
 
     /// Limits the fall of quality while the buffer has spare bits: these are spent first.
@@ -458,7 +464,7 @@ mod tests {
         let (still, sum) =
             (frames.iter().filter(|bytes| **bytes < 200).count(), frames.iter().sum::<u64>());
         assert!(*largest > 5_000 && still > 20, "{frames:?}");
-        assert!((85_000..120_000).contains(&sum), "{sum} B a page");
+        assert!((100_000..130_000).contains(&sum), "{sum} B a page");
     }
 
     // [LIBWEBRTC §VideoStreamEncoder]

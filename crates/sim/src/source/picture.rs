@@ -8,6 +8,8 @@ use crate::config::{Codec, Content, EncoderVideo};
 pub(super) const BITS_PER_BYTE: f64 = 8.0;
 /// Median bytes of a frame of noise at the coarsest quality.
 const NOISE_BYTES: f64 = 920.0;
+/// The same for AV1 after a fall of its target. It is smaller once all references are smooth.
+const AV1_NOISE_BYTES: f64 = 2_200.0;
 /// The same for much noise.
 const HARD_BYTES: f64 = 12_500.0;
 /// Number of pixels of the pictures that were measured.
@@ -23,6 +25,8 @@ const FINE_SHARE: f64 = 0.55;
 pub(super) struct Costs {
     /// Median bytes at the coarsest quality.
     pub coarsest: f64,
+    /// Factor on the deviation of sizes from one frame to the next.
+    pub unevenness: f64,
     /// Bytes at the best quality; infinite if no target of a call suffices.
     pub finest: f64,
     /// Bytes that a page takes after its jump, up to the best quality; 0 if the picture does not
@@ -49,7 +53,8 @@ impl Costs {
             Codec::Av1 => (208.0, 900.0, 30.0),
         };
         let noise = Self {
-            coarsest: NOISE_BYTES,
+            coarsest: if video.codec == Codec::Av1 { AV1_NOISE_BYTES } else { NOISE_BYTES },
+            unevenness: 1.0,
             finest: f64::INFINITY,
             jump: 0.0,
             least_jump: 0.0,
@@ -67,6 +72,8 @@ impl Costs {
             Content::Easy => with(30.0),
             Content::Hard => Self {
                 coarsest: HARD_BYTES,
+                // The means of 5 s differ by 2 %.
+                unevenness: 0.15,
                 max_qp_bytes: HARD_BYTES,
                 qp_step: 1.4 * qp_step,
                 pixel_exponent: 1.12,
