@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use anyhow::Context;
 
@@ -30,9 +29,10 @@ impl Interrupt {
     }
 
     /// Waits until the program is asked to stop.
+    #[cfg(target_os = "linux")]
     pub fn wait(&self) {
         while self.check().is_ok() {
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(std::time::Duration::from_millis(100));
         }
     }
 
