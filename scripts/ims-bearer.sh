@@ -12,13 +12,14 @@ folder=$1
 shift
 weir=${WEIR:-weir}
 mkdir -p "$folder"
+family=delft/4g-2
 
 policy() { # the default policy with other lines
     sed "$1" testbeds/ims/policy.toml
 }
 
 simulated() { # NAME SCENARIO
-    [ -e "$folder/$1" ] || "$weir" run "delft/4g-2/$2" --controller gcc --out "$folder/$1" > /dev/null
+    [ -e "$folder/$1" ] || "$weir" run "$family/$2" --controller gcc --out "$folder/$1" > /dev/null
 }
 
 real() { # NAME SCENARIO SED
@@ -26,7 +27,7 @@ real() { # NAME SCENARIO SED
     policy "$3" > "$folder/policy.toml"
     "$weir" ims up --policy "$folder/policy.toml" > /dev/null
     trap '"$weir" ims down > /dev/null' EXIT
-    "$weir" call "delft/4g-2/$2" --quick --attempts 1 --ims alice,bob --out "$folder/$1" > /dev/null
+    "$weir" call "$family/$2" --quick --attempts 1 --ims alice,bob --out "$folder/$1" > /dev/null
     "$weir" ims down > /dev/null
     trap - EXIT
 }

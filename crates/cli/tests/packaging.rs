@@ -28,8 +28,8 @@ const COMMANDS: [&str; 17] = [
 ];
 
 /// Commands of `weir ims`, which have manual pages too.
-const IMS: [&str; 9] =
-    ["abort", "answer", "call", "check", "dial", "down", "register", "restart", "up"];
+const IMS: [&str; 10] =
+    ["abort", "answer", "call", "check", "dial", "down", "record", "register", "restart", "up"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
