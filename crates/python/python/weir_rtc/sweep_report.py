@@ -17,6 +17,8 @@ from pathlib import Path
 from . import _weir
 from ._weir import WeirError, __version__
 
+#: Key of a file's metadata: the text of its scenario, before parameters changed it.
+SCENARIO = b"weir.scenario"
 #: Columns that say which run and flow a row is of.
 OWN = {"scenario", "controller", "seed", "flow", "kind", "section", "key"}
 #: Metrics that the report shows, if a run has them.
@@ -321,7 +323,6 @@ def replay(folder: Path, key: str) -> dict:
 
     from . import Scenario, run
     from .space import changed
-    from .sweeps import SCENARIO
 
     folder = Path(folder)
     for file in sorted(folder.glob("*/*.parquet")):

@@ -27,6 +27,7 @@ from . import _weir
 from ._weir import Scenario, WeirError
 from .controller import Controller
 from .space import Range, changed, grid, latin_hypercube, sobol
+from .sweep_report import SCENARIO, write
 
 __all__ = ["Range", "Sweep", "Unit", "grid", "latin_hypercube", "sobol", "sweep"]
 
@@ -34,8 +35,6 @@ __all__ = ["Range", "Sweep", "Unit", "grid", "latin_hypercube", "sobol", "sweep"
 AHEAD = 4
 #: Runs of a unit at most.
 UNIT_RUNS_MAX = 1000
-#: Key of a file's metadata: the text of its scenario, before parameters changed it.
-SCENARIO = b"weir.scenario"
 #: Folder of the series, beside the results of a scenario.
 SERIES = "series"
 #: Seconds of a call that a unit simulates, until the first unit of a scenario shows its speed.
@@ -93,8 +92,6 @@ class Sweep:
 
     def report(self, file: str | os.PathLike) -> None:
         """Writes the report of all runs in `out`: one HTML file with maps, Pareto fronts and the worst runs."""
-        from .sweep_report import write
-
         write(self.out, Path(file))
 
 
