@@ -2,12 +2,13 @@
 """Tunes the constants of sluice by CMA-ES on generated scenarios.
 
 usage: scripts/tune-sluice.py [--minutes N] [--seeds A-B] [--families LIST] [--constants LIST]
-                              [--population N] [--repeats N] [--seed N] [--out FILE]
+                              [--population N] [--repeats N] [--seed N] [--gate LIST] [--out FILE]
 
 Each candidate is simulated with `weir score` on the training seeds; the objective is the mean regret
 and half of that of the worst tenth of the scenarios (docs/reference/generated-scenarios.md). The
 search runs over the logarithms of the constants, from the documented values on, within half and
-twice of them. At the end the constants are rounded to two digits, and both the documented and the
+twice of them. With --gate, each expectation of these scenarios that fails costs 0.02: the catalogue
+is not trained on, but what breaks it cannot be taken. At the end the constants are rounded to two digits, and both the documented and the
 tuned ones are scored on the validation seeds. Nothing is written into the code. The last output is
 JSON, and --out also takes it.
 
@@ -22,6 +23,7 @@ import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -38,6 +40,8 @@ CONSTANTS = (
 )
 FACTOR = 2.0
 STEP = 0.15
+# What an expectation of the gate costs that fails.
+COST = 0.02
 
 
 def program():
@@ -75,6 +79,19 @@ def objective(paths, repeats, constants):
     return controller
 
 
+def failures(gate, constants):
+    """How many expectations of the gate fail."""
+    if not gate:
+        return 0
+    settings = [f"--set=sluice.{name}={value:.6g}" for name, value in constants.items()]
+    command = [program(), "check", *gate, "--controller", "sluice", *settings]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    failed = re.search(r"^\d+ expectations: .*?(\d+) failed", result.stdout, re.MULTILINE)
+    if not failed:
+        sys.exit(f"tune-sluice: {result.stderr.strip()}")
+    return int(failed[1])
+
+
 def two_digits(value):
     digits = 1 - math.floor(math.log10(value))
     return round(value, digits)
@@ -91,6 +108,7 @@ def main():
     parser.add_argument("--population", type=int, default=12)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--gate", default="")
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
 
@@ -115,6 +133,7 @@ def main():
         "verbose": -9,
     }
     search = cma.CMAEvolutionStrategy([0.0] * len(names), STEP, settings)
+    gate = options.gate.split()
     before = objective(train, options.repeats, {})
     best, best_constants, evaluations = before["objective"], documented, 1
     print(f"documented: {best:.4f} on {len(train)} scenarios", file=sys.stderr)
@@ -122,10 +141,12 @@ def main():
         candidates = search.ask()
         values = []
         for candidate in candidates:
-            value = objective(train, options.repeats, constants(candidate))["objective"]
+            tried = constants(candidate)
+            value = objective(train, options.repeats, tried)["objective"]
+            value += COST * failures(gate, tried)
             evaluations += 1
             if value < best:
-                best, best_constants = value, constants(candidate)
+                best, best_constants = value, tried
                 print(f"{evaluations}: {best:.4f}", file=sys.stderr)
             values.append(value)
         search.tell(candidates, values)
@@ -135,7 +156,7 @@ def main():
             break
 
     # The centre of the search is less lucky than its best candidate. Both are tried.
-    tried = {
+    results = {
         "best": {name: two_digits(value) for name, value in best_constants.items()},
         "centre": {
             name: two_digits(value) for name, value in constants(search.result.xfavorite).items()
@@ -152,11 +173,12 @@ def main():
             "validate": objective(validate, options.repeats, {}),
         },
     }
-    for label, of in tried.items():
+    for label, of in results.items():
         result[label] = {
             "constants": of,
             "train": objective(train, options.repeats, of),
             "validate": objective(validate, options.repeats, of),
+            "gate_failures": failures(gate, of),
         }
     text = json.dumps(result, indent=1)
     print(text)

@@ -90,7 +90,8 @@ impl Sluice {
             return None;
         }
         let p = self.p;
-        let lost = self.losses.is_congestion(&p);
+        let heavy = self.state == State::Compete && self.losses.is_heavy(&p);
+        let lost = heavy || self.losses.is_congestion(&p);
         let marked = self.marks.take(p.alpha_gain);
         let (reason, factor) = match (lost, marked, self.ecn) {
             (true, ..) => (Reason::Loss, p.b_loss),

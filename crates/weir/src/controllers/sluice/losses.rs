@@ -36,6 +36,11 @@ impl Count {
     fn ratio(self) -> f64 {
         if self.all < ENOUGH { 0.0 } else { (self.lost / self.all).clamp(0.0, 1.0) }
     }
+
+    /// The ratio over `ENOUGH` packets if none of those still to come gets lost.
+    fn at_least(self) -> f64 {
+        (self.lost / self.all.max(ENOUGH)).clamp(0.0, 1.0)
+    }
 }
 
 /// Loss ratios with and without a standing queue.
@@ -92,10 +97,21 @@ impl Losses {
         let exceeds = |with: Count, without: Count| {
             with.ratio() * real > without.ratio() * real * (1.0 + p.loss_chance) + p.loss_excess
         };
-        let of_path = (self.least.unwrap_or(0.0) * real).min(p.loss_max);
         exceeds(self.standing, self.idle)
             || (self.low.all >= ENOUGH && exceeds(self.high, self.low))
-            || self.all.ratio() * real > p.loss_max.max(p.loss_base * of_path)
+            || self.all.ratio() * real > self.most_of_path(p)
+    }
+
+    /// Whether a standing queue has dropped so much since the last response that the packets which
+    /// are missing to a ratio cannot change it (S-16).
+    pub(super) fn is_heavy(&self, p: &Parameters) -> bool {
+        self.standing.at_least() * self.real() > self.most_of_path(p)
+    }
+
+    /// The largest loss ratio that a path may have by itself.
+    fn most_of_path(&self, p: &Parameters) -> f64 {
+        let base = (self.least.unwrap_or(0.0) * self.real()).min(p.loss_max);
+        p.loss_max.max(p.loss_base * base)
     }
 
     /// The part of the packets called lost that did not arrive after all.
