@@ -13,7 +13,7 @@ use feed::{Feed, ONE_WAY, PACKETS, kbps, ms, near};
 use weir::Controller;
 use weir::controller::{Burst, EcnMode, RateLimits, Reason, Settings};
 use weir::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
-use weir::units::{DataSize, TimeDelta};
+use weir::units::{Bitrate, DataSize, TimeDelta};
 
 // S-1
 #[test]
@@ -311,6 +311,22 @@ fn the_rate_of_a_flow_that_competes_grows_as_tcps_does() {
     panic!("no response to a third of the packets lost");
 }
 
+// S-16: at 40 packets a second a ratio needs a second after each response; of a half that is lost,
+// nine are enough.
+#[test]
+fn a_flow_that_competes_does_not_wait_for_40_packets_to_see_that_half_are_lost() {
+    let mut feed = competing();
+    feed.packets = 2;
+    feed.run(1_000, 120);
+    feed.is_lost = |number| number % 2 == 0;
+    feed.run(1_000, 120);
+    let rates = feed.run(2_000, 120);
+    let mut falls = (1..rates.len()).filter(|&at| rates[at].0 < rates[at - 1].0 * 0.85);
+    let first = falls.next().expect("a response");
+    let apart = falls.next().expect("another") - first;
+    assert!((8..=10).contains(&apart), "{apart} reports, where 40 packets take 20");
+}
+
 // S-17: without a loss the first test comes after 9 s, takes half of the rate, and lasts 1.3 s.
 #[test]
 fn the_test_of_a_rival_halves_the_rate_and_believes_an_emptier_queue() {
@@ -461,22 +477,28 @@ fn the_target_is_within_the_limits_the_receivers_limit_and_the_share_of_coupled_
     near(feed.target(), 150.0, 0.0);
 }
 
-/// A flow of 1.3 Mbit/s beside a load of 0.7 in a queue of 2 Mbit/s.
+/// A flow of 1.3 Mbit/s beside a load of 0.7 in a queue of 2 Mbit/s, which grows to 45 ms and stays
+/// there.
 fn beside_others() -> Feed {
+    through_queue(kbps(2_000), 0.35, 3, 60)
+}
+
+/// A flow of 1.3 Mbit/s through a queue of this capacity, of which others take this part, and 0.3
+/// more in the first reports. A report comes every 49 ms.
+fn through_queue(capacity: Bitrate, others: f64, first: u32, reports: u32) -> Feed {
     let mut feed = Feed::new(1_200);
     feed.packets = 6;
     feed.run(400, 0);
     let (mut at, mut sent) = (feed.now, VecDeque::new());
     let mut free_at = at;
-    for report in 0..60 {
-        // The queue grows to 45 ms, and stays there.
-        let others = if report < 3 { 0.65 } else { 0.35 };
+    for report in 0..reports {
+        let others = if report < first { others + 0.3 } else { others };
         // Gaps and sizes of a source that varies: the two factors differ.
         let packets = (0..7).map(|_| {
             let gap = ms(if feed.number % 3 == 0 { 11 } else { 5 });
             let size = DataSize::from_bytes(if feed.number % 2 == 0 { 1_000 } else { 1_275 });
             at += gap;
-            free_at += size / kbps(2_000) + gap * others;
+            free_at += size / capacity + gap * others;
             feed.sluice.on_packet_sent(at, &SentPacket::new(feed.number, size));
             feed.number += 1;
             let report = PacketReport::new(feed.number - 1, size, at);
@@ -489,6 +511,17 @@ fn beside_others() -> Feed {
         }
     }
     feed
+}
+
+// S-15
+#[test]
+fn a_queue_of_a_flow_that_is_alone_is_no_rivals() {
+    let beside = through_queue(kbps(2_000), 0.35, 7, 140);
+    assert_eq!(beside.state(), "compete");
+    let alone = through_queue(kbps(1_300), 0.0, 7, 140);
+    assert!(alone.signal("queue_ms") > 70.0 && alone.signal("share_ratio") > 0.9);
+    assert!(alone.signal("crowded_s") > 3.3);
+    assert_ne!(alone.state(), "compete");
 }
 
 // S-26

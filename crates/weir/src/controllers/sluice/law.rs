@@ -68,8 +68,9 @@ impl Sluice {
         self.watch(seen);
         let kept = 1.0 - self.surplus() * self.p.share_cut * seen.step_s; // S-27
         (self.level, self.rate) = (self.level * kept, self.rate * kept);
-        let crowded =
-            self.crowding.time() > self.p.t_rival + self.rtt() && seen.queue < self.p.q_compete;
+        let crowded = self.crowding.time() > self.p.t_rival + self.rtt()
+            && seen.queue < self.p.q_compete
+            && !self.sharing.is_alone(&self.p);
         let reason = match self.state {
             State::Compete => self.compete(seen),
             _ if crowded => self.enter_competition(seen),
@@ -244,7 +245,7 @@ impl Sluice {
     fn compete(&mut self, seen: &Seen) -> Reason {
         let p = self.p;
         let is_calm = self.calm_s.is_some_and(|time| time > p.t_yield.as_secs_f64());
-        if is_calm || seen.queue > p.q_compete {
+        if is_calm || seen.queue > p.q_compete || self.sharing.is_alone(&p) {
             return self.leave_competition(seen);
         }
         match self.rival_tests.check(seen.now, seen.queue) {

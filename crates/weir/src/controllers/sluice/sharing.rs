@@ -81,12 +81,21 @@ impl Sharing {
 
     /// The flow's part of the capacity, 0 to 1: 1 while too little is known.
     pub(super) fn own(&self) -> f64 {
+        self.known().unwrap_or(1.0)
+    }
+
+    /// Whether it is known that the flow has nearly all of the capacity, so that a queue is its own.
+    pub(super) fn is_alone(&self, p: &Parameters) -> bool {
+        self.known().is_some_and(|own| own > p.share_alone)
+    }
+
+    fn known(&self) -> Option<f64> {
         let det = self.size_size * self.gap_gap - self.size_gap * self.size_gap;
         if self.count < ENOUGH || det <= 0.0 {
-            return 1.0;
+            return None;
         }
         let others = (self.arrival_gap * self.size_size - self.arrival_size * self.size_gap) / det;
-        (1.0 - others).clamp(0.0, 1.0)
+        Some((1.0 - others).clamp(0.0, 1.0))
     }
 
     /// How clearly the flow has more than its part beside others: 0 up to the fair part and from
