@@ -367,7 +367,7 @@ pub struct Check {
 #[derive(ClapArgs)]
 #[command(after_help = "\
 A scenario follows from its seed alone, on every machine. The seeds 1 to 200 are the set `train`, 201 to 300
-`validate`, 301 to 400 `sealed`, and 401 to 500 `sealed-2`. Other seeds are free for any use. The files of the
+`validate`, 301 to 400 `sealed`, 401 to 500 `sealed-2`, and 501 to 600 `sealed-3`. Other seeds are free for any use. The files of the
 families are in folders of their own: DIR/steps/13.toml.
 
 Examples:
@@ -379,7 +379,7 @@ pub struct Generate {
     /// Seeds: numbers, or ranges such as 1000-1999.
     #[arg(value_name = "SEED", required_unless_present_any = ["set", "families"])]
     pub seeds: Vec<String>,
-    /// Sets of seeds, separated by commas: train, validate, sealed, sealed-2.
+    /// Sets of seeds, separated by commas: train, validate, sealed, sealed-2, sealed-3.
     #[arg(long, value_name = "LIST")]
     pub set: Option<String>,
     /// Only the scenarios of this family.

@@ -57,7 +57,7 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(weir.refused(&["generate", "x"]).contains("is not a seed"));
     assert!(weir.refused(&["generate", "1-2"]).contains("--out"));
     assert!(weir.refused(&["generate", "1", "--family", "wlak"]).contains("constant, steps"));
-    assert!(weir.refused(&["generate", "--set", "test"]).contains("sealed and sealed-2"));
+    assert!(weir.refused(&["generate", "--set", "test"]).contains("sealed, sealed-2 and sealed-3"));
     assert!(weir.refused(&["generate"]).contains("required"));
     let score = ["score", "lund/no-jitter", "--controller", "sluice,gcc"];
     assert!(weir.refused(&[&score[..], &["--own", "nada"]].concat()).contains("--own 'nada'"));
@@ -70,7 +70,7 @@ fn what_is_wrong_is_said_in_one_line() {
 #[test]
 fn sealed_scenarios_open_with_a_reason_that_is_logged() {
     let weir = Weir::new();
-    for seeds in ["350", "300-301", "500-501", "--set=sealed", "--set=sealed-2"] {
+    for seeds in ["350", "300-301", "600-601", "--set=sealed", "--set=sealed-3"] {
         assert!(weir.refused(&["generate", seeds]).contains("sealed until"));
     }
     let log = weir.folder().join("log.tsv");

@@ -104,7 +104,7 @@ fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
             None if holds => Outcome::Holds,
             None if in_doubt => Outcome::InDoubt,
             None => Outcome::Fails,
-            Some(_) if held == runs.len() => Outcome::MissIsGone,
+            Some(_) if held == runs.len() && !row.by_chance => Outcome::MissIsGone,
             Some(_) => Outcome::KnownMiss,
         };
         Judgement {
@@ -214,6 +214,7 @@ mod tests {
             bound,
             pass: measured.is_some_and(|value| bound.holds(value, limit)),
             known_miss: known_miss.then(|| "because".into()),
+            by_chance: false,
             requirements: vec!["2".into()],
         }
     }
@@ -284,6 +285,8 @@ mod tests {
         let runs = [0.79, 0.95].map(|value| run("nada", vec![row("e", Some(value), true)]));
         let judgement = &judge(&runs)[0];
         assert_eq!((judgement.held, judgement.seeds.len()), (1, 2));
+        let by_chance = ExpectRow { by_chance: true, ..row("e", Some(0.9), true) };
+        assert_eq!(judge(&[run("nada", vec![by_chance])])[0].outcome, Outcome::KnownMiss);
     }
 
     // [RFC8836 §2]

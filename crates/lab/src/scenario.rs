@@ -231,8 +231,19 @@ pub struct Expectation {
     pub condition: Condition,
     /// The requirements of RFC 8836 that it covers.
     pub requirements: Vec<String>,
-    /// Known misses: controllers that do not meet it, each with the reason.
-    pub known_misses: Vec<(Algorithm, String)>,
+    /// Controllers that do not meet it.
+    pub known_misses: Vec<KnownMiss>,
+}
+
+/// A controller that is known not to meet an expectation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownMiss {
+    /// The controller.
+    pub controller: Algorithm,
+    /// The reason.
+    pub why: String,
+    /// Whether it meets the expectation with some seeds, so that to meet it is no news.
+    pub by_chance: bool,
 }
 
 /// The flows to which an expectation applies.
@@ -252,10 +263,9 @@ impl Expectation {
         self.controllers.is_empty() || self.controllers.iter().any(|c| c.name() == controller)
     }
 
-    /// The reason for a controller's known miss; `None` if it has none.
-    pub fn known_miss(&self, controller: &str) -> Option<&str> {
-        let known = self.known_misses.iter().find(|miss| miss.0.name() == controller);
-        known.map(|miss| miss.1.as_str())
+    /// A controller's known miss; `None` if it has none.
+    pub fn known_miss(&self, controller: &str) -> Option<&KnownMiss> {
+        self.known_misses.iter().find(|miss| miss.controller.name() == controller)
     }
 }
 

@@ -130,6 +130,9 @@ pub struct ExpectRow {
     /// Why the controller is known to miss it.
     #[serde(default)]
     pub known_miss: Option<String>,
+    /// Whether it meets it with some seeds all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_chance: bool,
     /// The requirements of RFC 8836 that it tests.
     #[serde(default)]
     pub requirements: Vec<String>,
@@ -384,6 +387,7 @@ fn expect_rows(
                 unreachable!("the parser gives an expectation a limit, for one run has no rival")
             }
         };
+        let known = expectation.known_miss(&info.controller);
         ExpectRow {
             text: expectation.text.clone(),
             flow,
@@ -391,7 +395,8 @@ fn expect_rows(
             limit,
             bound,
             pass: measured.is_some_and(|value| bound.holds(value, limit)),
-            known_miss: expectation.known_miss(&info.controller).map(String::from),
+            known_miss: known.map(|miss| miss.why.clone()),
+            by_chance: known.is_some_and(|miss| miss.by_chance),
             requirements: expectation.requirements.clone(),
         }
     };

@@ -17,11 +17,14 @@ pub enum Set {
     Sealed,
     /// The same for the second version: who has read the first set may have learned from it.
     Sealed2,
+    /// The same for the third version.
+    Sealed3,
 }
 
 impl Set {
     /// All sets.
-    pub const ALL: [Self; 4] = [Self::Train, Self::Validate, Self::Sealed, Self::Sealed2];
+    pub const ALL: [Self; 5] =
+        [Self::Train, Self::Validate, Self::Sealed, Self::Sealed2, Self::Sealed3];
 
     /// Name on the command line.
     pub const fn name(self) -> &'static str {
@@ -30,6 +33,7 @@ impl Set {
             Self::Validate => "validate",
             Self::Sealed => "sealed",
             Self::Sealed2 => "sealed-2",
+            Self::Sealed3 => "sealed-3",
         }
     }
 
@@ -40,12 +44,13 @@ impl Set {
             Self::Validate => 201..=300,
             Self::Sealed => 301..=400,
             Self::Sealed2 => 401..=500,
+            Self::Sealed3 => 501..=600,
         }
     }
 
     /// Whether the seeds are opened once, with an entry in the log.
     pub const fn is_sealed(self) -> bool {
-        matches!(self, Self::Sealed | Self::Sealed2)
+        matches!(self, Self::Sealed | Self::Sealed2 | Self::Sealed3)
     }
 
     /// The set that a seed belongs to. `None` for seeds of no set, which are free for any use.
@@ -158,6 +163,7 @@ mod tests {
         assert_eq!(Set::of(400), Some(Set::Sealed));
         assert_eq!(Set::of(401), Some(Set::Sealed2));
         assert_eq!(Set::of(500), Some(Set::Sealed2));
+        assert_eq!(Set::of(600), Some(Set::Sealed3));
         assert_eq!((Set::of(0), Set::of(501)), (None, None));
     }
 }

@@ -21,7 +21,8 @@ use super::reader::{File, Item, Table};
 use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;
 use super::{
-    Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario, Section, call, flow,
+    Condition, Expectation, ExpectedFlow, Finding, Flow, KnownMiss, PaperValue, Scenario, Section,
+    call, flow,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -51,7 +52,7 @@ const FINDING: &[&str] =
     &["text", "location", "controller", "metric", "above", "below", "is", "why"];
 const EXPECT: &[&str] =
     &["text", "metric", "flow", "section", "controllers", "above", "below", "requirements"];
-const KNOWN_MISS: &[&str] = &["expect", "controllers", "why"];
+const KNOWN_MISS: &[&str] = &["expect", "controllers", "why", "by_chance"];
 
 /// Default interval between feedback reports.
 const FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
@@ -304,6 +305,7 @@ fn can_have(table: &Table, expectation: &Expectation, scope: MetricScope<'_>) ->
 fn known_miss(table: &Table, expectations: &mut [Expectation]) -> Result<()> {
     let controllers = controllers(table.require("controllers", "[\"nada\"]")?)?;
     let why = table.require("why", "\"The standard's gain is too small here\"")?.prose()?;
+    let by_chance = table.get("by_chance").map_or(Ok(false), |item| item.boolean())?;
     let named = table.require("expect", "\"the text of an expectation\"")?;
     let names = named.elements().unwrap_or_else(|| vec![named.clone()]);
     for item in &names {
@@ -321,10 +323,10 @@ fn known_miss(table: &Table, expectations: &mut [Expectation]) -> Result<()> {
             if !expectation.applies_to(controller.name()) {
                 return Err(item.error(&format!("the expectation is not for {controller}")));
             }
-            if expectation.known_misses.iter().any(|known| known.0 == controller) {
+            if expectation.known_misses.iter().any(|known| known.controller == controller) {
                 return Err(item.error(&format!("{controller} has a known miss of it already")));
             }
-            expectation.known_misses.push((controller, why.clone()));
+            expectation.known_misses.push(KnownMiss { controller, why: why.clone(), by_chance });
         }
     }
     Ok(())
