@@ -17,7 +17,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 environment=$target/python-package
 [ -x "$environment/bin/maturin" ] || {
     python3 -m venv "$environment"
-    "$environment/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2' pytest pyarrow \
+    "$environment/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2' pytest pyarrow pandas \
         polars duckdb 'gymnasium>=1' numpy
 }
 if [ -n "${WEIR_SWEEPS:-}" ]; then

@@ -13,9 +13,9 @@ const HIDDEN: usize = 8;
 /// First layer with biases, then the last layer with its bias.
 const SIZE: usize = HIDDEN * (INPUTS + 1) + HIDDEN + 1;
 const INTERVAL: TimeDelta = TimeDelta::from_millis(60);
-/// Largest change of the action in an interval, as in `train.py`.
-const STEP: f64 = 0.02;
-/// The scale of the environment's action.
+/// Largest change of the bitrate in an interval, in doublings, as in `train.py`.
+const CHANGE_MAX: f64 = 0.2;
+/// The scale of the environment's observations.
 const MIN_BPS: f64 = 10_000.0;
 const MAX_BPS: f64 = 8_000_000.0;
 /// Without feedback for this long, the rate sinks, and again after each further time. The policy never saw silence
@@ -83,7 +83,7 @@ impl Policy {
         seen.map(|value| f64::from(value as f32))
     }
 
-    /// The next action.
+    /// The factor from the bitrate in force to the next one.
     fn act(&self, seen: &[f64; INPUTS]) -> f64 {
         let (first, last) = self.weights.split_at(HIDDEN * (INPUTS + 1));
         let mut sum = last[HIDDEN];
@@ -91,7 +91,7 @@ impl Policy {
             let input: f64 = row.iter().zip(seen).map(|(weight, value)| weight * value).sum();
             sum += weight * softsign(input + row[INPUTS]);
         }
-        seen[3] + STEP * softsign(sum)
+        (CHANGE_MAX * sum.clamp(-1.0, 1.0)).exp2()
     }
 }
 
@@ -101,10 +101,6 @@ fn softsign(x: f64) -> f64 {
 
 fn to_unit(bps: f64) -> f64 {
     ((bps.max(MIN_BPS) / MIN_BPS).ln() / (MAX_BPS / MIN_BPS).ln()).clamp(0.0, 1.0)
-}
-
-fn to_bitrate(action: f64) -> Bitrate {
-    Bitrate::from_bps((MIN_BPS * (MAX_BPS / MIN_BPS).powf(action.clamp(0.0, 1.0))) as u64)
 }
 
 impl Controller for Policy {
@@ -141,7 +137,7 @@ impl Controller for Policy {
             }
             return;
         }
-        let wanted = self.limits.clamp(to_bitrate(self.act(&seen)));
+        let wanted = self.limits.clamp(self.bitrate * self.act(&seen));
         if wanted != self.bitrate {
             self.bitrate = wanted;
             self.reason = Reason::Policy;
