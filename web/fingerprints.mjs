@@ -61,7 +61,7 @@ const inChromium = (page) =>
 const CHANGES = 5;
 
 const curves = async (page) => {
-  await page.getByText(/simulated in/).waitFor();
+  await page.getByText(/simulated in \d/).waitFor();
   await page.getByRole("slider").focus();
   await page.evaluate(() => {
     window.longest = 0;
