@@ -27,6 +27,10 @@ elif [ -n "$reason" ]; then
     exit 2
 fi
 
-# shellcheck disable=SC2086 # one word a target; compiled together, what runs in the compiler is compiled once
-cargo check --quiet --package weir-cli $(printf -- '--target %s ' $targets)
+# Both in one command: what runs in the compiler is compiled once.
+set --
+for target in $targets; do
+    set -- "$@" --target "$target"
+done
+cargo check --quiet --package weir-cli "$@"
 echo "other-systems: weir compiles for $targets"

@@ -185,12 +185,14 @@ gstreamer() {
 
 # The Python package is built by maturin, outside the workspace.
 python() {
-    local name='Python package' reason
+    local name='Python package' reason sweeps=1
+    [ -z "$check" ] || sweeps=
     reason=$(scripts/test-python.sh --missing)
     if [ -n "$reason" ]; then
         skip "$name: $reason"
     else
-        beside "$name" scripts/test-python.sh
+        # Sweeps need Dask, which takes long to install.
+        beside "$name" env WEIR_SWEEPS="$sweeps" scripts/test-python.sh
     fi
 }
 

@@ -43,7 +43,7 @@ def run(weights: np.ndarray, scenario, seed: int) -> pyarrow.Table:
 
 
 def main() -> int:
-    weights = np.array([float(line) for line in open(sys.argv[1])])
+    weights = np.array([float(line) for line in Path(sys.argv[1]).read_text().split()])
     equal = True
     for file in sorted(Path(sys.argv[2]).rglob("policy-sim-seed*/run.json")):
         about = json.loads(file.read_text())

@@ -58,8 +58,8 @@ def test_tables_are_read_without_a_copy():
     assert address(column) == address(first)
     assert frame["received_bytes"].sum() == pyarrow.compute.sum(first).as_py()
     # DuckDB scans the table where it lies.
-    scanned = pyarrow.table(series)
-    [(total,)] = duckdb.sql("select sum(received_bytes) from scanned").fetchall()
+    scanned = duckdb.from_arrow(pyarrow.table(series))
+    [(total,)] = scanned.aggregate("sum(received_bytes)").fetchall()
     assert total == frame["received_bytes"].sum()
 
 
