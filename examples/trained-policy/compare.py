@@ -58,7 +58,8 @@ def main() -> int:
         differing = [
             column
             for column in COLUMNS
-            if [str(it) for it in python.column(column).to_pylist()] != [row[column] for row in rust]
+            if [str(it) for it in python.column(column).to_pylist()]
+            != [row[column] for row in rust]
         ]
         print(f"{name}: {len(rust)} rows, " + (f"other {differing}" if differing else "equal"))
         equal = equal and not differing

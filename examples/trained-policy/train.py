@@ -23,7 +23,7 @@ INPUTS, HIDDEN = 6, 8
 #: Largest change of the bitrate in an interval, as an action of the environment: 2^0.2 is 15 %. `src/policy.rs` has it,
 #: too.
 CHANGE_MAX = 0.2
-STEPS = 200_000
+STEPS = 160_000
 #: Calls that are stepped together.
 CALLS = 8
 

@@ -132,7 +132,11 @@ def test_a_unit_that_fails_is_tried_again_and_progress_is_told(tmp_path):
     kept = {"workers": 1, "progress": lambda done, of: told.append((done, of))}
     again = type("Again", (Faltering,), {"mark": str(tmp_path / "again")})
     done = sweep(LOSSY, again, range(2), out=tmp_path / "a", unit_s=0.001, **kept)
-    assert done.simulated == 2 and told[-1] == (2, 2) and len(set(done.table().column("key").to_pylist())) == 2
+    assert (
+        done.simulated == 2
+        and told[-1] == (2, 2)
+        and len(set(done.table().column("key").to_pylist())) == 2
+    )
     never = type("Never", (Faltering,), {"mark": str(tmp_path / "never")})
     with pytest.raises(ZeroDivisionError, match="the first run"):
         sweep(LOSSY, never, [1], out=tmp_path / "b", retries=0, **kept)

@@ -22,6 +22,12 @@ const MAX_BPS: f64 = 8_000_000.0;
 /// during its training, so a rule answers it.
 const SILENCE: TimeDelta = TimeDelta::from_millis(500);
 
+/// At the lowest bitrate for this long, a delay that is left is not the policy's own queue: the receiver's clock may
+/// have jumped, which the policy never saw during its training, either. What is the lowest delay is then found anew.
+const LOW: TimeDelta = TimeDelta::from_secs(5);
+/// What counts as the lowest bitrate, as a multiple of the limit.
+const LOW_FACTOR: f64 = 1.2;
+
 /// The weights that `train.py` wrote.
 const WEIGHTS: &str = include_str!("../weights.txt");
 
@@ -37,6 +43,8 @@ pub struct Policy {
     silent_since: Option<Timestamp>,
     /// When a silence lowers the rate again.
     next_cut: Timestamp,
+    /// Since when the bitrate has been the lowest.
+    low_since: Option<Timestamp>,
     /// Counts as the environment does.
     meter: IntervalMeter,
 }
@@ -61,7 +69,18 @@ impl Policy {
             due: Timestamp::ZERO + INTERVAL,
             silent_since: None,
             next_cut: Timestamp::ZERO,
+            low_since: None,
             meter: IntervalMeter::new(INTERVAL),
+        }
+    }
+
+    /// Forgets the lowest delay after a long time at the lowest bitrate.
+    fn doubt_delay(&mut self, now: Timestamp) {
+        if self.bitrate > self.limits.min() * LOW_FACTOR {
+            self.low_since = None;
+        } else if now - *self.low_since.get_or_insert(now) > LOW {
+            self.low_since = None;
+            self.meter = IntervalMeter::new(INTERVAL);
         }
     }
 
@@ -129,6 +148,7 @@ impl Controller for Policy {
         }
         self.due = now + INTERVAL;
         let seen = self.observe();
+        self.doubt_delay(now);
         if self.silent_since.is_some_and(|since| now - since > SILENCE) {
             if now >= self.next_cut {
                 self.next_cut = now + SILENCE;
@@ -137,7 +157,9 @@ impl Controller for Policy {
             }
             return;
         }
-        let wanted = self.limits.clamp(self.bitrate * self.act(&seen));
+        // The environment takes whole bits.
+        let bps = (self.bitrate.as_bps() as f64 * self.act(&seen)) as u64;
+        let wanted = self.limits.clamp(Bitrate::from_bps(bps));
         if wanted != self.bitrate {
             self.bitrate = wanted;
             self.reason = Reason::Policy;
