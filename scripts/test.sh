@@ -198,7 +198,7 @@ python() {
 
 # The simulator in WebAssembly: equal records, and the playground's page.
 wasm() {
-    local name='equal records in WebAssembly and on aarch64, the playground' reason
+    local name='equal records in WebAssembly, the playground' reason
     reason=$(scripts/test-wasm.sh --missing)
     if [ -n "$reason" ]; then
         skip "$name: $reason"
