@@ -112,7 +112,7 @@ else
         get 'nightly compiler' rustup toolchain install nightly --profile minimal --no-self-update
     rustup target list --installed | grep -qx "$musl" || get "$musl" rustup target add "$musl"
     for target in thumbv7em-none-eabi thumbv7em-none-eabihf aarch64-unknown-linux-gnu \
-        armv7-unknown-linux-gnueabihf; do
+        armv7-unknown-linux-gnueabihf wasm32-unknown-unknown x86_64-pc-windows-gnu aarch64-apple-darwin; do
         rustup target list --installed | grep -qx "$target" || get "$target" rustup target add "$target"
     done
 fi

@@ -1,11 +1,23 @@
 #!/bin/bash
 # Builds what is published, into dist/: the static program as an archive, a Debian package and an OCI image, the wheel,
 # the playground, a list of all parts (SBOM, CycloneDX), and checksums. scripts/test-dist.sh installs each of them into
-# an empty root and runs a scenario there.
+# an empty root and runs a scenario there. With --sizes it builds nothing, and prints the sizes of what is in dist/ as a
+# Markdown table.
 set -euo pipefail
 . "$(dirname "$0")/usage.sh"
-accept '' "$@"
+accept --sizes "$@"
 cd "$(dirname "$0")/.."
+
+sizes() {
+    echo '| package | MB |'
+    echo '|---|---:|'
+    (cd dist && du -b --dereference weir*) | awk '{ printf "| `%s` | %.2f |\n", $2, $1 / 1e6 }'
+}
+if [ "${1:-}" = --sizes ]; then
+    [ -f dist/SHA256SUMS ] || { echo 'dist: no packages: make dist' >&2 && exit 2; }
+    sizes
+    exit
+fi
 
 [ -f web/dist/report.html ] || { echo 'dist: no report viewer: make web' >&2 && exit 2; }
 triple=x86_64-unknown-linux-musl
@@ -77,4 +89,4 @@ cp web/dist/playground.html "$out/weir-$version-playground.html"
 
 node scripts/sbom.mjs > "$out/weir-$version.cdx.json"
 (cd "$out" && sha256sum ./* | sed 's|  \./|  |' > SHA256SUMS)
-(cd "$out" && du -b ./* | sed 's|\./||' | awk '{ printf "%8.2f MB  %s\n", $1 / 1e6, $2 }')
+sizes

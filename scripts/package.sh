@@ -1,6 +1,7 @@
 #!/bin/bash
 # Packs every crate that is to be published, as `cargo publish` would, and checks that the packages
-# compile from their own contents, with each other. Nothing is uploaded.
+# compile from their own contents, with each other. Nothing is uploaded. WEIR_INSTALL=FOLDER also installs the program from
+# the packages below that folder, as `cargo install weir-cli` will, but without optimisations.
 set -euo pipefail
 . "$(dirname "$0")/usage.sh"
 accept '' "$@"
@@ -46,3 +47,6 @@ has weir-lab report.html scenarios/lund/rmcat-ns3.toml
 has weir-cli serve.html
 cargo check --workspace --manifest-path "$unpacked/Cargo.toml" --target-dir "$target"
 echo "package: all crates can be published"
+if [ -n "${WEIR_INSTALL:-}" ]; then
+    cargo install --debug --path "$unpacked/weir-cli-$version" --root "$WEIR_INSTALL" --target-dir "$target"
+fi

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Installs what scripts/dist.sh built, each into an empty root or environment, and runs a scenario there. All must give
-# the same result.
+# the same result. With --cargo it then installs the program by cargo from the packed crates, too, which compiles it.
 set -euo pipefail
 . "$(dirname "$0")/usage.sh"
-accept '' "$@"
+accept --cargo "$@"
 cd "$(dirname "$0")/.."
 
 [ -f dist/SHA256SUMS ] || { echo 'test-dist: no packages: make dist' >&2 && exit 2; }
@@ -87,3 +87,8 @@ python3 -c 'import json, sys
 print(json.load(open(sys.argv[1]))[0]["flows"][0]["rate_mbps"]["mean"])' "$work/first" > "$work/of-program"
 cmp "$work/of-program" "$work/answer" || { echo 'test-dist: the wheel gives another result' >&2 && exit 1; }
 echo 'test-dist: wheel: in an environment with nothing else'
+
+[ "${1:-}" = --cargo ] || exit 0
+WEIR_INSTALL=$work/cargo scripts/package.sh > /dev/null
+(cd "$work" && env -i cargo/bin/weir "${ask[@]}") > "$work/answer"
+same 'cargo install: from the packed crates, with an empty environment' "$work/answer"

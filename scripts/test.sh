@@ -95,8 +95,9 @@ web() {
     heading 'web'
     local result=$logs/vitest.json counts status=0
     local options=(--reporter=default --reporter=json --outputFile.json="$result")
-    # The pages in a browser.
+    # The pages in a browser. The playground's is tested beside the other tests, with what it needs.
     [ -z "$check" ] || options+=(--exclude 'test/page.test.ts')
+    [ -n "$check" ] || [ -n "$(scripts/test-wasm.sh --missing)" ] || options+=(--exclude 'test/playground.test.ts')
     (cd web && npm test -- "${options[@]}") || status=$?
     counts=$(node -e '
         const r = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
@@ -184,12 +185,36 @@ gstreamer() {
 
 # The Python package is built by maturin, outside the workspace.
 python() {
-    local name='Python package' reason
+    local name='Python package' reason sweeps=1
+    [ -z "$check" ] || sweeps=
     reason=$(scripts/test-python.sh --missing)
     if [ -n "$reason" ]; then
         skip "$name: $reason"
     else
-        beside "$name" scripts/test-python.sh
+        # Sweeps need Dask, which takes long to install.
+        beside "$name" env WEIR_SWEEPS="$sweeps" scripts/test-python.sh
+    fi
+}
+
+# The simulator in WebAssembly: equal records, and the playground's page.
+wasm() {
+    local name='equal records in WebAssembly, the playground' reason
+    reason=$(scripts/test-wasm.sh --missing)
+    if [ -n "$reason" ]; then
+        skip "$name: $reason"
+    else
+        beside "$name" scripts/test-wasm.sh --quick
+    fi
+}
+
+# What needs no Linux compiles for other systems.
+others() {
+    local name='a check for Windows and macOS' reason
+    reason=$(scripts/other-systems.sh --missing)
+    if [ -n "$reason" ]; then
+        skip "$name: $reason"
+    else
+        beside "$name" scripts/other-systems.sh
     fi
 }
 
@@ -271,6 +296,8 @@ beside 'controllers in fixed memory' cargo test --quiet --package weir-rtc --fea
 beside 'examples in the documentation' cargo test --quiet --workspace --doc
 if [ -z "$check" ]; then
     arm
+    wasm
+    others
     fuzz
 fi
 [ -z "$gate" ] || gate

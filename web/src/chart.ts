@@ -78,7 +78,10 @@ export const FONT = "system-ui, 'Segoe UI', 'Liberation Sans', Arial, sans-serif
 export const FONT_SIZE = 12;
 
 export function createChart(element: HTMLElement): Chart {
-  return init(element, null, { renderer: "svg" });
+  const chart = init(element, null, { renderer: "svg" });
+  // The element has a description. A screen reader would find a picture without a name in it, too.
+  element.firstElementChild?.setAttribute("aria-hidden", "true");
+  return chart;
 }
 
 /**

@@ -3,8 +3,8 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
-import { expect, test } from "vitest";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   DEFAULT,
   STEPS,
@@ -16,7 +16,13 @@ import {
 } from "../src/playground/state";
 import { OUT, available } from "./chromium";
 
-const PAGE = "dist/playground.html";
+/** scripts/test-wasm.sh names the page of a quick build. */
+const PAGE = process.env["PLAYGROUND"] ?? "dist/playground.html";
+
+interface Look {
+  width?: number;
+  colorScheme?: "light" | "dark";
+}
 
 test("a fragment carries the whole state", () => {
   const drawn = { ...DEFAULT, delay: 80, queue: 150, loss: 2.5, tcp: true, seed: 7 };
@@ -43,41 +49,185 @@ test("equal steps are one step of the scenario", () => {
   expect(toCommand(DEFAULT)).toBe("weir run drawn.toml --controller gcc,nada --seed 1");
 });
 
-test.skipIf(!available || !existsSync(PAGE))(
-  "the page simulates what is drawn, and says why a rate changed",
-  async () => {
+describe.skipIf(!available || !existsSync(PAGE))("the page", () => {
+  let browser: Browser;
+  const complaints: string[] = [];
+
+  beforeAll(async () => {
     await mkdir(OUT, { recursive: true });
     const args = ["--no-sandbox", "--disable-gpu"];
     const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-    const browser = await chromium.launch({ executablePath, args });
-    try {
-      const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
-      const complaints: string[] = [];
-      page.on("pageerror", (error) => complaints.push(error.message));
-      page.on("console", (message) => complaints.push(message.text()));
-      await page.goto(pathToFileURL(PAGE).href);
-      const done = page.getByText(/simulated in/);
-      await done.waitFor();
-      const before = await page.locator(".results table").first().innerText();
-      const sketch = page.getByRole("slider");
-      await sketch.focus();
-      for (const key of ["End", "Shift+ArrowDown", "Shift+ArrowDown"])
-        await page.keyboard.press(key);
-      expect(await sketch.getAttribute("aria-valuetext")).toBe("58.0 to 60.0 s: 1.50 Mbit/s");
-      expect(before).toContain("Mbit/s");
-      await page.waitForFunction((old) => {
-        const now = document.querySelector<HTMLElement>(".results table")?.innerText;
-        return location.hash.includes("1500") && now !== old;
-      }, before);
-      await page.locator(".results summary").first().click();
-      expect(await page.locator(".results details table").innerText()).toContain("over-use");
-      await page.locator(".surface").focus();
-      for (let i = 0; i < 20; i += 1) await page.keyboard.press("ArrowLeft");
-      expect(await page.locator(".spoken").innerText()).toContain("Mbit/s");
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-      expect(complaints).toEqual([]);
-    } finally {
-      await browser.close();
+    browser = await chromium.launch({ executablePath, args });
+  });
+  afterAll(async () => {
+    await browser.close();
+    expect(complaints).toEqual([]);
+  });
+
+  /** Opens the page, and waits for its curves. What is copied goes to `window.copied`. */
+  const open = async (fragment = "", look: Look = {}): Promise<Page> => {
+    const { width = 1000, colorScheme = "light" } = look;
+    const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme });
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("console", (message) => complaints.push(message.text()));
+    page.on("request", (request) => {
+      if (!/^(file|data|blob):/.test(request.url())) complaints.push(request.url());
+    });
+    await page.addInitScript(() => {
+      const writeText = async (copied: string) => Object.assign(window, { copied });
+      Object.defineProperty(navigator, "clipboard", { value: { writeText } });
+    });
+    await page.goto(pathToFileURL(PAGE).href + fragment);
+    await page.getByText(/simulated in \d/).waitFor();
+    return page;
+  };
+  const shown = (page: Page) => page.locator(".results table").first().innerText();
+  /** Waits until other values are shown than these. */
+  const changed = (page: Page, before: string) =>
+    page.waitForFunction(
+      (old) => document.querySelector<HTMLElement>(".results table")?.innerText !== old,
+      before,
+    );
+
+  test("on a phone it simulates what the keys draw, and says why a rate changed", async () => {
+    const page = await open("", { width: 390 });
+    const before = await shown(page);
+    expect(before).toContain("Mbit/s");
+    const sketch = page.getByRole("slider");
+    await sketch.focus();
+    for (const key of ["End", "Shift+ArrowDown", "Shift+ArrowDown"]) await page.keyboard.press(key);
+    expect(await sketch.getAttribute("aria-valuetext")).toBe("58.0 to 60.0 s: 1.50 Mbit/s");
+    await changed(page, before);
+    expect(await page.evaluate(() => location.hash)).toContain("1500");
+    await page.locator(".results summary").first().click();
+    expect(await page.locator(".results details table").innerText()).toContain("over-use");
+    await page.locator(".surface").focus();
+    for (let i = 0; i < 20; i += 1) await page.keyboard.press("ArrowLeft");
+    expect(await page.locator(".spoken").innerText()).toContain("Mbit/s");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await page.screenshot({ path: `${OUT}/playground-phone.png`, fullPage: true });
+    await page.close();
+  });
+
+  test("a mouse draws a capacity, and the pointer shows the reason of a change", async () => {
+    const page = await open();
+    const before = await shown(page);
+    const box = (await page.getByRole("slider").boundingBox())!;
+    await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * 0.9);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width - 2, box.y + box.height * 0.9, { steps: 3 });
+    await page.mouse.up();
+    await changed(page, before);
+    const drawn = ofFragment(await page.evaluate(() => location.hash)).capacity;
+    expect(drawn.slice(0, 10)).toEqual(DEFAULT.capacity.slice(0, 10));
+    expect(new Set(drawn.slice(15))).toEqual(new Set([500]));
+    const surface = page.locator(".surface");
+    await surface.scrollIntoViewIfNeeded();
+    const plot = (await surface.boundingBox())!;
+    // Some place has a dot: the targets fall when the capacity does.
+    const tip = page.locator(".surface").getByText(/over-use/);
+    for (let share = 0.5; share < 0.75 && (await tip.count()) === 0; share += 0.005)
+      await surface.hover({ position: { x: 60 + (plot.width - 74) * share, y: 90 } });
+    expect(await tip.first().innerText()).toContain("over-use");
+    await page.close();
+  });
+
+  test("a link leads to the same curves, and the copied scenario is what was drawn", async () => {
+    const state = { ...DEFAULT, delay: 80, loss: 1, tcp: true, controllers: ["scream"], seed: 7 };
+    const [one, other] = await Promise.all([0, 1].map(() => open(`#${toFragment(state)}`)));
+    expect(await shown(one!)).toBe(await shown(other!));
+    await one!.getByRole("button", { name: "Copy as scenario" }).click();
+    await one!.getByText("copied").waitFor();
+    const copied = () => one!.evaluate(() => (window as unknown as { copied: string }).copied);
+    expect(await copied()).toBe(toScenario(state));
+    await one!.getByRole("button", { name: "Copy link" }).click();
+    await one!.waitForFunction(() =>
+      (window as unknown as { copied: string }).copied.startsWith("file:"),
+    );
+    expect(ofFragment(new URL(await copied()).hash)).toEqual(state);
+    expect(await one!.locator(".commands").innerText()).toContain(toCommand(state));
+    await Promise.all([one!.close(), other!.close()]);
+  });
+
+  test("a screen reader finds a name for each control and for the curves", async () => {
+    const page = await open();
+    const tree = await page.locator("body").ariaSnapshot();
+    const controls = tree
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) =>
+        /^- (button|checkbox|combobox|slider|spinbutton|textbox|img|link)\b/.test(line),
+      );
+    expect(controls.length).toBeGreaterThan(15);
+    expect(controls.filter((line) => !/^- \w+ "[^"]+/.test(line))).toEqual([]);
+    for (const role of [/combobox "Scenario/, /slider "Capacity over time/, /checkbox "nada"/])
+      expect(tree).toMatch(role);
+    expect(tree).toMatch(/group "gcc.*Mbit\/s/);
+    expect(tree).toMatch(/status.*simulated in/);
+    // The keyboard reaches each control.
+    const reached = new Set<string>();
+    for (let i = 0; i < 40; i += 1) {
+      await page.keyboard.press("Tab");
+      reached.add(
+        await page.evaluate(
+          () =>
+            document.activeElement?.closest("label")?.textContent ??
+            document.activeElement?.className ??
+            "",
+        ),
+      );
     }
-  },
-);
+    for (const name of ["sketch", "surface", " nada", "Seed ", "Loss, % "]) {
+      expect([...reached]).toContain(name);
+    }
+    await page.close();
+  });
+
+  test("in the dark its words stand out", async () => {
+    const page = await open("", { colorScheme: "dark" });
+    const contrasts = await page.evaluate(() => {
+      const light = (colour: string) => {
+        const parts = colour
+          .match(/[\d.]+/g)!
+          .slice(0, 3)
+          .map((it) => Number(it) / 255);
+        const [r, g, b] = parts.map((it) =>
+          it <= 0.04045 ? it / 12.92 : ((it + 0.055) / 1.055) ** 2.4,
+        );
+        return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
+      };
+      const ground = light(getComputedStyle(document.body).backgroundColor);
+      const words = ["h1", "label", ".note", ".status", "legend", "figcaption"];
+      const of = (selector: string) =>
+        light(getComputedStyle(document.querySelector(selector)!).color);
+      return { ground, least: Math.min(...words.map((it) => (of(it) + 0.05) / (ground + 0.05))) };
+    });
+    expect(contrasts.ground).toBeLessThan(0.05);
+    // WCAG 2.2, 1.4.3.
+    expect(contrasts.least).toBeGreaterThan(4.5);
+    await page.screenshot({ path: `${OUT}/playground-dark.png`, fullPage: true });
+    await page.close();
+  });
+
+  test("the page has turns while the simulator computes", async () => {
+    const page = await open();
+    const turns = await page.evaluate(
+      () =>
+        new Promise<number>((resolve) => {
+          const status = document.querySelector(".status")!;
+          let turns = 0;
+          const turn = () => {
+            const words = status.textContent ?? "";
+            if (words.startsWith("simulating")) turns += 1;
+            else if (turns > 0) return resolve(turns);
+            setTimeout(turn, 5);
+          };
+          turn();
+          location.hash = "#scenario=demo/wifi-5&controllers=gcc+nada+scream&seed=1";
+        }),
+    );
+    // Were the run computed in the page, it would have one.
+    expect(turns).toBeGreaterThan(10);
+    await page.close();
+  });
+});

@@ -115,6 +115,33 @@ def test_a_wrong_parameter_is_an_error_before_anything_runs(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+class Faltering(weir_rtc.Controller):
+    """Fails in its first run, and in no other one."""
+
+    name = "faltering"
+    mark: str
+
+    def on_feedback(self, now_us, report):
+        if not os.path.exists(self.mark):
+            open(self.mark, "x").close()
+            raise ZeroDivisionError("the first run")
+
+
+def test_a_unit_that_fails_is_tried_again_and_progress_is_told(tmp_path):
+    told = []
+    kept = {"workers": 1, "progress": lambda done, of: told.append((done, of))}
+    again = type("Again", (Faltering,), {"mark": str(tmp_path / "again")})
+    done = sweep(LOSSY, again, range(2), out=tmp_path / "a", unit_s=0.001, **kept)
+    assert (
+        done.simulated == 2
+        and told[-1] == (2, 2)
+        and len(set(done.table().column("key").to_pylist())) == 2
+    )
+    never = type("Never", (Faltering,), {"mark": str(tmp_path / "never")})
+    with pytest.raises(ZeroDivisionError, match="the first run"):
+        sweep(LOSSY, never, [1], out=tmp_path / "b", retries=0, **kept)
+
+
 def test_drawn_points_are_the_same_for_one_seed_and_lie_within_their_ranges():
     ranges = {"network.up.delay": Range(5, 200, "ms"), "loss": Range(0.001, 0.1, logarithmic=True)}
     for draw in (sobol, latin_hypercube):

@@ -6,8 +6,10 @@ import threading
 import time
 
 import duckdb
+import pandas
 import polars
 import pyarrow
+import pyarrow.compute
 import pytest
 import weir_rtc
 from weir_rtc.testing import check_controller
@@ -42,6 +44,23 @@ def test_a_run_gives_arrow_tables_that_others_read():
     # The same number as the summary has.
     whole = runs.json()[0]["flows"][0]["rate_mbps"]["mean"]
     assert summaries["rate_mbps.mean"][0] == whole
+
+
+def test_tables_are_read_without_a_copy():
+    series = weir_rtc.run("demo/first-call", "gcc", [1]).series
+    address = lambda array: array.buffers()[1].address
+    [first] = pyarrow.table(series).column("received_bytes").chunks
+    [second] = pyarrow.table(series).column("received_bytes").chunks
+    assert address(first) == address(second)
+    assert address(polars.DataFrame(series)["received_bytes"].to_arrow()) == address(first)
+    frame = pyarrow.table(series).to_pandas(types_mapper=pandas.ArrowDtype)
+    [column] = pyarrow.Table.from_pandas(frame).column("received_bytes").chunks
+    assert address(column) == address(first)
+    assert frame["received_bytes"].sum() == pyarrow.compute.sum(first).as_py()
+    # DuckDB scans the table where it lies.
+    scanned = duckdb.from_arrow(pyarrow.table(series))
+    [(total,)] = scanned.aggregate("sum(received_bytes)").fetchall()
+    assert total == frame["received_bytes"].sum()
 
 
 def test_equal_seeds_give_equal_tables_at_any_number_of_jobs():

@@ -13,14 +13,20 @@ const HIDDEN: usize = 8;
 /// First layer with biases, then the last layer with its bias.
 const SIZE: usize = HIDDEN * (INPUTS + 1) + HIDDEN + 1;
 const INTERVAL: TimeDelta = TimeDelta::from_millis(60);
-/// Largest change of the action in an interval, as in `train.py`.
-const STEP: f64 = 0.02;
-/// The scale of the environment's action.
+/// Largest change of the bitrate in an interval, in doublings, as in `train.py`.
+const CHANGE_MAX: f64 = 0.2;
+/// The scale of the environment's observations.
 const MIN_BPS: f64 = 10_000.0;
 const MAX_BPS: f64 = 8_000_000.0;
 /// Without feedback for this long, the rate sinks, and again after each further time. The policy never saw silence
 /// during its training, so a rule answers it.
 const SILENCE: TimeDelta = TimeDelta::from_millis(500);
+
+/// At the lowest bitrate for this long, a delay that is left is not the policy's own queue: the receiver's clock may
+/// have jumped, which the policy never saw during its training, either. What is the lowest delay is then found anew.
+const LOW: TimeDelta = TimeDelta::from_secs(5);
+/// What counts as the lowest bitrate, as a multiple of the limit.
+const LOW_FACTOR: f64 = 1.2;
 
 /// The weights that `train.py` wrote.
 const WEIGHTS: &str = include_str!("../weights.txt");
@@ -37,6 +43,8 @@ pub struct Policy {
     silent_since: Option<Timestamp>,
     /// When a silence lowers the rate again.
     next_cut: Timestamp,
+    /// Since when the bitrate has been the lowest.
+    low_since: Option<Timestamp>,
     /// Counts as the environment does.
     meter: IntervalMeter,
 }
@@ -61,7 +69,18 @@ impl Policy {
             due: Timestamp::ZERO + INTERVAL,
             silent_since: None,
             next_cut: Timestamp::ZERO,
+            low_since: None,
             meter: IntervalMeter::new(INTERVAL),
+        }
+    }
+
+    /// Forgets the lowest delay after a long time at the lowest bitrate.
+    fn doubt_delay(&mut self, now: Timestamp) {
+        if self.bitrate > self.limits.min() * LOW_FACTOR {
+            self.low_since = None;
+        } else if now - *self.low_since.get_or_insert(now) > LOW {
+            self.low_since = None;
+            self.meter = IntervalMeter::new(INTERVAL);
         }
     }
 
@@ -83,7 +102,7 @@ impl Policy {
         seen.map(|value| f64::from(value as f32))
     }
 
-    /// The next action.
+    /// The factor from the bitrate in force to the next one.
     fn act(&self, seen: &[f64; INPUTS]) -> f64 {
         let (first, last) = self.weights.split_at(HIDDEN * (INPUTS + 1));
         let mut sum = last[HIDDEN];
@@ -91,7 +110,7 @@ impl Policy {
             let input: f64 = row.iter().zip(seen).map(|(weight, value)| weight * value).sum();
             sum += weight * softsign(input + row[INPUTS]);
         }
-        seen[3] + STEP * softsign(sum)
+        (CHANGE_MAX * sum.clamp(-1.0, 1.0)).exp2()
     }
 }
 
@@ -101,10 +120,6 @@ fn softsign(x: f64) -> f64 {
 
 fn to_unit(bps: f64) -> f64 {
     ((bps.max(MIN_BPS) / MIN_BPS).ln() / (MAX_BPS / MIN_BPS).ln()).clamp(0.0, 1.0)
-}
-
-fn to_bitrate(action: f64) -> Bitrate {
-    Bitrate::from_bps((MIN_BPS * (MAX_BPS / MIN_BPS).powf(action.clamp(0.0, 1.0))) as u64)
 }
 
 impl Controller for Policy {
@@ -133,6 +148,7 @@ impl Controller for Policy {
         }
         self.due = now + INTERVAL;
         let seen = self.observe();
+        self.doubt_delay(now);
         if self.silent_since.is_some_and(|since| now - since > SILENCE) {
             if now >= self.next_cut {
                 self.next_cut = now + SILENCE;
@@ -141,7 +157,9 @@ impl Controller for Policy {
             }
             return;
         }
-        let wanted = self.limits.clamp(to_bitrate(self.act(&seen)));
+        // The environment takes whole bits.
+        let bps = (self.bitrate.as_bps() as f64 * self.act(&seen)) as u64;
+        let wanted = self.limits.clamp(Bitrate::from_bps(bps));
         if wanted != self.bitrate {
             self.bitrate = wanted;
             self.reason = Reason::Policy;

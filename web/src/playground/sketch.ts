@@ -17,6 +17,8 @@ export function sketch(state: () => State, changed: () => void) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", `0 0 ${STEPS} ${HEIGHT}`);
   svg.setAttribute("preserveAspectRatio", "none");
+  // The slider around it has the words.
+  svg.setAttribute("aria-hidden", "true");
   const bars = Array.from({ length: STEPS }, () => document.createElementNS(SVG, "rect"));
   svg.append(...bars);
   const note = el("span", { class: "note" });

@@ -87,7 +87,7 @@ class Rtc(gymnasium.Env):
         first = self._session.step()
         if first is None:
             raise ValueError(f"{scenario.id} is shorter than interval_ms")
-        self._last = self._observe(first)
+        self._last = self.observe(first)
         self._bps = first.target_bps
         return self._last, {"scenario": scenario.id, "seed": run_seed}
 
@@ -100,7 +100,7 @@ class Rtc(gymnasium.Env):
         seen = self._session.step(bps)
         if seen is None:
             return self._last, 0.0, False, True, {}
-        self._last = self._observe(seen)
+        self._last = self.observe(seen)
         self._bps = seen.target_bps
         received, delay, loss = (float(value) for value in self._last[:3])
         return (
@@ -122,7 +122,8 @@ class Rtc(gymnasium.Env):
         return self._session.result()
 
     @staticmethod
-    def _observe(seen) -> np.ndarray:
+    def observe(seen) -> np.ndarray:
+        """The observation of what a session saw in an interval."""
         values = (
             to_unit(seen.received_bps),
             min(max(seen.queuing_delay_us, 0) / DELAY_MAX_US, 1.0),
