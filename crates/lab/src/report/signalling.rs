@@ -75,7 +75,8 @@ struct Phases {
 #[derive(Deserialize)]
 struct Run {
     scenario: String,
-    seed: u64,
+    /// A text, as all seeds in records.
+    seed: String,
 }
 
 /// The folders in and below `folder` that a report can show, sorted by path: records of runs, and calls of `weir ims`
@@ -206,6 +207,17 @@ mod tests {
             one["messages"].as_array().unwrap().iter().map(|one| &one["time_ms"]).collect();
         assert_eq!(times, [&json!(0.0), &json!(1.5)]);
         assert!(one["messages"][1]["text"].as_str().unwrap().starts_with("401 REGISTER sip:"));
+    }
+
+    #[test]
+    fn the_signalling_of_a_run_is_named_after_the_run() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("run");
+        write(&folder, &line(1, "alice", "pcscf", "REGISTER"));
+        let run = json!({ "scenario": "demo/first-call", "seed": "1" });
+        fs::write(folder.join(RUN), run.to_string()).unwrap();
+        let signalling = of(&[folder]).unwrap();
+        assert_eq!(signalling[0].title, "demo/first-call, seed 1: alice calls bob");
     }
 
     #[test]
