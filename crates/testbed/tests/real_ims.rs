@@ -1,11 +1,13 @@
 //! The IMS with its real components: Kamailio, rtpengine, our HSS and PCRF, and our user agents.
 
+mod tls;
+
 use std::collections::BTreeSet;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -362,45 +364,9 @@ fn token(private: &str, public: &str) -> String {
 /// Counts transactions: a request with an old branch would be a repetition.
 static TRANSACTIONS: AtomicU32 = AtomicU32::new(0);
 
-/// A connection with TLS, through a program that speaks it.
-struct Tls(Child);
-
-impl Tls {
-    /// To the eP-CSCF, from alice's terminal.
-    fn open() -> Self {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", "weir-ims-alice", "openssl", "s_client", "-quiet"]);
-        command.args(["-connect", "10.46.0.2:8443"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        Self(command.stderr(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Read for Tls {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.0.stdout.as_mut().unwrap().read(bytes)
-    }
-}
-
-impl Write for Tls {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.stdin.as_mut().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.stdin.as_mut().unwrap().flush()
-    }
-}
-
-impl Drop for Tls {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Registers alice with this token over a secure WebSocket. Returns the first line of the final response.
 fn registered_with(token: &str) -> String {
-    registered_over(&mut sip_over(Tls::open()), token)
+    registered_over(&mut sip_over(tls::Tls::open()), token)
 }
 
 /// The same over this WebSocket.
