@@ -41,6 +41,8 @@ make_case() {
         1-near-real-default) real "$1" real "$none" ;;
         1-near-real-bearer) real "$1" real '' ;;
         1-near-real-small) real "$1" real 's/^most_kbps.*/&\nguaranteed_percent = 20/' ;;
+        1-near-simulated-audio) simulated "$1" real/audio-bearers ;;
+        1-near-real-audio) real "$1" real/audio '' ;;
         2-far-simulated-default) simulated "$1" real/far ;;
         2-far-simulated-bearer) simulated "$1" real/far-bearer ;;
         2-far-real-default) real "$1" real/far "$none" ;;

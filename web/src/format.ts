@@ -1,5 +1,5 @@
 // The report's data as the lab writes it: the contract between the Rust side and this page.
-// Generated from crates/lab/src/report/{format,call_format,sweep}.rs by `WEIR_UPDATE=1 cargo test -p weir-lab generated`.
+// Generated from crates/lab/src/report/{format,call_format,signalling,sweep}.rs by `WEIR_UPDATE=1 cargo test -p weir-lab generated`.
 //
 // Every number carries its unit in its name. `null` means that the value does not apply or that
 // nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
@@ -24,6 +24,8 @@ export interface Report {
   /** Simulated runs compared with real calls of the same scenarios. */
   errors: Array<ErrorRow>;
   scenarios: Array<Scenario>;
+  /** Of calls through an IMS. */
+  signalling: Array<Signalling>;
   /** Number of runs over all scenarios, controllers and seeds. */
   runs: number;
 }
@@ -606,6 +608,36 @@ export interface GridBlock {
   /** 1 for the first transmission. */
   attempt: number;
   is_decoded: boolean;
+}
+
+/** The messages of a call between the parts of an IMS, and how long its phases took. */
+export interface Signalling {
+  /** Both users; with a scenario, its name and the seed too. */
+  title: string;
+  /** The terminals and parts, in the order in which they appear. */
+  parts: Array<string>;
+  phases: Array<Phase>;
+  /** In the order of time. */
+  messages: Array<SignallingMessage>;
+}
+
+/** A phase of a call, such as from INVITE to 180. */
+export interface Phase {
+  name: string;
+  duration_ms: number;
+}
+
+/** A message between two parts. */
+export interface SignallingMessage {
+  /** Since the first message. */
+  time_ms: number;
+  from: string;
+  to: string;
+  /** `SIP`, `Diameter`, `HTTP` or `bearer`; `media` for the first picture. */
+  protocol: string;
+  /** Method, status or command. */
+  name: string;
+  text: string;
 }
 
 /** Everything that the report of a sweep shows. `kind` tells the page which report it has. */

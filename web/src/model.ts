@@ -176,6 +176,9 @@ export function commandsOf(groups: Group[]): string[] {
 export function summary(report: Report): string {
   const engines = unique(report.scenarios.flatMap((s) => s.groups.map((g) => g.engine)));
   const how = engines.map((engine) => ENGINE_NAME[engine]).join(" and ");
+  if (report.runs === 0 && report.signalling.length > 0) {
+    return `${plural(report.signalling.length, "call")} through an IMS · ${report.generator}`;
+  }
   const parts = [
     plural(report.runs, "run"),
     plural(report.scenarios.length, "scenario"),

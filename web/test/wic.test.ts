@@ -203,6 +203,44 @@ test("a registration answers the challenge once, and keeps the service route", a
   expect(sip.all(alice.find("INVITE"), "Route")).toEqual(["<sip:orig@scscf.ims.test;lr>"]);
 });
 
+// TS 24.229, sections 5.1.1.3 and 5.1.1.7; RFC 3680, section 5.
+test("a registered agent subscribes to the state of its registration, and hears of its end", async () => {
+  const alice = new Side("alice", "ring");
+  const answer = (headers: sip.Header[]) => {
+    const response = sip.respond(alice.sent.at(-1) as sip.Request, 200, "OK");
+    response.headers.push(...headers);
+    return alice.agent.receive(sip.write(response));
+  };
+  const route: sip.Header = ["Service-Route", "<sip:orig@scscf.ims.test;lr>"];
+  await alice.agent.register(600);
+  await answer([route]);
+  expect(alice.names).toEqual(["REGISTER", "SUBSCRIBE"]);
+  const subscribe = alice.find("SUBSCRIBE");
+  expect(sip.header(subscribe, "Event")).toBe("reg");
+  expect(sip.all(subscribe, "Route")).toEqual(["<sip:orig@scscf.ims.test;lr>"]);
+  await answer([]);
+  // Once for a registration: to renew it asks for no second subscription.
+  await alice.agent.register(600);
+  await answer([route]);
+  expect(alice.names).toEqual(["REGISTER", "SUBSCRIBE", "REGISTER"]);
+  const notify = (event: string, state: string, what: string) =>
+    alice.agent.receive(
+      `NOTIFY sip:alice@10.46.1.2 SIP/2.0\r\nVia: SIP/2.0/WSS a;branch=z9hG4bKn${what}\r\n` +
+        "From: <sip:alice@ims.test>;tag=1\r\nTo: <sip:alice@ims.test>;tag=2\r\nCall-ID: w\r\n" +
+        `CSeq: 1 NOTIFY\r\nEvent: ${event}\r\n\r\n<reginfo><registration aor="sip:alice@ims.test" ` +
+        `id='1' state="${state}"><contact event='${what}'/></registration></reginfo>`,
+    );
+  await notify("presence", "active", "no");
+  expect(alice.names.at(-1)).toBe("489");
+  await notify("reg", "active", "registered");
+  expect(alice.names.at(-1)).toBe("200");
+  const binding = { identity: "sip:alice@ims.test", state: "active", event: "registered" };
+  expect(alice.events.at(-1)).toEqual({ type: "registrations", bindings: [binding] });
+  await notify("reg", "terminated", "deactivated");
+  expect(alice.events.at(-1)).toEqual({ type: "deregistered" });
+  expect(alice.agent.serviceRoutes).toEqual([]);
+});
+
 // RFC 8898, section 2.
 test("a token goes in the place of a password", async () => {
   const alice = new Side("alice", "ring");

@@ -8,6 +8,7 @@
 import { Callee, Caller, type Call, type Line } from "./call.ts";
 import { authorization, challenge } from "./digest.ts";
 import * as sip from "./sip.ts";
+import { bindings, subscription } from "./state.ts";
 import type { Account, Event, Surroundings } from "./surroundings.ts";
 
 /** 64 T1: a request without answer has failed (RFC 3261, section 17.1.2.2). */
@@ -28,6 +29,10 @@ export class Agent implements Line {
   private count = 0;
   private readonly registerId: string;
   serviceRoutes: string[] = [];
+  /** Whether the agent has subscribed to the state of its registration. */
+  private isWatching = false;
+  /** Whether the agent itself ends its registration. */
+  private isLeaving = false;
   call: Call | null = null;
 
   constructor(
@@ -150,12 +155,39 @@ export class Agent implements Line {
         return this.onInvite(request);
       case "ACK":
         return;
-      case "OPTIONS":
       case "NOTIFY":
+        return this.onNotify(request);
+      case "OPTIONS":
         return this.send(sip.respond(request, 200, "OK", this.unique("t")));
       default:
         this.send(sip.respond(request, 481, "Call Does Not Exist", this.unique("t")));
     }
+  }
+
+  private onNotify(request: sip.Request): void {
+    if (sip.header(request, "Event") !== "reg") {
+      return this.send(sip.respond(request, 489, "Bad Event", this.unique("t")));
+    }
+    this.send(sip.respond(request, 200, "OK", this.unique("t")));
+    const all = bindings(request.body);
+    this.around.on({ type: "registrations", bindings: all });
+    // TS 24.229, section 5.1.1.7: the network has ended the registration.
+    const own = all.find(({ identity }) => identity === this.account.public);
+    if (own?.state === "terminated" && !this.isLeaving && this.serviceRoutes.length > 0) {
+      this.serviceRoutes = [];
+      this.isWatching = false;
+      this.around.on({ type: "deregistered" });
+    }
+  }
+
+  /** TS 24.229, section 5.1.1.3: a terminal that is registered subscribes to the state of it, once. */
+  private watch(): void {
+    if (this.isWatching) return;
+    this.isWatching = true;
+    this.ask(subscription(this, ++this.count), ({ code }) => {
+      // The registration stands all the same.
+      if (code >= 300) this.isWatching = false;
+    });
   }
 
   private async onInvite(request: sip.Request): Promise<void> {
@@ -171,6 +203,7 @@ export class Agent implements Line {
 
   private sendRegister(expires: number, answer: string | null): void {
     const { account } = this;
+    this.isLeaving = expires === 0;
     const uri = `sip:${account.realm}`;
     const headers: sip.Header[] = [
       ["From", `<${account.public}>;tag=${this.unique("t")}`],
@@ -210,10 +243,13 @@ export class Agent implements Line {
     if (code < 300) {
       // RFC 3608, section 5: the way of all requests that start a dialog.
       this.serviceRoutes = expires === 0 ? [] : sip.list(response, "Service-Route");
+      if (expires === 0) {
+        this.isWatching = false;
+        return this.around.on({ type: "deregistered" });
+      }
       const identities = sip.list(response, "P-Associated-URI").map(sip.addressOf);
-      return this.around.on(
-        expires === 0 ? { type: "deregistered" } : { type: "registered", identities },
-      );
+      this.around.on({ type: "registered", identities });
+      return this.watch();
     }
     if (code !== 401 || hasAnswered || "token" in credentials) {
       return this.around.on({ type: "not-registered", why: `status ${code}` });

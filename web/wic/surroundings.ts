@@ -2,6 +2,7 @@
 
 import type { Credentials } from "./digest.ts";
 import type { Rates } from "./sdp.ts";
+import type { Binding } from "./state.ts";
 
 /** Who the agent is. */
 export interface Account {
@@ -36,6 +37,7 @@ export type Event =
   | { type: "registered"; identities: string[] }
   | { type: "deregistered" }
   | { type: "not-registered"; why: string }
+  | { type: "registrations"; bindings: Binding[] }
   | { type: "incoming"; from: string }
   | { type: "reserved" }
   | { type: "ringing" }

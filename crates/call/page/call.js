@@ -271,7 +271,12 @@ function watch(config) {
     // Audio and video arrive as two tracks. One element plays both.
     if (video.srcObject) return video.srcObject.addTrack(track);
     video.srcObject = new MediaStream([track]);
-    video.requestVideoFrameCallback?.((now) => tell({ type: "playing", firstFrame: now }));
+    video.requestVideoFrameCallback?.((now) => {
+      tell({ type: "playing", firstFrame: now });
+      // It ends the last phase of a call through an IMS, so it stands among the messages.
+      const time = performance.timeOrigin + now;
+      if (terminal) tell({ type: "sip", message: { time, isSent: false, text: "first picture" } });
+    });
   });
 }
 

@@ -678,6 +678,41 @@ function md5(bytes) {
   return [...new Uint8Array(out.buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+// wic/state.ts
+var EXPIRES = 6e5;
+function subscription(agent, sequence2) {
+  const { account } = agent;
+  const routes = agent.serviceRoutes.map((route) => ["Route", route]);
+  return agent.request("SUBSCRIBE", account.public, [
+    ...routes,
+    ["From", `<${account.public}>;tag=${agent.unique("t")}`],
+    ["To", `<${account.public}>`],
+    ["Call-ID", agent.unique("watch")],
+    ["CSeq", `${sequence2} SUBSCRIBE`],
+    ["Contact", agent.contact()],
+    ["Event", "reg"],
+    ["Accept", "application/reginfo+xml"],
+    ["Expires", String(EXPIRES)]
+  ]);
+}
+function bindings(xml) {
+  const found = [];
+  for (const [, tag, attributes] of xml.matchAll(/<(registration|contact)\s([^>]*)>/g)) {
+    const value = (name) => attributeOf(attributes ?? "", name);
+    if (tag === "registration") {
+      found.push({ identity: value("aor"), state: value("state"), event: "" });
+    } else {
+      const last = found.at(-1);
+      if (last) last.event = value("event");
+    }
+  }
+  return found;
+}
+function attributeOf(attributes, name) {
+  const found = new RegExp(`(?:^|\\s)${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
+  return found?.[1] ?? found?.[2] ?? "";
+}
+
 // wic/agent.ts
 var PATIENCE_MS2 = 32e3;
 var INVITE_PATIENCE_MS = 18e4;
@@ -695,6 +730,10 @@ var Agent = class {
   count = 0;
   registerId;
   serviceRoutes = [];
+  /** Whether the agent has subscribed to the state of its registration. */
+  isWatching = false;
+  /** Whether the agent itself ends its registration. */
+  isLeaving = false;
   call = null;
   /** A text has come from the P-CSCF. What is no message is left out. */
   receive(text) {
@@ -795,12 +834,35 @@ var Agent = class {
         return this.onInvite(request);
       case "ACK":
         return;
-      case "OPTIONS":
       case "NOTIFY":
+        return this.onNotify(request);
+      case "OPTIONS":
         return this.send(respond(request, 200, "OK", this.unique("t")));
       default:
         this.send(respond(request, 481, "Call Does Not Exist", this.unique("t")));
     }
+  }
+  onNotify(request) {
+    if (header(request, "Event") !== "reg") {
+      return this.send(respond(request, 489, "Bad Event", this.unique("t")));
+    }
+    this.send(respond(request, 200, "OK", this.unique("t")));
+    const all2 = bindings(request.body);
+    this.around.on({ type: "registrations", bindings: all2 });
+    const own = all2.find(({ identity }) => identity === this.account.public);
+    if (own?.state === "terminated" && !this.isLeaving && this.serviceRoutes.length > 0) {
+      this.serviceRoutes = [];
+      this.isWatching = false;
+      this.around.on({ type: "deregistered" });
+    }
+  }
+  /** TS 24.229, section 5.1.1.3: a terminal that is registered subscribes to the state of it, once. */
+  watch() {
+    if (this.isWatching) return;
+    this.isWatching = true;
+    this.ask(subscription(this, ++this.count), ({ code }) => {
+      if (code >= 300) this.isWatching = false;
+    });
   }
   async onInvite(request) {
     const { onCall } = this.around;
@@ -814,6 +876,7 @@ var Agent = class {
   }
   sendRegister(expires, answer) {
     const { account } = this;
+    this.isLeaving = expires === 0;
     const uri = `sip:${account.realm}`;
     const headers = [
       ["From", `<${account.public}>;tag=${this.unique("t")}`],
@@ -843,10 +906,13 @@ var Agent = class {
     if (code < 200) return;
     if (code < 300) {
       this.serviceRoutes = expires === 0 ? [] : list(response, "Service-Route");
+      if (expires === 0) {
+        this.isWatching = false;
+        return this.around.on({ type: "deregistered" });
+      }
       const identities = list(response, "P-Associated-URI").map(addressOf);
-      return this.around.on(
-        expires === 0 ? { type: "deregistered" } : { type: "registered", identities }
-      );
+      this.around.on({ type: "registered", identities });
+      return this.watch();
     }
     if (code !== 401 || hasAnswered || "token" in credentials) {
       return this.around.on({ type: "not-registered", why: `status ${code}` });

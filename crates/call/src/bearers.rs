@@ -5,15 +5,14 @@
 //! all packets that the call sends because of them. With `refused` and their names it has no room for some,
 //! and the session has none.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
-use std::thread;
 use std::time::Duration;
+use std::{fs, iter, thread};
 
 use serde::Deserialize;
 use weir::units::Bitrate;
@@ -143,7 +142,16 @@ fn ask(handle: &Handle, change: BearerChange) -> Option<BearerEventKind> {
 struct Sessions {
     terminals: BTreeMap<Ipv4Addr, usize>,
     /// By session: the terminal and its bearers.
-    installed: BTreeMap<String, (usize, Vec<Announced>)>,
+    installed: BTreeMap<String, (usize, Vec<Installed>)>,
+}
+
+/// A bearer of a session in the cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Installed {
+    announced: Announced,
+    /// Its name in the cell. Another session of the terminal may have announced the same name, as a call and the
+    /// facilitator do for video.
+    name: String,
 }
 
 impl Sessions {
@@ -157,25 +165,38 @@ impl Sessions {
                 (session, Some((*terminal, bearers)))
             }
         };
-        let old = self.installed.remove(&session);
-        let is_in = |set: &Option<(usize, Vec<Announced>)>, one: &Announced| {
-            set.as_ref().is_some_and(|(_, bearers)| bearers.contains(one))
-        };
-        let gone = old.iter().flat_map(|(terminal, bearers)| {
-            bearers.iter().filter(|one| !is_in(&wanted, one)).map(|one| {
-                BearerChange::Remove(BearerRef { terminal: *terminal, bearer: one.name.clone() })
-            })
+        let (terminal, old) = self.installed.remove(&session).unwrap_or_default();
+        let (kept, gone): (Vec<_>, Vec<_>) = old.into_iter().partition(|one| {
+            wanted.as_ref().is_some_and(|(_, bearers)| bearers.contains(&one.announced))
         });
-        let new = wanted.iter().flat_map(|(terminal, bearers)| {
-            bearers.iter().filter(|one| !is_in(&old, one)).filter_map(|one| {
-                Some(BearerChange::Add { terminal: *terminal, bearer: one.config()? })
-            })
-        });
-        let changes = gone.chain(new).collect();
-        if let Some(wanted) = wanted {
-            self.installed.insert(session, wanted);
+        let mut changes: Vec<BearerChange> = gone
+            .into_iter()
+            .map(|one| BearerChange::Remove(BearerRef { terminal, bearer: one.name }))
+            .collect();
+        let Some((terminal, bearers)) = wanted else { return changes };
+        let mut own = kept;
+        for announced in bearers {
+            if own.iter().any(|one| one.announced == announced) {
+                continue;
+            }
+            let name = self.free_name(&announced.name, terminal, &own);
+            if let Some(bearer) = announced.config(&name) {
+                changes.push(BearerChange::Add { terminal, bearer });
+            }
+            own.push(Installed { announced, name });
         }
+        self.installed.insert(session, (terminal, own));
         changes
+    }
+
+    /// A name in the cell that no bearer of this terminal has, neither of another session nor of `own`.
+    fn free_name(&self, wanted: &str, terminal: usize, own: &[Installed]) -> String {
+        let others = self.installed.values().filter(|(of, _)| *of == terminal);
+        let taken: BTreeSet<&str> =
+            others.flat_map(|(_, all)| all).chain(own).map(|one| one.name.as_str()).collect();
+        let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+        let mut names = iter::once(wanted.to_owned()).chain(numbered);
+        names.find(|name| !taken.contains(name.as_str())).expect("the names are endless")
     }
 }
 
@@ -190,12 +211,12 @@ impl Announcement {
 impl Announced {
     /// The bearer in the cell; `None` without a class that it knows, or without filters: it would
     /// take no packet.
-    fn config(&self) -> Option<BearerConfig> {
+    fn config(&self, name: &str) -> Option<BearerConfig> {
         let rate =
             |up, down| Directions { up: Bitrate::from_bps(up), down: Bitrate::from_bps(down) };
         let is_guaranteed = self.gbr_up_bps > 0 || self.gbr_down_bps > 0;
         let mut config = BearerConfig::default();
-        config.name.clone_from(&self.name);
+        config.name = name.into();
         config.qci = Qci::new(self.qci)?;
         config.guarantee = is_guaranteed.then(|| Guarantee {
             rate: rate(self.gbr_up_bps, self.gbr_down_bps),
@@ -281,6 +302,22 @@ mod tests {
         // It may ask again.
         let said = apply(&mut sessions, install("1", "10.45.0.1", 1_000_000), cell(false));
         assert_eq!((said.as_str(), seen.borrow()[2].as_str()), ("ok", added));
+    }
+
+    #[test]
+    fn two_sessions_of_a_terminal_have_bearers_of_the_same_name() {
+        let mut sessions = sessions();
+        let mut said = |announcement| -> Vec<String> {
+            sessions.changes(announcement).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(said(install("call", "10.45.0.1", 1)), ["bearer video of terminal 1 added"]);
+        assert_eq!(said(install("link", "10.45.0.1", 2)), ["bearer video-2 of terminal 1 added"]);
+        // A repeated AAR changes neither.
+        assert_eq!(said(install("link", "10.45.0.1", 2)), [""; 0]);
+        let end = |session: &str| Announcement::Remove { session: session.into() };
+        assert_eq!(said(end("call")), ["bearer video of terminal 1 removed"]);
+        assert_eq!(said(install("third", "10.45.0.1", 3)), ["bearer video of terminal 1 added"]);
+        assert_eq!(said(end("link")), ["bearer video-2 of terminal 1 removed"]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub struct PageIms {
     ringing_ms: u32,
 }
 
-/// A SIP message that a page has sent or received.
+/// A SIP message that a page has sent or received; with the text `first picture`, the other side's first picture.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SipMessage {

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weir_lab::record;
-use weir_lab::report::Report as Document;
+use weir_lab::report::{self, Report as Document};
 
 use crate::args::Report;
 use crate::interrupt::{Interrupt, Interrupted};
@@ -18,7 +17,7 @@ pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
     }
     let mut folders = Vec::new();
     for folder in &args.folders {
-        let found = record::find(folder)?;
+        let found = report::find(folder)?;
         anyhow::ensure!(!found.is_empty(), "{} contains no record of a run", folder.display());
         folders.extend(found);
     }

@@ -102,4 +102,18 @@ fn browsers_call_through_the_ims_and_get_a_bearer_in_the_cell() {
     let checked = weir(&["ims", "check", record.to_str().unwrap()]);
     let rules = String::from_utf8(checked.stdout).unwrap();
     assert!(rules.ends_with("rules hold, 0 are broken\n"), "{rules}");
+    // Each phase up to the first picture, and the messages, are in the report.
+    let phases = fs::read_to_string(record.join("phases.json")).unwrap();
+    assert!(phases.contains("REGISTER to the first picture"), "{phases}");
+    let report = folder.path().join("report.html");
+    let output = weir(&["report", paths[1], "-o", report.to_str().unwrap()]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    if error.contains("without the report viewer") {
+        println!("skipped: {}", error.trim());
+        return;
+    }
+    let page = fs::read_to_string(report).unwrap();
+    for part in ["\"signalling\":[{\"title\":", "alice calls bob", "\"name\":\"183 INVITE\""] {
+        assert!(page.contains(part), "no {part}");
+    }
 }

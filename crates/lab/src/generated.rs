@@ -134,7 +134,7 @@ fn generated_types_of_the_report_are_up_to_date() {
     types.visit::<SweepReport>();
     let mut text = format!(
         "// The report's data as the lab writes it: the contract between the Rust side and this page.\n\
-         // Generated from crates/lab/src/report/{{format,call_format,sweep}}.rs by `{COMMAND}`.\n\
+         // Generated from crates/lab/src/report/{{format,call_format,signalling,sweep}}.rs by `{COMMAND}`.\n\
          //\n\
          // Every number carries its unit in its name. `null` means that the value does not apply or that\n\
          // nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.\n"

@@ -206,7 +206,15 @@ impl RunFile {
 /// The record folders in and below `folder`, sorted by path. Links below it are not followed,
 /// because following a link that leads upwards would never end.
 pub fn find(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
-    if folder.join(RUN).is_file() {
+    find_with(folder, &|folder| folder.join(RUN).is_file())
+}
+
+/// The folders in and below `folder` that `is_it` takes. Nothing below such a one is looked at.
+pub(crate) fn find_with(
+    folder: &Path,
+    is_it: &dyn Fn(&Path) -> bool,
+) -> Result<Vec<PathBuf>, RecordError> {
+    if is_it(folder) {
         return Ok(vec![folder.to_path_buf()]);
     }
     let mut found = Vec::new();
@@ -218,7 +226,7 @@ pub fn find(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
         |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     let is_folder = |path: &Path| path.is_dir() && !path.is_symlink();
     for entry in entries.iter().filter(|entry| is_folder(entry) && !hidden(entry)) {
-        found.extend(find(entry)?);
+        found.extend(find_with(entry, is_it)?);
     }
     Ok(found)
 }

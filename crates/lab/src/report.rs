@@ -21,6 +21,7 @@ mod loads;
 mod page;
 mod read;
 mod series;
+mod signalling;
 mod sim_real;
 mod split;
 mod sweep;
@@ -46,9 +47,11 @@ use airtime::Frames;
 use cellular::Bearers;
 use format::{Boxes, Group, Histogram, Point, Scenario};
 use read::Drawings;
+use signalling::Signalling;
 
 pub use format::Report;
 pub use page::ReportError;
+pub use signalling::find;
 pub use sweep::SweepReport;
 
 /// A run and what the page needs of it.
@@ -146,15 +149,28 @@ impl<'a> Column<'a> {
 }
 
 impl Report {
-    /// Measures the records of these folders. `command` is the command that writes this report.
-    /// Returns `None` if `stop` was set.
+    /// Measures the records of these folders, and shows the signalling of those that have it. `command` is the
+    /// command that writes this report. Returns `None` if `stop` was set.
     pub fn of(
         folders: &[PathBuf],
         command: &str,
         stop: &AtomicBool,
     ) -> Result<Option<Self>, RecordError> {
-        let read = read::runs(folders, stop)?;
-        Ok(read.map(|(runs, drawings)| Self::of_runs(&runs, &drawings, command)))
+        let is_other =
+            |folder: &PathBuf| !signalling::is_run(folder) && signalling::is_there(folder);
+        let records: Vec<PathBuf> =
+            folders.iter().filter(|folder| !is_other(folder)).cloned().collect();
+        let read = read::runs(&records, stop)?;
+        let signalling = signalling::of(folders)?;
+        Ok(read.map(|(runs, drawings)| Self::of_runs(&runs, &drawings, command).with(signalling)))
+    }
+
+    /// Adds the signalling of calls. A report of nothing else is named after it.
+    fn with(mut self, signalling: Vec<Signalling>) -> Self {
+        if let ([only], []) = (&signalling[..], &self.scenarios[..]) {
+            self.title = format!("Weir report: {}", only.title);
+        }
+        Self { signalling, ..self }
     }
 
     /// The same of records in memory. It contains every rate change.
@@ -202,6 +218,7 @@ impl Report {
                 .flat_map(|it| sim_real::errors(it.id, &it.columns, &it.flows))
                 .collect(),
             scenarios,
+            signalling: Vec::new(),
             runs: runs.len(),
         }
     }

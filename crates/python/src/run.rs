@@ -194,7 +194,7 @@ pub fn report(py: Python<'_>, folders: Vec<PathBuf>, file: PathBuf) -> PyResult<
     let work = || -> Result<(), String> {
         let mut records = Vec::new();
         for folder in &folders {
-            let found = record::find(folder).map_err(|error| error.to_string())?;
+            let found = lab_report::find(folder).map_err(|error| error.to_string())?;
             if found.is_empty() {
                 return Err(format!("{} contains no record of a run", folder.display()));
             }

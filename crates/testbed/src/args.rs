@@ -85,7 +85,7 @@ pub(crate) struct Dial {
 
 #[derive(ClapArgs)]
 pub(crate) struct Restart {
-    /// Part: pcscf, epcscf, icscf, scscf, hss, pcrf, af, as, agw, waf, wwsf or facilitator.
+    /// Part: pcscf, epcscf, icscf, scscf, hss, pcrf, af, as, agw, eagw, waf, wwsf or facilitator.
     pub(crate) part: String,
     /// Do not start it again.
     #[arg(long)]
@@ -155,7 +155,7 @@ pub(crate) struct Call {
     /// How the call ends.
     #[arg(long, value_enum, default_value = "caller")]
     pub(crate) end: Ending,
-    /// Restart this part while the call stands: hss, pcrf or icscf.
+    /// Restart this part while the call stands: hss, pcrf, icscf, scscf or pcscf.
     #[arg(long, value_name = "PART")]
     pub(crate) restart: Option<String>,
     /// Folder for the record: messages and times. It must not exist.

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use weir_ims::agent::{Agent, Binding, Event, OnCall};
 
 use crate::args::{self, Ending};
-use crate::ladder;
 use crate::layout::{self, Files};
 use crate::serve::send_abort;
 use crate::trace::{self, Noted};
@@ -140,7 +139,14 @@ pub(crate) fn call(args: &args::Call) -> anyhow::Result<ExitCode> {
     registered(&mut [&mut caller, &mut callee])?;
     let first = &files.subscribers.subscriber[files.user(&args.callee)?].public[0];
     let target = args.to.as_ref().unwrap_or(first).clone();
-    let outcome = conduct(&mut caller, &mut callee, &target, args);
+    let mut outcome = conduct(&mut caller, &mut callee, &target, args);
+    if args.restart.is_some() && outcome.is_ok() {
+        // Kamailio's CSCFs keep registrations in memory: who wants to end one that is lost renews it first.
+        for user in [&mut caller, &mut callee] {
+            user.events.clear();
+        }
+        outcome = registered(&mut [&mut caller, &mut callee]).map(|_| ());
+    }
     let left = deregister(&mut [&mut caller, &mut callee]);
     let start_ns = u64::try_from(start_ns).unwrap_or(0);
     let own = [caller.messages.clone(), callee.messages.clone()].concat();
@@ -337,7 +343,7 @@ pub(crate) fn with_network(mut all: Vec<Noted>, start_ns: u64) -> Vec<Noted> {
     all
 }
 
-/// Writes `messages.jsonl`, `ladder.txt`, `ladder.html` and `phases.json`. A record of `weir call` has a `call.json`
+/// Writes `messages.jsonl`, `ladder.txt` and `phases.json`. A record of `weir call` has a `call.json`
 /// of its own.
 pub(crate) fn write(
     out: &Path,
@@ -353,10 +359,6 @@ pub(crate) fn write(
     let lines: String = messages.iter().map(|one| format!("{}\n", one.to_json())).collect();
     put("messages.jsonl", lines)?;
     put("ladder.txt", trace::ladder(messages))?;
-    put(
-        "ladder.html",
-        ladder::page(&format!("{} calls {}", users[0], users[1]), messages, phases),
-    )?;
     let phases: serde_json::Map<String, Value> =
         phases.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     let summary = json!({

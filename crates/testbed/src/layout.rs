@@ -4,7 +4,7 @@
 //!   terminals: one namespace each            core: one namespace, one address for each part
 //!   10.46.N.2  <---- veth ---->  10.46.N.1   10.46.0.1 pcscf   10.46.0.2 epcscf  10.46.0.3 icscf
 //!                                            10.46.0.4 scscf   10.46.0.5 hss     10.46.0.6 pcrf
-//!                                            10.46.0.7 agw (rtpengine)
+//!                                            10.46.0.7 agw, 10.46.0.13 eagw (rtpengine)
 //!                                            10.46.0.8 af       10.46.0.9 waf       10.46.0.10 wwsf
 //!                                            10.46.0.11 as      10.46.0.12 facilitator
 //! ```
@@ -47,7 +47,7 @@ pub(crate) struct Part {
 }
 
 /// All parts.
-pub(crate) const PARTS: [Part; 12] = [
+pub(crate) const PARTS: [Part; 13] = [
     Part { name: "pcscf", last: 1 },
     Part { name: "epcscf", last: 2 },
     Part { name: "icscf", last: 3 },
@@ -60,10 +60,14 @@ pub(crate) const PARTS: [Part; 12] = [
     Part { name: "wwsf", last: 10 },
     Part { name: "as", last: 11 },
     Part { name: "facilitator", last: 12 },
+    Part { name: "eagw", last: 13 },
 ];
 
 /// The parts that are Kamailio.
 pub(crate) const CSCFS: [&str; 4] = ["icscf", "scscf", "pcscf", "epcscf"];
+
+/// The media gateways: of the P-CSCF, and of the eP-CSCF.
+pub(crate) const GATEWAYS: [&str; 2] = ["agw", "eagw"];
 
 /// Address of a part.
 pub(crate) fn address(name: &str) -> Ipv4Addr {
@@ -185,7 +189,7 @@ fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extr
         .replace("%epcscf_secret%", extra.epcscf_secret.as_deref().unwrap_or_default())
         .replace("%intercept%", if extra.intercept { "yes" } else { "no" })
         .replace("%af%", &address("af").to_string())
-        .replace("%agw%", &address("agw").to_string())
+        .replace("%agw%", &address(if is_epcscf { "eagw" } else { "agw" }).to_string())
         .replace("%icscf%", &address("icscf").to_string())
         .replace("%without_bearer%", without_bearer)
         .replace("%name%", name)

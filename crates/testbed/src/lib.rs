@@ -30,7 +30,6 @@ mod certificate;
 mod check;
 mod command;
 mod function;
-mod ladder;
 mod layout;
 mod record;
 mod serve;

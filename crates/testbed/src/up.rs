@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::run;
 use crate::layout::{
-    self, CORE, CSCFS, DIAMETER_PORT, Files, PARTS, PREFIX, address, terminal_namespace,
+    self, CORE, CSCFS, DIAMETER_PORT, Files, GATEWAYS, PARTS, PREFIX, address, terminal_namespace,
 };
 use crate::{args, certificate, web};
 
@@ -21,6 +21,8 @@ use crate::{args, certificate, web};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time for parts to end by themselves.
 const GRACE: Duration = Duration::from_secs(5);
+/// Connections of Diameter: I-CSCF and S-CSCF to the HSS; P-CSCF, eP-CSCF and application function to the PCRF.
+const CONNECTIONS: usize = 5;
 const TICK: Duration = Duration::from_millis(100);
 
 /// Starts the IMS, and returns when the CSCFs are connected to HSS and PCRF.
@@ -80,9 +82,9 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
         start_part(folder, server)?;
         wait_for(address(server), DIAMETER_PORT, server)?;
     }
-    start_part(folder, "agw")?;
-    start_part(folder, "af")?;
-    start_part(folder, "as")?;
+    for name in GATEWAYS.into_iter().chain(["af", "as"]) {
+        start_part(folder, name)?;
+    }
     if web.is_some() {
         for (server, port) in
             [("waf", web::WAF_PORT), ("wwsf", web::WWSF_PORT), ("facilitator", web::VIDEO_PORT)]
@@ -94,12 +96,8 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
     for name in CSCFS {
         start_part(folder, name)?;
     }
-    let connected = |server: &str, count: usize| {
-        let trace = fs::read_to_string(folder.join(format!("{server}.log"))).unwrap_or_default();
-        trace.lines().filter(|line| line.contains("is connected")).count() >= count
-    };
     let start = Instant::now();
-    while !(connected("hss", 2) && connected("pcrf", 3)) {
+    while connections(folder) < CONNECTIONS {
         let alive = processes(CORE)?;
         ensure!(!alive.is_empty(), "all parts have ended; see {}/*.log", folder.display());
         ensure!(
@@ -111,6 +109,25 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
         thread::sleep(TICK);
     }
     Ok(())
+}
+
+/// How many connections of Diameter HSS and PCRF have accepted since the IMS was started.
+fn connections(folder: &Path) -> usize {
+    let of = |server: &str| {
+        let log = fs::read_to_string(folder.join(format!("{server}.log"))).unwrap_or_default();
+        log.lines().filter(|line| line.contains("is connected")).count()
+    };
+    of("hss") + of("pcrf")
+}
+
+/// How many connections of Diameter a part opens or accepts when it is started; none without Diameter.
+fn clients_of(part: &str) -> Option<usize> {
+    match part {
+        "pcrf" => Some(3),
+        "hss" => Some(2),
+        "icscf" | "scscf" | "pcscf" | "epcscf" | "af" => Some(1),
+        _ => None,
+    }
 }
 
 /// Starts one part of the core.
@@ -127,10 +144,12 @@ fn start_part(folder: &Path, name: &str) -> anyhow::Result<()> {
             }
             command.args(["serve", name]);
         }
-        "agw" => {
-            let own = address("agw");
-            command.args(["rtpengine", "--table=-1", "--foreground", "--log-stderr"]);
+        "agw" | "eagw" => {
+            let own = address(name);
+            // The file of the package has ports that two gateways cannot share.
+            command.args(["rtpengine", "--config-file=none", "--table=-1", "--foreground"]);
             command.args([format!("--interface={own}"), format!("--listen-ng={own}:2223")]);
+            command.arg("--log-stderr");
             command.args(["--port-min=30000", "--port-max=30999"]);
         }
         "waf" | "wwsf" | "facilitator" => {
@@ -160,20 +179,37 @@ pub(crate) fn restart(args: &args::Restart) -> anyhow::Result<ExitCode> {
     let pid: i32 = pid.trim().parse().with_context(|| format!("no process of {name} is known"))?;
     // The number may belong to somebody else by now, but not within our namespace.
     let runs = || Ok::<bool, anyhow::Error>(processes(CORE)?.contains(&pid));
-    if runs()?
-        && let Some(process) = Pid::from_raw(pid)
-    {
-        kill_process(process, Signal::TERM).with_context(|| format!("cannot end {name}"))?;
-        let start = Instant::now();
-        while runs()? {
-            ensure!(start.elapsed() < 2 * GRACE, "{name} does not end");
-            thread::sleep(TICK);
+    if let Some(process) = Pid::from_raw(pid) {
+        // A P-CSCF with standing dialogs does not end by itself: Kamailio waits for a lock of its own for ever.
+        for signal in [Signal::TERM, Signal::KILL] {
+            let start = Instant::now();
+            if runs()? {
+                kill_process(process, signal).with_context(|| format!("cannot end {name}"))?;
+            }
+            while runs()? && start.elapsed() < GRACE {
+                thread::sleep(TICK);
+            }
         }
+        ensure!(!runs()?, "{name} does not end");
     }
     // Kamailio does not start while this file names a process that nobody has waited for.
     let _ = fs::remove_file(folder.join(format!("{name}.pid")));
     if !args.stop {
+        let before = connections(&folder);
         start_part(&folder, name)?;
+        if let Some(count) = clients_of(name) {
+            let is_back = || connections(&folder) >= before + count;
+            let start = Instant::now();
+            while !is_back() {
+                ensure!(
+                    start.elapsed() < PATIENCE,
+                    "{name} has no connection of Diameter after {} s; see {}/{name}.log",
+                    PATIENCE.as_secs(),
+                    folder.display()
+                );
+                thread::sleep(TICK);
+            }
+        }
     }
     println!("{name} {}", if args.stop { "is stopped" } else { "is started again" });
     Ok(ExitCode::SUCCESS)

@@ -48,7 +48,10 @@ pub struct Wic {
     pub bearers: PathBuf,
 }
 
-/// A SIP message at a terminal.
+/// The text that stands for the first picture of the other side among the messages of a terminal.
+const FIRST_PICTURE: &str = "first picture";
+
+/// A SIP message at a terminal, or the first picture there.
 #[derive(Clone, Debug)]
 pub struct Signalled {
     /// When, in ms since 1970.
@@ -118,11 +121,17 @@ fn terminal(files: &Files, name: &str) -> anyhow::Result<Terminal> {
 
 fn noted(name: &str, messages: &[Signalled]) -> Vec<Noted> {
     let of = |message: &Signalled| {
+        let time_ns = (message.time_ms * 1e6) as u64;
+        if message.text == FIRST_PICTURE {
+            let (part, protocol) = (name.to_owned(), "media".to_owned());
+            let (title, text) = (FIRST_PICTURE.into(), String::new());
+            return Noted { time_ns, from: part.clone(), to: part, protocol, name: title, text };
+        }
         let parsed = sip::Message::parse(message.text.as_bytes());
         let title = parsed.map_or_else(|_| "unreadable".into(), |parsed| title(&parsed));
         let (from, to) = if message.is_sent { (name, "epcscf") } else { ("epcscf", name) };
         Noted {
-            time_ns: (message.time_ms * 1e6) as u64,
+            time_ns,
             from: from.into(),
             to: to.into(),
             protocol: "SIP".into(),

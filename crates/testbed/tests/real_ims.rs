@@ -1,5 +1,7 @@
 //! The IMS with its real components: Kamailio, rtpengine, our HSS and PCRF, and our user agents.
 
+mod tls;
+
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use tungstenite::WebSocket;
 use weir_diameter::{Message, avp, base};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_weir-ims");
@@ -212,14 +215,20 @@ fn strangers_and_forged_requests_are_refused() {
 }
 
 /// Opens a WebSocket of SIP from alice's terminal.
-fn web_socket() -> tungstenite::WebSocket<TcpStream> {
+fn web_socket() -> WebSocket<TcpStream> {
     let stream = in_terminal("alice", || TcpStream::connect("10.46.0.2:8080").unwrap());
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    sip_over(stream)
+}
+
+/// Opens a WebSocket of SIP on this connection.
+fn sip_over<S: Read + Write>(stream: S) -> WebSocket<S> {
     let mut request =
         tungstenite::client::IntoClientRequest::into_client_request("ws://10.46.0.2:8080/")
             .unwrap();
     request.headers_mut().insert("Sec-WebSocket-Protocol", "sip".parse().unwrap());
-    tungstenite::client(request, stream).unwrap().0
+    let Ok((socket, _)) = tungstenite::client(request, stream) else { panic!("no WebSocket") };
+    socket
 }
 
 // [RFC7118 §4]
@@ -278,9 +287,12 @@ fn the_web_socket_takes_any_text_and_no_word_of_the_network() {
 }
 
 #[test]
-fn a_call_outlives_the_pcrf_and_goes_on_without_one() {
+fn a_call_outlives_each_part_and_goes_on_without_a_pcrf() {
     let Some(_running) = Running::start(&[]) else { return };
-    succeeds(&["call", "alice", "bob", "--restart", "pcrf"]);
+    // BYE and deregistration go through the new process of the part.
+    for part in ["hss", "icscf", "scscf", "pcscf", "pcrf"] {
+        succeeds(&["call", "alice", "bob", "--restart", part]);
+    }
     succeeds(&["restart", "pcrf", "--stop"]);
     let log = || fs::read_to_string(format!("{RUN}/pcscf.log")).unwrap();
     let before = log().matches("no bearer for call").count();
@@ -352,8 +364,13 @@ fn token(private: &str, public: &str) -> String {
 /// Counts transactions: a request with an old branch would be a repetition.
 static TRANSACTIONS: AtomicU32 = AtomicU32::new(0);
 
-/// Registers alice with this token over a WebSocket. Returns the first line of the final response.
+/// Registers alice with this token over a secure WebSocket. Returns the first line of the final response.
 fn registered_with(token: &str) -> String {
+    registered_over(&mut sip_over(tls::Tls::open()), token)
+}
+
+/// The same over this WebSocket.
+fn registered_over(socket: &mut WebSocket<impl Read + Write>, token: &str) -> String {
     let header = format!("Supported: path\r\nAuthorization: Bearer access_token=\"{token}\"\r\n");
     let register = request("REGISTER", "sip:ims.test", &header)
         .replace("SIP/2.0/UDP", "SIP/2.0/WS")
@@ -362,7 +379,6 @@ fn registered_with(token: &str) -> String {
             "z9hG4bKREGISTER1",
             &format!("z9hG4bK{}", TRANSACTIONS.fetch_add(1, Ordering::Relaxed)),
         );
-    let mut socket = web_socket();
     socket.send(tungstenite::Message::text(register)).unwrap();
     loop {
         let text = socket.read().unwrap().into_text().unwrap();
@@ -406,6 +422,8 @@ fn browsers_log_in_and_talk_with_a_plain_user_agent() {
     assert_eq!(registered_with(&foreign), "SIP/2.0 403 Not Your Token");
     assert_eq!(registered_with("forged"), "SIP/2.0 403 Not Your Token");
     assert_eq!(registered_with("a&token=b"), "SIP/2.0 400 Bad Token");
+    let plain = registered_over(&mut web_socket(), &old);
+    assert_eq!(plain, "SIP/2.0 403 Token Without TLS");
 
     // Registration 2: the browser calls.
     let bob = ["answer", "bob", "--patience", "40"];
@@ -416,6 +434,8 @@ fn browsers_log_in_and_talk_with_a_plain_user_agent() {
     assert_eq!(alice["remoteAddress"], "10.46.0.7", "media do not go through the gateway");
     assert!(alice["framesDecoded"].as_u64().unwrap() > 0, "{alice}");
     assert!(alice["audioPackets"].as_u64().unwrap() > 50, "{alice}");
+    // The registrar tells it of its registration.
+    assert!(alice["events"].to_string().contains("\"registrations\""), "{alice}");
     assert!(bob.wait_with_output().unwrap().status.success());
 
     // Registration 3: the browser has an identity of the pool, and is called.
@@ -429,6 +449,7 @@ fn browsers_log_in_and_talk_with_a_plain_user_agent() {
     succeeds(&["dial", "bob", "visitor1", "--hang-up-after", "4"]);
     let visitor = visitor.join().unwrap();
     assert!(visitor["framesDecoded"].as_u64().unwrap() > 0, "{visitor}");
+    assert_eq!(visitor["remoteAddress"], "10.46.0.13", "not through the gateway of the eP-CSCF");
 
     video_follows_the_telephone_call();
     thread::sleep(Duration::from_secs(26).saturating_sub(started.elapsed()));
@@ -506,7 +527,7 @@ fn intercepted_media_of_browsers_go_through_the_gateway() {
     let call = ["--call", "sip:bob@ims.test", "--seconds", "3", "--hold"];
     let alice = driven("alice", &folder, &[&alice[..], &call[..]].concat());
     for side in [alice, bob.join().unwrap()] {
-        assert_eq!(side["remoteAddress"], "10.46.0.7", "{side}");
+        assert_eq!(side["remoteAddress"], "10.46.0.13", "{side}");
         assert!(side["framesDecoded"].as_u64().unwrap() > 0, "{side}");
         assert!(side["events"].to_string().contains("\"isHeld\":true"), "no hold: {side}");
     }
@@ -552,7 +573,7 @@ fn nothing_listens_outside_the_namespaces() {
     let Some(_running) = Running::start(&[]) else { return };
     assert_eq!(listening(), before);
     let root = fs::read_link("/proc/self/ns/net").unwrap();
-    for part in ["pcscf", "epcscf", "icscf", "scscf", "hss", "pcrf", "agw", "af", "as"] {
+    for part in ["pcscf", "epcscf", "icscf", "scscf", "hss", "pcrf", "agw", "eagw", "af", "as"] {
         let pid = fs::read_to_string(format!("{RUN}/{part}.process")).unwrap();
         let own = fs::read_link(format!("/proc/{}/ns/net", pid.trim())).unwrap();
         assert_ne!(own, root, "{part}");

@@ -15,6 +15,7 @@ import {
 } from "../model";
 import { scatterData } from "../data";
 import type { Palette } from "../theme";
+import { ladderView } from "./ladder";
 import { matrixView } from "./matrix";
 import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
 import { inWords } from "../words";
@@ -39,42 +40,48 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       el("p", {}, "Made with: ", command(report.command)),
       warned.length === 0 ? null : warningNote(warned),
     ),
-    el(
-      "section",
-      { id: "overview" },
-      el("h2", {}, "Overview"),
-      freezesView(report),
-      matrixView(report),
-      overviewScatter(report, palette),
-      report.verdicts.length === 0
-        ? null
-        : el(
-            "div",
-            { class: "part" },
-            el("h3", {}, "Requirements of RFC 8836"),
-            verdictTable(report),
-          ),
-      report.participants.length === 0
-        ? null
-        : el(
-            "div",
-            { class: "part" },
-            el("h3", {}, "Real calls"),
-            participantsTable(report.participants),
-          ),
-      report.errors.length === 0
-        ? null
-        : el(
-            "div",
-            { class: "part" },
-            el("h3", {}, "Simulated beside real"),
-            errorsTable(report.errors),
-          ),
-      report.then_and_now.length === 0 ? null : thenAndNow(report),
-    ),
+    // A report of signalling alone has nothing to compare.
+    ...(report.runs === 0 && report.signalling.length > 0 ? [] : [overview(report, palette)]),
     ...report.scenarios.map((scenario) => scenarioView(scenario, palette)),
+    ...report.signalling.map(ladderView),
     footer(report),
   ];
+}
+
+function overview(report: Report, palette: Palette): HTMLElement {
+  return el(
+    "section",
+    { id: "overview" },
+    el("h2", {}, "Overview"),
+    freezesView(report),
+    matrixView(report),
+    overviewScatter(report, palette),
+    report.verdicts.length === 0
+      ? null
+      : el(
+          "div",
+          { class: "part" },
+          el("h3", {}, "Requirements of RFC 8836"),
+          verdictTable(report),
+        ),
+    report.participants.length === 0
+      ? null
+      : el(
+          "div",
+          { class: "part" },
+          el("h3", {}, "Real calls"),
+          participantsTable(report.participants),
+        ),
+    report.errors.length === 0
+      ? null
+      : el(
+          "div",
+          { class: "part" },
+          el("h3", {}, "Simulated beside real"),
+          errorsTable(report.errors),
+        ),
+    report.then_and_now.length === 0 ? null : thenAndNow(report),
+  );
 }
 
 function warningNote(scenarios: Scenario[]): HTMLElement {

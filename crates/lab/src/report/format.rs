@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::call_format::{Calls, SplitRow};
+use super::signalling::Signalling;
 use crate::calls::file::Lateness;
 use crate::run::Engine;
 
@@ -33,6 +34,8 @@ pub struct Report {
     /// Simulated runs compared with real calls of the same scenarios.
     pub(super) errors: Vec<ErrorRow>,
     pub(super) scenarios: Vec<Scenario>,
+    /// Of calls through an IMS.
+    pub(super) signalling: Vec<Signalling>,
     /// Number of runs over all scenarios, controllers and seeds.
     pub(super) runs: usize,
 }

@@ -4,7 +4,7 @@
 use weir_ims::sip::{Message, parameter_of, uri_of};
 
 use super::{Flow, Rule, contains, has};
-use crate::layout::address;
+use crate::layout::{GATEWAYS, address};
 
 /// The caller registers with a token (registrations 2 and 3 of the thesis, 4.2.3).
 pub(super) fn by_token(flow: &Flow<'_>) -> bool {
@@ -36,13 +36,15 @@ fn answered_with_video(flow: &Flow<'_>) -> bool {
     facilitated(flow) && flow.place("200 INVITE", "*", flow.caller).is_ok()
 }
 
-/// The line of a description that says where media go.
-fn gateway() -> String {
-    format!("c=IN IP4 {}\r\n", address("agw"))
+/// The line of the callee's offer that says that media go to a gateway of ours; none if they do not.
+fn gateway(flow: &Flow<'_>) -> Option<String> {
+    let invite = flow.sip("INVITE", "*", flow.callee).ok()?;
+    let lines = GATEWAYS.map(|name| format!("c=IN IP4 {}\r\n", address(name)));
+    lines.into_iter().find(|line| invite.body.contains(line))
 }
 
 fn through_gateway(flow: &Flow<'_>) -> bool {
-    flow.sip("INVITE", "*", flow.callee).is_ok_and(|invite| invite.body.contains(&gateway()))
+    gateway(flow).is_some()
 }
 
 /// The first description within the call by which somebody holds the other party.
@@ -59,7 +61,7 @@ fn holding<'a>(flow: &Flow<'a>) -> Option<(&'a str, Message)> {
 /// The rules. The order is that of a call.
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        section: "TS 24.371 5.3.2",
+        section: "TS 33.203 X.3",
         text: "a user logs in before the web server asks for a token",
         when: by_log_in,
         check: |flow| {
@@ -67,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        section: "TS 24.371 5.3.3",
+        section: "TS 33.203 X.4",
         text: "a visitor gets an identity of the pool before the web server asks for a token",
         when: by_pool,
         check: |flow| {
@@ -125,7 +127,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        section: "TS 24.229 5.7.5.1",
+        section: "TS 24.229 5.7.4",
         text: "the application server hands the INVITE back before the callee gets it",
         when: through_server,
         check: |flow| {
@@ -167,8 +169,8 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        section: "TS 23.228 U.2.4",
-        text: "media that go through the gateway do so on both sides",
+        section: "TS 24.371 5A.4",
+        text: "media that go through a gateway do so on both sides",
         when: through_gateway,
         check: |flow| {
             let answer = flow.messages.iter().find(|one| {
@@ -176,7 +178,8 @@ pub(super) const RULES: &[Rule] = &[
                     && one.name.ends_with(" INVITE")
                     && one.text.contains("m=audio")
             });
-            contains(answer.ok_or("no answer with a description")?, &gateway())
+            let gateway = gateway(flow).ok_or("no gateway")?;
+            contains(answer.ok_or("no answer with a description")?, &gateway)
         },
     },
     Rule {
