@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weir::ControllerFactory;
@@ -13,15 +14,46 @@ use weir_lab::scenario::Scenario;
 use weir_lab::summary::Summary;
 use weir_testbed::Wic;
 
-use crate::args::Call;
+use crate::args::{ATTEMPTS, Call, Check, Output};
 use crate::captures::Captures;
 use crate::console::{Console, Wish};
 use crate::interrupt::Interrupt;
-use crate::{ims, run, select};
+use crate::run::Simulated;
+use crate::{app, ims, run, select};
 
 /// Makes the calls, writes records and prints results.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
+    let runs = runs(args, &Interrupt::listen()?)?;
+    let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
+    run::print(&summaries, &args.output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the calls of `weir check`, up to three attempts at a disturbed run each as `weir call` does.
+pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
+    let args = Call {
+        selection: args.selection.clone(),
+        iterations: None,
+        serve: None,
+        ims: None,
+        application: args.application.clone(),
+        capture: false,
+        interactive: false,
+        live: None,
+        quick: false,
+        attempts: ATTEMPTS,
+        output: Output { out: args.out.clone(), json: false, markdown: false },
+    };
+    runs(&args, interrupt)
+}
+
+/// Makes the calls and writes records.
+pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
+    if args.application.app.is_some() {
+        return app::runs(args, interrupt);
+    }
     let scenarios = select::scenarios(&args.selection.scenarios)?;
+    select::note_participants(&scenarios);
     let senders = senders(args)?;
     let mut jobs = Vec::new();
     for scenario in &scenarios {
@@ -45,13 +77,12 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
         run::refuse_existing(out, jobs.iter().map(|(_, _, info)| info))?;
     }
     let wic = args.ims.as_deref().map(Wic::of_running).transpose()?;
-    let interrupt = Interrupt::listen()?;
     let console = Console::of(args.interactive, args.live.as_deref())?;
-    let mut runner =
-        CallRunner { args, interrupt: &interrupt, console, signalling: [vec![], vec![]] };
-    let mut summaries: Vec<Summary> = Vec::new();
+    let mut runner = CallRunner { args, interrupt, console, signalling: [vec![], vec![]] };
+    let mut runs = Vec::new();
     let mut count = Count::default();
     for (scenario, sender, info) in jobs {
+        let begun = Instant::now();
         let captures = Captures::new(
             args.capture || scenario.call.capture,
             args.output.out.as_deref(),
@@ -71,11 +102,10 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
             }
             captures.move_to(&place)?;
         }
-        summaries.push(record.summary());
+        runs.push(Simulated { summary: record.summary(), took: begun.elapsed() });
     }
     count.print();
-    run::print(&summaries, &args.output)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(runs)
 }
 
 /// One seed for each iteration.

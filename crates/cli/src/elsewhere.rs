@@ -15,6 +15,13 @@ pub mod call {
     pub fn call<Args>(_: &Args) -> anyhow::Result<ExitCode> {
         Err(super::refused("call"))
     }
+
+    pub fn checked<Args, Interrupt>(
+        _: &Args,
+        _: &Interrupt,
+    ) -> anyhow::Result<Vec<crate::run::Simulated>> {
+        Err(super::refused("check --engine call"))
+    }
 }
 
 /// Its samples are those of `weir-call`, which needs Linux.

@@ -63,8 +63,6 @@ fn main() -> ExitCode {
     let result = match args.command {
         args::Command::List(args) => list::list(&args),
         args::Command::Run(args) => run::run(&args),
-        #[cfg(target_os = "linux")]
-        args::Command::Call(args) if args.app.is_some() => app::call(&args),
         args::Command::Call(args) => call::call(&args),
         args::Command::Link(args) => link::link(&args),
         args::Command::Serve(args) => serve::serve(&args),

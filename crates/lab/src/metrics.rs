@@ -25,7 +25,7 @@ mod video;
 
 #[cfg(test)]
 pub(crate) use all::{CALL, FLOW, NODE, SHARED, TERMINAL};
-pub use call::{CallMetrics, CallSuccess, OneWayDelay};
+pub use call::{CallMetrics, CallSuccess, OneWayDelay, ParticipantMetrics};
 pub use changes::CapacityChange;
 pub use column::Spool;
 pub use declared::{Better, Declared, Need};
