@@ -1,7 +1,6 @@
 //! `weir call`: real browsers and pipelines through the emulator, one run at a time.
 
 use std::ops::RangeInclusive;
-use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -11,47 +10,17 @@ use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
-use weir_lab::summary::Summary;
 use weir_testbed::Wic;
 
-use crate::args::{ATTEMPTS, Call, Check, Output};
+use crate::args::Call;
 use crate::captures::Captures;
 use crate::console::{Console, Wish};
 use crate::interrupt::Interrupt;
 use crate::run::Simulated;
-use crate::{app, ims, run, select};
-
-/// Makes the calls, writes records and prints results.
-pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
-    let runs = runs(args, &Interrupt::listen()?)?;
-    let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
-    run::print(&summaries, &args.output)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Makes the calls of `weir check`, up to three attempts at a disturbed run each as `weir call` does.
-pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
-    let args = Call {
-        selection: args.selection.clone(),
-        iterations: None,
-        serve: None,
-        ims: None,
-        application: args.application.clone(),
-        capture: false,
-        interactive: false,
-        live: None,
-        quick: false,
-        attempts: ATTEMPTS,
-        output: Output { out: args.out.clone(), json: false, markdown: false },
-    };
-    runs(&args, interrupt)
-}
+use crate::{ims, run, select};
 
 /// Makes the calls and writes records.
 pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
-    if args.application.app.is_some() {
-        return app::runs(args, interrupt);
-    }
     let scenarios = select::scenarios(&args.selection.scenarios)?;
     select::note_participants(&scenarios);
     let senders = senders(args)?;

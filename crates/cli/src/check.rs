@@ -12,10 +12,10 @@ use weir_lab::summary::{Bound, Summary};
 use weir_lab::whole_file;
 
 use crate::args::{Check, CheckEngine};
-use crate::call;
 use crate::interrupt::Interrupt;
 use crate::layout::{Form, Table};
 use crate::output;
+use crate::real;
 use crate::run::{Simulated, simulate};
 use crate::table;
 
@@ -84,7 +84,7 @@ fn runs(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
         );
         return simulate(&args.selection, None, interrupt);
     }
-    call::checked(args, interrupt)
+    real::checked(args, interrupt)
 }
 
 /// The distinct names, in the order of their first occurrence.

@@ -278,7 +278,7 @@ impl<T: Carried> Router<T> {
 
     /// The part that is the access network that all share.
     pub fn access_part(&self) -> Option<Part> {
-        self.is_shared.then(|| Part(self.links.len()))
+        self.is_shared.then_some(Part(self.links.len()))
     }
 
     /// Starts a packet on its route. On a route without legs it arrives at once.

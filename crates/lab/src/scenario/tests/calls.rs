@@ -121,7 +121,7 @@ fn a_published_value_may_be_one_of_the_calls_and_then_has_neither_flow_nor_secti
 fn a_participant_of_an_application_has_a_network_of_its_own_of_any_kind() {
     let text = small(
         "[participant.p3]\nup = { capacity = \"500kbps\" }\n\
-         [participant.p2]\nkind = \"wifi\"\nstation.phone = {}\n[participant.p4]\n",
+         [participant.p2]\nkind = \"wifi\"\nstation.phone = { rate = 7 }\n[participant.p4]\n",
     );
     let participants = parse("x", &text, None).unwrap().participants;
     let names: Vec<&str> = participants.keys().map(String::as_str).collect();
