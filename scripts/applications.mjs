@@ -1,16 +1,17 @@
 #!/usr/bin/env node
 // Runs the applications of examples/apps in the networks of examples/apps/networks, and prints one table.
 //
-// usage: scripts/applications.mjs [--runs DIR] [--only APPLICATION/NETWORK] [--table]
+// usage: scripts/applications.mjs [--runs DIR] [--only APPLICATION/NETWORK] [--table] [--streams]
 //
 // Records go below DIR (a new temporary folder without it). A run whose record is there is not made again. --only makes
-// one run, and --table makes none. A run takes about 35 s. Needs what `weir call --app` needs, the packages of
-// examples/apps/peerjs (`make npm-deps`), and Debian's janus and janus-demos.
+// one run, and --table makes none. --streams prints every stream of LiveKit's three participants instead. A run takes about 35 s. Needs what `weir call --app` needs, the packages of
+// examples/apps/peerjs and examples/apps/livekit (`make npm-deps`), Debian's janus and janus-demos, and LiveKit's server
+// (examples/apps/livekit/get-server.sh, or LIVEKIT_SERVER).
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
@@ -20,12 +21,14 @@ const { values: options } = parseArgs({
     runs: { type: "string" },
     only: { type: "string" },
     table: { type: "boolean", default: false },
+    streams: { type: "boolean", default: false },
   },
 });
-const runs = options.runs ?? mkdtempSync(join(tmpdir(), "weir-applications-"));
+const runs = resolve(options.runs ?? mkdtempSync(join(tmpdir(), "weir-applications-")));
 const APPLICATIONS = {
   peerjs: ["http://{server}:9000/", "exec node server.mjs"],
   janus: ["http://{server}:9000/videoroomtest.html", "exec node server.mjs"],
+  livekit: ["http://{server}:9000/", "exec node server.mjs"],
 };
 const NETWORKS = ["drop", "loss", "hand-over"];
 /** The network is another one from the first to the second, in s. A value is of the second half of a part. */
@@ -35,7 +38,7 @@ const PARTS = [
   [17.5, 21],
 ];
 
-function play(application, network) {
+function play(application, network, more = []) {
   const [url, serve] = APPLICATIONS[application];
   const out = join(runs, application, network);
   if (options.table || existsSync(out)) return;
@@ -60,7 +63,7 @@ function play(application, network) {
   ];
   const { status } = spawnSync(
     process.env.WEIR ?? "weir",
-    [...words, "--attempts", "1", "--out", out],
+    [...words, ...more, "--attempts", "1", "--out", out],
     {
       cwd: join(root, "examples/apps", application),
       env: { WEIR_PLAYWRIGHT: join(root, "web/node_modules/playwright-core"), ...process.env },
@@ -79,15 +82,65 @@ function found(folder, name) {
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Mean of a member in each part of the run, as text. */
-function parts(peer, member, scale, digits) {
-  return PARTS.map(([from, to]) => {
-    const inside = peer.intervals.filter(({ time_s }) => time_s > from && time_s <= to);
-    const values = inside
-      .map((interval) => interval[member])
-      .filter((value) => typeof value === "number");
-    return values.length === 0 ? "–" : (mean(values) * scale).toFixed(digits);
+/** Mean of a member from one time to another; null without a value. */
+function within(peer, member, [from, to]) {
+  const inside = peer.intervals.filter(({ time_s }) => time_s > from && time_s <= to);
+  const values = inside
+    .map((interval) => interval[member])
+    .filter((value) => typeof value === "number");
+  return values.length === 0 ? null : mean(values);
+}
+
+/** Mean of a member in each part of the run, as text. Of several streams, such as layers, it is the sum. */
+function parts(peers, member, scale, digits) {
+  return PARTS.map((part) => {
+    const values = peers
+      .map((peer) => within(peer, member, part))
+      .filter((value) => value !== null);
+    const sum = values.reduce((total, value) => total + value, 0);
+    return values.length === 0 ? "–" : (sum * scale).toFixed(digits);
   }).join("; ");
+}
+
+const line = (cells) => `| ${cells.join(" | ")} |`;
+const print = (heads, rows) =>
+  console.log([line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n"));
+const isOf = (participant) => (peer) =>
+  peer.participant === participant || peer.participant.startsWith(`${participant}/`);
+
+/** Every stream of the room with one narrow participant, in the second half of the run. */
+function streams() {
+  play("livekit", "narrow-receiver", ["--participants", "3"]);
+  const file = found(join(runs, "livekit", "narrow-receiver"), "call.json");
+  if (file === null) return;
+  const call = JSON.parse(readFileSync(file, "utf8"));
+  const rows = call.peers.map((peer) => {
+    const half = [10, 20];
+    const inside = peer.intervals.filter(({ time_s }) => time_s > half[0]);
+    const is = inside.some((it) => typeof it.send_bps === "number") ? "sent" : "received";
+    const sizes = inside.map((it) => (is === "sent" ? it.sent_frame_size : it.frame_size));
+    const last = sizes.filter(Array.isArray).at(-1);
+    const rate = within(peer, is === "sent" ? "send_bps" : "receive_bps", half);
+    const frames = within(peer, is === "sent" ? "sent_frame_rate" : "frame_rate", half);
+    const reasons = [...new Set(inside.map((it) => it.limitation).filter(Boolean))];
+    return [
+      peer.participant.split("/")[0],
+      is,
+      last === undefined ? "none" : last.join("x"),
+      rate === null ? "0" : (rate / 1e3).toFixed(0),
+      frames === null ? "0" : frames.toFixed(0),
+      reasons.join(", "),
+    ];
+  });
+  // The layers of a participant by their rate, then what it receives.
+  rows.sort((a, b) => a[0].localeCompare(b[0]) || b[1].localeCompare(a[1]) || b[3] - a[3]);
+  if (call.bent) console.error("applications: this machine disturbed the run");
+  print(["participant", "video", "last picture", "kbit/s", "frames/s", "limited by"], rows);
+}
+
+if (options.streams) {
+  streams();
+  process.exit(0);
 }
 
 const rows = [];
@@ -101,20 +154,19 @@ for (const application of Object.keys(APPLICATIONS)) {
       rows.push([application, network, "disturbed by this machine", "", "", "", ""]);
       continue;
     }
-    const sender = call.peers.find(
-      (peer) => peer.participant.startsWith("p1") && peer.intervals.some((it) => it.send_bps > 0),
-    );
-    const receiver = call.peers.find(
-      (peer) =>
-        peer.participant.startsWith("p2") && peer.intervals.some((it) => it.receive_bps > 0),
-    );
+    const senders = call.peers
+      .filter(isOf("p1"))
+      .filter((peer) => peer.intervals.some((it) => it.send_bps > 0));
+    const receiver = call.peers
+      .filter(isOf("p2"))
+      .find((peer) => peer.intervals.some((it) => it.receive_bps > 0));
     const sum = (member) => receiver.intervals.reduce((total, it) => total + (it[member] ?? 0), 0);
     rows.push([
       application,
       network,
-      parts(sender, "send_bps", 1e-3, 0),
-      parts(receiver, "receive_bps", 1e-3, 0),
-      parts(receiver, "frame_rate", 1, 0),
+      parts(senders, "send_bps", 1e-3, 0),
+      parts([receiver], "receive_bps", 1e-3, 0),
+      parts([receiver], "frame_rate", 1, 0),
       `${sum("freezes")}`,
       sum("frozen_s").toFixed(1),
     ]);
@@ -129,5 +181,4 @@ const heads = [
   "freezes",
   "frozen, s",
 ];
-const line = (cells) => `| ${cells.join(" | ")} |`;
-console.log([line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n"));
+print(heads, rows);

@@ -2,8 +2,10 @@
 //! for each participant that a script of the user drives.
 //!
 //! ```text
-//!   p1 - host = scenario's network = far node = host - server of the application
-//!                                        +===== host - p2, p3 ...
+//!   p1 - host = scenario's network = far node - host - server of the application
+//!   p2 - host = network of its own ====+
+//!   p3 - host = network of its own ====+
+//!
 //!   each participant: Chromium <- 127.0.0.1 -> driver (node, playwright-core) -> lines -> dump
 //! ```
 //!
@@ -22,10 +24,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir::units::Timestamp;
-use weir_emu::{Child, Emulation, Emulator, Host, HostPlan, Plan, User};
-use weir_lab::scenario::Scenario;
+use weir_emu::{Child, Emulation, Emulator, Host, HostPlan, OwnNetwork, Plan, User};
 use weir_lab::scenario::call::BrowserKind;
+use weir_lab::scenario::{ParticipantNetwork, Scenario};
 use weir_net::Seed;
+use weir_net::path::AccessPlan;
 
 use crate::browser::{Browser, ChromiumOptions, Program};
 use crate::camera;
@@ -40,8 +43,6 @@ use crate::usage::{Usage, UsageMeter};
 const DRIVER: &str = include_str!("app/driver.mjs");
 /// Port of Chromium's own debugger, on the loopback device of each participant's host.
 const DEBUGGER_PORT: u16 = 9222;
-/// Time limit from the start until all participants have joined.
-const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(50);
 /// First two lines of an rtcstats dump.
 const HEADING: &[u8] = b"RTCStatsDump\n{\"fileFormat\":3}\n";
@@ -57,9 +58,11 @@ pub struct AppPlan {
     pub join: Option<PathBuf>,
     /// Number of participants.
     pub participants: usize,
+    /// Time limit from the start of the browsers until all participants have joined.
+    pub join_timeout: Duration,
     /// The shell command that starts the server.
     pub serve: String,
-    /// Where the dumps are written.
+    /// Where the dumps and the drivers' temporary files are written.
     pub dumps: PathBuf,
     /// Where the captures of all hosts are kept; `None` for none.
     pub capture: Option<CapturePlan>,
@@ -101,15 +104,29 @@ pub struct AppOutcome {
     pub notes: Vec<String>,
 }
 
-/// The hosts of an application: the participants, and its server last. The first participant has the
-/// scenario's network in front of it; all others are at the far node, as the server is.
+/// The hosts of an application: the participants, and its server last, which is at the far node. Each
+/// participant has a network in front of it: the first one the scenario's, each other one that of its table
+/// `[participant.NAME]`, or a copy of the scenario's.
 pub fn app_network(scenario: &Scenario, participants: usize) -> Plan {
     let network = network(scenario);
     let far = network.hops.len();
-    let near = HostPlan { attachment: scenario.link_attachment(), ..HostPlan::at(0) };
-    let others = (0..participants).map(|_| HostPlan::at(far));
-    let hosts = std::iter::once(near).chain(others).collect();
-    Plan { hosts, local_traffic: true, ..network }
+    let attachment = scenario.link_attachment();
+    let mut hosts = vec![HostPlan { attachment, ..HostPlan::at(0) }];
+    let mut own = Vec::new();
+    for number in 2..=participants {
+        let (attachment, access, hops) = match scenario.participants.get(&format!("p{number}")) {
+            Some(ParticipantNetwork { access, hops }) => {
+                let access = access.as_ref().map(|access| AccessPlan::new(access.config.clone()));
+                (access.as_ref().map(|plan| plan.config.default_attachment()), access, hops)
+            }
+            None => (attachment, network.access.clone(), &scenario.hops),
+        };
+        let host = HostPlan { attachment, own: Some(own.len()), ..HostPlan::at(far) };
+        hosts.push(host);
+        own.push(OwnNetwork { access, hops: hops.clone() });
+    }
+    hosts.push(HostPlan::at(far));
+    Plan { hosts, own, local_traffic: true, ..network }
 }
 
 /// Runs an application in a scenario's network, for the scenario's length from the moment at which
@@ -141,13 +158,13 @@ pub fn run_app(
     let mut run = Run::open(plan, &emulator, folder.path(), camera.as_deref().ok())?;
     progress(Progress::SettingUp(&[]));
     run.wait(
-        Instant::now() + JOIN_TIMEOUT,
+        Instant::now() + plan.join_timeout,
         cancel,
         &mut server,
         Run::all_joined_or_failed,
         &mut || {},
     )?;
-    run.fail_those_who_did_not_join();
+    run.fail_those_who_did_not_join(plan.join_timeout);
     let start = emulator.start();
     let zero = since_1970(start);
     run.meters.iter_mut().for_each(UsageMeter::start);
@@ -276,8 +293,8 @@ impl Run {
         self.playing.iter().all(|one| one.failure.is_some())
     }
 
-    fn fail_those_who_did_not_join(&mut self) {
-        let limit = JOIN_TIMEOUT.as_secs();
+    fn fail_those_who_did_not_join(&mut self, limit: Duration) {
+        let limit = limit.as_secs();
         for one in self.playing.iter_mut().filter(|one| one.joined.is_none()) {
             one.failure.get_or_insert_with(|| format!("it did not join within {limit} s"));
         }
@@ -362,6 +379,8 @@ fn drive(
     fs::write(&script, DRIVER).map_err(CallError::system("write the driver"))?;
     // As the user, whose script it runs and whose packages it needs.
     let mut command = host.command("node");
+    // Playwright leaves temporary folders.
+    command.env("TMPDIR", &plan.dumps);
     command.arg(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut driver = Child::spawn(&mut command)?;
     let here = std::env::current_dir().unwrap_or_default();

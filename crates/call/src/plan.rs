@@ -217,6 +217,7 @@ pub fn network(scenario: &Scenario) -> Plan {
     Plan {
         access: scenario.access_plan(),
         hops: scenario.hops.clone(),
+        own: Vec::new(),
         hosts: Vec::new(),
         local_traffic: false,
     }
@@ -372,7 +373,7 @@ impl<'a> Builder<'a> {
             let first = self.network.hosts.len();
             let access_delay = flow.access_delay;
             let (node, attachment) = (flow.hops.start, flow.attachment);
-            self.network.hosts.push(HostPlan { node, access_delay, attachment });
+            self.network.hosts.push(HostPlan { node, access_delay, attachment, own: None });
             self.network.hosts.push(HostPlan::at(flow.hops.end));
             loads.push(PlannedLoad {
                 flow: index,

@@ -2,20 +2,20 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use weir_analyze::app_record;
 use weir_call::{AppOutcome, AppPlan, is_inside, run_app, warnings};
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
-use weir_lab::summary::Summary;
 use weir_net::Seed;
 
 use crate::args::Call;
 use crate::captures::Captures;
 use crate::interrupt::Interrupt;
 use crate::link::quoted;
+use crate::run::Simulated;
 use crate::{call, output, run, select};
 
 /// Number of participants without `--participants`.
@@ -23,8 +23,8 @@ const PARTICIPANTS: usize = 2;
 /// Each participant needs a good part of a processor.
 const PARTICIPANTS_MAX: usize = 32;
 
-/// Runs the application in each scenario, writes records and prints results.
-pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
+/// Runs the application in each scenario and writes records.
+pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
     let plan = plan(args)?;
     let controller = controller(&plan);
@@ -39,13 +39,13 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     if let Some(out) = &args.output.out {
         run::refuse_existing(out, jobs.iter().map(|(_, info)| info))?;
     }
-    let interrupt = Interrupt::listen()?;
-    let mut summaries: Vec<Summary> = Vec::new();
+    let mut runs = Vec::new();
     for (scenario, info) in jobs {
+        let begun = Instant::now();
         let captures = Captures::new(args.capture, args.output.out.as_deref(), &info)?;
         let dumps = tempfile::tempdir().context("make a folder for the dumps")?;
         let plan = AppPlan { dumps: dumps.path().into(), capture: captures.plan(), ..plan.clone() };
-        let outcome = attempt(args, scenario, &plan, info.seed, &interrupt)?;
+        let outcome = attempt(args, scenario, &plan, info.seed, interrupt)?;
         let record = app_record(scenario, info, &outcome)?;
         for warning in warnings(&record) {
             eprintln!("weir: {}", output::escaped(warning));
@@ -55,10 +55,9 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
             keep(&outcome, &place)?;
             captures.move_to(&place)?;
         }
-        summaries.push(record.summary());
+        runs.push(Simulated { summary: record.summary(), took: begun.elapsed() });
     }
-    run::print(&summaries, &args.output)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(runs)
 }
 
 /// Runs once, and again if this machine disturbed the run.
@@ -87,6 +86,7 @@ fn attempt(
 }
 
 fn plan(args: &Call) -> anyhow::Result<AppPlan> {
+    let args = &args.application;
     let url = args.app.clone().unwrap_or_default();
     anyhow::ensure!(
         is_inside(&url),
@@ -106,6 +106,7 @@ fn plan(args: &Call) -> anyhow::Result<AppPlan> {
         url,
         join: join.transpose()?,
         participants,
+        join_timeout: Duration::from_secs(args.join_within.get().into()),
         serve: args.serve_app.clone().unwrap_or_default(),
         dumps: Default::default(),
         capture: None,

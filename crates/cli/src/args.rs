@@ -5,7 +5,7 @@ mod link;
 mod serve;
 
 use std::net::Ipv4Addr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 pub use analyze::Analyze;
@@ -26,6 +26,11 @@ Examples:
   weir analyze webrtc_internals_dump.gz
   weir serve
   weir link demo/first-call -- ping -c 5 10.45.0.2";
+
+/// Time limit for the participants of an application to join, in s.
+const JOIN_WITHIN: NonZeroU32 = NonZeroU32::new(60).unwrap();
+/// Attempts at a run that this machine disturbs.
+pub const ATTEMPTS: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
 /// The version as in records, and the commit that the program was built from.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEIR_REVISION"), ")");
@@ -85,12 +90,16 @@ impl Command {
     /// Whether the command creates emulated hosts.
     #[cfg(target_os = "linux")]
     pub fn needs_network_rights(&self) -> bool {
-        matches!(self, Self::Call(_) | Self::Link(_) | Self::Validate(_))
+        match self {
+            Self::Call(_) | Self::Link(_) | Self::Validate(_) => true,
+            Self::Check(check) => check.engine == CheckEngine::Call,
+            _ => false,
+        }
     }
 }
 
 /// Which runs to make.
-#[derive(ClapArgs)]
+#[derive(ClapArgs, Clone)]
 pub struct Selection {
     /// Scenario id, pattern ('lund/*') or TOML file.
     #[arg(required = true, value_name = "SCENARIO")]
@@ -205,34 +214,20 @@ pub struct Call {
     /// in a browser on any machine that reaches this one at ADDRESS (default: 127.0.0.1). `all`
     /// means all addresses of this machine.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true,
-        default_missing_value = "127.0.0.1", value_parser = served_address)]
+        default_missing_value = "127.0.0.1", value_parser = served_address, conflicts_with = "app")]
     pub serve: Option<Ipv4Addr>,
     /// Signal through the IMS that `weir ims up` has started: CALLER and CALLEE are users of it, such
     /// as alice,bob. The record has the messages too.
-    #[arg(long, value_name = "CALLER,CALLEE", conflicts_with = "serve")]
+    #[arg(long, value_name = "CALLER,CALLEE", conflicts_with_all = ["serve", "app"])]
     pub ims: Option<String>,
-    /// Test a web application: open this page in the Chromium of each participant. `{server}` in it stands
-    /// for the address of the application's server.
-    #[arg(long, value_name = "URL", requires = "serve_app",
-        conflicts_with_all = ["serve", "ims", "controller", "interactive"])]
-    pub app: Option<String>,
-    /// A JavaScript module whose default function makes a participant join: it gets a page of Playwright
-    /// and the participant's number.
-    #[arg(long, value_name = "FILE", requires = "app")]
-    pub join: Option<PathBuf>,
-    /// Number of participants of the application (default: 2). The first one is behind the scenario's
-    /// network; the others and the server are at its far end.
-    #[arg(long, value_name = "N", requires = "app")]
-    pub participants: Option<usize>,
-    /// The shell command that starts the application's server, on a host of its own.
-    #[arg(long, value_name = "COMMAND", requires = "app")]
-    pub serve_app: Option<String>,
+    #[command(flatten)]
+    pub application: Application,
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,
     /// Change capacity, delay, jitter and loss by typing while the calls run. `end` ends them now and
     /// keeps the record, `quit` ends them without a record.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "app")]
     pub interactive: bool,
     /// Take the lines of --interactive from a program that listens on this Unix socket, and send it the
     /// status of the run and each report of getStats as JSON lines. `weir serve` uses it.
@@ -243,10 +238,33 @@ pub struct Call {
     pub quick: bool,
     /// Make at most N attempts at a run that this machine disturbs. The last attempt is kept and
     /// marked as disturbed.
-    #[arg(long, value_name = "N", default_value = "3")]
+    #[arg(long, value_name = "N", default_value_t = ATTEMPTS)]
     pub attempts: NonZeroUsize,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// The application under test of `weir call` and `weir check`.
+#[derive(ClapArgs, Clone)]
+pub struct Application {
+    /// Test a web application: open this page in the Chromium of each participant. `{server}` in it stands
+    /// for the address of the application's server.
+    #[arg(long, value_name = "URL", requires = "serve_app", conflicts_with = "controller")]
+    pub app: Option<String>,
+    /// A JavaScript module whose default function makes a participant join: it gets a page of Playwright
+    /// and the participant's number.
+    #[arg(long, value_name = "FILE", requires = "app")]
+    pub join: Option<PathBuf>,
+    /// Number of participants of the application (default: 2). Each is behind the scenario's network, or
+    /// behind that of its table [participant.NAME]; the server is at the far end.
+    #[arg(long, value_name = "N", requires = "app")]
+    pub participants: Option<usize>,
+    /// Seconds from the start of the browsers until a participant that has not joined has failed.
+    #[arg(long, value_name = "SECONDS", requires = "app", default_value_t = JOIN_WITHIN)]
+    pub join_within: NonZeroU32,
+    /// The shell command that starts the application's server, on a host of its own.
+    #[arg(long, value_name = "COMMAND", requires = "app")]
+    pub serve_app: Option<String>,
 }
 
 /// Parses one address of this machine, or `all`.
@@ -344,10 +362,20 @@ chance may be the reason (two-sided test at 0.1 %).
 Examples:
   weir check 'rfc8867/*' --controller all --junit check.xml
   weir check 'rfc8867/*' --controller all --markdown
-  weir check my-scenario.toml --controller gcc --seeds 10 --strict")]
+  weir check my-scenario.toml --controller gcc --seeds 10 --strict
+  weir check my-scenario.toml --engine call --app http://{server}:9000/ --join join.mjs \
+    --serve-app 'node server.mjs' --junit check.xml")]
 pub struct Check {
     #[command(flatten)]
     pub selection: Selection,
+    /// How the runs are made: simulated, or as real calls like those of `weir call`.
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t = CheckEngine::Sim)]
+    pub engine: CheckEngine,
+    #[command(flatten)]
+    pub application: Application,
+    /// Write a record of each call below this folder (only with --engine call).
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// Print all expectations, including those that hold.
     #[arg(long)]
     pub list: bool,
@@ -361,6 +389,15 @@ pub struct Check {
     /// Write the results as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+}
+
+/// How `weir check` makes runs.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckEngine {
+    /// In virtual time.
+    Sim,
+    /// Real calls through the emulated network. Needs root.
+    Call,
 }
 
 /// `weir generate`

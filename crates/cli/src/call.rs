@@ -1,8 +1,8 @@
 //! `weir call`: real browsers and pipelines through the emulator, one run at a time.
 
 use std::ops::RangeInclusive;
-use std::process::ExitCode;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weir::ControllerFactory;
@@ -10,18 +10,19 @@ use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
-use weir_lab::summary::Summary;
 use weir_testbed::Wic;
 
 use crate::args::Call;
 use crate::captures::Captures;
 use crate::console::{Console, Wish};
 use crate::interrupt::Interrupt;
+use crate::run::Simulated;
 use crate::{ims, run, select};
 
-/// Makes the calls, writes records and prints results.
-pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
+/// Makes the calls and writes records.
+pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
+    select::note_participants(&scenarios);
     let senders = senders(args)?;
     let mut jobs = Vec::new();
     for scenario in &scenarios {
@@ -45,13 +46,12 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
         run::refuse_existing(out, jobs.iter().map(|(_, _, info)| info))?;
     }
     let wic = args.ims.as_deref().map(Wic::of_running).transpose()?;
-    let interrupt = Interrupt::listen()?;
     let console = Console::of(args.interactive, args.live.as_deref())?;
-    let mut runner =
-        CallRunner { args, interrupt: &interrupt, console, signalling: [vec![], vec![]] };
-    let mut summaries: Vec<Summary> = Vec::new();
+    let mut runner = CallRunner { args, interrupt, console, signalling: [vec![], vec![]] };
+    let mut runs = Vec::new();
     let mut count = Count::default();
     for (scenario, sender, info) in jobs {
+        let begun = Instant::now();
         let captures = Captures::new(
             args.capture || scenario.call.capture,
             args.output.out.as_deref(),
@@ -71,11 +71,10 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
             }
             captures.move_to(&place)?;
         }
-        summaries.push(record.summary());
+        runs.push(Simulated { summary: record.summary(), took: begun.elapsed() });
     }
     count.print();
-    run::print(&summaries, &args.output)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(runs)
 }
 
 /// One seed for each iteration.

@@ -7,20 +7,22 @@ use std::time::Duration;
 use anyhow::Context;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use weir_lab::gate::{Judgement, Outcome, Verdict, judge, verdicts};
+use weir_lab::run::Engine;
 use weir_lab::summary::{Bound, Summary};
 use weir_lab::whole_file;
 
-use crate::args::Check;
+use crate::args::{Check, CheckEngine};
 use crate::interrupt::Interrupt;
 use crate::layout::{Form, Table};
 use crate::output;
+use crate::real;
 use crate::run::{Simulated, simulate};
 use crate::table;
 
 /// Runs the scenarios and prints the results of their expectations. The exit code says whether all
 /// pass.
 pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
-    let runs = simulate(&args.selection, None, &Interrupt::listen()?)?;
+    let runs = runs(args, &Interrupt::listen()?)?;
     let times = times(&runs);
     let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
     let judgements = judge(&summaries);
@@ -71,6 +73,18 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         count(Outcome::MissIsGone)
     ))?;
     Ok(if judgements.iter().all(passes) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Makes the runs that are judged.
+fn runs(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
+    if args.engine == CheckEngine::Sim {
+        anyhow::ensure!(
+            args.application.app.is_none() && args.out.is_none(),
+            "--app and --out are for real calls: add --engine call"
+        );
+        return simulate(&args.selection, None, interrupt);
+    }
+    real::checked(args, interrupt)
 }
 
 /// The distinct names, in the order of their first occurrence.
@@ -254,6 +268,7 @@ fn junit(
 /// folders.
 fn class_name(scenario: &str, controller: &str) -> String {
     let scenario = scenario.replace('.', "_").replace('/', ".");
+    let controller = if is_application(controller) { "app" } else { controller };
     format!("{}.{controller}", scenario.trim_start_matches(['.', '_']))
 }
 
@@ -293,10 +308,20 @@ fn status(judgement: &Judgement, strict: bool) -> TestCaseStatus {
 
 /// The command that repeats the runs of a judgement.
 fn replay(judgement: &Judgement) -> String {
-    let Judgement { scenario, controller, seeds, .. } = judgement;
+    let Judgement { scenario, controller, seeds, engine, .. } = judgement;
     let seeds = match seeds.as_slice() {
         [seed] => format!("--seed {seed}"),
         several => format!("--seeds {}", several.len()),
     };
-    format!("replay: weir run {scenario} --controller {controller} {seeds}")
+    let controller = match is_application(controller) {
+        true => controller.clone(),
+        false => format!("--controller {controller}"),
+    };
+    let command = if engine == Engine::Call.as_str() { "call" } else { "run" };
+    format!("replay: weir {command} {scenario} {controller} {seeds}")
+}
+
+/// Whether the options of an application stand in the place of the controller.
+fn is_application(controller: &str) -> bool {
+    controller.starts_with("--app ")
 }

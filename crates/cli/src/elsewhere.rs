@@ -9,11 +9,15 @@ fn refused(command: &str) -> anyhow::Error {
     )
 }
 
-pub mod call {
+pub mod real {
     use std::process::ExitCode;
 
     pub fn call<Args>(_: &Args) -> anyhow::Result<ExitCode> {
         Err(super::refused("call"))
+    }
+
+    pub fn checked<Args, Interrupt, Run>(_: &Args, _: &Interrupt) -> anyhow::Result<Vec<Run>> {
+        Err(super::refused("check --engine call"))
     }
 }
 

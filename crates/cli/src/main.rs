@@ -27,6 +27,8 @@ mod link;
 mod list;
 mod man;
 mod output;
+#[cfg(target_os = "linux")]
+mod real;
 mod report;
 mod run;
 mod score;
@@ -43,7 +45,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{analyze, call, link, serve, weir_testbed};
+use elsewhere::{analyze, link, real, serve, weir_testbed};
 
 /// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;
@@ -63,9 +65,7 @@ fn main() -> ExitCode {
     let result = match args.command {
         args::Command::List(args) => list::list(&args),
         args::Command::Run(args) => run::run(&args),
-        #[cfg(target_os = "linux")]
-        args::Command::Call(args) if args.app.is_some() => app::call(&args),
-        args::Command::Call(args) => call::call(&args),
+        args::Command::Call(args) => real::call(&args),
         args::Command::Link(args) => link::link(&args),
         args::Command::Serve(args) => serve::serve(&args),
         args::Command::Analyze(args) => analyze::analyze(&args),

@@ -107,6 +107,7 @@ pub fn simulate(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&selection.scenarios)?;
+    select::note_participants(&scenarios);
     let controllers = select::controllers(selection)?;
     let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
     let mut finished = match records {

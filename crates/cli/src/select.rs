@@ -34,6 +34,16 @@ pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
     Ok(found)
 }
 
+/// Says which scenarios have networks of participants, which only applications under test have.
+pub fn note_participants(scenarios: &[Scenario]) {
+    for scenario in scenarios.iter().filter(|scenario| !scenario.participants.is_empty()) {
+        eprintln!(
+            "weir: {}: only `weir call --app` has participants; their networks are left out, and [network] is there",
+            scenario.id
+        );
+    }
+}
+
 /// The controllers of the selection: those of a list such as `nada,scream`, or `all`. Without a
 /// list, all.
 pub fn controllers(selection: &Selection) -> anyhow::Result<Vec<ControllerFactory>> {

@@ -1,7 +1,8 @@
-//! Applications that nobody here wrote, PeerJS and Janus's video room, in a scenario's network.
+//! Applications that nobody here wrote, PeerJS, Janus's video room and LiveKit, in a scenario's network.
 //!
 //! Needs root, Chromium, Node, and the packages of `examples/apps/peerjs` (`make npm-deps`); for Janus, Debian's
-//! janus and janus-demos, and the viewer's packages (`make web`).
+//! janus and janus-demos, and the viewer's packages (`make web`); for LiveKit, its server (`examples/apps/livekit/get-server.sh`,
+//! or LIVEKIT_SERVER).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,12 +24,32 @@ delay = "20ms"
 [network.down]
 capacity = "20Mbps"
 delay = "20ms"
+[participant.p2]
 [call]
 video = { width = 640, height = 360, fps = 30 }
 [[flow]]
 direction = "up"
 [[flow]]
 direction = "down"
+"#;
+
+/// What is expected of three participants of whom one cannot join.
+const EXPECTED: &str = r#"
+[[expect]]
+text = "everybody joins"
+participant = "every"
+metric = "participant.success_ratio"
+above = 1
+[[expect]]
+text = "p1 keeps to its way up"
+participant = "p1"
+metric = "participant.send_rate_mbps"
+below = 0.9
+[[expect]]
+text = "p2 sees p1"
+participant = "p2/1"
+metric = "participant.frame_rate"
+above = 5
 "#;
 
 fn example() -> PathBuf {
@@ -53,14 +74,15 @@ fn missing() -> Option<&'static str> {
 }
 
 #[test]
-fn a_call_of_peerjs_is_recorded_and_one_that_never_joins_fails_alone() {
+fn a_call_of_peerjs_is_recorded_and_judged_and_one_that_cannot_join_fails_alone() {
     if let Some(what) = missing() {
         println!("skipped: needs {what}");
         return;
     }
     let place = tempfile::tempdir().unwrap();
     let scenario = place.path().join("narrow.toml");
-    fs::write(&scenario, SCENARIO).unwrap();
+    fs::write(&scenario, format!("{SCENARIO}{EXPECTED}")).unwrap();
+    let junit = place.path().join("check.xml");
     let join = place.path().join("join.mjs");
     let example_join = example().join("join.mjs");
     let script = format!(
@@ -72,18 +94,26 @@ fn a_call_of_peerjs_is_recorded_and_one_that_never_joins_fails_alone() {
     let out = place.path().join("runs");
     let output = Command::new(WEIR)
         .current_dir(example())
-        .arg("call")
+        .arg("check")
         .arg(&scenario)
-        .args(["--app", "http://{server}:9000/", "--participants", "3", "--attempts", "1"])
+        .args(["--engine", "call", "--app", "http://{server}:9000/", "--participants", "3"])
         .args(["--serve-app", "exec node server.mjs"])
         .arg("--join")
         .arg(&join)
         .arg("--out")
         .arg(&out)
+        .arg("--junit")
+        .arg(&junit)
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
+    // One expectation fails, because p3 does.
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("3 expectations: 2 hold, 1 failed"), "{printed}{errors}");
+    let junit = fs::read_to_string(junit).unwrap();
+    assert!(junit.contains("tests=\"3\" failures=\"1\""), "{junit}");
+    assert!(junit.contains("everybody joins") && junit.contains("flow p3"), "{junit}");
     let record = weir_lab::record::find(&out).unwrap().remove(0);
     let call: Value =
         serde_json::from_str(&fs::read_to_string(record.join("call.json")).unwrap()).unwrap();
@@ -133,4 +163,41 @@ fn a_call_of_the_page_of_janus_has_its_four_streams() {
     }
     // Each sends one video to the room and receives the other's.
     assert_eq!(call["peers"].as_array().unwrap().len(), 4, "{}", call["peers"]);
+}
+
+#[test]
+fn a_room_of_livekit_gives_a_narrow_participant_smaller_layers() {
+    let room = example().join("../livekit").canonicalize().unwrap();
+    let server =
+        std::env::var_os("LIVEKIT_SERVER").map_or(room.join("livekit-server"), PathBuf::from);
+    if missing().is_some() || !server.exists() || !room.join("node_modules/livekit-client").exists()
+    {
+        println!(
+            "skipped: needs root, chromium, node, make npm-deps and examples/apps/livekit/get-server.sh"
+        );
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("runs");
+    let mut weir = Command::new(WEIR);
+    weir.current_dir(&room).env("LIVEKIT_SERVER", server);
+    weir.args(["call", "../networks/narrow-receiver.toml", "--app", "http://{server}:9000/"]);
+    weir.args(["--join", "join.mjs", "--serve-app", "exec node server.mjs", "--participants", "3"]);
+    weir.args(["--attempts", "1", "--seed", "1", "--out"]).arg(&out);
+    let done = weir.output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let record = weir_lab::record::find(&out).unwrap().remove(0);
+    let summary: Value =
+        serde_json::from_slice(&fs::read(record.join("summary.json")).unwrap()).unwrap();
+    let each = summary["calls"]["each"].as_array().unwrap();
+    let of = |name: &str, metric: &str| {
+        let one = each.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{each:?}"));
+        one[metric].as_f64().unwrap_or(0.0)
+    };
+    // p1 sends layers and receives two videos; p3 gets no more than its way down carries.
+    let sent = each.iter().filter(|one| one["name"].as_str().unwrap().starts_with("p1/"));
+    assert!(sent.filter(|one| one["send_rate_mbps"].is_f64()).count() >= 2, "{each:?}");
+    assert!(of("p3", "receive_rate_mbps") < 0.55, "{each:?}");
+    assert!(of("p3", "receive_rate_mbps") < of("p2", "receive_rate_mbps"), "{each:?}");
+    assert!(of("p3", "frame_height") < of("p2", "frame_height"), "{each:?}");
 }

@@ -39,7 +39,7 @@ pub use lateness::{Lateness, Stall};
 pub use link::Running;
 pub use load::CpuShares;
 pub use namespaces::Host;
-pub use plan::{HostPlan, Plan};
+pub use plan::{HostPlan, OwnNetwork, Plan};
 pub use probe::{Probe, Probed, probe, wake_lateness};
 pub use process::Child;
 pub use record::{

@@ -14,7 +14,7 @@ use weir_net::{Bottleneck, DropCause, Fate, Header, LinkConfig, Seed};
 
 use crate::handle::{Change, Property, Status, WayStatus, Ways};
 use crate::ip;
-use crate::plan::Plan;
+use crate::plan::{HostPlan, Plan};
 use crate::record::{
     DirectionRecord, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample, TrafficTotals,
 };
@@ -95,11 +95,7 @@ impl Network {
         let sites: Vec<Site> = plan.hosts[..hosts.len()]
             .iter()
             .enumerate()
-            .map(|(index, host)| {
-                let name = |way| format!("host-{}/{way}", index + 1);
-                let own = router.add_own_links(host.access_delay, &name("out"), &name("in"));
-                Site::new(host.node).with_own(own).with_attachment(host.attachment)
-            })
+            .map(|(index, host)| site(plan, host, &format!("host-{}", index + 1), &mut router))
             .collect();
         let at_once = LinkConfig::unlimited(TimeDelta::ZERO);
         let local = plan.local_traffic.then(|| router.add_link(&at_once, "local"));
@@ -116,9 +112,8 @@ impl Network {
             }
         }
         let addresses = pairs.iter().map(|pair: &Pair| (hosts[pair.from], hosts[pair.to]));
-        if let Some(access) = router.access() {
-            access.set_addresses(addresses.collect());
-        }
+        let addresses: Vec<_> = addresses.collect();
+        router.all_access().for_each(|access| access.set_addresses(addresses.clone()));
         Self {
             hosts: hosts.to_vec(),
             links: vec![Default::default(); router.hops()],
@@ -301,6 +296,19 @@ impl Network {
             foreign_packets: self.foreign_packets,
         }
     }
+}
+
+/// Where a host is, with the links and the access network of its own, which this adds.
+fn site(plan: &Plan, host: &HostPlan, name: &str, router: &mut Router<IpPacket>) -> Site {
+    let site = Site::new(host.node).with_attachment(host.attachment);
+    let Some(own) = host.own.map(|own| &plan.own[own]) else {
+        let (out, into) = (format!("{name}/out"), format!("{name}/in"));
+        let own = router.add_own_links(host.access_delay, &out, &into);
+        return site.with_own(own);
+    };
+    let site = site.with_own(router.add_own_hops(&own.hops, name));
+    let Some(access) = &own.access else { return site };
+    site.with_access(router.add_access(access, name))
 }
 
 /// The record of a network.

@@ -8,6 +8,9 @@
 //! There may also be an access network, such as a Wi-Fi cell. A host that is one of its terminals
 //! reaches its node, and other hosts at that node, through that network.
 //!
+//! A host may have a network of its own between itself and its node: an access network, hops, or both.
+//! Such hosts at one node are a star.
+//!
 //! A packet crosses every hop between the node of its sender and the node of its receiver, plus the
 //! access delays of both. Hosts at the same node share all queues.
 //!
@@ -27,6 +30,8 @@ pub struct Plan {
     pub access: Option<AccessPlan>,
     /// The bottlenecks, in order. Node `i` is before hop `i`; the last node is after the last hop.
     pub hops: Vec<Hop>,
+    /// Networks of single hosts.
+    pub own: Vec<OwnNetwork>,
     /// The hosts. Their addresses follow this order.
     pub hosts: Vec<HostPlan>,
     /// Whether hosts at the same node can reach each other directly, without crossing a hop. If
@@ -44,6 +49,28 @@ pub struct HostPlan {
     /// Its terminal of the access network; `None` for a wired host. Hosts with the same terminal
     /// share it.
     pub attachment: Option<Attachment>,
+    /// Index of its own network in the plan; `None` for none. With one, the host has no access delay, and
+    /// `attachment` is its terminal there.
+    pub own: Option<usize>,
+}
+
+/// A network between a host and its node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnNetwork {
+    /// The access network, of which the host is a terminal.
+    pub access: Option<AccessPlan>,
+    /// The bottlenecks behind it, in order from the host to its node: `up` leads to the node.
+    pub hops: Vec<Hop>,
+}
+
+impl OwnNetwork {
+    /// The network as it is before a run.
+    pub(crate) fn before_run(&self) -> Self {
+        Self {
+            access: self.access.as_ref().map(AccessPlan::before_run),
+            hops: self.hops.iter().map(Hop::before_run).collect(),
+        }
+    }
 }
 
 impl HostPlan {
@@ -61,15 +88,21 @@ impl Plan {
         Self {
             access: None,
             hops: vec![hop],
+            own: Vec::new(),
             hosts: vec![HostPlan::at(0), HostPlan::at(1)],
             local_traffic: false,
         }
     }
 
-    /// Whether the nodes and terminals of all hosts exist.
+    /// Whether the nodes, terminals and own networks of all hosts exist.
     pub(crate) fn is_sound(&self) -> bool {
-        let terminals = self.access.as_ref().map_or(0..0, |access| access.config.terminals());
         self.hosts.iter().all(|host| {
+            let access = match host.own {
+                None => &self.access,
+                Some(own) if own < self.own.len() => &self.own[own].access,
+                Some(_) => return false,
+            };
+            let terminals = access.as_ref().map_or(0..0, |access| access.config.terminals());
             let is_terminal = |own: Attachment| terminals.contains(&own.terminal);
             host.node <= self.hops.len() && host.attachment.is_none_or(is_terminal)
         })

@@ -9,7 +9,7 @@ use weir_net::path::{AccessChange, AccessPlan, Hop};
 
 use crate::handle::{Change, Status};
 use crate::network::{Arrival, Network, NetworkRecord};
-use crate::plan::Plan;
+use crate::plan::{OwnNetwork, Plan};
 
 /// The model before the start and from the start on.
 #[derive(Debug)]
@@ -128,6 +128,7 @@ fn plan_before_run(plan: &Plan) -> Plan {
     Plan {
         access: plan.access.as_ref().map(AccessPlan::before_run),
         hops: plan.hops.iter().map(Hop::before_run).collect(),
+        own: plan.own.iter().map(OwnNetwork::before_run).collect(),
         ..plan.clone()
     }
 }

@@ -1,23 +1,28 @@
 //! Metrics of the calls of a real run: whether they came about, how long their set-up took, and what
 //! each participant sent, received and used.
 //!
-//! They come from `call.json` alone, so they cover the whole run and have no sections. Every value is a
+//! They come from `call.json` alone, cover the whole run and have no sections, but those of each participant of an application. Every value is a
 //! mean over participants; a server, failed calls, and participants without any other call
 //! are left out. A run with a [`Flaw`] is left out of means over the flows of several runs. A run with a
 //! failed call still counts in the metrics here, because they leave out the failed call themselves.
 
+mod each;
 mod fate;
 pub mod file;
 mod finding;
 pub(crate) mod streams;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
+use weir::units::Timestamp;
 
 use crate::metrics::declared::Shape;
 use crate::metrics::{CallMetrics, CallSuccess, OneWayDelay, mean};
 use file::{CallFile, Capture, Delays, Interval, Participant, Peer, Setup, Stream};
 use streams::StreamError;
 
+pub use each::Each;
 pub use fate::{Fate, Flaw};
 
 const BITS_PER_MEGABIT: f64 = 1e6;
@@ -59,13 +64,16 @@ pub struct Calls {
     /// Difference between getStats and the captures, for each stream.
     #[serde(default)]
     pub streams: Vec<StreamError>,
+    /// Each participant and stream of an application under test, over the whole time and each section.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<Each>,
 }
 
 impl Calls {
     const PREFIX: &'static str = "calls.";
 
-    /// Measures the calls of a run.
-    pub(crate) fn of(file: &CallFile) -> Self {
+    /// Measures the calls of a run. `sections` are the names and times of the scenario's sections.
+    pub(crate) fn of(file: &CallFile, sections: &[(String, Range<Timestamp>)]) -> Self {
         let fate = file.fate();
         let of = |side: &str| over_participants(file, |name| name.starts_with(side));
         Self {
@@ -78,6 +86,7 @@ impl Calls {
             a: of("a"),
             b: of("b"),
             streams: streams::errors(file),
+            each: Each::all(file, sections),
         }
     }
 
@@ -208,29 +217,32 @@ mod tests {
     }
 
     fn calls() -> Calls {
-        Calls::of(&file(json!({
-            "bent": true,
-            "participants": [
-                { "name": "a", "cpu_cores": 0.5, "memory_bytes": 300_000_000 },
-                { "name": "b1", "cpu_cores": 0.3, "memory_bytes": 200_000_000 },
-                { "name": "b2", "cpu_cores": 0.1, "memory_bytes": 100_000_000 },
-                { "name": "b3", "cpu_cores": 9.0, "memory_bytes": 900_000_000 },
-            ],
-            "calls": [
-                { "call": 1, "failure": null },
-                { "call": 2, "failure": null },
-                { "call": 3, "failure": "the page ended" },
-            ],
-            "peers": [
-                peer(1, "a", 400.0), peer(1, "b1", 500.0), peer(2, "a", 600.0), peer(2, "b2", 500.0),
-                peer(3, "a", 4_000.0), peer(3, "b3", 5_000.0),
-            ],
-            "captures": [
-                { "call": 1, "streams": [stream("b", 10.0), stream("a", 4.0)] },
-                { "call": 2, "streams": [stream("b", 30.0)] },
-                { "call": 3, "streams": [stream("a", 900.0)] },
-            ],
-        })))
+        Calls::of(
+            &file(json!({
+                "bent": true,
+                "participants": [
+                    { "name": "a", "cpu_cores": 0.5, "memory_bytes": 300_000_000 },
+                    { "name": "b1", "cpu_cores": 0.3, "memory_bytes": 200_000_000 },
+                    { "name": "b2", "cpu_cores": 0.1, "memory_bytes": 100_000_000 },
+                    { "name": "b3", "cpu_cores": 9.0, "memory_bytes": 900_000_000 },
+                ],
+                "calls": [
+                    { "call": 1, "failure": null },
+                    { "call": 2, "failure": null },
+                    { "call": 3, "failure": "the page ended" },
+                ],
+                "peers": [
+                    peer(1, "a", 400.0), peer(1, "b1", 500.0), peer(2, "a", 600.0), peer(2, "b2", 500.0),
+                    peer(3, "a", 4_000.0), peer(3, "b3", 5_000.0),
+                ],
+                "captures": [
+                    { "call": 1, "streams": [stream("b", 10.0), stream("a", 4.0)] },
+                    { "call": 2, "streams": [stream("b", 30.0)] },
+                    { "call": 3, "streams": [stream("a", 900.0)] },
+                ],
+            })),
+            &[],
+        )
     }
 
     #[test]
@@ -338,6 +350,6 @@ mod tests {
             assert!(!Calls::has_path(path), "{path}");
         }
         assert_eq!(calls().at("calls.b.one_way_delay_ms.mean"), Some(20.0));
-        assert_eq!(Calls::of(&CallFile::default()).at("calls.success_ratio"), None);
+        assert_eq!(Calls::of(&CallFile::default(), &[]).at("calls.success_ratio"), None);
     }
 }

@@ -50,6 +50,8 @@ pub struct Judgement {
     pub scenario: String,
     /// Controller.
     pub controller: String,
+    /// `sim` or `call`.
+    pub engine: String,
     /// What is expected: text, limit, reason of a known miss. `measured` is the mean over the seeds,
     /// `None` if a seed has no value.
     pub row: ExpectRow,
@@ -110,6 +112,7 @@ fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
         Judgement {
             scenario: first.scenario.clone(),
             controller: first.controller.clone(),
+            engine: first.engine.clone(),
             row: ExpectRow { measured, pass: holds, ..row.clone() },
             flows: deciding(runs, index, held == runs.len()),
             confidence: spread.map(|spread| spread.confidence),

@@ -63,6 +63,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("metrics of nodes", metrics_table(metrics::NODE.into_iter().flatten())),
         ("metrics of terminals", metrics_table(metrics::TERMINAL.into_iter().flatten())),
         ("metrics of calls", metrics_table(metrics::CALL.into_iter().flatten())),
+        ("metrics of participants", metrics_table(metrics::PARTICIPANT.into_iter().flatten())),
     ]
 }
 

@@ -24,8 +24,8 @@ mod transfer;
 mod video;
 
 #[cfg(test)]
-pub(crate) use all::{CALL, FLOW, NODE, SHARED, TERMINAL};
-pub use call::{CallMetrics, CallSuccess, OneWayDelay};
+pub(crate) use all::{CALL, FLOW, NODE, PARTICIPANT, SHARED, TERMINAL};
+pub use call::{CallMetrics, CallSuccess, OneWayDelay, ParticipantMetrics};
 pub use changes::CapacityChange;
 pub use column::Spool;
 pub use declared::{Better, Declared, Need};

@@ -145,7 +145,7 @@ struct RunFile {
 impl Record {
     /// Measures the run.
     pub fn summary(&self) -> Summary {
-        let calls = self.call.as_ref().map(Calls::of);
+        let calls = self.call.as_ref().map(|call| Calls::of(call, &self.scenario.section_spans()));
         Summary::of(&self.scenario, &self.info, &self.trace, calls)
     }
 

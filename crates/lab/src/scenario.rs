@@ -42,6 +42,7 @@ pub use call::CallPlan;
 pub use changes::{Change, changes};
 pub use error::{ScenarioError, nearest};
 pub use kind::{Access, NodeGroup};
+pub use network::ParticipantNetwork;
 pub use parse::{parse, parse_recorded, parse_variant};
 
 /// Length of the time for which a record shows every detail of the access network.
@@ -75,6 +76,9 @@ pub struct Scenario {
     /// The bottlenecks, in order from host A (or the access network) to host B. Without an access
     /// network there is at least one.
     pub hops: Vec<Hop>,
+    /// Networks of participants of an application under test, by name: `p2` and so on. The first
+    /// participant is behind `access` and `hops`.
+    pub participants: BTreeMap<String, ParticipantNetwork>,
     /// The flows that use the network.
     pub flows: Vec<Flow>,
     /// How real browsers run the scenario.
@@ -255,6 +259,17 @@ pub enum ExpectedFlow {
     Every,
     /// The flow with this name.
     Named(String),
+    /// No flow: every participant of an application under test. The worst value decides.
+    EveryParticipant,
+    /// No flow: the participant or stream of an application under test with this name.
+    Participant(String),
+}
+
+impl ExpectedFlow {
+    /// Whether it is of an application under test, which only a real call has.
+    pub const fn is_of_application(&self) -> bool {
+        matches!(self, Self::EveryParticipant | Self::Participant(_))
+    }
 }
 
 impl Expectation {
@@ -297,6 +312,12 @@ impl Scenario {
             [hop] if self.access.is_none() => Some(hop),
             _ => None,
         }
+    }
+
+    /// Names and times of the sections.
+    pub fn section_spans(&self) -> Vec<(String, Range<Timestamp>)> {
+        let span = |section: &Section| (section.name.clone(), section.from..section.to);
+        self.sections.iter().map(span).collect()
     }
 
     /// Times at which other media and TCP flows of the same direction start, stop, pause and

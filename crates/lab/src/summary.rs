@@ -10,7 +10,7 @@ use weir_net::cellular::BearerRow;
 use weir_net::wifi::NodeRow;
 use weir_sim::trace::{Row, Trace};
 
-use crate::calls::{Calls, Flaw};
+use crate::calls::{Calls, Each, Flaw};
 use crate::metrics::{CapacityChange, FlowMeter, Metrics};
 use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
@@ -206,22 +206,49 @@ impl Summary {
             let part = self.shared_part(section);
             return (None, part.and_then(|part| part.at(&expectation.metric)));
         }
+        if expectation.flow.is_of_application() {
+            return self.judged_participant(expectation);
+        }
         let value = |flow: &FlowSummary| flow.part(section)?.at(&expectation.metric);
         let mut media = self.flows.iter().filter(|flow| flow.kind == "media");
         let decides = match &expectation.flow {
             ExpectedFlow::Named(name) => self.flow(Some(name)),
             ExpectedFlow::First => media.next(),
             ExpectedFlow::Every => media.reduce(|worst, flow| {
-                let is_worse = match (value(worst), value(flow), expectation.condition) {
-                    (None, _, _) => false,
-                    (_, None, _) => true,
-                    (Some(worst), Some(value), Condition::Above(_)) => value < worst,
-                    (Some(worst), Some(value), _) => value > worst,
-                };
+                let is_worse = is_worse(value(flow), value(worst), expectation.condition);
                 if is_worse { flow } else { worst }
             }),
+            ExpectedFlow::EveryParticipant | ExpectedFlow::Participant(_) => None,
         };
         (decides.map(|flow| flow.flow.clone()), decides.and_then(value))
+    }
+
+    /// The same for participants of an application under test.
+    fn judged_participant(&self, expectation: &Expectation) -> (Option<String>, Option<f64>) {
+        let each = self.calls.iter().flat_map(|calls| &calls.each);
+        let is_wanted = |one: &&Each| match &expectation.flow {
+            ExpectedFlow::Participant(name) => one.name == *name,
+            _ => one.is_participant(),
+        };
+        let value = |one: &Each| one.at(&expectation.metric);
+        let decides = each
+            .filter(|one| one.section == expectation.section)
+            .filter(is_wanted)
+            .reduce(|worst, one| {
+                let is_worse = is_worse(value(one), value(worst), expectation.condition);
+                if is_worse { one } else { worst }
+            });
+        (decides.map(|one| one.name.clone()), decides.and_then(value))
+    }
+}
+
+/// Whether a value is further from what an expectation wants than the worst one so far. No value is the worst.
+fn is_worse(value: Option<f64>, worst: Option<f64>, condition: Condition) -> bool {
+    match (worst, value, condition) {
+        (None, _, _) => false,
+        (_, None, _) => true,
+        (Some(worst), Some(value), Condition::Above(_)) => value < worst,
+        (Some(worst), Some(value), _) => value > worst,
     }
 }
 
@@ -336,7 +363,9 @@ impl<'a> Measurer<'a> {
             calls,
         };
         summary.paper = paper_rows(scenario, info, |value| summary.beside(value));
-        summary.expect = expect_rows(scenario, info, |expectation| summary.judged(expectation));
+        // What is expected of participants is no failure where there is no application.
+        let is_application = summary.calls.as_ref().is_some_and(|calls| !calls.each.is_empty());
+        summary.expect = expect_rows(scenario, info, is_application, |it| summary.judged(it));
         (summary, changes)
     }
 }
@@ -376,6 +405,7 @@ fn paper_rows(
 fn expect_rows(
     scenario: &Scenario,
     info: &RunInfo,
+    is_application: bool,
     judged: impl Fn(&Expectation) -> (Option<String>, Option<f64>),
 ) -> Vec<ExpectRow> {
     let row = |expectation: &Expectation| {
@@ -401,5 +431,9 @@ fn expect_rows(
         }
     };
     let expectations = scenario.expectations.iter();
-    expectations.filter(|expectation| expectation.applies_to(&info.controller)).map(row).collect()
+    let applies = |expectation: &&Expectation| {
+        expectation.applies_to(&info.controller)
+            && (is_application || !expectation.flow.is_of_application())
+    };
+    expectations.filter(applies).map(row).collect()
 }

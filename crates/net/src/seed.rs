@@ -14,6 +14,12 @@ impl Seed {
         Self(seed)
     }
 
+    /// The seed of a part of the run with this name, whose sources have streams of their own.
+    #[must_use]
+    pub fn of_part(self, name: &str) -> Self {
+        Self(self.stream(name).bits())
+    }
+
     /// The random stream of the source with this name, for example `up/loss`.
     pub fn stream(self, name: &str) -> Stream {
         // FNV-1a hash of the name: short code, and the same result on every machine.

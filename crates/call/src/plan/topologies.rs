@@ -150,6 +150,7 @@ impl Builder<'_> {
             node: first.hops.start,
             access_delay: first.access_delay,
             attachment: first.attachment,
+            own: None,
         };
         Ok([a, HostPlan::at(first.hops.end)])
     }

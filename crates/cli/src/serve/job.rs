@@ -154,7 +154,16 @@ impl Job {
                 "stats" => {
                     let peer = value["peer"].as_str().unwrap_or_default().to_owned();
                     let call = value["call"].as_u64().unwrap_or(0);
-                    self.newest_stats.insert((call, peer), value.clone());
+                    let mut newest = value.clone();
+                    let entry = self.newest_stats.entry((call, peer)).or_default();
+                    // Not every interval has a receiver report: the last round-trip time stays.
+                    if newest["rtt_ms"].is_null()
+                        && let (Some(fields), Some(last)) =
+                            (newest.as_object_mut(), entry.get("rtt_ms"))
+                    {
+                        fields.insert("rtt_ms".into(), last.clone());
+                    }
+                    *entry = newest;
                     self.stats.push(value);
                 }
                 "changed" => {

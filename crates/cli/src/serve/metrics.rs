@@ -137,6 +137,18 @@ mod tests {
     }
 
     #[test]
+    fn the_round_trip_time_stays_until_the_next_report() {
+        let mut job = call();
+        let stats = json!({ "call": 0, "peer": "a", "time_s": 12.5, "rtt_ms": null });
+        job.take(&json!({ "stats": stats }).to_string());
+        let text = text(Some(&job));
+        assert!(
+            text.contains("weir_peer_round_trip_seconds{call=\"0\",peer=\"a\"} 0.08"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn without_a_run_there_is_only_that() {
         let mut job = call();
         job.end(None);

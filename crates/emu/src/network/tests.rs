@@ -11,7 +11,7 @@ use weir_net::wifi::{
 use weir_net::{Capacity, Delivery, LossModel, QueueLimit, Schedule};
 
 use super::*;
-use crate::plan::HostPlan;
+use crate::plan::{HostPlan, OwnNetwork};
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -34,6 +34,7 @@ fn network(hops: usize, hosts: &[HostPlan]) -> Network {
         hops: vec![Hop::new(link(), link()); hops],
         hosts: hosts.to_vec(),
         local_traffic: false,
+        own: Vec::new(),
     };
     Network::new(&plan, &HOSTS[..hosts.len()], Seed::new(1))
 }
@@ -113,12 +114,40 @@ fn an_access_delay_counts_each_way_and_takes_no_capacity() {
 }
 
 #[test]
+fn hosts_with_networks_of_their_own_are_a_star() {
+    let own = OwnNetwork { access: None, hops: vec![Hop::new(link(), link())] };
+    let at = |own| HostPlan { own, ..HostPlan::at(0) };
+    let plan = Plan {
+        access: None,
+        hops: Vec::new(),
+        own: vec![own.clone(), own],
+        hosts: vec![at(Some(0)), at(Some(1)), at(None)],
+        local_traffic: true,
+    };
+    assert!(plan.is_sound());
+    let mut network = Network::new(&plan, &HOSTS, Seed::new(1));
+    network.enqueue(ms(0), 0, &packet(A, B));
+    network.enqueue(ms(0), 0, &packet(A, C));
+    network.enqueue(ms(0), 1, &packet(B, C));
+    // A's two packets share its way up, 1 ms each and 10 ms of delay. The first crosses B's way down, too.
+    assert_eq!(arrivals(&mut network), [(2, 11.0), (2, 12.0), (1, 22.0)]);
+    let outside = Plan { hosts: vec![at(Some(2))], ..plan };
+    assert!(!outside.is_sound());
+}
+
+#[test]
 fn hosts_at_one_node_meet_only_where_the_plan_says_so() {
     let hosts = [HostPlan::at(0), HostPlan::at(0)];
     let mut apart = network(1, &hosts);
     apart.enqueue(ms(5), 0, &packet(A, B));
     assert_eq!(arrivals(&mut apart), []);
-    let plan = Plan { access: None, hops: Vec::new(), hosts: hosts.to_vec(), local_traffic: true };
+    let plan = Plan {
+        access: None,
+        hops: Vec::new(),
+        own: Vec::new(),
+        hosts: hosts.to_vec(),
+        local_traffic: true,
+    };
     let mut together = Network::new(&plan, &HOSTS[..2], Seed::new(1));
     together.enqueue(ms(5), 0, &packet(A, B));
     assert_eq!(arrivals(&mut together), [(1, 5.0)]);
@@ -188,6 +217,7 @@ fn the_flows_of_a_link_add_up_to_it() {
         hops: vec![Hop::new(lossy, link())],
         hosts: vec![HostPlan::at(0), HostPlan::at(1), HostPlan::at(0)],
         local_traffic: false,
+        own: Vec::new(),
     };
     let mut network = Network::new(&plan, &HOSTS, Seed::new(1));
     for now in 0..100 {
@@ -277,6 +307,7 @@ fn network_behind(config: CellConfig) -> Network {
         hops: vec![Hop::new(delay.clone(), delay)],
         hosts: vec![at(0), at(1), HostPlan::at(1)],
         local_traffic: false,
+        own: Vec::new(),
     };
     Network::new(&plan, &HOSTS, Seed::new(1))
 }
@@ -403,6 +434,7 @@ fn bearers_of_a_cell_are_added_changed_and_removed_by_calls() {
         hops: vec![Hop::new(delay.clone(), delay)],
         hosts: vec![HostPlan { attachment: phone, ..HostPlan::at(0) }, HostPlan::at(1)],
         local_traffic: false,
+        own: Vec::new(),
     };
     let mut network = Network::new(&plan, &HOSTS[..2], Seed::new(1));
     let mut video = BearerConfig::default();

@@ -2,7 +2,7 @@
 
 use super::{
     Better, CallMetrics, CallSuccess, Declared, Fairness, LinkSummary, Metrics, NodeMetrics,
-    TerminalMetrics, TransferMetrics, VideoMetrics,
+    ParticipantMetrics, TerminalMetrics, TransferMetrics, VideoMetrics,
 };
 
 /// Tables of metrics, one constant for each kind of subject.
@@ -12,11 +12,18 @@ pub(crate) const SHARED: [&[Declared]; 2] = [LinkSummary::DECLARED, Fairness::DE
 pub(crate) const NODE: [&[Declared]; 1] = [NodeMetrics::DECLARED];
 pub(crate) const TERMINAL: [&[Declared]; 1] = [TerminalMetrics::DECLARED];
 pub(crate) const CALL: [&[Declared]; 2] = [CallSuccess::DECLARED, CallMetrics::DECLARED];
+pub(crate) const PARTICIPANT: [&[Declared]; 1] = [ParticipantMetrics::DECLARED];
 
 impl Declared {
     /// All metrics of a summary.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        FLOW.into_iter().chain(SHARED).chain(NODE).chain(TERMINAL).chain(CALL).flatten()
+        FLOW.into_iter()
+            .chain(SHARED)
+            .chain(NODE)
+            .chain(TERMINAL)
+            .chain(CALL)
+            .chain(PARTICIPANT)
+            .flatten()
     }
 
     /// The declaration of the metric at a dotted path; `None` if there is none.

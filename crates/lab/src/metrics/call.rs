@@ -47,6 +47,39 @@ declare! {
     }
 }
 
+declare! {
+    /// Of one participant of an application under test, or of one of its streams. The rates and freezes of a
+    /// participant are sums over its streams, all other values means over them.
+    #[derive(Default)]
+    #[serde(default)]
+    pub struct ParticipantMetrics in "participant." {
+        /// 1 if it joined and stayed, 0 if it failed.
+        success_ratio: Option<f64> = "ratio", Higher, [];
+        /// Rate of the video that it sends, as IP packets, from getStats.
+        send_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
+        /// The same for the video that it receives.
+        receive_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
+        /// Frames encoded a second.
+        sent_frame_rate: Option<f64> = "1/s", Higher, [];
+        /// Frames decoded a second.
+        frame_rate: Option<f64> = "1/s", Higher, [];
+        /// Height of the decoded frames.
+        frame_height: Option<f64> = "pixels", Higher, [];
+        /// Freezes that ended, as the browser counts them.
+        freeze_count: Option<f64> = "", Lower, [];
+        /// How long they lasted.
+        freeze_duration_s: Option<f64> = "s", Lower, [];
+        /// Packets that it did not receive.
+        loss_ratio: Option<f64> = "ratio", Lower, [];
+        /// Round-trip time of its receiver reports.
+        rtt_ms: Option<f64> = "ms", Lower, [];
+        /// Share of the reports in which the estimated bandwidth limited the video that it sends.
+        limited_by_bandwidth_ratio: Option<f64> = "ratio", Lower, [];
+        /// Share of the reports in which its processor did.
+        limited_by_cpu_ratio: Option<f64> = "ratio", Lower, [];
+    }
+}
+
 /// One-way delay over the packets of a stream, as a mean over the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneWayDelay {

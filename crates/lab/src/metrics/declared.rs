@@ -39,8 +39,8 @@ pub enum Need {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// Dotted path: `rtt_ms` stands for `rtt_ms.mean` and all other values below it. Metrics that
-    /// do not belong to a flow begin with `link.`, `fairness.`, `cell.NODE.`, `terminal.NAME.` or
-    /// `calls.`.
+    /// do not belong to a flow begin with `link.`, `fairness.`, `cell.NODE.`, `terminal.NAME.`,
+    /// `calls.` or `participant.`.
     pub path: &'static str,
     /// Name in plots and tables. If it is empty, they show the path, or they do not show the
     /// metric.

@@ -269,7 +269,8 @@ impl Reader {
         })?;
         self.node_rows(|row| measurer.add_node_row(row))?;
         self.bearer_rows(|row| measurer.add_bearer_row(row))?;
-        Ok(measurer.finish(self.call.as_ref().map(Calls::of)))
+        let of = |call| Calls::of(call, &self.scenario.section_spans());
+        Ok(measurer.finish(self.call.as_ref().map(of)))
     }
 
     /// Reads the whole record.

@@ -267,7 +267,8 @@ impl Job {
                 }
             })?;
         }
-        let calls = record.call.as_ref().map(Calls::of);
+        let of = |call| Calls::of(call, &record.scenario.section_spans());
+        let calls = record.call.as_ref().map(of);
         let (summary, mut steps) = measurer.finish_with_changes(calls);
         if !changes {
             steps.clear();

@@ -3,6 +3,7 @@
 //! Each kind has its keys and its reader in a separate module. To add a kind, add one line to
 //! [`KINDS`].
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use weir::units::TimeDelta;
@@ -11,7 +12,7 @@ use weir_net::path::Attachment;
 
 use super::error::ScenarioError;
 use super::kind::{Access, Kind};
-use super::reader::Table;
+use super::reader::{Item, Table};
 use super::trace_files::TraceFiles;
 use super::{cellular, wifi, wired};
 
@@ -45,7 +46,42 @@ pub(super) fn class_keys() -> impl Iterator<Item = &'static str> {
 }
 
 pub(super) fn network(top: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Network> {
-    let network = top.require("network", "{ up = { capacity = \"2Mbps\" } }")?.table(&KEYS)?;
+    read(&top.require("network", "{ up = { capacity = \"2Mbps\" } }")?, duration, files)
+}
+
+/// The network between a participant of an application under test and the application's server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParticipantNetwork {
+    /// The access network, of which the participant is the default terminal.
+    pub access: Option<Access>,
+    /// The bottlenecks behind it, in order from the participant.
+    pub hops: Vec<Hop>,
+}
+
+/// The networks of the tables `[participant.NAME]`. A participant's name is `p` and its number.
+pub(super) fn participants(
+    top: &Table,
+    duration: TimeDelta,
+    files: &TraceFiles<'_>,
+) -> Result<BTreeMap<String, ParticipantNetwork>> {
+    let named = top.get("participant").map_or(Ok(Vec::new()), |item| item.named())?;
+    let mut found = BTreeMap::new();
+    for (name, item) in named {
+        let number = name.strip_prefix('p').and_then(|number| number.parse::<usize>().ok());
+        let number = number.filter(|number| format!("p{number}") == name);
+        match number {
+            Some(2..) => {}
+            Some(1) => return Err(item.error("p1 is behind [network]; write p2, p3 and so on")),
+            _ => return Err(item.error("participants of an application are p2, p3 and so on")),
+        }
+        let Network { access, hops, .. } = read(&item, duration, files)?;
+        found.insert(name.to_owned(), ParticipantNetwork { access, hops });
+    }
+    Ok(found)
+}
+
+fn read(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Network> {
+    let network = item.table(&KEYS)?;
     let names: Vec<(&str, &'static Kind)> = KINDS.iter().map(|kind| (kind.name, *kind)).collect();
     let kind = network.get("kind").map_or(Ok(KINDS[0]), |item| item.choice(&names))?;
     for other in KINDS {

@@ -9,7 +9,7 @@ use toml::de::DeTable;
 use weir::Algorithm;
 use weir::units::TimeDelta;
 
-use crate::calls::Calls;
+use crate::calls::{Calls, Each};
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 
@@ -34,6 +34,7 @@ const TOP: &[&str] = &[
     "duration",
     "feedback_interval",
     "network",
+    "participant",
     "call",
     "media",
     "tcp",
@@ -50,8 +51,17 @@ const PAPER: &[&str] =
     &["location", "metric", "controller", "flow", "section", "published", "note", "since"];
 const FINDING: &[&str] =
     &["text", "location", "controller", "metric", "above", "below", "is", "why"];
-const EXPECT: &[&str] =
-    &["text", "metric", "flow", "section", "controllers", "above", "below", "requirements"];
+const EXPECT: &[&str] = &[
+    "text",
+    "metric",
+    "flow",
+    "participant",
+    "section",
+    "controllers",
+    "above",
+    "below",
+    "requirements",
+];
 const KNOWN_MISS: &[&str] = &["expect", "controllers", "why", "by_chance"];
 
 /// Default interval between feedback reports.
@@ -109,6 +119,7 @@ fn read_from(
     let description = top.require("description", "\"What is done and why\"")?.prose()?;
     let duration = duration(&top)?;
     let network = network::network(&top, duration, &files)?;
+    let participants = network::participants(&top, duration, &files)?;
     let call = call::plan(&top)?;
     let mut flows = flow::flows(&top, duration, &network)?;
     call::film(&mut flows, &call, &top)?;
@@ -141,6 +152,7 @@ fn read_from(
         paper: read(&top, "paper", PAPER, |table| paper(table, &flows, &sections, path))?.concat(),
         access: network.access,
         hops: network.hops,
+        participants,
         call,
         sections,
         findings: read(&top, "finding", FINDING, finding)?,
@@ -259,14 +271,22 @@ fn expectation(
     sections: &[Section],
     path: SharedPath<'_>,
 ) -> Result<Expectation> {
-    let metric = shared_metric(table, path)?.map_or_else(|| metric(table), Ok)?;
+    let participant = participant(table)?;
+    let metric = match &participant {
+        Some(_) => participant_metric(table)?,
+        None => shared_metric(table, path)?.map_or_else(|| metric(table), Ok)?,
+    };
     let condition = condition(table, None)?;
     let text = match table.get("text") {
         Some(item) => item.prose()?,
         None => format!("{metric} {condition}"),
     };
-    let flow = match table.get("flow") {
-        Some(item) if item.string("a flow's name")? == "every" => ExpectedFlow::Every,
+    let flow = match (participant, table.get("flow")) {
+        (Some(participant), None) => participant,
+        (Some(_), Some(item)) => {
+            return Err(item.error("a participant has no flow; leave out one of the two"));
+        }
+        (None, Some(item)) if item.string("a flow's name")? == "every" => ExpectedFlow::Every,
         _ => flow_name(table, flows)?.map_or(ExpectedFlow::First, ExpectedFlow::Named),
     };
     Ok(Expectation {
@@ -281,15 +301,52 @@ fn expectation(
     })
 }
 
+/// The participant or stream of an application under test that an expectation names.
+fn participant(table: &Table) -> Result<Option<ExpectedFlow>> {
+    let Some(item) = table.get("participant") else { return Ok(None) };
+    let name = item.string("a participant's name such as \"p2\"")?;
+    if name == "every" {
+        return Ok(Some(ExpectedFlow::EveryParticipant));
+    }
+    let is_number = |text: &str| text.parse::<u32>().is_ok_and(|number| number > 0);
+    let number = name.strip_prefix('p').unwrap_or_default();
+    let (number, stream) = number.split_once('/').unwrap_or((number, "1"));
+    if !is_number(number) || !is_number(stream) {
+        let message = format!(
+            "there is no participant {}; write \"every\", \"p2\", or \"p2/1\" for its first stream",
+            quoted(name)
+        );
+        return Err(item.error(&message));
+    }
+    Ok(Some(ExpectedFlow::Participant(name.into())))
+}
+
+fn participant_metric(table: &Table) -> Result<String> {
+    let item = table.require("metric", "\"participant.frame_rate\"")?;
+    let path = item.prose()?;
+    if Each::has_path(&path) {
+        return Ok(path);
+    }
+    let message = format!(
+        "a participant has no metric {}; write one such as \"participant.frame_rate\"",
+        quoted(&path)
+    );
+    Err(item.error(&message))
+}
+
 /// Refuses an expectation of a metric that its flows cannot have, because it would always fail.
 fn can_have(table: &Table, expectation: &Expectation, scope: MetricScope<'_>) -> Result<()> {
     let metric = &expectation.metric;
+    if expectation.flow.is_of_application() {
+        return Ok(());
+    }
     let mut media = scope.flows.iter().filter(|flow| flow.media().is_some());
     let flows: Vec<&Flow> = match &expectation.flow {
         _ if Shared::names(metric) => scope.flows.iter().take(1).collect(),
         ExpectedFlow::Named(name) => scope.flows.iter().filter(|flow| flow.name == *name).collect(),
         ExpectedFlow::First => media.next().into_iter().collect(),
         ExpectedFlow::Every => media.collect(),
+        ExpectedFlow::EveryParticipant | ExpectedFlow::Participant(_) => Vec::new(),
     };
     if flows.is_empty() {
         let name = &scope.flows[0].name;

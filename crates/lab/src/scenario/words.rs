@@ -18,7 +18,20 @@ impl Scenario {
                 if self.hops.len() == 1 { String::new() } else { format!("hop {} ", index + 1) };
             [format!("{place}up: {}", link(&hop.up)), format!("{place}down: {}", link(&hop.down))]
         };
-        access.chain(self.hops.iter().enumerate().flat_map(hop)).collect()
+        let own = access.chain(self.hops.iter().enumerate().flat_map(hop));
+        own.chain(self.participants_in_words()).collect()
+    }
+
+    /// The networks of participants of an application, one line each.
+    fn participants_in_words(&self) -> impl Iterator<Item = String> {
+        self.participants.iter().map(|(name, network)| {
+            let access = network.access.iter().flat_map(|access| access.words.iter().cloned());
+            let hop = |hop: &Hop| {
+                [format!("up: {}", link(&hop.up)), format!("down: {}", link(&hop.down))]
+            };
+            let parts: Vec<String> = access.chain(network.hops.iter().flat_map(hop)).collect();
+            format!("{name} {}", parts.join("; "))
+        })
     }
 }
 

@@ -25,7 +25,7 @@ pub trait Carried: Clone + Debug + Send + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouteId(pub usize);
 
-/// Number of a part with its own next event: the links come first, then the access network.
+/// Number of a part with its own next event: the links come first, then the access networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part(pub usize);
 
@@ -34,8 +34,8 @@ pub struct Part(pub usize);
 pub enum Leg {
     /// The link with this number.
     Link(usize),
-    /// The access network.
-    Access(Crossing),
+    /// The access network with this number.
+    Access(usize, Crossing),
 }
 
 /// All legs from one end to another, in the order in which a packet crosses them.
@@ -47,46 +47,52 @@ pub type Route = Vec<Leg>;
 pub struct Site {
     /// Its node in the row of hops.
     pub node: usize,
-    /// The end's own links; `None` if it has no delay of its own.
+    /// The end's own links; `None` if it has none.
     pub own: Option<OwnLinks>,
     /// The terminal of the access network, if the end is one.
     pub attachment: Option<Attachment>,
+    /// Number of that access network: 0 for the one that all share, others for those of single ends.
+    pub access: usize,
 }
 
-/// Numbers of the two links between an end and its node.
+/// Numbers of the links between an end and its node: one or more pairs, each with both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OwnLinks {
-    /// From the end to its node.
-    pub out: usize,
-    /// From its node to the end.
-    pub into: usize,
+    /// The first link from the end to its node. The link back has the next number.
+    pub first: usize,
+    /// Number of pairs.
+    pub pairs: usize,
 }
 
 impl Site {
     /// An end at this node, without links of its own, which is not a terminal.
     pub const fn new(node: usize) -> Self {
-        Self { node, own: None, attachment: None }
+        Self { node, own: None, attachment: None, access: 0 }
     }
 
     with! {
         with_own: own: Option<OwnLinks>,
         with_attachment: attachment: Option<Attachment>,
+        with_access: access: usize,
     }
 
     /// Whether packets between the two ends cross neither a hop nor the access network. Both ends
     /// are then at one node; if they are terminals, they are the same terminal.
     pub fn is_beside(&self, other: &Self) -> bool {
-        let terminal = |site: &Self| site.attachment.map(|own| own.terminal);
+        let terminal = |site: &Self| site.attachment.map(|own| (site.access, own.terminal));
         self.node == other.node && terminal(self) == terminal(other)
     }
 
     /// The legs to another end: the access network, the hops between the two nodes, and the access
     /// network again. Legs that the two ends do not need are left out.
     pub fn route_to(&self, other: &Self) -> Route {
-        let crossing = |way| move |attachment| Leg::Access(Crossing { attachment, way });
-        let up = self.attachment.map(crossing(Way::Up));
-        let down = other.attachment.map(crossing(Way::Down));
+        let crossing = |site: &Self, way| {
+            let access = site.access;
+            site.attachment.map(|attachment| Leg::Access(access, Crossing { attachment, way }))
+        };
+        let up = crossing(self, Way::Up);
+        let down = crossing(other, Way::Down);
         let ups = (self.node..other.node).map(|hop| Leg::Link(hop_link(hop, Way::Up)));
         let downs = (other.node..self.node).rev().map(|hop| Leg::Link(hop_link(hop, Way::Down)));
         let hops = ups.chain(downs);
@@ -95,15 +101,21 @@ impl Site {
 
     /// The legs to an end [beside](Self::is_beside) this one, over a link that all such ends share.
     pub fn route_beside(&self, other: &Self, link: usize) -> Route {
-        self.out().into_iter().chain([Leg::Link(link)]).chain(other.into()).collect()
+        self.out().chain([Leg::Link(link)]).chain(other.into()).collect()
     }
 
-    fn out(&self) -> Option<Leg> {
-        self.own.map(|own| Leg::Link(own.out))
+    /// The legs from the end to its node.
+    fn out(&self) -> impl Iterator<Item = Leg> {
+        self.own.into_iter().flat_map(|OwnLinks { first, pairs }| {
+            (0..pairs).map(move |pair| Leg::Link(first + 2 * pair))
+        })
     }
 
-    fn into(&self) -> Option<Leg> {
-        self.own.map(|own| Leg::Link(own.into))
+    /// The legs from its node to the end.
+    fn into(&self) -> impl Iterator<Item = Leg> {
+        self.own.into_iter().flat_map(|OwnLinks { first, pairs }| {
+            (0..pairs).rev().map(move |pair| Leg::Link(first + 2 * pair + 1))
+        })
     }
 }
 
@@ -137,14 +149,17 @@ pub enum Onward<T> {
     Dropped(Dropped<Traveller<T>>),
 }
 
-/// Hops, other links, the access network, the routes over them, and the packets in transit.
+/// Hops, other links, access networks, the routes over them, and the packets in transit.
 #[derive(Debug)]
 pub struct Router<T> {
     seed: Seed,
     hops: usize,
     /// The links up and down of each hop, then all other links.
     links: Vec<Bottleneck<Traveller<T>>>,
-    access: Option<Box<dyn AccessNetwork<Traveller<T>>>>,
+    /// The access network that all share, if there is one, then those of single ends.
+    access: Vec<Box<dyn AccessNetwork<Traveller<T>>>>,
+    /// Whether the first access network is the one that all share.
+    is_shared: bool,
     routes: Vec<Route>,
 }
 
@@ -167,7 +182,8 @@ impl<T: Carried> Router<T> {
                 links.push(Bottleneck::new(config, seed, &link_name(index, way)));
             }
         }
-        Self { seed, hops: hops.len(), links, access, routes: Vec::new() }
+        let (is_shared, access) = (access.is_some(), access.into_iter().collect());
+        Self { seed, hops: hops.len(), links, access, is_shared, routes: Vec::new() }
     }
 
     /// Adds a link beside the hops and returns its number. Its random streams are derived from
@@ -182,7 +198,29 @@ impl<T: Carried> Router<T> {
     pub fn add_own_links(&mut self, delay: TimeDelta, out: &str, into: &str) -> Option<OwnLinks> {
         let config = LinkConfig::unlimited(delay);
         let mut add = |name| self.add_link(&config, name);
-        (delay > TimeDelta::ZERO).then(|| OwnLinks { out: add(out), into: add(into) })
+        (delay > TimeDelta::ZERO).then(|| {
+            let first = add(out);
+            add(into);
+            OwnLinks { first, pairs: 1 }
+        })
+    }
+
+    /// Adds the row of hops between an end and its node. Their random streams are derived from `name`.
+    pub fn add_own_hops(&mut self, hops: &[Hop], name: &str) -> Option<OwnLinks> {
+        let first = self.links.len();
+        for (index, hop) in hops.iter().enumerate() {
+            for (way, config) in [(Way::Up, &hop.up), (Way::Down, &hop.down)] {
+                self.add_link(config, &format!("{name}/{}", link_name(index, way)));
+            }
+        }
+        (!hops.is_empty()).then_some(OwnLinks { first, pairs: hops.len() })
+    }
+
+    /// Adds an access network of a single end and returns its number. Its random streams are derived from
+    /// `name`.
+    pub fn add_access(&mut self, plan: &AccessPlan, name: &str) -> usize {
+        self.access.push(plan.config.build(&plan.noted, self.seed.of_part(name)));
+        self.access.len() - 1
     }
 
     /// Adds a route and returns its number.
@@ -213,29 +251,34 @@ impl<T: Carried> Router<T> {
         &mut self.links[hop_link(hop, way)]
     }
 
-    /// The access network.
+    /// The access network that all share.
     pub fn access(&mut self) -> Option<&mut dyn AccessNetwork<Traveller<T>>> {
-        match &mut self.access {
-            Some(access) => Some(&mut **access),
-            None => None,
+        match self.access.first_mut() {
+            Some(access) if self.is_shared => Some(&mut **access),
+            _ => None,
         }
+    }
+
+    /// All access networks, with those of single ends.
+    pub fn all_access(&mut self) -> impl Iterator<Item = &mut dyn AccessNetwork<Traveller<T>>> {
+        self.access.iter_mut().map(|access| &mut **access as _)
     }
 
     /// Moves the access network's log so far to the end of `log`.
     pub fn move_log(&mut self, log: &mut AccessLog) {
-        if let Some(notes) = self.access.as_mut().and_then(|access| access.notes()) {
+        if let Some(notes) = self.access().and_then(|access| access.notes()) {
             log.take(notes);
         }
     }
 
     /// Number of parts. Parts are numbered from 0.
     pub fn parts(&self) -> usize {
-        self.links.len() + usize::from(self.access.is_some())
+        self.links.len() + self.access.len()
     }
 
-    /// The part that is the access network.
+    /// The part that is the access network that all share.
     pub fn access_part(&self) -> Option<Part> {
-        self.access.as_ref().map(|_| Part(self.links.len()))
+        self.is_shared.then_some(Part(self.links.len()))
     }
 
     /// Starts a packet on its route. On a route without legs it arrives at once.
@@ -253,10 +296,9 @@ impl<T: Carried> Router<T> {
                 self.links[link].enqueue(now, header(), traveller);
                 Onward::Entered(Part(link))
             }
-            Some(&Leg::Access(crossing)) => {
-                let access = self.access.as_mut().expect("a route leads over what is there");
-                access.enqueue(now, crossing, header(), traveller);
-                Onward::Entered(Part(self.links.len()))
+            Some(&Leg::Access(access, crossing)) => {
+                self.access[access].enqueue(now, crossing, header(), traveller);
+                Onward::Entered(Part(self.links.len() + access))
             }
         }
     }
@@ -267,12 +309,12 @@ impl<T: Carried> Router<T> {
     pub fn next_event(&self, part: Part) -> Option<Timestamp> {
         match self.links.get(part.0) {
             Some(link) => link.next_event(),
-            None => self.access.as_ref()?.next_event(),
+            None => self.access.get(part.0 - self.links.len())?.next_event(),
         }
     }
 
     /// The earliest next event and its part. At equal times links come first, in the order of their
-    /// numbers, then the access network.
+    /// numbers, then the access networks.
     pub fn next(&self) -> Option<(Timestamp, Part)> {
         let at = |part| Some((self.next_event(Part(part))?, Part(part)));
         (0..self.parts()).filter_map(at).min()
@@ -284,7 +326,7 @@ impl<T: Carried> Router<T> {
     pub fn poll(&mut self, now: Timestamp, part: Part) -> Option<Fate<Traveller<T>>> {
         match self.links.get_mut(part.0) {
             Some(link) => link.poll(now),
-            None => self.access.as_mut()?.poll(now),
+            None => self.access.get_mut(part.0 - self.links.len())?.poll(now),
         }
     }
 
@@ -309,9 +351,7 @@ impl<T: Carried> Router<T> {
         let Self { links, access, routes, .. } = self;
         let queued = |leg: &Leg| match *leg {
             Leg::Link(link) => links[link].queued(now),
-            Leg::Access(crossing) => {
-                access.as_mut().map_or(DataSize::ZERO, |access| access.queued(now, crossing))
-            }
+            Leg::Access(number, crossing) => access[number].queued(now, crossing),
         };
         routes[route.0].iter().map(queued).sum()
     }
@@ -321,7 +361,7 @@ impl<T: Carried> Router<T> {
     pub fn capacity(&self, at: Timestamp, route: RouteId) -> Option<Bitrate> {
         let capacity = |leg: &Leg| match *leg {
             Leg::Link(link) => self.links[link].capacity(at),
-            Leg::Access(_) => None,
+            Leg::Access(..) => None,
         };
         self.routes[route.0].iter().filter_map(capacity).min()
     }

@@ -129,7 +129,7 @@ fn behind_ferry(hops: &[Hop]) -> Router<Numbered> {
 }
 
 fn aboard(node: usize, class: usize) -> Site {
-    Site { node, attachment: Some(Attachment { terminal: 1, class }), own: None }
+    Site { node, attachment: Some(Attachment { terminal: 1, class }), own: None, access: 0 }
 }
 
 fn at(node: usize) -> Site {
@@ -164,10 +164,10 @@ fn words(happenings: &[(i64, String)]) -> Vec<(i64, &str)> {
 #[test]
 fn a_route_leads_over_the_access_network_the_own_link_and_the_hops_in_between() {
     let crossing = |terminal, class, way| {
-        Leg::Access(Crossing { attachment: Attachment { terminal, class }, way })
+        Leg::Access(0, Crossing { attachment: Attachment { terminal, class }, way })
     };
     let (up, down) = (crossing(1, 0, Way::Up), crossing(1, 0, Way::Down));
-    let near = Site { own: Some(OwnLinks { out: 8, into: 9 }), ..aboard(0, 0) };
+    let near = Site { own: Some(OwnLinks { first: 8, pairs: 1 }), ..aboard(0, 0) };
     let link = Leg::Link;
     assert_eq!(near.route_to(&at(2)), [up, link(8), link(0), link(2)]);
     assert_eq!(at(2).route_to(&near), [link(3), link(1), link(9), down]);
@@ -177,6 +177,35 @@ fn a_route_leads_over_the_access_network_the_own_link_and_the_hops_in_between() 
     let same = Site { attachment: Some(Attachment { terminal: 1, class: 3 }), ..at(0) };
     assert!(near.is_beside(&same) && !near.is_beside(&other) && !near.is_beside(&at(0)));
     assert_eq!(near.route_beside(&same, 7), [link(8), link(7)]);
+}
+
+#[test]
+fn ends_with_access_networks_of_their_own_are_a_star() {
+    let mut router = behind_ferry(&[]);
+    let cell = cell();
+    let [a, b] = ["a", "b"].map(|name| Site {
+        own: router.add_own_hops(&[hop(10, 20), hop(30, 40)], name),
+        access: router.add_access(&cell, name),
+        ..aboard(0, 0)
+    });
+    let attachment = a.attachment.unwrap();
+    let crossing = |access, way| Leg::Access(access, Crossing { attachment, way });
+    let (up, down) = (crossing(1, Way::Up), crossing(2, Way::Down));
+    let link = Leg::Link;
+    assert_eq!(a.route_to(&b), [up, link(0), link(2), link(7), link(5), down]);
+    // Not even the same terminal of two cells is beside itself.
+    assert!(!a.is_beside(&b) && !a.is_beside(&aboard(0, 0)));
+    assert_eq!((router.access_part(), router.parts()), (Some(Part(8)), 11));
+    assert_eq!(router.all_access().count(), 3);
+    let wired = Site { attachment: None, ..a };
+    assert!(wired.is_beside(&at(0)));
+    let route = router.add_route(wired.route_beside(&at(0), 7));
+    assert_eq!(router.route(route), [link(0), link(2), link(7)]);
+    // Without a shared network the first of the others has number 0 and is nobody else's.
+    let mut alone: Router<Numbered> = Router::new(&[], None, SEED);
+    assert_eq!(alone.add_access(&cell, "a"), 0);
+    assert!(alone.access().is_none() && alone.access_part().is_none());
+    assert_ne!(SEED.of_part("a"), SEED.of_part("b"));
 }
 
 #[test]

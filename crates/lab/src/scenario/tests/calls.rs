@@ -116,3 +116,30 @@ fn a_published_value_may_be_one_of_the_calls_and_then_has_neither_flow_nor_secti
     let expect = small("[[expect]]\nmetric = \"calls.setup_ms\"\nbelow = 2\n");
     assert!(error(&expect).contains("there is no metric 'calls.setup_ms'"));
 }
+
+#[test]
+fn a_participant_of_an_application_has_a_network_of_its_own_of_any_kind() {
+    let text = small(
+        "[participant.p3]\nup = { capacity = \"500kbps\" }\n\
+         [participant.p2]\nkind = \"wifi\"\nstation.phone = { rate = 7 }\n[participant.p4]\n",
+    );
+    let participants = parse("x", &text, None).unwrap().participants;
+    let names: Vec<&str> = participants.keys().map(String::as_str).collect();
+    assert_eq!(names, ["p2", "p3", "p4"]);
+    let rate = weir_net::Schedule::constant(weir::units::Bitrate::from_kbps(500)).unwrap();
+    assert_eq!(participants["p3"].hops[0].up.capacity, weir_net::Capacity::Schedule(rate));
+    assert!(participants["p2"].access.as_ref().is_some_and(|access| access.is_wifi()));
+    assert_eq!(participants["p4"].hops[0].up.capacity, weir_net::Capacity::Unlimited);
+    for (name, wanted) in [
+        ("p1", "p1 is behind [network]"),
+        ("p0", "p2, p3 and so on"),
+        ("p02", "p2, p3 and so on"),
+        ("bob", "p2, p3 and so on"),
+    ] {
+        let table = format!("[participant.{name}]\ndown = {{ delay = \"5ms\" }}\n");
+        let message = error(&small(&table));
+        assert!(message.starts_with("x.toml:9: ") && message.contains(wanted), "{message}");
+    }
+    let message = error(&small("[participant.p2]\nspeed = \"5Mbps\"\n"));
+    assert!(message.contains("unknown key 'speed'"), "{message}");
+}

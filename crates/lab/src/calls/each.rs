@@ -1,0 +1,189 @@
+//! Metrics of each participant of an application under test, and of each of its streams.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use weir::units::Timestamp;
+
+use super::file::{CallEntry, CallFile, Interval, Peer};
+use crate::metrics::declared::Shape;
+use crate::metrics::{ParticipantMetrics, mean};
+
+const BITS_PER_MEGABIT: f64 = 1e6;
+
+/// A participant or one of its streams, over the whole time or one section.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Each {
+    /// `p1` for a participant; `p1/1`, `p1/2` and so on for its streams.
+    pub name: String,
+    /// Name of the section; `None` for the whole time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+    /// The values.
+    #[serde(flatten)]
+    pub metrics: ParticipantMetrics,
+}
+
+impl Each {
+    pub(crate) const PREFIX: &'static str = "participant.";
+
+    /// Whether a dotted path such as `participant.frame_rate` names a value.
+    pub(crate) fn has_path(path: &str) -> bool {
+        Self { metrics: Shape::full(), ..Self::default() }.at(path).is_some()
+    }
+
+    /// The value at such a path; `None` if it was not measured.
+    pub(crate) fn at(&self, path: &str) -> Option<f64> {
+        let values = serde_json::to_value(&self.metrics).expect("numbers and options serialize");
+        values.get(path.strip_prefix(Self::PREFIX)?)?.as_f64()
+    }
+
+    /// Whether it is a participant and no stream.
+    pub(crate) fn is_participant(&self) -> bool {
+        !self.name.contains('/')
+    }
+
+    /// All participants and streams of an application; none of a call between two browsers.
+    pub(super) fn all(file: &CallFile, sections: &[(String, Range<Timestamp>)]) -> Vec<Self> {
+        // A call between browsers has two participants.
+        let is_app =
+            !file.calls.is_empty() && file.calls.iter().all(|it| it.participants.len() == 1);
+        if !is_app {
+            return Vec::new();
+        }
+        let section = |(name, span): &(String, Range<Timestamp>)| {
+            (Some(name.clone()), span.start.as_secs_f64()..span.end.as_secs_f64())
+        };
+        let whole = std::iter::once((None, 0.0..f64::INFINITY));
+        let spans: Vec<_> = whole.chain(sections.iter().map(section)).collect();
+        let mut all = Vec::new();
+        for call in &file.calls {
+            let streams: Vec<&Peer> = file.peers.iter().filter(|it| it.call == call.call).collect();
+            let own = call.participants[0].as_str();
+            let each = (1..).zip(&streams);
+            let streams_alone = each.map(|(number, one)| (format!("{own}/{number}"), vec![*one]));
+            let together = (own.to_owned(), streams.clone());
+            for (name, streams) in std::iter::once(together).chain(streams_alone) {
+                all.extend(spans.iter().map(|(section, span)| Self {
+                    name: name.clone(),
+                    section: section.clone(),
+                    metrics: measured(call, &streams, span),
+                }));
+            }
+        }
+        all
+    }
+}
+
+fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> ParticipantMetrics {
+    let over = |value: &dyn Fn(&Interval) -> Option<f64>| -> Vec<f64> {
+        let of_stream = |peer: &&Peer| {
+            let inside =
+                peer.intervals.iter().filter(|it| span.start < it.time_s && it.time_s <= span.end);
+            mean(inside.filter_map(value).collect())
+        };
+        streams.iter().filter_map(of_stream).collect()
+    };
+    let average = |value: &dyn Fn(&Interval) -> Option<f64>| mean(over(value));
+    let sum =
+        |value: &dyn Fn(&Interval) -> Option<f64>| over(value).into_iter().reduce(|a, b| a + b);
+    let total = |value: &dyn Fn(&Interval) -> Option<f64>| {
+        let inside = streams.iter().flat_map(|peer| &peer.intervals);
+        let inside = inside.filter(|it| span.start < it.time_s && it.time_s <= span.end);
+        inside.filter_map(value).reduce(|a, b| a + b)
+    };
+    let mbps = |bps: u64| bps as f64 / BITS_PER_MEGABIT;
+    let limited = |by: &'static str| {
+        average(&move |it: &Interval| {
+            Some(f64::from(u8::from(it.sent.as_ref()?.limitation.as_ref()? == by)))
+        })
+    };
+    ParticipantMetrics {
+        success_ratio: Some(f64::from(u8::from(call.failure.is_none()))),
+        send_rate_mbps: sum(&|it| it.of_sent(|sent| sent.send_bps).map(mbps)),
+        receive_rate_mbps: sum(&|it| it.of_received(|got| got.receive_bps).map(mbps)),
+        sent_frame_rate: average(&|it| it.of_sent(|sent| sent.sent_frame_rate)),
+        frame_rate: average(&|it| it.of_received(|got| got.frame_rate)),
+        frame_height: average(&|it| {
+            it.of_received(|got| got.frame_size).map(|size| f64::from(size.1))
+        }),
+        freeze_count: total(&|it| it.of_received(|got| got.freezes).map(|count| count as f64)),
+        freeze_duration_s: total(&|it| it.of_received(|got| got.frozen_s)),
+        loss_ratio: average(&|it| it.of_received(|got| got.loss_ratio)),
+        rtt_ms: average(&|it| it.of_sent(|sent| sent.rtt_ms)),
+        limited_by_bandwidth_ratio: limited("bandwidth"),
+        limited_by_cpu_ratio: limited("cpu"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_participant_has_the_sums_and_means_of_its_streams_also_in_a_section() {
+        let file: CallFile = serde_json::from_value(json!({
+            "bent": false,
+            "calls": [
+                { "call": 1, "participants": ["p1"], "failure": null },
+                { "call": 2, "participants": ["p2"], "failure": "its page crashed" },
+            ],
+            "peers": [
+                { "call": 1, "participant": "p1", "intervals": [
+                    { "time_s": 1.0, "send_bps": 1_000_000, "limitation": "none" },
+                    { "time_s": 2.0, "send_bps": 3_000_000, "limitation": "cpu" },
+                ] },
+                { "call": 1, "participant": "p1/2", "intervals": [
+                    { "time_s": 1.0, "receive_bps": 500_000, "freezes": 1, "frozen_s": 0.25, "frame_rate": 10.0 },
+                    { "time_s": 2.0, "receive_bps": 500_000, "freezes": 2, "frozen_s": 0.5, "frame_rate": 30.0 },
+                ] },
+                { "call": 1, "participant": "p1/3", "intervals": [
+                    { "time_s": 2.0, "receive_bps": 250_000, "freezes": 0, "frozen_s": 0.0, "frame_rate": 30.0 },
+                ] },
+            ],
+        }))
+        .unwrap();
+        let late = Timestamp::from_millis(1_000)..Timestamp::from_millis(2_000);
+        let all = Each::all(&file, &[("late".into(), late)]);
+        let names: Vec<&str> =
+            all.iter().filter(|it| it.section.is_none()).map(|it| &*it.name).collect();
+        assert_eq!(names, ["p1", "p1/1", "p1/2", "p1/3", "p2"]);
+        let of = |name: &str, section: Option<&str>, metric: &str| {
+            let one = all.iter().find(|it| it.name == name && it.section.as_deref() == section);
+            one.unwrap().at(&format!("participant.{metric}"))
+        };
+        assert_eq!(of("p1", None, "success_ratio"), Some(1.0));
+        assert_eq!(of("p2", None, "success_ratio"), Some(0.0));
+        assert_eq!(of("p2", None, "frame_rate"), None);
+        assert_eq!(of("p1", None, "send_rate_mbps"), Some(2.0));
+        assert_eq!(of("p1", None, "receive_rate_mbps"), Some(0.75));
+        assert_eq!(of("p1", None, "frame_rate"), Some(25.0));
+        assert_eq!(
+            (of("p1", None, "freeze_count"), of("p1", None, "freeze_duration_s")),
+            (Some(3.0), Some(0.75))
+        );
+        assert_eq!(of("p1", None, "limited_by_cpu_ratio"), Some(0.5));
+        assert_eq!(of("p1", Some("late"), "send_rate_mbps"), Some(3.0));
+        assert_eq!(of("p1/2", Some("late"), "freeze_count"), Some(2.0));
+        assert_eq!(of("p1/1", None, "receive_rate_mbps"), None);
+    }
+
+    #[test]
+    fn a_call_between_two_has_sides_and_no_list() {
+        let file: CallFile = serde_json::from_value(json!({
+            "bent": false,
+            "calls": [{ "call": 1, "participants": ["a", "b"], "failure": null }],
+            "peers": [{ "call": 1, "participant": "a" }],
+        }))
+        .unwrap();
+        assert_eq!(Each::all(&file, &[]), []);
+    }
+
+    #[test]
+    fn a_path_names_a_value_of_a_participant() {
+        assert!(Each::has_path("participant.frame_rate"));
+        assert!(!Each::has_path("participant.nothing") && !Each::has_path("frame_rate"));
+    }
+}
