@@ -20,7 +20,8 @@ const folder = join(root, "crates/analyze/tests/networks");
 const table = process.argv[2] ?? "capacity";
 const ways = ["up", "down"];
 
-const weir = (...args) => JSON.parse(execFileSync("weir", [...args, "--json"], { encoding: "utf8" }));
+const weir = (...args) =>
+  JSON.parse(execFileSync("weir", [...args, "--json"], { encoding: "utf8" }));
 
 // Mean received rate of each way in kbit/s.
 function simulated(scenario) {
@@ -87,9 +88,7 @@ for (const name of names.map((file) => file.replace(".toml", ""))) {
   } else {
     row.errors = ways.map((way) => {
       const steps = known(text, way);
-      return steps.length
-        ? worst(steps, found.network[way].capacity, found.duration_s)
-        : undefined;
+      return steps.length ? worst(steps, found.network[way].capacity, found.duration_s) : undefined;
     });
   }
   rows.push(row);
@@ -97,7 +96,9 @@ for (const name of names.map((file) => file.replace(".toml", ""))) {
 rmSync(place, { recursive: true });
 
 if (table === "rate") {
-  console.log("| network | way | call, kbit/s | `gcc` on the estimated network | difference | `gcc` on the known network | difference | within 15 % |");
+  console.log(
+    "| network | way | call, kbit/s | `gcc` on the estimated network | difference | `gcc` on the known network | difference | within 15 % |",
+  );
   console.log("|---|---|---|---|---|---|---|---|");
   for (const { name, found, met, known: real } of rows) {
     for (const way of ways) {
@@ -109,13 +110,19 @@ if (table === "rate") {
     }
   }
 } else {
-  console.log("| network | what it is | largest error up | largest error down | share of the time tested | within 10 % |");
+  console.log(
+    "| network | what it is | largest error up | largest error down | share of the time tested | within 10 % |",
+  );
   console.log("|---|---|---|---|---|---|");
   for (const { name, title, errors } of rows) {
     const known = errors.filter((it) => it);
     const shown = errors.map((it) => (it ? percent(it.error) : "-"));
     const share = known.map((it) => it.share.toFixed(2)).join("; ") || "-";
-    const holds = known.length ? (known.every((it) => Math.abs(it.error) <= 0.1) ? "yes" : "no") : "-";
+    const holds = known.length
+      ? known.every((it) => Math.abs(it.error) <= 0.1)
+        ? "yes"
+        : "no"
+      : "-";
     console.log(`| ${[name, title, ...shown, share, holds].join(" | ")} |`);
   }
 }

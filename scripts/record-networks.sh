@@ -1,7 +1,7 @@
 #!/bin/sh
 # Records the event logs of crates/analyze/tests/networks anew: one real call of 22 s for each network there.
 #
-# usage: scripts/record-networks.sh [NAME]...
+# usage: scripts/record-networks.sh [NAME.toml]...
 #
 # `weir call` finds Chromium on the PATH. Here that is a script, which adds the option for event logs and a folder
 # that the browser's user may write to. Needs the rights of `weir call`.
@@ -12,15 +12,16 @@ trap 'rm -rf "$place"' EXIT
 mkdir -m 1777 "$place/logs"
 chmod 755 "$place"
 chromium=$(command -v chromium)
-cat > "$place/chromium" <<SCRIPT
+cat > "$place/chromium" << SCRIPT
 #!/bin/sh
 logs="$place/logs/\$(basename "\$HOME")"
 mkdir -p "\$logs"
 exec "$chromium" --webrtc-event-logging="\$logs" "\$@"
 SCRIPT
 chmod 755 "$place/chromium"
-[ $# -gt 0 ] || set -- $(ls ./*.toml | xargs -n 1 basename -s .toml)
-for name in "$@"; do
+[ $# -gt 0 ] || set -- ./*.toml
+for file in "$@"; do
+    name=$(basename "$file" .toml)
     rm -rf "$place"/logs/*
     PATH="$place:$PATH" weir call "$name.toml" --out "$place/records"
     # The offering end is called a.

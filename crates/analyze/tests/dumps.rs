@@ -261,12 +261,12 @@ fn plain_rtcp_in_a_capture_says_what_arrived() {
     let found = findings(&dump);
     let rules: BTreeSet<&str> = found.iter().map(|it| it.0.rule.as_str()).collect();
     assert_eq!(rules, ["capacity"].into(), "{found:?}");
-    // Every controller would have ended below what was sent.
+    // Every controller would have ended below the 870 kbit/s that were sent, headers included.
     let played = open_loop(log);
     assert_eq!((played.len(), &played), (7, &open_loop(log)));
     for it in played {
         let at_end = it.at(it.end).unwrap().as_kbps_f64();
-        assert!(at_end < 700.0, "{}: {at_end}", it.algorithm);
+        assert!(at_end < 850.0, "{}: {at_end}", it.algorithm);
     }
 }
 
