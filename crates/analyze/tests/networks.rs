@@ -1,10 +1,11 @@
 //! Ten calls of Chromium through the emulator, each on a known network, by the event logs of their offering
 //! ends (`networks/README.md`). What the call tested of its network must come back.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use weir::{Algorithm, Timestamp};
-use weir_analyze::{NetworkEstimate, OpenLoop, estimate, open_loop, read, scenario_text};
+use weir_analyze::{NetworkEstimate, OpenLoop, estimate, findings, open_loop, read, scenario_text};
 use weir_lab::scenario;
 
 fn place(name: &str) -> PathBuf {
@@ -70,6 +71,23 @@ fn delay_loss_and_queue_come_back() {
     assert!(drop.overflowed && (250.0..330.0).contains(&queue), "{queue}");
     assert!(drop.loss < 0.01, "{}", drop.loss);
     assert!(!network("constant").up.overflowed);
+}
+
+#[test]
+fn what_limited_each_call_is_found() {
+    for (name, expected) in [
+        ("constant", &["capacity"][..]),
+        ("drop", &["capacity", "recovery"]),
+        ("loss", &["capacity", "loss", "loss rule"]),
+        // The estimate needs ten round trips of 300 ms to find the capacity.
+        ("delay", &["capacity", "delay", "start-up"]),
+        ("jitter", &["capacity"]),
+    ] {
+        let found = findings(&read(&place(name)).unwrap());
+        let sent = found.iter().filter(|it| it.0.stream.contains("video sent"));
+        let rules: BTreeSet<&str> = sent.map(|it| it.0.rule.as_str()).collect();
+        assert_eq!(rules, expected.iter().copied().collect(), "{name}");
+    }
 }
 
 #[test]
