@@ -10,6 +10,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
+use weir::Algorithm;
 use weir_analyze::{
     Dump, RULES, Way, WayEstimate, estimate, findings, open_loop, read, record, scenario_text,
 };
@@ -261,12 +262,14 @@ fn plain_rtcp_in_a_capture_says_what_arrived() {
     let found = findings(&dump);
     let rules: BTreeSet<&str> = found.iter().map(|it| it.0.rule.as_str()).collect();
     assert_eq!(rules, ["capacity"].into(), "{found:?}");
-    // Every controller would have ended below the 870 kbit/s that were sent, headers included.
+    // Loss and queue would have brought these to the 600 kbit/s or below. Others find their way back up, because
+    // nothing follows from a lower rate here: open loop says no more than that.
     let played = open_loop(log);
     assert_eq!((played.len(), &played), (7, &open_loop(log)));
-    for it in played {
+    let answers = [Algorithm::Gcc, Algorithm::GccDraft, Algorithm::Nada, Algorithm::ScreamV2];
+    for it in played.iter().filter(|it| answers.contains(&it.algorithm)) {
         let at_end = it.at(it.end).unwrap().as_kbps_f64();
-        assert!(at_end < 850.0, "{}: {at_end}", it.algorithm);
+        assert!(at_end < 650.0, "{}: {at_end}", it.algorithm);
     }
 }
 
