@@ -67,6 +67,7 @@ fn running(dump: Dump) -> Dump {
     let connections = dump.connections.into_iter().map(|connection| Connection {
         streams: connection.streams.into_iter().filter_map(later).collect(),
         name: connection.name,
+        packets: connection.packets,
     });
     Dump { connections: connections.collect(), ..dump }
 }

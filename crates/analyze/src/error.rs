@@ -19,7 +19,7 @@ pub enum AnalyzeError {
     },
     /// Not one of the formats.
     #[error(
-        "{} is none of the known formats: webrtc-internals dump, rtcstats dump, pcap, pcapng (each may be gzip)",
+        "{} is none of the known formats: webrtc-internals dump, rtcstats dump, RTC event log, pcap, pcapng (each may be gzip)",
         .0.display()
     )]
     Unknown(PathBuf),

@@ -11,6 +11,9 @@ pub(crate) const NANOS: u32 = 0xA1B2_3C4D;
 /// First block of pcapng [PCAPNG §4.1].
 pub(crate) const SECTION: u32 = 0x0A0D_0D0A;
 
+/// First bytes of an RTC event log: the key of its begin, which is the member 16 with a length.
+const BEGIN_LOG: [u8; 2] = [0x82, 0x01];
+
 /// A format of dumps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -20,6 +23,8 @@ pub enum Format {
     Rtcstats,
     /// Packets, as pcap or pcapng.
     Capture,
+    /// The RTC event log of libwebrtc.
+    EventLog,
 }
 
 impl fmt::Display for Format {
@@ -28,6 +33,7 @@ impl fmt::Display for Format {
             Self::Internals => "webrtc-internals dump",
             Self::Rtcstats => "rtcstats dump",
             Self::Capture => "packet capture",
+            Self::EventLog => "RTC event log",
         })
     }
 }
@@ -39,6 +45,9 @@ pub(crate) fn told_by(first: &[u8]) -> Option<Format> {
     }
     if is_capture(first) {
         return Some(Format::Capture);
+    }
+    if first.starts_with(&BEGIN_LOG) {
+        return Some(Format::EventLog);
     }
     match first.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => Some(Format::Internals),

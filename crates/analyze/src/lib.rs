@@ -14,6 +14,8 @@ mod finding;
 mod format;
 mod input;
 mod network;
+mod open_loop;
+mod packets;
 mod record;
 mod rules;
 mod samples;
@@ -28,7 +30,9 @@ pub use error::AnalyzeError;
 pub use finding::{Finding, findings};
 pub use format::Format;
 pub use network::{NetworkEstimate, WayEstimate, estimate, scenario_text};
-pub use record::record;
+pub use open_loop::{OpenLoop, open_loop};
+pub use packets::PacketLog;
+pub use record::{open_loop_records, record};
 pub use rules::{Part, RULES, Rule};
 
 /// Reads a dump. Its content tells its format; gzip is unpacked.
@@ -50,6 +54,7 @@ fn read_with(path: &Path, collector: Collector) -> Result<Dump, AnalyzeError> {
         Format::Internals => dump::internals::read(from, collector),
         Format::Rtcstats => dump::rtcstats::read(from, collector),
         Format::Capture => dump::capture::read(from),
+        Format::EventLog => dump::event_log::read(from),
     };
     let dump = dump.map_err(|what| AnalyzeError::Damaged { path: path.into(), what })?;
     if dump.connections.iter().all(|connection| connection.streams.is_empty()) {

@@ -7,6 +7,9 @@
 use weir_call::stats::Kind;
 
 use crate::dump::{Dump, Stream, Way};
+use crate::format::Format;
+use crate::packets::passages::{self, Path};
+use crate::packets::{PacketLog, play};
 use crate::rules::{Moment, RULES};
 use crate::samples::{self, Sample, SampledStream};
 
@@ -19,6 +22,15 @@ const UNSEEN_BPS: f64 = 10e6;
 const QUEUE_MS: f64 = 300.0;
 /// Loss below this share is not told from single packets.
 const LEAST_LOSS: f64 = 0.001;
+/// Packets that wait for less are no queue.
+const LEAST_QUEUE_MS: f64 = 10.0;
+/// What a simulated browser needs besides: its encoder, its retransmissions, and no repeated probes.
+const BROWSER: [&str; 4] = [
+    "start_bitrate = \"300kbps\"",
+    "source = { kind = \"encoder\", fps = 30, reaction = \"0s\" }",
+    "repair = { nack = true }",
+    "probe_when_limited = false",
+];
 /// Shortest scenario.
 const LEAST_S: f64 = 1.0;
 
@@ -38,6 +50,8 @@ pub struct NetworkEstimate {
 pub struct WayEstimate {
     /// The times in which capacity was tested.
     pub tested: Vec<TestedCapacity>,
+    /// Mean rate that arrived, in bit/s of IP packets; 0 if nothing did.
+    pub mean_bps: f64,
     /// Largest rate outside of these times, in bit/s; `None` if nothing was sent this way.
     pub largest_bps: Option<f64>,
     /// Propagation delay in ms: half of the smallest round-trip time. `None` if no round trip was
@@ -49,6 +63,8 @@ pub struct WayEstimate {
     pub queue_ms: Option<f64>,
     /// Whether packets were lost while they waited, so that the queue was full.
     pub overflowed: bool,
+    /// Whether the capacity comes from single packets, which test it without filling the path.
+    pub by_packets: bool,
 }
 
 /// A time in which packets waited, so that what arrived is the capacity.
@@ -83,17 +99,49 @@ pub fn estimate(dump: &Dump) -> NetworkEstimate {
     let ends = dump.connections.iter().flat_map(samples::streams);
     let last = ends.filter_map(|stream| Some(stream.samples.last()?.end_s)).fold(0.0, f64::max);
     let (mut up, mut down) = (way(&streams, Way::Sent), way(&streams, Way::Received));
+    if let Some(log) = &connection.packets {
+        by_packets(log, &mut up, &mut down);
+    }
     // A round trip waits in both queues. Nothing says how long in each.
     let both = up
         .tested
         .iter()
         .any(|a| down.tested.iter().any(|b| a.from_s < b.to_s && b.from_s < a.to_s));
     if both {
-        for way in [&mut up, &mut down] {
+        for way in [&mut up, &mut down].into_iter().filter(|way| !way.by_packets) {
             way.queue_ms = way.queue_ms.map(|ms| ms / 2.0);
         }
     }
     NetworkEstimate { duration_s: last.max(LEAST_S), up, down }
+}
+
+/// Replaces what single packets know better than reports of half seconds.
+fn by_packets(log: &PacketLog, up: &mut WayEstimate, down: &mut WayEstimate) {
+    if let Some(base) = play::base_round_trip(log) {
+        up.delay_ms = Some(base.as_millis_f64() / 2.0);
+        down.delay_ms = up.delay_ms;
+    }
+    let ways = [(Way::Sent, passages::up(log), up), (Way::Received, passages::down(log), down)];
+    for (way, passages, estimate) in ways {
+        let Some(path) = passages::path(&passages, way) else { continue };
+        let Path { capacity, loss, queue, overflowed, largest_bps, mean_bps } = path;
+        let tested = |it: &passages::Measured| TestedCapacity {
+            from_s: it.from.as_secs_f64().max(0.0),
+            to_s: it.to.as_secs_f64(),
+            bps: it.bps,
+            range_bps: it.range_bps,
+        };
+        estimate.tested = capacity.iter().map(tested).collect();
+        estimate.by_packets = true;
+        estimate.mean_bps = mean_bps;
+        estimate.largest_bps = max(estimate.largest_bps, Some(largest_bps));
+        estimate.queue_ms = Some(queue.as_millis_f64()).filter(|ms| *ms >= LEAST_QUEUE_MS);
+        // Lost packets of the far end are known from gaps only, without their time.
+        if way == Way::Sent {
+            estimate.overflowed = overflowed;
+            estimate.loss = if loss >= LEAST_LOSS { loss } else { 0.0 };
+        }
+    }
 }
 
 fn way(streams: &[SampledStream], way: Way) -> WayEstimate {
@@ -108,8 +156,11 @@ fn way(streams: &[SampledStream], way: Way) -> WayEstimate {
     let rule = RULES.iter().find(|rule| rule.name == "capacity").expect("the table has this rule");
     let mut span: Vec<Tested> = Vec::new();
     let (mut lost, mut free) = (0.0, 0.0);
+    let (mut bits, mut seconds) = (0.0, 0.0);
     for (index, sample) in main.samples.iter().enumerate() {
         let rate = delivered(of_way(), sample, way);
+        let length = sample.end_s - sample.start_s;
+        (bits, seconds) = (bits + rate * length, seconds + length);
         let moment = Moment { stream: main, index };
         if (rule.holds)(moment) {
             span.push((sample.clone(), rate, moment.queues()));
@@ -126,6 +177,9 @@ fn way(streams: &[SampledStream], way: Way) -> WayEstimate {
         }
     }
     estimate.tested.extend(tested(&span, way, rule.least_s));
+    if seconds > 0.0 {
+        estimate.mean_bps = bits / seconds;
+    }
     if free > 0.0 && lost / free >= LEAST_LOSS {
         estimate.loss = lost / free;
     }
@@ -250,6 +304,9 @@ pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> Stri
     let about = "Estimated from a call that was made elsewhere. The comments say what was tested and how far it may be off. Up is from the browser that reported.";
     put(format!("description = {}", quoted(about.into())));
     put(format!("duration = \"{}ms\"", milliseconds(network.duration_s)));
+    if dump.format != Format::Capture {
+        put("feedback_interval = \"62.5ms\"".into());
+    }
     for (table, way) in [("up", &network.up), ("down", &network.down)] {
         put(String::new());
         way_text(table, way, network.duration_s, &mut put);
@@ -260,6 +317,9 @@ pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> Stri
         put(format!("direction = \"{}\"", if plan.way == Way::Sent { "up" } else { "down" }));
         put(format!("call = {}", plan.call));
         put(format!("max_bitrate = \"{}kbps\"", kilobits(plan.max_bps.max(300e3))));
+        if dump.format != Format::Capture {
+            BROWSER.iter().for_each(|line| put((*line).into()));
+        }
     }
     text
 }
@@ -270,6 +330,9 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, put: &mut impl FnMu
     let tested = way.tested.iter().map(|it| it.bps).fold(0.0, f64::max);
     let free = seen.map_or(UNSEEN_BPS, |bps| HEADROOM * bps.max(tested));
     put(match seen {
+        Some(_) if way.by_packets && !way.tested.is_empty() => {
+            "# By trains of packets that waited behind each other. Between two measurements the earlier one stands.".into()
+        }
         Some(bps) => format!(
             "# Not tested above {} kbit/s, except where a comment says so: {HEADROOM} times as much stands for it.",
             kilobits(bps)
@@ -277,7 +340,7 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, put: &mut impl FnMu
         None => "# Never tested.".into(),
     });
     let mut steps = vec![(0.0, free)];
-    for span in &way.tested {
+    for (at, span) in way.tested.iter().enumerate() {
         put(format!(
             "# {:.1} to {:.1} s: {} kbit/s, single reports {} to {}.",
             span.from_s,
@@ -286,11 +349,13 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, put: &mut impl FnMu
             kilobits(span.range_bps.0),
             kilobits(span.range_bps.1)
         ));
-        if span.from_s <= steps[steps.len() - 1].0 {
+        // Milliseconds are the unit of the scenario.
+        let is_first = at == 0 && way.by_packets;
+        if is_first || milliseconds(span.from_s) <= milliseconds(steps[steps.len() - 1].0) {
             steps.pop();
         }
-        steps.push((span.from_s, span.bps));
-        if span.to_s < duration_s {
+        steps.push((if is_first { 0.0 } else { span.from_s }, span.bps));
+        if span.to_s < duration_s && !way.by_packets {
             steps.push((span.to_s, free));
         }
     }

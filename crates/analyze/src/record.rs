@@ -10,20 +10,45 @@ use weir_call::interval_entry;
 use weir_call::stats::StatsReport;
 use weir_lab::calls::file::{self, CallFile};
 use weir_lab::record::Record;
-use weir_lab::run::{ANALYZED, Engine, RunInfo};
+use weir_lab::run::{ANALYZED, Engine, OPEN_LOOP, RunInfo};
 use weir_lab::scenario::{self, ScenarioError};
 use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
 use crate::dump::{Dump, Stream, Way};
 use crate::finding::findings;
 use crate::network::{self, estimate, scenario_text};
+use crate::open_loop::{OpenLoop, open_loop};
 use crate::samples;
+
+/// Characters of a dump's name in the names of the open loop's records.
+const NAME_MAX: usize = 50;
 
 /// Builds the record of a dump. `name` is the dump's name.
 ///
 /// # Errors
 /// If the estimated network is no scenario, such as for a call of many days.
 pub fn record(name: &str, dump: &Dump) -> Result<Record, ScenarioError> {
+    build(name, dump, None)
+}
+
+/// Builds a record for each controller under the recorded feedback: the rates of the call, beside the
+/// target that the controller would have had. Empty without feedback.
+///
+/// # Errors
+/// As [`record`].
+pub fn open_loop_records(name: &str, dump: &Dump) -> Result<Vec<Record>, ScenarioError> {
+    let logs = dump.connections.iter().enumerate();
+    let logs = logs.filter_map(|(at, it)| Some((at, it.packets.as_ref()?)));
+    let played = logs.flat_map(|(at, log)| open_loop(log).into_iter().map(move |it| (at, it)));
+    played.map(|(at, it)| build(name, dump, Some((at, &it)))).collect()
+}
+
+/// `played` is a controller under the feedback of the connection with this index.
+fn build(
+    name: &str,
+    dump: &Dump,
+    played: Option<(usize, &OpenLoop)>,
+) -> Result<Record, ScenarioError> {
     let text = scenario_text(name, dump, &estimate(dump));
     let id = format!("analyzed/{name}");
     let scenario = scenario::parse(&id, &text, None)?;
@@ -32,19 +57,47 @@ pub fn record(name: &str, dump: &Dump) -> Result<Record, ScenarioError> {
     let plans = network::flows(dump);
     for (flow, (_, connection, index)) in plans.iter().enumerate() {
         let stream = &dump.connections[*connection].streams[*index];
-        trace.rows.extend(rows(flow, stream, end));
-        trace.events.extend(changes(flow, stream));
+        let of_flow = |(at, _): &(usize, &OpenLoop)| at == connection && stream.way == Way::Sent;
+        let mut rows = rows(flow, stream, end);
+        match played.filter(of_flow) {
+            Some((_, played)) => {
+                rows.iter_mut().for_each(|row| *row = row.clone().with_target(played.at(row.time)));
+                trace.events.extend(played_changes(flow, played));
+            }
+            None => trace.events.extend(changes(flow, stream)),
+        }
+        trace.rows.extend(rows);
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
-    let info = RunInfo {
-        scenario: id,
-        controller: format!("{ANALYZED}{name}"),
-        engine: Engine::Call,
-        seed: 1,
+    let mut controller = format!("{ANALYZED}{name}");
+    let mut call = call_file(dump);
+    if let Some((at, played)) = played {
+        // The first connection needs no number.
+        let number = if at == 0 { String::new() } else { format!(" {}", at + 1) };
+        // The folder's name ends after 100 characters, and the controller's must be within.
+        let short: String = name.chars().take(NAME_MAX).collect();
+        controller = format!("{ANALYZED}{short}{OPEN_LOOP}{}{number}", played.algorithm);
+        call.engines = format!(
+            "open loop: the feedback of this {} was played into {}. The rates are those of the call; \
+             the target is this controller's, and nothing that it would have sent was carried",
+            dump.format, played.algorithm
+        );
+        call.findings.clear();
+    }
+    let info = RunInfo { scenario: id, controller, engine: Engine::Call, seed: 1 };
+    Ok(Record { info, scenario, trace, call: Some(call) })
+}
+
+/// The changes of an open loop's target.
+fn played_changes(flow: usize, played: &OpenLoop) -> Vec<RateChange> {
+    let pairs = played.targets.windows(2);
+    let change = |pair: &[(Timestamp, weir::Bitrate)]| {
+        RateChange::new(pair[1].0, flow, pair[0].1, pair[1].1)
+            .with_reason("open loop".into())
+            .with_state(played.algorithm.name().into())
     };
-    let call = Some(call_file(dump));
-    Ok(Record { info, scenario, trace, call })
+    pairs.map(change).collect()
 }
 
 /// One row for each 50 ms. The bytes and packets of an interval are spread evenly over it.

@@ -6,6 +6,7 @@ use weir_call::stats::{Kind, LimitationReason};
 use weir_lab::calls::file::FindingSample;
 
 use crate::dump::{Connection, Stream, StreamReport, Way};
+use crate::packets::play::base_round_trip;
 
 /// How long a measured round-trip time counts, in s: receiver reports come every second, and STUN
 /// checks every 2.5 s.
@@ -72,7 +73,10 @@ pub(crate) struct SampledStream {
 /// The streams of a connection.
 pub(crate) fn streams(connection: &Connection) -> Vec<SampledStream> {
     let rtts = rtts(connection);
-    let base = rtts.iter().map(|(_, ms)| *ms).min_by(f64::total_cmp);
+    // Packets tell what a queue added, even if there was never none.
+    let without_queue = connection.packets.as_ref().and_then(base_round_trip);
+    let base = rtts.iter().map(|(_, ms)| *ms);
+    let base = base.chain(without_queue.map(TimeDelta::as_millis_f64)).min_by(f64::total_cmp);
     connection.streams.iter().map(|stream| sampled(connection, stream, &rtts, base)).collect()
 }
 

@@ -5,7 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::json;
-use weir_analyze::{Dump, estimate, findings, record, scenario_text};
+use weir_analyze::{
+    Dump, OpenLoop, WayEstimate, estimate, findings, open_loop, open_loop_records, record,
+    scenario_text,
+};
 use weir_lab::report::Report as Document;
 use weir_lab::whole_file;
 
@@ -42,6 +45,10 @@ pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
     let mut folders = Vec::new();
     for (name, dump) in &dumps {
         folders.push(record(name, dump)?.write(out)?);
+        for played in open_loop_records(name, dump)? {
+            folders.push(played.write(out)?);
+            interrupt.check()?;
+        }
     }
     if let Some(file) = &args.output {
         let document = Document::of(&folders, &command(args), &interrupt.flag())?;
@@ -72,16 +79,85 @@ fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
     for finding in found {
         output::line(&output::escaped(&finding.to_string()))?;
     }
+    for connection in &dump.connections {
+        let Some(log) = &connection.packets else { continue };
+        if log.unreadable_rtcp > 0 {
+            let count = log.unreadable_rtcp;
+            output::line(&format!(
+                "{count} packets of RTCP are encrypted or cut: what they say about losses and round trips is unknown"
+            ))?;
+        }
+        if log.is_cut {
+            output::line(
+                "too many packets: the open loop and the network are those of the first ones",
+            )?;
+        }
+        print_open_loop(&open_loop(log))?;
+    }
+    Ok(())
+}
+
+/// A table of the targets that each controller would have had.
+fn print_open_loop(played: &[OpenLoop]) -> anyhow::Result<()> {
+    if played.is_empty() {
+        return Ok(());
+    }
+    output::line(
+        "\nopen loop: the recorded feedback, played into each controller. Nothing that it would have sent was carried.",
+    )?;
+    output::line("controller   target kbit/s: mean  smallest   largest    at end")?;
+    for it in played {
+        let (smallest, largest) = it.range();
+        let at_end = it.at(it.end).unwrap_or_default();
+        let [mean, smallest, largest, at_end] =
+            [it.mean(), smallest, largest, at_end].map(|rate| rate.as_kbps_f64());
+        output::line(&format!(
+            "{:<12} {mean:>19.0} {smallest:>9.0} {largest:>9.0} {at_end:>9.0}",
+            it.algorithm.name()
+        ))?;
+    }
     Ok(())
 }
 
 fn as_json(dumps: &[(String, Dump)]) -> String {
     let of = |(name, dump): &(String, Dump)| {
         let found: Vec<_> = findings(dump).into_iter().map(|finding| finding.0).collect();
-        json!({ "file": name, "format": dump.format.to_string(), "findings": found })
+        let played: Vec<_> = dump
+            .connections
+            .iter()
+            .filter_map(|connection| connection.packets.as_ref())
+            .flat_map(open_loop)
+            .map(|it| json!({ "controller": it.algorithm.name(), "mean_kbps": it.mean().as_kbps_f64().round() }))
+            .collect();
+        let network = estimate(dump);
+        json!({
+            "file": name,
+            "format": dump.format.to_string(),
+            "duration_s": network.duration_s,
+            "findings": found,
+            "network": { "up": way_json(&network.up), "down": way_json(&network.down) },
+            "open_loop": played,
+        })
     };
     let all: Vec<_> = dumps.iter().map(of).collect();
     serde_json::to_string_pretty(&all).expect("plain data serializes")
+}
+
+fn way_json(way: &WayEstimate) -> serde_json::Value {
+    let kbps = |bps: f64| (bps / 1e3).round();
+    let tested: Vec<_> = way
+        .tested
+        .iter()
+        .map(|it| json!({ "from_s": it.from_s, "to_s": it.to_s, "kbps": kbps(it.bps) }))
+        .collect();
+    json!({
+        "capacity": tested,
+        "mean_kbps": kbps(way.mean_bps),
+        "delay_ms": way.delay_ms,
+        "loss_ratio": way.loss,
+        "queue_ms": way.queue_ms,
+        "queue_was_full": way.overflowed,
+    })
 }
 
 fn command(args: &Analyze) -> String {

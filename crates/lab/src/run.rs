@@ -13,6 +13,9 @@ const NAME_MAX: usize = 100;
 /// file follows.
 pub const ANALYZED: &str = "analyzed ";
 
+/// Behind the name of the file: the controller that got the recorded feedback. Its name follows.
+pub const OPEN_LOOP: &str = ", open loop: ";
+
 /// How a run was made: in simulation, or with real programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -63,7 +66,8 @@ impl RunInfo {
         match self.engine {
             Engine::Sim => format!("weir run {scenario} --controller {controller} {seeds}"),
             Engine::Call if controller.starts_with(ANALYZED) => {
-                format!("weir analyze {}", &controller[ANALYZED.len()..])
+                let name = &controller[ANALYZED.len()..];
+                format!("weir analyze {}", name.split(OPEN_LOOP).next().unwrap_or(name))
             }
             Engine::Call if controller.starts_with("--app ") => {
                 format!("weir call {scenario} {seeds} {controller}")

@@ -1,34 +1,28 @@
 //! A packet capture: pcap, or pcapng.
 //!
 //! Streams are the SSRCs of RTP, whose headers SRTP leaves in the clear. Packets of an interval become a
-//! report like a browser's: what was sent, or what arrived and how many sequence numbers are missing. A
-//! capture at one end knows neither estimates nor round-trip times, so rules that need them are silent.
+//! report like a browser's: what was sent, or what arrived and how many sequence numbers are missing.
+//! Readable RTCP adds round-trip times, losses, and the fate of each packet. Where SRTP hides it, rules
+//! that need these are silent.
 
-use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::net::Ipv4Addr;
 
-use weir::feedback::SeqUnwrapper;
 use weir::units::Timestamp;
 use weir_call::capture::{Content, Packet, Rtp};
-use weir_call::derive::TimedReport;
-use weir_call::stats::{InboundRtp, Kind, OutboundRtp, StatsReport};
+use weir_wire::rtp::View;
 
-use super::{Connection, Dump, Stream, StreamReport, Way};
+use super::{Dump, Way};
 use crate::format::{Format, MICROS, NANOS, SECTION};
+use crate::packets::extensions::Candidates;
+use crate::packets::recorder::{Extensions, Recorder, RtpPacket};
 
-/// Time between two reports, in ns.
-const INTERVAL: i64 = 500_000_000;
-/// Fewer packets are noise that looks like RTP.
-const LEAST_PACKETS: u64 = 20;
-/// Largest number of streams. More SSRCs are ignored.
-const STREAMS_MAX: usize = 4_096;
+/// Bytes of RTCP that count as headers.
+const RTCP_IN_THE_CLEAR: usize = 8;
 /// Longest captured packet, or block of other content, in bytes.
 const LONGEST: u32 = 1 << 20;
 /// Latest time in ns since 1970: the year 2200.
 const LATEST: u64 = 7_300_000_000_000_000_000;
-/// Audio has small packets only.
-const AUDIO_BYTES: u64 = 400;
 
 // Blocks of pcapng [PCAPNG §4.1, §4.2, §4.3].
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;
@@ -48,7 +42,7 @@ pub(crate) fn read(mut from: Box<dyn BufRead>) -> Result<Dump, String> {
     } else {
         pcap(first, &mut from, &mut collector)?;
     }
-    let connection = Connection { name: "capture".into(), streams: collector.finish() };
+    let connection = collector.recorder.finish("capture");
     Ok(Dump { format: Format::Capture, program: None, connections: vec![connection] })
 }
 
@@ -221,35 +215,14 @@ fn ip_at(link: u32, data: &[u8]) -> Option<usize> {
     }
 }
 
-/// Collects the reports of each stream.
+/// Gives the packets of RTP and RTCP to the recorder.
 #[derive(Default)]
 struct Packets {
     zero: Option<u64>,
     /// The end at which the capture was made: the source of the first packet of RTP, where the file does
     /// not say which packets were sent.
     local: Option<Ipv4Addr>,
-    streams: BTreeMap<(Way, u32), Counter>,
-}
-
-/// A stream so far.
-#[derive(Default)]
-struct Counter {
-    reports: Vec<(i64, Counts)>,
-    now: Counts,
-    sequence: SeqUnwrapper,
-    range: Option<(i64, i64)>,
-    largest: u64,
-    /// End of the running interval in ns.
-    next: i64,
-    payload_bytes: u64,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    packets: u64,
-    payload: u64,
-    headers: u64,
-    lost: i64,
+    recorder: Recorder,
 }
 
 impl Packets {
@@ -266,107 +239,51 @@ impl Packets {
         }
         let Some(at) = ip_at(link, data).filter(|at| *at <= data.len()) else { return Ok(()) };
         let length = (length as usize).saturating_sub(at);
-        let Some((packet, _)) = Packet::parse(&data[at..], length) else { return Ok(()) };
-        let Content::Rtp(rtp) = packet.content else { return Ok(()) };
-        let zero = *self.zero.get_or_insert(time);
-        let local = *self.local.get_or_insert(*packet.source.ip());
+        let Some((packet, headers)) = Packet::parse(&data[at..], length) else { return Ok(()) };
+        // An Ethernet frame may be padded behind the IP packet.
+        let end = (at + ip_length(&data[at..])).min(data.len());
+        let content = match packet.content {
+            Content::Rtp(rtp) => headers.checked_sub(rtp.header_size as usize),
+            Content::Rtcp { .. } => headers.checked_sub(RTCP_IN_THE_CLEAR),
+            _ => return Ok(()),
+        };
+        let Some(bytes) = content.and_then(|start| data.get(at + start..end)) else {
+            return Ok(());
+        };
+        if matches!(packet.content, Content::Rtp(_)) && self.zero.is_none() {
+            self.zero = Some(time);
+            self.local = Some(*packet.source.ip());
+        }
+        let (Some(zero), Some(local)) = (self.zero, self.local) else { return Ok(()) };
         let is_sent = is_sent.unwrap_or(*packet.source.ip() == local);
         let way = if is_sent { Way::Sent } else { Way::Received };
-        if self.streams.len() == STREAMS_MAX && !self.streams.contains_key(&(way, rtp.ssrc)) {
-            return Ok(());
+        let now = Timestamp::from_nanos(time.saturating_sub(zero) as i64);
+        match packet.content {
+            Content::Rtp(rtp) => self.rtp(now, way, &rtp, bytes),
+            _ => self.recorder.rtcp(now, way, bytes),
         }
-        let now = time.saturating_sub(zero) as i64;
-        self.streams.entry((way, rtp.ssrc)).or_default().add(now, &rtp);
         Ok(())
     }
 
-    fn finish(self) -> Vec<Stream> {
-        let of = |((way, ssrc), counter): ((Way, u32), Counter)| counter.stream(way, ssrc);
-        self.streams.into_iter().filter_map(of).collect()
-    }
-}
-
-impl Counter {
-    fn add(&mut self, now: i64, rtp: &Rtp) {
-        // Intervals of all streams end at the same times.
-        let end = (now / INTERVAL + 1) * INTERVAL;
-        if self.reports.is_empty() {
-            self.reports.push((end - INTERVAL, Counts::default()));
-            self.next = end;
-        }
-        // A capture may be out of order by a little. Silence gives one report at its end.
-        if end > self.next {
-            self.close();
-            if end - INTERVAL > self.next {
-                self.reports.push((end - INTERVAL, self.now));
-            }
-            self.next = end;
-        }
-        let sequence = self.sequence.unwrap(u32::from(rtp.sequence_number));
-        let (first, last) = self.range.unwrap_or((sequence, sequence));
-        self.range = Some((first.min(sequence), last.max(sequence)));
-        self.now.packets += 1;
-        self.now.headers += u64::from(rtp.header_size);
-        if !rtp.is_padding {
-            self.now.payload += u64::from(rtp.payload_size);
-            self.payload_bytes += u64::from(rtp.payload_size);
-            self.largest = self.largest.max(u64::from(rtp.payload_size));
-        }
-    }
-
-    fn close(&mut self) {
-        if let Some((first, last)) = self.range {
-            self.now.lost = (last - first + 1) - self.now.packets as i64;
-        }
-        self.reports.push((self.next, self.now));
-    }
-
-    fn stream(mut self, way: Way, ssrc: u32) -> Option<Stream> {
-        if self.now.packets < LEAST_PACKETS {
-            return None;
-        }
-        self.close();
-        let kind = if self.largest <= AUDIO_BYTES { Kind::Audio } else { Kind::Video };
-        let report = |(time, counts): &(i64, Counts)| StreamReport {
-            timed: TimedReport {
-                time: Timestamp::from_nanos(*time),
-                report: counts.report(way, ssrc, *time),
-            },
-            active: None,
+    fn rtp(&mut self, now: Timestamp, way: Way, rtp: &Rtp, bytes: &[u8]) {
+        let Ok(view) = View::parse_header(bytes) else { return };
+        let (payload_size, padding_size) =
+            if rtp.is_padding { (0, rtp.payload_size) } else { (rtp.payload_size, 0) };
+        let packet = RtpPacket {
+            ssrc: rtp.ssrc,
+            sequence_number: rtp.sequence_number,
+            rtp_timestamp: view.timestamp(),
+            header_size: rtp.header_size,
+            payload_size,
+            padding_size,
+            is_padding: rtp.is_padding,
+            extensions: Extensions::Unknown(Candidates::of(&view)),
         };
-        let reports = self.reports.iter().map(report).collect();
-        Some(Stream { way, kind, ssrc, rid: None, reports })
+        self.recorder.rtp(now, way, &packet);
     }
 }
 
-impl Counts {
-    fn report(self, way: Way, ssrc: u32, time: i64) -> StatsReport {
-        let timestamp = time as f64 / 1e6;
-        let ssrc = Some(ssrc);
-        let mut report = StatsReport::default();
-        match way {
-            Way::Sent => {
-                report.outbound = Some(OutboundRtp {
-                    timestamp,
-                    ssrc,
-                    packets_sent: self.packets,
-                    bytes_sent: self.payload,
-                    header_bytes_sent: self.headers,
-                    ..OutboundRtp::default()
-                });
-            }
-            Way::Received => {
-                report.inbound = Some(InboundRtp {
-                    timestamp,
-                    ssrc,
-                    packets_received: self.packets,
-                    packets_lost: self.lost,
-                    bytes_received: self.payload,
-                    header_bytes_received: self.headers,
-                    ..InboundRtp::default()
-                });
-            }
-        }
-        report
-    }
+/// The length that the header of an IP packet names [RFC791 §3.1].
+fn ip_length(packet: &[u8]) -> usize {
+    packet.get(2..4).map_or(0, |it| usize::from(u16::from_be_bytes([it[0], it[1]])))
 }

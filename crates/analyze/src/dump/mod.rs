@@ -1,6 +1,7 @@
 //! A dump: the reports of each stream of each connection.
 
 pub(crate) mod capture;
+pub(crate) mod event_log;
 pub(crate) mod internals;
 mod objects;
 pub(crate) mod rtcstats;
@@ -9,6 +10,7 @@ use weir_call::derive::TimedReport;
 use weir_call::stats::Kind;
 
 use crate::format::Format;
+use crate::packets::PacketLog;
 
 pub(crate) use objects::{Collector, is_wanted};
 
@@ -30,6 +32,8 @@ pub struct Connection {
     pub name: String,
     /// The streams: sent ones first.
     pub streams: Vec<Stream>,
+    /// Its packets, from a capture or an event log.
+    pub packets: Option<PacketLog>,
 }
 
 /// Direction of a stream, seen from the browser that reports.

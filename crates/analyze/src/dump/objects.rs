@@ -146,6 +146,7 @@ impl Collector {
         let connections = self.connections.into_iter().map(|(name, streams)| Connection {
             name,
             streams: streams.into_values().filter(|stream| stream.reports.len() > 1).collect(),
+            packets: None,
         });
         connections.filter(|connection| !connection.streams.is_empty()).collect()
     }

@@ -11,6 +11,7 @@ The content tells the format; gzip is unpacked:
 
   webrtc-internals dump   chrome://webrtc-internals, \"Create a WebRTC-Internals dump\"
   rtcstats dump           the other button of the same page
+  RTC event log           what Chromium writes with --webrtc-event-logging=DIR
   pcap, pcapng            packets with RTP over IPv4, at one end of the call
 
 Examples:

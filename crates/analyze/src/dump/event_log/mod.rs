@@ -1,0 +1,252 @@
+//! A libwebrtc RTC event log of the second version [RTCLOG2]: what Chromium writes with
+//! `--webrtc-event-logging`, and what `chrome://webrtc-internals` records.
+//!
+//! The file is one protobuf message, whose members follow each other in batches. Each batch is read on
+//! its own. Times have whole milliseconds, of a clock without known origin.
+//!
+//! [RTCLOG2]: https://webrtc.googlesource.com/src/+/refs/heads/main/logging/rtc_event_log/rtc_event_log2.proto
+
+mod deltas;
+mod messages;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+
+use prost::Message;
+use weir::units::{Bitrate, Timestamp};
+
+use self::messages::{
+    BeginLog, LossBasedUpdates, RtcpPackets, RtpPackets, VideoReceiveStream, VideoSendStream, field,
+};
+use super::{Connection, Dump, Way};
+use crate::format::Format;
+use crate::packets::recorder::{Extensions, Recorder, RtpPacket};
+
+/// The only version that has this form.
+const VERSION: u32 = 2;
+/// Largest batch in bytes. Browsers write one every few seconds.
+const BATCH_MAX: u64 = 64 << 20;
+/// Most events of one batch, and of a log.
+const EVENTS_MAX: usize = 4_000_000;
+/// Bytes that SRTP adds to a packet, which the log does not have: those of AES-GCM, which Chromium
+/// prefers [RFC7714 §14.2].
+///
+/// [RFC7714 §14.2]: https://www.rfc-editor.org/rfc/rfc7714#section-14.2
+const SRTP_TAG: u32 = 16;
+/// Kinds of protobuf members.
+const VARINT: u64 = 0;
+const EIGHT_BYTES: u64 = 1;
+const LENGTH_DELIMITED: u64 = 2;
+const FOUR_BYTES: u64 = 5;
+
+/// Reads the log batch by batch.
+pub(crate) fn read(mut from: Box<dyn BufRead>) -> Result<Dump, String> {
+    let mut log = Log::default();
+    while let Some(key) = variable(&mut from)? {
+        let length = match key & 7 {
+            LENGTH_DELIMITED => number(&mut from)?,
+            EIGHT_BYTES => 8,
+            FOUR_BYTES => 4,
+            VARINT => {
+                number(&mut from)?;
+                0
+            }
+            kind => return Err(format!("a member of the unknown kind {kind}")),
+        };
+        if length > BATCH_MAX {
+            return Err(format!("a batch of {length} bytes"));
+        }
+        let mut batch = Vec::new();
+        (&mut from).take(length).read_to_end(&mut batch).map_err(|error| error.to_string())?;
+        if batch.len() as u64 != length {
+            return Err("the event log ends within a batch".into());
+        }
+        log.add(key >> 3, &batch)?;
+    }
+    Ok(Dump { format: Format::EventLog, program: None, connections: vec![log.finish()] })
+}
+
+/// A variable-length number; `None` at the end of the file.
+fn variable(from: &mut dyn BufRead) -> Result<Option<u64>, String> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let mut byte = [0];
+        match from.read(&mut byte).map_err(|error| error.to_string())? {
+            0 if shift == 0 => return Ok(None),
+            0 => return Err("the event log ends within a number".into()),
+            _ => value |= u64::from(byte[0] & 0x7F) << shift,
+        }
+        if byte[0] & 0x80 == 0 {
+            return Ok(Some(value));
+        }
+    }
+    Err("a number of more than 64 bits".into())
+}
+
+fn number(from: &mut dyn BufRead) -> Result<u64, String> {
+    variable(from)?.ok_or_else(|| "the event log ends within a batch".into())
+}
+
+/// An event with its direction.
+enum Event {
+    Rtp(Way, RtpPacket),
+    Rtcp(Way, Vec<u8>),
+    Estimate(Bitrate),
+}
+
+/// The events so far. Batches overlap in time, so they are sorted at the end.
+#[derive(Default)]
+struct Log {
+    events: Vec<(i64, Event)>,
+    recorder: Recorder,
+    /// SSRC of retransmissions of a video without one, and whether there are several.
+    unnamed: Option<(u32, bool)>,
+}
+
+impl Log {
+    fn add(&mut self, kind: u64, batch: &[u8]) -> Result<(), String> {
+        match kind {
+            field::BEGIN_LOG => {
+                let BeginLog { version } = message(batch)?;
+                if version != VERSION {
+                    return Err(format!(
+                        "event log of version {version}, and only 2 is known here"
+                    ));
+                }
+            }
+            field::INCOMING_RTP => self.add_rtp(Way::Received, &message(batch)?)?,
+            field::OUTGOING_RTP => self.add_rtp(Way::Sent, &message(batch)?)?,
+            field::INCOMING_RTCP => self.add_rtcp(Way::Received, &message(batch)?)?,
+            field::OUTGOING_RTCP => self.add_rtcp(Way::Sent, &message(batch)?)?,
+            field::LOSS_BASED => self.add_estimates(&message(batch)?)?,
+            field::VIDEO_SEND => {
+                let VideoSendStream { ssrc, rtx_ssrc } = message(batch)?;
+                self.add_repair(rtx_ssrc, ssrc);
+            }
+            field::VIDEO_RECEIVE => {
+                let VideoReceiveStream { remote_ssrc, rtx_ssrc } = message(batch)?;
+                self.add_repair(rtx_ssrc, remote_ssrc);
+            }
+            _ => {}
+        }
+        if self.events.len() > EVENTS_MAX {
+            return Err(format!("more than {EVENTS_MAX} events"));
+        }
+        Ok(())
+    }
+
+    fn add_repair(&mut self, repair: Option<u32>, media: u32) {
+        // Zero stands for none.
+        match repair.filter(|it| ![0, media].contains(it)) {
+            Some(repair) if media != 0 => self.recorder.repair(repair, media),
+            Some(repair) => self.unnamed = Some((repair, self.unnamed.is_some())),
+            None => {}
+        }
+    }
+
+    /// Chromium leaves out the SSRC of a sent video. If there is one video, it is the largest stream.
+    fn name_repaired(&mut self) {
+        let Some((repair, false)) = self.unnamed else { return };
+        let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
+        for (_, event) in &self.events {
+            if let Event::Rtp(Way::Sent, packet) = event {
+                *sizes.entry(packet.ssrc).or_default() += u64::from(packet.payload_size);
+            }
+        }
+        sizes.remove(&repair);
+        if let Some((media, _)) = sizes.iter().max_by_key(|(_, size)| **size) {
+            self.recorder.repair(repair, *media);
+        }
+    }
+
+    fn add_rtp(&mut self, way: Way, batch: &RtpPackets) -> Result<(), String> {
+        let count = count(batch.number_of_deltas)?;
+        let of = |bytes: &[u8], base: u64| column(bytes, Some(base), count);
+        let times = of(&batch.timestamp_ms_deltas, batch.timestamp_ms as u64)?;
+        let sequence_numbers = of(&batch.sequence_number_deltas, batch.sequence_number.into())?;
+        let rtp_timestamps = of(&batch.rtp_timestamp_deltas, batch.rtp_timestamp.into())?;
+        let ssrcs = of(&batch.ssrc_deltas, batch.ssrc.into())?;
+        let payloads = of(&batch.payload_size_deltas, batch.payload_size.into())?;
+        let headers = of(&batch.header_size_deltas, batch.header_size.into())?;
+        let paddings = of(&batch.padding_size_deltas, batch.padding_size.into())?;
+        let optional = |bytes: &[u8], base: Option<u32>| column(bytes, base.map(u64::from), count);
+        let numbers =
+            optional(&batch.transport_sequence_number_deltas, batch.transport_sequence_number)?;
+        let send_times = optional(&batch.absolute_send_time_deltas, batch.absolute_send_time)?;
+        for at in 0..=count {
+            let whole = |column: &[Option<u64>]| column[at].unwrap_or_default() as u32;
+            let packet = RtpPacket {
+                ssrc: whole(&ssrcs),
+                sequence_number: whole(&sequence_numbers) as u16,
+                rtp_timestamp: whole(&rtp_timestamps),
+                header_size: whole(&headers).saturating_add(SRTP_TAG),
+                payload_size: whole(&payloads),
+                padding_size: whole(&paddings),
+                is_padding: whole(&payloads) == 0,
+                extensions: Extensions::Known {
+                    number: numbers[at].map(|number| number as u16),
+                    send_time: send_times[at].map(|ticks| ticks as u32 & ((1 << 24) - 1)),
+                },
+            };
+            self.events.push((times[at].unwrap_or_default() as i64, Event::Rtp(way, packet)));
+        }
+        Ok(())
+    }
+
+    fn add_rtcp(&mut self, way: Way, batch: &RtcpPackets) -> Result<(), String> {
+        let count = count(batch.number_of_deltas)?;
+        let times = column(&batch.timestamp_ms_deltas, Some(batch.timestamp_ms as u64), count)?;
+        let rest = deltas::blobs(&batch.raw_packet_blobs, count).ok_or(DAMAGED)?;
+        let packets = std::iter::once(&batch.raw_packet[..]).chain(rest);
+        for (time, packet) in times.iter().zip(packets) {
+            let event = Event::Rtcp(way, packet.to_vec());
+            self.events.push((time.unwrap_or_default() as i64, event));
+        }
+        Ok(())
+    }
+
+    fn add_estimates(&mut self, batch: &LossBasedUpdates) -> Result<(), String> {
+        let count = count(batch.number_of_deltas)?;
+        let times = column(&batch.timestamp_ms_deltas, Some(batch.timestamp_ms as u64), count)?;
+        let rates = column(&batch.bitrate_bps_deltas, Some(batch.bitrate_bps.into()), count)?;
+        for (time, rate) in times.iter().zip(&rates) {
+            let event = Event::Estimate(Bitrate::from_bps(rate.unwrap_or_default()));
+            self.events.push((time.unwrap_or_default() as i64, event));
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Connection {
+        self.name_repaired();
+        self.events.sort_by_key(|(time, _)| *time);
+        let is_rtp = |event: &&(i64, Event)| matches!(event.1, Event::Rtp(..));
+        let zero = self.events.iter().find(is_rtp).map_or(0, |(time, _)| *time);
+        for (time, event) in self.events {
+            let time = Timestamp::from_nanos(time.saturating_sub(zero).saturating_mul(1_000_000));
+            match event {
+                Event::Rtp(way, packet) => self.recorder.rtp(time, way, &packet),
+                Event::Rtcp(way, bytes) => self.recorder.rtcp(time, way, &bytes),
+                Event::Estimate(rate) => self.recorder.estimate(time, rate),
+            }
+        }
+        self.recorder.finish("event log")
+    }
+}
+
+const DAMAGED: &str = "a batch of the event log is damaged";
+
+fn message<M: Message + Default>(bytes: &[u8]) -> Result<M, String> {
+    M::decode(bytes).map_err(|_| DAMAGED.into())
+}
+
+fn count(number_of_deltas: u32) -> Result<usize, String> {
+    let count = number_of_deltas as usize;
+    if count < EVENTS_MAX { Ok(count) } else { Err(format!("a batch of {count} events")) }
+}
+
+/// The values of all events of a batch.
+fn column(bytes: &[u8], base: Option<u64>, count: usize) -> Result<Vec<Option<u64>>, String> {
+    let mut all = vec![base];
+    all.extend(deltas::values(bytes, base, count).ok_or(DAMAGED)?);
+    Ok(all)
+}

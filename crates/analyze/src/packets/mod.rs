@@ -1,0 +1,95 @@
+//! The packets of one connection: what was sent, the feedback that came back, and what arrived.
+//!
+//! Captures and event logs both become a [`PacketLog`]. From it follow the reports of each stream, the
+//! network that the packets met ([`passages`]), and what other controllers would have done with the same
+//! feedback ([`crate::open_loop`]).
+
+pub(crate) mod extensions;
+pub(crate) mod passages;
+pub(crate) mod play;
+pub(crate) mod recorder;
+mod reports;
+
+use std::collections::BTreeMap;
+
+use weir::units::{Bitrate, Timestamp};
+
+/// Most packets, and most bytes of RTCP, that are kept. Later ones count in the streams' reports, but are
+/// in no log, so that the memory does not grow with the file.
+const PACKETS_MAX: usize = 2_000_000;
+const RTCP_BYTES_MAX: usize = 128 << 20;
+
+/// The packets of a connection, in the order of time. Times count from the first packet of the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PacketLog {
+    /// Packets of RTP that left. With transport-wide feedback only those with a transport-wide number.
+    pub(crate) sent: Vec<Sent>,
+    /// Packets of RTP that arrived.
+    pub(crate) received: Vec<Received>,
+    /// Readable RTCP that arrived.
+    pub(crate) rtcp: Vec<(Timestamp, Vec<u8>)>,
+    /// When a sender report left, by the middle 32 bits of its NTP time.
+    pub(crate) sender_reports: BTreeMap<u32, Timestamp>,
+    /// The sender's own estimates of what the path carries.
+    pub(crate) estimates: Vec<(Timestamp, Bitrate)>,
+    /// SSRCs of retransmissions, each with the SSRC of its media.
+    pub(crate) repairs: BTreeMap<u32, u32>,
+    rtcp_bytes: usize,
+    /// Datagrams of RTCP that are encrypted, or cut short by the program that captured them.
+    pub unreadable_rtcp: u64,
+    /// Whether later packets of the file are left out, because it has too many.
+    pub is_cut: bool,
+}
+
+/// A packet that left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sent {
+    pub time: Timestamp,
+    pub ssrc: u32,
+    pub sequence_number: u16,
+    pub rtp_timestamp: u32,
+    /// Its transport-wide sequence number, unwrapped.
+    pub number: Option<i64>,
+    /// Bytes of the IP packet.
+    pub size: u32,
+    pub is_padding: bool,
+}
+
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Received {
+    pub time: Timestamp,
+    /// When it left, on the sender's clock, if it has its absolute send time.
+    pub send_time: Option<Timestamp>,
+    pub ssrc: u32,
+    pub sequence_number: u16,
+    pub size: u32,
+}
+
+impl PacketLog {
+    /// Whether feedback tells what became of the sent packets.
+    pub fn has_feedback(&self) -> bool {
+        !self.sent.is_empty() && !self.rtcp.is_empty()
+    }
+
+    /// The sender's own estimate of what the path carries, if its log has it.
+    pub fn estimate_at(&self, time: Timestamp) -> Option<Bitrate> {
+        let known = self.estimates.partition_point(|(at, _)| *at <= time);
+        known.checked_sub(1).map(|at| self.estimates[at].1)
+    }
+
+    fn add_rtcp(&mut self, time: Timestamp, bytes: &[u8]) {
+        if self.rtcp_bytes + bytes.len() > RTCP_BYTES_MAX {
+            self.is_cut = true;
+            return;
+        }
+        self.rtcp_bytes += bytes.len();
+        self.rtcp.push((time, bytes.to_vec()));
+    }
+
+    fn has_room(&mut self) -> bool {
+        let has_room = self.sent.len() + self.received.len() < PACKETS_MAX;
+        self.is_cut |= !has_room;
+        has_room
+    }
+}

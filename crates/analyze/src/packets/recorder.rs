@@ -1,0 +1,217 @@
+//! Builds the log and the streams of a connection, packet by packet.
+
+use std::collections::BTreeMap;
+
+use weir::feedback::SeqUnwrapper;
+use weir::receiver::AbsSendTimes;
+use weir::units::{Bitrate, Timestamp};
+use weir_rtcp::{Ignored, Message, read_compound};
+use weir_wire::report::compact_ntp;
+
+use super::extensions::{Candidates, Ids, WATCHED};
+use super::reports::Counter;
+use super::{PacketLog, Received, Sent};
+use crate::dump::{Connection, Stream, Way};
+
+/// Largest number of streams. More SSRCs are ignored.
+const STREAMS_MAX: usize = 4_096;
+/// IPv4 and UDP headers.
+const IP_UDP_HEADERS: u32 = 20 + 8;
+
+/// A packet of RTP.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RtpPacket {
+    pub ssrc: u32,
+    pub sequence_number: u16,
+    pub rtp_timestamp: u32,
+    /// Bytes of the header with its extensions, of the payload with SRTP's tag, and of the padding.
+    pub header_size: u32,
+    pub payload_size: u32,
+    pub padding_size: u32,
+    pub is_padding: bool,
+    pub extensions: Extensions,
+}
+
+/// Header extensions that matter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Extensions {
+    /// An event log names them.
+    Known { number: Option<u16>, send_time: Option<u32> },
+    /// A capture has their ids only.
+    Unknown(Candidates),
+}
+
+/// Builds the log and the streams. Times must not decrease by more than a few packets' time.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    log: PacketLog,
+    streams: BTreeMap<(Way, u32), Counter>,
+    /// The first packets of each direction, until the ids of their extensions are known.
+    early: BTreeMap<Way, Vec<(Timestamp, RtpPacket)>>,
+    ids: BTreeMap<Way, Ids>,
+    numbers: SeqUnwrapper,
+    send_times: AbsSendTimes,
+}
+
+impl Recorder {
+    /// SSRC of the retransmissions of a stream.
+    pub fn repair(&mut self, repair: u32, media: u32) {
+        if self.log.repairs.len() < STREAMS_MAX {
+            self.log.repairs.insert(repair, media);
+        }
+    }
+
+    /// A packet of RTP.
+    pub fn rtp(&mut self, time: Timestamp, way: Way, packet: &RtpPacket) {
+        let media = self.log.repairs.get(&packet.ssrc);
+        let ssrc = media.copied().unwrap_or(packet.ssrc);
+        if self.streams.len() < STREAMS_MAX || self.streams.contains_key(&(way, ssrc)) {
+            let counter = self.streams.entry((way, ssrc)).or_default();
+            counter.add(time.as_nanos(), packet, media.is_some());
+        }
+        if !self.log.has_room() {
+            return;
+        }
+        let knows = matches!(packet.extensions, Extensions::Known { .. });
+        if knows || self.ids.contains_key(&way) {
+            return self.keep(time, way, packet);
+        }
+        let early = self.early.entry(way).or_default();
+        early.push((time, *packet));
+        if early.len() == WATCHED {
+            self.decide(way);
+        }
+    }
+
+    /// Decides the ids of a direction's extensions, and keeps its first packets.
+    fn decide(&mut self, way: Way) {
+        let early = self.early.remove(&way).unwrap_or_default();
+        let candidates = |(time, packet): &(Timestamp, RtpPacket)| match packet.extensions {
+            Extensions::Unknown(candidates) => Some((*time, candidates)),
+            Extensions::Known { .. } => None,
+        };
+        self.ids.insert(way, Ids::of(early.iter().filter_map(candidates)));
+        early.iter().for_each(|(time, packet)| self.keep(*time, way, packet));
+    }
+
+    fn keep(&mut self, time: Timestamp, way: Way, packet: &RtpPacket) {
+        let (number, send_time) = match packet.extensions {
+            Extensions::Known { number, send_time } => (number, send_time),
+            Extensions::Unknown(candidates) => {
+                let ids = self.ids.get(&way).copied().unwrap_or_default();
+                (ids.number(&candidates), ids.time(&candidates))
+            }
+        };
+        let &RtpPacket { ssrc, sequence_number, rtp_timestamp, is_padding, .. } = packet;
+        let size = [packet.header_size, packet.payload_size, packet.padding_size];
+        let size = size.into_iter().fold(IP_UDP_HEADERS, u32::saturating_add);
+        match way {
+            Way::Sent => {
+                let number = number.map(|number| self.numbers.unwrap(number.into()));
+                self.log.sent.push(Sent {
+                    time,
+                    ssrc,
+                    sequence_number,
+                    rtp_timestamp,
+                    number,
+                    size,
+                    is_padding,
+                });
+            }
+            Way::Received => {
+                let send_time = send_time.map(|ticks| self.send_times.unwrap(ticks));
+                let received = Received { time, send_time, ssrc, sequence_number, size };
+                self.log.received.push(received);
+            }
+        }
+    }
+
+    /// A datagram of RTCP. If it is encrypted or cut, it only counts.
+    pub fn rtcp(&mut self, time: Timestamp, way: Way, bytes: &[u8]) {
+        if !is_readable(bytes) {
+            self.log.unreadable_rtcp += 1;
+            return;
+        }
+        if way == Way::Received {
+            return self.log.add_rtcp(time, bytes);
+        }
+        let log = &mut self.log;
+        let take = |message: Message<'_>| {
+            let Message::Report(view) = message else { return };
+            let Some(info) = view.sender_info() else { return };
+            if log.sender_reports.len() < super::PACKETS_MAX {
+                log.sender_reports.insert(compact_ntp(info.ntp_time), time);
+            }
+        };
+        read_compound(bytes, take, |_| {});
+    }
+
+    /// The sender's estimate of what the path carries.
+    pub fn estimate(&mut self, time: Timestamp, estimate: Bitrate) {
+        if self.log.has_room() {
+            self.log.estimates.push((time, estimate));
+        }
+    }
+
+    /// The connection with all streams, and with the log.
+    pub fn finish(mut self, name: &str) -> Connection {
+        for way in [Way::Sent, Way::Received] {
+            if self.early.contains_key(&way) {
+                self.decide(way);
+            }
+        }
+        let mut log = self.log;
+        // Transport-wide feedback knows the packets with a number only.
+        if log.sent.iter().any(|packet| packet.number.is_some()) {
+            log.sent.retain(|packet| packet.number.is_some());
+            log.sent.sort_by_key(|packet| packet.number);
+            let mut last = Timestamp::from_nanos(i64::MIN);
+            for packet in &mut log.sent {
+                packet.time = packet.time.max(last);
+                last = packet.time;
+            }
+        }
+        let of = |((way, ssrc), counter): ((Way, u32), Counter)| counter.stream(way, ssrc);
+        let mut streams: Vec<Stream> = self.streams.into_iter().filter_map(of).collect();
+        super::reports::add_feedback(&mut streams, &log);
+        Connection { name: name.into(), streams, packets: Some(log) }
+    }
+}
+
+/// Whether a datagram is a compound packet in the clear. SRTCP leaves the first header readable, but
+/// what follows does not fill the datagram with whole packets [RFC3711 §3.4].
+///
+/// [RFC3711 §3.4]: https://www.rfc-editor.org/rfc/rfc3711#section-3.4
+fn is_readable(bytes: &[u8]) -> bool {
+    const KINDS: std::ops::RangeInclusive<u8> = 192..=223;
+    let mut is_readable = !bytes.is_empty();
+    let mut at = bytes;
+    while let [_, kind, a, b, ..] = *at {
+        let length = (usize::from(u16::from_be_bytes([a, b])) + 1) * 4;
+        is_readable &= KINDS.contains(&kind) && length <= at.len();
+        at = at.get(length..).unwrap_or_default();
+    }
+    let ignore = |ignored: Ignored<'_>| is_readable &= !matches!(ignored, Ignored::Malformed(_));
+    read_compound(bytes, |_| {}, ignore);
+    is_readable && at.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [RFC3711 §3.4]
+    #[test]
+    fn unreadable_rtcp_is_told_from_plain() {
+        // An empty receiver report, and an empty one behind it.
+        let plain = [0x80, 201, 0, 1, 0, 0, 0, 9];
+        assert!(is_readable(&plain) && is_readable(&[plain, plain].concat()));
+        // The E flag with the index, and a tag of 10 bytes.
+        let mut srtcp = plain.to_vec();
+        srtcp.extend([0x80, 0, 0, 5, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB]);
+        assert!(!is_readable(&srtcp));
+        for end in 0..plain.len() {
+            assert!(!is_readable(&plain[..end]));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Ten calls of Chromium through the emulator, each on a known network, by the event logs of their offering
+//! ends (`networks/README.md`). What the call tested of its network must come back.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use weir::{Algorithm, Timestamp};
+use weir_analyze::{NetworkEstimate, OpenLoop, estimate, findings, open_loop, read, scenario_text};
+use weir_lab::scenario;
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks").join(format!("{name}.log.gz"))
+}
+
+fn network(name: &str) -> NetworkEstimate {
+    estimate(&read(&place(name)).unwrap())
+}
+
+/// Times of constant capacity in s, each with the capacity in kbit/s. A second or two around a change belong
+/// to neither: measurements are of whole seconds.
+type Known = &'static [(f64, f64, f64)];
+
+/// Networks with a capacity that is known. The log begins about 0.5 s before or after the scenario.
+const KNOWN: [(&str, Known); 7] = [
+    ("constant", &[(0.0, 22.0, 1_000.0)]),
+    ("drop", &[(0.0, 7.0, 2_000.0), (9.0, 14.0, 600.0)]),
+    ("rise", &[(0.0, 9.0, 500.0), (13.0, 22.0, 1_500.0)]),
+    ("loss", &[(0.0, 22.0, 1_500.0)]),
+    ("delay", &[(0.0, 22.0, 1_200.0)]),
+    ("jitter", &[(0.0, 22.0, 1_200.0)]),
+    ("aqm", &[(0.0, 22.0, 1_000.0)]),
+];
+
+#[test]
+fn the_capacity_is_within_10_percent_wherever_a_call_tested_it() {
+    for (name, known) in KNOWN {
+        let network = network(name);
+        for (way, estimate) in [("up", &network.up), ("down", &network.down)] {
+            for (from, to, kbps) in known {
+                let mut tested = 0;
+                for time in (0..).map(|half| from + f64::from(half) / 2.0).take_while(|it| it < to)
+                {
+                    let of_time =
+                        estimate.tested.iter().find(|it| it.from_s <= time && time < it.to_s);
+                    let Some(it) = of_time else { continue };
+                    tested += 1;
+                    let error = it.bps / kbps / 1e3 - 1.0;
+                    assert!(error.abs() < 0.1, "{name} {way} at {time} s: {error:.3}, {it:?}");
+                }
+                assert!(tested > 2, "{name} {way} from {from} s was not tested: {estimate:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn delay_loss_and_queue_come_back() {
+    for (name, delay_ms) in [("constant", 25.0), ("loss", 25.0), ("delay", 150.0)] {
+        for way in [network(name).up, network(name).down] {
+            let delay = way.delay_ms.unwrap();
+            // The smallest packet takes up to 10 ms at this capacity, and the feedback as long.
+            assert!((delay_ms..delay_ms + 12.0).contains(&delay), "{name}: {delay}");
+        }
+    }
+    let loss = network("loss");
+    for way in [&loss.up, &loss.down] {
+        assert!((0.02..0.04).contains(&way.loss), "{way:?}");
+    }
+    let drop = network("drop").up;
+    let queue = drop.queue_ms.unwrap();
+    assert!(drop.overflowed && (250.0..330.0).contains(&queue), "{queue}");
+    assert!(drop.loss < 0.01, "{}", drop.loss);
+    assert!(!network("constant").up.overflowed);
+}
+
+#[test]
+fn what_limited_each_call_is_found() {
+    for (name, expected) in [
+        ("constant", &["capacity"][..]),
+        ("drop", &["capacity", "recovery"]),
+        ("loss", &["capacity", "loss", "loss rule"]),
+        // The estimate needs ten round trips of 300 ms to find the capacity.
+        ("delay", &["capacity", "delay", "start-up"]),
+        ("jitter", &["capacity"]),
+    ] {
+        let found = findings(&read(&place(name)).unwrap());
+        let sent = found.iter().filter(|it| it.0.stream.contains("video sent"));
+        let rules: BTreeSet<&str> = sent.map(|it| it.0.rule.as_str()).collect();
+        assert_eq!(rules, expected.iter().copied().collect(), "{name}");
+    }
+}
+
+#[test]
+fn every_network_is_a_scenario() {
+    for name in
+        ["constant", "drop", "rise", "loss", "delay", "jitter", "wifi", "cellular", "aqm", "tcp"]
+    {
+        let dump = read(&place(name)).unwrap();
+        let text = scenario_text(name, &dump, &estimate(&dump));
+        let parsed = scenario::parse(name, &text, None);
+        let parsed = parsed.unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(parsed.flows.len(), 2, "{name}");
+    }
+}
+
+fn played(name: &str) -> Vec<OpenLoop> {
+    open_loop(read(&place(name)).unwrap().connections[0].packets.as_ref().unwrap())
+}
+
+#[test]
+fn the_open_loop_has_every_controller_and_repeats_itself() {
+    let drop = played("drop");
+    assert!(drop.iter().map(|it| it.algorithm).eq(Algorithm::all()));
+    assert_eq!(drop, played("drop"));
+}
+
+#[test]
+fn the_open_loop_of_gcc_goes_where_chromium_went() {
+    // The same algorithm with the same feedback: beside Chromium's own estimates in the log.
+    let dump = read(&place("drop")).unwrap();
+    let log = dump.connections[0].packets.as_ref().unwrap();
+    let gcc = &open_loop(log)[0];
+    assert_eq!(gcc.algorithm, Algorithm::Gcc);
+    let mean = |from: i64, to: i64, of: &dyn Fn(Timestamp) -> f64| {
+        let times = (from * 10..to * 10).map(|tenth| Timestamp::from_millis(tenth * 100));
+        times.map(of).sum::<f64>() / ((to - from) * 10) as f64
+    };
+    for (from, to) in [(3, 7), (9, 14)] {
+        let ours = mean(from, to, &|time| gcc.at(time).unwrap().as_kbps_f64());
+        let theirs = mean(from, to, &|time| log.estimate_at(time).unwrap().as_kbps_f64());
+        assert!((ours / theirs - 1.0).abs() < 0.25, "{from} to {to} s: {ours} and {theirs}");
+    }
+}
+
+#[test]
+fn a_log_cut_anywhere_gives_one_line_or_what_it_has() {
+    let mut whole = Vec::new();
+    let file = std::fs::File::open(place("rise")).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(file), &mut whole).unwrap();
+    let mut sound = 0;
+    for end in (2..whole.len()).step_by(997) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &whole[..end]).unwrap();
+        match read(file.path()) {
+            // The end of a batch is the end of a sound log.
+            Ok(dump) => {
+                sound += 1;
+                estimate(&dump);
+            }
+            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+        }
+    }
+    assert!(sound < 5, "{sound}");
+    let mut newer = whole;
+    // Key, length, key and five bytes of the time, key of the version.
+    let at = newer.windows(2).position(|pair| pair == [0x10, 2]).unwrap();
+    newer[at + 1] = 3;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), newer).unwrap();
+    let error = read(file.path()).unwrap_err().to_string();
+    assert!(error.contains("version 3, and only 2"), "{error}");
+}

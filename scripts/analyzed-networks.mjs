@@ -1,0 +1,128 @@
+#!/usr/bin/env node
+// Prints what `weir analyze` finds out about ten known networks, from event logs of calls over them.
+//
+// usage: scripts/analyzed-networks.mjs [capacity|rate]
+//
+// capacity  the estimated capacity beside the known one
+// rate      the rate of the call beside that of `weir run --controller gcc` on the estimated network, and on the
+//           known one with the same simulated browser
+//
+// `weir` is the program on the PATH; scripts/results.mjs puts the one that was built last there.
+
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const folder = join(root, "crates/analyze/tests/networks");
+const table = process.argv[2] ?? "capacity";
+const ways = ["up", "down"];
+
+const weir = (...args) =>
+  JSON.parse(execFileSync("weir", [...args, "--json"], { encoding: "utf8" }));
+
+// Mean received rate of each way in kbit/s.
+function simulated(scenario) {
+  const [run] = weir("run", scenario, "--controller", "gcc");
+  const rate = (way) => run.flows.find((it) => it.flow === `media-1-${way}`);
+  return Object.fromEntries(ways.map((way) => [way, 1000 * rate(way).rate_mbps.mean]));
+}
+
+// The scenario of the call with the simulated browser in place of the plain source.
+function withBrowser(text) {
+  const browser = [
+    'source = { kind = "encoder", fps = 30, reaction = "0s" }',
+    "repair = { nack = true }",
+    "probe_when_limited = false",
+  ];
+  return text.replace(/^source = \{.*$/m, browser.join("\n"));
+}
+
+// Steps of the known capacity as [start in s, kbit/s]; none if it is not a number.
+function known(text, way) {
+  const part = text.split(`[network.${way}]`)[1] ?? "";
+  const value = /^capacity = (.*)$/m.exec(part.split("\n[")[0]);
+  if (!value) {
+    return [];
+  }
+  const unit = { kbps: 1, Mbps: 1000 };
+  const rates = [...value[1].matchAll(/(?:"(\d+)s", )?"([\d.]+)(kbps|Mbps)"/g)];
+  return rates.map(([, at, rate, of]) => [Number(at ?? 0), Number(rate) * unit[of]]);
+}
+
+// Largest error of an estimate inside a step, away from its ends by a second, and the time that was tested.
+function worst(steps, capacity, duration) {
+  let [error, tested, all] = [0, 0, 0];
+  steps.forEach(([start, rate], at) => {
+    const from = at === 0 ? start : start + 1;
+    const to = at + 1 < steps.length ? steps[at + 1][0] - 1 : duration;
+    for (let time = from; time < to; time += 0.5) {
+      all += 1;
+      const span = capacity.find((it) => it.from_s <= time && time < it.to_s);
+      if (span) {
+        tested += 1;
+        const found = span.kbps / rate - 1;
+        error = Math.abs(found) > Math.abs(error) ? found : error;
+      }
+    }
+  });
+  return { error, share: all ? tested / all : 0 };
+}
+
+const percent = (ratio) => `${ratio >= 0 ? "+" : "-"}${Math.abs(100 * ratio).toFixed(0)} %`;
+const rows = [];
+const place = mkdtempSync(join(tmpdir(), "weir-networks-"));
+const names = readdirSync(folder).filter((name) => name.endsWith(".toml"));
+for (const name of names.map((file) => file.replace(".toml", ""))) {
+  const text = readFileSync(join(folder, `${name}.toml`), "utf8");
+  const title = /^title = "(.*)"$/m.exec(text)[1];
+  const met = join(place, `${name}-met.toml`);
+  const [found] = weir("analyze", join(folder, `${name}.log.gz`), "--scenario", met);
+  const row = { name, title, found };
+  if (table === "rate") {
+    const real = join(place, `${name}-known.toml`);
+    writeFileSync(real, withBrowser(text));
+    Object.assign(row, { met: simulated(met), known: simulated(real) });
+  } else {
+    row.errors = ways.map((way) => {
+      const steps = known(text, way);
+      return steps.length ? worst(steps, found.network[way].capacity, found.duration_s) : undefined;
+    });
+  }
+  rows.push(row);
+}
+rmSync(place, { recursive: true });
+
+if (table === "rate") {
+  console.log(
+    "| network | way | call, kbit/s | `gcc` on the estimated network | difference | `gcc` on the known network | difference | within 15 % |",
+  );
+  console.log("|---|---|---|---|---|---|---|---|");
+  for (const { name, found, met, known: real } of rows) {
+    for (const way of ways) {
+      const call = found.network[way].mean_kbps;
+      const error = met[way] / call - 1;
+      const cells = [name, way, call, met[way].toFixed(0), percent(error), real[way].toFixed(0)];
+      cells.push(percent(real[way] / call - 1), Math.abs(error) <= 0.15 ? "yes" : "no");
+      console.log(`| ${cells.join(" | ")} |`);
+    }
+  }
+} else {
+  console.log(
+    "| network | what it is | largest error up | largest error down | share of the time tested | within 10 % |",
+  );
+  console.log("|---|---|---|---|---|---|");
+  for (const { name, title, errors } of rows) {
+    const known = errors.filter((it) => it);
+    const shown = errors.map((it) => (it ? percent(it.error) : "-"));
+    const share = known.map((it) => it.share.toFixed(2)).join("; ") || "-";
+    const holds = known.length
+      ? known.every((it) => Math.abs(it.error) <= 0.1)
+        ? "yes"
+        : "no"
+      : "-";
+    console.log(`| ${[name, title, ...shown, share, holds].join(" | ")} |`);
+  }
+}
