@@ -61,7 +61,7 @@ fn build(
         let mut rows = rows(flow, stream, end);
         match played.filter(of_flow) {
             Some((_, played)) => {
-                rows.iter_mut().for_each(|row| *row = row.clone().with_target(played.at(row.time)));
+                rows.iter_mut().for_each(|row| *row = row.with_target(played.at(row.time)));
                 trace.events.extend(played_changes(flow, played));
             }
             None => trace.events.extend(changes(flow, stream)),

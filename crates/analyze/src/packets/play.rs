@@ -164,6 +164,6 @@ fn begin(number: i64) -> (SendHistory, Indices) {
 /// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
 fn round_trip_time(log: &PacketLog, now: Timestamp, block: &ReportBlock) -> Option<TimeDelta> {
     let left = log.sender_reports.get(&block.last_sender_report)?;
-    let held = i64::from(block.delay_since_last_sender_report) * 1_000_000 >> 16;
+    let held = (i64::from(block.delay_since_last_sender_report) * 1_000_000) >> 16;
     Some((now - *left - TimeDelta::from_micros(held)).max(TimeDelta::ZERO))
 }
