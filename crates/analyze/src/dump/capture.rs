@@ -15,7 +15,8 @@ use weir_wire::rtp::View;
 use super::{Dump, Way};
 use crate::format::{Format, MICROS, NANOS, SECTION};
 use crate::packets::extensions::Candidates;
-use crate::packets::recorder::{Extensions, Recorder, RtpPacket};
+use crate::packets::recorder::Recorder;
+use crate::packets::rtp::{Extensions, RtpPacket};
 
 /// Bytes of RTCP that count as headers.
 const RTCP_IN_THE_CLEAR: usize = 8;

@@ -9,6 +9,7 @@ pub(crate) mod passages;
 pub(crate) mod play;
 pub(crate) mod recorder;
 mod reports;
+pub(crate) mod rtp;
 
 use std::collections::BTreeMap;
 

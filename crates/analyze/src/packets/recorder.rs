@@ -8,8 +8,9 @@ use weir::units::{Bitrate, Timestamp};
 use weir_rtcp::{Ignored, Message, read_compound};
 use weir_wire::report::compact_ntp;
 
-use super::extensions::{Candidates, Ids, WATCHED};
+use super::extensions::{Ids, WATCHED};
 use super::reports::Counter;
+use super::rtp::{Extensions, RtpPacket};
 use super::{PacketLog, Received, Sent};
 use crate::dump::{Connection, Stream, Way};
 
@@ -17,29 +18,6 @@ use crate::dump::{Connection, Stream, Way};
 const STREAMS_MAX: usize = 4_096;
 /// IPv4 and UDP headers.
 const IP_UDP_HEADERS: u32 = 20 + 8;
-
-/// A packet of RTP.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RtpPacket {
-    pub ssrc: u32,
-    pub sequence_number: u16,
-    pub rtp_timestamp: u32,
-    /// Bytes of the header with its extensions, of the payload with SRTP's tag, and of the padding.
-    pub header_size: u32,
-    pub payload_size: u32,
-    pub padding_size: u32,
-    pub is_padding: bool,
-    pub extensions: Extensions,
-}
-
-/// Header extensions that matter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Extensions {
-    /// An event log names them.
-    Known { number: Option<u16>, send_time: Option<u32> },
-    /// A capture has their ids only.
-    Unknown(Candidates),
-}
 
 /// Builds the log and the streams. Times must not decrease by more than a few packets' time.
 #[derive(Default)]

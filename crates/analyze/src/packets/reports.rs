@@ -11,7 +11,7 @@ use weir_call::stats::{
 
 use super::PacketLog;
 use super::play::{Event, play};
-use super::recorder::RtpPacket;
+use super::rtp::RtpPacket;
 use crate::dump::{Stream, StreamReport, Way};
 
 /// Time between two reports, in ns.

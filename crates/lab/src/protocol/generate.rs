@@ -164,6 +164,6 @@ mod tests {
         assert_eq!(Set::of(401), Some(Set::Sealed2));
         assert_eq!(Set::of(500), Some(Set::Sealed2));
         assert_eq!(Set::of(600), Some(Set::Sealed3));
-        assert_eq!((Set::of(0), Set::of(501)), (None, None));
+        assert_eq!((Set::of(0), Set::of(601)), (None, None));
     }
 }

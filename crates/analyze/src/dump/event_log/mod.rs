@@ -20,7 +20,8 @@ use self::messages::{
 };
 use super::{Connection, Dump, Way};
 use crate::format::Format;
-use crate::packets::recorder::{Extensions, Recorder, RtpPacket};
+use crate::packets::recorder::Recorder;
+use crate::packets::rtp::{Extensions, RtpPacket};
 
 /// The only version that has this form.
 const VERSION: u32 = 2;

@@ -138,7 +138,7 @@ fn a_participant_of_an_application_has_a_network_of_its_own_of_any_kind() {
     ] {
         let table = format!("[participant.{name}]\ndown = {{ delay = \"5ms\" }}\n");
         let message = error(&small(&table));
-        assert!(message.starts_with("x.toml:9: ") && message.contains(wanted), "{message}");
+        assert!(message.starts_with("x.toml:8: ") && message.contains(wanted), "{message}");
     }
     let message = error(&small("[participant.p2]\nspeed = \"5Mbps\"\n"));
     assert!(message.contains("unknown key 'speed'"), "{message}");
