@@ -29,10 +29,17 @@ const rows = readFileSync(0, "utf8").matchAll(/^\| `(.+?)` \| .+? \| (.+) \|$/gm
 const beaten = [...rows].map(([, scenario, better]) => ({
   scenario,
   kind: KINDS.find(([, pattern]) => pattern.test(scenario))[0],
-  better: better.split("; ").map((text) => text.match(/ ([\d.]+), (\d+)$/).slice(1).map(Number)),
+  better: better.split("; ").map((text) =>
+    text
+      .match(/ ([\d.]+), (\d+)$/)
+      .slice(1)
+      .map(Number),
+  ),
 }));
 if (beaten.length === 0) {
-  console.error("dominated-without: no table on the standard input; pipe the output of dominated.jq into it");
+  console.error(
+    "dominated-without: no table on the standard input; pipe the output of dominated.jq into it",
+  );
   process.exit(2);
 }
 

@@ -28,10 +28,10 @@ printf -- '---:|%.0s' "${names[@]}"
 echo
 for scenario in "${@:2}"; do
     all=$(regret "$scenario")
-    printf '| `%s` | %.3f |' "${scenario#target/}" "$all"
+    printf "| \`%s\` | %.3f |" "${scenario#target/}" "$all"
     for box in "${boxes[@]}"; do
-        # shellcheck disable=SC2086 # a box may have two constants
-        value=$(regret "$scenario" $(printf -- '--set sluice.%s ' $box))
+        read -ra constants <<< "$box" # a box may have two
+        value=$(regret "$scenario" "${constants[@]/#/--set=sluice.}")
         jq -nr --argjson value "$value" --argjson all "$all" \
             '($value * 1000 | round / 1000) as $shown | if $value < $all - 0.1 then " **\($shown)** |" else " \($shown) |" end' |
             tr -d '\n'
