@@ -1,31 +1,23 @@
 // The state of one's own registration, as the registrar tells it (RFC 3680; TS 24.229, section 5.1.1.3).
 
-import type { Agent } from "./agent.ts";
+import type { Line } from "./call.ts";
 import * as sip from "./sip.ts";
+import type { Binding } from "./surroundings.ts";
 
 /** Longest subscription that is asked for, in s (TS 24.229, section 5.1.1.3). */
 const EXPIRES = 600_000;
 
-/** What the registrar says of one public identity. */
-export interface Binding {
-  identity: string;
-  /** `init`, `active` or `terminated` (RFC 3680, section 5.2.2). */
-  state: string;
-  /** What happened to its contact, such as `registered` or `expired`; empty without a contact. */
-  event: string;
-}
-
 /** A subscription to the state of one's own registration. */
-export function subscription(agent: Agent, sequence: number): sip.Request {
-  const { account } = agent;
-  const routes = agent.serviceRoutes.map((route): sip.Header => ["Route", route]);
-  return agent.request("SUBSCRIBE", account.public, [
+export function subscription(line: Line, sequence: number): sip.Request {
+  const { account } = line;
+  const routes = line.serviceRoutes.map((route): sip.Header => ["Route", route]);
+  return line.request("SUBSCRIBE", account.public, [
     ...routes,
-    ["From", `<${account.public}>;tag=${agent.unique("t")}`],
+    ["From", `<${account.public}>;tag=${line.unique("t")}`],
     ["To", `<${account.public}>`],
-    ["Call-ID", agent.unique("watch")],
+    ["Call-ID", line.unique("watch")],
     ["CSeq", `${sequence} SUBSCRIBE`],
-    ["Contact", agent.contact()],
+    ["Contact", line.contact()],
     ["Event", "reg"],
     ["Accept", "application/reginfo+xml"],
     ["Expires", String(EXPIRES)],

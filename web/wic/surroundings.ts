@@ -2,7 +2,6 @@
 
 import type { Credentials } from "./digest.ts";
 import type { Rates } from "./sdp.ts";
-import type { Binding } from "./state.ts";
 
 /** Who the agent is. */
 export interface Account {
@@ -28,6 +27,15 @@ export interface Media {
   answer(offer: string): Promise<string>;
   /** The other side's answer has come. */
   accept(answer: string): Promise<void>;
+}
+
+/** What the registrar says of one public identity. */
+export interface Binding {
+  identity: string;
+  /** `init`, `active` or `terminated` (RFC 3680, section 5.2.2). */
+  state: string;
+  /** What happened to its contact, such as `registered` or `expired`; empty without a contact. */
+  event: string;
 }
 
 /** What an agent does with an incoming call. */

@@ -680,16 +680,16 @@ function md5(bytes) {
 
 // wic/state.ts
 var EXPIRES = 6e5;
-function subscription(agent, sequence2) {
-  const { account } = agent;
-  const routes = agent.serviceRoutes.map((route) => ["Route", route]);
-  return agent.request("SUBSCRIBE", account.public, [
+function subscription(line, sequence2) {
+  const { account } = line;
+  const routes = line.serviceRoutes.map((route) => ["Route", route]);
+  return line.request("SUBSCRIBE", account.public, [
     ...routes,
-    ["From", `<${account.public}>;tag=${agent.unique("t")}`],
+    ["From", `<${account.public}>;tag=${line.unique("t")}`],
     ["To", `<${account.public}>`],
-    ["Call-ID", agent.unique("watch")],
+    ["Call-ID", line.unique("watch")],
     ["CSeq", `${sequence2} SUBSCRIBE`],
-    ["Contact", agent.contact()],
+    ["Contact", line.contact()],
     ["Event", "reg"],
     ["Accept", "application/reginfo+xml"],
     ["Expires", String(EXPIRES)]
