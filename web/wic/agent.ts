@@ -16,6 +16,8 @@ const PATIENCE_MS = 32_000;
 /** A caller waits longer for the answer of a person. */
 const INVITE_PATIENCE_MS = 180_000;
 const REQUEST_TIMEOUT = 408;
+/** Most messages that wait for a new connection. */
+const MOST_WAITING = 100;
 
 interface Transaction {
   onResponse(response: sip.Response): void | Promise<void>;
@@ -34,6 +36,12 @@ export class Agent implements Line {
   /** Whether the agent itself ends its registration. */
   private isLeaving = false;
   call: Call | null = null;
+  /** Seconds of the last REGISTER; 0 without registration. */
+  private expires = 0;
+  /** What waits for a new connection and its registration; `null` while there is one. */
+  private waiting: sip.Message[] | null = null;
+  /** Whether the new connection is there, and its registration is not. */
+  private isReturning = false;
 
   constructor(
     readonly account: Account,
@@ -54,6 +62,26 @@ export class Agent implements Line {
   /** Registers for this many seconds; 0 ends the registration. */
   register(expires: number): Promise<void> {
     return this.after(() => this.sendRegister(expires, null));
+  }
+
+  /** The connection is lost. What is sent from now on waits for the next one; the call stands. */
+  disconnected(): void {
+    this.waiting ??= [];
+    this.isReturning = false;
+  }
+
+  /** There is a new connection: registers on it (RFC 5626, section 4.5), and then sends what has waited. */
+  reconnected(): void {
+    if (this.expires === 0) return this.release();
+    this.isReturning = true;
+    this.sendRegister(this.expires, null);
+  }
+
+  private release(): void {
+    const waiting = this.waiting ?? [];
+    this.waiting = null;
+    this.isReturning = false;
+    for (const message of waiting) this.send(message);
   }
 
   /** Calls an identity. Does nothing while another call stands. */
@@ -120,6 +148,11 @@ export class Agent implements Line {
   }
 
   send(message: sip.Message): void {
+    const isRegister = message.kind === "request" && message.method === "REGISTER";
+    if (this.waiting && !(this.isReturning && isRegister)) {
+      if (this.waiting.length < MOST_WAITING) this.waiting.push(message);
+      return;
+    }
     this.around.send(sip.write(message));
   }
 
@@ -204,6 +237,7 @@ export class Agent implements Line {
   private sendRegister(expires: number, answer: string | null): void {
     const { account } = this;
     this.isLeaving = expires === 0;
+    this.expires = expires;
     const uri = `sip:${account.realm}`;
     const headers: sip.Header[] = [
       ["From", `<${account.public}>;tag=${this.unique("t")}`],
@@ -247,12 +281,13 @@ export class Agent implements Line {
         this.isWatching = false;
         return this.around.on({ type: "deregistered" });
       }
+      if (this.isReturning) this.release();
       const identities = sip.list(response, "P-Associated-URI").map(sip.addressOf);
       this.around.on({ type: "registered", identities });
       return this.watch();
     }
     if (code !== 401 || hasAnswered || "token" in credentials) {
-      return this.around.on({ type: "not-registered", why: `status ${code}` });
+      return this.notRegistered(`status ${code}`);
     }
     try {
       const asked = challenge(sip.header(response, "WWW-Authenticate") ?? "");
@@ -266,7 +301,13 @@ export class Agent implements Line {
       );
       this.sendRegister(expires, answer);
     } catch (error) {
-      this.around.on({ type: "not-registered", why: (error as Error).message });
+      this.notRegistered((error as Error).message);
     }
+  }
+
+  private notRegistered(why: string): void {
+    // Requests of a standing call need no registration.
+    if (this.isReturning) this.release();
+    this.around.on({ type: "not-registered", why });
   }
 }

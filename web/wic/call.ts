@@ -1,6 +1,13 @@
 // A call of two sides with preconditions (TS 24.229, sections 5.1.3 and 5.1.4).
 
-import { decorate, type Direction, isDescription, preconditions, type Resources } from "./sdp.ts";
+import {
+  decorate,
+  forBrowser,
+  type Direction,
+  isDescription,
+  preconditions,
+  type Resources,
+} from "./sdp.ts";
 import * as sip from "./sip.ts";
 import type { Account, Event, Surroundings } from "./surroundings.ts";
 
@@ -286,7 +293,7 @@ export class Caller extends Call {
     this.read(response.body);
     if (this.hasAnswer) return;
     this.hasAnswer = true;
-    await this.agent.around.media.accept(response.body);
+    await this.agent.around.media.accept(forBrowser(response.body));
   }
 
   /** RFC 3312, section 7: the network let the 183 pass, so our resources are there. */
@@ -343,7 +350,7 @@ export class Callee extends Call {
     const from = sip.header(first, "P-Asserted-Identity") ?? this.remote;
     agent.around.on({ type: "incoming", from: sip.addressOf(from) });
     this.read(first.body);
-    this.description = await agent.around.media.answer(first.body);
+    this.description = await agent.around.media.answer(forBrowser(first.body));
     const options = [...sip.list(first, "Supported"), ...sip.list(first, "Require")];
     if (!options.includes("100rel")) {
       this.resources = { local: true, remote: true };

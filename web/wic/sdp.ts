@@ -13,7 +13,7 @@ export interface Preconditions extends Resources {
   asksConfirmation: boolean;
 }
 
-/** Rates in kbit/s for `b=AS`, by kind of medium: what this side wants to receive. */
+/** Rates in kbit/s by kind of medium: what this side wants to receive. Those of Opus and video are without headers. */
 export type Rates = Record<string, number>;
 
 /** Directions of media, as their author sees them (RFC 4566, section 6). */
@@ -29,6 +29,15 @@ export interface Wanted {
   /** Where media go: `sendonly` holds the other party. */
   direction?: Direction;
 }
+
+// `b=AS` counts the headers of IP, UDP and RTP (RFC 3550, section 6.2), and so does a bearer; the limit that a browser
+// makes of `b=AS` is that of the encoder, without them.
+/** Headers around 50 packets of Opus a second, 80 bytes each, in kbit/s. */
+const OPUS_HEADERS = 32;
+/** Headers around a packet of video of 1,100 bytes: 20 of IP, 8 of UDP, 28 of RTP with extensions, and 10 of SRTP. */
+const VIDEO_HEADERS = 0.06;
+/** Lowest rate of Opus, in kbit/s (RFC 6716, section 2.1.1). */
+const LOWEST_OPUS = 6;
 
 interface Section {
   first: string;
@@ -74,7 +83,8 @@ function decorated({ first, lines }: Section, wanted: Wanted): string[] {
   const kept = lines
     .filter((line) => !isOld(line))
     .map((line) => (line === "a=sendrecv" ? `a=${wanted.direction ?? "sendrecv"}` : line));
-  const rate = wanted.rates[kind];
+  const wantedRate = wanted.rates[kind];
+  const rate = wantedRate === undefined ? undefined : withHeaders(wantedRate, { first, lines });
   // RFC 4566, section 5: b= comes behind i= and c=, and before the attributes.
   const at = kept.findIndex((line) => !/^[ic]=/.test(line));
   kept.splice(at < 0 ? kept.length : at, 0, ...(rate === undefined ? [] : [`b=AS:${rate}`]));
@@ -88,6 +98,34 @@ function decorated({ first, lines }: Section, wanted: Wanted): string[] {
   );
   if (isAnswer && !resources.remote) kept.push("a=conf:qos remote sendrecv");
   return kept;
+}
+
+/** Whether a medium begins with Opus. */
+function isOpus(first: string, lines: string[]): boolean {
+  const type = /^m=audio \S+ \S+ (\d+)/.exec(first)?.[1];
+  return lines.some((line) => line.toLowerCase().startsWith(`a=rtpmap:${type} opus/`));
+}
+
+function withHeaders(rate: number, { first, lines }: Section): number {
+  if (first.startsWith("m=video ")) return Math.ceil(rate * (1 + VIDEO_HEADERS));
+  return isOpus(first, lines) ? rate + OPUS_HEADERS : rate;
+}
+
+function withoutHeaders(rate: number, { first, lines }: Section): number {
+  if (first.startsWith("m=video ")) return Math.floor(rate / (1 + VIDEO_HEADERS));
+  return isOpus(first, lines) ? Math.max(LOWEST_OPUS, rate - OPUS_HEADERS) : rate;
+}
+
+/** The other side's description as a browser takes it: rates of Opus and video are without headers. */
+export function forBrowser(sdp: string): string {
+  const parts = sdp.split(/^(?=m=)/m);
+  const limited = parts.map((part) => {
+    const [first = "", ...lines] = part.split(/\r?\n/);
+    return part.replace(/^b=AS:(\d+)/m, (_, rate: string) => {
+      return `b=AS:${withoutHeaders(Number(rate), { first, lines })}`;
+    });
+  });
+  return limited.join("");
 }
 
 /** The preconditions of a description; `null` if it has none. */

@@ -119,6 +119,12 @@ impl Function {
         Self { identity, session, terminal }
     }
 
+    /// The function for a session that somebody else of this realm has opened and lost, by its whole Session-Id:
+    /// it can only be ended.
+    pub fn of_session(identity: Identity, session: &str) -> Self {
+        Self { identity, session: session.into(), terminal: Ipv4Addr::UNSPECIFIED }
+    }
+
     /// The AAR for a pair of descriptions: what the terminal has sent, and what it has received.
     /// Without the second one the information is preliminary.
     pub fn authorize(&self, own: &str, other: Option<&str>) -> Message {
@@ -314,6 +320,12 @@ mod tests {
         let rar = pcrf.report("epcscf.ims.test;1", LOSS_OF_BEARER).unwrap();
         assert_eq!(function.on_request(&rar).1, Some(Order::News(LOSS_OF_BEARER)));
         let (sta, decision) = pcrf.on_request(&function.terminate());
+        assert_eq!(sta.result(), Some(base::SUCCESS));
+        assert!(matches!(decision, Some(Decision::Remove { .. })));
+        // Who has opened a session may have lost it.
+        pcrf.on_request(&function.authorize(BROWSER, Some(GATEWAY)));
+        let heir = Function::of_session(identity("af.ims.test"), "epcscf.ims.test;1");
+        let (sta, decision) = pcrf.on_request(&heir.terminate());
         assert_eq!(sta.result(), Some(base::SUCCESS));
         assert!(matches!(decision, Some(Decision::Remove { .. })));
         let other = Function::new(identity("epcscf.ims.test"), "2", Ipv4Addr::LOCALHOST);

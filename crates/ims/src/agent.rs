@@ -197,6 +197,17 @@ impl Agent {
         outputs
     }
 
+    /// The agent has a new connection, with this address of its own: registers over it ([RFC5626 §4.5]). A call stands.
+    ///
+    /// [RFC5626 §4.5]: https://www.rfc-editor.org/rfc/rfc5626#section-4.5
+    pub fn reconnected(&mut self, now: Duration, local: SocketAddrV4) -> Vec<Output> {
+        self.account.local = local;
+        if self.expires == 0 {
+            return Vec::new();
+        }
+        self.register(now, self.expires)
+    }
+
     /// When [`Agent::on_time`] has something to do next.
     pub fn next_time(&self) -> Option<Duration> {
         let answer = self.call.as_ref().and_then(|call| call.answer_at);
