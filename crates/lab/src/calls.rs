@@ -6,10 +6,15 @@
 //! are left out. A run with a [`Flaw`] is left out of means over the flows of several runs. A run with a
 //! failed call still counts in the metrics here, because they leave out the failed call themselves.
 
+mod compared;
+pub mod derive;
 mod each;
+mod entry;
 mod fate;
 pub mod file;
 mod finding;
+mod page;
+pub mod stats;
 pub(crate) mod streams;
 
 use std::ops::Range;
@@ -23,6 +28,7 @@ use file::{CallFile, Capture, Delays, Interval, Participant, Peer, Setup, Stream
 use streams::StreamError;
 
 pub use each::Each;
+pub use entry::interval_entry;
 pub use fate::{Fate, Flaw};
 
 const BITS_PER_MEGABIT: f64 = 1e6;

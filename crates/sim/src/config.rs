@@ -220,6 +220,8 @@ pub struct EncoderVideo {
     pub content: Content,
     /// What the sender gives up first.
     pub degradation: Degradation,
+    /// Number of layers: 1, or 3 for simulcast with a half and a quarter of the sides as well.
+    pub layers: u32,
 }
 
 impl EncoderVideo {
@@ -230,6 +232,7 @@ impl EncoderVideo {
         codec: Codec::Vp8,
         content: Content::Noise,
         degradation: Degradation::MaintainResolution,
+        layers: 1,
     };
 }
 

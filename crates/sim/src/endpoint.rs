@@ -16,16 +16,17 @@ use weir_rtcp::{Feedback, Message, RembReporter, SenderReports};
 use weir_wire::rtp::{self, AbsSendTime, RtpHeader};
 use weir_wire::{header, report, vp8};
 
-use crate::config::{FlowConfig, Media};
+use crate::config::{FlowConfig, Media, Source};
 use crate::feedback::{Plan, PlannedReporter, sender_reports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
+use crate::padded::Padded;
 use crate::receiver_clock::ReceiverClock;
 use crate::rtp_format::{
     Departure, EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTCP_TRAILER,
     SRTP_TAG, rtp_timestamp,
 };
-use crate::source::MediaSource;
+use crate::source::{self, MediaSource};
 use crate::trace::Video;
 
 /// SSRC of the media of the flow with this index.
@@ -168,6 +169,12 @@ impl Sender {
         // For coupled flows, the group applies the priorities.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
         let controller = media.controller.build(media.settings.with_priority(priority));
+        let controller: Box<dyn Controller + Send> = match media.source {
+            Source::Encoder { video, .. } if video.layers > 1 => {
+                Box::new(Padded { controller, up_to: source::padding(video) })
+            }
+            _ => controller,
+        };
         let mut media_sender = MediaSender::new(controller);
         if media.source.is_browser() {
             media_sender.set_uncounted(DataSize::from_bytes(SRTP_TAG));

@@ -24,6 +24,7 @@ mod endpoint;
 mod feedback;
 mod flow;
 mod media;
+mod padded;
 mod receiver_clock;
 mod rtp_format;
 mod simulator;

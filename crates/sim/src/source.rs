@@ -3,13 +3,17 @@
 mod encoder;
 mod overshoot;
 mod picture;
+mod push_back;
 mod scaler;
+mod simulcast;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
 pub(crate) use self::encoder::media_rate;
 use self::encoder::{Camera, Encoder};
+use self::simulcast::Simulcast;
+pub(crate) use self::simulcast::padding;
 use crate::config::{EncoderVideo, Source};
 
 // Parameters of the statistical model [RFC8593 §5].
@@ -35,6 +39,8 @@ pub(crate) struct MediaSource {
     carry: f64,
     model: Rfc8593,
     encoder: Encoder,
+    /// In place of the encoder if the source makes several layers.
+    simulcast: Option<Simulcast>,
 }
 
 impl MediaSource {
@@ -43,8 +49,9 @@ impl MediaSource {
             Source::Encoder { video, .. } => video,
             _ => EncoderVideo::DEFAULT,
         };
+        let simulcast = (video.layers > 1).then(|| Simulcast::new(&stream, video));
         let (model, encoder) = (Rfc8593::new(stream.clone()), Encoder::new(stream, video));
-        Self { kind, carry: 0.0, model, encoder }
+        Self { kind, carry: 0.0, model, encoder, simulcast }
     }
 
     /// Makes the next frame a key frame. For the filler, key frames are as large as others, because
@@ -52,6 +59,9 @@ impl MediaSource {
     pub(crate) fn begin_key_frame(&mut self) {
         self.model.transient = TRANSIENT_FRAMES;
         self.encoder.begin_key_frame();
+        if let Some(simulcast) = &mut self.simulcast {
+            simulcast.begin_key_frame();
+        }
     }
 
     /// Returns the size of the frame that is due now (`None` if the encoder drops it) and the time
@@ -76,7 +86,11 @@ impl MediaSource {
                 (Some(size), interval)
             }
             Source::Encoder { fps, cap, .. } => {
-                let size = self.encoder.frame(now, Camera { fps, cap }, target, share);
+                let camera = Camera { fps, cap };
+                let size = match &mut self.simulcast {
+                    Some(simulcast) => simulcast.frame(now, camera, target, share),
+                    None => self.encoder.frame(now, camera, target, share),
+                };
                 (size, self.encoder.interval(fps))
             }
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
 
-use super::file::{CallEntry, CallFile, Interval, Peer};
+use super::file::{CallEntry, CallFile, Interval, PageConnection, Peer, ReceivedAudio};
 use crate::metrics::declared::Shape;
 use crate::metrics::{ParticipantMetrics, mean};
 
@@ -71,9 +71,34 @@ impl Each {
                     metrics: measured(call, &streams, span),
                 }));
             }
+            for one in all.iter_mut().filter(|it| it.name == own) {
+                let span = spans.iter().find(|(section, _)| *section == one.section);
+                one.metrics.audio_concealed_ratio =
+                    span.and_then(|(_, span)| concealed(file, call.call, span));
+                if one.section.is_none() {
+                    set_up(&mut one.metrics, file, call.call);
+                }
+            }
         }
         all
     }
+}
+
+/// Adds how long the connections of a participant took.
+fn set_up(metrics: &mut ParticipantMetrics, file: &CallFile, call: usize) {
+    let own = || file.connections.iter().filter(|it| it.call == call);
+    metrics.setup_ms = mean(own().filter_map(PageConnection::setup_ms).collect());
+    metrics.first_frame_ms = mean(own().filter_map(PageConnection::first_frame_ms).collect());
+}
+
+/// The share of made-up samples in the audio that a participant received.
+fn concealed(file: &CallFile, call: usize, span: &Range<f64>) -> Option<f64> {
+    let of_stream = |audio: &ReceivedAudio| {
+        let inside =
+            audio.intervals.iter().filter(|it| span.start < it.time_s && it.time_s <= span.end);
+        mean(inside.filter_map(|it| it.concealed_ratio).collect())
+    };
+    mean(file.audio.iter().filter(|it| it.call == call).filter_map(of_stream).collect())
 }
 
 fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> ParticipantMetrics {
@@ -114,6 +139,8 @@ fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> Participa
         rtt_ms: average(&|it| it.of_sent(|sent| sent.rtt_ms)),
         limited_by_bandwidth_ratio: limited("bandwidth"),
         limited_by_cpu_ratio: limited("cpu"),
+        // What belongs to the participant and to no stream is added by the caller.
+        ..ParticipantMetrics::default()
     }
 }
 
@@ -143,6 +170,16 @@ mod tests {
                     { "time_s": 2.0, "receive_bps": 250_000, "freezes": 0, "frozen_s": 0.0, "frame_rate": 30.0 },
                 ] },
             ],
+            "connections": [
+                { "call": 1, "participant": "p1", "connection": "x-1", "created_s": -9.0,
+                  "described_s": -1.0, "connected_s": -0.75, "first_frame_s": -0.5 },
+                { "call": 1, "participant": "p1", "connection": "x-2", "created_s": -9.0,
+                  "described_s": -1.0, "connected_s": -0.25 },
+                { "call": 1, "participant": "p1", "connection": "x-3", "created_s": -9.0 },
+            ],
+            "audio": [{ "call": 1, "participant": "p1", "ssrc": 7, "intervals": [
+                { "time_s": 1.0, "concealed_ratio": 0.25 }, { "time_s": 2.0, "concealed_ratio": 0.75 },
+            ] }],
         }))
         .unwrap();
         let late = Timestamp::from_millis(1_000)..Timestamp::from_millis(2_000);
@@ -168,6 +205,11 @@ mod tests {
         assert_eq!(of("p1", Some("late"), "send_rate_mbps"), Some(3.0));
         assert_eq!(of("p1/2", Some("late"), "freeze_count"), Some(2.0));
         assert_eq!(of("p1/1", None, "receive_rate_mbps"), None);
+        assert_eq!(of("p1", None, "setup_ms"), Some(500.0));
+        assert_eq!(of("p1", None, "first_frame_ms"), Some(500.0));
+        let of_audio = |name, section| of(name, section, "audio_concealed_ratio");
+        assert_eq!((of_audio("p1", None), of_audio("p1", Some("late"))), (Some(0.5), Some(0.75)));
+        assert_eq!((of_audio("p1/1", None), of("p1/1", None, "setup_ms")), (None, None));
     }
 
     #[test]

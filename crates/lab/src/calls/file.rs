@@ -6,8 +6,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use super::compared::{Agreement, Compared};
 use super::fate::Fate;
 pub use super::finding::{Finding, FindingSample};
+pub use super::page::{AudioInterval, PageConnection, PageEvent, ReceivedAudio};
 
 /// The whole file. Members that belong only to calls, or only to a command of `weir link`, are
 /// absent in the other kind of run.
@@ -61,6 +63,15 @@ pub struct CallFile {
     /// What limited an analyzed call, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+    /// Of an application: the RTCPeerConnections of its pages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<PageConnection>,
+    /// Of an application: what its pages called, and what happened to their connections, by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub page_events: Vec<PageEvent>,
+    /// Of an application: the audio that its participants received.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audio: Vec<ReceivedAudio>,
     /// What the emulator measured.
     #[serde(flatten)]
     pub emulation: EmulationFacts,
@@ -139,6 +150,9 @@ pub struct AskedPicture {
     /// What the senders give up first, unless it is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degradation: Option<String>,
+    /// Number of layers that each sender makes, unless it is 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<u32>,
 }
 
 impl CallFile {
@@ -215,6 +229,9 @@ pub struct Peer {
     pub call: usize,
     /// Who it is.
     pub participant: String,
+    /// `rid` of its layer of simulcast, of an application's stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<String>,
     /// The steps of its set-up; `null` if it was not connected.
     #[serde(default)]
     pub setup_ms: Option<Setup>,
@@ -321,6 +338,9 @@ pub struct Encoder {
     pub mime_type: Option<String>,
     /// The program that encodes.
     pub encoder_implementation: Option<String>,
+    /// The layers of scalable video coding, such as `L3T3`; absent where the browser does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scalability_mode: Option<String>,
 }
 
 /// Time for which each cause limited the quality, in s.
@@ -381,6 +401,29 @@ pub struct SentInterval {
     pub sent_qp: Option<f64>,
     /// What limited the quality at the end of the interval: `none`, `cpu`, `bandwidth` or `other`.
     pub limitation: Option<String>,
+    /// With simulcast, each layer, the smallest picture first. Rates above are sums, the size is that
+    /// of the largest that is on, and frame rate and quantizer are those of the smallest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<SentLayer>,
+}
+
+/// A layer of a sent video in one interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SentLayer {
+    /// Target bitrate that the browser gave its encoder, in bit/s.
+    #[serde(default)]
+    pub target_bps: Option<u64>,
+    /// Payload that was sent for the first time, with padding, in bit/s.
+    pub media_bps: u64,
+    /// Width and height of the last encoded frame, in pixels.
+    #[serde(default)]
+    pub frame_size: Option<(u32, u32)>,
+    /// Frames encoded a second.
+    #[serde(default)]
+    pub frame_rate: Option<f64>,
+    /// Mean quantizer.
+    #[serde(default)]
+    pub qp: Option<f64>,
 }
 
 /// A received video in one interval.
@@ -514,58 +557,6 @@ pub struct CapturedInterval {
     pub receive_bps: Option<f64>,
     /// Packets lost in the interval over packets lost or received in it.
     pub loss_ratio: Option<f64>,
-}
-
-/// Counts of a stream by getStats and by the capture at the same host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Compared {
-    /// Peer whose browser counted, `a` or `b`.
-    pub peer: String,
-    /// `sent` or `received`.
-    pub way: String,
-    /// `video`, `retransmissions`, `video and retransmissions` or `audio`.
-    pub stream: String,
-    /// The media section of the session description.
-    pub mid: Option<String>,
-    /// SSRCs of the counted streams.
-    pub ssrcs: Vec<u32>,
-    /// Packets by getStats.
-    pub reported_packets: u64,
-    /// Packets by the capture.
-    pub captured_packets: u64,
-    /// Payload by getStats; `null` where the browser does not report what SRTP adds.
-    pub reported_payload_bytes: Option<u64>,
-    /// Payload by the capture; `null` in the same case.
-    pub captured_payload_bytes: Option<u64>,
-    /// When each report was made, in the scenario's time.
-    pub time_s: Vec<f64>,
-    /// Payload since the report before, by getStats, in bit/s.
-    pub reported_bps: Vec<u64>,
-    /// The same by the capture.
-    pub captured_bps: Vec<u64>,
-}
-
-/// One quantity, measured by two witnesses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Agreement {
-    /// The subject and the place of the measurement: `audio a to b, at a`.
-    pub subject: String,
-    /// `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`.
-    pub quantity: String,
-    /// The witness other than the capture: `getStats` or `emulator`.
-    pub witness: String,
-    /// Value of this witness.
-    pub witnessed: f64,
-    /// Value of the capture.
-    pub captured: f64,
-    /// Witnessed minus captured.
-    pub error: f64,
-    /// Largest error at which the two still agree.
-    pub limit: f64,
-    /// Whether the error is within the limit.
-    pub agrees: bool,
 }
 
 /// Deserializes a member that is present, possibly `null`. Serde does not call this for an absent

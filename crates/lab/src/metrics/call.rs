@@ -55,6 +55,11 @@ declare! {
     pub struct ParticipantMetrics in "participant." {
         /// 1 if it joined and stayed, 0 if it failed.
         success_ratio: Option<f64> = "ratio", Higher, [];
+        /// Set-up of its connections: from the first session description that its page sets until keys are
+        /// agreed on, as the mean over them.
+        setup_ms: Option<f64> = "ms", Lower, [];
+        /// From the same moment until the first frame of a received video is decoded; late by up to 50 ms.
+        first_frame_ms: Option<f64> = "ms", Lower, [];
         /// Rate of the video that it sends, as IP packets, from getStats.
         send_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
         /// The same for the video that it receives.
@@ -77,6 +82,9 @@ declare! {
         limited_by_bandwidth_ratio: Option<f64> = "ratio", Lower, [];
         /// Share of the reports in which its processor did.
         limited_by_cpu_ratio: Option<f64> = "ratio", Lower, [];
+        /// Samples of the audio that it receives that were made up because theirs did not arrive in time,
+        /// without silence. Only of a participant, as the mean over its audio streams.
+        audio_concealed_ratio: Option<f64> = "ratio", Lower, [];
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Calls {
     pub pacers: Vec<PacerPlot>,
     /// What limited analyzed calls, over all runs.
     pub findings: Vec<FindingRow>,
+    /// The participants of an application under test, each followed by its streams.
+    pub app: Vec<AppRow>,
 }
 
 /// What limited a stream for a while.
@@ -181,4 +183,23 @@ pub(super) struct PacerPlot {
     pub queue_ms: Vec<Option<f64>>,
     /// Target bitrate of the encoder at the end of the interval.
     pub encoder_mbps: Vec<Option<f64>>,
+}
+
+/// A participant of an application under test, or one of its streams, over the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct AppRow {
+    pub seed: String,
+    pub name: String,
+    /// Of a stream that it sends: codec, layer of simulcast, layers of scalable coding.
+    pub sends: Option<String>,
+    pub setup_ms: Option<f64>,
+    pub first_frame_ms: Option<f64>,
+    pub send_rate_mbps: Option<f64>,
+    pub receive_rate_mbps: Option<f64>,
+    pub frame_rate: Option<f64>,
+    pub frame_height: Option<f64>,
+    pub freezes: Option<f64>,
+    pub limited_by_bandwidth_percent: Option<f64>,
+    pub concealed_percent: Option<f64>,
 }

@@ -4,16 +4,17 @@
 //! All of it comes from `call.json`. A missing member is a value that was not measured.
 
 use super::call_format::{
-    Calls, DelayPlot, FindingRow, PacerPlot, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
+    AppRow, Calls, DelayPlot, FindingRow, PacerPlot, PeerRow, RatePlot, SetupRow, StreamErrorRow,
+    StreamRow,
 };
 use super::format::ParticipantsRow;
 use super::{Column, Run, left_out_in_words, rounded};
-use crate::calls::Flaw;
 use crate::calls::file::{
     Agreement, CallFile, Candidate, CandidatePair, Capture, Compared, Delays, Finding, Interval,
     Limitation, Peer, SentInterval, Stream,
 };
 use crate::calls::streams;
+use crate::calls::{Each, Flaw};
 use crate::metrics::mean;
 use crate::run::Engine;
 
@@ -56,7 +57,45 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         delays: first_file.captures().iter().flat_map(|it| delays(first_file, it)).collect(),
         pacers: columns.iter().flat_map(pacers).collect(),
         findings: runs.iter().flat_map(|(run, file)| findings(run, file)).collect(),
+        app: runs.iter().flat_map(|(run, file)| app(run, file)).collect(),
     })
+}
+
+/// The participants of an application and their streams, over the whole run.
+fn app(run: &Run, file: &CallFile) -> Vec<AppRow> {
+    let each = run.summary.calls.iter().flat_map(|calls| &calls.each);
+    let row = |one: &Each| {
+        let value = |value: Option<f64>| value.map(|value| rounded(value, DECIMALS));
+        let percent = |value: Option<f64>| value.map(|value| rounded(value * 100.0, 1));
+        let of = &one.metrics;
+        AppRow {
+            seed: run.seed(),
+            name: one.name.clone(),
+            sends: sends(file, &one.name),
+            setup_ms: value(of.setup_ms),
+            first_frame_ms: value(of.first_frame_ms),
+            send_rate_mbps: value(of.send_rate_mbps),
+            receive_rate_mbps: value(of.receive_rate_mbps),
+            frame_rate: value(of.frame_rate),
+            frame_height: value(of.frame_height),
+            freezes: value(of.freeze_count),
+            limited_by_bandwidth_percent: percent(of.limited_by_bandwidth_ratio),
+            concealed_percent: percent(of.audio_concealed_ratio),
+        }
+    };
+    each.filter(|one| one.section.is_none()).map(row).collect()
+}
+
+/// What the stream with this name is, if its participant sends it.
+fn sends(file: &CallFile, stream: &str) -> Option<String> {
+    let (participant, number) = stream.split_once('/')?;
+    let number: usize = number.parse().ok()?;
+    let of_participant = |peer: &&Peer| peer.participant.split('/').next() == Some(participant);
+    let peer = file.peers.iter().filter(of_participant).nth(number.checked_sub(1)?)?;
+    let encoder = peer.encoder.as_ref()?;
+    let layer = peer.layer.as_ref().map(|layer| format!("layer {layer}"));
+    let parts = [encoder.mime_type.clone(), layer, encoder.scalability_mode.clone()];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 fn findings(run: &Run, file: &CallFile) -> Vec<FindingRow> {

@@ -17,7 +17,7 @@ type Result<T> = std::result::Result<T, ScenarioError>;
 pub(super) const CALL: &[&str] =
     &["topology", "relay", "iterations", "browser", "video", "capture"];
 const BROWSER: &[&str] = &["a", "b"];
-const VIDEO: &[&str] = &["width", "height", "fps", "codec", "content", "degradation"];
+const VIDEO: &[&str] = &["width", "height", "fps", "codec", "content", "degradation", "simulcast"];
 
 /// Maximum number of calls in one run, far above what a machine can handle.
 const MAX_CALLS: f64 = 100.0;
@@ -25,6 +25,7 @@ const MAX_ITERATIONS: f64 = 1000.0;
 /// Largest width of a 4K picture, in pixels.
 const MAX_SIDE: f64 = 4096.0;
 const MAX_FPS: f64 = 120.0;
+const MAX_LAYERS: f64 = 3.0;
 
 /// How the calls of a scenario are set up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,6 +115,8 @@ pub struct Picture {
     pub content: Content,
     /// What a sender gives up first if its target does not suffice.
     pub degradation: Degradation,
+    /// Number of layers that a sender makes: 1, or 3 for simulcast.
+    pub layers: u32,
 }
 
 impl Default for Picture {
@@ -125,6 +128,7 @@ impl Default for Picture {
             codec: Codec::Vp8,
             content: Content::default(),
             degradation: Degradation::default(),
+            layers: 1,
         }
     }
 }
@@ -241,8 +245,8 @@ pub(super) fn plan(top: &Table) -> Result<CallPlan> {
 /// Gives the sources that model a browser's encoder the video of the calls, so that a call and its
 /// simulation have one description. Refuses a codec that has no model.
 pub(super) fn film(flows: &mut [Flow], plan: &CallPlan, top: &Table) -> Result<()> {
-    let Picture { width, height, codec, content, degradation, .. } = plan.video;
-    let asked = EncoderVideo { width, height, codec, content, degradation };
+    let Picture { width, height, codec, content, degradation, layers, .. } = plan.video;
+    let asked = EncoderVideo { width, height, codec, content, degradation, layers };
     for flow in flows {
         if let Traffic::Media(media) = &mut flow.traffic
             && let Source::Encoder { video, .. } = &mut media.source
@@ -326,7 +330,8 @@ fn picture(item: &Item) -> Result<Picture> {
             ("av1", Codec::Av1),
         ])
     });
-    Ok(Picture {
+    let layers = table.get("simulcast").map_or(Ok(default.layers), |item| layers(&item));
+    let picture = Picture {
         width: side("width", default.width)?,
         height: side("height", default.height)?,
         fps: table.get("fps").map_or(Ok(default.fps), |item| whole(&item, 1.0, MAX_FPS))?,
@@ -337,7 +342,20 @@ fn picture(item: &Item) -> Result<Picture> {
         degradation: table
             .get("degradation")
             .map_or(Ok(default.degradation), |item: Item| item.choice(&DEGRADATIONS))?,
-    })
+        layers: layers?,
+    };
+    let is_plain = picture.codec == Codec::Vp8 && picture.degradation == Degradation::default();
+    if picture.layers > 1 && !is_plain {
+        return Err(item.error("simulcast is with VP8, and its layers keep their size"));
+    }
+    Ok(picture)
+}
+
+fn layers(item: &Item) -> Result<u32> {
+    match whole(item, 1.0, MAX_LAYERS)? {
+        2 => Err(item.error("must be 1 or 3")),
+        layers => Ok(layers),
+    }
 }
 
 fn whole(item: &Item, min: f64, max: f64) -> Result<u32> {

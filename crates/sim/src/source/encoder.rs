@@ -15,6 +15,7 @@ use weir_net::seed::Stream;
 
 use super::overshoot::OvershootDetector;
 use super::picture::{BITS_PER_BYTE, Costs};
+use super::push_back::PushBack;
 use super::scaler::Scaler;
 use crate::config::{Codec, Content, EncoderVideo};
 use crate::rtp_format::{COUNTED_OVERHEAD, MAX_PACKET, OVERHEAD};
@@ -43,11 +44,9 @@ const DROP_LEVELS: [f64; 3] = [0.12, 0.045, 0.0225];
 /// [LIBVPX §vp9_ratectrl], [LIBAOM §ratectrl].
 const HALF_LEVEL: f64 = 0.18;
 const NO_LEVEL: f64 = 0.0;
-
-// Parameters of the push-back [LIBWEBRTC §VideoStreamEncoder].
-/// A push-back up to this value is ignored. At most one picture in this many is discarded.
-const LEAST_PUSH_BACK: f64 = 0.01;
-const LEAST_GROUP: u32 = 2;
+/// AV1 encodes a frame whatever its buffer holds once it has dropped frames for this long
+/// [LIBWEBRTC §LibaomAv1Encoder].
+const AV1_MAX_DROPS_S: f64 = 0.25;
 
 // Measured: docs/reference/video.md.
 /// Standard deviation of the logarithm of a frame's size. It falls linearly with the rate, down to
@@ -70,6 +69,10 @@ const CAMERA_SEAM: [f64; 4] = [0.18, 1.55, 1.31, 1.08];
 const SEAM_MBPS: (f64, f64) = (0.4, 1.4);
 /// The page of [`Content::Screen`] jumps every this many pictures.
 const PAGE: u32 = 60;
+/// Sizes of four successive frames of a layer of simulcast relative to their mean: three temporal
+/// layers, of which the lowest has a quarter of the frames and 40 % of the rate
+/// [LIBWEBRTC §SimulcastRateAllocator].
+const TEMPORAL: [f64; 4] = [1.6, 0.8, 0.8, 0.8];
 /// Maximum encoding time of a picture.
 const ENCODING_S: f64 = 0.005;
 
@@ -90,12 +93,22 @@ pub(super) struct Encoder {
     detector: OvershootDetector,
     /// Bits that may still be spent; `None` before the first frame.
     buffer: Option<f64>,
-    /// Number of pictures from the camera, and the number of those that came during push-back.
+    /// Number of pictures from the camera.
     pictures: u32,
-    pushed_back: u32,
+    push_back: PushBack,
+    /// As a layer of simulcast: whether it is one, its least rate, by how much a rate is larger
+    /// relative to the picture than with a picture of full size, and frames since the last key
+    /// frame.
+    is_layer: bool,
+    least_rate: Bitrate,
+    closeness: f64,
+    temporal: u32,
     /// Number of frames encoded, and number of frames still to drop.
     frames: u32,
     to_drop: u32,
+    /// Number of frames dropped since the last one, and whether the references have no noise left.
+    dropped: u32,
+    is_smooth: bool,
     /// Logarithm of the size of the last frame in bits, and the mean of this logarithm over all
     /// frames.
     last_log: f64,
@@ -113,26 +126,50 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn new(stream: Stream, video: EncoderVideo) -> Self {
+    pub(super) fn new(mut stream: Stream, video: EncoderVideo) -> Self {
+        let costs = Costs::of(video);
+        // A page stands for a while when the call begins, and not for the same time in each call.
+        let jumps = costs.jump > 0.0;
+        let pictures = if jumps { (f64::from(PAGE) * stream.uniform()) as u32 } else { 0 };
         Self {
             stream,
             video,
-            costs: Costs::of(video),
+            costs,
             scaler: Scaler::new(video),
             detector: OvershootDetector::default(),
             buffer: None,
-            pictures: 0,
-            pushed_back: 0,
+            pictures,
+            push_back: PushBack::default(),
+            is_layer: false,
+            least_rate: Bitrate::ZERO,
+            closeness: 1.0,
+            temporal: 0,
             frames: 0,
             to_drop: 0,
+            dropped: 0,
+            is_smooth: false,
             last_log: 0.0,
             mean_log: 0.0,
             picture: 0.0,
-            unsharp: 0.0,
-            is_new_page: false,
+            unsharp: if jumps { costs.jump * BITS_PER_BYTE } else { 0.0 },
+            is_new_page: jumps,
             wants_key_frame: true,
             encoding_s: 0.0,
         }
+    }
+
+    /// The encoder of a layer of simulcast, which gets at least `least_rate` while it is on.
+    pub(super) fn layer(stream: Stream, video: EncoderVideo, least_rate: Bitrate) -> Self {
+        let full = EncoderVideo::DEFAULT;
+        let pixels = |video: EncoderVideo| f64::from(video.width) * f64::from(video.height);
+        let closeness = pixels(full) / pixels(video);
+        Self { is_layer: true, least_rate, closeness, ..Self::new(stream, video) }
+    }
+
+    /// Another layer began or ended, so that the detectors measure anew [LIBWEBRTC
+    /// §EncoderBitrateAdjuster].
+    pub(super) fn on_new_layout(&mut self) {
+        self.detector.measure_anew();
     }
 
     /// Makes the next frame a key frame.
@@ -156,29 +193,45 @@ impl Encoder {
             self.restart();
         }
         let media = media_rate(target);
-        let (asked, is_thrown_away) =
-            self.push_back(camera.cap.map_or(media, |cap| media.min(cap)), share);
-        let rate = self.detector.adjust(now, asked, media.saturating_sub(asked)).as_bps_f64();
-        let seam = self.seam(rate);
+        let asked = camera.cap.map_or(media, |cap| media.min(cap));
+        let (asked, is_thrown_away) = self.push_back.divide(asked, share);
+        let headroom = media.saturating_sub(asked);
+        self.encode(now, camera.fps, asked, headroom, is_thrown_away)
+    }
+
+    /// The same for a rate that is already divided. `headroom` is the spare capacity of the link.
+    pub(super) fn encode(
+        &mut self,
+        now: Timestamp,
+        fps: f64,
+        asked: Bitrate,
+        headroom: Bitrate,
+        is_thrown_away: bool,
+    ) -> Option<DataSize> {
+        let rate = self.detector.adjust(now, asked, headroom).as_bps_f64();
+        let rate = rate.max(self.least_rate.min(asked).as_bps_f64());
+        let seam = self.seam(rate * self.closeness);
         if is_thrown_away {
             return None;
         }
         // The encoder does not know about discarded pictures. It assumes that pictures come at the
         // camera's rate.
-        let budget = rate / self.scaler.fps(camera.fps);
+        let budget = rate / self.scaler.fps(fps);
         let buffer = self.buffer.unwrap_or(rate * INITIAL_LEVEL);
         let buffer = (buffer + budget).min(rate * MAX_LEVEL);
         self.buffer = Some(buffer);
         let level = buffer / rate;
-        if self.is_dropped(level) {
+        if self.is_dropped(level) && !self.is_forced(fps) {
+            self.dropped += 1;
             self.scaler.on_drop();
             return None;
         }
+        self.dropped = 0;
         let bits = self.size(level, budget, rate) * seam;
         self.scaler.on_frame(now, self.costs.qp(bits / self.costs.factor(self.scaler.pixels())));
         self.buffer = Some(buffer - bits);
         self.detector.on_frame(now, bits, budget);
-        Some(wire_size(bits))
+        Some(wire_size(bits * self.temporal_share()))
     }
 
     /// Time from this frame to the next one. Pictures come at regular intervals; the encoding time
@@ -214,16 +267,11 @@ impl Encoder {
         1.0 + (factor - 1.0) * clarity
     }
 
-    /// Returns the rate after push-back, and whether this picture is discarded. One picture is
-    /// discarded in each group; the size of the group is the inverse of the rate reduction.
-    fn push_back(&mut self, rate: Bitrate, share: f64) -> (Bitrate, bool) {
-        if 1.0 - share <= LEAST_PUSH_BACK {
-            return (rate, false);
-        }
-        let group = ((1.0 / (1.0 - share)) as u32).max(LEAST_GROUP);
-        let is_thrown_away = self.pushed_back.is_multiple_of(group);
-        self.pushed_back += 1;
-        (rate * (1.0 - 1.0 / f64::from(group)), is_thrown_away)
+    /// Size of this frame relative to the mean, which its temporal layer decides.
+    fn temporal_share(&mut self) -> f64 {
+        let place = self.temporal as usize % TEMPORAL.len();
+        self.temporal += 1;
+        if self.is_layer { TEMPORAL[place] } else { 1.0 }
     }
 
     /// Whether the frame is dropped. While the level is low, all frames of a group but one are
@@ -242,6 +290,25 @@ impl Encoder {
         true
     }
 
+    /// Whether AV1 has dropped so many frames that it drops no more.
+    fn is_forced(&self, fps: f64) -> bool {
+        self.video.codec == Codec::Av1
+            && f64::from(self.dropped) >= AV1_MAX_DROPS_S * self.scaler.fps(fps)
+    }
+
+    /// Logarithm of the bits of a frame of AV1. With an almost empty buffer the quantizer is so coarse
+    /// that no noise is left in the references. Frames then cost almost nothing, until the buffer
+    /// has filled, the quantizer falls, and all the noise comes back in one frame.
+    fn smoothed(&mut self, level: f64, exact: f64) -> f64 {
+        self.is_smooth |= level < HALF_LEVEL;
+        if !self.is_smooth || self.costs.smooth == 0.0 {
+            return exact;
+        }
+        self.is_smooth = level < HALF_LEVEL;
+        let bytes = if self.is_smooth { self.costs.smooth } else { self.costs.sharpening };
+        libm::log(bytes * BITS_PER_BYTE * self.costs.factor(self.scaler.pixels()))
+    }
+
     /// Whether a buffer below zero drops a frame whose turn it is [LIBVPX §ratectrl]. The model of
     /// [`Content::Noise`] was measured as a whole without this rule, which such frames hardly meet.
     fn drops_on_debt(&self) -> bool {
@@ -254,12 +321,18 @@ impl Encoder {
         let coarsest = self.coarsest();
         let finest = libm::log(self.finest_bits()).max(coarsest);
         let exact = self.limit_quality(level, libm::log(wanted), coarsest);
-        let exact = exact.min(finest).max(coarsest);
+        let exact = self.smoothed(level, exact.min(finest).max(coarsest));
+        let coarsest = coarsest.min(exact);
         self.frames += 1;
         self.mean_log += (exact - self.mean_log) / f64::from(self.frames);
         self.last_log = exact;
-        let key = if std::mem::take(&mut self.wants_key_frame) { KEY_FRAME } else { 1.0 };
-        let deviation = (DEVIATION - DEVIATION_PER_MBPS * rate / 1e6).max(LEAST_DEVIATION);
+        let is_key_frame = std::mem::take(&mut self.wants_key_frame);
+        if is_key_frame {
+            self.temporal = 0;
+        }
+        let key = if is_key_frame { KEY_FRAME } else { 1.0 };
+        let mbps = rate * self.closeness / 1e6;
+        let deviation = (DEVIATION - DEVIATION_PER_MBPS * mbps).max(LEAST_DEVIATION);
         let noise = deviation * self.costs.unevenness * self.stream.normal();
         let bits = key * libm::exp((exact + noise).max(coarsest));
         self.unsharp = (self.unsharp - bits).max(0.0);
@@ -482,11 +555,30 @@ mod tests {
 
     // [LIBAOM §ratectrl]
     #[test]
-    fn av1_drops_every_frame_while_its_buffer_is_empty() {
+    fn av1_drops_frames_for_a_quarter_of_a_second_while_its_buffer_is_empty() {
         let mut bench = bench(Content::Noise, Codec::Av1);
         bench.run(300, 1_000, CAMERA, 1.0);
-        bench.0.buffer = Some(-40_000.0);
-        let frames = bench.run(12, 100, CAMERA, 1.0);
-        assert!(frames[..11].iter().all(Option::is_none), "{frames:?}");
+        bench.0.buffer = Some(-60_000.0);
+        let frames = bench.run(18, 100, CAMERA, 1.0);
+        let made: Vec<usize> = (0..18).filter(|&index| frames[index].is_some()).collect();
+        assert_eq!(made, [8, 17]);
+        assert!(frames[8] < Some(400), "{frames:?}");
+    }
+
+    // The call of `encoder/drop/av1`: 0.14 Mbit/s as one large frame a second and many small ones,
+    // with the rate halved.
+    #[test]
+    fn av1_at_a_low_rate_alternates_between_large_and_small_frames_and_is_asked_for_half() {
+        let mut bench = bench(Content::Noise, Codec::Av1);
+        bench.run(300, 2_000, CAMERA, 1.0);
+        bench.run(60, 100, CAMERA, 1.0);
+        bench.run(300, 250, CAMERA, 1.0);
+        let frames = made(&bench.run(600, 250, CAMERA, 1.0));
+        let large = frames.iter().filter(|bytes| **bytes > 6_000).count();
+        let small = frames.iter().filter(|bytes| **bytes < 500).count();
+        let kbps = frames.iter().sum::<u64>() as f64 * 8.0 / 20.0 / 1e3;
+        assert!((12..32).contains(&large), "{large} large frames in 20 s");
+        assert!(small > 3 * large, "{small} small frames");
+        assert!((100.0..190.0).contains(&kbps), "{kbps} kbit/s");
     }
 }

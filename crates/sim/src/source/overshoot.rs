@@ -74,6 +74,11 @@ impl OvershootDetector {
         ((link / self.window.len() as f64).clamp(1.0, MAX_USE), bits / asked.max(1.0))
     }
 
+    /// Assumes the first utilization again until enough frames have come.
+    pub(super) fn measure_anew(&mut self) {
+        self.frames = 0;
+    }
+
     /// Takes a frame of `bits`. `budget` is the number of bits per frame at the adjusted rate.
     pub(super) fn on_frame(&mut self, now: Timestamp, bits: f64, budget: f64) {
         // The backlog of earlier frames delays this one. A single large frame is harmless.

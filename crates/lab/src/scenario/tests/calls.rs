@@ -46,6 +46,13 @@ fn a_call_and_its_simulated_encoder_have_one_video() {
     assert_eq!(video.degradation, Degradation::Balanced);
     let message = error(&small(&format!("{source}[call]\nvideo = {{ codec = \"h264\" }}\n")));
     assert!(message.contains("has VP8, VP9 and AV1, but no H.264"), "{message}");
+    let layered =
+        parse("x", &small(&format!("{source}[call]\nvideo = {{ simulcast = 3 }}\n")), None);
+    let layered = layered.unwrap();
+    let Source::Encoder { video, .. } = layered.flows[0].media().unwrap().source else {
+        panic!("another source")
+    };
+    assert_eq!((video.layers, layered.call.video.layers), (3, 3));
 }
 
 #[test]
@@ -59,6 +66,9 @@ fn mistakes_in_the_table_have_their_line_and_what_to_write() {
         ("video = { width = 1.5 }", "must be a whole number from 16 to 4096"),
         ("video = { content = \"film\" }", "expected \"noise\" or \"easy\""),
         ("video = { degradation = \"none\" }", "expected \"maintain-resolution\""),
+        ("video = { simulcast = 2 }", "must be 1 or 3"),
+        ("video = { simulcast = 4 }", "must be a whole number from 1 to 3"),
+        ("video = { simulcast = 3, codec = \"av1\" }", "simulcast is with VP8"),
         ("participants = 3", "unknown key 'participants'"),
     ] {
         let message = call(text);
