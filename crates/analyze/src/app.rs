@@ -1,46 +1,63 @@
 //! The record of an application under test: what the emulator saw of the first participant, and what
 //! the pages of all participants reported.
 
-use weir_call::{AppOutcome, app_facts, app_rows};
-use weir_lab::calls::file;
+use std::path::PathBuf;
+
+use weir::units::Timestamp;
+use weir_lab::calls::derive::Interval;
+use weir_lab::calls::file::{self, CallFile};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
-use weir_sim::trace::Trace;
+use weir_sim::trace::{Row, Trace};
 
 use crate::dump::{Connection, Dump, Stream, Way};
 use crate::error::AnalyzeError;
 use crate::finding::findings;
 use crate::record::{changes, merged};
-use crate::{network, samples};
+use crate::{network, page, samples};
+
+/// A participant of an application under test.
+#[derive(Clone, Debug)]
+pub struct AppDump {
+    /// Its name.
+    pub name: String,
+    /// What its page reported, as an rtcstats dump.
+    pub file: PathBuf,
+}
 
 /// Builds the record of a run. The rows are those of the scenario's first flow in each direction, for the
-/// first participant: bytes and losses by the emulator, target and round-trip time by its page. Every
-/// video stream of every participant is among the peers.
+/// first participant: `rows` makes them of what its page reported of the video that it sent and of the one that
+/// it received. Every video stream of every participant is among the peers. Times count from `zero_ms` since
+/// 1970; `facts` are what is known of the run without the dumps.
 ///
 /// # Errors
 /// If a dump of the run cannot be read.
 pub fn app_record(
     scenario: &Scenario,
     info: RunInfo,
-    outcome: &AppOutcome,
+    mut facts: CallFile,
+    (dumps, zero_ms): (&[AppDump], f64),
+    rows: impl Fn(&[Interval], &[Interval]) -> Vec<Row>,
 ) -> Result<Record, AnalyzeError> {
-    let zero_ms = outcome.zero.as_secs_f64() * 1e3;
-    let mut file = app_facts(outcome);
     let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
-    for (index, participant) in outcome.participants.iter().enumerate() {
-        let dump = match crate::read_since(&participant.dump, zero_ms) {
+    for (index, participant) in dumps.iter().enumerate() {
+        let page = page::read(&participant.file, zero_ms, index + 1, &participant.name)?;
+        facts.connections.extend(page.connections);
+        facts.page_events.extend(page.events);
+        let dump = match crate::read_since(&participant.file, zero_ms) {
             Ok(dump) => dump,
             Err(AnalyzeError::Empty { .. }) => {
                 let silent = || "it had no connection with video or audio".into();
-                file.calls[index].failure.get_or_insert_with(silent);
+                facts.calls[index].failure.get_or_insert_with(silent);
                 continue;
             }
             Err(error) => return Err(error),
         };
         let dump = running(dump);
-        file.peers.extend(peers(&dump, index + 1, &participant.name));
-        file.findings.extend(findings(&dump).into_iter().map(|finding| {
+        facts.peers.extend(peers(&dump, index + 1, &participant.name));
+        facts.audio.extend(page::audio(&dump, index + 1, &participant.name));
+        facts.findings.extend(findings(&dump).into_iter().map(|finding| {
             let mut finding = finding.0;
             finding.stream = format!("{} {}", participant.name, finding.stream);
             finding
@@ -49,19 +66,21 @@ pub fn app_record(
             let [sent, received] = [Way::Sent, Way::Received].map(|way| first_video(&dump, way));
             let intervals = |stream: Option<&Stream>| stream.map(samples::intervals);
             let of = [intervals(sent), intervals(received)].map(Option::unwrap_or_default);
-            trace.rows = app_rows(scenario, outcome, &of[0], &of[1]);
+            trace.rows = rows(&of[0], &of[1]);
             let up = first_up(scenario);
-            trace.events = sent.zip(up).map(|(it, flow)| changes(flow, it)).unwrap_or_default();
+            trace.events =
+                sent.zip(up).map(|(it, flow)| changes(flow, it, None)).unwrap_or_default();
         }
     }
+    facts.page_events.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
     trace.rows.sort_by_key(|row| (row.time, row.flow));
-    Ok(Record { info, scenario: scenario.clone(), trace, call: Some(file) })
+    Ok(Record { info, scenario: scenario.clone(), trace, call: Some(facts) })
 }
 
 /// The dump without the reports before time zero, when not all participants had joined.
 fn running(dump: Dump) -> Dump {
     let later = |mut stream: Stream| {
-        stream.reports.retain(|it| it.timed.time >= weir::units::Timestamp::ZERO);
+        stream.reports.retain(|it| it.timed.time >= Timestamp::ZERO);
         (stream.reports.len() > 1).then_some(stream)
     };
     let connections = dump.connections.into_iter().map(|connection| Connection {
@@ -88,6 +107,17 @@ fn first_up(scenario: &Scenario) -> Option<usize> {
 /// One entry for each pair of a sent and a received video.
 fn peers(dump: &Dump, call: usize, participant: &str) -> Vec<file::Peer> {
     let mut peers = merged(dump);
+    for (plan, connection, index) in network::flows(dump) {
+        let stream = &dump.connections[connection].streams[index];
+        let last = stream.reports.iter().rev().find_map(|it| it.timed.report.outbound.as_ref());
+        if let (Some(peer), Some(sent)) =
+            (peers.iter_mut().find(|peer| peer.call == plan.call), last)
+        {
+            peer.layer.clone_from(&stream.rid);
+            peer.encoder = Some(sent.encoder());
+            peer.limitation_s = sent.limitation();
+        }
+    }
     for (index, peer) in peers.iter_mut().enumerate() {
         peer.call = call;
         peer.participant = match index {

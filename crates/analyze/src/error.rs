@@ -31,6 +31,14 @@ pub enum AnalyzeError {
         /// What is wrong with it.
         what: String,
     },
+    /// Keys were given for a file without encrypted packets.
+    #[error("{}: keys open packets of captures only, and this is none: {format}", path.display())]
+    Keyless {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: Format,
+    },
     /// A sound file without a single stream.
     #[error("{}: this {format} has no video or audio stream with two reports", path.display())]
     Empty {

@@ -4,6 +4,8 @@ use std::fmt;
 
 /// First line of an rtcstats dump.
 pub(crate) const RTCSTATS: &[u8] = b"RTCStatsDump\n";
+/// The member of the heading that every rtcstats dump with a heading has.
+const VERSION: &[u8] = b"\"fileFormat\"";
 /// Magic number of pcap with times in µs.
 pub(crate) const MICROS: u32 = 0xA1B2_C3D4;
 /// Magic number of pcap with times in ns.
@@ -19,7 +21,7 @@ const BEGIN_LOG: [u8; 2] = [0x82, 0x01];
 pub enum Format {
     /// The dump of `chrome://webrtc-internals`: one JSON object with a series for each member.
     Internals,
-    /// The rtcstats dump of the same page and of rtcstats-js: one JSON array a line.
+    /// The rtcstats dump of the same page, and of the libraries of that name: one JSON array a line.
     Rtcstats,
     /// Packets, as pcap or pcapng.
     Capture,
@@ -49,10 +51,21 @@ pub(crate) fn told_by(first: &[u8]) -> Option<Format> {
     if first.starts_with(&BEGIN_LOG) {
         return Some(Format::EventLog);
     }
+    // What libraries send to a server: events, or a heading before them.
+    let begins = |with: &[u8]| first.starts_with(with);
+    if begins(b"[\"") || begins(b"[1,") || begins(b"{") && holds(first, VERSION) {
+        return Some(Format::Rtcstats);
+    }
     match first.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => Some(Format::Internals),
         _ => None,
     }
+}
+
+/// Whether the first line has these bytes.
+fn holds(first: &[u8], wanted: &[u8]) -> bool {
+    let line = first.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.windows(wanted.len()).any(|it| it == wanted)
 }
 
 /// Whether a file begins like a capture.

@@ -12,7 +12,7 @@ use crate::format::{Format, told_by};
 /// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 /// Bytes that tell the format.
-const PEEKED: u64 = 64;
+const PEEKED: u64 = 4_096;
 
 /// Opens a file and tells its format.
 pub(crate) fn open(path: &Path) -> Result<(Format, Box<dyn BufRead>), AnalyzeError> {

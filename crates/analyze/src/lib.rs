@@ -16,15 +16,17 @@ mod input;
 mod network;
 mod open_loop;
 mod packets;
+mod page;
 mod record;
 mod rules;
 mod samples;
+mod srtp;
 
 use std::path::Path;
 
 use dump::Collector;
 
-pub use app::app_record;
+pub use app::{AppDump, app_record};
 pub use dump::{Connection, Dump, Stream, StreamReport, Way};
 pub use error::AnalyzeError;
 pub use finding::{Finding, findings};
@@ -34,26 +36,42 @@ pub use open_loop::{OpenLoop, open_loop};
 pub use packets::PacketLog;
 pub use record::{open_loop_records, record};
 pub use rules::{Part, RULES, Rule};
+pub use srtp::KeyLog;
 
 /// Reads a dump. Its content tells its format; gzip is unpacked.
 ///
 /// # Errors
 /// If the file cannot be read, has an unknown format, is damaged, or holds no stream.
 pub fn read(path: &Path) -> Result<Dump, AnalyzeError> {
-    read_with(path, Collector::default())
+    read_with(path, Collector::default(), None)
+}
+
+/// Reads a capture whose RTCP is encrypted, with its keys.
+///
+/// # Errors
+/// As [`read`], and if the keys open nothing, or the file is no capture.
+pub fn read_with_keys(path: &Path, keys: &KeyLog) -> Result<Dump, AnalyzeError> {
+    read_with(path, Collector::default(), Some(keys))
 }
 
 /// Reads a dump whose times count from a moment in ms since 1970.
 pub(crate) fn read_since(path: &Path, zero_ms: f64) -> Result<Dump, AnalyzeError> {
-    read_with(path, Collector::since(zero_ms))
+    read_with(path, Collector::since(zero_ms), None)
 }
 
-fn read_with(path: &Path, collector: Collector) -> Result<Dump, AnalyzeError> {
+fn read_with(
+    path: &Path,
+    collector: Collector,
+    keys: Option<&KeyLog>,
+) -> Result<Dump, AnalyzeError> {
     let (format, from) = input::open(path)?;
+    if keys.is_some() && format != Format::Capture {
+        return Err(AnalyzeError::Keyless { path: path.into(), format });
+    }
     let dump = match format {
         Format::Internals => dump::internals::read(from, collector),
         Format::Rtcstats => dump::rtcstats::read(from, collector),
-        Format::Capture => dump::capture::read(from),
+        Format::Capture => dump::capture::read(from, keys),
         Format::EventLog => dump::event_log::read(from),
     };
     let dump = dump.map_err(|what| AnalyzeError::Damaged { path: path.into(), what })?;

@@ -4,7 +4,7 @@
 //! Capacity is known only while packets waited in a queue: then what arrived is what the path
 //! carries. At other times the path carried at least what arrived.
 
-use weir_call::stats::Kind;
+use weir_lab::calls::stats::Kind;
 
 use crate::dump::{Dump, Stream, Way};
 use crate::format::Format;
@@ -84,7 +84,7 @@ pub struct TestedCapacity {
 pub fn estimate(dump: &Dump) -> NetworkEstimate {
     let bytes = |stream: &Stream| {
         let ends = samples::intervals(stream);
-        let rate = |it: &weir_call::derive::Interval| {
+        let rate = |it: &weir_lab::calls::derive::Interval| {
             let sent = it.sent.as_ref().map_or(0, |it| it.send_rate.as_bps());
             let received = it.received.as_ref().map_or(0, |it| it.receive_rate.as_bps());
             (sent + received) as f64 * (it.end - it.start).as_secs_f64()

@@ -5,10 +5,10 @@
 //! its sequence numbers. The record says so.
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
-use weir_call::derive::{self, Interval};
-use weir_call::interval_entry;
-use weir_call::stats::StatsReport;
+use weir_lab::calls::derive::{self, Interval};
 use weir_lab::calls::file::{self, CallFile};
+use weir_lab::calls::interval_entry;
+use weir_lab::calls::stats::StatsReport;
 use weir_lab::record::Record;
 use weir_lab::run::{ANALYZED, Engine, OPEN_LOOP, RunInfo};
 use weir_lab::scenario::{self, ScenarioError};
@@ -18,6 +18,7 @@ use crate::dump::{Dump, Stream, Way};
 use crate::finding::findings;
 use crate::network::{self, estimate, scenario_text};
 use crate::open_loop::{OpenLoop, open_loop};
+use crate::packets::PacketLog;
 use crate::samples;
 
 /// Characters of a dump's name in the names of the open loop's records.
@@ -64,7 +65,10 @@ fn build(
                 rows.iter_mut().for_each(|row| *row = row.with_target(played.at(row.time)));
                 trace.events.extend(played_changes(flow, played));
             }
-            None => trace.events.extend(changes(flow, stream)),
+            None => {
+                let log = dump.connections[*connection].packets.as_ref();
+                trace.events.extend(changes(flow, stream, log));
+            }
         }
         trace.rows.extend(rows);
     }
@@ -212,15 +216,17 @@ impl Counts {
 }
 
 /// The changes of a sender's estimate.
-pub(crate) fn changes(flow: usize, stream: &Stream) -> Vec<RateChange> {
+pub(crate) fn changes(flow: usize, stream: &Stream, log: Option<&PacketLog>) -> Vec<RateChange> {
     if stream.way == Way::Received {
         return Vec::new();
     }
     let changes = derive::estimate_changes(&samples::intervals(stream)).into_iter();
     let change = |it: derive::EstimateChange| {
+        let why = log.and_then(|log| log.why(it.time));
+        let (reason, state) = why.unwrap_or_else(|| ("not reported by getStats".into(), "browser"));
         RateChange::new(it.time, flow, it.from, it.to)
-            .with_reason("not reported by getStats".into())
-            .with_state("browser".into())
+            .with_reason(reason.into())
+            .with_state(state.into())
     };
     changes.filter(|it| it.time >= Timestamp::ZERO).map(change).collect()
 }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use weir_call::stats::{Kind, LimitationReason};
+use weir_lab::calls::stats::{Kind, LimitationReason};
 
 use crate::dump::Way;
 use crate::samples::{Sample, SampledStream};
@@ -177,7 +177,7 @@ pub const RULES: &[Rule] = &[
                   neither queue nor loss",
         least_s: 1.5,
         holds: |moment| moment.is_held_down() && moment.came_after_a_queue(),
-        says: |_, span| held_down(span, "recovery after the path was full"),
+        says: |stream, span| held_down(stream, span, "recovery after the path was full"),
     },
     Rule {
         name: "start-up",
@@ -186,7 +186,7 @@ pub const RULES: &[Rule] = &[
                   loss so far",
         least_s: 2.5,
         holds: |moment| moment.is_held_down() && !moment.came_after_a_queue(),
-        says: |_, span| held_down(span, "slow start-up"),
+        says: |stream, span| held_down(stream, span, "slow start-up"),
     },
     Rule {
         name: "picture size",
@@ -227,16 +227,30 @@ pub const RULES: &[Rule] = &[
         name: "source",
         part: Part::Application,
         meaning: "the application deactivates the stream, or its source gives fewer than 60 % of the frames \
-                  that it gives otherwise, or all frames together need less than half of the target",
+                  that it gives otherwise, or all frames together need less than half of the target, or in an \
+                  event log the sender finds itself limited by the application and sends less than half of \
+                  its estimate and of its largest rate",
         least_s: 1.5,
         holds: |moment| {
             let (sample, usual) = (moment.sample(), moment.stream.source_rate);
             let few =
                 sample.source_rate.zip(usual).is_some_and(|(now, usual)| now < FEW_FRAMES * usual);
-            moment.is_sent_video() && (sample.active == Some(false) || few || moment.needs_little())
+            let is_limited = sample.controlled.as_ref().is_some_and(|it| it.is_application_limited);
+            let is_little = sample.estimate_bps.is_some_and(|it| sample.rate_bps < LITTLE * it)
+                && sample.rate_bps < LITTLE * moment.stream.peak_rate_bps;
+            moment.is_sent_video()
+                && (sample.active == Some(false)
+                    || few
+                    || moment.needs_little()
+                    || is_limited && is_little)
         },
         says: |_, span| match span.iter().any(|it| it.active == Some(false)) {
             true => "the application: it deactivated the stream".into(),
+            false if span.iter().all(|it| it.source_rate.is_none()) => format!(
+                "the application: it gave {} to send, of an estimate of {}",
+                kbps(median(span, |it| Some(it.rate_bps))),
+                kbps(median(span, |it| it.estimate_bps)),
+            ),
             false => format!(
                 "the application's source: its {:.1} frames a second needed {} of a target of {}",
                 median(span, |it| it.source_rate).unwrap_or_default(),
@@ -284,13 +298,34 @@ fn picture_too_large(moment: Moment<'_>) -> bool {
         && !processor_busy(moment)
 }
 
-fn held_down(span: &[Sample], why: &str) -> String {
+fn held_down(stream: &SampledStream, span: &[Sample], why: &str) -> String {
     format!(
-        "the congestion controller's {why}: its target was {} to {} at a round-trip time of {}, with {} lost",
+        "the congestion controller's {why}: its target was {} to {} at a round-trip time of {}, with {} lost{}",
         kbps(span.first().and_then(|it| it.target_bps)),
         kbps(span.last().and_then(|it| it.target_bps)),
         ms(median(span, |it| it.rtt_ms)),
         percent(loss(span)),
+        its_own_words(stream, span),
+    )
+}
+
+/// What the congestion control itself logged: why it had gone down last, and what it did to come back.
+fn its_own_words(stream: &SampledStream, span: &[Sample]) -> String {
+    if span.iter().all(|it| it.controlled.is_none()) {
+        return String::new();
+    }
+    let end_s = span.last().map_or(0.0, |it| it.end_s);
+    let until = stream.samples.iter().take_while(|it| it.end_s <= end_s);
+    let overuse = |it: &&Sample| it.controlled.as_ref().is_some_and(|it| it.overuses > 0);
+    let last = until.filter(overuse).last();
+    let last = last.map(|it| format!("its delay detector said overuse last at {:.1} s", it.end_s));
+    let probed = span.iter().filter_map(|it| it.controlled.as_ref()?.probed).max();
+    let probed =
+        probed.map(|rate| format!("its best probe reached {:.0} kbit/s", rate.as_kbps_f64()));
+    format!(
+        "; {}, {}",
+        last.unwrap_or_else(|| "its delay detector never said overuse".into()),
+        probed.unwrap_or_else(|| "and no probe succeeded in this time".into()),
     )
 }
 

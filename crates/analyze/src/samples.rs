@@ -1,11 +1,12 @@
 //! The values of a stream between two reports, as the rules need them.
 
-use weir::units::{Bitrate, TimeDelta};
-use weir_call::derive::{self, Interval, TimedReport};
-use weir_call::stats::{Kind, LimitationReason};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_lab::calls::derive::{self, Interval, TimedReport};
 use weir_lab::calls::file::FindingSample;
+use weir_lab::calls::stats::{Kind, LimitationReason};
 
 use crate::dump::{Connection, Stream, StreamReport, Way};
+use crate::packets::control::Controlled;
 use crate::packets::play::base_round_trip;
 
 /// How long a measured round-trip time counts, in s: receiver reports come every second, and STUN
@@ -50,6 +51,8 @@ pub(crate) struct Sample {
     pub freezes: u64,
     /// Whether the application lets the stream be sent.
     pub active: Option<bool>,
+    /// What the sender's congestion control logged; of a sent video.
+    pub controlled: Option<Controlled>,
 }
 
 /// A stream as the rules see it.
@@ -64,6 +67,8 @@ pub(crate) struct SampledStream {
     pub base_rtt_ms: Option<f64>,
     /// Largest target.
     pub peak_target_bps: f64,
+    /// Largest rate.
+    pub peak_rate_bps: f64,
     /// Medians over the stream.
     pub source_rate: Option<f64>,
     pub frame_rate: Option<f64>,
@@ -122,7 +127,13 @@ fn sampled(
     base_rtt_ms: Option<f64>,
 ) -> SampledStream {
     let pairs = stream.reports.windows(2);
-    let samples: Vec<Sample> = pairs.filter_map(|pair| sample(stream, pair, rtts)).collect();
+    let mut samples: Vec<Sample> = pairs.filter_map(|pair| sample(stream, pair, rtts)).collect();
+    if let (Some(log), Way::Sent, Kind::Video) = (&connection.packets, stream.way, stream.kind) {
+        for sample in &mut samples {
+            let [from, to] = [sample.start_s, sample.end_s].map(Timestamp::from_secs_f64);
+            sample.controlled = log.controlled(from, to);
+        }
+    }
     let median = |value: fn(&Sample) -> Option<f64>| {
         let mut values: Vec<f64> = samples.iter().filter_map(value).collect();
         values.sort_by(f64::total_cmp);
@@ -135,6 +146,7 @@ fn sampled(
         kind: stream.kind,
         base_rtt_ms,
         peak_target_bps: targets.fold(0.0, f64::max),
+        peak_rate_bps: samples.iter().map(|sample| sample.rate_bps).fold(0.0, f64::max),
         source_rate: median(|sample| sample.source_rate),
         frame_rate: median(|sample| sample.frame_rate),
         jitter_buffer_ms: median(|sample| sample.jitter_buffer_ms),

@@ -12,7 +12,8 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use weir::Algorithm;
 use weir_analyze::{
-    Dump, RULES, Way, WayEstimate, estimate, findings, open_loop, read, record, scenario_text,
+    Dump, KeyLog, RULES, Way, WayEstimate, estimate, findings, open_loop, read, read_with_keys,
+    record, scenario_text,
 };
 use weir_lab::scenario;
 
@@ -62,11 +63,10 @@ fn each_call_finds_its_cause_and_nothing_else() {
         let expected: BTreeSet<String> = expected.iter().map(|rule| String::from(*rule)).collect();
         assert_eq!(found, expected, "{name}");
     }
-    for (_, expected) in CAUSES {
-        for rule in expected {
-            assert!(RULES.iter().any(|known| known.name == *rule), "{rule}");
-        }
-    }
+    // Each rule finds one of these calls, or that of the next test.
+    let found = CAUSES.iter().flat_map(|(_, expected)| *expected).chain(&["start-up"]);
+    let found: BTreeSet<&str> = found.copied().collect();
+    assert_eq!(found, RULES.iter().map(|rule| rule.name).collect());
 }
 
 #[test]
@@ -75,6 +75,40 @@ fn a_slow_start_up_is_found() {
     assert_eq!(rules(&dump), [String::from("start-up")].into(), "{:?}", findings(&dump));
     let network = estimate(&dump);
     assert_eq!((network.up.loss, network.up.overflowed), (0.0, false));
+}
+
+// Of an event log.
+#[test]
+fn the_sender_says_itself_that_the_application_gives_it_little() {
+    let dump = dump("muted.log.gz");
+    assert_eq!(rules(&dump), [String::from("source")].into(), "{:?}", findings(&dump));
+    let found = findings(&dump);
+    let source = &found.iter().find(|it| it.0.rule == "source").unwrap().0;
+    // The page disabled the track for 6 s.
+    assert!((4.0..8.0).contains(&(source.to_s - source.from_s)), "{source:?}");
+    assert!(source.says.contains("it gave"), "{source:?}");
+}
+
+#[test]
+fn a_controller_speaks_for_itself_in_an_event_log() {
+    let found = findings(&dump("start-up.log.gz"));
+    let words = "its delay detector never said overuse";
+    assert!(
+        found.iter().any(|it| it.0.rule == "start-up" && it.0.says.contains(words)),
+        "{found:?}"
+    );
+    let drop = dump("../networks/drop.log.gz");
+    let found = findings(&drop);
+    let words = "its delay detector said overuse last at";
+    assert!(
+        found.iter().any(|it| it.0.rule == "recovery" && it.0.says.contains(words)),
+        "{found:?}"
+    );
+    let events = record("drop", &drop).unwrap().trace.events;
+    for reason in ["the delay detector said overuse", "a probe reached"] {
+        assert!(events.iter().any(|it| it.reason.contains(reason)), "{reason}: {events:?}");
+    }
+    assert!(events.iter().any(|it| it.state == "overuse"));
 }
 
 #[test]
@@ -100,6 +134,37 @@ fn both_formats_of_one_call_say_the_same() {
     let down = |dump: &Dump| estimate(dump).down.tested[0].bps;
     let error = (down(&old) / down(&new) - 1.0).abs();
     assert!(error < 0.02, "{error}");
+}
+
+// The dumps of one call, as two libraries write it, say the same to the last bit.
+#[test]
+fn shortened_names_and_left_out_members_are_the_whole_report() {
+    let [whole, shortened] = ["drop.rtcstats.gz", "drop.shortened.gz"].map(dump);
+    assert!(text("drop.shortened.gz").len() * 2 < text("drop.rtcstats.gz").len());
+    let rows = |dump: &Dump| record("a", dump).unwrap().trace.rows;
+    assert_eq!(rows(&whole), rows(&shortened));
+    let found =
+        |dump: &Dump| -> Vec<String> { findings(dump).iter().map(|it| it.to_string()).collect() };
+    assert_eq!(found(&whole), found(&shortened));
+}
+
+#[test]
+fn the_dump_of_the_library_rtcstats_says_what_happened() {
+    let dump = dump("muted.rtcstats-5.gz");
+    let names: Vec<&str> = dump.connections.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["PC_0", "PC_1"]);
+    let found = findings(&dump);
+    let of_source: Vec<_> = found.iter().filter(|it| it.0.rule == "source").collect();
+    let [source] = &of_source[..] else { panic!("one finding: {found:?}") };
+    // The page disabled the track for 6 s.
+    assert!((4.0..8.0).contains(&(source.0.to_s - source.0.from_s)), "{source:?}");
+    // Jitsi's library adds a number to each event, and its server writes no heading.
+    let text = String::from_utf8(text("muted.rtcstats-5.gz")).unwrap();
+    let events = text.lines().skip(1).enumerate();
+    let events = events.map(|(at, line)| format!("{},{at}]\n", line.strip_suffix(']').unwrap()));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), events.collect::<String>()).unwrap();
+    assert_eq!(read(file.path()).unwrap().connections, dump.connections);
 }
 
 #[test]
@@ -155,10 +220,9 @@ fn bad_files_give_one_clear_line() {
     assert!(error_of(b"RTCStatsDump\n").contains("ends after its first line"));
     let newer = error_of(b"RTCStatsDump\n{\"fileFormat\":4}\n");
     assert!(newer.contains("format 4 is newer than 3"), "{newer}");
-    let shortened = error_of(
-        b"RTCStatsDump\n{\"fileFormat\":3}\n[\"g\",\"1\",{\"0\":{\"7\":1,\"type\":2}},1795408366326]\n",
-    );
-    assert!(shortened.contains("line 3") && shortened.contains("shortened"), "{shortened}");
+    assert!(error_of(b"{\"fileFormat\":4}\n[\"create\",null,{},1]\n").contains("line 1"));
+    let cut_event = error_of(b"[\"getstats\",\"PC_0\",{\"a");
+    assert!(cut_event.contains("line 1: not whole JSON"), "{cut_event}");
     let mut mixed = b"RTCStatsDump\n".to_vec();
     mixed.extend(text("drop.internals.gz"));
     assert!(error_of(&mixed).contains("line 2"));
@@ -174,17 +238,66 @@ fn bad_files_give_one_clear_line() {
     assert!(read(Path::new("/")).unwrap_err().to_string().contains("no file"));
 }
 
+/// Small sound files of every format.
+fn small_files() -> Vec<(&'static str, Vec<u8>)> {
+    let lines = |name: &str, wanted: &str, most: usize| -> Vec<u8> {
+        let text = String::from_utf8(text(name)).unwrap();
+        let is_wanted = |line: &&str| line.starts_with(wanted) || !line.starts_with('[');
+        let lines = text.lines().filter(is_wanted).take(most);
+        lines.map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+    };
+    let series = |member: &str, values: &str| {
+        format!(
+            r#""OT1-{member}":{{"startTime":"2026-11-23T04:32:47.346Z","endTime":"2026-11-23T04:32:49.346Z","statsType":"outbound-rtp","values":"{values}"}}"#
+        )
+    };
+    let members = [
+        series("kind", r#"[\"video\",\"video\",\"video\"]"#),
+        series("ssrc", "[7,7,7]"),
+        series("packetsSent", "[1,9,20]"),
+        series("bytesSent", "[1000,9000,20000]"),
+    ];
+    let members = members.join(",");
+    let internals = format!(r#"{{"PeerConnections":{{"6-1":{{"stats":{{{members}}}}}}}}}"#);
+    let mut capture = pcap();
+    capture.truncate(24 + 4 * (16 + 14 + 1_040));
+    // Whole batches: the begin, and the first packets.
+    let log = text("muted.log.gz");
+    vec![
+        ("internals", internals.into_bytes()),
+        ("rtcstats", lines("muted.rtcstats-5.gz", "[\"getstats\",\"PC_0\"", 3)),
+        ("shortened", lines("drop.shortened.gz", "[\"g\"", 4)),
+        ("pcap", capture),
+        ("event log", log[..log.len().min(8_000)].to_vec()),
+    ]
+}
+
 #[test]
-fn what_the_analysis_does_not_use_takes_no_memory() {
-    // 64 MiB in one member that is skipped, and the same packed.
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    packed.write_all(b"{\"getUserMedia\":[").unwrap();
-    for index in 0..1 << 20 {
-        let comma = if index == 0 { "" } else { "," };
-        packed.write_all(format!("{comma}\"{index:060}\"").as_bytes()).unwrap();
+fn a_file_that_is_cut_anywhere_is_read_or_gives_one_clear_line() {
+    let check = |name: &str, bytes: &[u8], borders: usize| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        let mut sound = 0;
+        for length in (0..bytes.len()).rev() {
+            file.as_file().set_len(length as u64).unwrap();
+            match read(file.path()) {
+                Ok(_) => sound += 1,
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(!error.contains('\n') && error.len() > 20, "{name} {length}: {error}");
+                }
+            }
+        }
+        // Only at the end of a line, a packet or a batch.
+        assert!(sound <= borders, "{name}: {sound} of {}", bytes.len());
+    };
+    for (name, bytes) in small_files() {
+        check(name, &bytes, 60);
+        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(&bytes).unwrap();
+        // The unpacker has all bytes before the checksum, but no end.
+        check(name, &packed.finish().unwrap(), 0);
     }
-    packed.write_all(b"],\"PeerConnections\":{}}").unwrap();
-    assert!(error_of(&packed.finish().unwrap()).contains("no video or audio stream"));
 }
 
 /// A capture at the receiver: IPv4, UDP and RTP in Ethernet, 50 packets a second, of which every tenth is
@@ -273,12 +386,80 @@ fn plain_rtcp_in_a_capture_says_what_arrived() {
     }
 }
 
+// RFC 8888, with nothing else: no transport-wide number, and no sender report.
+#[test]
+fn congestion_control_feedback_in_a_capture_says_what_arrived() {
+    let dump = dump("ccfb.pcapng.gz");
+    let log = dump.connections[0].packets.as_ref().unwrap();
+    assert!(log.has_feedback() && log.unreadable_rtcp == 0 && !log.is_cut);
+    let network = estimate(&dump);
+    let [tested] = &network.up.tested[..] else { panic!("one time: {network:?}") };
+    assert!((570e3..630e3).contains(&tested.bps), "{tested:?}");
+    assert!(network.up.overflowed && network.up.loss < 0.01, "{network:?}");
+    assert!((180.0..220.0).contains(&network.up.queue_ms.unwrap()), "{network:?}");
+    assert!((20.0..25.0).contains(&network.up.delay_ms.unwrap()), "{network:?}");
+    let found = findings(&dump);
+    let rules: BTreeSet<&str> = found.iter().map(|it| it.0.rule.as_str()).collect();
+    assert_eq!(rules, ["capacity"].into(), "{found:?}");
+    assert_eq!(open_loop(log).len(), Algorithm::all().count());
+}
+
 #[test]
 fn unreadable_rtcp_only_counts() {
     let dump = dump("loss.pcapng.gz");
     let log = dump.connections[0].packets.as_ref().unwrap();
     assert!(log.unreadable_rtcp > 0 && !log.has_feedback());
     assert_eq!(open_loop(log), []);
+}
+
+// Each end of these calls takes packets 30 ms after they arrived, and drops a tenth of the RTP.
+#[test]
+fn keys_open_the_reports_of_a_capture() {
+    for name in ["srtp-gcm", "srtp-sha1"] {
+        let capture = place(&format!("{name}.pcapng.gz"));
+        let closed = read(&capture).unwrap();
+        let log = closed.connections[0].packets.as_ref().unwrap();
+        assert!(log.unreadable_rtcp > 10 && estimate(&closed).up.delay_ms.is_none(), "{name}");
+        let keys = KeyLog::read(&place(&format!("{name}.keys"))).unwrap();
+        let opened = read_with_keys(&capture, &keys).unwrap();
+        let log = opened.connections[0].packets.as_ref().unwrap();
+        assert_eq!(log.unreadable_rtcp, 0, "{name}");
+        let network = estimate(&opened);
+        assert!((0.05..0.14).contains(&network.up.loss), "{name}: {network:?}");
+        // The far end says how long it held a sender report, but not its 30 ms.
+        assert!((14.0..25.0).contains(&network.up.delay_ms.unwrap()), "{name}: {network:?}");
+        assert!(findings(&opened).iter().any(|it| it.0.rule == "loss"), "{name}");
+    }
+}
+
+#[test]
+fn keys_that_open_nothing_give_one_clear_line() {
+    let capture = place("srtp-gcm.pcapng.gz");
+    let with = |text: &str| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        KeyLog::read(file.path())
+    };
+    let refused = |text: &str, file: &Path| {
+        let error = read_with_keys(file, &with(text).unwrap()).unwrap_err().to_string();
+        assert!(!error.contains('\n'));
+        error
+    };
+    let log = fs::read_to_string(place("srtp-gcm.keys")).unwrap();
+    let other = fs::read_to_string(place("srtp-sha1.keys")).unwrap();
+    assert!(refused(&other, &capture).contains("none of the 1 DTLS handshakes"));
+    let secret = log.split_ascii_whitespace().nth(2).unwrap();
+    let wrong = log.replace(secret, &"0".repeat(96));
+    assert!(refused(&wrong, &capture).contains("none of the given keys opens"));
+    let described =
+        "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj";
+    assert!(refused(described, &capture).contains("none of the given keys opens"));
+    assert!(refused(&log, &place("loss.pcapng.gz")).contains("no DTLS handshake"));
+    assert!(refused(&log, &place("drop.rtcstats.gz")).contains("this is none: rtcstats dump"));
+    assert!(with("nothing").unwrap_err().to_string().contains("neither"));
+    assert!(KeyLog::read(Path::new("/no/such")).unwrap_err().to_string().contains("No such file"));
+    // Keys for RTCP in the clear are no mistake.
+    assert!(read_with_keys(&place("full.pcapng.gz"), &with(&log).unwrap()).is_ok());
 }
 
 proptest! {

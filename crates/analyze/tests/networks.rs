@@ -75,6 +75,7 @@ fn delay_loss_and_queue_come_back() {
 
 #[test]
 fn what_limited_each_call_is_found() {
+    let mut wrong = Vec::new();
     for (name, expected) in [
         ("constant", &["capacity"][..]),
         ("drop", &["capacity", "recovery"]),
@@ -82,12 +83,23 @@ fn what_limited_each_call_is_found() {
         // The estimate needs ten round trips of 300 ms to find the capacity.
         ("delay", &["capacity", "delay", "start-up"]),
         ("jitter", &["capacity"]),
+        // The estimate grows by 8 % a second after the rise.
+        ("rise", &["capacity", "recovery", "start-up"]),
+        // CoDel drops before a queue is seen.
+        ("aqm", &["capacity", "loss", "loss rule"]),
+        ("tcp", &["capacity", "start-up"]),
+        // The signal fades.
+        ("wifi", &["capacity", "recovery"]),
+        ("cellular", &["capacity", "recovery"]),
     ] {
         let found = findings(&read(&place(name)).unwrap());
         let sent = found.iter().filter(|it| it.0.stream.contains("video sent"));
         let rules: BTreeSet<&str> = sent.map(|it| it.0.rule.as_str()).collect();
-        assert_eq!(rules, expected.iter().copied().collect(), "{name}");
+        if rules != expected.iter().copied().collect() {
+            wrong.push(format!("{name}: {rules:?}"));
+        }
     }
+    assert_eq!(wrong, [""; 0]);
 }
 
 #[test]

@@ -2,24 +2,27 @@
 //!
 //! Streams are the SSRCs of RTP, whose headers SRTP leaves in the clear. Packets of an interval become a
 //! report like a browser's: what was sent, or what arrived and how many sequence numbers are missing.
-//! Readable RTCP adds round-trip times, losses, and the fate of each packet. Where SRTP hides it, rules
-//! that need these are silent.
+//! RTCP that is readable, or that a key opens, adds round-trip times, losses, and the fate of each packet. Without
+//! it, rules that need these are silent.
 
 use std::io::BufRead;
 use std::net::Ipv4Addr;
 
 use weir::units::Timestamp;
-use weir_call::capture::{Content, Packet, Rtp};
+use weir_wire::ip::{Content, Packet, Rtp};
 use weir_wire::rtp::View;
 
 use super::{Dump, Way};
 use crate::format::{Format, MICROS, NANOS, SECTION};
 use crate::packets::extensions::Candidates;
-use crate::packets::recorder::Recorder;
+use crate::packets::recorder::{Recorder, is_readable};
 use crate::packets::rtp::{Extensions, RtpPacket};
+use crate::srtp::{KeyLog, Opener};
 
 /// Bytes of RTCP that count as headers.
 const RTCP_IN_THE_CLEAR: usize = 8;
+/// Bytes of DTLS that count as headers.
+const DTLS_IN_THE_CLEAR: usize = 13;
 /// Longest captured packet, or block of other content, in bytes.
 const LONGEST: u32 = 1 << 20;
 /// Latest time in ns since 1970: the year 2200.
@@ -35,13 +38,18 @@ const RESOLUTION: u16 = 9;
 const FLAGS: u16 = 2;
 
 /// Reads the packets one by one.
-pub(crate) fn read(mut from: Box<dyn BufRead>) -> Result<Dump, String> {
-    let mut collector = Packets::default();
+pub(crate) fn read(mut from: Box<dyn BufRead>, keys: Option<&KeyLog>) -> Result<Dump, String> {
+    let mut collector = Packets { opener: Opener::new(keys), ..Packets::default() };
     let first = number(&mut from)?.ok_or("an empty capture")?;
     if first == SECTION.to_le_bytes() {
         pcapng(&mut from, &mut collector)?;
     } else {
         pcap(first, &mut from, &mut collector)?;
+    }
+    // Keys for RTCP that is in the clear anyway are no mistake.
+    if let Some(complaint) = collector.opener.complaint().filter(|_| collector.recorder.is_blind())
+    {
+        return Err(complaint);
     }
     let connection = collector.recorder.finish("capture");
     Ok(Dump { format: Format::Capture, program: None, connections: vec![connection] })
@@ -224,6 +232,7 @@ struct Packets {
     /// not say which packets were sent.
     local: Option<Ipv4Addr>,
     recorder: Recorder,
+    opener: Opener,
 }
 
 impl Packets {
@@ -246,11 +255,16 @@ impl Packets {
         let content = match packet.content {
             Content::Rtp(rtp) => headers.checked_sub(rtp.header_size as usize),
             Content::Rtcp { .. } => headers.checked_sub(RTCP_IN_THE_CLEAR),
+            Content::Dtls => headers.checked_sub(DTLS_IN_THE_CLEAR),
             _ => return Ok(()),
         };
         let Some(bytes) = content.and_then(|start| data.get(at + start..end)) else {
             return Ok(());
         };
+        if packet.content == Content::Dtls {
+            self.opener.dtls((packet.source, packet.destination), bytes);
+            return Ok(());
+        }
         if matches!(packet.content, Content::Rtp(_)) && self.zero.is_none() {
             self.zero = Some(time);
             self.local = Some(*packet.source.ip());
@@ -261,7 +275,11 @@ impl Packets {
         let now = Timestamp::from_nanos(time.saturating_sub(zero) as i64);
         match packet.content {
             Content::Rtp(rtp) => self.rtp(now, way, &rtp, bytes),
-            _ => self.recorder.rtcp(now, way, bytes),
+            _ if is_readable(bytes) => self.recorder.rtcp(now, way, bytes),
+            _ => match self.opener.open(bytes) {
+                Some(plain) if is_readable(&plain) => self.recorder.rtcp(now, way, &plain),
+                _ => self.recorder.unreadable_rtcp(),
+            },
         }
         Ok(())
     }

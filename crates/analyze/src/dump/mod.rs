@@ -3,11 +3,12 @@
 pub(crate) mod capture;
 pub(crate) mod event_log;
 pub(crate) mod internals;
+mod names;
 mod objects;
 pub(crate) mod rtcstats;
 
-use weir_call::derive::TimedReport;
-use weir_call::stats::Kind;
+use weir_lab::calls::derive::TimedReport;
+use weir_lab::calls::stats::Kind;
 
 use crate::format::Format;
 use crate::packets::PacketLog;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use weir::units::Timestamp;
-use weir_call::derive::TimedReport;
-use weir_call::stats::{
+use weir_lab::calls::derive::TimedReport;
+use weir_lab::calls::stats::{
     Candidate, CandidatePair, InboundRtp, Kind, MediaSource, OutboundRtp, RemoteInboundRtp,
     StatsReport, Transport,
 };
@@ -41,6 +41,7 @@ const MORE: &[&str] = &[
     "active",
     "mediaSourceId",
     "localId",
+    "remoteId",
     "rid",
     "timestamp",
     "bytesSent",

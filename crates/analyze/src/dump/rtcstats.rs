@@ -1,4 +1,4 @@
-//! An rtcstats dump: after two lines of heading, one JSON array a line.
+//! An rtcstats dump: one JSON array a line.
 //!
 //! ```text
 //! RTCStatsDump
@@ -6,21 +6,28 @@
 //! ["getStats", connection, {id: object, ...}, time]      other events have the same form
 //! ```
 //!
-//! Times are ms. The first one counts from 1970, and each of the others from the one before. A
-//! report may leave out what has not changed since the report before, `type` among it.
+//! Dumps of the libraries `rtcstats` and `@jitsi/rtcstats` lack the first line, and those of some servers
+//! the second one too. Times are ms. A small one counts from the event before, others from 1970. A number of
+//! the event may follow.
+//!
+//! A report may leave out what has not changed since the report before, `type` among it. The latest time of
+//! its objects then stands once for all: as `timestamp` or `t` beside them, and in them as 0 or not at all. An
+//! object that is gone is `null`. Names may be numbers (`names`).
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 
 use serde_json::{Map, Value};
 
-use super::{Collector, Dump};
+use super::{Collector, Dump, names};
 use crate::format::{Format, RTCSTATS};
 
 /// The newest version of the format that is known here.
 const NEWEST: u64 = 3;
 /// Longest line in bytes: more than the report of a call with a thousand streams needs.
 const LINE_MAX: u64 = 1 << 26;
+/// The number of the event `getStats`.
+const REPORT: u64 = 1;
 /// A larger number is a time since 1970, not since the line before.
 const ABSOLUTE_MS: f64 = 1e11;
 
@@ -37,19 +44,18 @@ pub(crate) fn read(mut from: Box<dyn BufRead>, collector: Collector) -> Result<D
         }
         Ok((!line.is_empty()).then_some(line))
     };
-    let first = next()?.unwrap_or_default();
-    debug_assert_eq!(first, RTCSTATS, "the format was told by this line");
-    let heading = next()?.ok_or("the file ends after its first line")?;
-    let heading: Value = serde_json::from_slice(&heading).map_err(|error| {
-        format!("line 2: {}", error.to_string().split(" at line").next().unwrap_or_default())
-    })?;
-    let version =
-        heading.get("fileFormat").and_then(Value::as_u64).ok_or("line 2 has no fileFormat")?;
-    if version > NEWEST {
-        return Err(format!("its format {version} is newer than {NEWEST}, the newest known here"));
-    }
     let mut reader = Reader { collector, ..Reader::default() };
-    let mut count = 2;
+    let first = next()?.unwrap_or_default();
+    let mut count = 1;
+    if first == RTCSTATS {
+        count = 2;
+        heading(&next()?.ok_or("the file ends after its first line")?)
+            .map_err(|what| format!("line 2: {what}"))?;
+    } else if first.first() == Some(&b'{') {
+        heading(&first).map_err(|what| format!("line 1: {what}"))?;
+    } else {
+        reader.line(&first).map_err(|what| format!("line 1: {what}"))?;
+    }
     while let Some(line) = next()? {
         count += 1;
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -59,6 +65,19 @@ pub(crate) fn read(mut from: Box<dyn BufRead>, collector: Collector) -> Result<D
     }
     let program = reader.program;
     Ok(Dump { format: Format::Rtcstats, program, connections: reader.collector.finish() })
+}
+
+/// Checks what precedes the events.
+fn heading(line: &[u8]) -> Result<(), String> {
+    let heading: Value = serde_json::from_slice(line).map_err(|error| {
+        error.to_string().split(" at line").next().unwrap_or_default().to_owned()
+    })?;
+    let version =
+        heading.get("fileFormat").and_then(Value::as_u64).ok_or("it has no fileFormat")?;
+    if version > NEWEST {
+        return Err(format!("its format {version} is newer than {NEWEST}, the newest known here"));
+    }
+    Ok(())
 }
 
 #[derive(Default)]
@@ -77,13 +96,15 @@ impl Reader {
             format!("not whole JSON, at byte {at}")
         })?;
         let Value::Array(mut event) = event else { return Ok(()) };
-        let time = event.last().and_then(Value::as_f64).ok_or("an event without a time")?;
+        let time = time(&event).ok_or("an event without a time")?;
         self.time_ms = if time > ABSOLUTE_MS { time } else { self.time_ms + time };
         let name = event.first().and_then(Value::as_str).unwrap_or_default();
+        let is_report = matches!(name, "getStats" | "getstats" | "g")
+            || event.first().and_then(Value::as_u64) == Some(REPORT);
         if name == "create" && self.program.is_none() {
             self.program = event.get(2).and_then(program);
         }
-        if !matches!(name, "getStats" | "getstats" | "g") {
+        if !is_report {
             return Ok(());
         }
         let Some(connection) = event.get(1).and_then(Value::as_str).map(String::from) else {
@@ -92,40 +113,91 @@ impl Reader {
         let Some(Value::Object(report)) = event.get_mut(2).map(Value::take) else {
             return Err("a report without objects".into());
         };
-        let whole = self.whole(&connection, report)?;
+        let whole = self.whole(&connection, report);
         self.collector.add(&connection, self.time_ms, &whole)?;
         self.last.insert(connection, whole);
         Ok(())
     }
 
     /// A report with what it leaves out because it has not changed.
-    fn whole(
-        &self,
-        connection: &str,
-        report: Map<String, Value>,
-    ) -> Result<Map<String, Value>, String> {
+    fn whole(&self, connection: &str, mut report: Map<String, Value>) -> Map<String, Value> {
+        let shared = ["t", "timestamp"]
+            .into_iter()
+            .find(|name| report.get(*name).is_some_and(Value::is_number));
+        let shared = shared.and_then(|name| report.shift_remove(name));
+        let objects = report.into_iter().map(|(id, object)| (id, named(object)));
+        let report: Map<String, Value> = objects.collect();
+        let has_type = |it: &Value| it.as_object().is_none_or(|it| it.contains_key("type"));
         let before = self.last.get(connection);
-        let objects = || report.values().filter_map(Value::as_object);
-        if objects().any(|object| object.keys().any(|name| name.parse::<u32>().is_ok())) {
-            return Err("its names are shortened to numbers, which are not read here".into());
+        let before = before.filter(|_| shared.is_some() || !report.values().all(has_type));
+        let mut whole = before.cloned().unwrap_or_default();
+        if let Some(time) = &shared {
+            set_times(&mut whole, time, |_| true);
         }
-        let Some(before) = before.filter(|_| !objects().all(|it| it.contains_key("type"))) else {
-            return Ok(report);
-        };
-        let mut whole = before.clone();
         for (id, object) in report {
             match (object, whole.get_mut(&id).and_then(Value::as_object_mut)) {
                 // Gone.
                 (Value::Null, _) => {
                     whole.shift_remove(&id);
                 }
-                (Value::Object(changed), Some(known)) => known.extend(changed),
+                (Value::Object(changed), Some(known)) => merge(known, changed),
                 (new, _) => {
                     whole.insert(id, new);
                 }
             }
         }
-        Ok(whole)
+        if let Some(time) = &shared {
+            set_times(&mut whole, time, |own| {
+                own.and_then(Value::as_f64).is_none_or(|it| it == 0.0)
+            });
+        }
+        whole
+    }
+}
+
+/// When an event happened. In dumps of Jitsi the event's number follows.
+fn time(event: &[Value]) -> Option<f64> {
+    let mut numbers = event.iter().rev().map_while(Value::as_f64);
+    let last = numbers.next()?;
+    Some(numbers.next().filter(|it| *it > ABSOLUTE_MS).unwrap_or(last))
+}
+
+/// An object with names for the numbers of members and type.
+fn named(object: Value) -> Value {
+    let Value::Object(object) = object else { return object };
+    let named = object.into_iter().map(|(written, value)| match written.as_str() {
+        "t" => (String::from("timestamp"), value),
+        "type" => {
+            let kind = value.as_u64().and_then(names::kind);
+            (written, kind.map_or(value, Value::from))
+        }
+        _ => (names::member(&written).into(), value),
+    });
+    Value::Object(named.collect())
+}
+
+/// Adds what has changed. Of an object within an object, too, only the changed members are written.
+fn merge(known: &mut Map<String, Value>, changed: Map<String, Value>) {
+    for (name, value) in changed {
+        match (value, known.get_mut(&name).and_then(Value::as_object_mut)) {
+            (Value::Object(part), Some(whole)) => whole.extend(part),
+            (value, _) => {
+                known.insert(name, value);
+            }
+        }
+    }
+}
+
+/// Gives the time of the report to the objects of which this holds.
+fn set_times(
+    objects: &mut Map<String, Value>,
+    time: &Value,
+    needs_it: impl Fn(Option<&Value>) -> bool,
+) {
+    for object in objects.values_mut().filter_map(Value::as_object_mut) {
+        if needs_it(object.get("timestamp")) {
+            object.insert("timestamp".into(), time.clone());
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! network that the packets met ([`passages`]), and what other controllers would have done with the same
 //! feedback ([`crate::open_loop`]).
 
+pub(crate) mod control;
 pub(crate) mod extensions;
 pub(crate) mod passages;
 pub(crate) mod play;
@@ -14,6 +15,8 @@ pub(crate) mod rtp;
 use std::collections::BTreeMap;
 
 use weir::units::{Bitrate, Timestamp};
+
+use control::Control;
 
 /// Most packets, and most bytes of RTCP, that are kept. Later ones count in the streams' reports, but are
 /// in no log, so that the memory does not grow with the file.
@@ -33,6 +36,8 @@ pub struct PacketLog {
     pub(crate) sender_reports: BTreeMap<u32, Timestamp>,
     /// The sender's own estimates of what the path carries.
     pub(crate) estimates: Vec<(Timestamp, Bitrate)>,
+    /// What else its congestion control logged, by time.
+    pub(crate) control: Vec<(Timestamp, Control)>,
     /// SSRCs of retransmissions, each with the SSRC of its media.
     pub(crate) repairs: BTreeMap<u32, u32>,
     rtcp_bytes: usize,

@@ -8,6 +8,7 @@ use weir::units::{Bitrate, Timestamp};
 use weir_rtcp::{Ignored, Message, read_compound};
 use weir_wire::report::compact_ntp;
 
+use super::control::Control;
 use super::extensions::{Ids, WATCHED};
 use super::reports::Counter;
 use super::rtp::{Extensions, RtpPacket};
@@ -104,11 +105,22 @@ impl Recorder {
         }
     }
 
-    /// A datagram of RTCP. If it is encrypted or cut, it only counts.
+    /// RTCP that is encrypted or cut: it only counts.
+    pub fn unreadable_rtcp(&mut self) {
+        self.log.unreadable_rtcp += 1;
+    }
+
+    /// Whether there was RTCP, and none of it was readable.
+    pub fn is_blind(&self) -> bool {
+        self.log.unreadable_rtcp > 0
+            && self.log.rtcp.is_empty()
+            && self.log.sender_reports.is_empty()
+    }
+
+    /// A datagram of RTCP.
     pub fn rtcp(&mut self, time: Timestamp, way: Way, bytes: &[u8]) {
         if !is_readable(bytes) {
-            self.log.unreadable_rtcp += 1;
-            return;
+            return self.unreadable_rtcp();
         }
         if way == Way::Received {
             return self.log.add_rtcp(time, bytes);
@@ -128,6 +140,13 @@ impl Recorder {
     pub fn estimate(&mut self, time: Timestamp, estimate: Bitrate) {
         if self.log.has_room() {
             self.log.estimates.push((time, estimate));
+        }
+    }
+
+    /// What the sender's congestion control logged.
+    pub fn control(&mut self, time: Timestamp, control: Control) {
+        if self.log.has_room() {
+            self.log.control.push((time, control));
         }
     }
 
@@ -160,7 +179,7 @@ impl Recorder {
 /// what follows does not fill the datagram with whole packets [RFC3711 §3.4].
 ///
 /// [RFC3711 §3.4]: https://www.rfc-editor.org/rfc/rfc3711#section-3.4
-fn is_readable(bytes: &[u8]) -> bool {
+pub(crate) fn is_readable(bytes: &[u8]) -> bool {
     const KINDS: std::ops::RangeInclusive<u8> = 192..=223;
     let mut is_readable = !bytes.is_empty();
     let mut at = bytes;

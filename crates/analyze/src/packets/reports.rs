@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use weir::feedback::SeqUnwrapper;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_call::derive::TimedReport;
-use weir_call::stats::{
+use weir_lab::calls::derive::TimedReport;
+use weir_lab::calls::stats::{
     Candidate, CandidatePair, InboundRtp, Kind, OutboundRtp, RemoteInboundRtp, StatsReport,
 };
 

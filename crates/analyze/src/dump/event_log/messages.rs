@@ -11,6 +11,11 @@ pub(super) mod field {
     pub const OUTGOING_RTCP: u64 = 5;
     pub const BEGIN_LOG: u64 = 16;
     pub const LOSS_BASED: u64 = 18;
+    pub const DELAY_BASED: u64 = 19;
+    pub const PROBE: u64 = 21;
+    pub const PROBE_SUCCESS: u64 = 22;
+    pub const PROBE_FAILURE: u64 = 23;
+    pub const APPLICATION_LIMITED: u64 = 24;
     pub const VIDEO_RECEIVE: u64 = 103;
     pub const VIDEO_SEND: u64 = 104;
 }
@@ -93,6 +98,47 @@ pub(super) struct LossBasedUpdates {
     pub timestamp_ms_deltas: Vec<u8>,
     #[prost(bytes = "vec", tag = "102")]
     pub bitrate_bps_deltas: Vec<u8>,
+}
+
+/// States of the detector of delay.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct DelayBasedUpdates {
+    #[prost(int64, tag = "1")]
+    pub timestamp_ms: i64,
+    /// 0 for unknown, 1 for normal, 2 for underuse, 3 for overuse.
+    #[prost(uint32, tag = "3")]
+    pub detector_state: u32,
+    #[prost(uint32, tag = "4")]
+    pub number_of_deltas: u32,
+    #[prost(bytes = "vec", tag = "101")]
+    pub timestamp_ms_deltas: Vec<u8>,
+    #[prost(bytes = "vec", tag = "103")]
+    pub detector_state_deltas: Vec<u8>,
+}
+
+/// A probe that begins, or its success: the rate that it tries, or that it reached.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Probe {
+    #[prost(int64, tag = "1")]
+    pub timestamp_ms: i64,
+    #[prost(uint32, tag = "3")]
+    pub bitrate_bps: u32,
+}
+
+/// A probe without a result.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ProbeFailure {
+    #[prost(int64, tag = "1")]
+    pub timestamp_ms: i64,
+}
+
+/// Whether the sender finds that the application gives it less than it may send.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ApplicationLimited {
+    #[prost(int64, tag = "1")]
+    pub timestamp_ms: i64,
+    #[prost(bool, tag = "2")]
+    pub is_limited: bool,
 }
 
 /// A video that is sent.

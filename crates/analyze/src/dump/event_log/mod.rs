@@ -16,10 +16,12 @@ use prost::Message;
 use weir::units::{Bitrate, Timestamp};
 
 use self::messages::{
-    BeginLog, LossBasedUpdates, RtcpPackets, RtpPackets, VideoReceiveStream, VideoSendStream, field,
+    ApplicationLimited, BeginLog, DelayBasedUpdates, LossBasedUpdates, Probe, ProbeFailure,
+    RtcpPackets, RtpPackets, VideoReceiveStream, VideoSendStream, field,
 };
 use super::{Connection, Dump, Way};
 use crate::format::Format;
+use crate::packets::control::{Control, Detector};
 use crate::packets::recorder::Recorder;
 use crate::packets::rtp::{Extensions, RtpPacket};
 
@@ -93,6 +95,7 @@ enum Event {
     Rtp(Way, RtpPacket),
     Rtcp(Way, Vec<u8>),
     Estimate(Bitrate),
+    Control(Control),
 }
 
 /// The events so far. Batches overlap in time, so they are sorted at the end.
@@ -120,6 +123,23 @@ impl Log {
             field::INCOMING_RTCP => self.add_rtcp(Way::Received, &message(batch)?)?,
             field::OUTGOING_RTCP => self.add_rtcp(Way::Sent, &message(batch)?)?,
             field::LOSS_BASED => self.add_estimates(&message(batch)?)?,
+            field::DELAY_BASED => self.add_states(&message(batch)?)?,
+            field::PROBE => {
+                let Probe { timestamp_ms, bitrate_bps } = message(batch)?;
+                self.add_control(timestamp_ms, Control::Probe(rate(bitrate_bps)));
+            }
+            field::PROBE_SUCCESS => {
+                let Probe { timestamp_ms, bitrate_bps } = message(batch)?;
+                self.add_control(timestamp_ms, Control::Probed(rate(bitrate_bps)));
+            }
+            field::PROBE_FAILURE => {
+                let ProbeFailure { timestamp_ms } = message(batch)?;
+                self.add_control(timestamp_ms, Control::ProbeFailed);
+            }
+            field::APPLICATION_LIMITED => {
+                let ApplicationLimited { timestamp_ms, is_limited } = message(batch)?;
+                self.add_control(timestamp_ms, Control::ApplicationLimited(is_limited));
+            }
             field::VIDEO_SEND => {
                 let VideoSendStream { ssrc, rtx_ssrc } = message(batch)?;
                 self.add_repair(rtx_ssrc, ssrc);
@@ -217,6 +237,23 @@ impl Log {
         Ok(())
     }
 
+    fn add_states(&mut self, batch: &DelayBasedUpdates) -> Result<(), String> {
+        let count = count(batch.number_of_deltas)?;
+        let times = column(&batch.timestamp_ms_deltas, Some(batch.timestamp_ms as u64), count)?;
+        let states =
+            column(&batch.detector_state_deltas, Some(batch.detector_state.into()), count)?;
+        for (time, state) in times.iter().zip(&states) {
+            if let Some(detector) = state.and_then(Detector::numbered) {
+                self.add_control(time.unwrap_or_default() as i64, Control::Detector(detector));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_control(&mut self, time: i64, control: Control) {
+        self.events.push((time, Event::Control(control)));
+    }
+
     fn finish(mut self) -> Connection {
         self.name_repaired();
         self.events.sort_by_key(|(time, _)| *time);
@@ -228,6 +265,7 @@ impl Log {
                 Event::Rtp(way, packet) => self.recorder.rtp(time, way, &packet),
                 Event::Rtcp(way, bytes) => self.recorder.rtcp(time, way, &bytes),
                 Event::Estimate(rate) => self.recorder.estimate(time, rate),
+                Event::Control(control) => self.recorder.control(time, control),
             }
         }
         self.recorder.finish("event log")
@@ -235,6 +273,10 @@ impl Log {
 }
 
 const DAMAGED: &str = "a batch of the event log is damaged";
+
+fn rate(bps: u32) -> Bitrate {
+    Bitrate::from_bps(bps.into())
+}
 
 fn message<M: Message + Default>(bytes: &[u8]) -> Result<M, String> {
     M::decode(bytes).map_err(|_| DAMAGED.into())
