@@ -1,6 +1,15 @@
 // One peer of a call. The page starts by itself. It sends the camera if the lab asks for it, shows the
 // received media, and reports getStats to the lab. The lab's messages are defined in src/message.rs.
 
+import {
+  answerOfLayers,
+  offerOfLayers,
+  offerOfSections,
+  orderOf,
+  scaleLayers,
+  summed,
+} from "./simulcast.js";
+
 // Members of getStats that the lab reads, by kind of object. Other members stay in the browser.
 const MEMBERS = {
   outbound: [
@@ -110,6 +119,7 @@ const setup = {
 let socket = null;
 let connection = null;
 let ended = false;
+let simulcast = null; // The offer of several layers, if this peer made one.
 let terminal = null; // The agent of an IMS, if the signalling goes through one.
 
 function show(text, isError = false) {
@@ -148,11 +158,17 @@ async function collectStats() {
   const add = (name, object) => {
     if (object) report[name] = pick(object, MEMBERS[name]);
   };
-  const outbound = find("outbound-rtp");
+  const all = (type) => objects.filter((o) => o.type === type && o.kind === "video");
+  // The browser lists the layers in any order, and a layer that is off has no size.
+  const order = simulcast ? orderOf(simulcast) : [];
+  const sent = all("outbound-rtp").sort((a, b) => order.indexOf(a.ssrc) - order.indexOf(b.ssrc));
+  const outbound = sent.length > 1 ? summed(sent) : sent[0];
+  if (sent.length > 1) report.layers = sent.map((layer) => pick(layer, MEMBERS.outbound));
   add("outbound", outbound);
   const { mimeType } = stats.get(outbound?.codecId) ?? {};
   if (mimeType !== undefined) report.outbound.mimeType = mimeType;
-  add("inbound", find("inbound-rtp"));
+  const received = all("inbound-rtp").sort((a, b) => Number(a.mid) - Number(b.mid));
+  add("inbound", received.length > 1 ? summed(received) : received[0]);
   add("audioOutbound", find("outbound-rtp", "audio"));
   add("audioInbound", find("inbound-rtp", "audio"));
   add("remoteInbound", find("remote-inbound-rtp"));
@@ -306,9 +322,23 @@ const handlers = (config, tracks) => ({
       const transceiver = connection.addTransceiver(tracks[kind] ?? kind, { direction });
       if (kind === "audio") continue;
       preferCodec(transceiver, config.codec);
-      if (config.video.sends) await limitSender(transceiver.sender, config);
+      if (config.video.sends && config.simulcast.length === 0) {
+        await limitSender(transceiver.sender, config);
+      }
+    }
+    if (terminal && config.simulcast.length > 0) {
+      throw new Error("Simulcast does not go through an IMS.");
     }
     if (terminal) return terminal.agent.dial(config.ims.target);
+    if (config.simulcast.length > 0) {
+      const { sdp } = await connection.createOffer();
+      await connection.setLocalDescription({
+        type: "offer",
+        sdp: offerOfLayers(sdp, config.simulcast.length),
+      });
+      simulcast = connection.localDescription.sdp;
+      return tell({ type: "offer", sdp: offerOfSections(simulcast) });
+    }
     await connection.setLocalDescription();
     tell({ type: "offer", sdp: connection.localDescription.sdp });
   },
@@ -328,7 +358,12 @@ const handlers = (config, tracks) => ({
     if (video && config.video.sends) await limitSender(video.sender, config);
   },
   async answer({ sdp }) {
-    await connection.setRemoteDescription({ type: "answer", sdp });
+    const own = simulcast ? answerOfLayers(sdp, simulcast) : sdp;
+    await connection.setRemoteDescription({ type: "answer", sdp: own });
+    if (simulcast) {
+      const [sender] = connection.getSenders();
+      await scaleLayers(sender, config.simulcast, config);
+    }
     setup.described = performance.now();
   },
   async candidate({ candidate }) {

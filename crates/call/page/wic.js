@@ -1,6 +1,9 @@
 // Made from web/wic by `npm run build` in web. Do not change it here.
 
 // wic/sdp.ts
+var OPUS_HEADERS = 32;
+var VIDEO_HEADERS = 0.06;
+var LOWEST_OPUS = 6;
 function sections(sdp) {
   const session = [];
   const media = [];
@@ -30,7 +33,8 @@ function decorated({ first, lines }, wanted) {
   const kind = first.slice(2).split(" ")[0] ?? "";
   const isOld = (line) => /^a=(curr|des|conf):qos /.test(line) || line.startsWith("b=") || line === "a=bundle-only";
   const kept = lines.filter((line) => !isOld(line)).map((line) => line === "a=sendrecv" ? `a=${wanted.direction ?? "sendrecv"}` : line);
-  const rate = wanted.rates[kind];
+  const wantedRate = wanted.rates[kind];
+  const rate = wantedRate === void 0 ? void 0 : withHeaders(wantedRate, { first, lines });
   const at = kept.findIndex((line) => !/^[ic]=/.test(line));
   kept.splice(at < 0 ? kept.length : at, 0, ...rate === void 0 ? [] : [`b=AS:${rate}`]);
   const state = (isThere) => isThere ? "sendrecv" : "none";
@@ -43,6 +47,28 @@ function decorated({ first, lines }, wanted) {
   );
   if (isAnswer && !resources.remote) kept.push("a=conf:qos remote sendrecv");
   return kept;
+}
+function isOpus(first, lines) {
+  const type = /^m=audio \S+ \S+ (\d+)/.exec(first)?.[1];
+  return lines.some((line) => line.toLowerCase().startsWith(`a=rtpmap:${type} opus/`));
+}
+function withHeaders(rate, { first, lines }) {
+  if (first.startsWith("m=video ")) return Math.ceil(rate * (1 + VIDEO_HEADERS));
+  return isOpus(first, lines) ? rate + OPUS_HEADERS : rate;
+}
+function withoutHeaders(rate, { first, lines }) {
+  if (first.startsWith("m=video ")) return Math.floor(rate / (1 + VIDEO_HEADERS));
+  return isOpus(first, lines) ? Math.max(LOWEST_OPUS, rate - OPUS_HEADERS) : rate;
+}
+function forBrowser(sdp) {
+  const parts = sdp.split(/^(?=m=)/m);
+  const limited = parts.map((part) => {
+    const [first = "", ...lines] = part.split(/\r?\n/);
+    return part.replace(/^b=AS:(\d+)/m, (_, rate) => {
+      return `b=AS:${withoutHeaders(Number(rate), { first, lines })}`;
+    });
+  });
+  return limited.join("");
 }
 function preconditions(sdp) {
   const lines = sdp.split(/\r?\n/);
@@ -409,7 +435,7 @@ var Caller = class extends Call {
     this.read(response.body);
     if (this.hasAnswer) return;
     this.hasAnswer = true;
-    await this.agent.around.media.accept(response.body);
+    await this.agent.around.media.accept(forBrowser(response.body));
   }
   /** RFC 3312, section 7: the network let the 183 pass, so our resources are there. */
   onPracked(response) {
@@ -459,7 +485,7 @@ var Callee = class extends Call {
     const from = header(first, "P-Asserted-Identity") ?? this.remote;
     agent.around.on({ type: "incoming", from: addressOf(from) });
     this.read(first.body);
-    this.description = await agent.around.media.answer(first.body);
+    this.description = await agent.around.media.answer(forBrowser(first.body));
     const options = [...list(first, "Supported"), ...list(first, "Require")];
     if (!options.includes("100rel")) {
       this.resources = { local: true, remote: true };
@@ -717,6 +743,7 @@ function attributeOf(attributes, name) {
 var PATIENCE_MS2 = 32e3;
 var INVITE_PATIENCE_MS = 18e4;
 var REQUEST_TIMEOUT = 408;
+var MOST_WAITING = 100;
 var Agent = class {
   constructor(account, around) {
     this.account = account;
@@ -735,6 +762,12 @@ var Agent = class {
   /** Whether the agent itself ends its registration. */
   isLeaving = false;
   call = null;
+  /** Seconds of the last REGISTER; 0 without registration. */
+  expires = 0;
+  /** What waits for a new connection and its registration; `null` while there is one. */
+  waiting = null;
+  /** Whether the new connection is there, and its registration is not. */
+  isReturning = false;
   /** A text has come from the P-CSCF. What is no message is left out. */
   receive(text) {
     return this.after(async () => {
@@ -746,6 +779,23 @@ var Agent = class {
   /** Registers for this many seconds; 0 ends the registration. */
   register(expires) {
     return this.after(() => this.sendRegister(expires, null));
+  }
+  /** The connection is lost. What is sent from now on waits for the next one; the call stands. */
+  disconnected() {
+    this.waiting ??= [];
+    this.isReturning = false;
+  }
+  /** There is a new connection: registers on it (RFC 5626, section 4.5), and then sends what has waited. */
+  reconnected() {
+    if (this.expires === 0) return this.release();
+    this.isReturning = true;
+    this.sendRegister(this.expires, null);
+  }
+  release() {
+    const waiting = this.waiting ?? [];
+    this.waiting = null;
+    this.isReturning = false;
+    for (const message of waiting) this.send(message);
   }
   /** Calls an identity. Does nothing while another call stands. */
   dial(target) {
@@ -803,6 +853,11 @@ var Agent = class {
     this.send(request);
   }
   send(message) {
+    const isRegister = message.kind === "request" && message.method === "REGISTER";
+    if (this.waiting && !(this.isReturning && isRegister)) {
+      if (this.waiting.length < MOST_WAITING) this.waiting.push(message);
+      return;
+    }
     this.around.send(write(message));
   }
   /** The call is over. */
@@ -877,6 +932,7 @@ var Agent = class {
   sendRegister(expires, answer) {
     const { account } = this;
     this.isLeaving = expires === 0;
+    this.expires = expires;
     const uri = `sip:${account.realm}`;
     const headers = [
       ["From", `<${account.public}>;tag=${this.unique("t")}`],
@@ -910,12 +966,13 @@ var Agent = class {
         this.isWatching = false;
         return this.around.on({ type: "deregistered" });
       }
+      if (this.isReturning) this.release();
       const identities = list(response, "P-Associated-URI").map(addressOf);
       this.around.on({ type: "registered", identities });
       return this.watch();
     }
     if (code !== 401 || hasAnswered || "token" in credentials) {
-      return this.around.on({ type: "not-registered", why: `status ${code}` });
+      return this.notRegistered(`status ${code}`);
     }
     try {
       const asked = challenge(header(response, "WWW-Authenticate") ?? "");
@@ -929,37 +986,109 @@ var Agent = class {
       );
       this.sendRegister(expires, answer);
     } catch (error) {
-      this.around.on({ type: "not-registered", why: error.message });
+      this.notRegistered(error.message);
     }
+  }
+  notRegistered(why) {
+    if (this.isReturning) this.release();
+    this.around.on({ type: "not-registered", why });
+  }
+};
+
+// wic/connection.ts
+var [FIRST_MS, LONGEST_MS] = [500, 4e3];
+var ATTEMPTS = 15;
+var Connection = class {
+  /** `open` makes a socket; `random` gives numbers from 0 to 1. */
+  constructor(open2, hears, random) {
+    this.open = open2;
+    this.hears = hears;
+    this.random = random;
+    this.socket = this.next();
+  }
+  open;
+  hears;
+  random;
+  socket;
+  wasOpen = false;
+  attempts = 0;
+  send(text) {
+    this.socket.send(text);
+  }
+  next() {
+    return this.open({
+      onOpen: () => this.onOpen(),
+      onText: (text) => this.hears.onText(text),
+      onClosed: () => this.onClosed()
+    });
+  }
+  onOpen() {
+    this.attempts = 0;
+    if (this.wasOpen) return this.hears.onBack();
+    this.wasOpen = true;
+    this.hears.onOpen();
+  }
+  onClosed() {
+    if (!this.wasOpen || this.attempts === ATTEMPTS) return this.hears.onFailed();
+    if (this.attempts === 0) this.hears.onLost();
+    const most = Math.min(LONGEST_MS, FIRST_MS * 2 ** this.attempts);
+    this.attempts += 1;
+    setTimeout(
+      () => {
+        this.socket = this.next();
+      },
+      most * (0.5 + this.random() / 2)
+    );
   }
 };
 
 // wic/page.ts
 function connect(options) {
-  const socket = new WebSocket(options.url, "sip");
-  socket.binaryType = "arraybuffer";
   const random = () => crypto.randomUUID().slice(0, 8);
-  const agent = new Agent(options.account, {
-    send(text) {
-      options.onMessage?.(text, true);
-      socket.send(text);
-    },
-    on: options.on,
-    media: options.media,
-    onCall: options.onCall,
-    random
+  return new Promise((resolve, reject) => {
+    let isOpen = false;
+    const connection = new Connection(
+      (told) => open(options.url, told),
+      {
+        onText(text) {
+          options.onMessage?.(text, false);
+          void agent.receive(text);
+        },
+        onOpen() {
+          isOpen = true;
+          resolve(agent);
+        },
+        onLost: () => agent.disconnected(),
+        onBack: () => agent.reconnected(),
+        onFailed() {
+          if (isOpen) options.on({ type: "failed", code: 503 });
+          else reject(new Error("the eP-CSCF refuses the WebSocket"));
+        }
+      },
+      Math.random
+    );
+    const agent = new Agent(options.account, {
+      send(text) {
+        options.onMessage?.(text, true);
+        connection.send(text);
+      },
+      on: options.on,
+      media: options.media,
+      onCall: options.onCall,
+      random
+    });
   });
+}
+function open(url, told) {
+  const socket = new WebSocket(url, "sip");
+  socket.binaryType = "arraybuffer";
   socket.addEventListener("message", ({ data }) => {
     const text = typeof data === "string" ? data : new TextDecoder().decode(data);
-    if (text.trim() === "") return;
-    options.onMessage?.(text, false);
-    void agent.receive(text);
+    if (text.trim() !== "") told.onText(text);
   });
-  return new Promise((resolve, reject) => {
-    socket.addEventListener("open", () => resolve(agent));
-    socket.addEventListener("error", () => reject(new Error("the eP-CSCF refuses the WebSocket")));
-    socket.addEventListener("close", () => options.on({ type: "failed", code: 503 }));
-  });
+  socket.addEventListener("open", told.onOpen);
+  socket.addEventListener("close", told.onClosed);
+  return socket;
 }
 function gathered(connection) {
   const sdp = () => connection.localDescription?.sdp ?? "";

@@ -1,4 +1,4 @@
-//! An application under test: its server and its pages, each on a host of its own, and a Chromium
+//! An application under test: its server and its pages, each on a host of its own, and a browser
 //! for each participant that a script of the user drives.
 //!
 //! ```text
@@ -6,17 +6,19 @@
 //!   p2 - host = network of its own ====+
 //!   p3 - host = network of its own ====+
 //!
-//!   each participant: Chromium <- 127.0.0.1 -> driver (node, playwright-core) -> lines -> dump
+//!   each participant: browser <- 127.0.0.1 -> driver (node, playwright-core) -> lines -> dump
 //! ```
 //!
 //! What the pages report becomes one rtcstats dump for each participant, which `weir-analyze` reads.
+
+mod border;
 
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -30,6 +32,7 @@ use weir_lab::scenario::{ParticipantNetwork, Scenario};
 use weir_net::Seed;
 use weir_net::path::AccessPlan;
 
+use self::border::Border;
 use crate::browser::{Browser, ChromiumOptions, Program};
 use crate::camera;
 use crate::capture::{CapturePlan, Recording};
@@ -41,7 +44,7 @@ use crate::state::since;
 use crate::usage::{Usage, UsageMeter};
 
 const DRIVER: &str = include_str!("app/driver.mjs");
-/// Port of Chromium's own debugger, on the loopback device of each participant's host.
+/// Port on which a browser is driven, on the loopback device of each participant's host.
 const DEBUGGER_PORT: u16 = 9222;
 const TICK: Duration = Duration::from_millis(50);
 /// First two lines of an rtcstats dump.
@@ -58,14 +61,23 @@ pub struct AppPlan {
     pub join: Option<PathBuf>,
     /// Number of participants.
     pub participants: usize,
+    /// Their browsers, from `p1` on and then from the beginning again. Not empty.
+    pub browsers: Vec<BrowserKind>,
     /// Time limit from the start of the browsers until all participants have joined.
     pub join_timeout: Duration,
-    /// The shell command that starts the server.
-    pub serve: String,
+    /// The shell command that starts the server; `None` if it runs elsewhere.
+    pub serve: Option<String>,
     /// Where the dumps and the drivers' temporary files are written.
     pub dumps: PathBuf,
     /// Where the captures of all hosts are kept; `None` for none.
     pub capture: Option<CapturePlan>,
+}
+
+impl AppPlan {
+    /// The browser of the participant with this index.
+    fn browser(&self, index: usize) -> BrowserKind {
+        self.browsers[index % self.browsers.len()]
+    }
 }
 
 /// A participant of an application.
@@ -73,7 +85,7 @@ pub struct AppPlan {
 pub struct AppParticipant {
     /// `p1`, `p2` and so on.
     pub name: String,
-    /// Chromium's version.
+    /// Its browser's version.
     pub version: String,
     /// Its dump.
     pub dump: PathBuf,
@@ -104,10 +116,10 @@ pub struct AppOutcome {
     pub notes: Vec<String>,
 }
 
-/// The hosts of an application: the participants, and its server last, which is at the far node. Each
+/// The hosts of an application: the participants, and last its server, or the border to it, which is at the far node. Each
 /// participant has a network in front of it: the first one the scenario's, each other one that of its table
 /// `[participant.NAME]`, or a copy of the scenario's.
-pub fn app_network(scenario: &Scenario, participants: usize) -> Plan {
+pub fn app_network(scenario: &Scenario, participants: usize, has_border: bool) -> Plan {
     let network = network(scenario);
     let far = network.hops.len();
     let attachment = scenario.link_attachment();
@@ -125,7 +137,7 @@ pub fn app_network(scenario: &Scenario, participants: usize) -> Plan {
         hosts.push(host);
         own.push(OwnNetwork { access, hops: hops.clone() });
     }
-    hosts.push(HostPlan::at(far));
+    hosts.push(HostPlan { is_border: has_border, ..HostPlan::at(far) });
     Plan { hosts, own, local_traffic: true, ..network }
 }
 
@@ -145,7 +157,7 @@ pub fn run_app(
     let folder = run_folder().map_err(CallError::system("make a temporary folder"))?;
     let user = User::ordinary();
     user.let_in(folder.path()).map_err(CallError::system("open a temporary folder"))?;
-    let network = app_network(scenario, plan.participants);
+    let network = app_network(scenario, plan.participants, plan.serve.is_none());
     let mut emulator = Emulator::new(&network, seed)?;
     let recording = plan.capture.as_ref().map(|it| Recording::start(emulator.hosts(), it));
     let recording = recording.transpose()?;
@@ -154,8 +166,8 @@ pub fn run_app(
         User::Nobody => camera::lend(&file, folder.path()),
         User::Own | User::Renamed => Ok(file),
     });
-    let mut server = serve(plan, emulator.host(plan.participants))?;
-    let mut run = Run::open(plan, &emulator, folder.path(), camera.as_deref().ok())?;
+    let mut server = Server::start(plan, emulator.host(plan.participants))?;
+    let mut run = Run::open(plan, &emulator, folder.path(), camera.as_deref().ok(), &server)?;
     progress(Progress::SettingUp(&[]));
     run.wait(
         Instant::now() + plan.join_timeout,
@@ -192,19 +204,49 @@ pub fn run_app(
     })
 }
 
-/// Starts the application's server and waits until it listens.
-fn serve(plan: &AppPlan, host: &Host) -> Result<Child, CallError> {
-    let mut command = host.command("sh");
-    command.arg("-c").arg(&plan.serve).env("WEIR_ADDRESS", host.address().to_string());
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let mut server = Child::spawn(&mut command)?;
-    let port = plan.url.split(SERVER).nth(1).and_then(|rest| {
-        let digits: String =
-            rest.strip_prefix(':')?.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().ok()
-    });
-    server.wait_until_it_listens(host, port)?;
-    Ok(server)
+/// The application's server.
+enum Server {
+    /// On a host of its own.
+    Here(Child),
+    /// At this address, behind the border.
+    Elsewhere { address: Ipv4Addr, _border: Border },
+}
+
+impl Server {
+    /// Starts the server and waits until it listens, or opens the way to it.
+    fn start(plan: &AppPlan, host: &Host) -> Result<Self, CallError> {
+        let Some(serve) = &plan.serve else {
+            let address = border::server_address(&plan.url)?;
+            return Ok(Self::Elsewhere { address, _border: Border::open(host)? });
+        };
+        let mut command = host.command("sh");
+        command.arg("-c").arg(serve).env("WEIR_ADDRESS", host.address().to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut server = Child::spawn(&mut command)?;
+        let port = plan.url.split(SERVER).nth(1).and_then(|rest| {
+            let digits: String =
+                rest.strip_prefix(':')?.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().ok()
+        });
+        server.wait_until_it_listens(host, port)?;
+        Ok(Self::Here(server))
+    }
+
+    /// How it ended, if it has.
+    fn ended(&mut self) -> Option<ExitStatus> {
+        match self {
+            Self::Here(server) => server.inner().try_wait().ok().flatten(),
+            Self::Elsewhere { .. } => None,
+        }
+    }
+
+    /// What Chromium needs to find it by its name.
+    fn resolver_rules(&self, url: &str) -> Option<String> {
+        match self {
+            Self::Here(_) => None,
+            Self::Elsewhere { address, .. } => Some(border::resolver_rules(url, *address)),
+        }
+    }
 }
 
 /// What a driver says.
@@ -219,6 +261,7 @@ enum Said {
 /// A participant while it runs.
 struct Playing {
     name: String,
+    version: String,
     browser: Browser,
     driver: Child,
     dump: PathBuf,
@@ -230,8 +273,7 @@ struct Playing {
 /// A run in progress.
 struct Run {
     began: Instant,
-    version: String,
-    warning: Option<String>,
+    warnings: Vec<String>,
     playing: Vec<Playing>,
     meters: Vec<UsageMeter>,
     said: Receiver<(usize, Said)>,
@@ -244,14 +286,14 @@ impl Run {
         emulator: &Emulator,
         folder: &Path,
         camera: Option<&Path>,
+        server: &Server,
     ) -> Result<Self, CallError> {
-        let program = Program::find(BrowserKind::Chromium, emulator.host(0), folder)?;
+        let programs = programs(plan, emulator, folder)?;
         let url = plan.url.replace(SERVER, &emulator.host(plan.participants).address().to_string());
         let (says, said) = channel();
         let mut run = Self {
             began: Instant::now(),
-            version: program.version.clone(),
-            warning: program.warning().cloned(),
+            warnings: programs.iter().filter_map(Program::warning).cloned().collect(),
             playing: Vec::new(),
             meters: Vec::new(),
             said,
@@ -259,10 +301,16 @@ impl Run {
         for index in 0..plan.participants {
             let host = emulator.host(index);
             let name = format!("p{}", index + 1);
-            let extra = [
-                format!("--remote-debugging-port={DEBUGGER_PORT}"),
-                format!("--unsafely-treat-insecure-origin-as-secure={}", origin(&url)),
-            ];
+            let program = programs
+                .iter()
+                .find(|program| program.kind() == plan.browser(index))
+                .expect("every browser of the plan was found");
+            let mut extra = vec![format!("--remote-debugging-port={DEBUGGER_PORT}")];
+            if program.kind() == BrowserKind::Chromium {
+                let secure = "--unsafely-treat-insecure-origin-as-secure=";
+                extra.push(format!("{secure}{}", origin(&url)));
+                extra.extend(server.resolver_rules(&url));
+            }
             let options =
                 ChromiumOptions { mode: ChromiumMode::Default, key_hash: None, extra: &extra };
             let profile = folder.join(&name);
@@ -273,6 +321,7 @@ impl Run {
             let writer = Some(writer);
             run.playing.push(Playing {
                 name,
+                version: program.version.clone(),
                 browser,
                 driver,
                 dump,
@@ -305,7 +354,7 @@ impl Run {
         &mut self,
         deadline: Instant,
         cancel: &AtomicBool,
-        server: &mut Child,
+        server: &mut Server,
         done: fn(&Self) -> bool,
         tick: &mut dyn FnMut(),
     ) -> Result<(), CallError> {
@@ -323,7 +372,7 @@ impl Run {
                     one.failure = Some(format!("its browser ended (it said: {words})"));
                 }
             }
-            if let Ok(Some(status)) = server.inner().try_wait() {
+            if let Some(status) = server.ended() {
                 for one in self.playing.iter_mut().filter(|one| one.failure.is_none()) {
                     one.failure = Some(format!("the application's server ended ({status})"));
                 }
@@ -355,15 +404,26 @@ impl Run {
             }
             participants.push(AppParticipant {
                 name: one.name,
-                version: self.version.clone(),
+                version: one.version,
                 dump: one.dump,
                 failure: one.failure,
                 joined: one.joined.map(|at| at - self.began),
                 usage,
             });
         }
-        Ok((participants, self.warning.into_iter().collect()))
+        Ok((participants, self.warnings))
     }
+}
+
+/// The browsers that the participants use, each once.
+fn programs(plan: &AppPlan, emulator: &Emulator, folder: &Path) -> Result<Vec<Program>, CallError> {
+    let mut kinds: Vec<BrowserKind> = Vec::new();
+    for kind in (0..plan.participants).map(|index| plan.browser(index)) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.into_iter().map(|kind| Program::find(kind, emulator.host(0), folder)).collect()
 }
 
 /// Starts the driver of a participant, and the thread that writes its dump.
@@ -390,6 +450,8 @@ fn drive(
         "number": index + 1,
         "participants": plan.participants,
         "port": DEBUGGER_PORT,
+        "browser": plan.browser(index).name(),
+        "temporary": plan.dumps,
         "interval": STATS_INTERVAL.as_millis() as u64,
         "folder": format!("{}/", here.display()),
         "playwright": std::env::var("WEIR_PLAYWRIGHT").ok().map(|folder| format!("{folder}/")),
@@ -446,8 +508,7 @@ fn origin(url: &str) -> &str {
 
 /// Whether a URL can be opened on an emulated host: its server must be there too.
 pub fn is_inside(url: &str) -> bool {
-    let host = origin(url).split("://").nth(1).unwrap_or_default();
-    let host = host.split(':').next().unwrap_or_default();
+    let host = border::server_name(url);
     host == SERVER || host.parse::<Ipv4Addr>().is_ok()
 }
 

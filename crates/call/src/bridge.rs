@@ -20,10 +20,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_emu::Host;
+use weir_wire::stun;
 
 use crate::error::CallError;
 use crate::message::Peer;
-use crate::stun;
 
 /// How often a thread checks whether the bridge was dropped.
 const TICK: Duration = Duration::from_millis(200);

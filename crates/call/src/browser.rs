@@ -29,6 +29,8 @@ const fn names(kind: BrowserKind) -> &'static [&'static str] {
 const PREFERENCES: &str = "\
 user_pref('media.navigator.streams.fake', true);
 user_pref('media.navigator.permission.disabled', true);
+user_pref('media.devices.insecure.enabled', true);
+user_pref('media.getusermedia.insecure.enabled', true);
 user_pref('media.autoplay.default', 0);
 user_pref('media.peerconnection.ice.obfuscate_host_addresses', false);
 user_pref('media.peerconnection.ice.loopback', false);
@@ -148,6 +150,7 @@ impl Program {
                 fs::write(profile.join("user.js"), PREFERENCES)
                     .map_err(CallError::system("write the browser's preferences"))?;
                 command.args(["--headless", "--no-remote", "--profile"]).arg(profile);
+                command.args(options.extra);
             }
         }
         command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);

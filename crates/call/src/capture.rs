@@ -8,13 +8,11 @@
 //! emulator. Payload is never written to disk.
 
 mod host;
-mod packet;
 mod pcapng;
 mod recorder;
 mod stream;
 
-pub use host::{Count, HostCapture, Side, Sighting, Window, Windowed, read};
-pub use packet::{Content, Packet, Rtp};
+pub use host::{HostCapture, Side, Sighting, Window, Windowed, read};
 pub use pcapng::{Packet as CapturedPacket, Reader, Writer};
 pub use recorder::{CapturePlan, Recorded, Recorder, Recording};
 pub use stream::{DELAY_BIN, DELAY_BINS, Stream, between, loss_ratio};

@@ -34,6 +34,17 @@ pub enum CallError {
     /// No relay on this machine.
     #[error("no relay found: apt-get install coturn")]
     NoRelay,
+    /// No program that connects an emulated network to others.
+    #[error(
+        "a server outside the emulated network needs slirp4netns: apt-get install slirp4netns iproute2"
+    )]
+    NoBorder,
+    /// The application's server has no address that a participant could reach.
+    #[error(
+        "the application's server '{0}' has no IPv4 address besides a loopback: name one that \
+         `ip address` shows, or start the server with --serve-app"
+    )]
+    NoServer(String),
     /// The address given for people is not an address of this machine.
     #[error("this machine has no address {0}: name one that `ip address` shows")]
     NoAddress(Ipv4Addr),

@@ -24,8 +24,8 @@ const RINGING_MS: u32 = 200;
 /// An IMS through which the call's signalling goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ims {
-    /// The user at peer a, which calls, and the one at peer b.
-    pub users: [ImsUser; 2],
+    /// For each call the user at peer a, which calls, and the one at peer b.
+    pub users: Vec<[ImsUser; 2]>,
     /// Address of the eP-CSCF's secure WebSocket.
     pub proxy: SocketAddr,
     /// SHA-256 of the eP-CSCF's public key, in base 64: the only certificate that the browsers take
@@ -95,12 +95,13 @@ pub struct SipMessage {
 }
 
 impl Ims {
-    /// What the pages are told. `listeners` are those of [`forward`].
-    pub(crate) fn pages(&self, listeners: [SocketAddr; 2]) -> Box<[PageIms; 2]> {
+    /// What the pages of a call are told. `listeners` are those of [`forward`].
+    pub(crate) fn pages(&self, call: usize, listeners: [SocketAddr; 2]) -> Box<[PageIms; 2]> {
+        let users = &self.users[call];
         let page = |own: usize, other: usize| PageIms {
             url: format!("wss://{}", listeners[own]),
-            account: self.users[own].account.clone(),
-            target: self.users[other].account.public.clone(),
+            account: users[own].account.clone(),
+            target: users[other].account.public.clone(),
             ringing_ms: RINGING_MS,
         };
         Box::new([page(0, 1), page(1, 0)])

@@ -2,7 +2,7 @@
 //! their reports.
 //!
 //! [`run_call`] makes the calls of one run from set-up to tear-down. [`Session`] is only the
-//! server, for browsers that somebody else opens. [`mod@derive`] converts their reports to values
+//! server, for browsers that somebody else opens. [`weir_lab::calls::derive`] converts their reports to values
 //! per interval.
 
 mod agent;
@@ -13,7 +13,6 @@ mod browser;
 mod camera;
 pub mod capture;
 mod confinement;
-pub mod derive;
 mod error;
 mod ims;
 mod janus;
@@ -30,8 +29,6 @@ mod run;
 mod server;
 mod signalling;
 mod state;
-pub mod stats;
-mod stun;
 mod targets;
 mod token_listener;
 mod transfer;
@@ -49,7 +46,7 @@ pub use plan::{
     Call, CallConfig, ChromiumMode, ControlledSender, Participant, PlannedLoad, Player, RelayHost,
     Unplayable, network,
 };
-pub use record::{app_facts, app_rows, interval_entry, record, warnings};
+pub use record::{app_facts, app_rows, record, warnings};
 pub use run::{LiveStats, Progress, run_call};
 pub use server::{Session, random_token};
 pub use signalling::{Event, EventKind};

@@ -10,15 +10,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir::units::Bitrate;
+use weir_lab::calls::stats::StatsReport;
 use weir_lab::scenario::call::{Content, Picture, degradation_name};
 
 use crate::ims::{PageIms, SipMessage};
-use crate::stats::StatsReport;
 
 /// Interval of a page's `getStats` reports.
 pub const STATS_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum length of a peer's text that the lab prints.
 const PRINTABLE_CHARS: usize = 200;
+/// Divisors of the picture's sides for the layers of simulcast.
+const SIMULCAST: [u32; 3] = [4, 2, 1];
 
 /// One end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -220,6 +222,9 @@ pub(crate) struct PageConfig {
     degradation: &'static str,
     /// `contentHint` of the camera's track; empty for a person's picture.
     content_hint: &'static str,
+    /// Divisors of the picture's sides for each layer, the smallest picture first; empty without
+    /// simulcast.
+    simulcast: &'static [u32],
     /// In bit/s; 0 if no video is sent.
     max_bitrate: u64,
     relay: Option<RelayAccess>,
@@ -238,7 +243,7 @@ struct Media {
 impl PageConfig {
     pub(crate) fn of(call: &CallSettings, peer: Peer) -> Self {
         let (near, far) = (peer.index(), peer.other().index());
-        let Picture { width, height, fps, codec, content, degradation } = call.picture;
+        let Picture { width, height, fps, codec, content, degradation, layers } = call.picture;
         Self {
             offers: peer == call.offerer,
             video: Media { sends: call.video[near].is_some(), receives: call.video[far].is_some() },
@@ -249,6 +254,7 @@ impl PageConfig {
             codec: codec.name(),
             degradation: degradation_name(degradation),
             content_hint: if content == Content::Screen { "detail" } else { "" },
+            simulcast: if layers > 1 { &SIMULCAST } else { &[] },
             max_bitrate: call.video[near].map_or(0, Bitrate::as_bps),
             relay: call.relay.clone(),
             ims: call.ims.as_ref().map(|pages| pages[near].clone()),

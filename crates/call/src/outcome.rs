@@ -2,12 +2,12 @@
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, LoadReport};
+use weir_lab::calls::derive::{self, Interval, TimedReport};
+use weir_lab::calls::stats::CandidatePair;
 
 use crate::capture::HostCapture;
-use crate::derive::{self, Interval, TimedReport};
 use crate::ims::SipMessage;
 use crate::message::{SetupTimes, TargetChange};
-use crate::stats::CandidatePair;
 use crate::usage::Usage;
 
 /// The result of a run.

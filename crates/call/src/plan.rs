@@ -182,15 +182,17 @@ impl CallConfig {
 }
 
 impl CallConfig {
-    /// Changes the plan: the signalling of its call goes through an IMS.
+    /// Changes the plan: the signalling of its calls goes through an IMS.
     ///
     /// # Errors
-    /// One line, if the scenario is not one call of two browsers.
+    /// One line, if there are not two users for each call, or the calls are not of two browsers each.
     pub fn through(mut self, ims: Ims) -> Result<Self, &'static str> {
         let is_chromium = |player: Player| player == Player::Browser(BrowserKind::Chromium);
-        let is_pair = self.calls.len() == 1 && self.participants.len() == 2;
-        if !is_pair || self.relay.is_some() {
-            return Err("--ims needs one call between two browsers, without a relay");
+        if self.participants.len() != 2 * self.calls.len() || self.relay.is_some() {
+            return Err("--ims needs calls between two browsers each, without a relay");
+        }
+        if self.calls.len() != ims.users.len() {
+            return Err("--ims needs two users for each call of the scenario");
         }
         if !self.participants.iter().all(|one| is_chromium(one.player)) {
             return Err("--ims needs Chromium at both ends");
@@ -250,6 +252,7 @@ impl<'a> Builder<'a> {
         if planned.is_empty() {
             return Err("it has no media flow".into());
         }
+        self.check_layers(&planned)?;
         let ends = match self.scenario.call.topology {
             Topology::Pairs => self.pairs(&planned)?,
             Topology::OneToMany => self.one_to_many(&planned)?,
@@ -373,7 +376,12 @@ impl<'a> Builder<'a> {
             let first = self.network.hosts.len();
             let access_delay = flow.access_delay;
             let (node, attachment) = (flow.hops.start, flow.attachment);
-            self.network.hosts.push(HostPlan { node, access_delay, attachment, own: None });
+            self.network.hosts.push(HostPlan {
+                node,
+                access_delay,
+                attachment,
+                ..HostPlan::default()
+            });
             self.network.hosts.push(HostPlan::at(flow.hops.end));
             loads.push(PlannedLoad {
                 flow: index,
@@ -423,6 +431,19 @@ mod tests {
         assert_eq!(config.network.hosts, [HostPlan::at(0), HostPlan::at(1)]);
         assert_eq!(config.calls[0].video, [Some(Bitrate::from_kbps(2000)), None]);
         assert_eq!((config.calls[0].ends, config.calls[0].audio), ([0, 1], [false, false]));
+    }
+
+    #[test]
+    fn simulcast_is_for_one_video_up_between_two_chromium() {
+        let asked = "[call]\nvideo = { simulcast = 3 }\n";
+        assert_eq!(config(LINK, &format!("[[flow]]\n{asked}")).picture.layers, 3);
+        for other in [
+            format!("{TWO_WAY}{asked}"),
+            format!("[[flow]]\n[[flow]]\nkind = \"audio\"\n{asked}"),
+            format!("[[flow]]\n{asked}browser = {{ b = \"firefox\" }}\n"),
+        ] {
+            assert!(refusal(LINK, &other).contains("simulcast is for pairs of Chromium"));
+        }
     }
 
     #[test]

@@ -254,7 +254,12 @@ fn session(
             .map(|browser| emulator.host(browser.host).bind_tcp((Ipv4Addr::LOCALHOST, 0)))
             .collect::<Result<Vec<_>, _>>()?,
     };
-    let ims = config.ims.as_ref().map(|ims| forward(ims, config, emulator)).transpose()?;
+    let mut pages = Vec::new();
+    if let Some(ims) = &config.ims {
+        for call in 0..config.calls.len() {
+            pages.push(forward(ims, call, config, emulator)?);
+        }
+    }
     let settings = config.calls.iter().enumerate().map(|(index, call)| CallSettings {
         picture: config.picture,
         video: call.video,
@@ -262,26 +267,27 @@ fn session(
         offerer: call.pipeline.as_ref().map_or(Peer::A, |sender| sender.peer),
         relay: relay.cloned(),
         bridge: bridges.get(index).map(|bridge| bridge.addresses),
-        ims: ims.clone(),
+        ims: pages.get(index).cloned(),
         stats_interval: STATS_INTERVAL,
     });
     let session = Session::with_agents(listeners, settings.collect(), agents);
     session.map_err(CallError::system("start the server"))
 }
 
-/// The ways of both browsers to the IMS, and what their pages are told.
+/// The ways of both browsers of a call to the IMS, and what their pages are told.
 fn forward(
     ims: &Ims,
+    call: usize,
     config: &CallConfig,
     emulator: &Emulator,
 ) -> Result<Box<[PageIms; 2]>, CallError> {
     let mut addresses = Vec::new();
-    for (end, user) in config.calls[0].ends.into_iter().zip(&ims.users) {
+    for (end, user) in config.calls[call].ends.into_iter().zip(&ims.users[call]) {
         let host = emulator.host(config.participants[end].host);
         let listener = host.bind_tcp((Ipv4Addr::LOCALHOST, 0))?;
         addresses.push(listener.local_addr().map_err(CallError::system("listen for SIP"))?);
         ims::forward(listener, &user.namespace, ims.proxy)
             .map_err(CallError::system("open the way to the IMS"))?;
     }
-    Ok(ims.pages([addresses[0], addresses[1]]))
+    Ok(ims.pages(call, [addresses[0], addresses[1]]))
 }

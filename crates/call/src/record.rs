@@ -9,7 +9,10 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{
     DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample, TrafficTotals,
 };
+use weir_lab::calls::derive::{self, Interval};
 use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
+use weir_lab::calls::interval_entry;
+use weir_lab::calls::stats::{self, OutboundRtp, StatsReport};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::call::{content_name, degradation_name};
@@ -17,11 +20,9 @@ use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_sim::trace::{RateChange, Row, Trace};
 
 use crate::app::AppOutcome;
-use crate::derive::{self, Interval, Received, Sent};
 use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
-use crate::stats::{self, OutboundRtp, StatsReport};
 use crate::targets;
 use crate::transfer;
 use crate::witness::{self, CallEnds};
@@ -297,6 +298,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
             codec: config.picture.codec.name().into(),
             content: said(config.picture.content, content_name),
             degradation: said(config.picture.degradation, degradation_name),
+            layers: Some(config.picture.layers).filter(|layers| *layers > 1),
         }),
         participants: participants
             .map(|(participant, player)| file::Participant {
@@ -447,6 +449,7 @@ fn peer_entry(call: usize, participant: String, peer: &PeerOutcome) -> file::Pee
     file::Peer {
         call,
         participant,
+        layer: None,
         setup_ms: peer.setup.map(|setup| file::Setup {
             camera: setup.camera,
             joined: setup.joined,
@@ -470,19 +473,8 @@ fn peer_entry(call: usize, participant: String, peer: &PeerOutcome) -> file::Pee
             height: it.height,
             frames_per_second: it.frames_per_second,
         }),
-        encoder: last_sent(peer).map(|sent| file::Encoder {
-            mime_type: sent.mime_type.clone(),
-            encoder_implementation: sent.encoder_implementation.clone(),
-        }),
-        limitation_s: last(peer, |report| {
-            report.outbound.as_ref()?.quality_limitation_durations.as_ref()
-        })
-        .map(|it| file::Limitation {
-            none: it.none,
-            cpu: it.cpu,
-            bandwidth: it.bandwidth,
-            other: it.other,
-        }),
+        encoder: last_sent(peer).map(OutboundRtp::encoder),
+        limitation_s: last_sent(peer).and_then(OutboundRtp::limitation),
         intervals: peer.intervals().iter().map(interval_entry).collect(),
     }
 }
@@ -501,55 +493,10 @@ fn candidate(candidate: &stats::Candidate) -> file::Candidate {
     }
 }
 
-/// An interval in the form of `call.json`.
-pub fn interval_entry(interval: &Interval) -> file::Interval {
-    file::Interval {
-        time_s: interval.end.as_secs_f64(),
-        estimated_bps: interval.estimated_bitrate.map(Bitrate::as_bps),
-        sent: interval.sent.as_ref().map(sent_entry),
-        received: interval.received.as_ref().map(received_entry),
-    }
-}
-
-fn sent_entry(sent: &Sent) -> file::SentInterval {
-    file::SentInterval {
-        target_bps: sent.target_bitrate.map(Bitrate::as_bps),
-        send_bps: Some(sent.send_rate.as_bps()),
-        sent_media_bps: Some(sent.media_rate.as_bps()),
-        sent_again_bps: sent.retransmission_rate.map(Bitrate::as_bps),
-        rtt_ms: sent.rtt.map(TimeDelta::as_millis_f64),
-        pacer_ms: sent.pacer_delay.map(TimeDelta::as_millis_f64),
-        pacer_queue_ms: sent.pacer_queue.map(TimeDelta::as_millis_f64),
-        encode_ms: sent.encode_time.map(TimeDelta::as_millis_f64),
-        sent_frame_size: sent.frame_size,
-        sent_frame_rate: sent.frame_rate,
-        sent_qp: sent.qp,
-        limitation: Some(sent.limitation.name().into()),
-    }
-}
-
-fn received_entry(received: &Received) -> file::ReceivedInterval {
-    file::ReceivedInterval {
-        receive_bps: Some(received.receive_rate.as_bps()),
-        media_bps: Some(received.media_rate.as_bps()),
-        again_bps: received.retransmission_rate.map(Bitrate::as_bps),
-        fec_bps: received.fec_rate.map(Bitrate::as_bps),
-        loss_ratio: received.loss_ratio,
-        jitter_ms: received.jitter.map(TimeDelta::as_millis_f64),
-        jitter_buffer_ms: received.jitter_buffer_delay.map(TimeDelta::as_millis_f64),
-        decode_ms: received.decode_time.map(TimeDelta::as_millis_f64),
-        freezes: Some(received.freezes),
-        frozen_s: Some(received.frozen.as_secs_f64()),
-        frame_size: received.frame_size,
-        frame_rate: received.frame_rate,
-        harmonic_frame_rate: received.harmonic_frame_rate,
-        qp: received.qp,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use weir::units::DataSize;
+    use weir_lab::calls::derive::Sent;
 
     use super::*;
 

@@ -14,13 +14,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Emulator, Handle, SAMPLE_INTERVAL, User};
+use weir_lab::calls::derive::Interval;
 use weir_lab::unfinished::{self, UnfinishedFolder};
 
 use crate::bearers::Bearers;
 use crate::bridge::Bridge;
 use crate::camera;
 use crate::capture::{self, CapturePlan, Recording};
-use crate::derive::Interval;
 use crate::error::CallError;
 use crate::loads::Loads;
 use crate::message::Peer;

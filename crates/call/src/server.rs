@@ -34,6 +34,7 @@ const EVENTS_MAX: usize = 1024;
 const PAGE: &str = include_str!("../page/index.html");
 const SCRIPT: &str = include_str!("../page/call.js");
 const WIC: &str = include_str!("../page/wic.js");
+const SIMULCAST: &str = include_str!("../page/simulcast.js");
 const STYLE: &str = include_str!("../page/call.css");
 
 /// A session of calls between two peers each: the server and its channel of events.
@@ -171,6 +172,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{token}/calls/{seats}", get(frames))
         .route("/{token}/call.js", get(script))
         .route("/{token}/wic.js", get(wic))
+        .route("/{token}/simulcast.js", get(simulcast))
         .route("/{token}/call.css", get(style))
         .layer(map_response(once))
         .with_state(shared)
@@ -231,6 +233,10 @@ async fn script(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Respon
 
 async fn wic(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
     shared.asset(&token, "text/javascript; charset=utf-8", WIC.into())
+}
+
+async fn simulcast(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    shared.asset(&token, "text/javascript; charset=utf-8", SIMULCAST.into())
 }
 
 async fn style(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {

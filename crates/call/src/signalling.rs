@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use tokio::sync::mpsc;
+use weir_lab::calls::stats::StatsReport;
 
 use crate::bridge::{user_fragment, without_candidates};
 use crate::ims::{PageIms, SipMessage};
 use crate::message::{
     CallSettings, LabMessage, PageConfig, Peer, PeerMessage, SetupTimes, TargetChange, printable,
 };
-use crate::stats::StatsReport;
 
 /// Maximum size of a peer's message. A session description with many codecs has about 10 KiB.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 256 * 1024;

@@ -4,13 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use weir::units::{TimeDelta, Timestamp};
+use weir_lab::calls::derive::{self, Interval, TimedReport};
+use weir_lab::calls::stats::{Candidate, CandidatePair, StatsReport};
 
-use crate::derive::{self, Interval, TimedReport};
 use crate::ims::SipMessage;
 use crate::message::{Peer, STATS_INTERVAL, SetupTimes, TargetChange, printable};
 use crate::outcome::{CallResult, PeerOutcome};
 use crate::signalling::EventKind;
-use crate::stats::{Candidate, CandidatePair, StatsReport};
 
 /// The allowed path of a call's media.
 #[derive(Clone, Copy, Debug)]
@@ -272,7 +272,7 @@ pub(crate) fn since(start: Instant, at: Instant) -> TimeDelta {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::OutboundRtp;
+    use weir_lab::calls::stats::OutboundRtp;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);

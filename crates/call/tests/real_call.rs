@@ -75,7 +75,7 @@ fn leftovers() -> Vec<String> {
 /// Number of reports in which the second peer of a call receives video.
 fn receiving(outcome: &CallOutcome, call: usize) -> usize {
     let intervals = outcome.calls[call].peers[1].intervals();
-    let packets = |interval: &weir_call::derive::Interval| {
+    let packets = |interval: &weir_lab::calls::derive::Interval| {
         interval.received.as_ref().is_some_and(|received| received.packets > 0)
     };
     intervals.iter().filter(|interval| packets(interval)).count()
@@ -233,7 +233,7 @@ fn a_second_call_comes_and_goes_while_the_first_one_runs() {
     assert_eq!(failures, [&None, &None]);
     assert!(receiving(&outcome, 0) >= 10 && receiving(&outcome, 1) >= 2);
     let second = outcome.calls[1].peers[0].intervals();
-    let within = |interval: &weir_call::derive::Interval| {
+    let within = |interval: &weir_lab::calls::derive::Interval| {
         interval.start > Timestamp::from_secs(2) && interval.end < Timestamp::from_secs(7)
     };
     assert!(second.iter().all(within));
@@ -268,6 +268,27 @@ fn the_codec_that_is_asked_for_is_the_one_in_use() {
         let used = last.report.outbound.as_ref().unwrap().mime_type.as_deref().unwrap();
         assert_eq!(used.to_lowercase(), format!("video/{codec}"));
     }
+}
+
+#[test]
+fn simulcast_sends_several_sizes_and_the_receiver_gets_all() {
+    let _alone = alone();
+    let text = scenario("", "[[flow]]\n").text;
+    let text = text.replace("fps = 15", "fps = 15, simulcast = 3").replace("\"8s\"", "\"4s\"");
+    let short = parse("test", &text, None).unwrap();
+    let Some(outcome) = run(&CallConfig::of(&short, 1).unwrap()) else { return };
+    assert_eq!(outcome.calls[0].failure, None);
+    let [a, b] = &outcome.calls[0].peers;
+    let intervals = a.intervals();
+    let layers = &intervals.last().unwrap().sent.as_ref().unwrap().layers;
+    assert_eq!(layers.len(), 3);
+    // The largest one begins when the estimate has grown, which these seconds may not be enough for.
+    let runs = layers.iter().filter(|layer| layer.frame_rate > Some(5.0));
+    let widths: Vec<_> = runs.map(|layer| layer.frame_size.unwrap().0).collect();
+    assert!(widths == [120, 240] || widths == [120, 240, 480], "{layers:?}");
+    let sent: u64 = a.reports.last().unwrap().report.layers.iter().map(|it| it.bytes_sent).sum();
+    let received = b.reports.last().unwrap().report.inbound.as_ref().unwrap().bytes_received;
+    assert!(received <= sent && received > sent / 2, "{received} of {sent}");
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use weir::Algorithm;
 use weir::units::{Bitrate, Timestamp};
-use weir_call::derive::{received_total, sent_total};
-use weir_call::stats::Kind;
 use weir_call::{CallConfig, CallError, CallOutcome, run_call};
+use weir_lab::calls::derive::{received_total, sent_total};
+use weir_lab::calls::stats::Kind;
 use weir_lab::scenario::{Scenario, parse};
 
 /// Serializes the tests: calls share the processors.

@@ -118,7 +118,8 @@ fn a_page_is_found_only_by_the_token() {
     assert_eq!(status_of(&host, &path), 200);
     let token = path.split('/').nth(1).unwrap();
     assert_eq!(token.len(), 32);
-    for wanted in ["call/0/a", "call/0/a/socket", "calls/0a", "call.js", "call.css"] {
+    for wanted in ["call/0/a", "call/0/a/socket", "calls/0a", "call.js", "simulcast.js", "call.css"]
+    {
         let wrong = "0".repeat(32);
         assert_ne!(status_of(&host, &format!("/{wrong}/{wanted}")), 200, "{wanted}");
     }

@@ -14,8 +14,9 @@ use std::ffi::{CStr, OsStr, c_int};
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeWriter, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
@@ -34,6 +35,11 @@ const MOST_HOSTS: u8 = 254;
 const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
 pub(crate) const INTERFACE: &CStr = c"weir0";
 
+/// Whether an address is in the emulated network.
+pub(crate) fn in_network(address: Ipv4Addr) -> bool {
+    address.octets()[..3] == NETWORK
+}
+
 /// A host. Clones refer to the same host.
 #[derive(Clone, Debug)]
 pub struct Host {
@@ -46,6 +52,13 @@ impl Host {
     /// Its address on the emulated path.
     pub fn address(&self) -> Ipv4Addr {
         self.address
+    }
+
+    /// A file of /proc that names its network namespace, for programs that enter it themselves. It is there as
+    /// long as this process and the host are.
+    pub fn network_file(&self) -> PathBuf {
+        let number = self.network.as_raw_fd();
+        PathBuf::from(format!("/proc/{}/fd/{number}", std::process::id()))
     }
 
     /// Its network namespace.

@@ -14,6 +14,7 @@ use weir_net::{Bottleneck, DropCause, Fate, Header, LinkConfig, Seed};
 
 use crate::handle::{Change, Property, Status, WayStatus, Ways};
 use crate::ip;
+use crate::namespaces::in_network;
 use crate::plan::{HostPlan, Plan};
 use crate::record::{
     DirectionRecord, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample, TrafficTotals,
@@ -87,6 +88,8 @@ pub(crate) struct Network {
     /// Changes of the access network, as text.
     access_changes: Vec<(Timestamp, String)>,
     foreign_packets: u64,
+    /// The host to other networks.
+    border: Option<usize>,
 }
 
 impl Network {
@@ -124,6 +127,7 @@ impl Network {
             changes: Vec::new(),
             access_changes: Vec::new(),
             foreign_packets: 0,
+            border: plan.hosts.iter().position(|host| host.is_border),
         }
     }
 
@@ -185,9 +189,15 @@ impl Network {
     /// Index of the pair of a packet's sender and receiver; `None` if the packet is foreign.
     fn pair_of(&self, from: usize, packet: &[u8]) -> Option<usize> {
         let (source, destination) = ip::addresses(packet)?;
-        let to = self.hosts.iter().position(|host| *host == destination)?;
+        let host_of = |address| self.hosts.iter().position(|host| *host == address);
+        let border = self.border.filter(|_| is_elsewhere(destination));
+        let to = host_of(destination).or(border)?;
         let pair = from * self.hosts.len() + to;
-        (source == self.hosts[from] && self.pairs[pair].is_reachable).then_some(pair)
+        let is_own = match host_of(source) {
+            Some(host) => host == from,
+            None => self.border == Some(from) && is_elsewhere(source),
+        };
+        (is_own && self.pairs[pair].is_reachable).then_some(pair)
     }
 
     /// Time of the next event. [`Network::poll`] has nothing to do before.
@@ -296,6 +306,12 @@ impl Network {
             foreign_packets: self.foreign_packets,
         }
     }
+}
+
+/// Whether an address is that of one host of another network.
+fn is_elsewhere(address: Ipv4Addr) -> bool {
+    let is_special = address.is_multicast() || address.is_broadcast() || address.is_unspecified();
+    !is_special && !address.is_loopback() && !in_network(address)
 }
 
 /// Where a host is, with the links and the access network of its own, which this adds.

@@ -52,6 +52,9 @@ pub struct HostPlan {
     /// Index of its own network in the plan; `None` for none. With one, the host has no access delay, and
     /// `attachment` is its terminal there.
     pub own: Option<usize>,
+    /// Whether other networks are behind it: packets to addresses outside the emulated network go to this
+    /// host, and it may send packets from such addresses. At most one host is the border.
+    pub is_border: bool,
 }
 
 /// A network between a host and its node.

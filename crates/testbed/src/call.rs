@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use weir_ims::agent::{Agent, Binding, Event, OnCall};
 
-use crate::args::{self, Ending};
+use crate::args::{self, Ending, Way};
 use crate::layout::{self, Files};
 use crate::serve::send_abort;
 use crate::trace::{self, Noted};
@@ -201,10 +201,12 @@ fn conduct(
     };
     until(&mut [caller, callee], "an answer", stands)?;
     if let Some((_, Event::Failed(code))) = caller.events.last() {
+        let code = *code;
+        hear_of_the_end(caller, callee)?;
         bail!("the call failed with status {code}");
     }
     if let Some(part) = &args.restart {
-        up::restart(&args::Restart { part: part.clone(), stop: false })?;
+        restart(part, [(&mut *caller, args.via), (&mut *callee, args.callee_via)])?;
     }
     let start = Instant::now();
     while start.elapsed() < STANDING {
@@ -221,6 +223,38 @@ fn conduct(
     let is_over = |event: &Event| matches!(event, Event::Ended { .. });
     until(&mut [caller, callee], "the end of the call", |users| {
         users[0].when(is_over).and(users[1].when(is_over))
+    })?;
+    Ok(())
+}
+
+/// Waits until the callee knows that its call is over, which it hears a little later than the caller.
+fn hear_of_the_end(caller: &mut User, callee: &mut User) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let is_called = |event: &Event| matches!(event, Event::Incoming(_));
+    let is_told = |event: &Event| matches!(event, Event::Ended { .. } | Event::Failed(_));
+    while callee.when(is_called).is_some()
+        && callee.when(is_told).is_none()
+        && start.elapsed() < STANDING
+    {
+        poll(&mut [caller, callee])?;
+    }
+    Ok(())
+}
+
+/// Restarts a part. Terminals whose WebSocket it closes register again over a new one.
+fn restart(part: &str, users: [(&mut User, Way); 2]) -> anyhow::Result<()> {
+    let mut closed: Vec<&mut User> =
+        users.into_iter().filter(|(_, way)| *way == Way::Ws).map(|(user, _)| user).collect();
+    for user in &mut closed {
+        user.forget_registration();
+    }
+    up::restart(&args::Restart { part: part.to_owned(), stop: false })?;
+    if part != "epcscf" || closed.is_empty() {
+        return Ok(());
+    }
+    let is_it = |event: &Event| matches!(event, Event::Registered(_));
+    until(&mut closed, "a registration after the restart", |users| {
+        users.iter().map(|user| user.when(is_it)).collect::<Option<Vec<_>>>()?.into_iter().max()
     })?;
     Ok(())
 }

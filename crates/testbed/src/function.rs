@@ -7,6 +7,8 @@
 //! Kamailio posts each description to `/note/SIDE/WHO/CALL`, and that of a response which waits for
 //! the bearers to `/authorize/SIDE/WHO/CALL`. SIDE is `orig` or `term`, the leg; WHO is `own` for what
 //! the terminal has sent and `other` for what it receives. `/end/SIDE/-/CALL` ends the leg's session.
+//! `/keep/SIDE/-/CALL` has the Session-Id of a session that Kamailio has opened itself: the function ends it at
+//! `/end` if Kamailio has lost it by a restart, and loses it at `/forget`.
 //! CALL is followed by the tags of caller and callee. If the PCRF takes the bearers away (ASR), the
 //! function asks the eP-CSCF for the end of the call, by a SIP request.
 
@@ -267,6 +269,16 @@ impl Shared {
         let words: Vec<&str> = path.split('/').collect();
         let ["", action, side, who, call, from_tag, to_tag] = words[..] else { return 404 };
         let key = (call.to_owned(), side.to_owned());
+        if action == "forget" {
+            lock(&self.legs).remove(&key);
+            return 200;
+        }
+        if action == "keep" {
+            // The same Session-Id comes again with each answer of the call.
+            let function = Function::of_session(self.identity.clone(), body.trim());
+            lock(&self.legs).entry(key).or_default().function = Some(function);
+            return 200;
+        }
         if action == "end" {
             let leg = lock(&self.legs).remove(&key);
             let request = leg.and_then(|leg| leg.function).map(|function| function.terminate());

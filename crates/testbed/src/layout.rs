@@ -170,6 +170,9 @@ pub(crate) fn write(folder: &Path, files: &Files, extra: &Extra) -> anyhow::Resu
         fs::create_dir_all(folder.join(name))?;
     }
     tables(folder, &files.subscribers)?;
+    for name in ["pcscf", "epcscf"] {
+        subscriptions(&folder.join(format!("tables-{name}")))?;
+    }
     if Path::new(SCHEMA).exists() {
         schema(folder)?;
     }
@@ -190,6 +193,7 @@ fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extr
         .replace("%intercept%", if extra.intercept { "yes" } else { "no" })
         .replace("%af%", &address("af").to_string())
         .replace("%agw%", &address(if is_epcscf { "eagw" } else { "agw" }).to_string())
+        .replace("%scscf%", &address("scscf").to_string())
         .replace("%icscf%", &address("icscf").to_string())
         .replace("%without_bearer%", without_bearer)
         .replace("%name%", name)
@@ -252,6 +256,18 @@ fn tables(folder: &Path, subscribers: &Subscribers) -> anyhow::Result<()> {
     ] {
         fs::write(folder.join(name), text)?;
     }
+    Ok(())
+}
+
+/// An empty table of the subscriptions of a P-CSCF.
+fn subscriptions(folder: &Path) -> anyhow::Result<()> {
+    const COLUMNS: &str = "id(int,auto) pres_uri(string) pres_id(string) event(int) expires(int) \
+        desired_expires(int) flag(int) etag(string) tuple_id(string,null) watcher_uri(string) \
+        call_id(string) to_tag(string) from_tag(string) cseq(int) record_route(string,null) \
+        contact(string) remote_contact(string) version(int) extra_headers(string)\n";
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join("pua"), COLUMNS)?;
+    fs::write(folder.join("version"), "table_name(string) table_version(int)\npua:7\n")?;
     Ok(())
 }
 

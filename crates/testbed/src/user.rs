@@ -47,9 +47,16 @@ pub(crate) fn enter<R: Send>(
     })
 }
 
+/// Time between two attempts to open a WebSocket again.
+const AGAIN: Duration = Duration::from_millis(250);
+/// How long they are made.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 enum Socket {
     Udp(UdpSocket),
-    WebSocket(Box<WebSocket<TcpStream>>),
+    Ws(Box<WebSocket<TcpStream>>),
+    /// A WebSocket that was lost, since then.
+    Lost(Instant),
 }
 
 /// An agent with its socket, its events and its messages.
@@ -128,6 +135,9 @@ impl User {
 
     /// Reads what has come and repeats what is due.
     pub(crate) fn poll(&mut self) -> anyhow::Result<()> {
+        if let Socket::Lost(since) = self.socket {
+            return self.reopen(since);
+        }
         while let Some(bytes) = self.receive()? {
             if let Ok(message) = sip::Message::parse(&bytes) {
                 let noted =
@@ -139,6 +149,19 @@ impl User {
         }
         let outputs = self.agent.on_time(self.started.elapsed());
         self.carry_out(outputs)
+    }
+
+    /// Opens a WebSocket that was lost, and registers over it.
+    fn reopen(&mut self, since: Instant) -> anyhow::Result<()> {
+        thread::sleep(AGAIN);
+        match enter(&terminal_namespace(&self.name), || open(Way::Ws, Ipv4Addr::UNSPECIFIED))? {
+            Ok((socket, local, _)) => {
+                self.socket = socket;
+                self.act(|agent, now| agent.reconnected(now, local))
+            }
+            Err(_) if since.elapsed() < PATIENCE => Ok(()),
+            Err(error) => Err(error).context("the WebSocket has failed"),
+        }
     }
 
     fn carry_out(&mut self, outputs: Vec<Output>) -> anyhow::Result<()> {
@@ -158,7 +181,12 @@ impl User {
                     }
                     match &mut self.socket {
                         Socket::Udp(socket) => socket.send(text.as_bytes()).map(|_| ())?,
-                        Socket::WebSocket(socket) => socket.send(Frame::text(text))?,
+                        Socket::Ws(socket) => {
+                            if socket.send(Frame::text(text)).is_err() {
+                                self.socket = Socket::Lost(Instant::now());
+                            }
+                        }
+                        Socket::Lost(_) => {}
                     }
                 }
             }
@@ -176,14 +204,23 @@ impl User {
                     Err(error) => Err(error).context("cannot receive SIP"),
                 }
             }
-            Socket::WebSocket(socket) => match socket.read() {
+            Socket::Ws(socket) => match socket.read() {
                 Ok(Frame::Text(text)) => Ok(Some(text.as_bytes().to_vec())),
                 Ok(Frame::Binary(bytes)) => Ok(Some(bytes.to_vec())),
                 Ok(_) => Ok(Some(Vec::new())),
                 Err(tungstenite::Error::Io(error)) if is_nothing(&error) => Ok(None),
-                Err(error) => Err(error).context("the WebSocket has failed"),
+                Err(_) => {
+                    self.socket = Socket::Lost(Instant::now());
+                    Ok(None)
+                }
             },
+            Socket::Lost(_) => Ok(None),
         }
+    }
+
+    /// Forgets that the network has confirmed a registration, so that the next confirmation is seen.
+    pub(crate) fn forget_registration(&mut self) {
+        self.events.retain(|(_, event)| !matches!(event, Event::Registered(_)));
     }
 
     /// Time of the first event that this function takes.
@@ -221,7 +258,7 @@ fn open(way: Way, own: Ipv4Addr) -> anyhow::Result<(Socket, SocketAddrV4, Socket
             let (socket, _) = tungstenite::client(request, stream)
                 .map_err(|error| anyhow!("the eP-CSCF refuses the WebSocket: {error}"))?;
             socket.get_ref().set_nonblocking(true)?;
-            Ok((Socket::WebSocket(Box::new(socket)), local, remote))
+            Ok((Socket::Ws(Box::new(socket)), local, remote))
         }
     }
 }

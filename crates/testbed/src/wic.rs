@@ -1,5 +1,6 @@
 //! Browsers as terminals: what they need to reach the running IMS, and the record of their call.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -35,11 +36,11 @@ pub struct Terminal {
     pub credentials: Value,
 }
 
-/// What two browsers need to call each other through the running IMS.
+/// What pairs of browsers need to call each other through the running IMS.
 #[derive(Clone, Debug)]
 pub struct Wic {
-    /// The caller's and the callee's.
-    pub terminals: [Terminal; 2],
+    /// The caller's and the callee's of each call.
+    pub terminals: Vec<[Terminal; 2]>,
     /// The eP-CSCF's secure WebSocket.
     pub proxy: SocketAddr,
     /// SHA-256 of the eP-CSCF's public key, in base 64.
@@ -63,37 +64,48 @@ pub struct Signalled {
 }
 
 impl Wic {
-    /// The terminals of two users of the running IMS, named as in `alice,bob`.
+    /// The terminals of pairs of users of the running IMS, named as in `alice,bob`.
     ///
     /// # Errors
     /// If no IMS runs, or it does not have these users.
     pub fn of_running(users: &str) -> anyhow::Result<Self> {
-        let (caller, callee) = users.split_once(',').context("--ims takes two users: alice,bob")?;
-        ensure!(caller != callee, "a user cannot call itself");
+        let names: Vec<&str> = users.split(',').collect();
+        let (pairs, rest) = names.as_chunks::<2>();
+        ensure!(rest.is_empty(), "--ims takes two users for each call: alice,bob");
+        let distinct: BTreeSet<&str> = names.iter().copied().collect();
+        ensure!(distinct.len() == names.len(), "a user cannot be in two places: {users}");
         let files = Files::of_running()?;
+        let pair = |[caller, callee]: &[&str; 2]| {
+            anyhow::Ok([terminal(&files, caller)?, terminal(&files, callee)?])
+        };
         let hash = layout::folder().join("epcscf.hash");
         Ok(Self {
-            terminals: [terminal(&files, caller)?, terminal(&files, callee)?],
+            terminals: pairs.iter().map(pair).collect::<anyhow::Result<_>>()?,
             proxy: SocketAddr::from((address("epcscf"), SECURE_PORT)),
             key_hash: fs::read_to_string(hash).context("no certificate of the eP-CSCF")?,
             bearers: announce::socket(),
         })
     }
 
-    /// Writes the messages of a call beside its record: those of both terminals, and of HSS and PCRF
-    /// since the first of them. Returns the times of the phases in ms.
+    /// Writes the messages of the calls beside their record: those of all terminals, and of HSS and PCRF
+    /// since the first of them. Returns the times of the first call's phases in ms.
     ///
     /// # Errors
     /// If a file cannot be written.
     pub fn write(
         &self,
         out: &Path,
-        messages: [&[Signalled]; 2],
+        messages: &[[Vec<Signalled>; 2]],
     ) -> anyhow::Result<Vec<(&'static str, f64)>> {
-        let names = [&*self.terminals[0].name, &*self.terminals[1].name];
-        let [caller, callee] = [0, 1].map(|side: usize| noted(names[side], messages[side]));
-        let phases = phases(&caller);
-        let own = [caller, callee].concat();
+        let mut own = Vec::new();
+        for (terminals, messages) in self.terminals.iter().zip(messages) {
+            for (terminal, messages) in terminals.iter().zip(messages) {
+                own.push(noted(&terminal.name, messages));
+            }
+        }
+        let phases = own.first().map_or(Vec::new(), |caller| phases(caller));
+        let own = own.concat();
+        let names = [&*self.terminals[0][0].name, &*self.terminals[0][1].name];
         let start_ns = own.iter().map(|message| message.time_ns).min().unwrap_or(u64::MAX);
         write(out, names, &with_network(own, start_ns), &phases)?;
         Ok(phases)

@@ -1,5 +1,6 @@
 //! The IMS with its real components: Kamailio, rtpengine, our HSS and PCRF, and our user agents.
 
+mod sockets;
 mod tls;
 
 use std::collections::BTreeSet;
@@ -132,6 +133,12 @@ fn users_register_and_call_through_kamailio() {
     for identity in ["sip:bob@ims.test", "tel:+4640100002", "sip:bobby@ims.test"] {
         assert!(told.contains(&format!("{identity} active registered")), "{told}");
         assert!(told.contains(&format!("{identity} terminated expired")), "{told}");
+    }
+    // The P-CSCF hears of it too (TS 24.229, section 5.2.3).
+    let log = fs::read_to_string(format!("{RUN}/pcscf.log")).unwrap();
+    for state in ["active", "terminated"] {
+        let line = format!("the registrar tells of sip:bob@ims.test: {state}");
+        assert!(log.contains(&line), "no {state} at the P-CSCF");
     }
     // 1,000 a minute.
     let many = succeeds(&["register", "alice", "--times", "60", "--via", "ws"]);
@@ -286,12 +293,32 @@ fn the_web_socket_takes_any_text_and_no_word_of_the_network() {
     assert_eq!(answer, b"");
 }
 
+/// Sessions with this change of bearers since the IMS was started.
+fn bearers(change: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(format!("{RUN}/bearers.jsonl")).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let session = |line: serde_json::Value| {
+        let text = line["text"].as_str().unwrap();
+        text.split(' ').next().unwrap().to_owned()
+    };
+    lines.filter(|line| line["name"] == change).map(session).collect()
+}
+
 #[test]
 fn a_call_outlives_each_part_and_goes_on_without_a_pcrf() {
     let Some(_running) = Running::start(&[]) else { return };
     // BYE and deregistration go through the new process of the part.
     for part in ["hss", "icscf", "scscf", "pcscf", "pcrf"] {
         succeeds(&["call", "alice", "bob", "--restart", part]);
+        if part == "pcscf" {
+            // It has lost its sessions of Rx; the bearers go all the same.
+            assert_eq!(bearers("install"), bearers("remove"));
+        }
+    }
+    // The terminals open their WebSockets again, and the BYE of either side finds the other one on its new connection.
+    for end in ["caller", "callee"] {
+        let both = ["--via", "ws", "--callee-via", "ws", "--restart", "epcscf", "--end", end];
+        succeeds(&[&["call", "alice", "bob"], &both[..]].concat());
     }
     succeeds(&["restart", "pcrf", "--stop"]);
     let log = || fs::read_to_string(format!("{RUN}/pcscf.log")).unwrap();
@@ -546,32 +573,11 @@ fn a_lost_bearer_ends_a_call_of_browsers_legs() {
     assert_eq!(removed, 2, "{bearers}");
 }
 
-/// The local addresses of this machine's root network on which something listens or waits for
-/// datagrams, with a port of the IMS.
-fn listening() -> BTreeSet<String> {
-    const PORTS: [&str; 8] = ["5060", "8080", "8443", "8081", "8444", "8445", "3868", "2223"];
-    let ports: Vec<String> =
-        PORTS.iter().map(|port| format!("{:04X}", port.parse::<u16>().unwrap())).collect();
-    let mut found = BTreeSet::new();
-    for name in ["tcp", "tcp6", "udp", "udp6"] {
-        let text = fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
-        for line in text.lines().skip(1) {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let port = words[1].rsplit(':').next().unwrap();
-            // 0A: LISTEN; 07: a socket of UDP without a peer.
-            if ports.iter().any(|one| one == port) && ["0A", "07"].contains(&words[3]) {
-                found.insert(format!("{name} {}", words[1]));
-            }
-        }
-    }
-    found
-}
-
 #[test]
 fn nothing_listens_outside_the_namespaces() {
-    let before = listening();
+    let before = sockets::listening();
     let Some(_running) = Running::start(&[]) else { return };
-    assert_eq!(listening(), before);
+    assert_eq!(sockets::listening(), before);
     let root = fs::read_link("/proc/self/ns/net").unwrap();
     for part in ["pcscf", "epcscf", "icscf", "scscf", "hss", "pcrf", "agw", "eagw", "af", "as"] {
         let pid = fs::read_to_string(format!("{RUN}/{part}.process")).unwrap();
@@ -580,5 +586,5 @@ fn nothing_listens_outside_the_namespaces() {
     }
     // The test can fail: a socket of ours is seen.
     let _socket = std::net::TcpListener::bind("127.0.0.1:3868").unwrap();
-    assert_ne!(listening(), before);
+    assert_ne!(sockets::listening(), before);
 }

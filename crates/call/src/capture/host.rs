@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use weir::feedback::SeqUnwrapper;
 use weir::units::{TimeDelta, Timestamp};
+use weir_lab::calls::derive::Count;
+use weir_wire::ip::{Content, Packet, Rtp};
 
-use super::packet::{Content, Packet, Rtp};
 use super::pcapng::Reader;
 use super::recorder::Recorded;
 use crate::error::CallError;
@@ -31,22 +32,6 @@ pub struct Sighting {
     pub payload_type: u8,
     /// Bytes of payload with the SRTP tag. `None` for a padding packet, which has no payload.
     pub payload: Option<u32>,
-}
-
-/// A count of IP packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// Number of packets.
-    pub packets: u64,
-    /// Their total size in bytes.
-    pub bytes: u64,
-}
-
-impl Count {
-    pub(super) fn add(&mut self, size: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(size);
-    }
 }
 
 /// IP packets between two hosts. Packets near the edges of the window are also counted separately,
@@ -232,7 +217,6 @@ impl Collector {
 
 #[cfg(test)]
 mod tests {
-    use super::super::packet::tests::media_packet;
     use super::super::pcapng::{self, Writer};
     use super::*;
 
@@ -243,6 +227,21 @@ mod tests {
         edge: TimeDelta::from_millis(10),
         travel: TimeDelta::from_millis(25),
     };
+
+    /// A packet of RTP from 10.45.0.1 to 10.45.0.2 with one extension word and this much payload.
+    fn media_packet(ssrc: u32, sequence_number: u16, payload: usize) -> Vec<u8> {
+        let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0];
+        packet.extend([10, 45, 0, 1, 10, 45, 0, 2, 0x13, 0x88, 0x17, 0x70, 0, 0, 0, 0, 0x90, 96]);
+        packet.extend(sequence_number.to_be_bytes());
+        packet.extend([0; 4]);
+        packet.extend(ssrc.to_be_bytes());
+        packet.extend([0xBE, 0xDE, 0, 1, 0x31, 0, 7, 0]);
+        packet.resize(packet.len() + payload, 0xAA);
+        let length = packet.len() as u16;
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        packet[24..26].copy_from_slice(&(length - 20).to_be_bytes());
+        packet
+    }
 
     /// A capture of media packets: ms since the start, whether sent, sequence number.
     fn capture(packets: &[(i64, bool, u16)]) -> HostCapture {

@@ -10,8 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use weir_emu::{Host, Tap};
+use weir_wire::ip::{LONGEST_HEADERS, Packet};
 
-use super::packet::{LONGEST_HEADERS, Packet};
 use super::pcapng::{self, Writer};
 use crate::error::CallError;
 

@@ -64,6 +64,9 @@ impl CallConfig {
                 degradation_name(self.picture.degradation)
             ));
         }
+        if self.picture.layers > 1 {
+            return Err("pipelines send one layer: leave out simulcast".into());
+        }
         if self.relay.is_some() {
             return Err("pipelines do not use a relay: leave out --controller".into());
         }

@@ -2,13 +2,27 @@
 
 use weir_emu::HostPlan;
 use weir_lab::scenario::Flow;
-use weir_lab::scenario::call::{Codec, PlannedCall};
+use weir_lab::scenario::call::{BrowserKind, Codec, PlannedCall, Topology};
 use weir_net::Capacity;
 
 use super::{Builder, Call, Participant, PlanResult, Player};
 use crate::janus::ForwardingRole;
 
 impl Builder<'_> {
+    /// Simulcast goes from page to page in one media section, which the sender offers.
+    pub(super) fn check_layers(&self, planned: &[PlannedCall]) -> PlanResult<()> {
+        let call = &self.scenario.call;
+        let is_plain = call.topology == Topology::Pairs
+            && call.browsers == [BrowserKind::Chromium; 2]
+            && planned.iter().all(|it| it.up.is_some() && it.flows().count() == 1);
+        if call.video.layers > 1 && !is_plain {
+            return Err("simulcast is for pairs of Chromium with one video up and nothing else: \
+                        leave it out"
+                .into());
+        }
+        Ok(())
+    }
+
     pub(super) fn pairs(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
         let mut ends = Vec::new();
         for call in calls {
@@ -151,6 +165,7 @@ impl Builder<'_> {
             access_delay: first.access_delay,
             attachment: first.attachment,
             own: None,
+            ..HostPlan::default()
         };
         Ok([a, HostPlan::at(first.hops.end)])
     }

@@ -20,15 +20,15 @@
 //!   capture's delay also contains the emulator's lateness at both ends, and covers only media.
 
 use serde::Serialize;
+use weir_lab::calls::derive::{self, Count, Total};
+use weir_lab::calls::stats::Kind;
 
 use super::counted::Compared;
 use super::ends::{CallEnds, PeerStream, report_window};
 use super::link_log::LinkLog;
 use super::sources::{StreamRole, Way};
-use crate::capture::{Count, Stream, Windowed};
-use crate::derive::{self, Total};
+use crate::capture::{Stream, Windowed};
 use crate::message::Peer;
-use crate::stats::Kind;
 
 /// One quantity, measured by two witnesses.
 #[derive(Clone, Debug, PartialEq, Serialize)]

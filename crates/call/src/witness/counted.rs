@@ -13,13 +13,13 @@
 //! its retransmissions; that sum is compared in a separate row.
 
 use weir::units::{Bitrate, DataSize, Timestamp};
+use weir_lab::calls::derive::{Count, TimedReport};
+use weir_lab::calls::stats::{Kind, StatsReport};
 
 use super::ends::{CallEnds, report_window};
 use super::sources::{Counted, Way};
-use crate::capture::{Count, Sighting, Windowed, between};
-use crate::derive::TimedReport;
+use crate::capture::{Sighting, Windowed, between};
 use crate::message::{Peer, printable};
-use crate::stats::{Kind, StatsReport};
 
 /// One count of a browser, and the same count from the capture at its host.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,16 +3,16 @@
 use std::net::Ipv4Addr;
 
 use weir::units::{TimeDelta, Timestamp};
+use weir_lab::calls::derive::Interval;
+use weir_lab::calls::stats::Kind;
 use weir_lab::scenario::call::Relay;
 
 use super::link_log::{LinkLog, link_log, link_window};
 use super::sources::{Sources, StreamRole};
 use crate::capture::{HostCapture, Side, Sighting, Stream, Window, between, loss_ratio};
-use crate::derive::Interval;
 use crate::message::Peer;
 use crate::outcome::{CallOutcome, CallResult, PeerOutcome};
 use crate::plan::{Call, CallConfig};
-use crate::stats::Kind;
 
 /// How much older than its timestamp the counters of a `getStats` report can be: Chromium returns a
 /// cached report for this long.

@@ -2,9 +2,10 @@
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{Emulation, Plan};
+use weir_lab::calls::derive::Count;
 use weir_net::Jitter;
 
-use crate::capture::{Count, Window};
+use crate::capture::Window;
 use crate::plan::CallConfig;
 
 /// Maximum time, in addition to the lateness, between a packet leaving a host and the emulator

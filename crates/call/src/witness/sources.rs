@@ -1,7 +1,7 @@
 //! The streams of a peer: the purpose of each, and which of them getStats counts together.
 
-use crate::derive::TimedReport;
-use crate::stats::{Kind, StatsReport};
+use weir_lab::calls::derive::TimedReport;
+use weir_lab::calls::stats::{Kind, StatsReport};
 
 /// Purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +92,8 @@ pub(super) struct Sources {
     video: Option<u32>,
     retransmissions: Option<u32>,
     audio: Option<u32>,
+    /// Videos and retransmissions of the layers of simulcast.
+    layers: Vec<[Option<u32>; 2]>,
 }
 
 impl Sources {
@@ -101,7 +103,11 @@ impl Sources {
             [] => receiver.iter().find_map(|timed| received(&timed.report)),
             _ => sender.iter().find_map(|timed| sent(&timed.report)),
         };
+        let layers = sender.iter().rev().find(|timed| !timed.report.layers.is_empty());
         Self {
+            layers: layers.map_or(Vec::new(), |timed| {
+                timed.report.layers.iter().map(|layer| [layer.ssrc, layer.rtx_ssrc]).collect()
+            }),
             video: known(|it| it.sent(Kind::Video)?.ssrc, |it| it.received(Kind::Video)?.ssrc),
             retransmissions: known(
                 |it| it.sent(Kind::Video)?.rtx_ssrc,
@@ -117,11 +123,24 @@ impl Sources {
             it if it == self.video => StreamRole::Video,
             it if it == self.retransmissions => StreamRole::Retransmission,
             it if it == self.audio => StreamRole::Audio,
+            it if self.layers.iter().any(|layer| layer[0] == it) => StreamRole::Video,
+            it if self.layers.iter().any(|layer| layer[1] == it) => StreamRole::Retransmission,
             _ => StreamRole::Other,
         }
     }
 
     pub(super) fn with(&self, counted: Counted) -> Vec<u32> {
+        let layers = |place: fn(&[Option<u32>; 2]) -> Vec<Option<u32>>| -> Vec<u32> {
+            self.layers.iter().flat_map(place).flatten().collect()
+        };
+        if !self.layers.is_empty() {
+            return match counted {
+                Counted::Video => layers(|layer| vec![layer[0]]),
+                Counted::Retransmissions => layers(|layer| vec![layer[1]]),
+                Counted::VideoAndRetransmissions => layers(|layer| layer.to_vec()),
+                Counted::Audio => self.audio.into_iter().collect(),
+            };
+        }
         let of = match counted {
             Counted::Video => [self.video, None],
             Counted::Retransmissions => [self.retransmissions, None],

@@ -479,3 +479,30 @@ fn bearers_of_a_cell_are_added_changed_and_removed_by_calls() {
         assert_eq!((delivered("video", way), delivered("default", way)), (2, 10), "{way:?}");
     }
 }
+
+#[test]
+fn other_networks_are_behind_the_border_alone() {
+    let elsewhere = Ipv4Addr::new(192, 0, 2, 7);
+    let border = HostPlan { is_border: true, ..HostPlan::at(1) };
+    let mut network = network(1, &[HostPlan::at(0), border]);
+    // 1 ms on the link, and 10 ms of delay.
+    network.enqueue(ms(0), 0, &packet(A, elsewhere));
+    network.enqueue(ms(0), 1, &packet(elsewhere, A));
+    assert_eq!(arrivals(&mut network), [(1, 11.0), (0, 11.0)]);
+    // No host but the border sends as another, and neither names of groups nor hosts that are not there pass.
+    for (from, packet) in [
+        (0, packet(elsewhere, B)),
+        (1, packet(A, A)),
+        (0, packet(A, Ipv4Addr::new(224, 0, 0, 251))),
+        (0, packet(A, Ipv4Addr::new(10, 45, 0, 77))),
+        (1, packet(B, elsewhere)),
+    ] {
+        network.enqueue(ms(100), from, &packet);
+    }
+    assert_eq!(arrivals(&mut network), []);
+    assert_eq!(network.into_record().foreign_packets, 5);
+    // Without a border there are no other networks.
+    let mut alone = two_hosts();
+    alone.enqueue(ms(0), 0, &packet(A, elsewhere));
+    assert_eq!(alone.into_record().foreign_packets, 1);
+}
