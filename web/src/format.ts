@@ -371,6 +371,8 @@ export interface Calls {
   pacers: Array<PacerPlot>;
   /** What limited analyzed calls, over all runs. */
   findings: Array<FindingRow>;
+  /** The participants of an application under test, each followed by its streams. */
+  app: Array<AppRow>;
 }
 
 /** The steps of a peer's set-up. */
@@ -506,6 +508,23 @@ export interface FindingRow {
   to_s: number;
   /** Number of samples that it rests on. */
   samples: number;
+}
+
+/** A participant of an application under test, or one of its streams, over the whole run. */
+export interface AppRow {
+  seed: string;
+  name: string;
+  /** Of a stream that it sends: codec, layer of simulcast, layers of scalable coding. */
+  sends: string | null;
+  setup_ms: number | null;
+  first_frame_ms: number | null;
+  send_rate_mbps: number | null;
+  receive_rate_mbps: number | null;
+  frame_rate: number | null;
+  frame_height: number | null;
+  freezes: number | null;
+  limited_by_bandwidth_percent: number | null;
+  concealed_percent: number | null;
 }
 
 /** Use of the channel of a Wi-Fi cell over a few milliseconds of one run. */

@@ -43,7 +43,28 @@ export function parseReport(text: string): Report | SweepReport | { problem: str
   if (schema !== 1) {
     return { problem: `This page reads schema 1, the data says ${JSON.stringify(schema)}.` };
   }
-  return value as Report | SweepReport;
+  return withShortNames(value as Report | SweepReport, text);
+}
+
+/**
+ * In the place of a controller, the call of an application has the options that repeat it. Tables and legends have no room
+ * for them; the commands below the figures still have them.
+ */
+function withShortNames(report: Report | SweepReport, text: string): Report | SweepReport {
+  const long = report.controllers.filter((name) => name.startsWith("--app "));
+  if (long.length === 0) return report;
+  const short = new Map(
+    long.map((name, index) => {
+      const participants = / --participants (\d+)/.exec(name)?.[1];
+      const number = long.length === 1 ? "" : ` ${index + 1}`;
+      const size =
+        participants === undefined ? "" : `, ${plural(Number(participants), "participant")}`;
+      return [name, `application${number}${size}`];
+    }),
+  );
+  return JSON.parse(text, (_, value: unknown) => {
+    return typeof value === "string" ? (short.get(value) ?? value) : value;
+  }) as Report | SweepReport;
 }
 
 // Numbers
@@ -524,4 +545,9 @@ export function warningsOf(scenario: Scenario): Warning[] {
   return scenario.groups.flatMap((group) =>
     unique(group.warnings).map((text) => ({ label: groupLabel(group, flows), text })),
   );
+}
+
+/** Whether a column is a controller that got the feedback of a recorded call: nothing of it was carried. */
+export function isOpenLoop(controller: string): boolean {
+  return controller.startsWith("analyzed ") && controller.includes(", open loop: ");
 }

@@ -15,6 +15,7 @@ import {
   groupLabel,
   hasSeries,
   lastAbove,
+  isOpenLoop,
   linkTo,
   matrixOf,
   mean,
@@ -58,6 +59,24 @@ test("a report survives being put into the page and read back", () => {
   const json = page.slice('<script id="weir-data">'.length, -"</script>".length);
   expect(json).not.toContain("<");
   expect(parseReport(json)).toEqual(report);
+});
+
+test("an application has a short name in place of its options, but not in commands", () => {
+  const options = (count: number) => `--app 'http://x/' --join join.mjs --participants ${count}`;
+  const renamed = (controllers: string[]) => {
+    const group = { controller: controllers[0], command: `weir call a ${controllers[0]}` };
+    const text = JSON.stringify({ schema: 1, controllers, scenarios: [group] });
+    return parseReport(text) as unknown as { controllers: string[]; scenarios: unknown[] };
+  };
+  const one = renamed([options(2), "gcc"]);
+  expect(one.controllers).toEqual(["application, 2 participants", "gcc"]);
+  const command = `weir call a ${options(2)}`;
+  expect(one.scenarios).toEqual([{ controller: "application, 2 participants", command }]);
+  expect(renamed([options(2), options(3)]).controllers).toEqual([
+    "application 1, 2 participants",
+    "application 2, 3 participants",
+  ]);
+  expect(renamed(["gcc"]).controllers).toEqual(["gcc"]);
 });
 
 test("text that is no report is refused with a reason", () => {
@@ -361,6 +380,12 @@ test("a filter finds entries by all of its words", () => {
 
 test("a link names an element whatever its id holds", () => {
   expect(linkTo("lund/no-jitter:on the air")).toBe("#lund%2Fno-jitter%3Aon%20the%20air");
+});
+
+test("the controllers of an open loop are no calls", () => {
+  expect(isOpenLoop("analyzed dump.gz, open loop: gcc")).toBe(true);
+  expect(isOpenLoop("analyzed dump.gz")).toBe(false);
+  expect(isOpenLoop("chromium")).toBe(false);
 });
 
 function near(value: number) {

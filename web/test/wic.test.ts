@@ -3,9 +3,10 @@
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { Agent } from "../wic/agent.ts";
+import { Connection, type Told } from "../wic/connection.ts";
 import { authorization, challenge, md5, utf8 } from "../wic/digest.ts";
 import { hex, milenage } from "../wic/milenage.ts";
-import { decorate, preconditions } from "../wic/sdp.ts";
+import { decorate, forBrowser, preconditions } from "../wic/sdp.ts";
 import * as sip from "../wic/sip.ts";
 import type { Account, Event, Media, OnCall } from "../wic/surroundings.ts";
 
@@ -242,6 +243,69 @@ test("a registered agent subscribes to the state of its registration, and hears 
 });
 
 // RFC 8898, section 2.
+// RFC 5626, section 4.5.
+test("a connection is opened again, ever more slowly, and given up at last", async () => {
+  vi.useFakeTimers();
+  const [heard, opened]: [string[], Told[]] = [[], []];
+  const open = (told: Told) => {
+    opened.push(told);
+    return { send: () => {} };
+  };
+  const on = (name: string) => () => void heard.push(name);
+  const hears = {
+    onText: on("text"),
+    onOpen: on("open"),
+    onLost: on("lost"),
+    onBack: on("back"),
+    onFailed: on("failed"),
+  };
+  new Connection(open, hears, () => 1);
+  opened[0]?.onOpen();
+  opened[0]?.onClosed();
+  for (const [count, milliseconds] of [500, 1_000, 2_000, 4_000, 4_000].entries()) {
+    await vi.advanceTimersByTimeAsync(milliseconds - 1);
+    expect(opened.length).toBe(1 + count);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(opened.length).toBe(2 + count);
+    opened.at(-1)?.onClosed();
+  }
+  await vi.advanceTimersByTimeAsync(4_000);
+  opened.at(-1)?.onOpen();
+  expect(heard).toEqual(["open", "lost", "back"]);
+  opened.at(-1)?.onClosed();
+  for (let attempt = 0; attempt < 15; attempt++) {
+    await vi.advanceTimersByTimeAsync(4_000);
+    opened.at(-1)?.onClosed();
+  }
+  expect(heard).toEqual(["open", "lost", "back", "lost", "failed"]);
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+test("a call stands while the connection is away, and a BYE waits for the next registration", async () => {
+  const [alice, bob] = pair();
+  // The registrar, which is not there at first: it answers what alice registers.
+  const registrar = (message: sip.Message) => {
+    if (message.kind !== "request" || message.method !== "REGISTER") return message;
+    void alice.agent.receive(sip.write(sip.respond(message, 200, "OK", "r")));
+    return null;
+  };
+  alice.pass = registrar;
+  await alice.agent.register(600);
+  await until(() => alice.has("registered"));
+  await alice.agent.dial("sip:bob@ims.test");
+  await until(() => alice.has("established") && bob.has("established"));
+  const before = alice.names.length;
+  alice.agent.disconnected();
+  await alice.agent.hangUp();
+  expect(alice.names.length).toBe(before);
+  expect(alice.has("ended")).toBe(false);
+  alice.agent.reconnected();
+  await until(() => alice.has("ended") && bob.has("ended"));
+  expect(alice.names.slice(before, before + 2)).toEqual(["REGISTER", "BYE"]);
+  expect(bob.events.at(-1)).toEqual({ type: "ended", byOtherSide: true });
+});
+
 test("a token goes in the place of a password", async () => {
   const alice = new Side("alice", "ring");
   Object.assign(alice.agent.account, { credentials: { token: "abc" } });
@@ -273,7 +337,7 @@ test("a browser's description gets rates and preconditions, and loses its bundle
     "t=0 0",
   ]);
   expect(text).not.toContain("BUNDLE");
-  expect(lines.filter((line) => line.startsWith("b="))).toEqual(["b=AS:64", "b=AS:2500"]);
+  expect(lines.filter((line) => line.startsWith("b="))).toEqual(["b=AS:64", "b=AS:2650"]);
   expect(lines.filter((line) => line === "a=curr:qos local none")).toHaveLength(2);
   // Decorating again replaces what was there.
   const again = decorate(text, { rates, resources, isAnswer: false, version: 7 });
@@ -281,6 +345,20 @@ test("a browser's description gets rates and preconditions, and loses its bundle
 });
 
 // RFC 1321, section A.5.
+// RFC 3550, section 6.2.
+test("rates of Opus and video count headers on the way, and none in a browser", () => {
+  const opus = SDP.replace("a=sendrecv", "a=rtpmap:111 opus/48000/2\r\na=sendrecv");
+  const wanted = { rates: { audio: 64, video: 2500 }, isAnswer: false, version: 1 };
+  const text = decorate(opus, { ...wanted, resources: { local: false, remote: false } });
+  const rates = (sdp: string) => sdp.match(/^b=.*$/gm)?.map((line) => line.trim());
+  expect(rates(text)).toEqual(["b=AS:96", "b=AS:2650"]);
+  expect(rates(forBrowser(text))).toEqual(["b=AS:64", "b=AS:2500"]);
+  expect(forBrowser(text).length).toBe(text.length);
+  expect(rates(forBrowser(text.replace("AS:96", "AS:20")))).toEqual(["b=AS:6", "b=AS:2500"]);
+  // G.711 has its rate.
+  expect(forBrowser(SDP)).toBe(SDP.replace("AS:30", "AS:28"));
+});
+
 test("MD5 gives the published digests", () => {
   expect(md5(utf8(""))).toBe("d41d8cd98f00b204e9800998ecf8427e");
   expect(md5(utf8("message digest"))).toBe("f96b697d7cb7938d525a2f31aaf161d0");

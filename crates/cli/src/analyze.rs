@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde_json::json;
 use weir_analyze::{
-    Dump, OpenLoop, WayEstimate, estimate, findings, open_loop, open_loop_records, record,
+    Dump, KeyLog, OpenLoop, WayEstimate, estimate, findings, open_loop, open_loop_records, record,
     scenario_text,
 };
 use weir_lab::report::Report as Document;
@@ -23,9 +23,14 @@ pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
         "--scenario describes one call: name one dump"
     );
     let interrupt = Interrupt::listen()?;
+    let keys = args.keys.as_deref().map(KeyLog::read).transpose()?;
     let mut dumps = Vec::new();
     for file in &args.files {
-        dumps.push((name(file), weir_analyze::read(file)?));
+        let dump = match &keys {
+            Some(keys) => weir_analyze::read_with_keys(file, keys)?,
+            None => weir_analyze::read(file)?,
+        };
+        dumps.push((name(file), dump));
         interrupt.check()?;
     }
     match args.json {
@@ -130,6 +135,8 @@ fn as_json(dumps: &[(String, Dump)]) -> String {
             .map(|it| json!({ "controller": it.algorithm.name(), "mean_kbps": it.mean().as_kbps_f64().round() }))
             .collect();
         let network = estimate(dump);
+        // The metrics of a run, over what the dump knows.
+        let flows = record(name, dump).ok().map(|record| json!(record.summary())["flows"].take());
         json!({
             "file": name,
             "format": dump.format.to_string(),
@@ -137,6 +144,7 @@ fn as_json(dumps: &[(String, Dump)]) -> String {
             "findings": found,
             "network": { "up": way_json(&network.up), "down": way_json(&network.down) },
             "open_loop": played,
+            "flows": flows,
         })
     };
     let all: Vec<_> = dumps.iter().map(of).collect();

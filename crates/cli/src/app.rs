@@ -5,13 +5,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use weir_analyze::app_record;
-use weir_call::{AppOutcome, AppPlan, is_inside, run_app, warnings};
+use weir_analyze::{AppDump, app_record};
+use weir_call::{AppOutcome, AppPlan, app_facts, app_rows, is_inside, run_app, warnings};
+use weir_lab::calls::derive::Interval;
+use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
+use weir_lab::scenario::call::BrowserKind;
 use weir_net::Seed;
 
 use crate::args::Call;
+use crate::args::application::AppBrowser;
 use crate::captures::Captures;
 use crate::interrupt::Interrupt;
 use crate::link::quoted;
@@ -46,7 +50,7 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
         let dumps = tempfile::tempdir().context("make a folder for the dumps")?;
         let plan = AppPlan { dumps: dumps.path().into(), capture: captures.plan(), ..plan.clone() };
         let outcome = attempt(args, scenario, &plan, info.seed, interrupt)?;
-        let record = app_record(scenario, info, &outcome)?;
+        let record = recorded(scenario, info, &outcome)?;
         for warning in warnings(&record) {
             eprintln!("weir: {}", output::escaped(warning));
         }
@@ -58,6 +62,17 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
         runs.push(Simulated { summary: record.summary(), took: begun.elapsed() });
     }
     Ok(runs)
+}
+
+/// The record of a run: what the emulator saw, and what the pages reported.
+fn recorded(scenario: &Scenario, info: RunInfo, outcome: &AppOutcome) -> anyhow::Result<Record> {
+    let dumps = outcome.participants.iter();
+    let dumps = dumps.map(|one| AppDump { name: one.name.clone(), file: one.dump.clone() });
+    let dumps: Vec<AppDump> = dumps.collect();
+    let zero_ms = outcome.zero.as_secs_f64() * 1e3;
+    let rows =
+        |sent: &[Interval], received: &[Interval]| app_rows(scenario, outcome, sent, received);
+    Ok(app_record(scenario, info, app_facts(outcome), (&dumps, zero_ms), rows)?)
 }
 
 /// Runs once, and again if this machine disturbed the run.
@@ -88,11 +103,18 @@ fn attempt(
 fn plan(args: &Call) -> anyhow::Result<AppPlan> {
     let args = &args.application;
     let url = args.app.clone().unwrap_or_default();
-    anyhow::ensure!(
-        is_inside(&url),
-        "--app {url}: emulated hosts know no names; write http://{{server}}:PORT/ for the server that \
-         --serve-app starts"
-    );
+    match &args.serve_app {
+        Some(_) => anyhow::ensure!(
+            is_inside(&url),
+            "--app {url}: emulated hosts know no names; write http://{{server}}:PORT/ for the server that \
+             --serve-app starts"
+        ),
+        None => anyhow::ensure!(
+            !url.contains("{server}") && url.contains("://"),
+            "--app {url}: without --serve-app the URL must name a server that runs elsewhere, such as \
+             https://meet.example.org/room"
+        ),
+    }
     let join = args
         .join
         .as_ref()
@@ -106,11 +128,24 @@ fn plan(args: &Call) -> anyhow::Result<AppPlan> {
         url,
         join: join.transpose()?,
         participants,
+        browsers: browsers(&args.browsers),
         join_timeout: Duration::from_secs(args.join_within.get().into()),
-        serve: args.serve_app.clone().unwrap_or_default(),
+        serve: args.serve_app.clone(),
         dumps: Default::default(),
         capture: None,
     })
+}
+
+/// Chromium unless the command says another.
+fn browsers(named: &[AppBrowser]) -> Vec<BrowserKind> {
+    if named.is_empty() {
+        return vec![BrowserKind::Chromium];
+    }
+    let kind = |browser: &AppBrowser| match browser {
+        AppBrowser::Chromium => BrowserKind::Chromium,
+        AppBrowser::Firefox => BrowserKind::Firefox,
+    };
+    named.iter().map(kind).collect()
 }
 
 /// The options of the application stand for the controller, so that the record's command repeats the
@@ -121,7 +156,13 @@ fn controller(plan: &AppPlan) -> String {
         words.extend(["--join".into(), quoted(&join.display().to_string())]);
     }
     words.extend(["--participants".into(), plan.participants.to_string()]);
-    words.extend(["--serve-app".into(), quoted(&plan.serve)]);
+    if plan.browsers != [BrowserKind::Chromium] {
+        let names: Vec<&str> = plan.browsers.iter().map(|kind| kind.name()).collect();
+        words.extend(["--browsers".into(), names.join(",")]);
+    }
+    if let Some(serve) = &plan.serve {
+        words.extend(["--serve-app".into(), quoted(serve)]);
+    }
     words.join(" ")
 }
 

@@ -1,14 +1,16 @@
 //! The command line.
 
 mod analyze;
+pub mod application;
 mod link;
 mod serve;
 
 use std::net::Ipv4Addr;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 pub use analyze::Analyze;
+pub use application::Application;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use link::Link;
@@ -27,8 +29,6 @@ Examples:
   weir serve
   weir link demo/first-call -- ping -c 5 10.45.0.2";
 
-/// Time limit for the participants of an application to join, in s.
-const JOIN_WITHIN: NonZeroU32 = NonZeroU32::new(60).unwrap();
 /// Attempts at a run that this machine disturbs.
 pub const ATTEMPTS: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
@@ -216,9 +216,9 @@ pub struct Call {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true,
         default_missing_value = "127.0.0.1", value_parser = served_address, conflicts_with = "app")]
     pub serve: Option<Ipv4Addr>,
-    /// Signal through the IMS that `weir ims up` has started: CALLER and CALLEE are users of it, such
-    /// as alice,bob. The record has the messages too.
-    #[arg(long, value_name = "CALLER,CALLEE", conflicts_with_all = ["serve", "app"])]
+    /// Signal through the IMS that `weir ims up` has started: caller and callee are users of it, such
+    /// as alice,bob; two more for each further call. The record has the messages too.
+    #[arg(long, value_name = "CALLER,CALLEE,...", conflicts_with_all = ["serve", "app"])]
     pub ims: Option<String>,
     #[command(flatten)]
     pub application: Application,
@@ -242,29 +242,6 @@ pub struct Call {
     pub attempts: NonZeroUsize,
     #[command(flatten)]
     pub output: Output,
-}
-
-/// The application under test of `weir call` and `weir check`.
-#[derive(ClapArgs, Clone)]
-pub struct Application {
-    /// Test a web application: open this page in the Chromium of each participant. `{server}` in it stands
-    /// for the address of the application's server.
-    #[arg(long, value_name = "URL", requires = "serve_app", conflicts_with = "controller")]
-    pub app: Option<String>,
-    /// A JavaScript module whose default function makes a participant join: it gets a page of Playwright
-    /// and the participant's number.
-    #[arg(long, value_name = "FILE", requires = "app")]
-    pub join: Option<PathBuf>,
-    /// Number of participants of the application (default: 2). Each is behind the scenario's network, or
-    /// behind that of its table [participant.NAME]; the server is at the far end.
-    #[arg(long, value_name = "N", requires = "app")]
-    pub participants: Option<usize>,
-    /// Seconds from the start of the browsers until a participant that has not joined has failed.
-    #[arg(long, value_name = "SECONDS", requires = "app", default_value_t = JOIN_WITHIN)]
-    pub join_within: NonZeroU32,
-    /// The shell command that starts the application's server, on a host of its own.
-    #[arg(long, value_name = "COMMAND", requires = "app")]
-    pub serve_app: Option<String>,
 }
 
 /// Parses one address of this machine, or `all`.

@@ -47,7 +47,7 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
     }
     let wic = args.ims.as_deref().map(Wic::of_running).transpose()?;
     let console = Console::of(args.interactive, args.live.as_deref())?;
-    let mut runner = CallRunner { args, interrupt, console, signalling: [vec![], vec![]] };
+    let mut runner = CallRunner { args, interrupt, console, signalling: Vec::new() };
     let mut runs = Vec::new();
     let mut count = Count::default();
     for (scenario, sender, info) in jobs {
@@ -206,8 +206,8 @@ struct CallRunner<'a> {
     args: &'a Call,
     interrupt: &'a Interrupt,
     console: Option<Console>,
-    /// Messages of SIP at both ends of the last call, if it went through an IMS.
-    signalling: [Vec<SipMessage>; 2],
+    /// Messages of SIP at both ends of each call of the last run, if they went through an IMS.
+    signalling: Vec<[Vec<SipMessage>; 2]>,
 }
 
 impl CallRunner<'_> {
@@ -238,9 +238,10 @@ impl CallRunner<'_> {
             attempt += 1;
         };
         count.add(&outcome);
-        if let [call] = &outcome.calls[..] {
-            self.signalling = call.peers.each_ref().map(|peer| peer.signalling.clone());
-        }
+        let of_call = |call: &weir_call::CallResult| {
+            call.peers.each_ref().map(|peer| peer.signalling.clone())
+        };
+        self.signalling = outcome.calls.iter().map(of_call).collect();
         let record = match outcome.ended {
             None => weir_call::record(scenario, info, config, &outcome, attempt),
             Some(ended) => {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
-use weir_call::{LiveStats, interval_entry};
+use weir_call::LiveStats;
 use weir_emu::{Change, Handle, Property, Status, WayStatus, Ways};
 use weir_lab::scenario::quantity;
 use weir_net::{Jitter, LossModel};
@@ -176,7 +176,7 @@ impl Program {
             if self.stats_s.insert((*call, peer.name()), end_s) == Some(end_s) {
                 continue;
             }
-            let mut entry = json!(interval_entry(interval));
+            let mut entry = json!(weir_lab::calls::interval_entry(interval));
             entry["call"] = (*call).into();
             entry["peer"] = peer.name().into();
             self.write(&json!({ "stats": entry }));

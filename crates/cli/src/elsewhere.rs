@@ -21,15 +21,6 @@ pub mod real {
     }
 }
 
-/// Its samples are those of `weir-call`, which needs Linux.
-pub mod analyze {
-    use std::process::ExitCode;
-
-    pub fn analyze<Args>(_: &Args) -> anyhow::Result<ExitCode> {
-        Err(super::refused("analyze"))
-    }
-}
-
 pub mod link {
     use std::process::ExitCode;
 

@@ -22,7 +22,7 @@ pub fn plan(wic: &Wic) -> Ims {
         },
     };
     Ims {
-        users: wic.terminals.each_ref().map(user),
+        users: wic.terminals.iter().map(|pair| pair.each_ref().map(user)).collect(),
         proxy: wic.proxy,
         key_hash: wic.key_hash.clone(),
         bearers: wic.bearers.clone(),
@@ -30,14 +30,17 @@ pub fn plan(wic: &Wic) -> Ims {
 }
 
 /// Writes the signalling into a record, and prints the time of each phase.
-pub fn write(wic: &Wic, record: &Path, messages: &[Vec<SipMessage>; 2]) -> anyhow::Result<()> {
+pub fn write(wic: &Wic, record: &Path, messages: &[[Vec<SipMessage>; 2]]) -> anyhow::Result<()> {
     let signalled = |message: &SipMessage| Signalled {
         time_ms: message.time,
         is_sent: message.is_sent,
         text: message.text.clone(),
     };
-    let both = messages.each_ref().map(|side| side.iter().map(signalled).collect::<Vec<_>>());
-    for (phase, value) in wic.write(record, [&both[0], &both[1]])? {
+    let of_call = |call: &[Vec<SipMessage>; 2]| {
+        call.each_ref().map(|side| side.iter().map(signalled).collect::<Vec<_>>())
+    };
+    let all: Vec<_> = messages.iter().map(of_call).collect();
+    for (phase, value) in wic.write(record, &all)? {
         eprintln!("weir: {phase}: {value:.1} ms");
     }
     Ok(())

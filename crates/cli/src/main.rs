@@ -1,6 +1,5 @@
 //! `weir`: simulates scenarios, makes real calls over them, and compares the results.
 
-#[cfg(target_os = "linux")]
 mod analyze;
 #[cfg(target_os = "linux")]
 mod app;
@@ -45,7 +44,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{analyze, link, real, serve, weir_testbed};
+use elsewhere::{link, real, serve, weir_testbed};
 
 /// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;

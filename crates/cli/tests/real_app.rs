@@ -1,5 +1,7 @@
 //! Applications that nobody here wrote, PeerJS, Janus's video room and LiveKit, in a scenario's network.
 //!
+//! The second test also needs Firefox and slirp4netns.
+//!
 //! Needs root, Chromium, Node, and the packages of `examples/apps/peerjs` (`make npm-deps`); for Janus, Debian's
 //! janus and janus-demos, and the viewer's packages (`make web`); for LiveKit, its server (`examples/apps/livekit/get-server.sh`,
 //! or LIVEKIT_SERVER).
@@ -137,6 +139,137 @@ fn a_call_of_peerjs_is_recorded_and_judged_and_one_that_cannot_join_fails_alone(
     assert!(up["rate_mbps"]["mean"].as_f64().unwrap() > 0.2, "{up}");
 }
 
+/// A network device of this machine with an address, for a server outside the emulated network.
+struct Outside;
+
+impl Outside {
+    const DEVICE: &str = "weir-outside";
+    const ADDRESS: &str = "198.51.100.1";
+
+    fn new() -> Self {
+        let _ = Command::new("ip").args(["link", "delete", Self::DEVICE]).output();
+        let outside = Self;
+        for words in [
+            "link add weir-outside type veth peer name weir-outside-2",
+            "address add 198.51.100.1/32 dev weir-outside",
+            "link set weir-outside up",
+        ] {
+            assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success());
+        }
+        outside
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["link", "delete", Self::DEVICE]).output();
+    }
+}
+
+/// A server of the test's own, which ends with it.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Chromium sends VP9 in layers; its page and Firefox' have no RTCPeerConnection in workers.
+const LAYERS: &str = r#"
+export default async (page, number) => {
+  const inWorker = await page.evaluate(() => new Promise((resolve) => {
+    const script = URL.createObjectURL(new Blob(["postMessage(typeof RTCPeerConnection)"]));
+    new Worker(script).onmessage = (event) => resolve(event.data);
+  }));
+  if (inWorker !== "undefined") throw new Error(`a worker has RTCPeerConnection: ${inWorker}`);
+  // The link's delay is 20 ms each way, and a request to the border crosses it twice.
+  const answered = await page.evaluate(() => {
+    const [{ requestStart, responseStart }] = performance.getEntriesByType("navigation");
+    return responseStart - requestStart;
+  });
+  if (number === 1 && answered < 39) throw new Error(`an answer came after ${answered} ms`);
+  await join(page, number);
+  if (number === 1)
+    await page.evaluate(async () => {
+      const [call] = Object.values(peer.connections).flat();
+      const sender = call.peerConnection.getSenders().find(({ track }) => track.kind === "video");
+      const parameters = sender.getParameters();
+      const codec = parameters.codecs.find(({ mimeType }) => mimeType === "video/VP9");
+      Object.assign(parameters.encodings[0], { codec, scalabilityMode: "L1T3" });
+      await sender.setParameters(parameters);
+    });
+};
+"#;
+
+#[test]
+fn chromium_and_firefox_reach_a_server_elsewhere_through_the_network_and_tell_all_they_do() {
+    let runs = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if missing().is_some() || !runs("firefox-esr") || !runs("slirp4netns") {
+        println!("skipped: needs root, chromium, firefox-esr, node, slirp4netns and make npm-deps");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let scenario = place.path().join("narrow.toml");
+    fs::write(&scenario, SCENARIO.replace("8s", "5s")).unwrap();
+    let join = place.path().join("join.mjs");
+    let own = format!("import join from '{}';\n{LAYERS}", example().join("join.mjs").display());
+    fs::write(&join, own).unwrap();
+    let _outside = Outside::new();
+    let mut server = Command::new("node");
+    let _server = Running(server.current_dir(example()).arg("server.mjs").spawn().unwrap());
+    let out = place.path().join("runs");
+    let mut weir = Command::new(WEIR);
+    weir.current_dir(example()).arg("call").arg(&scenario);
+    weir.args(["--app", &format!("http://{}:9000/?audio", Outside::ADDRESS)]);
+    weir.args(["--browsers", "chromium,firefox", "--attempts", "1", "--seed", "1"]);
+    weir.args(["--join-within", "30"]);
+    let done = weir.arg("--join").arg(&join).arg("--out").arg(&out).output().unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{errors}");
+    let record = weir_lab::record::find(&out).unwrap().remove(0);
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&fs::read(record.join(name)).unwrap()).unwrap()
+    };
+    let (call, summary) = (read("call.json"), read("summary.json"));
+    for one in call["calls"].as_array().unwrap() {
+        assert_eq!(one["failure"], Value::Null, "{errors}");
+    }
+    let program = |index: usize| call["participants"][index]["program"].as_str().unwrap();
+    assert!(program(0).contains("Chromium") && program(1).contains("Firefox"), "{call}");
+    // Each has sent and received, and p1 no more than its way up carries.
+    let each = summary["calls"]["each"].as_array().unwrap();
+    let value = |name: &str, metric: &str| {
+        let one = each.iter().find(|one| one["name"] == name).unwrap();
+        one[metric].as_f64().unwrap_or_else(|| panic!("{name} has no {metric}: {one}"))
+    };
+    for name in ["p1", "p2"] {
+        assert!(value(name, "receive_rate_mbps") > 0.05, "{each:?}");
+        assert!((20.0..5_000.0).contains(&value(name, "setup_ms")), "{each:?}");
+        assert!(value(name, "first_frame_ms") >= 20.0, "{each:?}");
+        assert!((0.0..0.5).contains(&value(name, "audio_concealed_ratio")), "{each:?}");
+    }
+    assert!(value("p1", "send_rate_mbps") < 0.9, "{each:?}");
+    let encoder = &call["peers"][0]["encoder"];
+    assert_eq!(
+        (&encoder["mimeType"], &encoder["scalabilityMode"]),
+        (&"video/VP9".into(), &"L1T3".into())
+    );
+    let events = call["page_events"].as_array().unwrap();
+    let told = |participant: &str, event: &str| {
+        let is = |it: &&Value| it["participant"] == participant && it["event"] == event;
+        events.iter().find(is).unwrap_or_else(|| panic!("{participant} tells no {event}"))
+    };
+    for event in
+        ["addTrack", "setLocalDescription", "setRemoteDescription", "onconnectionstatechange"]
+    {
+        told("p1", event);
+        told("p2", event);
+    }
+    assert!(told("p1", "setParameters")["value"].as_str().unwrap().contains("L1T3"));
+}
+
 #[test]
 fn a_call_of_the_page_of_janus_has_its_four_streams() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
@@ -200,4 +333,26 @@ fn a_room_of_livekit_gives_a_narrow_participant_smaller_layers() {
     assert!(of("p3", "receive_rate_mbps") < 0.55, "{each:?}");
     assert!(of("p3", "receive_rate_mbps") < of("p2", "receive_rate_mbps"), "{each:?}");
     assert!(of("p3", "frame_height") < of("p2", "frame_height"), "{each:?}");
+}
+
+#[test]
+fn a_gate_of_plain_calls_judges_them_and_writes_junit() {
+    if let Some(what) = missing() {
+        println!("skipped: needs {what}");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let scenario = place.path().join("gate.toml");
+    let expected = "[[expect]]\ntext = \"something\"\nmetric = \"rate_mbps.mean\"\nabove = 0.01\n\
+                    [[expect]]\ntext = \"too much\"\nmetric = \"rate_mbps.mean\"\nabove = 10\n";
+    let text = SCENARIO.replace("8s", "3s").replace("[participant.p2]", "");
+    fs::write(&scenario, format!("{text}{expected}")).unwrap();
+    let junit = place.path().join("check.xml");
+    let mut weir = Command::new(WEIR);
+    weir.arg("check").arg(&scenario).args(["--engine", "call", "--junit"]).arg(&junit);
+    let output = weir.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let junit = fs::read_to_string(junit).unwrap();
+    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}{errors}");
 }

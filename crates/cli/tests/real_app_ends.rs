@@ -1,6 +1,8 @@
 //! How a run of an application ends when something goes wrong: a page that never joins, a browser that crashes, a
 //! server that dies, Ctrl-C, a full disk. Needs root, Chromium, Node and `make npm-deps`.
 
+mod left;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -11,8 +13,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Variable in the environment of all processes of one run; its value is the run's folder.
-const MARK: &str = "WEIR_TEST_APP";
+use left::{MARK, alive};
+
 /// How long a run may take to end once it was asked to.
 const END: Duration = Duration::from_secs(20);
 
@@ -64,18 +66,6 @@ fn call(place: &Path, join: &str, serve: &str) -> Command {
     weir.env(MARK, place).process_group(0);
     weir.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     weir
-}
-
-/// Command lines of the processes that a run has started.
-fn alive(place: &Path) -> Vec<String> {
-    let mark = format!("{MARK}={}", place.display());
-    let line = |entry: fs::DirEntry| {
-        let environment = fs::read(entry.path().join("environ")).ok()?;
-        let is_ours = environment.split(|byte| *byte == 0).any(|one| one == mark.as_bytes());
-        let line = fs::read(entry.path().join("cmdline")).ok()?;
-        is_ours.then(|| String::from_utf8_lossy(&line).replace('\0', " "))
-    };
-    fs::read_dir("/proc").unwrap().flatten().filter_map(line).collect()
 }
 
 fn nothing_is_left(place: &Path) {
@@ -169,6 +159,98 @@ fn after_ctrl_c_at_any_moment_nothing_is_left() {
         assert_eq!(output.status.code(), Some(130), "{moment}: {errors}");
         assert!(errors.trim_end().ends_with("unfinished ones are removed"), "{moment}: {errors}");
         assert_eq!(weir_lab::record::find(&place.path().join("runs")).unwrap_or_default().len(), 0);
+        nothing_is_left(place.path());
+    }
+}
+
+/// One page that is only opened, for 3 s. It writes a file when it has joined.
+fn short(place: &Path) -> Command {
+    let scenario = SCENARIO.replace("60s", "3s").replace("[participant.p2]", "");
+    let joined = place.join("joined");
+    let join = format!(
+        "import {{ writeFileSync }} from 'node:fs';\n\
+         export default async () => writeFileSync('{}', '');\n",
+        joined.display()
+    );
+    let mut weir = call(place, &join, "exec node server.mjs");
+    fs::write(place.join("mine.toml"), scenario).unwrap();
+    weir.args(["--participants", "1"]);
+    weir
+}
+
+/// Waits until its page has joined.
+fn await_joined(place: &Path) {
+    let start = Instant::now();
+    while !place.join("joined").exists() {
+        assert!(start.elapsed() < END, "nobody joins: {:?}", alive(place));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn ctrl_c_in_the_call_and_at_its_end_leaves_a_whole_record_or_none() {
+    for after in [1_000, 3_050] {
+        let Some(place) = place() else { return };
+        let weir = short(place.path()).spawn().unwrap();
+        await_joined(place.path());
+        std::thread::sleep(Duration::from_millis(after));
+        let group = i32::try_from(weir.id()).unwrap();
+        // SAFETY: the group is that of the process that was started above and is not waited for yet.
+        assert_eq!(unsafe { libc::kill(-group, libc::SIGINT) }, 0);
+        let output = ended(weir, END);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let records = weir_lab::record::find(&place.path().join("runs")).unwrap_or_default();
+        match output.status.code() {
+            Some(0) if after > 3_000 => {
+                let [record] = &records[..] else { panic!("{records:?}") };
+                assert!(record.join("p1.rtcstats").exists(), "{errors}");
+            }
+            Some(130) => assert_eq!(records.len(), 0, "{errors}"),
+            other => panic!("{other:?} after {after} ms: {errors}"),
+        }
+        nothing_is_left(place.path());
+    }
+}
+
+/// Mounts a small file system on a folder of a run; `false`, with a line that says so, if this machine mounts none.
+fn small_disk(at: &Path, size: &str) -> bool {
+    fs::create_dir_all(at).unwrap();
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=1777"), "tmpfs"]).arg(at);
+    let is_mounted = mount.status().unwrap().success();
+    if !is_mounted {
+        println!("skipped: this machine mounts no tmpfs");
+    }
+    is_mounted
+}
+
+#[test]
+fn a_disk_that_is_full_in_the_call_or_at_its_record_is_one_line() {
+    for is_at_record in [false, true] {
+        let Some(place) = place() else { return };
+        let (disk, size) = if is_at_record { ("runs", "12k") } else { ("tmp", "300m") };
+        let disk = place.path().join(disk);
+        if !small_disk(&disk, size) {
+            return;
+        }
+        let weir = short(place.path()).spawn().unwrap();
+        await_joined(place.path());
+        if !is_at_record {
+            let full = fs::File::create(disk.join("full")).and_then(|mut file| {
+                let piece = vec![1; 1 << 20];
+                (0..400).try_for_each(|_| std::io::Write::write_all(&mut file, &piece))
+            });
+            assert!(full.is_err(), "the disk is larger");
+        }
+        let output = ended(weir, END);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let _ = fs::remove_file(disk.join("full"));
+        let left: Vec<_> = fs::read_dir(&disk).unwrap().flatten().collect();
+        assert!(Command::new("umount").arg(&disk).status().unwrap().success());
+        assert!(left.is_empty(), "{left:?}: {errors}");
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+        assert!(errors.contains("No space left on device"), "{errors}");
         nothing_is_left(place.path());
     }
 }

@@ -1,6 +1,8 @@
-//! `weir serve` in a real browser: a slider moves, and the emulator's packets slow down.
+//! `weir serve` in a real browser: sliders move, and the emulator's packets are slow, late, uneven and lost.
 //!
 //! Needs root, Chromium, Node and the viewer's packages (`make web`).
+
+mod left;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+use left::{MARK, alive};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
@@ -41,7 +45,7 @@ struct Served {
 impl Served {
     fn start(out: &Path) -> Self {
         let mut weir = Command::new(WEIR);
-        weir.arg("serve").arg("--out").arg(out).stderr(Stdio::piped());
+        weir.arg("serve").arg("--out").arg(out).env(MARK, out).stderr(Stdio::piped());
         let mut program = weir.spawn().unwrap();
         let mut told = BufReader::new(program.stderr.take().unwrap()).lines();
         let line = told.next().unwrap().unwrap();
@@ -59,7 +63,7 @@ impl Drop for Served {
 }
 
 #[test]
-fn a_slider_slows_the_packets_down_on_every_page_and_stands_in_the_record() {
+fn sliders_act_on_the_packets_on_every_page_and_stand_in_the_record_and_ctrl_c_leaves_no_process() {
     if let Some(what) = missing() {
         println!("skipped: needs {what}");
         return;
@@ -84,11 +88,22 @@ fn a_slider_slows_the_packets_down_on_every_page_and_stands_in_the_record() {
         (&seen["told"], &seen["title"]),
         (&"200ms".into(), &"Weir report: demo/first-call".into())
     );
+    let sliders = &seen["sliders"];
+    assert!(sliders["slow"].as_f64() > sliders["unhurried"].as_f64().map(|ms| ms + 20.0), "{seen}");
+    assert!(sliders["uneven"].as_f64() > Some(40.0), "{seen}");
+    assert!(sliders["lost"].as_f64() > Some(0.0), "{seen}");
+    // Another link runs.
     drop(served);
+    let left = alive(&place.path().join("runs"));
+    assert!(left.is_empty(), "{left:?}");
 
-    let run = the_one_below(&place.path().join("runs"));
+    // Ctrl-C stopped that link as the button does, and it has a whole record too.
+    assert!(the_one_below(&place.path().join("runs/serve-2")).join("summary.json").exists());
+    let run = the_one_below(&place.path().join("runs/serve-1"));
     let call: Value = serde_json::from_slice(&fs::read(run.join("call.json")).unwrap()).unwrap();
-    assert_eq!(call["changes"][0]["change"], "delay 200 ms", "{}", call["changes"]);
+    let changes = call["changes"].as_array().unwrap();
+    let changes: Vec<&str> = changes.iter().map(|it| it["change"].as_str().unwrap()).collect();
+    assert_eq!(changes, ["capacity 0.050 Mbit/s", "delay 200 ms", "jitter 200 ms", "loss 50 %"]);
 }
 
 /// The only record below a folder.

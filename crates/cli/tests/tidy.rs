@@ -17,7 +17,7 @@ const DEPENDENCIES: [(&str, &[&str]); 17] = [
     ("emu", &["weir", "weir-net"]),
     ("lab", &["weir", "weir-net", "weir-sim"]),
     ("call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"]),
-    ("analyze", &["weir", "weir-call", "weir-lab", "weir-rtcp", "weir-sim", "weir-wire"]),
+    ("analyze", &["weir", "weir-lab", "weir-rtcp", "weir-sim", "weir-wire"]),
     ("gst", &["weir", "weir-rtcp", "weir-wire"]),
     ("python", &["weir", "weir-net", "weir-sim", "weir-lab"]),
     ("wasm", &["weir", "weir-lab", "weir-net", "weir-sim"]),

@@ -167,6 +167,32 @@ def test_nothing_is_lost_when_the_client_is_killed(tmp_path):
     assert len(set(keys)) == 80
 
 
+#: As a reader of the guide types it: no function, no guard, and a controller of its own.
+SCRIPT = """
+import sys
+import weir_rtc
+
+class Steady(weir_rtc.Controller):
+    name = "steady"
+
+    def on_feedback(self, now_us, report):
+        self.target_bps = 500_000
+
+print("begins")
+done = weir_rtc.sweep("demo/first-call", Steady, range(2), out=sys.argv[1], workers=2)
+print(done.simulated, set(done.table().column("controller").to_pylist()), __file__ == sys.argv[0])
+"""
+
+
+def test_a_plain_script_needs_no_guard(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    ran = subprocess.run(
+        [sys.executable, script, tmp_path / "out"], capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "begins\n2 {'steady'} True\n", ran.stderr[-2000:]
+
+
 def test_nothing_is_lost_when_a_worker_is_killed(tmp_path):
     from distributed import Client, LocalCluster
 

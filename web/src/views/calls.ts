@@ -17,6 +17,7 @@ import { el, empty, table, type TableColumn } from "../dom";
 import { figure } from "../figure";
 import type {
   Agreement,
+  AppRow,
   Calls,
   DelayPlot,
   FindingRow,
@@ -33,6 +34,7 @@ import {
   formatNumber,
   formatPercent,
   formatSignal,
+  isOpenLoop,
   pairs,
   plural,
 } from "../model";
@@ -55,12 +57,22 @@ export function callsView(scenario: Scenario): HTMLElement[] {
     el("div", { class: "part" }, el("h3", {}, title), ...content);
   const subject = scenario.id;
   const views: HTMLElement[] = [
-    part("Real calls: set-up", success(calls), setupTable(calls.setup)),
+    part(
+      "Real calls: set-up",
+      success(calls),
+      // The set-up of an application is in the table of its participants.
+      ...(calls.app.length > 0 && calls.setup.length === 0 ? [] : [setupTable(calls.setup)]),
+    ),
   ];
+  if (calls.app.length > 0)
+    views.unshift(part("Participants and their streams", appTable(calls.app)));
   if (calls.findings.length > 0) {
     views.unshift(part("What limited the calls, and when", findingTable(calls.findings)));
   }
-  views.push(part("Real calls: peers", peerTable(calls.peers)));
+  const [open, real] = split(calls.peers, (row) => isOpenLoop(row.controller));
+  if (real.length > 0) views.push(part("Real calls: peers", peerTable(real)));
+  if (open.length > 0)
+    views.push(part("Open loop: the peers of the recorded calls", peerTable(open)));
   if (calls.rates.length > 0) {
     const title = "getStats beside the packet capture";
     const caption =
@@ -140,6 +152,32 @@ function setupTable(rows: SetupRow[]): HTMLElement {
       number("Whole set-up (ms)", (row) => row.total_ms, 0),
       number("First frame after (ms)", (row) => row.first_frame_ms, 0),
       { head: "Path", cell: (row) => row.path, kind: "prose" },
+    ],
+    rows,
+  );
+}
+
+/** The rows for which it holds, and the others. */
+function split<Row>(rows: Row[], holds: (row: Row) => boolean): [Row[], Row[]] {
+  return [rows.filter(holds), rows.filter((row) => !holds(row))];
+}
+
+function appTable(rows: AppRow[]): HTMLElement {
+  return table<AppRow>(
+    "Participants of the application; p1/2 is the second video stream of p1",
+    [
+      { head: "Who", cell: (row) => name(row.name) },
+      { head: "Seed", cell: (row) => row.seed },
+      { head: "Sends", cell: (row) => row.sends ?? "–" },
+      number("Set-up (ms)", (row) => row.setup_ms, 0),
+      number("First frame (ms)", (row) => row.first_frame_ms, 0),
+      number("Sent (Mbit/s)", (row) => row.send_rate_mbps, 2),
+      number("Received (Mbit/s)", (row) => row.receive_rate_mbps, 2),
+      number("Frames a second", (row) => row.frame_rate, 1),
+      number("Received height", (row) => row.frame_height, 0),
+      number("Freezes", (row) => row.freezes, 0),
+      number("Limited by bandwidth (%)", (row) => row.limited_by_bandwidth_percent, 0),
+      number("Audio made up (%)", (row) => row.concealed_percent, 1),
     ],
     rows,
   );

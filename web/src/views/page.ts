@@ -5,6 +5,7 @@ import { figure } from "../figure";
 import type { Report, Scenario } from "../format";
 import {
   freezesOf,
+  isOpenLoop,
   linkTo,
   plural,
   scatterOf,
@@ -64,14 +65,12 @@ function overview(report: Report, palette: Palette): HTMLElement {
           el("h3", {}, "Requirements of RFC 8836"),
           verdictTable(report),
         ),
-    report.participants.length === 0
-      ? null
-      : el(
-          "div",
-          { class: "part" },
-          el("h3", {}, "Real calls"),
-          participantsTable(report.participants),
-        ),
+    participantsPart("Real calls", report, false),
+    participantsPart(
+      "Open loop: the feedback of recorded calls, played into controllers",
+      report,
+      true,
+    ),
     report.errors.length === 0
       ? null
       : el(
@@ -82,6 +81,13 @@ function overview(report: Report, palette: Palette): HTMLElement {
         ),
     report.then_and_now.length === 0 ? null : thenAndNow(report),
   );
+}
+
+/** The participants of real calls, or those of the open loop, which are no calls of their own. */
+function participantsPart(title: string, report: Report, openLoop: boolean): HTMLElement | null {
+  const rows = report.participants.filter((row) => isOpenLoop(row.controller) === openLoop);
+  if (rows.length === 0) return null;
+  return el("div", { class: "part" }, el("h3", {}, title), participantsTable(rows));
 }
 
 function warningNote(scenarios: Scenario[]): HTMLElement {

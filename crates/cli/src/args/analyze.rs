@@ -10,9 +10,9 @@ use clap::Args as ClapArgs;
 The content tells the format; gzip is unpacked:
 
   webrtc-internals dump   chrome://webrtc-internals, \"Create a WebRTC-Internals dump\"
-  rtcstats dump           the other button of the same page
+  rtcstats dump           the other button of the same page, rtcstats-js, @jitsi/rtcstats
   RTC event log           what Chromium writes with --webrtc-event-logging=DIR
-  pcap, pcapng            packets with RTP over IPv4, at one end of the call
+  pcap, pcapng            packets with RTP over IPv4, at one end of the call; --keys opens its SRTCP
 
 Examples:
   weir analyze webrtc_internals_dump.gz
@@ -31,6 +31,9 @@ pub struct Analyze {
     /// Folder for the records. It is made if it does not exist.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// File with the keys of SRTP, for captures: a key log (CLIENT_RANDOM lines, DTLS 1.2), or a=crypto lines.
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
     /// Print the findings as JSON.
     #[arg(long)]
     pub json: bool,

@@ -1,4 +1,5 @@
-// Two windows of `weir serve` with one link: a slider of the first slows the packets down, and the second shows it.
+// Two windows of `weir serve` with one link: sliders of the first make its packets slow, late, uneven and lost, and the
+// second shows it. At the end another link is left running.
 //
 // Arguments: the page's address, the folder of playwright-core, and a folder for pictures. The last line of the output
 // is JSON.
@@ -27,6 +28,19 @@ const roundTrip = (page, least) =>
     const shown = Number(/round trip (\d+) ms/.exec(now)?.[1] ?? Number.NaN);
     return shown >= ms ? shown : false;
   }, least);
+/** The round-trip times in ms that ping has told, once they fit. */
+const pings = async (page, fit) => {
+  const end = Date.now() + 40_000;
+  for (;;) {
+    const said = await page.locator(".said").innerText();
+    const times = [...said.matchAll(/time=([\d.]+)/g)].map((it) => Number(it[1]));
+    if (fit(times)) return times;
+    if (Date.now() > end) throw new Error(`ping said ${times}`);
+    await page.waitForTimeout(50);
+  }
+};
+/** How far the last three times are apart. */
+const apart = (times) => Math.max(...times.slice(-3)) - Math.min(...times.slice(-3));
 try {
   const [first, second] = [await open(), await open()];
   await first.getByRole("searchbox").fill("first-call");
@@ -42,9 +56,21 @@ try {
   await first.getByRole("button", { name: "Link", exact: true }).click();
   const before = await (await roundTrip(second, 1)).jsonValue();
   await first.getByText(/time=\d/).waitFor();
-  await first.getByRole("slider", { name: "Delay, one way" }).fill("0.4");
+  const slide = (name, position) => first.getByRole("slider", { name }).fill(position);
+  const [unhurried] = await pings(second, (times) => times.length > 0);
+  // 84 bytes take 13 ms each way at 50 kbit/s, and nothing on the scenario's link.
+  await slide("Capacity", "0");
+  const slow = (await pings(second, (times) => times.at(-1) > times[0] + 20)).at(-1);
+  await slide("Delay, one way", "0.4");
   const after = await (await roundTrip(second, 400)).jsonValue();
   await second.getByText(/time=4\d\d/).waitFor();
+  await slide("Jitter", "1");
+  const uneven = await pings(second, (times) => times.at(-1) > 400 && apart(times) > 40);
+  await slide("Loss", "1");
+  const lost = await (await second.waitForFunction(() => {
+    const ratios = document.querySelector(".now")?.textContent.matchAll(/([\d.]+) % lost/g) ?? [];
+    return Math.max(...[...ratios].map((it) => Number(it[1])));
+  })).jsonValue();
   const told = await second.locator(".slider output").nth(1).innerText();
   await first.screenshot({ path: `${pictures}/serve-link.png`, fullPage: true });
   await second.getByRole("button", { name: "Stop" }).click();
@@ -55,7 +81,10 @@ try {
   ]);
   await report.getByRole("heading", { level: 1 }).waitFor();
   const title = await report.title();
-  console.log(JSON.stringify({ wrong: Number(wrong), line, before, after, told, title, complaints }));
+  await first.getByRole("button", { name: "Link", exact: true }).click();
+  await second.getByRole("button", { name: "Stop" }).waitFor();
+  const sliders = { unhurried, slow, uneven: apart(uneven), lost };
+  console.log(JSON.stringify({ wrong: Number(wrong), line, before, after, told, title, sliders, complaints }));
 } finally {
   await browser.close();
 }

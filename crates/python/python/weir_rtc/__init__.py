@@ -106,7 +106,14 @@ class Runs:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "report.html"
             self.report(file)
-            page = escape(file.read_text(), quote=True)
+            page = file.read_text()
+        # The reader of a notebook first sees the plots of the first scenario. A fragment would scroll the notebook, too.
+        first = json.dumps(self._shown[0][0].id if self._shown else "").replace("<", "\\u003c")
+        to_plots = (
+            f"const plots = document.getElementById({first})?.querySelector('figure');"
+            "if (plots) scrollTo(0, plots.getBoundingClientRect().top - 48);"
+        )
+        page = escape(f"{page}<script>onload = () => {{ {to_plots} }};</script>", quote=True)
         return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:0" title="Weir report"></iframe>'
 
     def __len__(self) -> int:

@@ -13,10 +13,12 @@ controller, the seed and the program.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
 import os
+import sys
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -293,6 +295,7 @@ def sweep(
     count = workers or len(os.sched_getaffinity(0))
     if scheduler is None:
         with (
+            _script_is_read_once(),
             LocalCluster(
                 n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=40
             ) as cluster,
@@ -307,6 +310,29 @@ def sweep(
                 client, cutter, binary, (out, have), retries, progress, (kept, kept + len(missing))
             )
     return Sweep(out, len(missing), kept, time.perf_counter() - begin, worked_s)
+
+
+@contextlib.contextmanager
+def _script_is_read_once() -> Iterator[None]:
+    """Workers that start meanwhile do not read the caller's script.
+
+    A spawned process runs the script of its parent again, so a call of `sweep` that is not below
+    `if __name__ == "__main__"` would start workers of workers (Python's documentation of `multiprocessing`, "Safe
+    importing of main module"). Workers need nothing of it: classes of the script travel whole (cloudpickle).
+    """
+    main = vars(sys.modules["__main__"])
+    hidden = {name: main.pop(name, None) for name in ("__file__", "__spec__")}
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(
+            {
+                name: value
+                for name, value in hidden.items()
+                if name == "__spec__" or value is not None
+            }
+        )
 
 
 def _chosen(controllers) -> list:
