@@ -10,7 +10,7 @@ export DESTDIR
 # GStreamer looks in a folder of its own, so only a PREFIX that the user wrote counts for its plugin.
 GST_PREFIX := $(if $(filter file,$(origin PREFIX)),env -u PREFIX)
 
-WEB_SOURCES := $(shell find web/src -type f) web/build.mjs web/bundle.mjs web/licences.mjs web/tsconfig.json
+WEB_SOURCES := $(shell find web/src web/wic -type f) web/build.mjs web/bundle.mjs web/licences.mjs web/tsconfig.json
 
 deps: ## Debian packages that are missing, if root; says what else to install
 	scripts/deps.sh

@@ -1,16 +1,19 @@
 #!/usr/bin/env node
 // Prints what `weir analyze` finds out about ten known networks, from event logs of calls over them.
 //
-// usage: scripts/analyzed-networks.mjs [capacity|rate]
+// usage: scripts/analyzed-networks.mjs [capacity|rate|delay|calls DIR]
 //
 // capacity  the estimated capacity beside the known one
 // rate      the rate of the call beside that of `weir run --controller gcc` on the estimated network, and on the
 //           known one with the same simulated browser
+// delay     the round-trip times of the call beside those of the same two runs
+// calls     rate and round-trip times of the call beside those of a real call on the estimated network, for the records in
+//           DIR. For the network `loss`: weir analyze .../loss.log.gz --scenario loss.toml && weir call loss.toml --out DIR
 //
 // `weir` is the program on the PATH; scripts/results.mjs puts the one that was built last there.
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,15 +22,25 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const folder = join(root, "crates/analyze/tests/networks");
 const table = process.argv[2] ?? "capacity";
 const ways = ["up", "down"];
+const records = process.argv[3];
 
 const weir = (...args) =>
   JSON.parse(execFileSync("weir", [...args, "--json"], { encoding: "utf8" }));
 
-// Mean received rate of each way in kbit/s.
-function simulated(scenario) {
-  const [run] = weir("run", scenario, "--controller", "gcc");
-  const rate = (way) => run.flows.find((it) => it.flow === `media-1-${way}`);
-  return Object.fromEntries(ways.map((way) => [way, 1000 * rate(way).rate_mbps.mean]));
+// Mean received rate of each way in kbit/s, and median and 95 % of its round-trip times in ms.
+function values(run) {
+  const of = (way) => run.flows.find((it) => it.flow === `media-1-${way}`);
+  const both = (way) => [1000 * of(way).rate_mbps.mean, of(way).rtt_ms];
+  return Object.fromEntries(ways.map((way) => [way, both(way)]));
+}
+
+const simulated = (scenario) => values(weir("run", scenario, "--controller", "gcc")[0]);
+
+// The summary of the dump's own record, which is beside those of the open loop.
+function summaryBelow(folder) {
+  const all = readdirSync(folder, { recursive: true });
+  const own = all.find((it) => it.endsWith("summary.json") && !it.includes("open_loop"));
+  return JSON.parse(readFileSync(join(folder, own), "utf8"));
 }
 
 // The scenario of the call with the simulated browser in place of the plain source.
@@ -79,9 +92,18 @@ for (const name of names.map((file) => file.replace(".toml", ""))) {
   const text = readFileSync(join(folder, `${name}.toml`), "utf8");
   const title = /^title = "(.*)"$/m.exec(text)[1];
   const met = join(place, `${name}-met.toml`);
-  const [found] = weir("analyze", join(folder, `${name}.log.gz`), "--scenario", met);
+  const log = join(folder, `${name}.log.gz`);
+  const out = join(place, name);
+  const [found] = weir("analyze", log, "--scenario", met, "--out", out);
+  found.flows = summaryBelow(out).flows;
   const row = { name, title, found };
-  if (table === "rate") {
+  if (table === "calls") {
+    const summary = join(records, `${name}.toml/chromium-call-seed1/summary.json`);
+    if (!existsSync(summary)) {
+      continue;
+    }
+    row.met = values(JSON.parse(readFileSync(summary, "utf8")));
+  } else if (table !== "capacity") {
     const real = join(place, `${name}-known.toml`);
     writeFileSync(real, withBrowser(text));
     Object.assign(row, { met: simulated(met), known: simulated(real) });
@@ -95,7 +117,34 @@ for (const name of names.map((file) => file.replace(".toml", ""))) {
 }
 rmSync(place, { recursive: true });
 
-if (table === "rate") {
+const within = (found, call) => (Math.abs(found / call - 1) <= 0.15 ? "yes" : "no");
+const times = (rtt) => (rtt ? `${rtt.p50.toFixed(0)} / ${rtt.p95.toFixed(0)}` : "-");
+if (table === "calls") {
+  console.log(
+    "| network | way | call, kbit/s | call on the estimated network | difference | within 15 % | round trips of the call, ms (median / 95 %) | on the estimated network |",
+  );
+  console.log("|---|---|---|---|---|---|---|---|");
+  for (const { name, found, met } of rows) {
+    for (const way of ways) {
+      const [call, rtt] = values(found)[way];
+      const [rate, again] = met[way];
+      const cells = [name, way, call.toFixed(0), rate.toFixed(0), percent(rate / call - 1)];
+      cells.push(within(rate, call), times(rtt), times(again));
+      console.log(`| ${cells.join(" | ")} |`);
+    }
+  }
+} else if (table === "delay") {
+  console.log(
+    "| network | way | round trips of the call, ms (median / 95 %) | `gcc` on the estimated network | `gcc` on the known network |",
+  );
+  console.log("|---|---|---|---|---|");
+  for (const { name, found, met, known: real } of rows) {
+    for (const way of ways) {
+      const cells = [values(found), met, real].map((it) => times(it[way][1]));
+      console.log(`| ${[name, way, ...cells].join(" | ")} |`);
+    }
+  }
+} else if (table === "rate") {
   console.log(
     "| network | way | call, kbit/s | `gcc` on the estimated network | difference | `gcc` on the known network | difference | within 15 % |",
   );
@@ -103,9 +152,9 @@ if (table === "rate") {
   for (const { name, found, met, known: real } of rows) {
     for (const way of ways) {
       const call = found.network[way].mean_kbps;
-      const error = met[way] / call - 1;
-      const cells = [name, way, call, met[way].toFixed(0), percent(error), real[way].toFixed(0)];
-      cells.push(percent(real[way] / call - 1), Math.abs(error) <= 0.15 ? "yes" : "no");
+      const [rate, own] = [met[way][0], real[way][0]];
+      const cells = [name, way, call, rate.toFixed(0), percent(rate / call - 1), own.toFixed(0)];
+      cells.push(percent(own / call - 1), within(rate, call));
       console.log(`| ${cells.join(" | ")} |`);
     }
   }

@@ -42,6 +42,8 @@ need iperf3 iperf3
 need iputils-ping ping
 need iproute2 ip
 need procps ps
+# The way to an application's server outside the emulated network.
+need slirp4netns slirp4netns
 need tshark tshark
 # The IMS of `weir ims`. The modules have no programs of their own.
 need 'kamailio kamailio-ims-modules kamailio-websocket-modules kamailio-presence-modules kamailio-tls-modules' kamailio
@@ -93,6 +95,16 @@ else
 fi
 
 [ -n "$for_tests" ] || exit 0
+
+# LiveKit's server, for the tests of examples/apps: built beside the rest, with what the rest leaves of the
+# processors. scripts/test.sh waits for it.
+if ! command -v go > /dev/null; then
+    echo "deps: no Go: the test of LiveKit is skipped, https://go.dev" >&2
+elif [ ! -x examples/apps/livekit/livekit-server ]; then
+    log=${TMPDIR:-/tmp}/weir-livekit.log
+    echo "deps: examples/apps/livekit/get-server.sh, in the background (see $log)"
+    nice -n 19 examples/apps/livekit/get-server.sh > "$log" 2>&1 &
+fi
 
 # get NAME COMMAND...: runs a command that installs something. If it fails, tests are skipped later.
 get() {

@@ -22,12 +22,20 @@ simulated() { # NAME SCENARIO
     [ -e "$folder/$1" ] || "$weir" run "$family/$2" --controller gcc --out "$folder/$1" > /dev/null
 }
 
-real() { # NAME SCENARIO SED
+subscribers() { # 8 of them
+    printf 'realm = "ims.test"\nscscf = "sip:scscf.ims.test:5060"\n'
+    for user in u{1..8}; do
+        printf '[[subscriber]]\nprivate = "%s@ims.test"\npublic = ["sip:%s@ims.test"]\npassword = "secret"\n' "$user" "$user"
+    done
+}
+
+real() { # NAME SCENARIO SED [USERS]
     [ ! -e "$folder/$1" ] || return 0
     policy "$3" > "$folder/policy.toml"
-    "$weir" ims up --policy "$folder/policy.toml" > /dev/null
+    subscribers > "$folder/subscribers.toml"
+    "$weir" ims up --policy "$folder/policy.toml" --subscribers "$folder/subscribers.toml" > /dev/null
     trap '"$weir" ims down > /dev/null' EXIT
-    "$weir" call "$family/$2" --quick --attempts 1 --ims alice,bob --out "$folder/$1" > /dev/null
+    "$weir" call "$family/$2" --quick --attempts 1 --ims "${4:-u1,u2}" --out "$folder/$1" > /dev/null
     "$weir" ims down > /dev/null
     trap - EXIT
 }
@@ -49,6 +57,8 @@ make_case() {
         2-far-real-bearer) real "$1" real/far '' ;;
         3-edge-real-refused) real "$1" real/edge '' ;;
         4-four-simulated) simulated "$1" real/four ;;
+        # Room in the policy, so that the cell decides.
+        4-four-real) real "$1" real/four-small 's/^capacity_kbps.*/capacity_kbps = 40000/' u1,u2,u3,u4,u5,u6,u7,u8 ;;
         *)
             echo "no case $1" >&2
             exit 2
@@ -64,18 +74,35 @@ for case in "${cases[@]}"; do
     make_case "$case"
 done
 
+row() { # SUMMARY HEAD CALL OWN OTHER: a call, and the TCP flows of its terminal and of another one
+    jq -r --arg head "$2" --arg call "media-$3" --arg own "tcp-$4" --arg other "tcp-$5" '
+        def r: if . == null then "-" elif . >= 100 then round else . * 100 | round / 100 end | tostring;
+        def of($flow; path): [.flows[] | select(.flow == $flow) | .sections[]
+            | select(.name == "TCP of both terminals") | path][0] | r;
+        [of("\($call)-up"; .rate_mbps.mean), of("\($call)-up"; .rtt_above_min_ms.mean), of("\($call)-up"; .rtt_above_min_ms.p95),
+         of("\($call)-down"; .rate_mbps.mean), of("\($call)-down"; .rtt_above_min_ms.mean), of("\($call)-down"; .rtt_above_min_ms.p95),
+         "\(of("\($own)-up"; .rate_mbps.mean)), \(of("\($own)-down"; .rate_mbps.mean))",
+         "\(of("\($other)-up"; .rate_mbps.mean)), \(of("\($other)-down"; .rate_mbps.mean))"]
+        | "\($head) \(join(" | ")) |"' "$1"
+}
+
 echo '| place | call | bearer | call up | delay up, mean | p95 | call down | delay down, mean | p95 | own TCP up, down | other TCP up, down |'
 echo '|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|'
 for record in "$folder"/[1-4]-*; do
     summary=$(find "$record" -name summary.json)
     IFS=- read -r _ place kind bearer <<< "$(basename "$record")"
-    jq -r --arg head "| $place | $kind | ${bearer:-own} |" '
-        def r: if . == null then "-" elif . >= 100 then round else . * 100 | round / 100 end | tostring;
-        def of($flow; path): [.flows[] | select(.flow == $flow) | .sections[]
-            | select(.name == "TCP of both terminals") | path][0] | r;
-        [of("media-1-up"; .rate_mbps.mean), of("media-1-up"; .rtt_above_min_ms.mean), of("media-1-up"; .rtt_above_min_ms.p95),
-         of("media-1-down"; .rate_mbps.mean), of("media-1-down"; .rtt_above_min_ms.mean), of("media-1-down"; .rtt_above_min_ms.p95),
-         "\(of("tcp-1-up"; .rate_mbps.mean)), \(of("tcp-1-down"; .rate_mbps.mean))",
-         "\(of("tcp-2-up"; .rate_mbps.mean)), \(of("tcp-2-down"; .rate_mbps.mean))"]
-        | "\($head) \(join(" | ")) |"' "$summary"
+    if [ "$place $kind" != "four real" ]; then
+        row "$summary" "| $place | $kind | ${bearer:-own} |" 1 1 2
+        continue
+    fi
+    # Which call is refused depends on who asks last.
+    for call in 1 2 3 4; do
+        events=$(dirname "$summary")/bearer-events.csv
+        bearer=refused
+        grep -q ",pc$((call + 2)),.*,added" "$events" && bearer=own
+        own=0 other=0
+        [ "$call" = 1 ] && own=1 other=2
+        [ "$call" = 4 ] && own=2 other=1
+        row "$summary" "| four | real, call $call | $bearer |" "$call" "$own" "$other"
+    done
 done

@@ -192,34 +192,58 @@ def mean(values):
     return sum(values) / len(values) if values else math.nan
 
 
-def encoder_rows(path):
-    """What the encoder of a recorded call did, for each 5 s: a list of cells."""
+def layer_of(interval, index):
+    """The interval of one layer of simulcast, in the words of a whole stream."""
+    layer = interval["layers"][index] if len(interval.get("layers", [])) > index else {}
+    words = {
+        "target_bps": "target_bps",
+        "sent_media_bps": "media_bps",
+        "sent_frame_size": "frame_size",
+        "sent_frame_rate": "frame_rate",
+        "sent_qp": "qp",
+    }
+    kept = {name: interval.get(name) for name in ("time_s", "estimated_bps")}
+    return kept | {name: layer.get(word) for name, word in words.items()}
+
+
+def streams(path):
+    """The name and the intervals of what a recorded call sent: its video, or each of its layers."""
     call = json.loads(path.read_text())
     peer = next(peer for peer in call["peers"] if "sent_media_bps" in peer["intervals"][-1])
+    intervals = peer["intervals"]
+    layers = intervals[-1].get("layers", [])
+    for index in range(len(layers)):
+        yield f", layer {index + 1}", [layer_of(interval, index) for interval in intervals]
+    if not layers:
+        yield "", intervals
+
+
+def encoder_rows(intervals):
+    """What an encoder did, for each 5 s: a list of cells."""
     periods = collections.defaultdict(list)
-    for interval in peer["intervals"]:
+    for interval in intervals:
         periods[int(interval["time_s"] // PERIOD_S)].append(interval)
-    for period, intervals in sorted(periods.items()):
-        if len(intervals) < PERIOD_S:
+    for period, chosen in sorted(periods.items()):
+        if len(chosen) < PERIOD_S:
             continue
-        frames = [interval.get("sent_frame_rate") or 0 for interval in intervals]
+        frames = [interval.get("sent_frame_rate") or 0 for interval in chosen]
         quality = [
             (interval["sent_qp"], number)
-            for interval, number in zip(intervals, frames)
+            for interval, number in zip(chosen, frames)
             if interval.get("sent_qp") is not None
         ]
-        bits = mean([interval.get("sent_media_bps") or 0 for interval in intervals])
-        sizes = [tuple(i["sent_frame_size"]) for i in intervals if i.get("sent_frame_size")]
+        bits = mean([interval.get("sent_media_bps") or 0 for interval in chosen])
+        sizes = [tuple(i["sent_frame_size"]) for i in chosen if i.get("sent_frame_size")]
         counted = sum(number for _, number in quality)
         qp = sum(value * number for value, number in quality) / counted if counted else math.nan
         yield [
             f"{PERIOD_S * period}-{PERIOD_S * (period + 1)}",
-            f"{mean([i.get('estimated_bps') or 0 for i in intervals]) / 1e3:.0f}",
-            f"{mean([i.get('target_bps') or 0 for i in intervals]) / 1e3:.0f}",
+            f"{mean([i.get('estimated_bps') or 0 for i in chosen]) / 1e3:.0f}",
+            f"{mean([i.get('target_bps') or 0 for i in chosen]) / 1e3:.0f}",
             f"{bits / 1e3:.0f}",
             "x".join(map(str, sizes[-1])) if sizes else "-",
             f"{mean(frames):.1f}",
-            f"{qp:.0f}",
+            f"{qp:.0f}" if counted else "-",
             f"{bits / 8 / mean(frames):.0f}" if mean(frames) else "-",
         ]
 
@@ -229,9 +253,11 @@ def print_encoder(folders):
     print(*columns, "size", "frames/s", "quantizer", "B a frame", sep="\t")
     for folder in folders:
         for path in sorted(pathlib.Path(folder).rglob("call.json")):
-            name = path.parent.parent.relative_to(folder).as_posix()
-            for cells in encoder_rows(path):
-                print(name, *cells, sep="\t")
+            run = json.loads(path.with_name("run.json").read_text())
+            name = run["scenario"] + ("" if run["seed"] == "1" else f", seed {run['seed']}")
+            for layer, intervals in streams(path):
+                for cells in encoder_rows(intervals):
+                    print(name + layer, *cells, sep="\t")
 
 
 if __name__ == "__main__":

@@ -183,39 +183,32 @@ gstreamer() {
     fi
 }
 
-# The Python package is built by maturin, outside the workspace.
-python() {
-    local name='Python package' reason sweeps=1
-    [ -z "$check" ] || sweeps=
-    reason=$(scripts/test-python.sh --missing)
+# own NAME SCRIPT ARGUMENT...: a script that says itself, with --missing, why it cannot run here.
+own() {
+    local name=$1 reason
+    shift
+    reason=$("$1" --missing)
     if [ -n "$reason" ]; then
         skip "$name: $reason"
     else
-        # Sweeps need Dask, which takes long to install.
-        beside "$name" env WEIR_SWEEPS="$sweeps" scripts/test-python.sh
+        beside "$name" "$@"
     fi
+}
+
+# The Python package is built by maturin, outside the workspace. Sweeps need Dask, which takes long to install.
+python() {
+    [ -n "$check" ] || export WEIR_SWEEPS=1
+    own 'Python package' scripts/test-python.sh
 }
 
 # The simulator in WebAssembly: equal records, and the playground's page.
 wasm() {
-    local name='equal records in WebAssembly, the playground' reason
-    reason=$(scripts/test-wasm.sh --missing)
-    if [ -n "$reason" ]; then
-        skip "$name: $reason"
-    else
-        beside "$name" scripts/test-wasm.sh --quick
-    fi
+    own 'equal records in WebAssembly, the playground' scripts/test-wasm.sh --quick
 }
 
 # What needs no Linux compiles for other systems.
 others() {
-    local name='a check for Windows and macOS' reason
-    reason=$(scripts/other-systems.sh --missing)
-    if [ -n "$reason" ]; then
-        skip "$name: $reason"
-    else
-        beside "$name" scripts/other-systems.sh
-    fi
+    own 'a check for Windows and macOS' scripts/other-systems.sh
 }
 
 # Runs each fuzz target for a few seconds from an empty corpus. A finding is a failure.
@@ -239,6 +232,13 @@ fuzz() {
                 "$name" -- -max_total_time="$fuzz_seconds" -print_final_stats=1 -verbosity=0
         fi
     done
+}
+
+# Waits for LiveKit's server, whose build began in scripts/deps.sh and would disturb calls.
+livekit() {
+    command -v go > /dev/null || return
+    heading 'LiveKit server'
+    examples/apps/livekit/get-server.sh || echo 'no LiveKit server; its test is skipped'
 }
 
 # Runs ping and iperf3 through the emulator, and compares the results with the settings of the link.
@@ -289,6 +289,7 @@ gate() {
 web
 gstreamer
 build
+[ -n "$check" ] || livekit
 [ -n "$check" ] || emulator
 python
 beside 'controllers in fixed memory' cargo test --quiet --package weir-rtc --features fixed-memory --test fixed_memory
