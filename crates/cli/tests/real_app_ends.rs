@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use left::{MARK, alive};
+use left::{MARK, alive, wait_until_none_lives};
 
 /// How long a run may take to end once it was asked to.
 const END: Duration = Duration::from_secs(20);
@@ -69,11 +69,7 @@ fn call(place: &Path, join: &str, serve: &str) -> Command {
 }
 
 fn nothing_is_left(place: &Path) {
-    let start = Instant::now();
-    while !alive(place).is_empty() {
-        assert!(start.elapsed() < END, "they live on: {:?}", alive(place));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until_none_lives(place);
     let left: Vec<_> = fs::read_dir(place.join("tmp")).unwrap().flatten().collect();
     assert!(left.is_empty(), "{left:?}");
 }

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use left::{MARK, alive};
+use left::{MARK, wait_until_none_lives};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
@@ -94,8 +94,7 @@ fn sliders_act_on_the_packets_on_every_page_and_stand_in_the_record_and_ctrl_c_l
     assert!(sliders["lost"].as_f64() > Some(0.0), "{seen}");
     // Another link runs.
     drop(served);
-    let left = alive(&place.path().join("runs"));
-    assert!(left.is_empty(), "{left:?}");
+    wait_until_none_lives(&place.path().join("runs"));
 
     // Ctrl-C stopped that link as the button does, and it has a whole record too.
     assert!(the_one_below(&place.path().join("runs/serve-2")).join("summary.json").exists());

@@ -2,9 +2,22 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A variable that marks the program under test, and with it all that the program starts.
 pub const MARK: &str = "WEIR_TEST_PLACE";
+
+/// A process that was told to end has ended by then, on a busy machine too.
+const END: Duration = Duration::from_secs(20);
+
+/// Waits until no process is marked with this folder. Those that are ending may take a moment.
+pub fn wait_until_none_lives(place: &Path) {
+    let start = Instant::now();
+    while !alive(place).is_empty() {
+        assert!(start.elapsed() < END, "they live on: {:?}", alive(place));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
 
 /// Command lines of the processes that are marked with this folder.
 pub fn alive(place: &Path) -> Vec<String> {
