@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Prints a line for each test of a JUnit file: its outcome, its name and why it was skipped.
+"""Prints a line for each test of a JUnit file: its outcome, its name and why it was skipped or repeated.
 
 usage: scripts/outcomes.py JUNIT.xml
 
-The three are separated by tabs. The outcome is passed, failed or skipped. A test that prints
-"skipped: REASON" could not run on this machine; nextest counts it as passed.
+The three are separated by tabs. The outcome is passed, failed, skipped, or repeated for a test that
+failed first and then passed. A test that prints "skipped: REASON" could not run on this machine;
+nextest counts it as passed.
 """
 
 import re
@@ -17,9 +18,12 @@ SKIPPED = re.compile(r"^(?:test \S+ \.\.\. )?skipped: (.+)$", re.MULTILINE)
 
 
 def outcome(case):
-    """The outcome of a test and the reason, which is empty if the test was not skipped."""
+    """The outcome of a test and the reason, which is empty if the test passed or failed."""
     if case.find("failure") is not None or case.find("error") is not None:
         return "failed", ""
+    first = case.find("flakyFailure")
+    if first is not None:
+        return "repeated", " ".join((first.get("message") or "no message").split())
     skipped = SKIPPED.search(case.findtext("system-out") or "")
     return ("skipped", skipped[1].strip()) if skipped else ("passed", "")
 

@@ -5,9 +5,10 @@
 # their reasons, and one line with the totals.
 #
 # A test that cannot run on this machine prints "skipped: REASON" and returns. Here it counts as
-# skipped, although cargo counts it as passed. This script needs web/node_modules, cargo-nextest and
-# Python, and it uses the other tools that scripts/deps.sh installs. `make test` installs all of
-# them.
+# skipped, although cargo counts it as passed. A test of real time that failed once and then passed
+# counts as passed, and is listed with its first failure. This script needs web/node_modules,
+# cargo-nextest and Python, and it uses the other tools that scripts/deps.sh installs. `make test`
+# installs all of them.
 set -u
 . "$(dirname "$0")/usage.sh"
 accept '--check --gate' "$@"
@@ -27,6 +28,7 @@ fuzz_seconds=${FUZZ_SECONDS:-10}
 passed=0
 failed=0
 skipped=()
+repeated=()
 failures=()
 logs=$(mktemp -d)
 lane=''
@@ -135,6 +137,7 @@ nextest() {
         case $outcome in
             passed) pass ;;
             skipped) skip "$name: $reason" ;;
+            repeated) pass && repeated+=("$name: $reason") ;;
             *) fail "$name" ;;
         esac
     done < <(scripts/outcomes.py "$junit")
@@ -310,6 +313,10 @@ heading 'result'
 if [ "${#skipped[@]}" -gt 0 ]; then
     echo 'skipped:'
     printf '  %s\n' "${skipped[@]}"
+fi
+if [ "${#repeated[@]}" -gt 0 ]; then
+    echo 'passed when they were repeated:'
+    printf '  %s\n' "${repeated[@]}"
 fi
 if [ "$failed" -gt 0 ]; then
     echo 'failed:'
