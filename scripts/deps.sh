@@ -46,7 +46,11 @@ need procps ps
 need slirp4netns slirp4netns
 need tshark tshark
 # The IMS of `weir ims`. The modules have no programs of their own.
-need 'kamailio kamailio-ims-modules kamailio-websocket-modules kamailio-presence-modules kamailio-tls-modules' kamailio
+need kamailio kamailio
+for module in ims_icscf:ims websocket:websocket presence:presence tls:tls http_client:utils jansson:extra; do
+    [ -e "/usr/lib/x86_64-linux-gnu/kamailio/modules/${module%:*}.so" ] ||
+        missing="$missing kamailio-${module#*:}-modules"
+done
 need openssl openssl
 need rtpengine-daemon rtpengine
 # Rust links with cc, which this package installs too; the fuzzer is C++.

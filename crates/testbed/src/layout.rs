@@ -291,6 +291,8 @@ pub(crate) fn missing() -> Option<String> {
         (Path::new(modules).join("websocket.so").exists(), "kamailio-websocket-modules"),
         (Path::new(modules).join("tls.so").exists(), "kamailio-tls-modules"),
         (Path::new(modules).join("presence.so").exists(), "kamailio-presence-modules"),
+        (Path::new(modules).join("http_client.so").exists(), "kamailio-utils-modules"),
+        (Path::new(modules).join("jansson.so").exists(), "kamailio-extra-modules"),
         (on_path("rtpengine"), "rtpengine-daemon"),
         (on_path("ip"), "iproute2"),
         (on_path("openssl"), "openssl"),
