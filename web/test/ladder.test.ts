@@ -57,6 +57,37 @@ describe.skipIf(!available)("the ladder diagram", () => {
     },
   );
 
+  test("leaves a part out with its messages, and takes it back", async () => {
+    const { page } = await open({ ...looks[0]!, name: "parts" });
+    const { messages, parts } = recorded();
+    const lines = page.locator(".ladder details");
+    await page.getByLabel("hss", { exact: true }).uncheck();
+    const rest = messages.filter(({ from, to }) => from !== "hss" && to !== "hss");
+    expect(await lines.count()).toBe(rest.length);
+    expect(await page.locator(".ladder-part").allInnerTexts()).toEqual(
+      parts.filter((part) => part !== "hss"),
+    );
+    const count = page.locator(".ladder-count");
+    expect(await count.innerText()).toBe(`${rest.length} of ${messages.length} messages`);
+    await page.getByLabel("hss", { exact: true }).check();
+    expect(await lines.count()).toBe(messages.length);
+    expect(await count.innerText()).toBe("");
+    await page.close();
+  });
+
+  test("keeps the names of the parts in sight in a long diagram, which does not make the page long", async () => {
+    const { page } = await open({ ...looks[0]!, name: "long" });
+    const region = page.locator(".ladder-region");
+    const heads = page.locator(".ladder-heads");
+    const top = async () => (await heads.boundingBox())!.y - (await region.boundingBox())!.y;
+    await region.evaluate((element) => element.scrollTo(0, 1000));
+    expect(await region.evaluate((element) => element.scrollTop)).toBe(1000);
+    expect(await top()).toBe(0);
+    const beyond = () => document.documentElement.scrollHeight - document.body.scrollHeight;
+    expect(await page.evaluate(beyond)).toBeLessThanOrEqual(0);
+    await page.close();
+  });
+
   // The box of an arrow includes half of its stroke and the joints.
   test("draws an arrow from the sender's column to the receiver's", async () => {
     const { page } = await open({ ...looks[0]!, name: "arrow" });

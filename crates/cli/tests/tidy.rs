@@ -23,7 +23,7 @@ const DEPENDENCIES: [(&str, &[&str]); 17] = [
     ("wasm", &["weir", "weir-lab", "weir-net", "weir-sim"]),
     ("diameter", &[]),
     ("ims", &["weir-diameter"]),
-    ("testbed", &["weir-diameter", "weir-ims"]),
+    ("testbed", &["weir-diameter", "weir-emu", "weir-ims"]),
     (
         "cli",
         &[

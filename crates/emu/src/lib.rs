@@ -49,7 +49,7 @@ pub use record::{
 pub use rights::gain_rights;
 pub use self_test::{QuantityCheck, SelfTest, self_test};
 pub use sys::signals::Signals;
-pub use tap::{Tap, Tapped};
+pub use tap::{DatagramTap, Tap, Tapped};
 pub use user::User;
 
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! Packet capture on a host's interface.
+//! Packet capture on a host's interface, and of the datagrams of a network namespace.
 //!
 //! The kernel passes each packet to the tap at the same points as to any packet sniffer: outgoing
 //! packets before the interface takes them, incoming packets after the interface has passed them to
@@ -16,7 +16,7 @@ use crate::sys;
 
 pub use crate::sys::packet::Tapped;
 
-/// Maximum wait of [`Tap::receive`], and so the time until a reader notices that it should stop.
+/// Maximum wait of [`Tap::receive`] and [`DatagramTap::receive`], and so the time until a reader notices that it should stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Captures the packets of one host's interface from its creation on.
@@ -81,5 +81,33 @@ impl Tap {
         let dropped = sys::packet::dropped_packets(self.socket.as_fd());
         self.dropped_packets += dropped.map_err(Error::system("count a host's packets"))?;
         Ok(self.dropped_packets)
+    }
+}
+
+/// Captures the UDP datagrams that are delivered in a network namespace, each once, from its creation on. Datagrams
+/// that leave the namespace or only pass through it are not delivered there.
+#[derive(Debug)]
+pub struct DatagramTap {
+    socket: OwnedFd,
+}
+
+impl DatagramTap {
+    /// Starts to capture the datagrams of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// If this user may not, or the kernel refuses.
+    pub fn open() -> Result<Self, Error> {
+        let socket = sys::packet::open_datagram_socket(PATIENCE);
+        Ok(Self { socket: socket.map_err(Error::system("look at datagrams"))? })
+    }
+
+    /// Receives the next datagram: the kernel's time of its arrival since 1970, and the length of its IP packet, which
+    /// is written to the buffer as far as it fits. `None` if none comes for a short time.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<(Duration, usize)>, Error> {
+        let received = sys::packet::receive_stamped(self.socket.as_fd(), buffer, None);
+        received.map_err(Error::system("read datagrams"))
     }
 }

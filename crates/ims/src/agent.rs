@@ -98,6 +98,8 @@ pub enum Event {
     Ringing,
     /// The call stands; media go to these ports of this address.
     Established(Ipv4Addr, Vec<Medium>),
+    /// The other side holds the call or ends that; of who holds: the other side has agreed.
+    Held(bool),
     /// The call has ended, by the other side or not.
     Ended {
         /// Whether the other side, or the network, ended it.

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -20,7 +19,6 @@ use weir_ims::sip::{Message, Start, parameter_of, uri_of};
 use crate::layout::{FACILITATOR_PORT, PARTS, SIP_PORT, address, folder};
 use crate::serve::is_of_core;
 use crate::trace::{Noted, Trace};
-use crate::user::title;
 
 /// Largest datagram.
 const MOST_BYTES: usize = 65_536;
@@ -34,8 +32,7 @@ pub(crate) fn serve() -> anyhow::Result<ExitCode> {
     let own = SocketAddrV4::new(address("as"), SIP_PORT);
     let socket = UdpSocket::bind(own).with_context(|| format!("cannot listen on {own}"))?;
     let trace = Trace::append(&folder().join("as.jsonl")).context("cannot write as.jsonl")?;
-    let trace = Arc::new(trace);
-    let facilitator = facilitator(&trace);
+    let facilitator = facilitator(trace);
     let mut bytes = vec![0; MOST_BYTES];
     loop {
         // A refused datagram is reported at the next read.
@@ -45,27 +42,21 @@ pub(crate) fn serve() -> anyhow::Result<ExitCode> {
             eprintln!("{from} is refused");
             continue;
         }
-        let note = |from: &str, to: &str, message: &Message| {
-            trace.note(&Noted::now(from, to, "SIP", title(message), message.to_string()));
-        };
-        note("scscf", "as", &message);
         if let Some(news) = news(&message) {
             // Without the thread there is no facilitator, and the call goes on all the same.
             let _ = facilitator.send(news);
         }
-        if let Some((answer, to)) = carried(message, from) {
-            note("as", "scscf", &answer);
-            if let Err(error) = socket.send_to(answer.to_string().as_bytes(), to) {
-                eprintln!("cannot send to {to}: {error}");
-            }
+        if let Some((answer, to)) = carried(message, from)
+            && let Err(error) = socket.send_to(answer.to_string().as_bytes(), to)
+        {
+            eprintln!("cannot send to {to}: {error}");
         }
     }
 }
 
 /// A thread that tells the facilitator what it is sent: SIP does not wait for HTTP.
-fn facilitator(trace: &Arc<Trace>) -> Sender<Value> {
+fn facilitator(trace: Trace) -> Sender<Value> {
     let (sender, receiver) = channel::<Value>();
-    let trace = Arc::clone(trace);
     thread::spawn(move || {
         let mut known = BTreeSet::new();
         for news in receiver {

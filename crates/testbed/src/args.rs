@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Check(Check),
     /// Take the bearers of all calls away, as a network does that loses them (ASR).
     Abort,
-    /// Run the HSS or the PCRF in the foreground; `up` does this.
+    /// Run one of our own parts, or the capture of SIP, in the foreground; `up` does this.
     #[command(hide = true)]
     Serve(Serve),
 }
@@ -158,6 +158,9 @@ pub(crate) struct Call {
     /// Restart this part while the call stands: hss, pcrf, icscf, scscf or pcscf.
     #[arg(long, value_name = "PART")]
     pub(crate) restart: Option<String>,
+    /// Hold the callee by an UPDATE while the call stands, after the restart of a part.
+    #[arg(long)]
+    pub(crate) hold: bool,
     /// Folder for the record: messages and times. It must not exist.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
@@ -169,6 +172,7 @@ pub(crate) enum Server {
     Pcrf,
     Af,
     As,
+    Capture,
 }
 
 #[derive(ClapArgs)]

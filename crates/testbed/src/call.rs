@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use weir_ims::agent::{Agent, Binding, Event, OnCall};
 
 use crate::args::{self, Ending, Way};
+use crate::capture;
 use crate::layout::{self, Files};
 use crate::serve::send_abort;
 use crate::trace::{self, Noted};
@@ -208,6 +209,13 @@ fn conduct(
     if let Some(part) = &args.restart {
         restart(part, [(&mut *caller, args.via), (&mut *callee, args.callee_via)])?;
     }
+    if args.hold {
+        caller.act(|agent, now| agent.hold(now, true))?;
+        let is_held = |event: &Event| *event == Event::Held(true);
+        until(&mut [caller, callee], "hold on both sides", |users| {
+            users[0].when(is_held).and(users[1].when(is_held))
+        })?;
+    }
     let start = Instant::now();
     while start.elapsed() < STANDING {
         poll(&mut [caller, callee])?;
@@ -360,9 +368,13 @@ pub(crate) fn phases(caller: &[Noted]) -> Vec<(&'static str, f64)> {
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The messages of both agents, with those of HSS and PCRF since then, in the order of time.
+/// The messages of the terminals, with those of the network since then, in the order of time.
 pub(crate) fn with_network(mut all: Vec<Noted>, start_ns: u64) -> Vec<Noted> {
+    if let Err(error) = capture::settled() {
+        eprintln!("weir: the record may lack SIP between the parts: {error:#}");
+    }
     for name in [
+        capture::FILE,
         "hss.jsonl",
         "pcrf.jsonl",
         "bearers.jsonl",

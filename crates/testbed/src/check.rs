@@ -1,5 +1,6 @@
 //! `weir ims check`: holds the messages of a recorded call against the standards.
 
+mod core;
 mod flows;
 
 use std::fs;
@@ -11,6 +12,7 @@ use weir_ims::sdp::Description;
 use weir_ims::sip::{Message, uri_of};
 
 use crate::args;
+use crate::layout::PARTS;
 use crate::trace::Noted;
 
 /// A rule with its section.
@@ -26,24 +28,33 @@ struct Rule {
 struct Flow<'a> {
     messages: &'a [Noted],
     caller: &'a str,
+    /// Empty if nobody was called.
     callee: &'a str,
+    /// The P-CSCF of the caller.
+    proxy: &'a str,
+    /// The P-CSCF of the callee; empty if nobody was called.
+    far_proxy: &'a str,
 }
 
 const P_CSCFS: [&str; 2] = ["pcscf", "epcscf"];
 
 impl<'a> Flow<'a> {
     fn new(messages: &'a [Noted]) -> Result<Self, String> {
-        let invite = |to_network: bool| {
-            messages.iter().find(|one| {
-                let network = if to_network { &one.to } else { &one.from };
-                one.name == "INVITE" && P_CSCFS.contains(&network.as_str())
-            })
+        let is_proxy = |part: &String| P_CSCFS.contains(&part.as_str());
+        let is_terminal = |part: &String| PARTS.iter().all(|known| known.name != part);
+        let sent = |name: &str| {
+            let is_it =
+                |one: &&Noted| one.name == name && is_terminal(&one.from) && is_proxy(&one.to);
+            messages.iter().find(is_it)
         };
         // A registration alone is a flow too.
-        let register = || messages.iter().find(|one| one.name == "REGISTER");
-        let caller = invite(true).or_else(register).ok_or("no INVITE and no REGISTER")?;
-        let callee = invite(false).map_or("", |invite| &invite.to);
-        Ok(Self { messages, caller: &caller.from, callee })
+        let first = sent("INVITE").or_else(|| sent("REGISTER"));
+        let first = first.ok_or("no INVITE and no REGISTER of a terminal")?;
+        let is_called =
+            |one: &&Noted| one.name == "INVITE" && is_proxy(&one.from) && is_terminal(&one.to);
+        let called = messages.iter().find(is_called);
+        let (far_proxy, callee) = called.map_or(("", ""), |one| (&one.from, &one.to));
+        Ok(Self { messages, caller: &first.from, callee, proxy: &first.to, far_proxy })
     }
 
     /// Place of the first message of this name between these parts. A star stands for any part.
@@ -335,7 +346,7 @@ fn judge(messages: &[Noted]) -> Result<Vec<Verdict>, String> {
 
 /// All rules.
 fn all() -> impl Iterator<Item = &'static Rule> {
-    RULES.iter().chain(flows::RULES)
+    RULES.iter().chain(core::RULES).chain(flows::RULES)
 }
 
 /// `weir ims check`.
@@ -467,9 +478,10 @@ mod tests {
 
     #[test]
     fn a_junit_file_has_a_case_for_each_rule() {
-        let messages = without("ACK", "*");
-        let text = junit(&judge(&messages).unwrap()).unwrap();
-        assert_eq!(text.matches("<testcase ").count(), RULES.len());
+        let messages = without("STR", "*");
+        let judged = judge(&messages).unwrap();
+        let text = junit(&judged).unwrap();
+        assert_eq!(text.matches("<testcase ").count(), judged.len());
         assert_eq!(text.matches("<failure ").count(), 1);
     }
 }

@@ -7,6 +7,7 @@
 //! | `serve` | sockets of the HSS and the PCRF |
 //! | `announce` | the PCRF's decisions for a cell |
 //! | `application` | the application server |
+//! | `capture` | the SIP between the parts |
 //! | `function` | sockets of the application function |
 //! | `user` | sockets of the user agents |
 //! | `call` | one call with its record |
@@ -26,6 +27,7 @@ mod announce;
 mod application;
 mod args;
 mod call;
+mod capture;
 mod certificate;
 mod check;
 mod command;
@@ -65,6 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => match args.server {
             args::Server::Af => function::serve(),
             args::Server::As => application::serve(),
+            args::Server::Capture => capture::serve(),
             _ => serve::serve(args),
         },
     }

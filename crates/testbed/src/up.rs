@@ -75,6 +75,8 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
 
 fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()> {
     make_core(folder)?;
+    // The first of all, so that it sees every message.
+    start_part(folder, "capture")?;
     for (number, user) in files.users().enumerate() {
         make_terminal(number, user)?;
     }
@@ -134,7 +136,7 @@ fn clients_of(part: &str) -> Option<usize> {
 fn start_part(folder: &Path, name: &str) -> anyhow::Result<()> {
     let mut command = in_namespace(CORE);
     match name {
-        "hss" | "pcrf" | "af" | "as" => {
+        "hss" | "pcrf" | "af" | "as" | "capture" => {
             let own = std::env::current_exe().context("cannot find this program")?;
             // As `weir ims serve hss`, or as `weir-ims serve hss`.
             let is_whole = own.file_name().is_some_and(|name| name == "weir");

@@ -1,9 +1,9 @@
 //! The IMS with its real components: Kamailio, rtpengine, our HSS and PCRF, and our user agents.
 
+mod noted;
 mod sockets;
 mod tls;
 
-use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use noted::{RUN, bearers, has_passed, is_registered, told_link};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tungstenite::WebSocket;
 use weir_diameter::{Message, avp, base};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_weir-ims");
-const RUN: &str = "/run/weir-ims";
 
 fn ims(arguments: &[&str]) -> Output {
     Command::new(PROGRAM).args(arguments).output().unwrap()
@@ -124,10 +124,6 @@ fn users_register_and_call_through_kamailio() {
     succeeds(&["register", "alice", "--via", "ws"]);
     // The S-CSCF registers carol at the application server, once for each change.
     succeeds(&["register", "carol"]);
-    let third_party = fs::read_to_string(format!("{RUN}/as.jsonl")).unwrap();
-    let register = third_party.lines().find(|line| line.contains("REGISTER sip:as.ims.test"));
-    assert!(register.unwrap().contains("To: <sip:carol@ims.test>"), "{third_party}");
-    assert!(third_party.contains("Expires: 0"), "no deregistration: {third_party}");
     // The registrar tells of the registration (reg-event) and of its expiry, for the whole set.
     let told = succeeds(&["register", "bob", "--expires", "2", "--watch", "8"]);
     for identity in ["sip:bob@ims.test", "tel:+4640100002", "sip:bobby@ims.test"] {
@@ -140,6 +136,12 @@ fn users_register_and_call_through_kamailio() {
         let line = format!("the registrar tells of sip:bob@ims.test: {state}");
         assert!(log.contains(&line), "no {state} at the P-CSCF");
     }
+    let passed = fs::read_to_string(format!("{RUN}/sip.jsonl")).unwrap();
+    let third_party: Vec<&str> =
+        passed.lines().filter(|line| line.contains("REGISTER sip:as.ims.test")).collect();
+    let [register, deregister] = third_party[..] else { panic!("{third_party:?}") };
+    assert!(register.contains("To: <sip:carol@ims.test>"), "{register}");
+    assert!(deregister.contains("Expires: 0"), "no deregistration: {deregister}");
     // 1,000 a minute.
     let many = succeeds(&["register", "alice", "--times", "60", "--via", "ws"]);
     let line = many.lines().find(|line| line.ends_with(" a minute")).unwrap();
@@ -165,9 +167,12 @@ fn users_register_and_call_through_kamailio() {
     let out = out.to_str().unwrap();
     succeeds(&["call", "carol", "bob", "--out", out]);
     succeeds(&["check", out]);
-    let through = fs::read_to_string(format!("{RUN}/as.jsonl")).unwrap();
-    for name in ["\"INVITE\"", "\"200 INVITE\"", "\"BYE\""] {
-        assert!(through.contains(name), "no {name} at the application server");
+    let messages = fs::read_to_string(Path::new(out).join("messages.jsonl")).unwrap();
+    for (from, name) in [("scscf", "INVITE"), ("as", "200 INVITE"), ("scscf", "BYE")] {
+        let to = if from == "as" { "scscf" } else { "as" };
+        let start =
+            format!("\"from\":\"{from}\",\"to\":\"{to}\",\"protocol\":\"SIP\",\"name\":\"{name}\"");
+        assert!(messages.contains(&start), "no {name} from {from}");
     }
 
     // She is called by an identity that only a wildcard of her set covers, and bob by his third one.
@@ -293,17 +298,6 @@ fn the_web_socket_takes_any_text_and_no_word_of_the_network() {
     assert_eq!(answer, b"");
 }
 
-/// Sessions with this change of bearers since the IMS was started.
-fn bearers(change: &str) -> BTreeSet<String> {
-    let text = fs::read_to_string(format!("{RUN}/bearers.jsonl")).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let session = |line: serde_json::Value| {
-        let text = line["text"].as_str().unwrap();
-        text.split(' ').next().unwrap().to_owned()
-    };
-    lines.filter(|line| line["name"] == change).map(session).collect()
-}
-
 #[test]
 fn a_call_outlives_each_part_and_goes_on_without_a_pcrf() {
     let Some(_running) = Running::start(&[]) else { return };
@@ -315,10 +309,16 @@ fn a_call_outlives_each_part_and_goes_on_without_a_pcrf() {
             assert_eq!(bearers("install"), bearers("remove"));
         }
     }
-    // The terminals open their WebSockets again, and the BYE of either side finds the other one on its new connection.
+    // The terminals open their WebSockets again. An UPDATE that holds the callee, and then the BYE of either side, find
+    // the other one on its new connection.
+    let folder = tempfile::tempdir().unwrap();
     for end in ["caller", "callee"] {
         let both = ["--via", "ws", "--callee-via", "ws", "--restart", "epcscf", "--end", end];
-        succeeds(&[&["call", "alice", "bob"], &both[..]].concat());
+        let out = folder.path().join(end);
+        let out = out.to_str().unwrap();
+        succeeds(&[&["call", "alice", "bob", "--hold", "--out", out], &both[..]].concat());
+        let rules = succeeds(&["check", out]);
+        assert!(rules.contains("holds  RFC 3264 6.1"), "nobody was held: {rules}");
     }
     succeeds(&["restart", "pcrf", "--stop"]);
     let log = || fs::read_to_string(format!("{RUN}/pcscf.log")).unwrap();
@@ -428,13 +428,6 @@ fn driven(terminal: &str, folder: &Path, arguments: &[&str]) -> serde_json::Valu
     serde_json::from_str(&text).unwrap()
 }
 
-/// Whether the HSS knows this user as registered.
-fn is_registered(user: &str) -> bool {
-    let state = fs::read_to_string(format!("{RUN}/hss.state")).unwrap_or_default();
-    let line = state.lines().find(|line| line.starts_with(&format!("{user}@ims.test ")));
-    line.is_some_and(|line| line.split(' ').nth(2) == Some("1"))
-}
-
 // [RFC8898 §2, RFC7662 §2.2]
 #[test]
 fn browsers_log_in_and_talk_with_a_plain_user_agent() {
@@ -519,13 +512,6 @@ fn video_follows_the_telephone_call() {
     assert_eq!(page, 404, "{link}");
 }
 
-/// The newest link that the facilitator has sent.
-fn told_link() -> String {
-    let sent = fs::read_to_string(format!("{RUN}/facilitator.jsonl")).unwrap();
-    let start = sent.rfind("https://").unwrap();
-    sent[start..].chars().take_while(|c| *c != '"').collect()
-}
-
 /// Status of a page, whoever has signed its certificate.
 fn web_status(url: &str) -> u16 {
     let script = "process.env.NODE_TLS_REJECT_UNAUTHORIZED = 0;\
@@ -550,10 +536,17 @@ fn intercepted_media_of_browsers_go_through_the_gateway() {
     while !is_registered("bob") && !bob.is_finished() {
         thread::sleep(Duration::from_millis(100));
     }
-    let alice = ["--name", "alice", "--password", "alice-secret"];
-    let call = ["--call", "sip:bob@ims.test", "--seconds", "3", "--hold"];
-    let alice = driven("alice", &folder, &[&alice[..], &call[..]].concat());
-    for side in [alice, bob.join().unwrap()] {
+    let alice = thread::spawn(move || {
+        let alice = ["--name", "alice", "--password", "alice-secret"];
+        let call = ["--call", "sip:bob@ims.test", "--seconds", "6", "--hold"];
+        driven("alice", &folder, &[&alice[..], &call[..]].concat())
+    });
+    while !has_passed("ACK") && !alice.is_finished() {
+        thread::sleep(Duration::from_millis(100));
+    }
+    // The UPDATE that holds bob goes over WebSockets with TLS that both have opened again.
+    succeeds(&["restart", "epcscf"]);
+    for side in [alice.join().unwrap(), bob.join().unwrap()] {
         assert_eq!(side["remoteAddress"], "10.46.0.13", "{side}");
         assert!(side["framesDecoded"].as_u64().unwrap() > 0, "{side}");
         assert!(side["events"].to_string().contains("\"isHeld\":true"), "no hold: {side}");

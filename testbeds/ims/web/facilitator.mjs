@@ -53,7 +53,6 @@ function sendMessage(target, text) {
     "",
     text,
   ].join("\r\n");
-  note("facilitator", "icscf", "SIP", "MESSAGE", message);
   let tries = 0;
   const send = () => {
     socket.send(message, 5060, config.addresses.icscf);
@@ -70,7 +69,6 @@ socket.on("message", (bytes) => {
   const code = Number(/^SIP\/2\.0 (\d{3}) /.exec(text)?.[1] ?? 0);
   const branch = /^via:[^\r]*branch=([^;,\r\s]+)/im.exec(text)?.[1];
   if (code < 200 || !open.has(branch)) return;
-  note("icscf", "facilitator", "SIP", `${code} MESSAGE`, text);
   clearTimeout(open.get(branch));
   open.delete(branch);
   if (code >= 300) console.error(`a link did not arrive: ${text.split("\r\n")[0]}`);

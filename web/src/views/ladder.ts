@@ -1,5 +1,5 @@
 // The signalling of a call through an IMS: how long each phase took, and a ladder diagram with a column for each
-// part, an arrow for each message, and the message's text under its arrow.
+// part, an arrow for each message, and the message's text under its arrow. A part can be left out with its messages.
 
 import { el, empty, scroller, table } from "../dom";
 import type { Phase, Signalling, SignallingMessage } from "../format";
@@ -9,6 +9,8 @@ import { formatNumber, plural } from "../model";
 const COLUMN = 104;
 const HEIGHT = 26;
 const HEAD = 6;
+/** How far the arrow of a message to its own sender goes out, and half of its height, in pixels. */
+const LOOP = { width: 16, height: 3 };
 
 const KINDS: { protocol: string; text: string }[] = [
   { protocol: "SIP", text: "SIP" },
@@ -19,6 +21,9 @@ const KINDS: { protocol: string; text: string }[] = [
 
 export function ladderView(signalling: Signalling, place: number): HTMLElement {
   const { title, phases, messages } = signalling;
+  const diagram = el("div", {}, ladder(signalling));
+  const region = scroller("Ladder diagram", diagram);
+  region.classList.add("ladder-region");
   return el(
     "section",
     { id: `signalling-${place + 1}` },
@@ -35,7 +40,8 @@ export function ladderView(signalling: Signalling, place: number): HTMLElement {
       el("h3", {}, "Ladder diagram"),
       el("p", {}, `${plural(messages.length, "message")}. A click on one opens it.`),
       legend(messages),
-      scroller("Ladder diagram", ladder(signalling)),
+      partsFilter(signalling, (shown) => diagram.replaceChildren(ladder(shown))),
+      region,
     ),
   );
 }
@@ -63,6 +69,29 @@ function legend(messages: SignallingMessage[]): HTMLElement {
     return el("li", {}, wrapped(sample), text);
   };
   return el("ul", { class: "ladder-legend" }, ...there.map(entry));
+}
+
+/** Boxes that leave parts out, and how many messages that leaves. */
+function partsFilter(
+  { parts, messages, ...rest }: Signalling,
+  show: (shown: Signalling) => void,
+): HTMLElement {
+  const left = new Set(parts);
+  const count = el("span", { class: "ladder-count", "aria-live": "polite" });
+  const box = (part: string) => {
+    const input = el("input", { type: "checkbox", checked: true });
+    input.addEventListener("change", () => {
+      if (input.checked) left.add(part);
+      else left.delete(part);
+      const between = messages.filter(({ from, to }) => left.has(from) && left.has(to));
+      show({ ...rest, parts: parts.filter((one) => left.has(one)), messages: between });
+      const isAll = between.length === messages.length;
+      count.textContent = isAll ? "" : `${between.length} of ${plural(messages.length, "message")}`;
+    });
+    return el("label", {}, input, part);
+  };
+  const name = el("legend", {}, "Parts shown");
+  return el("fieldset", { class: "ladder-filter" }, name, ...parts.map(box), count);
 }
 
 function ladder({ parts, messages }: Signalling): HTMLElement {
@@ -121,8 +150,16 @@ function path(d: string, name: string): SVGElement {
 }
 
 function arrow(from: number, to: number, y: number): SVGElement {
+  if (from === to) return loop(from, y);
   const back = to >= from ? to - HEAD : to + HEAD;
   return path(`M${from} ${y}H${to}M${back} ${y - 3}L${to} ${y}L${back} ${y + 3}`, "ladder-stroke");
+}
+
+/** From a part to itself. */
+function loop(x: number, y: number): SVGElement {
+  const { width, height } = LOOP;
+  const line = `M${x} ${y - height}h${width}v${2 * height}H${x}`;
+  return path(`${line}m${HEAD} -3L${x} ${y + height}l${HEAD} 3`, "ladder-stroke");
 }
 
 function label(text: string, x: number): SVGElement {

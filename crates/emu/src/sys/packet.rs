@@ -1,11 +1,12 @@
-//! The packet socket: the kernel hands over what an interface sends and receives, with the time.
+//! Sockets that look on: the kernel hands over what an interface sends and receives, or copies of datagrams, with the
+//! time.
 
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketType, netdevice, sockopt};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, sockopt};
 
 use super::{check, socket, stamp_arrivals, tun};
 
@@ -35,12 +36,8 @@ pub(crate) fn open_packet_socket(
     let every_protocol = (libc::ETH_P_ALL as u16).to_be();
     // Without a protocol at first: it would see other interfaces before it is bound to this one.
     let socket = socket(AddressFamily::PACKET, SocketType::RAW)?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(wait))?;
-    stamp_arrivals(&socket)?;
+    make_patient(&socket, wait)?;
     tun::add_vnet_headers(&socket)?;
-    // Beyond the limit of ordinary sockets where that is granted, else up to it.
-    sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)
-        .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER))?;
     let name = interface.to_str().map_err(io::Error::other)?;
     let index = netdevice::name_to_index(&socket, name)?;
     // SAFETY: sockaddr_ll is plain data; all zeros is valid.
@@ -54,20 +51,53 @@ pub(crate) fn open_packet_socket(
     Ok(socket)
 }
 
+/// A socket that gets a copy of each datagram of UDP that is delivered in the calling thread's network namespace, as
+/// one whole IP packet.
+pub(crate) fn open_datagram_socket(wait: Duration) -> io::Result<OwnedFd> {
+    let (family, kind) = (AddressFamily::INET, SocketType::RAW);
+    let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, Some(ipproto::UDP))?;
+    make_patient(&socket, wait)?;
+    Ok(socket)
+}
+
+/// Lets packets wait for the reader, with the times of their arrival, and the reader wait for packets.
+fn make_patient(socket: &OwnedFd, wait: Duration) -> io::Result<()> {
+    sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(wait))?;
+    stamp_arrivals(socket)?;
+    // Beyond the limit of ordinary sockets where that is granted, else up to it.
+    sockopt::set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER)
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BUFFER))?;
+    Ok(())
+}
+
 /// The next frame, a virtio header and a packet or a super-packet, of which the buffer takes the
 /// beginning; `None` if none comes for the time that the socket waits. The length is that of the frame.
 pub(crate) fn receive_packet(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
 ) -> io::Result<Option<Tapped>> {
+    // SAFETY: sockaddr_ll is plain data; all zeros is valid.
+    let mut from: libc::sockaddr_ll = unsafe { mem::zeroed() };
+    let received = receive_stamped(socket, buffer, Some(&mut from))?;
+    let is_sent = u32::from(from.sll_pkttype) == u32::from(libc::PACKET_OUTGOING);
+    Ok(received.map(|(time, length)| Tapped { time, is_sent, length }))
+}
+
+/// Receives as [`receive_packet`] does, from any socket that stamps arrivals. Returns the time and the length.
+pub(crate) fn receive_stamped(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    from: Option<&mut libc::sockaddr_ll>,
+) -> io::Result<Option<(Duration, usize)>> {
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // Words, so that the headers in it are aligned.
     let mut control = [0_u64; CONTROL_WORDS];
-    // SAFETY: sockaddr_ll and msghdr are plain data; all zeros is valid.
-    let (mut from, mut message): (libc::sockaddr_ll, libc::msghdr) =
-        unsafe { (mem::zeroed(), mem::zeroed()) };
-    message.msg_name = (&raw mut from).cast();
-    message.msg_namelen = mem::size_of_val(&from) as libc::socklen_t;
+    // SAFETY: msghdr is plain data; all zeros is valid.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    if let Some(from) = from {
+        message.msg_namelen = mem::size_of_val(from) as libc::socklen_t;
+        message.msg_name = (&raw mut *from).cast();
+    }
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
@@ -82,9 +112,8 @@ pub(crate) fn receive_packet(
             _ => Err(error),
         };
     };
-    let is_sent = u32::from(from.sll_pkttype) == u32::from(libc::PACKET_OUTGOING);
     let time = timestamp(&message).ok_or_else(|| io::Error::other("a packet without its time"))?;
-    Ok(Some(Tapped { time, is_sent, length }))
+    Ok(Some((time, length)))
 }
 
 /// When the kernel stamped a message that was received.

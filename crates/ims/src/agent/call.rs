@@ -42,6 +42,8 @@ pub(super) struct Call {
     resources: Resources,
     peer: Option<Description>,
     has_rung: bool,
+    /// Whether we hold the other side.
+    holds: bool,
     /// When a callee answers.
     pub(super) answer_at: Option<Duration>,
 }
@@ -72,6 +74,7 @@ impl Agent {
             resources: Resources::default(),
             peer: None,
             has_rung: false,
+            holds: false,
             answer_at: None,
         };
         self.call = Some(call);
@@ -99,6 +102,20 @@ impl Agent {
         outputs
     }
 
+    /// Holds the other side of an established call by an UPDATE, or ends that.
+    pub fn hold(&mut self, now: Duration, holds: bool) -> Vec<Output> {
+        let mut outputs = Vec::new();
+        let Some(call) = &mut self.call else { return outputs };
+        if call.state != State::Established {
+            return outputs;
+        }
+        call.holds = holds;
+        let update = self.in_dialog("UPDATE").expect("the call exists");
+        let update = update.with_sdp(self.description(false));
+        self.send(now, &update, &mut outputs);
+        outputs
+    }
+
     /// Our description at this point of the call.
     fn description(&mut self, asks_confirmation: bool) -> String {
         let call = self.call.as_mut().expect("only a call has a description");
@@ -111,6 +128,7 @@ impl Agent {
             asks_confirmation,
             // [RFC3264 §6.1] Who is only sent to does not send.
             direction: match call.peer.as_ref().map(|peer| peer.direction.as_str()) {
+                _ if call.holds => "sendonly",
                 Some("sendonly") => "recvonly",
                 Some("inactive") => "inactive",
                 _ => "sendrecv",
@@ -158,12 +176,18 @@ impl Agent {
             ("PRACK", OK) => self.confirm(now, outputs),
             ("UPDATE", OK) => {
                 self.read_description(response);
-                outputs.push(Output::Event(Event::Reserved));
+                let Some(call) = &self.call else { return };
+                outputs.push(Output::Event(match call.state {
+                    State::Established => Event::Held(call.holds),
+                    _ => Event::Reserved,
+                }));
             }
             ("BYE", 200..) => {
                 self.call = None;
                 outputs.push(Output::Event(Event::Ended { by_other_side: false }));
             }
+            // [RFC3261 §14.1] As after a re-INVITE that is refused, the session stays as it was.
+            ("UPDATE", 300..) if self.is_established() => {}
             ("PRACK" | "UPDATE", 300..) => {
                 let cancelled = self.hang_up(now);
                 outputs.extend(cancelled);
@@ -371,6 +395,7 @@ impl Agent {
             resources: Resources { local: false, remote: offer.resources.local },
             peer: Some(offer),
             has_rung: false,
+            holds: false,
             answer_at: None,
         });
         let caller = request.header("P-Asserted-Identity").unwrap_or(&from);
@@ -403,7 +428,15 @@ impl Agent {
         let sdp = self.description(false);
         let response = request.response(OK, "OK").with("Contact", self.contact()).with_sdp(sdp);
         self.respond(request, &response, outputs);
+        if let (true, Some(call)) = (self.is_established(), &self.call) {
+            let direction = call.peer.as_ref().map_or("", |peer| &peer.direction);
+            outputs.push(Output::Event(Event::Held(direction != "sendrecv")));
+        }
         self.ring_if_reserved(now, outputs);
+    }
+
+    fn is_established(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.state == State::Established)
     }
 
     fn ring_if_reserved(&mut self, now: Duration, outputs: &mut Vec<Output>) {

@@ -90,6 +90,28 @@ fn a_call_rings_only_after_both_sides_have_their_resources() {
     assert_eq!(pair.events[1].last(), Some(&Event::Ended { by_other_side: false }));
 }
 
+// [RFC3264 §6.1]
+#[test]
+fn who_is_held_sends_nothing_until_it_is_taken_back() {
+    let mut pair = Pair::new(OnCall::Answer(Duration::ZERO));
+    // Nobody is held before the call stands.
+    assert_eq!(pair.agents[0].hold(NOW, true), []);
+    pair.call();
+    pair.time(1, NOW);
+    for holds in [true, false] {
+        pair.wire.clear();
+        let outputs = pair.agents[0].hold(NOW, holds);
+        let [Output::Send(update)] = &outputs[..] else { panic!("{outputs:?}") };
+        let direction = if holds { "a=sendonly" } else { "a=sendrecv" };
+        assert!(update.contains(direction), "{update}");
+        pair.deliver(0, NOW, outputs);
+        assert_eq!(pair.wire, ["UPDATE", "200 UPDATE"]);
+        for events in &pair.events {
+            assert_eq!(events.last(), Some(&Event::Held(holds)));
+        }
+    }
+}
+
 // [RFC3261 §9]
 #[test]
 fn a_caller_that_gives_up_cancels() {

@@ -127,6 +127,15 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
+        section: "TS 24.229 5.4.3.2",
+        text: "the INVITE to an application server names the user that is served, and the case",
+        when: through_server,
+        check: |flow| {
+            let invite = flow.sip("INVITE", "scscf", "as")?;
+            has(&invite, "P-Served-User", "sescase=")
+        },
+    },
+    Rule {
         section: "TS 24.229 5.7.4",
         text: "the application server hands the INVITE back before the callee gets it",
         when: through_server,
@@ -286,6 +295,7 @@ mod tests {
             challenged,
             without(SERVER, "200 REGISTER", "as"),
             changed(SERVER, "INVITE", "iscmark@scscf.", "iscmark@elsewhere."),
+            changed(SERVER, "INVITE", "P-Served-User", "X"),
             without(SERVER, "INVITE", "as"),
             changed(FACILITATOR, "MESSAGE", "https://", "ftp://"),
             without(FACILITATOR, "POST call ended", "as"),
