@@ -6,12 +6,16 @@ import { ENGINE_NAME, isMedia, mean, plural, unique } from "./model";
 /** Most names that a sentence lists. */
 const NAMED = 4;
 
+/** Begins the names of calls that `weir analyze` read. */
+const ANALYZED = "analyzed/";
+
 /** What the runs say together. Each sentence has the numbers it rests on. */
 export function inWords(report: Report): string[] {
   return [
     ...performance(report, "sim"),
     ...performance(report, "call"),
     ...expectations(report),
+    ...limits(report),
     ...failedCalls(report),
     ...modelErrors(report),
   ];
@@ -53,9 +57,28 @@ function expectations(report: Report): string[] {
   ];
 }
 
+/** What limited the calls that were made elsewhere. */
+function limits(report: Report): string[] {
+  const analyzed = report.scenarios.filter((it) => it.id.startsWith(ANALYZED));
+  return analyzed.map((scenario) => {
+    const name = scenario.id.slice(ANALYZED.length);
+    const findings = scenario.calls?.findings ?? [];
+    const parts = unique(findings.map((it) => it.part)).map((part) => {
+      const own = findings.filter((it) => it.part === part);
+      const from = Math.min(...own.map((it) => it.from_s));
+      const to = Math.max(...own.map((it) => it.to_s));
+      return `the ${part} between ${from.toFixed(1)} and ${to.toFixed(1)} s`;
+    });
+    if (parts.length === 0) return `${name}: no rule found a limit.`;
+    return `${name} was limited by ${parts.join(", ")}.`;
+  });
+}
+
 function failedCalls(report: Report): string[] {
-  const failed = report.participants.filter((it) => (it.success_ratio ?? 1) < 1);
-  if (report.participants.length === 0) return [];
+  // A call that was made elsewhere is known by its dump alone.
+  const participants = report.participants.filter((it) => !it.scenario.startsWith(ANALYZED));
+  const failed = participants.filter((it) => (it.success_ratio ?? 1) < 1);
+  if (participants.length === 0) return [];
   if (failed.length === 0) return ["Every real call succeeded."];
   const where = failed.map((it) => `${it.controller} in ${it.scenario}`);
   return [`Not every real call succeeded${listed(unique(where))}.`];

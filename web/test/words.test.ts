@@ -20,6 +20,26 @@ test("a report without runs says nothing", () => {
   expect(inWords(report)).toEqual([]);
 });
 
+test("an analyzed call says what limited it, and not that it succeeded", () => {
+  const report = fixture();
+  const scenario = report.scenarios.find((it) => it.calls !== null)!;
+  const finding = { seed: "1", stream: "s", says: "why", samples: 3 };
+  scenario.calls!.findings = [
+    { ...finding, part: "network", from_s: 5, to_s: 8 },
+    { ...finding, part: "network", from_s: 4, to_s: 6 },
+    { ...finding, part: "controller", from_s: 9, to_s: 12.5 },
+  ];
+  scenario.id = "analyzed/a/b.gz";
+  report.scenarios = [scenario, { ...scenario, id: "analyzed/c.gz", calls: null }];
+  for (const it of report.participants) it.scenario = scenario.id;
+  const words = inWords(report);
+  expect(words).toContain(
+    "a/b.gz was limited by the network between 4.0 and 8.0 s, the controller between 9.0 and 12.5 s.",
+  );
+  expect(words).toContain("c.gz: no rule found a limit.");
+  expect(words.some((text) => text.includes("real call succeeded"))).toBe(false);
+});
+
 test("a failure is named with its place", () => {
   const report = fixture();
   const scenario = report.scenarios[0]!;

@@ -31,9 +31,9 @@ pub enum AnalyzeError {
         /// What is wrong with it.
         what: String,
     },
-    /// Keys were given for a file without encrypted packets.
-    #[error("{}: keys open packets of captures only, and this is none: {format}", path.display())]
-    Keyless {
+    /// Keys or a local end were given for a file without packets.
+    #[error("{}: keys and a local end are for captures, and this is none: {format}", path.display())]
+    NoCapture {
         /// The file.
         path: PathBuf,
         /// Its format.

@@ -5,7 +5,7 @@ use std::fmt;
 use weir_lab::calls::file;
 
 use crate::dump::Dump;
-use crate::rules::{Moment, RULES, Rule};
+use crate::rules::{self, Moment, RULES, Rule};
 use crate::samples::{self, Sample, SampledStream};
 
 /// Longest time between two samples at which a rule holds, in s, within one finding.
@@ -43,7 +43,9 @@ fn of_rule(stream: &SampledStream, rule: &Rule) -> Vec<Finding> {
         }
     }
     let long = |span: &Vec<Sample>| span[span.len() - 1].end_s - span[0].start_s >= rule.least_s;
-    let found = spans.into_iter().filter(long).map(|span| {
+    // A moment looks at its neighbours, too, which need not belong to the finding.
+    let lossy = |span: &Vec<Sample>| rules::loss(span).unwrap_or(0.0) >= rule.least_loss;
+    let found = spans.into_iter().filter(long).filter(lossy).map(|span| {
         let rounded = |seconds: f64| (seconds * 1e3).round() / 1e3;
         Finding(file::Finding {
             stream: stream.name.clone(),

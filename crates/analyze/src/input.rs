@@ -14,13 +14,18 @@ const GZIP: [u8; 2] = [0x1F, 0x8B];
 /// Bytes that tell the format.
 const PEEKED: u64 = 4_096;
 
-/// Opens a file and tells its format.
+/// Opens a file and tells its format. `-` is the standard input.
 pub(crate) fn open(path: &Path) -> Result<(Format, Box<dyn BufRead>), AnalyzeError> {
     let failed = |error| AnalyzeError::Io { path: path.into(), error };
-    let file = File::open(path).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(failed(io::Error::other("this is no file")));
-    }
+    let file: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        let file = File::open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.is_dir() {
+            return Err(failed(io::Error::other("this is a folder: name the files in it")));
+        }
+        Box::new(file)
+    };
     let (first, rest) = peek(file, GZIP.len() as u64).map_err(failed)?;
     let is_packed = first == GZIP;
     let whole = Cursor::new(first).chain(rest);

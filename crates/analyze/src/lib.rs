@@ -22,6 +22,7 @@ mod rules;
 mod samples;
 mod srtp;
 
+use std::net::IpAddr;
 use std::path::Path;
 
 use dump::Collector;
@@ -46,12 +47,23 @@ pub fn read(path: &Path) -> Result<Dump, AnalyzeError> {
     read_with(path, Collector::default(), None)
 }
 
-/// Reads a capture whose RTCP is encrypted, with its keys.
+/// What a capture does not say itself.
+#[derive(Clone, Debug, Default)]
+pub struct CaptureOptions {
+    /// Keys of its RTCP, if that is encrypted.
+    pub keys: Option<KeyLog>,
+    /// Address of the end at which it was made. Otherwise, where the file does not say which packets were
+    /// sent, this is the source of the first packet of RTP.
+    pub local: Option<IpAddr>,
+}
+
+/// Reads a capture with what it does not say itself.
 ///
 /// # Errors
-/// As [`read`], and if the keys open nothing, or the file is no capture.
-pub fn read_with_keys(path: &Path, keys: &KeyLog) -> Result<Dump, AnalyzeError> {
-    read_with(path, Collector::default(), Some(keys))
+/// As [`read`], and if the keys open nothing, no packet of RTP comes from or goes to the local end, or the
+/// file is no capture.
+pub fn read_capture(path: &Path, options: &CaptureOptions) -> Result<Dump, AnalyzeError> {
+    read_with(path, Collector::default(), Some(options))
 }
 
 /// Reads a dump whose times count from a moment in ms since 1970.
@@ -62,16 +74,16 @@ pub(crate) fn read_since(path: &Path, zero_ms: f64) -> Result<Dump, AnalyzeError
 fn read_with(
     path: &Path,
     collector: Collector,
-    keys: Option<&KeyLog>,
+    options: Option<&CaptureOptions>,
 ) -> Result<Dump, AnalyzeError> {
     let (format, from) = input::open(path)?;
-    if keys.is_some() && format != Format::Capture {
-        return Err(AnalyzeError::Keyless { path: path.into(), format });
+    if options.is_some() && format != Format::Capture {
+        return Err(AnalyzeError::NoCapture { path: path.into(), format });
     }
     let dump = match format {
         Format::Internals => dump::internals::read(from, collector),
         Format::Rtcstats => dump::rtcstats::read(from, collector),
-        Format::Capture => dump::capture::read(from, keys),
+        Format::Capture => dump::capture::read(from, options.unwrap_or(&CaptureOptions::default())),
         Format::EventLog => dump::event_log::read(from),
     };
     let dump = dump.map_err(|what| AnalyzeError::Damaged { path: path.into(), what })?;

@@ -88,6 +88,8 @@ pub struct Rule {
     pub meaning: &'static str,
     /// How long it must hold, in s.
     pub least_s: f64,
+    /// Smallest share of lost packets, over all samples of a finding.
+    pub(crate) least_loss: f64,
     pub(crate) holds: fn(Moment<'_>) -> bool,
     pub(crate) says: fn(&SampledStream, &[Sample]) -> String,
 }
@@ -108,6 +110,7 @@ pub const RULES: &[Rule] = &[
                   Or a sent video fills 80 % of the estimate, and over five reports the round-trip time is \
                   20 ms above its minimum on average, and 40 ms at most",
         least_s: 1.5,
+        least_loss: 0.0,
         holds: capacity,
         says: |stream, span| {
             let what = if stream.way == Way::Sent { "left the sender" } else { "arrived" };
@@ -126,6 +129,7 @@ pub const RULES: &[Rule] = &[
         part: Part::Network,
         meaning: "2 % of the packets are lost, and no queue explains it",
         least_s: 2.5,
+        least_loss: LOSS,
         holds: |moment| !moment.queues() && moment.loss() >= LOSS,
         says: |_, span| {
             format!(
@@ -140,6 +144,7 @@ pub const RULES: &[Rule] = &[
         part: Part::Network,
         meaning: "the round-trip time is 300 ms or more, and no queue explains it",
         least_s: 2.5,
+        least_loss: 0.0,
         holds: |moment| {
             !moment.queues() && moment.sample().rtt_ms.is_some_and(|rtt| rtt >= LONG_RTT_MS)
         },
@@ -156,6 +161,7 @@ pub const RULES: &[Rule] = &[
         meaning: "a sent video fills 80 % of the estimate, 2 % of the packets are lost, and there is no queue: \
                   the estimate answers loss that does not come from congestion",
         least_s: 2.5,
+        least_loss: LOSS,
         holds: |moment| {
             moment.is_sent_video()
                 && !moment.queues()
@@ -176,6 +182,7 @@ pub const RULES: &[Rule] = &[
         meaning: "the target of a sent video is below 70 % of its largest, after a queue, and now there is \
                   neither queue nor loss",
         least_s: 1.5,
+        least_loss: 0.0,
         holds: |moment| moment.is_held_down() && moment.came_after_a_queue(),
         says: |stream, span| held_down(stream, span, "recovery after the path was full"),
     },
@@ -185,6 +192,7 @@ pub const RULES: &[Rule] = &[
         meaning: "the target of a sent video is below 70 % of its largest, and there was neither queue nor \
                   loss so far",
         least_s: 2.5,
+        least_loss: 0.0,
         holds: |moment| moment.is_held_down() && !moment.came_after_a_queue(),
         says: |stream, span| held_down(stream, span, "slow start-up"),
     },
@@ -194,6 +202,7 @@ pub const RULES: &[Rule] = &[
         meaning: "fewer than 60 % of the source's frames are encoded, and yet they are four times the target: \
                   the encoder keeps a picture that is too large for it",
         least_s: 2.5,
+        least_loss: 0.0,
         holds: picture_too_large,
         says: |_, span| {
             let size = span.iter().rev().find_map(|it| it.size).unwrap_or_default();
@@ -214,6 +223,7 @@ pub const RULES: &[Rule] = &[
         meaning: "the browser says so (`qualityLimitationReason` is `cpu`), or fewer than 60 % of the source's \
                   frames are encoded, that takes half of the time, and all of them would take 90 % of it or more",
         least_s: 1.5,
+        least_loss: 0.0,
         holds: processor_busy,
         says: |_, span| {
             format!(
@@ -231,6 +241,7 @@ pub const RULES: &[Rule] = &[
                   event log the sender finds itself limited by the application and sends less than half of \
                   its estimate and of its largest rate",
         least_s: 1.5,
+        least_loss: 0.0,
         holds: |moment| {
             let (sample, usual) = (moment.sample(), moment.stream.source_rate);
             let few =
@@ -402,7 +413,7 @@ fn mean(span: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
 }
 
 /// Lost packets of several samples over all of them.
-fn loss(span: &[Sample]) -> Option<f64> {
+pub(crate) fn loss(span: &[Sample]) -> Option<f64> {
     let known = || span.iter().filter_map(|it| Some((it.loss?, it.packets as f64)));
     let packets: f64 = known().map(|(_, packets)| packets).sum();
     let lost: f64 = known().map(|(loss, packets)| loss * packets).sum();

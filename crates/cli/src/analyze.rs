@@ -1,17 +1,19 @@
 //! `weir analyze`: what limited a call that was made elsewhere.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::json;
 use weir_analyze::{
-    Dump, KeyLog, OpenLoop, WayEstimate, estimate, findings, open_loop, open_loop_records, record,
-    scenario_text,
+    AnalyzeError, CaptureOptions, Dump, KeyLog, OpenLoop, WayEstimate, estimate, findings,
+    open_loop, open_loop_records, record, scenario_text,
 };
 use weir_lab::report::Report as Document;
 use weir_lab::whole_file;
 
+use crate::COULD_NOT_RUN;
 use crate::args::Analyze;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::output;
@@ -24,31 +26,48 @@ pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
     );
     let interrupt = Interrupt::listen()?;
     let keys = args.keys.as_deref().map(KeyLog::read).transpose()?;
+    let options = CaptureOptions { keys, local: args.local };
     let mut dumps = Vec::new();
-    for file in &args.files {
-        let dump = match &keys {
-            Some(keys) => weir_analyze::read_with_keys(file, keys)?,
-            None => weir_analyze::read(file)?,
-        };
-        dumps.push((name(file), dump));
+    for (file, name) in args.files.iter().zip(names(&args.files)?) {
+        match read(file, &options) {
+            Ok(dump) => dumps.push((name, dump)),
+            // One bad file of many hides nothing of the others.
+            Err(error) => eprintln!("weir: {}", output::escaped(&error.to_string())),
+        }
         interrupt.check()?;
     }
+    if !dumps.is_empty() {
+        tell(args, &dumps, &interrupt)?;
+    }
+    let all_read = dumps.len() == args.files.len();
+    Ok(ExitCode::from(if all_read { 0 } else { COULD_NOT_RUN }))
+}
+
+fn read(file: &Path, options: &CaptureOptions) -> Result<Dump, AnalyzeError> {
+    match (&options.keys, options.local) {
+        (None, None) => weir_analyze::read(file),
+        _ => weir_analyze::read_capture(file, options),
+    }
+}
+
+/// Prints what was found, and writes the files that were asked for.
+fn tell(args: &Analyze, dumps: &[(String, Dump)], interrupt: &Interrupt) -> anyhow::Result<()> {
     match args.json {
-        true => output::line(&as_json(&dumps))?,
+        true => output::line(&as_json(dumps))?,
         false => dumps.iter().try_for_each(|(name, dump)| print(name, dump))?,
     }
-    if let (Some(file), [(name, dump)]) = (&args.scenario, &dumps[..]) {
+    if let (Some(file), [(name, dump)]) = (&args.scenario, dumps) {
         let text = scenario_text(name, dump, &estimate(dump));
         whole_file::write(file, text.as_bytes()).with_context(|| file.display().to_string())?;
     }
     if args.output.is_none() && args.out.is_none() {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     // Without --out, the records are only there for the report.
     let passing = tempfile::tempdir().context("make a temporary folder")?;
     let out = args.out.as_deref().unwrap_or(passing.path());
     let mut folders = Vec::new();
-    for (name, dump) in &dumps {
+    for (name, dump) in dumps {
         folders.push(record(name, dump)?.write(out)?);
         for played in open_loop_records(name, dump)? {
             folders.push(played.write(out)?);
@@ -60,12 +79,28 @@ pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
         document.ok_or(Interrupted)?.write_html(file)?;
         output::line(&output::escaped(&file.display().to_string()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-/// The name of a dump: that of its file.
-fn name(file: &Path) -> String {
-    file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+/// The names of the dumps: those of their files, with as many of the folders as tell them apart. Browsers
+/// name every dump alike.
+fn names(files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
+    let last = |file: &PathBuf, count: usize| {
+        let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
+        let name = parts[parts.len().saturating_sub(count)..].join("/");
+        if name == "-" { "stdin".to_owned() } else { name }
+    };
+    for (at, file) in files.iter().enumerate() {
+        anyhow::ensure!(!files[..at].contains(file), "{} is named twice", file.display());
+    }
+    let longest = files.iter().map(|file| file.iter().count()).max().unwrap_or_default();
+    for count in 1..longest {
+        let names: Vec<String> = files.iter().map(|file| last(file, count)).collect();
+        if names.iter().collect::<BTreeSet<_>>().len() == names.len() {
+            return Ok(names);
+        }
+    }
+    Ok(files.iter().map(|file| last(file, longest)).collect())
 }
 
 fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
@@ -169,7 +204,24 @@ fn way_json(way: &WayEstimate) -> serde_json::Value {
 }
 
 fn command(args: &Analyze) -> String {
-    let files: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
-    let output = args.output.as_ref().map(|file| format!(" -o {}", file.display()));
-    format!("weir analyze {}{}", files.join(" "), output.unwrap_or_default())
+    let mut words: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
+    words.extend(args.keys.iter().map(|file| format!("--keys {}", file.display())));
+    words.extend(args.local.iter().map(|local| format!("--local {local}")));
+    words.extend(args.output.iter().map(|file| format!("-o {}", file.display())));
+    format!("weir analyze {}", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dumps_of_one_name_are_told_apart_by_their_folders() {
+        let of = |files: &[&str]| names(&files.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert_eq!(of(&["a/dump.gz"]).unwrap(), ["dump.gz"]);
+        assert_eq!(of(&["a/x.gz", "a/y.gz", "-"]).unwrap(), ["x.gz", "y.gz", "stdin"]);
+        assert_eq!(of(&["a/d/x.gz", "b/d/x.gz"]).unwrap(), ["a/d/x.gz", "b/d/x.gz"]);
+        assert_eq!(of(&["x.gz", "b/x.gz"]).unwrap(), ["x.gz", "b/x.gz"]);
+        assert_eq!(of(&["a/x.gz", "a/x.gz"]).unwrap_err().to_string(), "a/x.gz is named twice");
+    }
 }

@@ -6,18 +6,25 @@
 //! [RFC3711 §3.1]: https://www.rfc-editor.org/rfc/rfc3711#section-3.1
 //! [RFC3711 §3.4]: https://www.rfc-editor.org/rfc/rfc3711#section-3.4
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::{rtp, stun};
 
 const IP_HEADER: usize = 20;
-const IP_VERSION_4: u8 = 4;
+const IPV6_HEADER: usize = 40;
+// Headers between IPv6 and what it carries [RFC8200 §4].
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION_OPTIONS: u8 = 60;
 const UDP_HEADER: usize = 8;
 const UDP: u8 = 17;
 const TCP: u8 = 6;
 const TCP_HEADER: usize = 20;
 /// Mask of the fragment offset. Later fragments of a datagram have no ports [RFC791 §3.1].
 const FRAGMENT_OFFSET: u16 = 0x1FFF;
+/// The same of IPv6 [RFC8200 §4.5].
+const FRAGMENT_OFFSET_V6: u16 = 0xFFF8;
 /// Unencrypted bytes of RTCP: the header of the first packet of a compound, and its sender's SSRC.
 const RTCP_IN_THE_CLEAR: usize = 8;
 const DTLS_RECORD_HEADER: usize = 13;
@@ -38,9 +45,9 @@ pub const LONGEST_HEADERS: usize = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Source address. Port 0 for protocols without ports.
-    pub source: SocketAddrV4,
+    pub source: SocketAddr,
     /// Destination address.
-    pub destination: SocketAddrV4,
+    pub destination: SocketAddr,
     /// Bytes of the IP packet.
     pub size: u32,
     /// What it carries.
@@ -88,7 +95,7 @@ pub struct Rtp {
 }
 
 impl Rtp {
-    /// Size of the IP packet between the peers, without the headers that a relay adds. A browser's
+    /// Size of the IPv4 packet between the peers, without the headers that a relay adds. A browser's
     /// statistics do not include those.
     pub fn size_between_peers(&self) -> u32 {
         const HEADERS: u32 = (IP_HEADER + UDP_HEADER) as u32;
@@ -98,16 +105,10 @@ impl Rtp {
 
 impl Packet {
     /// Parses a packet of `length` bytes, of which `bytes` are the first. Also returns how many of
-    /// these are headers. `None` if the packet is not IPv4.
+    /// these are headers. `None` if the packet is neither IPv4 nor IPv6.
     pub fn parse(bytes: &[u8], length: usize) -> Option<(Self, usize)> {
-        let header_size = usize::from(bytes.first()? & 0xF) * 4;
-        if bytes[0] >> 4 != IP_VERSION_4 || header_size < IP_HEADER || bytes.len() < header_size {
-            return None;
-        }
-        let address =
-            |at: usize| Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]);
-        let protocol = bytes[9];
-        let is_first = u16::from_be_bytes([bytes[6], bytes[7]]) & FRAGMENT_OFFSET == 0;
+        let Header { source, destination, size: header_size, protocol, is_first } =
+            Header::parse(bytes)?;
         let rest = &bytes[header_size..];
         let left = length.saturating_sub(header_size);
         let (content, kept) = match protocol {
@@ -126,12 +127,75 @@ impl Packet {
             _ => u16::from_be_bytes([rest[at], rest[at + 1]]),
         };
         let packet = Self {
-            source: SocketAddrV4::new(address(12), port(0)),
-            destination: SocketAddrV4::new(address(16), port(2)),
+            source: SocketAddr::new(source, port(0)),
+            destination: SocketAddr::new(destination, port(2)),
             size: u32::try_from(length).unwrap_or(u32::MAX),
             content,
         };
         Some((packet, (header_size + kept).min(bytes.len())))
+    }
+}
+
+/// The header of IP, with those that IPv6 has behind it.
+struct Header {
+    source: IpAddr,
+    destination: IpAddr,
+    /// In bytes, and no more than there are.
+    size: usize,
+    /// What follows.
+    protocol: u8,
+    /// Whether this is a whole packet, or its first fragment.
+    is_first: bool,
+}
+
+impl Header {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let header = match bytes.first()? >> 4 {
+            4 => Self::v4(bytes),
+            6 => Self::v6(bytes),
+            _ => None,
+        };
+        header.filter(|it| it.size <= bytes.len())
+    }
+
+    /// [RFC791 §3.1]
+    fn v4(bytes: &[u8]) -> Option<Self> {
+        let header = bytes.first_chunk::<IP_HEADER>()?;
+        let size = usize::from(header[0] & 0xF) * 4;
+        let address =
+            |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
+        (size >= IP_HEADER).then(|| Self {
+            source: address(12).into(),
+            destination: address(16).into(),
+            size,
+            protocol: header[9],
+            is_first: u16::from_be_bytes([header[6], header[7]]) & FRAGMENT_OFFSET == 0,
+        })
+    }
+
+    /// [RFC8200 §3]
+    fn v6(bytes: &[u8]) -> Option<Self> {
+        let header = bytes.first_chunk::<IPV6_HEADER>()?;
+        let address = |at: usize| {
+            let address: Option<&[u8; 16]> = header[at..].first_chunk();
+            address.map(|it| Ipv6Addr::from(*it).into())
+        };
+        let (mut protocol, mut size, mut is_first) = (header[6], IPV6_HEADER, true);
+        loop {
+            let length = match protocol {
+                HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
+                    8 + 8 * usize::from(*bytes.get(size + 1)?)
+                }
+                FRAGMENT => {
+                    is_first = stun::u16_at(bytes, size + 2)? & FRAGMENT_OFFSET_V6 == 0;
+                    8
+                }
+                _ => break,
+            };
+            protocol = *bytes.get(size)?;
+            size += length;
+        }
+        Some(Self { source: address(8)?, destination: address(24)?, size, protocol, is_first })
     }
 }
 
@@ -327,10 +391,44 @@ mod tests {
             assert_eq!(parsed.is_some(), end >= IP_HEADER);
             assert!(parsed.is_none_or(|(_, kept)| kept <= end));
         }
-        let mut ipv6 = packet.clone();
-        ipv6[0] = 0x60;
-        assert_eq!(Packet::parse(&ipv6, ipv6.len()), None);
+        let mut unknown = packet.clone();
+        unknown[0] = 0x50;
+        assert_eq!(Packet::parse(&unknown, unknown.len()), None);
         // A length that contradicts the bytes; no kernel reports this.
         assert!(Packet::parse(&packet, 0).is_some());
+    }
+
+    /// The same datagram in IPv6, behind these other headers.
+    fn ipv6(next: u8, between: &[u8], datagram: &[u8]) -> Vec<u8> {
+        let length = (between.len() + datagram.len()) as u16;
+        let mut packet = vec![0x60, 0, 0, 0, 0, 0, next, 64];
+        packet[4..6].copy_from_slice(&length.to_be_bytes());
+        packet.extend(Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, 1).octets());
+        packet.extend(Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, 2).octets());
+        packet.extend([between, datagram].concat());
+        packet
+    }
+
+    // [RFC8200 §4]
+    #[test]
+    fn media_in_ipv6_is_seen_behind_its_other_headers() {
+        let datagram = &media_packet(7, 1, 100)[IP_HEADER..];
+        let options = [FRAGMENT, 0, 1, 4, 0, 0, 0, 0];
+        let fragment = |offset: u8| [UDP, 0, 0, offset, 0, 0, 0, 1];
+        let whole = ipv6(UDP, &[], datagram);
+        let (parsed, kept) = Packet::parse(&whole, whole.len()).unwrap();
+        assert_eq!(parsed.source, "[fd00::1]:5000".parse().unwrap());
+        assert_eq!(parsed.destination, "[fd00::2]:6000".parse().unwrap());
+        let Content::Rtp(media) = parsed.content else { panic!("{parsed:?}") };
+        assert_eq!((media.ssrc, media.payload_size, kept), (7, 100, 40 + 8 + 20));
+        let first = ipv6(HOP_BY_HOP, &[options, fragment(1)].concat(), datagram);
+        assert_eq!(parse(&first), (parsed.content, 40 + 16 + 8 + 20));
+        let later = ipv6(HOP_BY_HOP, &[options, fragment(8)].concat(), datagram);
+        assert_eq!(parse(&later), (Content::Other, 40 + 16));
+        for end in 0..first.len() {
+            let parsed = Packet::parse(&first[..end], first.len());
+            assert_eq!(parsed.is_some(), end >= 40 + 16);
+            assert!(parsed.is_none_or(|(_, kept)| kept <= end));
+        }
     }
 }

@@ -6,18 +6,19 @@
 //! it, rules that need these are silent.
 
 use std::io::BufRead;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use weir::units::Timestamp;
 use weir_wire::ip::{Content, Packet, Rtp};
 use weir_wire::rtp::View;
 
 use super::{Dump, Way};
+use crate::CaptureOptions;
 use crate::format::{Format, MICROS, NANOS, SECTION};
 use crate::packets::extensions::Candidates;
 use crate::packets::recorder::{Recorder, is_readable};
 use crate::packets::rtp::{Extensions, RtpPacket};
-use crate::srtp::{KeyLog, Opener};
+use crate::srtp::Opener;
 
 /// Bytes of RTCP that count as headers.
 const RTCP_IN_THE_CLEAR: usize = 8;
@@ -38,8 +39,9 @@ const RESOLUTION: u16 = 9;
 const FLAGS: u16 = 2;
 
 /// Reads the packets one by one.
-pub(crate) fn read(mut from: Box<dyn BufRead>, keys: Option<&KeyLog>) -> Result<Dump, String> {
-    let mut collector = Packets { opener: Opener::new(keys), ..Packets::default() };
+pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Result<Dump, String> {
+    let opener = Opener::new(options.keys.as_ref());
+    let mut collector = Packets { opener, local: options.local, ..Packets::default() };
     let first = number(&mut from)?.ok_or("an empty capture")?;
     if first == SECTION.to_le_bytes() {
         pcapng(&mut from, &mut collector)?;
@@ -50,6 +52,12 @@ pub(crate) fn read(mut from: Box<dyn BufRead>, keys: Option<&KeyLog>) -> Result<
     if let Some(complaint) = collector.opener.complaint().filter(|_| collector.recorder.is_blind())
     {
         return Err(complaint);
+    }
+    if collector.zero.is_none() {
+        return Err(collector.without_rtp());
+    }
+    if let Some(local) = options.local.filter(|_| !collector.has_local) {
+        return Err(format!("no RTP in the capture comes from {local} or goes there"));
     }
     let connection = collector.recorder.finish("capture");
     Ok(Dump { format: Format::Capture, program: None, connections: vec![connection] })
@@ -204,22 +212,34 @@ fn option(order: Order, mut options: &[u8], wanted: u16) -> Option<&[u8]> {
     }
 }
 
-/// Offset of the IP header behind the header of a link; `None` where no IPv4 follows.
+/// Links whose headers are known: BSD loopback, Ethernet, raw IP, and the two kinds of Linux "any".
+const LINKS: [u32; 9] = [0, 108, 1, 12, 14, 101, 228, 113, 276];
+
+/// Offset of the IP header behind the header of a link; `None` where no IP follows.
 fn ip_at(link: u32, data: &[u8]) -> Option<usize> {
+    const IP: [u16; 2] = [0x0800, 0x86DD];
+    const VLAN: [u16; 2] = [0x8100, 0x88A8];
     let ether_type = |at: usize| Some(u16::from_be_bytes(*data.get(at..)?.first_chunk::<2>()?));
-    const IPV4: u16 = 0x0800;
-    const VLAN: u16 = 0x8100;
+    let (mut type_at, behind_type) = match link {
+        0 | 108 => return Some(4),
+        12 | 14 | 101 | 228 => return Some(0),
+        1 => (12, 2),
+        113 => (14, 2),
+        276 => (0, 20),
+        _ => return None,
+    };
+    while link == 1 && VLAN.contains(&ether_type(type_at)?) {
+        type_at += 4;
+    }
+    IP.contains(&ether_type(type_at)?).then_some(type_at + behind_type)
+}
+
+/// Whether this host sent a packet, where the link's header says so: Linux "any".
+fn sent_by(link: u32, data: &[u8]) -> Option<bool> {
+    const OUTGOING: u8 = 4;
     match link {
-        // BSD loopback, Ethernet, raw IP, and the two kinds of Linux "any".
-        0 | 108 => Some(4),
-        1 => match ether_type(12)? {
-            IPV4 => Some(14),
-            VLAN => (ether_type(16)? == IPV4).then_some(18),
-            _ => None,
-        },
-        12 | 14 | 101 | 228 => Some(0),
-        113 => (ether_type(14)? == IPV4).then_some(16),
-        276 => (ether_type(0)? == IPV4).then_some(20),
+        113 => Some(*data.get(1)? == OUTGOING),
+        276 => Some(*data.get(10)? == OUTGOING),
         _ => None,
     }
 }
@@ -227,10 +247,15 @@ fn ip_at(link: u32, data: &[u8]) -> Option<usize> {
 /// Gives the packets of RTP and RTCP to the recorder.
 #[derive(Default)]
 struct Packets {
+    /// All packets of the file.
+    count: u64,
+    /// The first link whose headers are not known.
+    unknown_link: Option<u32>,
     zero: Option<u64>,
-    /// The end at which the capture was made: the source of the first packet of RTP, where the file does
-    /// not say which packets were sent.
-    local: Option<Ipv4Addr>,
+    /// The end at which the capture was made, where the file does not say which packets were sent.
+    local: Option<IpAddr>,
+    /// Whether there is RTP of that end.
+    has_local: bool,
     recorder: Recorder,
     opener: Opener,
 }
@@ -247,6 +272,11 @@ impl Packets {
         if time > LATEST {
             return Err("a packet has a time after the year 2200".into());
         }
+        self.count += 1;
+        if !LINKS.contains(&link) {
+            self.unknown_link.get_or_insert(link);
+        }
+        let is_sent = is_sent.or_else(|| sent_by(link, data));
         let Some(at) = ip_at(link, data).filter(|at| *at <= data.len()) else { return Ok(()) };
         let length = (length as usize).saturating_sub(at);
         let Some((packet, headers)) = Packet::parse(&data[at..], length) else { return Ok(()) };
@@ -267,10 +297,11 @@ impl Packets {
         }
         if matches!(packet.content, Content::Rtp(_)) && self.zero.is_none() {
             self.zero = Some(time);
-            self.local = Some(*packet.source.ip());
+            self.local.get_or_insert(packet.source.ip());
         }
         let (Some(zero), Some(local)) = (self.zero, self.local) else { return Ok(()) };
-        let is_sent = is_sent.unwrap_or(*packet.source.ip() == local);
+        self.has_local |= [packet.source.ip(), packet.destination.ip()].contains(&local);
+        let is_sent = is_sent.unwrap_or(packet.source.ip() == local);
         let way = if is_sent { Way::Sent } else { Way::Received };
         let now = Timestamp::from_nanos(time.saturating_sub(zero) as i64);
         match packet.content {
@@ -282,6 +313,17 @@ impl Packets {
             },
         }
         Ok(())
+    }
+
+    /// What the file has instead.
+    fn without_rtp(&self) -> String {
+        match (self.count, self.unknown_link) {
+            (0, _) => "the capture has no packets".into(),
+            (count, None) => format!("none of the {count} packets in the capture is RTP over UDP"),
+            (_, Some(link)) => format!(
+                "the capture has no RTP on a link that is known here; one link has type {link}"
+            ),
+        }
     }
 
     fn rtp(&mut self, now: Timestamp, way: Way, rtp: &Rtp, bytes: &[u8]) {
@@ -302,7 +344,13 @@ impl Packets {
     }
 }
 
-/// The length that the header of an IP packet names [RFC791 §3.1].
+/// The length that the header of an IP packet names [RFC791 §3.1], [RFC8200 §3].
 fn ip_length(packet: &[u8]) -> usize {
-    packet.get(2..4).map_or(0, |it| usize::from(u16::from_be_bytes([it[0], it[1]])))
+    let word = |at: usize| {
+        packet.get(at..at + 2).map_or(0, |it| usize::from(u16::from_be_bytes([it[0], it[1]])))
+    };
+    match packet.first().map(|first| first >> 4) {
+        Some(6) => 40 + word(4),
+        _ => word(2),
+    }
 }

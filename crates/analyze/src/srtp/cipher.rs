@@ -35,6 +35,8 @@ pub(super) enum Profile {
 }
 
 impl Profile {
+    pub const ALL: [Self; 3] = [Self::Aes128CmSha1, Self::Aes128Gcm, Self::Aes256Gcm];
+
     /// By its number in DTLS [RFC5764 §4.1.2], [RFC7714 §14.2].
     pub fn numbered(number: u16) -> Option<Self> {
         match number {
@@ -59,6 +61,18 @@ impl Profile {
             Self::Aes128CmSha1 => SALT,
             Self::Aes128Gcm | Self::Aes256Gcm => 12,
         }
+    }
+
+    /// Bytes of key and salt of one sender.
+    pub fn material_size(self) -> usize {
+        self.key_size() + self.salt_size()
+    }
+
+    /// The keys of the client and of the server: two keys, then two salts [RFC5764 §4.2].
+    pub fn sessions(self, material: &[u8]) -> Vec<Session> {
+        let (keys, salts) = material.split_at(2 * self.key_size());
+        let pairs = keys.chunks(self.key_size()).zip(salts.chunks(self.salt_size()));
+        pairs.map(|(key, salt)| Session::new(self, key, salt)).collect()
     }
 }
 
@@ -156,28 +170,67 @@ fn xor(to: &mut [u8], with: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::hex;
     use super::*;
-
-    fn bytes(text: &str) -> Vec<u8> {
-        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-        let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap();
-        digits.chunks(2).map(byte).collect()
-    }
 
     // The vectors of RFC 3711, appendix B.3, with the labels of SRTP.
     #[test]
     fn keys_are_derived_as_in_the_appendix() {
-        let key = bytes("E1F97A0D3E018BE0D64FA32C06DE4139");
-        let salt = bytes("0EC675AD498AFEEBB6960B3AABE6");
+        let key = hex("E1F97A0D3E018BE0D64FA32C06DE4139");
+        let salt = hex("0EC675AD498AFEEBB6960B3AABE6");
         let of = |label, size| derived(Profile::Aes128CmSha1, &key, &salt, label, size).unwrap();
-        assert_eq!(of(0, 16), bytes("C61E7A93744F39EE10734AFE3FF7A087"));
-        assert_eq!(of(2, 14), bytes("30CBBC08863D8C85D49DB34A9AE1"));
-        assert_eq!(of(1, 20), bytes("CEBE321F6FF7716B6FD4AB49AF256A156D38BAA4"));
+        assert_eq!(of(0, 16), hex("C61E7A93744F39EE10734AFE3FF7A087"));
+        assert_eq!(of(2, 14), hex("30CBBC08863D8C85D49DB34A9AE1"));
+        assert_eq!(of(1, 20), hex("CEBE321F6FF7716B6FD4AB49AF256A156D38BAA4"));
+    }
+
+    // The vectors of RFC 6188, section 7.2, with the labels of SRTP.
+    #[test]
+    fn keys_of_256_bits_are_derived_as_in_the_standard() {
+        let key = hex("f0f04914 b513f276 3a1b1fa1 30f10e29 98f6f6e4 3e4309d1 e622a0e3 32b9f1b6");
+        let salt = hex("3b04803d e51ee7c9 6423ab5b 78d2");
+        let of = |label, size| derived(Profile::Aes256Gcm, &key, &salt, label, size).unwrap();
+        let derived_key = "5ba1064e 30ec5161 3cad926c 5a28ef73 1ec7fb39 7f70a960 653caf06 554cd8c4";
+        assert_eq!(of(0, 32), hex(derived_key));
+        assert_eq!(of(2, 14), hex("fa317916 85ca444a 9e07c6c6 4e93"));
+    }
+
+    // The vectors of RFC 7714, sections 17.1 to 17.4: session keys, a packet, and what it becomes.
+    #[test]
+    fn packets_open_as_in_the_standard_of_galois_counter_mode() {
+        let whole = "81c8000d 4d617273 4e545031 4e545032 52545020 0000042a 0000e930 4c756e61
+                     deadbeef deadbeef deadbeef deadbeef deadbeef";
+        let key = "00010203 04050607 08090a0b 0c0d0e0f 10111213 14151617 18191a1b 1c1d1e1f";
+        let keys = |profile: Profile| Session {
+            profile,
+            key: hex(key)[..profile.key_size()].to_vec(),
+            code_key: Vec::new(),
+            salt: hex("51756964 2070726f 2071756f"),
+        };
+        let sealed_128 = "81c8000d 4d617273 63e94885 dcdab67c a727d766 2f6b7e99 7ff5c0f7 6c06f32d
+                          c676a5f1 730d6fda 4ce09b46 86303ded 0bb9275b c84aa458 96cf4d2f c5abf872
+                          45d9eade 800005d4";
+        let tagged_128 = "81c8000d 4d617273 4e545031 4e545032 52545020 0000042a 0000e930 4c756e61
+                          deadbeef deadbeef deadbeef deadbeef deadbeef 841dd968 3dd78ec9 2ae58790
+                          125f62b3 000005d4";
+        let sealed_256 = "81c8000d 4d617273 d50ae4d1 f5ce5d30 4ba297e4 7d470c28 2c3ece5d bffe0a50
+                          a2eaa5c1 110555be 8415f658 c61de047 6f1b6fad 1d1eb30c 4446839f 57ff6f6c
+                          b26ac3be 800005d4";
+        for (profile, packet) in [
+            (Profile::Aes128Gcm, sealed_128),
+            (Profile::Aes128Gcm, tagged_128),
+            (Profile::Aes256Gcm, sealed_256),
+        ] {
+            let mut packet = hex(packet);
+            assert_eq!(keys(profile).open(&packet), Some(hex(whole)), "{profile:?}");
+            packet[9] ^= 1;
+            assert_eq!(keys(profile).open(&packet), None, "{profile:?}");
+        }
     }
 
     #[test]
     fn what_is_cut_or_changed_does_not_open() {
-        for profile in [Profile::Aes128CmSha1, Profile::Aes128Gcm, Profile::Aes256Gcm] {
+        for profile in Profile::ALL {
             let keys =
                 Session::new(profile, &vec![7; profile.key_size()], &vec![9; profile.salt_size()]);
             for size in 0..80 {

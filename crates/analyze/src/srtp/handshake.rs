@@ -1,18 +1,16 @@
-//! The part of a DTLS 1.2 handshake that is in the clear and decides the keys of SRTP [RFC5764 §4].
+//! The part of a DTLS handshake that is in the clear and decides the keys of SRTP [RFC5764 §4].
 //!
-//! DTLS 1.3 hides the profile, and other secrets take part: such handshakes count, and give no keys.
+//! DTLS 1.2 names the profile in the clear. DTLS 1.3 encrypts that answer [RFC8446 §4.3.1], so there are keys
+//! for every profile, and the authentication tag tells which one was chosen.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
-
-use hmac::digest::KeyInit;
-use hmac::{Hmac, Mac};
-use sha2::{Sha256, Sha384};
+use std::net::SocketAddr;
 
 use super::cipher::{Profile, Session};
+use super::exporter::{self, Digest};
 
 /// Source and destination.
-pub type Ends = (SocketAddrV4, SocketAddrV4);
+pub type Ends = (SocketAddr, SocketAddr);
 
 /// Header of a record [RFC6347 §4.1], and of a message of the handshake [RFC6347 §4.2.2].
 const RECORD_HEADER: usize = 13;
@@ -22,30 +20,38 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 /// The extension with the chosen profile [RFC5764 §4.1.1].
 const USE_SRTP: u16 = 14;
+/// The random of a ServerHello that asks for another ClientHello [RFC8446 §4.1.3].
+const RETRY: [u8; 32] = [
+    0xCF, 0x21, 0xAD, 0x74, 0xE5, 0x9A, 0x61, 0x11, 0xBE, 0x1D, 0x8C, 0x02, 0x1E, 0x65, 0xB8, 0x91,
+    0xC2, 0xA2, 0x11, 0x16, 0x7A, 0xBB, 0x8C, 0x5E, 0x07, 0x9E, 0x09, 0xE2, 0xC8, 0xA8, 0x33, 0x9C,
+];
 /// Label of the exporter [RFC5764 §4.2].
 const LABEL: &[u8] = b"EXTRACTOR-dtls_srtp";
 /// Handshakes that wait for the server's answer.
 const WAITING_MAX: usize = 4_096;
 
+/// The secret of a handshake, from which the keys of SRTP follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Secret {
+    /// Master secret of DTLS 1.2 [RFC5246 §8.1].
+    Master(Vec<u8>),
+    /// Exporter secret of DTLS 1.3 [RFC8446 §7.1], as long as the hash of the cipher suite.
+    Exporter(Vec<u8>),
+}
+
 #[derive(Default)]
 pub(super) struct Handshakes {
-    masters: BTreeMap<[u8; 32], [u8; 48]>,
+    /// By the client's random.
+    secrets: BTreeMap<[u8; 32], Secret>,
     /// The client's random, by its address and the server's.
     clients: BTreeMap<Ends, [u8; 32]>,
     /// Handshakes of which both hellos were seen.
     pub seen: usize,
 }
 
-/// What a ServerHello decides.
-struct ServerHello {
-    random: [u8; 32],
-    cipher_suite: u16,
-    profile: Profile,
-}
-
 impl Handshakes {
-    pub fn new(masters: BTreeMap<[u8; 32], [u8; 48]>) -> Self {
-        Self { masters, ..Self::default() }
+    pub fn new(secrets: BTreeMap<[u8; 32], Secret>) -> Self {
+        Self { secrets, ..Self::default() }
     }
 
     /// The keys of both directions, if this datagram completes a handshake whose secret is known.
@@ -56,14 +62,12 @@ impl Handshakes {
             let Some((kind, body)) = message(record) else { continue };
             if kind == CLIENT_HELLO && self.clients.len() < WAITING_MAX {
                 self.clients.extend(random(body).map(|random| (ends, random)));
-            } else if kind == SERVER_HELLO
-                && let Some(client) = self.clients.get(&(ends.1, ends.0))
-            {
+            } else if kind == SERVER_HELLO && random(body).is_some_and(|it| it != RETRY) {
+                // A repeated answer finds no client any more.
+                let Some(client) = self.clients.remove(&(ends.1, ends.0)) else { continue };
                 self.seen += 1;
-                let master = self.masters.get(client);
-                if let (Some(master), Some(hello)) = (master, server_hello(body)) {
-                    sessions.extend(keys(master, client, &hello).into_iter().flatten());
-                }
+                let secret = self.secrets.get(&client);
+                sessions.extend(secret.and_then(|it| keys(it, &client, body)).unwrap_or_default());
             }
         }
         sessions
@@ -92,61 +96,43 @@ fn random(hello: &[u8]) -> Option<[u8; 32]> {
     hello.get(2..)?.first_chunk().copied()
 }
 
-fn server_hello(hello: &[u8]) -> Option<ServerHello> {
-    let random = random(hello)?;
-    let session_id = usize::from(*hello.get(34)?);
-    let rest = hello.get(35 + session_id..)?;
-    let word = |bytes: &[u8], at: usize| -> Option<u16> {
-        Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-    };
-    let cipher_suite = word(rest, 0)?;
-    // Behind the compression and the length of all extensions.
-    let mut extensions = rest.get(5..)?;
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// The keys of the client and of the server, in each profile that they may have chosen [RFC5764 §4.2].
+fn keys(secret: &Secret, client: &[u8; 32], server_hello: &[u8]) -> Option<Vec<Session>> {
+    let session_id = usize::from(*server_hello.get(34)?);
+    let rest = server_hello.get(35 + session_id..)?;
+    let digest = Digest::of_suite(word(rest, 0)?);
+    match secret {
+        Secret::Master(master) => {
+            // Behind the compression and the length of all extensions.
+            let profile = profile(rest.get(5..)?)?;
+            let seed = [client, &random(server_hello)?[..]].concat();
+            let material =
+                exporter::before_1_3(digest, master, LABEL, &seed, 2 * profile.material_size())?;
+            Some(profile.sessions(&material))
+        }
+        Secret::Exporter(exporter) => {
+            let of = |profile: Profile| {
+                let size = 2 * profile.material_size();
+                Some(profile.sessions(&exporter::of_dtls_1_3(digest, exporter, LABEL, size)?))
+            };
+            Some(Profile::ALL.into_iter().filter_map(of).flatten().collect())
+        }
+    }
+}
+
+/// The chosen profile, among the extensions of a ServerHello.
+fn profile(mut extensions: &[u8]) -> Option<Profile> {
     loop {
         let (kind, length) = (word(extensions, 0)?, usize::from(word(extensions, 2)?));
         let value = extensions.get(4..4 + length)?;
         if kind == USE_SRTP {
             // One profile behind the length of the list.
-            let profile = Profile::numbered(word(value, 2)?)?;
-            return Some(ServerHello { random, cipher_suite, profile });
+            return Profile::numbered(word(value, 2)?);
         }
         extensions = &extensions[4 + length..];
     }
-}
-
-/// The keys of the client and of the server [RFC5764 §4.2].
-fn keys(master: &[u8; 48], client: &[u8; 32], hello: &ServerHello) -> Option<[Session; 2]> {
-    let profile = hello.profile;
-    let (key, salt) = (profile.key_size(), profile.salt_size());
-    let seed = [LABEL, client, &hello.random].concat();
-    let size = 2 * (key + salt);
-    // Suites name the hash of the pseudorandom function where it is not SHA-256 [RFC5246 §5].
-    let material = match hello.cipher_suite {
-        0x009D | 0x009F | 0xC024 | 0xC028 | 0xC02C | 0xC030 => {
-            expanded::<Hmac<Sha384>>(master, &seed, size)
-        }
-        _ => expanded::<Hmac<Sha256>>(master, &seed, size),
-    }?;
-    let salts = &material[2 * key..];
-    Some([
-        Session::new(profile, &material[..key], &salts[..salt]),
-        Session::new(profile, &material[key..2 * key], &salts[salt..]),
-    ])
-}
-
-/// The pseudorandom function of TLS 1.2, whose label is part of the seed [RFC5246 §5].
-fn expanded<M: Mac + KeyInit>(secret: &[u8], seed: &[u8], size: usize) -> Option<Vec<u8>> {
-    let code = |parts: &[&[u8]]| {
-        let mut code = <M as KeyInit>::new_from_slice(secret).ok()?;
-        parts.iter().for_each(|part| code.update(part));
-        Some(code.finalize().into_bytes())
-    };
-    let mut link = code(&[seed])?;
-    let mut material = Vec::new();
-    while material.len() < size {
-        material.extend_from_slice(&code(&[&link, seed])?);
-        link = code(&[&link])?;
-    }
-    material.truncate(size);
-    Some(material)
 }

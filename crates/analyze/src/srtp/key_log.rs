@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::cipher::{Profile, Session};
+use super::handshake::Secret;
 use crate::error::AnalyzeError;
 
 /// Largest number of secrets. More are ignored.
@@ -18,8 +19,8 @@ const SECRETS_MAX: usize = 100_000;
 /// The keys of a file.
 #[derive(Clone, Debug, Default)]
 pub struct KeyLog {
-    /// Master secrets of DTLS 1.2, by the client's random.
-    pub(super) masters: BTreeMap<[u8; 32], [u8; 48]>,
+    /// Secrets of handshakes, by the client's random.
+    pub(super) secrets: BTreeMap<[u8; 32], Secret>,
     /// Keys that stand in descriptions.
     pub(super) described: Vec<Session>,
 }
@@ -37,9 +38,8 @@ impl KeyLog {
             let line = line.map_err(failed)?;
             keys.line(&String::from_utf8_lossy(&line));
         }
-        if keys.masters.is_empty() && keys.described.is_empty() {
-            let what =
-                "it has neither a CLIENT_RANDOM of a key log nor an a=crypto line with a key";
+        if keys.secrets.is_empty() && keys.described.is_empty() {
+            let what = "it has no CLIENT_RANDOM or EXPORTER_SECRET of a key log, and no a=crypto line with a key";
             return Err(AnalyzeError::Damaged { path: path.into(), what: what.into() });
         }
         Ok(keys)
@@ -53,26 +53,34 @@ impl KeyLog {
             }
             return;
         }
-        let mut words = line.split_ascii_whitespace();
-        if words.next() != Some("CLIENT_RANDOM") || self.masters.len() >= SECRETS_MAX {
-            return;
+        if self.secrets.len() < SECRETS_MAX {
+            self.secrets.extend(secret(line));
         }
-        let random = words.next().and_then(bytes::<32>);
-        let secret = words.next().and_then(bytes::<48>);
-        self.masters.extend(random.zip(secret));
     }
 }
 
+/// `KIND CLIENT_RANDOM SECRET`, the numbers in hexadecimal.
+fn secret(line: &str) -> Option<([u8; 32], Secret)> {
+    let mut words = line.split_ascii_whitespace();
+    let kind = words.next()?;
+    let random = bytes(words.next()?)?.try_into().ok()?;
+    let secret = bytes(words.next()?)?;
+    let secret = match (kind, secret.len()) {
+        ("CLIENT_RANDOM", 48) => Secret::Master(secret),
+        ("EXPORTER_SECRET", 32 | 48) => Secret::Exporter(secret),
+        _ => return None,
+    };
+    Some((random, secret))
+}
+
 /// Bytes in hexadecimal.
-fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    if text.len() != 2 * N || !text.is_ascii() {
-        return None;
-    }
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(bytes)
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digit = |digit: &u8| char::from(*digit).to_digit(16);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
+        _ => None,
+    };
+    text.as_bytes().chunks(2).map(byte).collect()
 }
 
 /// `1 AES_CM_128_HMAC_SHA1_80 inline:KEY|lifetime|MKI` [RFC4568 §6.1].
@@ -101,9 +109,14 @@ mod tests {
         keys.line("SERVER_HANDSHAKE_TRAFFIC_SECRET 00 00");
         keys.line("CLIENT_RANDOM 00 00");
         keys.line(&format!("CLIENT_RANDOM {} {}", "é".repeat(32), "0".repeat(96)));
-        assert!(keys.masters.is_empty() && keys.described.is_empty());
+        keys.line(&format!("EXPORTER_SECRET {} {}", "0a".repeat(32), "0b".repeat(31)));
+        keys.line(&format!("EXPORTER_SECRET {} {}b", "0a".repeat(32), "0b".repeat(31)));
+        assert!(keys.secrets.is_empty() && keys.described.is_empty());
         keys.line(&format!("CLIENT_RANDOM {} {}\r", "0a".repeat(32), "0B".repeat(48)));
-        assert_eq!(keys.masters, [([10; 32], [11; 48])].into());
+        keys.line(&format!("EXPORTER_SECRET {} {}", "0c".repeat(32), "0d".repeat(32)));
+        let expected =
+            [([10; 32], Secret::Master(vec![11; 48])), ([12; 32], Secret::Exporter(vec![13; 32]))];
+        assert_eq!(keys.secrets, expected.into());
         // [RFC4568 §9.1] has this key.
         keys.line("a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj|2^20|1:32");
         keys.line("a=crypto:1 AEAD_AES_128_GCM inline:AAAA");

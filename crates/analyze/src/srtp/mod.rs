@@ -1,7 +1,7 @@
 //! The RTCP inside SRTCP, if its keys are known.
 //!
 //! ```text
-//! key log: CLIENT_RANDOM -> master secret --+
+//! key log: client's random -> its secret ---+
 //! capture: ClientHello, ServerHello --------+-> exporter -> master keys and salts -> session keys
 //! a=crypto lines ---------------------------------------------> one of them --------^
 //! ```
@@ -9,6 +9,7 @@
 //! Which key belongs to which end is not asked: the authentication tag tells.
 
 mod cipher;
+mod exporter;
 mod handshake;
 mod key_log;
 
@@ -40,7 +41,7 @@ impl Opener {
         let mut opener = Self { is_given: keys.is_some(), ..Self::default() };
         if let Some(keys) = keys {
             opener.sessions = keys.described.clone();
-            opener.handshakes = Handshakes::new(keys.masters.clone());
+            opener.handshakes = Handshakes::new(keys.secrets.clone());
         }
         opener
     }
@@ -82,4 +83,12 @@ impl Opener {
             (false, _) => "none of the given keys opens the RTCP of the capture".into(),
         })
     }
+}
+
+/// Bytes of a vector of a standard.
+#[cfg(test)]
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
 }

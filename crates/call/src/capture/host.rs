@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use weir::feedback::SeqUnwrapper;
@@ -158,9 +158,10 @@ impl HostCapture {
             };
             let time = scenario_time(seen.time, zero);
             let (collector, other) = match seen.is_sent {
-                true => (&mut sent, *packet.destination.ip()),
-                false => (&mut received, *packet.source.ip()),
+                true => (&mut sent, packet.destination.ip()),
+                false => (&mut received, packet.source.ip()),
             };
+            let IpAddr::V4(other) = other else { continue };
             collector.add(time, &packet, (other, seen.is_sent), window);
         }
         Ok(Self { address, sent: sent.side, received: received.side })
@@ -297,7 +298,7 @@ mod tests {
         for ssrc in 0..1_000 {
             let bytes = media_packet(ssrc, 1, 10);
             let (packet, _) = Packet::parse(&bytes, bytes.len()).unwrap();
-            let from = (*packet.source.ip(), false);
+            let from = (Ipv4Addr::new(10, 45, 0, 1), false);
             collector.add(Timestamp::from_millis(5), &packet, from, &WINDOW);
         }
         assert_eq!(collector.side.streams.len(), STREAMS_MAX);

@@ -148,7 +148,10 @@ fn record(
         last = seen.time;
         let bytes = &buffer[..seen.length.min(buffer.len())];
         // Packets other than IPv4 are skipped; the emulator drops them, too.
-        let Some((_, kept)) = Packet::parse(bytes, seen.length) else { continue };
+        let Some((packet, kept)) = Packet::parse(bytes, seen.length) else { continue };
+        if packet.source.is_ipv6() {
+            continue;
+        }
         let length = u32::try_from(seen.length).unwrap_or(u32::MAX);
         let data = &bytes[..kept];
         let packet = pcapng::Packet { time: seen.time, is_sent: seen.is_sent, length, data };

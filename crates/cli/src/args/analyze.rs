@@ -1,5 +1,6 @@
 //! Arguments of `weir analyze`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
@@ -12,14 +13,16 @@ The content tells the format; gzip is unpacked:
   webrtc-internals dump   chrome://webrtc-internals, \"Create a WebRTC-Internals dump\"
   rtcstats dump           the other button of the same page, rtcstats-js, @jitsi/rtcstats
   RTC event log           what Chromium writes with --webrtc-event-logging=DIR
-  pcap, pcapng            packets with RTP over IPv4, at one end of the call; --keys opens its SRTCP
+  pcap, pcapng            packets with RTP, at one end of the call; --keys opens its SRTCP
 
 Examples:
   weir analyze webrtc_internals_dump.gz
   weir analyze webrtc_internals_dump.gz -o report.html --scenario met.toml
+  weir analyze alice/webrtc_internals_dump.gz bob/webrtc_internals_dump.gz -o both.html
+  weir analyze call.pcapng --keys keys.txt --local 192.0.2.7
   weir run met.toml --controller gcc")]
 pub struct Analyze {
-    /// Dumps.
+    /// Dumps. `-` is the standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// File for a report with the plots of a run.
@@ -31,9 +34,13 @@ pub struct Analyze {
     /// Folder for the records. It is made if it does not exist.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// File with the keys of SRTP, for captures: a key log (CLIENT_RANDOM lines, DTLS 1.2), or a=crypto lines.
+    /// File with the keys of SRTP, for captures: a key log (SSLKEYLOGFILE: CLIENT_RANDOM lines of DTLS 1.2, EXPORTER_SECRET lines of DTLS 1.3), or a=crypto lines.
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
+    /// Address of the end at which a capture was made, if the file does not say which packets were sent
+    /// (default: the source of its first RTP packet).
+    #[arg(long, value_name = "ADDRESS")]
+    pub local: Option<IpAddr>,
     /// Print the findings as JSON.
     #[arg(long)]
     pub json: bool,
