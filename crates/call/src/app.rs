@@ -74,6 +74,11 @@ pub struct AppPlan {
 }
 
 impl AppPlan {
+    /// Whether the server runs on an emulated host. Such a host has no name, so no certificate fits it.
+    fn is_here(&self) -> bool {
+        self.serve.is_some()
+    }
+
     /// The browser of the participant with this index.
     fn browser(&self, index: usize) -> BrowserKind {
         self.browsers[index % self.browsers.len()]
@@ -157,7 +162,7 @@ pub fn run_app(
     let folder = run_folder().map_err(CallError::system("make a temporary folder"))?;
     let user = User::ordinary();
     user.let_in(folder.path()).map_err(CallError::system("open a temporary folder"))?;
-    let network = app_network(scenario, plan.participants, plan.serve.is_none());
+    let network = app_network(scenario, plan.participants, !plan.is_here());
     let mut emulator = Emulator::new(&network, seed)?;
     let recording = plan.capture.as_ref().map(|it| Recording::start(emulator.hosts(), it));
     let recording = recording.transpose()?;
@@ -166,7 +171,7 @@ pub fn run_app(
         User::Nobody => camera::lend(&file, folder.path()),
         User::Own | User::Renamed => Ok(file),
     });
-    let mut server = Server::start(plan, emulator.host(plan.participants))?;
+    let mut server = Server::start(plan, emulator.host(plan.participants), folder.path())?;
     let mut run = Run::open(plan, &emulator, folder.path(), camera.as_deref().ok(), &server)?;
     progress(Progress::SettingUp(&[]));
     run.wait(
@@ -214,10 +219,10 @@ enum Server {
 
 impl Server {
     /// Starts the server and waits until it listens, or opens the way to it.
-    fn start(plan: &AppPlan, host: &Host) -> Result<Self, CallError> {
+    fn start(plan: &AppPlan, host: &Host, folder: &Path) -> Result<Self, CallError> {
         let Some(serve) = &plan.serve else {
             let address = border::server_address(&plan.url)?;
-            return Ok(Self::Elsewhere { address, _border: Border::open(host)? });
+            return Ok(Self::Elsewhere { address, _border: Border::open(host, folder)? });
         };
         let mut command = host.command("sh");
         command.arg("-c").arg(serve).env("WEIR_ADDRESS", host.address().to_string());
@@ -310,6 +315,7 @@ impl Run {
                 let secure = "--unsafely-treat-insecure-origin-as-secure=";
                 extra.push(format!("{secure}{}", origin(&url)));
                 extra.extend(server.resolver_rules(&url));
+                extra.extend(plan.is_here().then(|| "--ignore-certificate-errors".into()));
             }
             let options =
                 ChromiumOptions { mode: ChromiumMode::Default, key_hash: None, extra: &extra };
@@ -441,7 +447,8 @@ fn drive(
     let mut command = host.command("node");
     // Playwright leaves temporary folders.
     command.env("TMPDIR", &plan.dumps);
-    command.arg(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // What the script prints is for the user.
+    command.arg(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut driver = Child::spawn(&mut command)?;
     let here = std::env::current_dir().unwrap_or_default();
     let settings = json!({
@@ -451,6 +458,7 @@ fn drive(
         "participants": plan.participants,
         "port": DEBUGGER_PORT,
         "browser": plan.browser(index).name(),
+        "ignoreCertificates": plan.is_here(),
         "temporary": plan.dumps,
         "interval": STATS_INTERVAL.as_millis() as u64,
         "folder": format!("{}/", here.display()),

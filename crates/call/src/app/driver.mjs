@@ -22,7 +22,10 @@ const RETRY_MS = 200;
 /** Time between two looks for the first frame, in ms. Chromium answers anew after as long. */
 const FRAME_WAIT_MS = 50;
 
-const write = (event) => process.stdout.write(`${JSON.stringify(event)}\n`);
+// The dump has only this driver's lines: what a script prints goes to the terminal.
+const writeLine = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr);
+const write = (event) => writeLine(`${JSON.stringify(event)}\n`);
 const say = (...event) => write([...event, Date.now()]);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -262,7 +265,10 @@ async function pageOfFirefox(settings, { firefox }) {
     mode: 0o755,
   });
   const browser = await firefox.launch({ channel: "moz-firefox", executablePath });
-  const context = await browser.newContext({ viewport: null });
+  const context = await browser.newContext({
+    viewport: null,
+    ignoreHTTPSErrors: settings.ignoreCertificates,
+  });
   return context.newPage();
 }
 
@@ -287,11 +293,17 @@ async function main(settings) {
   say("joined", null, settings.number);
 }
 
-process.stdin.on("end", () => process.exit(0));
+function fail(error) {
+  const first = String(error?.message ?? error).split("\n")[0];
+  say("failed", null, first.slice(0, 300));
+}
+
+// A script goes on after its function has ended, in timers for example.
+process.on("uncaughtException", fail);
+const told = (code) => fail(`the script ended its driver with exit code ${code}`);
+process.on("exit", told);
+process.stdin.on("end", () => process.off("exit", told).exit(0));
 const lines = createInterface({ input: process.stdin });
 lines.once("line", (line) => {
-  main(JSON.parse(line)).catch((error) => {
-    const first = String(error?.message ?? error).split("\n")[0];
-    say("failed", null, first.slice(0, 300));
-  });
+  main(JSON.parse(line)).catch(fail);
 });

@@ -91,11 +91,11 @@ impl Lab {
                 words: words(&["iperf3", "-C", "cubic", "-c", "10.45.0.2", "-t", "3600"]),
             },
         ];
-        known.extend(commands.iter().map(|(name, command)| LinkCommand {
-            name: name.clone(),
-            peer: None,
-            words: words(&["sh", "-c", command]),
-        }));
+        for (name, command) in commands {
+            ensure!(known.iter().all(|it| it.name != *name), "there is already a command '{name}'");
+            let words = words(&["sh", "-c", command]);
+            known.push(LinkCommand { name: name.clone(), peer: None, words });
+        }
         let scratch = tempfile::Builder::new().prefix("weir-serve-").tempdir();
         let scratch = scratch.context("cannot make a temporary folder")?;
         let (about, current, running) = Default::default();
@@ -384,6 +384,9 @@ mod tests {
         assert!(refused(&lab, start).contains("no controller"));
         let start = json!({ "kind": "bench", "scenario": scenario });
         assert!(refused(&lab, start).contains("no kind of run"));
+        let again = [("ping".to_owned(), "true".to_owned())];
+        let error = Lab::new(std::env::temp_dir(), &again).unwrap_err().to_string();
+        assert!(error.contains("already a command 'ping'"), "{error}");
         for name in ["../../etc", "/etc", "", "."] {
             assert!(
                 lab.report(&[name.into()]).unwrap_err().to_string().contains("no such"),
