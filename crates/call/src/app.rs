@@ -47,6 +47,8 @@ const DRIVER: &str = include_str!("app/driver.mjs");
 /// Port on which a browser is driven, on the loopback device of each participant's host.
 const DEBUGGER_PORT: u16 = 9222;
 const TICK: Duration = Duration::from_millis(50);
+/// How long the drivers may take to end. They wait 5 s for their pages.
+const END_PATIENCE: Duration = Duration::from_secs(8);
 /// First two lines of an rtcstats dump.
 const HEADING: &[u8] = b"RTCStatsDump\n{\"fileFormat\":3}\n";
 /// The part of a URL that stands for the server's address.
@@ -273,6 +275,8 @@ struct Playing {
     writer: Option<JoinHandle<io::Result<()>>>,
     joined: Option<Instant>,
     failure: Option<String>,
+    /// Whether all that its driver said was heard.
+    is_heard: bool,
 }
 
 /// A run in progress.
@@ -334,6 +338,7 @@ impl Run {
                 writer,
                 joined: None,
                 failure: None,
+                is_heard: false,
             });
         }
         Ok(run)
@@ -392,16 +397,19 @@ impl Run {
         match said {
             Said::Joined => one.joined = Some(Instant::now()),
             Said::Failed(why) => drop(one.failure.get_or_insert(why)),
-            Said::Ended => drop(one.failure.get_or_insert_with(|| "its driver ended".into())),
+            Said::Ended => {
+                one.is_heard = true;
+                one.failure.get_or_insert_with(|| "its driver ended".into());
+            }
         }
     }
 
     /// Ends all programs. The results, and what the record must say about the browsers.
     fn end(mut self) -> Result<(Vec<AppParticipant>, Vec<String>), CallError> {
+        let usage: Vec<Option<Usage>> = self.meters.iter_mut().map(UsageMeter::end).collect();
+        self.hear_the_rest();
         let mut participants = Vec::new();
-        for (mut one, meter) in self.playing.drain(..).zip(&mut self.meters) {
-            let usage = meter.end();
-            // The driver ends when its input does.
+        for (mut one, usage) in self.playing.drain(..).zip(usage) {
             drop(one.driver);
             drop(one.browser);
             if let Some(writer) = one.writer.take() {
@@ -418,6 +426,23 @@ impl Run {
             });
         }
         Ok((participants, self.warnings))
+    }
+
+    /// Lets all drivers pass on what the pages have reported. A busy machine takes seconds for it.
+    fn hear_the_rest(&mut self) {
+        for one in &mut self.playing {
+            // A driver ends when its input does.
+            drop(one.driver.inner().stdin.take());
+        }
+        let deadline = Instant::now() + END_PATIENCE;
+        while self.playing.iter().any(|one| !one.is_heard) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.said.recv_timeout(left) {
+                Ok((index, Said::Ended)) => self.playing[index].is_heard = true,
+                Ok((index, said)) => self.hear(index, said),
+                Err(_) => return,
+            }
+        }
     }
 }
 

@@ -116,9 +116,14 @@ pub(super) fn server_address(url: &str) -> Result<Ipv4Addr, CallError> {
     found.into_iter().find(|address| !address.is_loopback()).ok_or_else(nowhere)
 }
 
-/// The option by which Chromium finds this server where this machine does, and other names by asking.
+/// The option by which Chromium finds this server where this machine does, and other names by asking; not those of
+/// its own updates, which would be traffic in the scenario.
 pub(super) fn resolver_rules(url: &str, address: Ipv4Addr) -> String {
-    format!("--host-resolver-rules=MAP {} {address}", server_name(url))
+    let name = server_name(url);
+    format!(
+        "--host-resolver-rules=MAP {name} {address}, MAP clients2.google.com ~NOTFOUND, \
+         MAP update.googleapis.com ~NOTFOUND"
+    )
 }
 
 #[cfg(test)]
@@ -132,6 +137,6 @@ mod tests {
         let error = server_address("http://127.0.0.1:9000/").unwrap_err().to_string();
         assert!(error.contains("127.0.0.1") && error.contains("--serve-app"), "{error}");
         let rules = resolver_rules("https://meet.example.org/", Ipv4Addr::new(192, 0, 2, 7));
-        assert!(rules.contains("MAP meet.example.org 192.0.2.7"), "{rules}");
+        assert!(rules.contains("MAP meet.example.org 192.0.2.7,"), "{rules}");
     }
 }
