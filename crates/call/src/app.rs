@@ -378,9 +378,10 @@ impl Run {
                 self.hear(index, said);
             }
             for one in &mut self.playing {
-                if one.failure.is_none() && one.browser.has_ended() {
-                    let words = one.browser.last_words();
-                    one.failure = Some(format!("its browser ended (it said: {words})"));
+                if one.failure.is_none()
+                    && let Some(how) = one.browser.how_it_ended()
+                {
+                    one.failure = Some(format!("its browser ended ({how})"));
                 }
             }
             if let Some(status) = server.ended() {

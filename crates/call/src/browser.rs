@@ -222,6 +222,12 @@ impl Browser {
         !matches!(self.child.inner().try_wait(), Ok(None))
     }
 
+    /// How it ended, and what it said last; `None` if it has not ended.
+    pub(crate) fn how_it_ended(&mut self) -> Option<String> {
+        let status = self.child.inner().try_wait().ok()??;
+        Some(format!("{status}; it said: {}", self.last_words()))
+    }
+
     /// Root process of the browser.
     pub(crate) fn pid(&self) -> u32 {
         self.pid

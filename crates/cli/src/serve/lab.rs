@@ -302,7 +302,8 @@ impl Lab {
         Ok(report.context("the report was stopped")?.to_html()?)
     }
 
-    /// Ends the run and waits for it.
+    /// Ends the run, waits for it, and removes the temporary folder: an answer that is still being made may outlive
+    /// the program's end.
     pub fn close(&self) {
         let (stopper, threads) = {
             let mut running = self.running();
@@ -317,6 +318,8 @@ impl Lab {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
+        // What cannot be removed is left to whoever cleans temporary folders.
+        let _ = std::fs::remove_dir_all(self.scratch.path());
     }
 }
 
@@ -427,5 +430,6 @@ mod tests {
         assert_eq!(news["records"].as_array().unwrap().len(), 2);
         assert_eq!(lab.start(&start).unwrap(), number + 1);
         lab.close();
+        assert!(!lab.scratch.path().exists());
     }
 }

@@ -305,8 +305,15 @@ mod tests {
 
     struct Served {
         address: SocketAddr,
+        lab: Arc<Lab>,
         _server: Server,
         _out: tempfile::TempDir,
+    }
+
+    impl Drop for Served {
+        fn drop(&mut self) {
+            self.lab.close();
+        }
     }
 
     fn served() -> Served {
@@ -314,8 +321,8 @@ mod tests {
         let lab = Arc::new(Lab::new(out.path().canonicalize().unwrap(), &[]).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let server = Server::start(listener, "0123456789abcdef", lab).unwrap();
-        Served { address, _server: server, _out: out }
+        let server = Server::start(listener, "0123456789abcdef", lab.clone()).unwrap();
+        Served { address, lab, _server: server, _out: out }
     }
 
     impl Served {
