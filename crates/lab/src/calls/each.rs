@@ -244,7 +244,8 @@ mod tests {
                 |time_s| json!({ "time_s": time_s, "send_bps": 1_000_000, "limitation": "none" }),
             );
             let intervals: Vec<_> = intervals.collect();
-            serde_json::from_value(json!({ "call": 1, "intervals": intervals })).unwrap()
+            let peer = json!({ "call": 1, "participant": "p1", "intervals": intervals });
+            serde_json::from_value(peer).unwrap()
         };
         let rate = |peers: &[Peer]| {
             let peers: Vec<&Peer> = peers.iter().collect();
