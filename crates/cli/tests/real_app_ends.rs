@@ -160,7 +160,7 @@ fn after_ctrl_c_at_any_moment_nothing_is_left() {
 }
 
 #[test]
-fn a_page_that_stands_still_a_script_that_fails_late_and_a_page_without_connection_have_failed() {
+fn a_page_that_stands_still_a_script_that_fails_late_and_a_page_that_calls_nobody_have_failed() {
     let Some(place) = place() else { return };
     let scenario = SCENARIO.replace("60s", "2s");
     fs::write(place.path().join("mine.toml"), scenario).unwrap();
@@ -179,7 +179,8 @@ fn a_page_that_stands_still_a_script_that_fails_late_and_a_page_without_connecti
     let call: Value = serde_json::from_slice(&fs::read(record.join("call.json")).unwrap()).unwrap();
     let calls = call["calls"].as_array().unwrap();
     let failures: Vec<&str> = calls.iter().filter_map(|it| it["failure"].as_str()).collect();
-    let silent = "its pages made no connection";
+    // PeerJS makes one at its start, to see what the browser can do.
+    let silent = "none of its connections was established";
     assert_eq!(failures, ["its page did not answer at the end", "too late", silent], "{errors}");
     for line in ["number 3 prints", &format!("weir: p3 failed: {silent}")] {
         assert!(errors.lines().any(|it| it == line), "{line}: {errors}");
