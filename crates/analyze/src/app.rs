@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use weir::units::Timestamp;
 use weir_lab::calls::derive::Interval;
-use weir_lab::calls::file::{self, CallFile};
+use weir_lab::calls::file::{self, CallFile, PageConnection};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
@@ -43,18 +43,22 @@ pub fn app_record(
     let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
     for (index, participant) in dumps.iter().enumerate() {
         let page = page::read(&participant.file, zero_ms, index + 1, &participant.name)?;
+        let silence = silence(&page.connections);
         facts.connections.extend(page.connections);
         facts.page_events.extend(page.events);
         let dump = match crate::read_since(&participant.file, zero_ms) {
             Ok(dump) => dump,
             Err(AnalyzeError::Empty { .. }) => {
-                let silent = || "it had no connection with video or audio".into();
-                facts.calls[index].failure.get_or_insert_with(silent);
+                let failure = &mut facts.calls[index].failure;
+                if failure.is_none() {
+                    *failure = Some(silence.into());
+                    facts.warnings.push(format!("{} failed: {silence}", participant.name));
+                }
                 continue;
             }
             Err(error) => return Err(error),
         };
-        let dump = running(dump);
+        let dump = running(dump, Timestamp::ZERO + scenario.duration);
         facts.peers.extend(peers(&dump, index + 1, &participant.name));
         facts.audio.extend(page::audio(&dump, index + 1, &participant.name));
         facts.findings.extend(findings(&dump).into_iter().map(|finding| {
@@ -77,10 +81,22 @@ pub fn app_record(
     Ok(Record { info, scenario: scenario.clone(), trace, call: Some(facts) })
 }
 
-/// The dump without the reports before time zero, when not all participants had joined.
-fn running(dump: Dump) -> Dump {
+/// Why a participant has no report of video or audio.
+fn silence(connections: &[PageConnection]) -> &'static str {
+    if connections.is_empty() {
+        "its pages made no connection"
+    } else if connections.iter().all(|it| it.connected_s.is_none()) {
+        "none of its connections was established"
+    } else {
+        "its connections had neither video nor audio"
+    }
+}
+
+/// The dump without the reports before time zero, when not all participants had joined, and after the end, when not
+/// all were still there.
+fn running(dump: Dump, end: Timestamp) -> Dump {
     let later = |mut stream: Stream| {
-        stream.reports.retain(|it| it.timed.time >= Timestamp::ZERO);
+        stream.reports.retain(|it| (Timestamp::ZERO..=end).contains(&it.timed.time));
         (stream.reports.len() > 1).then_some(stream)
     };
     let connections = dump.connections.into_iter().map(|connection| Connection {

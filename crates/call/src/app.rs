@@ -47,6 +47,8 @@ const DRIVER: &str = include_str!("app/driver.mjs");
 /// Port on which a browser is driven, on the loopback device of each participant's host.
 const DEBUGGER_PORT: u16 = 9222;
 const TICK: Duration = Duration::from_millis(50);
+/// How long the drivers may take to end. They wait 5 s for their pages.
+const END_PATIENCE: Duration = Duration::from_secs(8);
 /// First two lines of an rtcstats dump.
 const HEADING: &[u8] = b"RTCStatsDump\n{\"fileFormat\":3}\n";
 /// The part of a URL that stands for the server's address.
@@ -74,6 +76,11 @@ pub struct AppPlan {
 }
 
 impl AppPlan {
+    /// Whether the server runs on an emulated host. Such a host has no name, so no certificate fits it.
+    fn is_here(&self) -> bool {
+        self.serve.is_some()
+    }
+
     /// The browser of the participant with this index.
     fn browser(&self, index: usize) -> BrowserKind {
         self.browsers[index % self.browsers.len()]
@@ -157,7 +164,7 @@ pub fn run_app(
     let folder = run_folder().map_err(CallError::system("make a temporary folder"))?;
     let user = User::ordinary();
     user.let_in(folder.path()).map_err(CallError::system("open a temporary folder"))?;
-    let network = app_network(scenario, plan.participants, plan.serve.is_none());
+    let network = app_network(scenario, plan.participants, !plan.is_here());
     let mut emulator = Emulator::new(&network, seed)?;
     let recording = plan.capture.as_ref().map(|it| Recording::start(emulator.hosts(), it));
     let recording = recording.transpose()?;
@@ -166,7 +173,7 @@ pub fn run_app(
         User::Nobody => camera::lend(&file, folder.path()),
         User::Own | User::Renamed => Ok(file),
     });
-    let mut server = Server::start(plan, emulator.host(plan.participants))?;
+    let mut server = Server::start(plan, emulator.host(plan.participants), folder.path())?;
     let mut run = Run::open(plan, &emulator, folder.path(), camera.as_deref().ok(), &server)?;
     progress(Progress::SettingUp(&[]));
     run.wait(
@@ -214,10 +221,10 @@ enum Server {
 
 impl Server {
     /// Starts the server and waits until it listens, or opens the way to it.
-    fn start(plan: &AppPlan, host: &Host) -> Result<Self, CallError> {
+    fn start(plan: &AppPlan, host: &Host, folder: &Path) -> Result<Self, CallError> {
         let Some(serve) = &plan.serve else {
             let address = border::server_address(&plan.url)?;
-            return Ok(Self::Elsewhere { address, _border: Border::open(host)? });
+            return Ok(Self::Elsewhere { address, _border: Border::open(host, folder)? });
         };
         let mut command = host.command("sh");
         command.arg("-c").arg(serve).env("WEIR_ADDRESS", host.address().to_string());
@@ -268,6 +275,8 @@ struct Playing {
     writer: Option<JoinHandle<io::Result<()>>>,
     joined: Option<Instant>,
     failure: Option<String>,
+    /// Whether all that its driver said was heard.
+    is_heard: bool,
 }
 
 /// A run in progress.
@@ -310,6 +319,7 @@ impl Run {
                 let secure = "--unsafely-treat-insecure-origin-as-secure=";
                 extra.push(format!("{secure}{}", origin(&url)));
                 extra.extend(server.resolver_rules(&url));
+                extra.extend(plan.is_here().then(|| "--ignore-certificate-errors".into()));
             }
             let options =
                 ChromiumOptions { mode: ChromiumMode::Default, key_hash: None, extra: &extra };
@@ -328,6 +338,7 @@ impl Run {
                 writer,
                 joined: None,
                 failure: None,
+                is_heard: false,
             });
         }
         Ok(run)
@@ -367,9 +378,10 @@ impl Run {
                 self.hear(index, said);
             }
             for one in &mut self.playing {
-                if one.failure.is_none() && one.browser.has_ended() {
-                    let words = one.browser.last_words();
-                    one.failure = Some(format!("its browser ended (it said: {words})"));
+                if one.failure.is_none()
+                    && let Some(how) = one.browser.how_it_ended()
+                {
+                    one.failure = Some(format!("its browser ended ({how})"));
                 }
             }
             if let Some(status) = server.ended() {
@@ -386,16 +398,19 @@ impl Run {
         match said {
             Said::Joined => one.joined = Some(Instant::now()),
             Said::Failed(why) => drop(one.failure.get_or_insert(why)),
-            Said::Ended => drop(one.failure.get_or_insert_with(|| "its driver ended".into())),
+            Said::Ended => {
+                one.is_heard = true;
+                one.failure.get_or_insert_with(|| "its driver ended".into());
+            }
         }
     }
 
     /// Ends all programs. The results, and what the record must say about the browsers.
     fn end(mut self) -> Result<(Vec<AppParticipant>, Vec<String>), CallError> {
+        let usage: Vec<Option<Usage>> = self.meters.iter_mut().map(UsageMeter::end).collect();
+        self.hear_the_rest();
         let mut participants = Vec::new();
-        for (mut one, meter) in self.playing.drain(..).zip(&mut self.meters) {
-            let usage = meter.end();
-            // The driver ends when its input does.
+        for (mut one, usage) in self.playing.drain(..).zip(usage) {
             drop(one.driver);
             drop(one.browser);
             if let Some(writer) = one.writer.take() {
@@ -412,6 +427,23 @@ impl Run {
             });
         }
         Ok((participants, self.warnings))
+    }
+
+    /// Lets all drivers pass on what the pages have reported. A busy machine takes seconds for it.
+    fn hear_the_rest(&mut self) {
+        for one in &mut self.playing {
+            // A driver ends when its input does.
+            drop(one.driver.inner().stdin.take());
+        }
+        let deadline = Instant::now() + END_PATIENCE;
+        while self.playing.iter().any(|one| !one.is_heard) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.said.recv_timeout(left) {
+                Ok((index, Said::Ended)) => self.playing[index].is_heard = true,
+                Ok((index, said)) => self.hear(index, said),
+                Err(_) => return,
+            }
+        }
     }
 }
 
@@ -441,7 +473,8 @@ fn drive(
     let mut command = host.command("node");
     // Playwright leaves temporary folders.
     command.env("TMPDIR", &plan.dumps);
-    command.arg(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // What the script prints is for the user.
+    command.arg(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut driver = Child::spawn(&mut command)?;
     let here = std::env::current_dir().unwrap_or_default();
     let settings = json!({
@@ -451,6 +484,7 @@ fn drive(
         "participants": plan.participants,
         "port": DEBUGGER_PORT,
         "browser": plan.browser(index).name(),
+        "ignoreCertificates": plan.is_here(),
         "temporary": plan.dumps,
         "interval": STATS_INTERVAL.as_millis() as u64,
         "folder": format!("{}/", here.display()),

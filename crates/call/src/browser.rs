@@ -222,17 +222,29 @@ impl Browser {
         !matches!(self.child.inner().try_wait(), Ok(None))
     }
 
+    /// How it ended, and what it said last; `None` if it has not ended.
+    pub(crate) fn how_it_ended(&mut self) -> Option<String> {
+        let status = self.child.inner().try_wait().ok()??;
+        Some(format!("{status}; it said: {}", self.last_words()))
+    }
+
     /// Root process of the browser.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The last line that the browser wrote, for a message about its end.
+    /// The line in which the browser says why it ended, or else its last one, for a message about its end.
     pub(crate) fn last_words(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
-        printable(log.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim())
+        printable(last_words(&String::from_utf8_lossy(&log)))
     }
+}
+
+/// A crash handler may speak after Chromium's last words.
+fn last_words(log: &str) -> &str {
+    let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let fatal = lines.clone().rfind(|line| line.contains(":FATAL:"));
+    fatal.or(lines.next_back()).unwrap_or_default()
 }
 
 fn option(name: &str, value: &Path) -> OsString {
@@ -283,6 +295,14 @@ mod tests {
         assert!(error.contains("WEIR_BROWSER names '/no/such'"), "{error}");
         let error = find_in(BrowserKind::Firefox, None, OsStr::new("")).unwrap_err().to_string();
         assert!(error.contains("apt-get install firefox-esr"), "{error}");
+    }
+
+    #[test]
+    fn a_fatal_error_is_told_rather_than_what_the_crash_handler_says() {
+        let log = "[1:ERROR:dbus] no bus\n[1:FATAL:singleton] Socket path too long\n[2:ERROR:file_io] open\n\n";
+        assert_eq!(last_words(log), "[1:FATAL:singleton] Socket path too long");
+        assert_eq!(last_words("one\n two \n\n"), "two");
+        assert_eq!(last_words(""), "");
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod simulation;
 mod web;
 
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -48,14 +48,20 @@ pub fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     let lab = Arc::new(Lab::new(out, &args.commands)?);
     let server = web::Server::start(listener, &token, lab.clone())?;
-    let shown =
-        if address.ip().is_unspecified() { "127.0.0.1".into() } else { address.ip().to_string() };
-    eprintln!("weir: open http://{shown}:{}/{token}/", address.port());
+    eprintln!("weir: open http://{}/{token}/", reached_at(address));
     eprintln!("weir: records are in {}; Ctrl-C ends", args.out.display());
     interrupt.wait();
     drop(server);
     lab.close();
     Ok(ExitCode::SUCCESS)
+}
+
+/// The address at which this machine reaches a listener, as a URL has it.
+fn reached_at(mut listener: SocketAddr) -> SocketAddr {
+    if listener.ip().is_unspecified() {
+        listener.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    listener
 }
 
 /// The token in a file that only its owner may read. A missing file gets a new one.
@@ -86,6 +92,18 @@ fn token_of(file: &Path) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_printed_address_is_one_that_a_browser_opens() {
+        for (listener, shown) in [
+            ("127.0.0.2:8099", "127.0.0.2:8099"),
+            ("0.0.0.0:8099", "127.0.0.1:8099"),
+            ("[::]:8099", "127.0.0.1:8099"),
+            ("[::1]:8099", "[::1]:8099"),
+        ] {
+            assert_eq!(reached_at(listener.parse().unwrap()).to_string(), shown);
+        }
+    }
 
     #[test]
     fn a_token_file_is_made_once_and_a_short_token_is_refused() {

@@ -183,6 +183,8 @@ export default async (page, number) => {
     const script = URL.createObjectURL(new Blob(["postMessage(typeof RTCPeerConnection)"]));
     new Worker(script).onmessage = (event) => resolve(event.data);
   }));
+  // Browsers ask the border's name server, through the network.
+  if (!readFileSync("/etc/resolv.conf", "utf8").includes("10.0.2.3")) throw new Error("another name server");
   if (inWorker !== "undefined") throw new Error(`a worker has RTCPeerConnection: ${inWorker}`);
   // The link's delay is 20 ms each way, and a request to the border crosses it twice.
   const answered = await page.evaluate(() => {
@@ -214,7 +216,11 @@ fn chromium_and_firefox_reach_a_server_elsewhere_through_the_network_and_tell_al
     let scenario = place.path().join("narrow.toml");
     fs::write(&scenario, SCENARIO.replace("8s", "5s")).unwrap();
     let join = place.path().join("join.mjs");
-    let own = format!("import join from '{}';\n{LAYERS}", example().join("join.mjs").display());
+    let own = example().join("join.mjs");
+    let own = format!(
+        "import {{ readFileSync }} from 'node:fs';\nimport join from '{}';\n{LAYERS}",
+        own.display()
+    );
     fs::write(&join, own).unwrap();
     let _outside = Outside::new();
     let mut server = Command::new("node");

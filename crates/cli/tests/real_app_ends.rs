@@ -159,6 +159,35 @@ fn after_ctrl_c_at_any_moment_nothing_is_left() {
     }
 }
 
+#[test]
+fn a_page_that_stands_still_a_script_that_fails_late_and_a_page_that_calls_nobody_have_failed() {
+    let Some(place) = place() else { return };
+    let scenario = SCENARIO.replace("60s", "2s");
+    fs::write(place.path().join("mine.toml"), scenario).unwrap();
+    let join = "export default async (page, number) => {
+  console.log(`number ${number} prints`);
+  if (number === 1) await page.evaluate(() => { setTimeout(() => { for (;;); }, 0); });
+  if (number === 2) setTimeout(() => { throw new Error('too late'); }, 500);
+};
+";
+    let mut weir = call(place.path(), join, "exec node server.mjs");
+    weir.args(["--participants", "3"]);
+    let output = ended(weir.spawn().unwrap(), Duration::from_secs(60));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let record = weir_lab::record::find(&place.path().join("runs")).unwrap().remove(0);
+    let call: Value = serde_json::from_slice(&fs::read(record.join("call.json")).unwrap()).unwrap();
+    let calls = call["calls"].as_array().unwrap();
+    let failures: Vec<&str> = calls.iter().filter_map(|it| it["failure"].as_str()).collect();
+    // PeerJS makes one at its start, to see what the browser can do.
+    let silent = "none of its connections was established";
+    assert_eq!(failures, ["its page did not answer at the end", "too late", silent], "{errors}");
+    for line in ["number 3 prints", &format!("weir: p3 failed: {silent}")] {
+        assert!(errors.lines().any(|it| it == line), "{line}: {errors}");
+    }
+    nothing_is_left(place.path());
+}
+
 /// One page that is only opened, for 3 s. It writes a file when it has joined.
 fn short(place: &Path) -> Command {
     let scenario = SCENARIO.replace("60s", "3s").replace("[participant.p2]", "");

@@ -5,11 +5,14 @@
 //! ```
 //!
 //! slirp4netns ends the connections of the namespace and makes them anew from this machine, as a NAT does. Its
-//! queues are not emulated; everything between the participants and the border is.
+//! queues are not emulated; everything between the participants and the border is. Names are asked for through the
+//! network, too: slirp4netns passes the questions to this machine's name servers.
 
 use std::fs;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use weir_emu::{Child, Host};
@@ -22,6 +25,10 @@ const PROGRAM: &str = "slirp4netns";
 const INTERFACE: &str = "tap0";
 /// The gateway of slirp4netns, which is the second address of its network.
 const GATEWAY: &str = "10.0.2.2";
+/// The name server of slirp4netns, which is the third one.
+const NAME_SERVER: &str = "10.0.2.3";
+/// Where programs read which name server to ask.
+const RESOLVER: &str = "/etc/resolv.conf";
 
 /// The running way out. Dropping it ends it.
 #[derive(Debug)]
@@ -30,8 +37,9 @@ pub(super) struct Border {
 }
 
 impl Border {
-    /// Opens the way out of a host, and makes the host a router.
-    pub(super) fn open(host: &Host) -> Result<Self, CallError> {
+    /// Opens the way out of a host, makes the host a router, and gives all hosts its name server. `folder` is for
+    /// a file that must stay as long as the hosts do.
+    pub(super) fn open(host: &Host, folder: &Path) -> Result<Self, CallError> {
         let (mut ready, tell) = io::pipe().map_err(CallError::system("make a pipe"))?;
         // Its standard input is a pipe of this process, so it ends when this process does.
         let mut command = Command::new(PROGRAM);
@@ -47,13 +55,33 @@ impl Border {
         host.enter(route)?.map_err(CallError::system("make a host the border"))?;
         let mut route = host.command("ip");
         route.args(["route", "replace", "default", "via", GATEWAY, "dev", INTERFACE]);
-        let routed = route.output().map_err(CallError::system("run ip route"))?;
-        if !routed.status.success() {
-            let words = String::from_utf8_lossy(&routed.stderr).trim().to_owned();
-            return Err(CallError::system("set the border's route")(io::Error::other(words)));
-        }
+        succeed(route).map_err(CallError::system("set the border's route"))?;
+        name_server(host, folder).map_err(CallError::system("set the hosts' name server"))?;
         Ok(Self { _program: program })
     }
+}
+
+/// Runs a command. If it fails, what it says is the error.
+fn succeed(mut command: Command) -> io::Result<()> {
+    let done = command.output()?;
+    if done.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(String::from_utf8_lossy(&done.stderr).trim()))
+}
+
+/// Makes programs on the hosts ask the border's name server. The hosts share mounts of their own.
+fn name_server(host: &Host, folder: &Path) -> io::Result<()> {
+    if !Path::new(RESOLVER).exists() {
+        return Ok(());
+    }
+    let file = folder.join("resolv.conf");
+    fs::write(&file, format!("nameserver {NAME_SERVER}\n"))?;
+    // Browsers run as another user.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644))?;
+    let mut mount = host.command("mount");
+    mount.arg("--bind").arg(file).arg(RESOLVER);
+    succeed(mount)
 }
 
 /// Makes this namespace pass packets on, and answer slirp4netns for the addresses of all hosts.
@@ -88,12 +116,13 @@ pub(super) fn server_address(url: &str) -> Result<Ipv4Addr, CallError> {
     found.into_iter().find(|address| !address.is_loopback()).ok_or_else(nowhere)
 }
 
-/// The option by which Chromium finds this server, and no other name.
+/// The option by which Chromium finds this server where this machine does, and other names by asking; not those of
+/// its own updates, which would be traffic in the scenario.
 pub(super) fn resolver_rules(url: &str, address: Ipv4Addr) -> String {
     let name = server_name(url);
     format!(
-        "--host-resolver-rules=MAP {name} {address}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE {address}, \
-         EXCLUDE 10.45.0.*"
+        "--host-resolver-rules=MAP {name} {address}, MAP clients2.google.com ~NOTFOUND, \
+         MAP update.googleapis.com ~NOTFOUND"
     )
 }
 

@@ -21,8 +21,15 @@ const PATIENCE_MS = 30_000;
 const RETRY_MS = 200;
 /** Time between two looks for the first frame, in ms. Chromium answers anew after as long. */
 const FRAME_WAIT_MS = 50;
+/** Reports of a page that are later than this are told, in ms. */
+const STALL_MS = 2_000;
+/** How long a page may take to answer at the end, in ms. */
+const END_MS = 5_000;
 
-const write = (event) => process.stdout.write(`${JSON.stringify(event)}\n`);
+// The dump has only this driver's lines: what a script prints goes to the terminal.
+const writeLine = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr);
+const write = (event) => writeLine(`${JSON.stringify(event)}\n`);
 const say = (...event) => write([...event, Date.now()]);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -58,7 +65,7 @@ async function playwright(settings) {
 }
 
 /** Runs in every frame, before the page's own code. */
-function watch({ binding, interval, frameWait }) {
+function watch({ binding, interval, frameWait, stall }) {
   const tell = globalThis[binding];
   const Native = globalThis.RTCPeerConnection;
   if (!Native || !tell) return;
@@ -101,11 +108,18 @@ function watch({ binding, interval, frameWait }) {
       report("ontrack", name, event.track.kind);
       if (event.track.kind === "video") awaitFrame(pc, name, event);
     });
+    let wasConnected = false;
+    let last = performance.now();
     const timer = setInterval(() => {
+      const late = performance.now() - last - interval;
+      if (late > stall) report("stalled", name, Math.round(late));
+      last = performance.now();
+      wasConnected ||= pc.connectionState === "connected";
       if (pc.connectionState === "closed") {
         clearInterval(timer);
         names.delete(pc);
-      } else if (pc.connectionState === "connected") sample(pc, name).catch(() => {});
+        // An outage is a part of the call: its reports have no bytes.
+      } else if (wasConnected) sample(pc, name).catch(() => {});
     }, interval);
   };
   const encoding = ({
@@ -262,24 +276,55 @@ async function pageOfFirefox(settings, { firefox }) {
     mode: 0o755,
   });
   const browser = await firefox.launch({ channel: "moz-firefox", executablePath });
-  const context = await browser.newContext({ viewport: null });
+  const context = await browser.newContext({
+    viewport: null,
+    ignoreHTTPSErrors: settings.ignoreCertificates,
+  });
   return context.newPage();
+}
+
+/** Tells what becomes of a page. */
+function follow(page) {
+  page.on("crash", () => say("failed", null, "its page crashed"));
+  page.on("close", () => say("closed", null, page.url()));
+  page.on("pageerror", (error) => say("pageerror", null, String(error).slice(0, 300)));
+  page.on("framenavigated", (frame) => {
+    if (frame === page.mainFrame()) say("navigated", null, frame.url());
+  });
+}
+
+let context;
+
+/** Waits for what the pages have reported: it comes before their answers. */
+async function end() {
+  const frames = context?.pages().flatMap((page) => page.frames()) ?? [];
+  const answers = frames.map((frame) => frame.evaluate("0").catch(() => {}));
+  const late = sleep(END_MS).then(() => "late");
+  if ((await Promise.race([Promise.all(answers), late])) === "late")
+    say("failed", null, "its page did not answer at the end");
 }
 
 async function main(settings) {
   const open = settings.browser === "firefox" ? pageOfFirefox : pageOfChromium;
   const page = await open(settings, await playwright(settings));
-  const context = page.context();
+  context = page.context();
   const binding = `__${Math.random().toString(36).slice(2)}`;
   await context.exposeBinding(binding, (_, ...event) => write(event));
   const { interval } = settings;
-  await context.addInitScript(watch, { binding, interval, frameWait: FRAME_WAIT_MS });
-  page.on("crash", () => say("failed", null, "its page crashed"));
-  page.on("pageerror", (error) => say("pageerror", null, String(error).slice(0, 300)));
+  await context.addInitScript(watch, {
+    binding,
+    interval,
+    frameWait: FRAME_WAIT_MS,
+    stall: STALL_MS,
+  });
+  follow(page);
+  context.on("page", follow);
   await patiently(() => page.goto(settings.url, { waitUntil: "load", timeout: PATIENCE_MS }));
   say("opened", null, page.url());
   if (settings.join) {
-    const script = await import(pathToFileURL(settings.join).href);
+    const script = await import(pathToFileURL(settings.join).href).catch((error) => {
+      throw new Error(`cannot load ${settings.join}: ${error.message}`);
+    });
     if (typeof script.default !== "function")
       throw new Error("the script has no default export that is a function");
     await script.default(page, settings.number, settings);
@@ -287,11 +332,20 @@ async function main(settings) {
   say("joined", null, settings.number);
 }
 
-process.stdin.on("end", () => process.exit(0));
+function fail(error) {
+  const [first] = String(error?.message ?? `the script threw ${error}`).split("\n");
+  say("failed", null, first.slice(0, 300));
+}
+
+// A script goes on after its function has ended, in timers for example.
+process.on("uncaughtException", fail);
+const told = (code) => fail(new Error(`the script ended its driver with exit code ${code}`));
+process.on("exit", told);
+process.stdin.on("end", async () => {
+  await end();
+  process.off("exit", told).exit(0);
+});
 const lines = createInterface({ input: process.stdin });
 lines.once("line", (line) => {
-  main(JSON.parse(line)).catch((error) => {
-    const first = String(error?.message ?? error).split("\n")[0];
-    say("failed", null, first.slice(0, 300));
-  });
+  main(JSON.parse(line)).catch(fail);
 });

@@ -91,11 +91,11 @@ impl Lab {
                 words: words(&["iperf3", "-C", "cubic", "-c", "10.45.0.2", "-t", "3600"]),
             },
         ];
-        known.extend(commands.iter().map(|(name, command)| LinkCommand {
-            name: name.clone(),
-            peer: None,
-            words: words(&["sh", "-c", command]),
-        }));
+        for (name, command) in commands {
+            ensure!(known.iter().all(|it| it.name != *name), "there is already a command '{name}'");
+            let words = words(&["sh", "-c", command]);
+            known.push(LinkCommand { name: name.clone(), peer: None, words });
+        }
         let scratch = tempfile::Builder::new().prefix("weir-serve-").tempdir();
         let scratch = scratch.context("cannot make a temporary folder")?;
         let (about, current, running) = Default::default();
@@ -302,7 +302,8 @@ impl Lab {
         Ok(report.context("the report was stopped")?.to_html()?)
     }
 
-    /// Ends the run and waits for it.
+    /// Ends the run, waits for it, and removes the temporary folder: an answer that is still being made may outlive
+    /// the program's end.
     pub fn close(&self) {
         let (stopper, threads) = {
             let mut running = self.running();
@@ -317,6 +318,8 @@ impl Lab {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
+        // What cannot be removed is left to whoever cleans temporary folders.
+        let _ = std::fs::remove_dir_all(self.scratch.path());
     }
 }
 
@@ -384,6 +387,9 @@ mod tests {
         assert!(refused(&lab, start).contains("no controller"));
         let start = json!({ "kind": "bench", "scenario": scenario });
         assert!(refused(&lab, start).contains("no kind of run"));
+        let again = [("ping".to_owned(), "true".to_owned())];
+        let error = Lab::new(std::env::temp_dir(), &again).unwrap_err().to_string();
+        assert!(error.contains("already a command 'ping'"), "{error}");
         for name in ["../../etc", "/etc", "", "."] {
             assert!(
                 lab.report(&[name.into()]).unwrap_err().to_string().contains("no such"),
@@ -424,5 +430,6 @@ mod tests {
         assert_eq!(news["records"].as_array().unwrap().len(), 2);
         assert_eq!(lab.start(&start).unwrap(), number + 1);
         lab.close();
+        assert!(!lab.scratch.path().exists());
     }
 }

@@ -26,6 +26,8 @@ const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/serve.html"));
 const NO_PAGE: &str = "this weir was built without its page: run `make web`, then build again";
 /// Time after which a connection is closed, read or not. A report of a thousand records takes seconds.
 const LIFETIME: Duration = Duration::from_secs(60);
+/// Browsers leave this port out of `Host` and `Origin`.
+const HTTP_PORT: u16 = 80;
 /// Largest request.
 const BODY_MAX: usize = 2 << 20;
 /// The page is one file that talks to its own server alone, and no page may frame it.
@@ -143,12 +145,16 @@ fn refusal(method: &Method, headers: &HeaderMap, address: SocketAddr) -> Option<
 /// Whether a Host header names this server by its address. Any other name could be of another site, which
 /// has made it lead here.
 fn is_own(host: &str, address: SocketAddr) -> bool {
-    let Some((name, port)) = host.rsplit_once(':') else { return false };
+    // An IPv6 address has colons of its own, and ends with a bracket.
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+        _ => (host, Some(HTTP_PORT)),
+    };
     let ip: Option<IpAddr> = name.trim_matches(['[', ']']).parse().ok();
     let is_local =
         name == "localhost" && (address.ip().is_loopback() || address.ip().is_unspecified());
     let is_address = ip.is_some_and(|ip| address.ip().is_unspecified() || ip == address.ip());
-    port.parse() == Ok(address.port()) && (is_local || is_address)
+    port == Some(address.port()) && (is_local || is_address)
 }
 
 /// An error as the page shows it, in one line.
@@ -287,6 +293,11 @@ mod tests {
             let foreign = [host, json, ("origin", origin)];
             assert_eq!(judged(Method::POST, &foreign), Some("wrong Origin"), "{origin}");
         }
+        let at_80 = |host: &str| is_own(host, "127.0.0.1:80".parse().unwrap());
+        assert!(at_80("127.0.0.1") && at_80("127.0.0.1:80") && !at_80("127.0.0.1:8099"));
+        let six = |host: &str, own: &str| is_own(host, own.parse().unwrap());
+        assert!(six("[::1]", "[::1]:80") && six("[::1]:8099", "[::1]:8099"));
+        assert!(!six("[::1]", "[::1]:8099") && !six("[::2]:8099", "[::1]:8099"));
         let embedded = [host, ("sec-fetch-site", "cross-site")];
         assert_eq!(judged(Method::GET, &embedded), Some("request of another site"));
         assert_eq!(judged(Method::POST, &[host, ("content-type", "text/plain")]), Some("not JSON"));
@@ -294,8 +305,15 @@ mod tests {
 
     struct Served {
         address: SocketAddr,
+        lab: Arc<Lab>,
         _server: Server,
         _out: tempfile::TempDir,
+    }
+
+    impl Drop for Served {
+        fn drop(&mut self) {
+            self.lab.close();
+        }
     }
 
     fn served() -> Served {
@@ -303,8 +321,8 @@ mod tests {
         let lab = Arc::new(Lab::new(out.path().canonicalize().unwrap(), &[]).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let server = Server::start(listener, "0123456789abcdef", lab).unwrap();
-        Served { address, _server: server, _out: out }
+        let server = Server::start(listener, "0123456789abcdef", lab.clone()).unwrap();
+        Served { address, lab, _server: server, _out: out }
     }
 
     impl Served {

@@ -101,6 +101,30 @@ fn concealed(file: &CallFile, call: usize, span: &Range<f64>) -> Option<f64> {
     mean(file.audio.iter().filter(|it| it.call == call).filter_map(of_stream).collect())
 }
 
+/// The sum over streams that need not be there at the same time, such as those of a connection and of the one that
+/// took its place: the sum over all reports, for each moment from the first report to the last.
+fn together(
+    streams: &[&Peer],
+    span: &Range<f64>,
+    value: &dyn Fn(&Interval) -> Option<f64>,
+) -> Option<f64> {
+    let of_stream = |peer: &&Peer| -> Vec<(f64, f64)> {
+        let inside =
+            peer.intervals.iter().filter(|it| span.start < it.time_s && it.time_s <= span.end);
+        inside.filter_map(|it| Some((it.time_s, value(it)?))).collect()
+    };
+    let reports: Vec<Vec<(f64, f64)>> = streams.iter().map(of_stream).collect();
+    let longest = reports.iter().map(Vec::len).max().filter(|count| *count > 0)?;
+    let ends = reports.iter().filter_map(|it| Some((it.first()?.0, it.last()?.0)));
+    let (first, last) = ends.clone().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let steps: usize = reports.iter().map(|it| it.len().saturating_sub(1)).sum();
+    let step = ends.map(|(first, last)| last - first).sum::<f64>() / steps as f64;
+    // Streams of two connections report at other moments, by less than a step. One report alone has no step.
+    let moments = if step > 0.0 { ((last - first) / step).floor() + 1.0 } else { 0.0 };
+    let sum: f64 = reports.iter().flatten().map(|(_, value)| value).sum();
+    Some(sum / moments.max(longest as f64))
+}
+
 fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> ParticipantMetrics {
     let over = |value: &dyn Fn(&Interval) -> Option<f64>| -> Vec<f64> {
         let of_stream = |peer: &&Peer| {
@@ -111,8 +135,7 @@ fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> Participa
         streams.iter().filter_map(of_stream).collect()
     };
     let average = |value: &dyn Fn(&Interval) -> Option<f64>| mean(over(value));
-    let sum =
-        |value: &dyn Fn(&Interval) -> Option<f64>| over(value).into_iter().reduce(|a, b| a + b);
+    let sum = |value: &dyn Fn(&Interval) -> Option<f64>| together(streams, span, value);
     let total = |value: &dyn Fn(&Interval) -> Option<f64>| {
         let inside = streams.iter().flat_map(|peer| &peer.intervals);
         let inside = inside.filter(|it| span.start < it.time_s && it.time_s <= span.end);
@@ -195,7 +218,8 @@ mod tests {
         assert_eq!(of("p2", None, "success_ratio"), Some(0.0));
         assert_eq!(of("p2", None, "frame_rate"), None);
         assert_eq!(of("p1", None, "send_rate_mbps"), Some(2.0));
-        assert_eq!(of("p1", None, "receive_rate_mbps"), Some(0.75));
+        // 0.5 Mbit/s of one, and of the other 0.25 Mbit/s in the second half.
+        assert_eq!(of("p1", None, "receive_rate_mbps"), Some(0.625));
         assert_eq!(of("p1", None, "frame_rate"), Some(25.0));
         assert_eq!(
             (of("p1", None, "freeze_count"), of("p1", None, "freeze_duration_s")),
@@ -210,6 +234,30 @@ mod tests {
         let of_audio = |name, section| of(name, section, "audio_concealed_ratio");
         assert_eq!((of_audio("p1", None), of_audio("p1", Some("late"))), (Some(0.5), Some(0.75)));
         assert_eq!((of_audio("p1/1", None), of("p1/1", None, "setup_ms")), (None, None));
+    }
+
+    #[test]
+    fn a_stream_in_the_place_of_another_does_not_add_to_its_rate() {
+        let sent = |from: u32, count: u32, later: f64| -> Peer {
+            let times = (from..from + count).map(|step| f64::from(step) * 0.5 + later);
+            let intervals = times.map(
+                |time_s| json!({ "time_s": time_s, "send_bps": 1_000_000, "limitation": "none" }),
+            );
+            let intervals: Vec<_> = intervals.collect();
+            let peer = json!({ "call": 1, "participant": "p1", "intervals": intervals });
+            serde_json::from_value(peer).unwrap()
+        };
+        let rate = |peers: &[Peer]| {
+            let peers: Vec<&Peer> = peers.iter().collect();
+            let call = CallEntry { call: 1, ..CallEntry::default() };
+            measured(&call, &peers, &(0.0..f64::INFINITY)).send_rate_mbps
+        };
+        assert_eq!(rate(&[sent(1, 10, 0.0), sent(11, 10, 0.0)]), Some(1.0));
+        assert_eq!(rate(&[sent(1, 10, 0.0), sent(31, 10, 0.0)]), Some(0.5));
+        // At the same time, though not at the same moments.
+        assert_eq!(rate(&[sent(1, 10, 0.0), sent(1, 10, 0.375)]), Some(2.0));
+        assert_eq!(rate(&[sent(1, 1, 0.0), sent(1, 1, 0.375)]), Some(2.0));
+        assert_eq!(rate(&[sent(1, 0, 0.0)]), None);
     }
 
     #[test]

@@ -49,7 +49,8 @@ declare! {
 
 declare! {
     /// Of one participant of an application under test, or of one of its streams. The rates and freezes of a
-    /// participant are sums over its streams, all other values means over them.
+    /// participant are sums over its streams, all other values means over them. Its rates are from its first
+    /// report to its last, also where it had no stream.
     #[derive(Default)]
     #[serde(default)]
     pub struct ParticipantMetrics in "participant." {
