@@ -10,7 +10,7 @@ use weir_lab::record::Record;
 use weir_lab::record::memory::Files;
 use weir_lab::report::Report;
 use weir_lab::run::RunInfo;
-use weir_lab::scenario::{self, Scenario, catalogue};
+use weir_lab::scenario::{self, Scenario, catalogue, whole_text};
 use weir_net::Seed;
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ pub fn answer(request: &str) -> String {
 fn done(request: &str) -> Result<String, Failed> {
     Ok(match serde_json::from_str(request)? {
         Request::About {} => about()?.to_string(),
-        Request::Text { scenario } => Value::from(find(&scenario)?.text).to_string(),
+        Request::Text { scenario } => Value::from(whole_text(&find(&scenario)?)).to_string(),
         Request::Simulate(runs) => runs.report()?,
         Request::Fingerprint(runs) => {
             let of = |files: &Files| Value::from(format!("{:016x}", files.fingerprint()));
@@ -129,6 +129,14 @@ mod tests {
         assert_eq!(groups.len(), 4);
         // Changes that continue each other are one step of the report.
         assert!(groups.iter().all(|it| !it["events"].as_array().unwrap().is_empty()));
+    }
+
+    #[test]
+    fn the_text_of_a_variant_is_that_of_the_variant() {
+        let asked = asked(&json!({ "text": { "scenario": "demo/lte-5/walking" } }));
+        let text = asked["ok"].as_str().unwrap();
+        // Of the four texts of the file's variants only its own is left.
+        assert!(text.contains("EPA") && !text.contains("EVA"), "{text}");
     }
 
     #[test]
