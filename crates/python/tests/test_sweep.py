@@ -13,8 +13,8 @@ import pytest
 import weir_rtc
 from test_weir_rtc import LOSSY
 from weir_rtc import Range, grid, latin_hypercube, sobol, sweep
-from weir_rtc.space import changed
 from weir_rtc.__main__ import main
+from weir_rtc.space import changed
 from weir_rtc.sweep_report import _front, data, replay
 from weir_rtc.sweeps import _alone
 
@@ -137,7 +137,7 @@ def test_the_report_of_a_sweep_has_its_means_and_its_worst_runs_can_be_made_agai
     again = replay(tmp_path, key[:8])
     assert again["same"] and again["row"]["utilization"] == pytest.approx(values[0], rel=1e-5)
     assert list(again["out"].rglob("series.csv*"))
-    with pytest.raises(weir_rtc.WeirError, match="no run with the key"):
+    with pytest.raises(weir_rtc.WeirError, match="no run has the key"):
         replay(tmp_path, "0" * 32)
 
     weir_rtc.report(done, tmp_path / "sweep.html")

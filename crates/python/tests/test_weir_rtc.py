@@ -134,6 +134,9 @@ def test_a_scenario_is_copied_whole():
     [walking] = weir_rtc.scenarios("demo/lte-5/walking")
     copied = pickle.loads(pickle.dumps(walking))
     assert (copied.id, copied.variant, copied.text) == (walking.id, "walking", walking.text)
+    # Tables keep their order, which numbers terminals.
+    text = weir_rtc._weir.toml_of_json('{"z": {"x": 1}, "a": {"x": 1}}')
+    assert text.index("[z]") < text.index("[a]")
     # A builder has the variant's keys in place.
     built = weir_rtc.Builder.of("demo/lte-5/walking").toml()
     assert "EPA" in built and "EVA" not in built

@@ -75,8 +75,12 @@ fn about() -> Result<Value, Failed> {
 }
 
 fn find(id: &str) -> Result<Scenario, Failed> {
-    let found = catalogue::find(id)?;
-    found.into_iter().next().ok_or_else(|| "the catalogue selects at least one scenario".into())
+    let mut found = catalogue::find(id)?;
+    if found.len() > 1 {
+        // `weir run` would take all of them, and the page shows one.
+        return Err(format!("{id} means {} scenarios, not one", found.len()).into());
+    }
+    found.pop().ok_or_else(|| "the catalogue selects at least one scenario".into())
 }
 
 impl Runs {
@@ -148,5 +152,7 @@ mod tests {
         let runs = json!({ "scenario": "demo/first-call", "controllers": "gc", "seeds": [1] });
         let error = asked(&json!({ "fingerprint": runs }))["error"].as_str().unwrap().to_string();
         assert_eq!(error, "unknown controller; did you mean 'gcc'?");
+        let error = asked(&json!({ "text": { "scenario": "demo/lte-5*" } }))["error"].to_string();
+        assert!(error.contains("scenarios, not one"), "{error}");
     }
 }

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from . import _weir
-from ._weir import Runs as _Runs
 from ._weir import (
     Observation,
     PacketReport,
@@ -30,6 +29,7 @@ from ._weir import (
     controllers,
     series_columns,
 )
+from ._weir import Runs as _Runs
 from .builder import Builder
 from .controller import Controller
 from .space import Range, grid, latin_hypercube, sobol

@@ -57,6 +57,13 @@ def known(table: Mapping[str, Any], keys: Iterable[str], what: str) -> None:
             raise WeirError(f"{what} has no key {key!r}; write one of {', '.join(keys)}")
 
 
+def words_of(error: Exception) -> str:
+    """What went wrong, without the number that Python puts before a system's error."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror + (f": {error.filename}" if error.filename else "")
+
+
 def seeds_of(document: Mapping[str, Any]) -> list[int]:
     """The seeds that the file names: from 1 to a number, or a list."""
     found = document.get("seeds", 1)
@@ -133,7 +140,7 @@ def main() -> int:
             progress=progress,
         )
     except (WeirError, OSError) as error:
-        line = f"weir_rtc: {given.file}: {error}"
+        line = f"weir_rtc: {given.file}: {words_of(error)}"
         print(f"\n{line}" if shown else line, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -163,7 +170,7 @@ def of_sweep(verb: str, words: list[str]) -> int:
         else:
             print(replay(given.folder, given.key)["out"])
     except (WeirError, OSError) as error:
-        print(f"weir_rtc: {error}", file=sys.stderr)
+        print(f"weir_rtc: {given.folder}: {words_of(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

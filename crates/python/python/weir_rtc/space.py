@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,7 +62,10 @@ def sobol(ranges: Mapping[str, Range], points: int, seed: int = 1) -> list[dict[
     from scipy.stats import qmc
 
     _check(ranges, points)
-    return _drawn(qmc.Sobol(len(ranges), rng=seed), ranges, points)
+    with warnings.catch_warnings():
+        # SciPy's word on other numbers than powers of two is in the line above.
+        warnings.simplefilter("ignore", UserWarning)
+        return _drawn(qmc.Sobol(len(ranges), rng=seed), ranges, points)
 
 
 def latin_hypercube(

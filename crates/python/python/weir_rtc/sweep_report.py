@@ -83,7 +83,7 @@ def data(folder: Path, command: str) -> dict:
     import duckdb
 
     if not has_sweep(folder):
-        raise WeirError(f"{folder} contains no result of a sweep")
+        raise WeirError("no result of a sweep is here")
     with duckdb.connect() as db:
         files = str(folder / "*" / "*.parquet").replace("'", "''")
         rows = f"read_parquet('{files}', union_by_name = true)"
@@ -340,7 +340,7 @@ def replay(folder: Path, key: str) -> dict:
         if any(it.startswith(key) for it in keys.unique().to_pylist()):
             break
     else:
-        raise WeirError(f"{folder} has no run with the key {key}")
+        raise WeirError(f"no run has the key {key}")
     table = pyarrow.parquet.read_table(file)
     old = next(it for it in table.to_pylist() if it["key"].startswith(key) and not it["section"])
     if old["controller"] not in _weir.controllers():

@@ -52,6 +52,8 @@ SERIES = "series"
 FIRST_UNIT_SIMULATED_S = 600.0
 #: Interval at which the client looks how many workers there are, s.
 WORKERS_S = 2.0
+#: What workers of this machine do first. A terminal sends Ctrl-C to them, too, but the client ends them.
+IGNORE_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 #: End of the name of a file that is being written.
 UNFINISHED = ".part"
 #: File of `out` that the client has locked.
@@ -387,7 +389,11 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
 
     try:
         if scheduler is not None:
-            with Client(scheduler) as client:
+            try:
+                client = Client(scheduler)
+            except ValueError as error:
+                raise WeirError(f"{scheduler} is no address of a scheduler: {error}") from None
+            with client:
                 yield client
             return
         with (
@@ -397,6 +403,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
                 threads_per_worker=1,
                 dashboard_address=None,
                 silence_logs=40,
+                preload=[IGNORE_INTERRUPT],
             ) as cluster,
             Client(cluster) as client,
         ):
