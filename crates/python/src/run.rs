@@ -81,7 +81,7 @@ impl Runs {
 /// A table whose memory Python shares.
 fn shared(table: Result<Table, ArrowError>) -> PyResult<PyTable> {
     let table = table.map_err(error)?;
-    PyTable::try_new(table.batches, table.schema).map_err(PyErr::from)
+    PyTable::try_new(table.batches, table.schema)
 }
 
 /// Simulates every scenario under every controller with every seed, in that order of nesting.
