@@ -12,8 +12,8 @@ import tempfile
 import time
 
 from distributed import Client, LocalCluster
-from weir_rtc import scenarios, sweep
-from weir_rtc.sweeps import Unit, _chosen, _points, program, work
+from weir_rtc import chosen, scenarios, sweep
+from weir_rtc.sweeps import Unit, _points, program, work
 
 SCENARIO, CONTROLLERS = "rfc8867/5.1", "gcc,nada,scream"
 WORKERS = 2
@@ -28,7 +28,7 @@ def alone(task: tuple[float, int]) -> tuple[float, float]:
     runs, begin, cpu = 0, time.perf_counter(), time.process_time()
     while (took := time.perf_counter() - begin) < span_s:
         seeds = range(seed, seed + SEEDS)
-        points = _points(scenarios(SCENARIO), _chosen(CONTROLLERS), seeds, [{}], program())
+        points = _points(scenarios(SCENARIO), chosen(CONTROLLERS), seeds, [{}], program())
         unit = Unit(tuple(points), str(seed))
         work(unit, program())
         runs += len(unit.points)

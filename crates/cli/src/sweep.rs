@@ -63,11 +63,22 @@ fn package(what: &str, module: &str, words: &[&OsStr]) -> anyhow::Result<ExitCod
         "{what} needs the Python package weir-rtc[sweep] in {}: see docs/guide/python.md, or set {PYTHON}",
         python.display()
     );
-    let status = Command::new(&python)
-        .args(["-m", "weir_rtc"])
-        .args(words)
-        .status()
-        .with_context(|| python.display().to_string())?;
+    let mut command = Command::new(&python);
+    command.args(["-m", "weir_rtc"]).args(words);
+    become_program(command).with_context(|| python.display().to_string())
+}
+
+/// Runs the command in place of this program, so that whoever ends this process ends the sweep.
+#[cfg(unix)]
+fn become_program(mut command: Command) -> std::io::Result<ExitCode> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+/// Runs the command, and returns its exit code.
+#[cfg(not(unix))]
+fn become_program(mut command: Command) -> std::io::Result<ExitCode> {
+    let status = command.status()?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, Into::into))
 }
 

@@ -39,7 +39,7 @@ pub use weir_sim::{
 };
 
 pub use call::CallPlan;
-pub use changes::{Change, changes};
+pub use changes::{Change, changes, whole_text};
 pub use error::{ScenarioError, nearest};
 pub use kind::{Access, NodeGroup};
 pub use network::ParticipantNetwork;

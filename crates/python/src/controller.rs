@@ -146,10 +146,11 @@ impl Own {
     }
 
     fn read(&mut self, object: &Bound<'_, PyAny>) -> PyResult<()> {
-        let bitrate: f64 = object.getattr("target_bps")?.extract()?;
+        let bitrate = rate("target_bps", object.getattr("target_bps")?.extract()?)?;
         let limits = self.settings.limits;
         let bitrate = limits.clamp(Bitrate::from_bps(bitrate as u64));
         let pacing: Option<f64> = object.getattr("pacing_bps")?.extract()?;
+        let pacing = pacing.map(|bps| rate("pacing_bps", bps)).transpose()?;
         let pacing = pacing
             .map_or(bitrate * PACING_FACTOR, |bps| Bitrate::from_bps(bps as u64).max(bitrate));
         let window: Option<(u64, u64)> = object.getattr("window_bytes")?.extract()?;
@@ -191,6 +192,11 @@ impl Own {
 /// Pacing rate over target bitrate where a controller names none. Frames then leave without a
 /// growing queue.
 const PACING_FACTOR: f64 = 1.5;
+
+/// The value of an attribute that is a bitrate. Without this check NaN would become the lowest one.
+fn rate(attribute: &str, bps: f64) -> PyResult<f64> {
+    if bps.is_finite() { Ok(bps) } else { Err(error(format!("{attribute} is {bps}"))) }
+}
 
 /// A name that lives as long as the program.
 fn kept(name: &str) -> &'static str {

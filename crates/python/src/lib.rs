@@ -30,6 +30,13 @@ fn controllers() -> Vec<&'static str> {
     weir::Algorithm::all().map(weir::Algorithm::name).collect()
 }
 
+/// The names of the controllers that a text such as `gcc,nada` or `all` means, each once.
+#[pyfunction]
+fn choose(names: &str) -> PyResult<Vec<String>> {
+    let chosen = weir_lab::Controllers::default().choose(names).map_err(error)?;
+    Ok(chosen.iter().map(|controller| controller.name().to_string()).collect())
+}
+
 /// The ids of the catalogue of scenarios.
 #[pyfunction]
 fn catalogue() -> Vec<&'static str> {
@@ -61,8 +68,12 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<run::Runs>()?;
     module.add_class::<session::Session>()?;
+    module.add_class::<session::Observation>()?;
+    module.add_class::<controller::Report>()?;
+    module.add_class::<controller::PacketReport>()?;
     for function in [
         wrap_pyfunction!(controllers, module)?,
+        wrap_pyfunction!(choose, module)?,
         wrap_pyfunction!(catalogue, module)?,
         wrap_pyfunction!(series_columns, module)?,
         wrap_pyfunction!(scenario::find, module)?,

@@ -1,5 +1,6 @@
 //! Simulates scenarios, several at a time, and hands the results to Python.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +81,7 @@ impl Runs {
 /// A table whose memory Python shares.
 fn shared(table: Result<Table, ArrowError>) -> PyResult<PyTable> {
     let table = table.map_err(error)?;
-    PyTable::try_new(table.batches, table.schema).map_err(PyErr::from)
+    PyTable::try_new(table.batches, table.schema)
 }
 
 /// Simulates every scenario under every controller with every seed, in that order of nesting.
@@ -102,12 +103,18 @@ pub fn run(
             Err(_) => factories.push(own_factory(controller, &fault)?),
         }
     }
+    let mut names = BTreeSet::new();
+    if let Some(twice) = factories.iter().find(|factory| !names.insert(factory.name())) {
+        return Err(error(format!("two controllers are called {}", twice.name())));
+    }
     let mut planned = Vec::new();
     for scenario in &scenarios {
         for factory in &factories {
             planned.extend(seeds.iter().map(|seed| (Arc::clone(&scenario.0), factory, *seed)));
         }
     }
+    // More threads than runs would only cost.
+    let jobs = if jobs == 0 { 0 } else { jobs.min(planned.len().max(1)) };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(error)?;
     let stop = fault.stop();
     let work = || {

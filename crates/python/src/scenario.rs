@@ -1,5 +1,6 @@
 //! Scenarios: from the catalogue, from a file, or from a text.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -14,13 +15,29 @@ pub struct Scenario(pub Arc<scenario::Scenario>);
 
 #[pymethods]
 impl Scenario {
-    /// Parses the text of a scenario file. Traces that it names are read from the current folder.
+    /// Parses the text of a scenario file, or one of its variants. The trace files that it names are `traces`,
+    /// contents by name, or are read from the current folder.
     #[new]
-    #[pyo3(signature = (text, id = "python"))]
-    fn new(text: &str, id: &str) -> PyResult<Self> {
+    #[pyo3(signature = (text, id = "python", variant = None, traces = None))]
+    fn new(
+        text: &str,
+        id: &str,
+        variant: Option<&str>,
+        traces: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Self> {
         let folder = std::env::current_dir().ok();
-        let parsed = scenario::parse(id, text, folder.as_deref()).map_err(error)?;
-        Ok(Self(Arc::new(parsed)))
+        let parsed = match (traces, variant) {
+            (Some(traces), _) => scenario::parse_recorded(id, text, variant, &traces),
+            (None, Some(variant)) => scenario::parse_variant(id, text, variant, folder.as_deref()),
+            (None, None) => scenario::parse(id, text, folder.as_deref()),
+        };
+        Ok(Self(Arc::new(parsed.map_err(error)?)))
+    }
+
+    /// What `copy` and `pickle` make it again from.
+    fn __getnewargs__(&self) -> Parts {
+        let Self(it) = self;
+        (it.text.clone(), it.id.clone(), it.variant.clone(), Some(it.traces.clone()))
     }
 
     /// Its id in tables and records.
@@ -29,10 +46,27 @@ impl Scenario {
         &self.0.id
     }
 
-    /// The text that it was read from.
+    /// The text of its file, unchanged.
     #[getter]
     fn text(&self) -> &str {
         &self.0.text
+    }
+
+    /// The variant of the file that it is.
+    #[getter]
+    fn variant(&self) -> Option<&str> {
+        self.0.variant.as_deref()
+    }
+
+    /// The trace files that it uses: contents by name.
+    #[getter]
+    fn traces(&self) -> BTreeMap<String, String> {
+        self.0.traces.clone()
+    }
+
+    /// The text of a file that means this scenario without naming a variant.
+    fn whole_text(&self) -> String {
+        scenario::whole_text(&self.0)
     }
 
     /// How long it lasts, in seconds.
@@ -51,6 +85,9 @@ impl Scenario {
         format!("Scenario({:?})", self.0.id)
     }
 }
+
+/// Text, id, variant, trace files.
+type Parts = (String, String, Option<String>, Option<BTreeMap<String, String>>);
 
 /// The scenarios that a name selects: an id, a pattern such as `lund/*`, or the path of a file.
 #[pyfunction]

@@ -46,6 +46,8 @@ struct Running {
     observations: Receiver<Observation>,
     actions: Sender<f64>,
     thread: JoinHandle<Outcome>,
+    /// Whether a step found the call over.
+    over: bool,
 }
 
 /// A simulated call whose first media flow gets its bitrate from Python.
@@ -85,7 +87,7 @@ impl Session {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || measure(&scenario, &factory, seed, None, &stopped));
-        let running = Mutex::new(Some(Running { observations, actions, thread }));
+        let running = Mutex::new(Some(Running { observations, actions, thread, over: false }));
         Ok(Self { running, stop, limits })
     }
 
@@ -103,14 +105,15 @@ impl Session {
             return Err(error("a bitrate is a finite number of at least 0"));
         }
         py.detach(|| {
-            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(running) = running.as_ref() else { return Ok(None) };
-            if let Some(bps) = bitrate_bps
-                && running.actions.send(bps).is_err()
-            {
-                return Ok(None);
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(running) = running.as_mut() else { return Ok(None) };
+            // A call that is over hears no action.
+            if let Some(bps) = bitrate_bps {
+                let _ = running.actions.send(bps);
             }
-            Ok(running.observations.recv().ok())
+            let seen = running.observations.recv().ok();
+            running.over = seen.is_none();
+            Ok(seen)
         })
     }
 
@@ -119,10 +122,8 @@ impl Session {
         py.detach(|| {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             match running.take() {
-                None => Err(error("the result was taken already")),
-                Some(still)
-                    if !still.thread.is_finished() && still.observations.try_recv().is_ok() =>
-                {
+                None => Err(error("the call was closed, or its result was taken already")),
+                Some(still) if !still.over => {
                     *running = Some(still);
                     Err(error("the call goes on: step() until it returns None"))
                 }
@@ -141,7 +142,7 @@ impl Session {
         self.stop.store(true, Ordering::Relaxed);
         py.detach(|| {
             let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(Running { observations, actions, thread }) = running {
+            if let Some(Running { observations, actions, thread, .. }) = running {
                 drop((observations, actions));
                 let _ = thread.join();
             }

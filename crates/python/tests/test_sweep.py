@@ -1,5 +1,6 @@
 """Sweeps: resumable, and nothing lost when a worker or the client is killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,8 +13,10 @@ import pytest
 import weir_rtc
 from test_weir_rtc import LOSSY
 from weir_rtc import Range, grid, latin_hypercube, sobol, sweep
+from weir_rtc.__main__ import main
 from weir_rtc.space import changed
 from weir_rtc.sweep_report import _front, data, replay
+from weir_rtc.sweeps import _alone
 
 pytest.importorskip("distributed")
 
@@ -44,6 +47,55 @@ def test_a_sweep_has_the_rows_of_its_runs_and_makes_none_twice(tmp_path):
         and row["section"] == ""
     ]
     assert found == [expected]
+
+
+def test_a_variant_and_a_scenario_with_a_trace_are_swept_as_they_are(tmp_path):
+    trace = tmp_path / "few.mahi"
+    trace.write_text("".join(f"{ms}\n" for ms in range(20, 2000, 20)))
+    file = tmp_path / "traced.toml"
+    up = {"capacity": {"trace": "few.mahi"}, "delay": "10ms"}
+    few = LOSSY | {"duration": "4s", "network": LOSSY["network"] | {"up": up}}
+    file.write_text(weir_rtc._weir.toml_of_json(json.dumps(few)))
+    both = ["demo/first-call/one-way", str(file)]
+    found = sweep(both, "gcc", [1], out=tmp_path / "out", workers=1).table().to_pylist()
+    alone = pyarrow.table(weir_rtc.run(both, "gcc", [1]).summaries).to_pylist()
+    place = lambda row: (row["scenario"], row["flow"], row["section"])
+    rates = [{place(row): row["rate_mbps.mean"] for row in rows} for rows in (found, alone)]
+    assert rates[0] == rates[1]
+    # Another content of the trace file is another run, and the first can still be made again.
+    trace.write_text("".join(f"{ms}\n" for ms in range(10, 2000, 10)))
+    assert sweep(both, "gcc", [1], out=tmp_path / "out", workers=1).simulated == 1
+    old = next(row["key"] for row in found if row["scenario"] == str(file))
+    assert replay(tmp_path / "out", old)["same"]
+
+
+def test_a_folder_has_one_sweep_at_a_time(tmp_path):
+    with _alone(tmp_path), pytest.raises(weir_rtc.WeirError, match="another sweep writes"):
+        sweep(LOSSY, "gcc", [1], out=tmp_path)
+    (tmp_path / "python").mkdir()
+    (tmp_path / "python" / ".half.part").touch()
+    with _alone(tmp_path):
+        assert not list(tmp_path.glob("*/.*"))
+
+
+def test_a_file_with_a_mistake_is_one_line(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "bad.toml"
+    for text, line in {
+        "": "scenarios is missing",
+        'scenarios = "demo/first-call"\ncontroler = "gcc"': "a sweep has no key 'controler'",
+        'scenarios = "demo/first-call"\nseeds = 0': "seeds: expected a number from 1",
+        'scenarios = "demo/first-call"\n[grid]\n"network.up.delay" = "1ms"': "is a list of values",
+        'scenarios = "demo/first-call"\n[sobol]\nx = { low = 1, high = 2 }': "sobol.points",
+        'scenarios = "demo/first-call"\n[sobol]\npoints = 2\nx = "1ms"': "x: write { low",
+        'scenarios = "demo/first-call"\ncontrollers = "gccc"': "unknown controller",
+        "scenarios = ": "not valid TOML",
+    }.items():
+        file.write_text(text)
+        monkeypatch.setattr(sys, "argv", ["weir_rtc", str(file), "--out", str(tmp_path / "none")])
+        assert main() == 2
+        [printed] = capsys.readouterr().err.splitlines()
+        assert printed.startswith(f"weir_rtc: {file}: ") and line in printed
+    assert not (tmp_path / "none").exists()
 
 
 def test_series_are_written_on_request_also_of_runs_that_are_there(tmp_path):
@@ -85,7 +137,7 @@ def test_the_report_of_a_sweep_has_its_means_and_its_worst_runs_can_be_made_agai
     again = replay(tmp_path, key[:8])
     assert again["same"] and again["row"]["utilization"] == pytest.approx(values[0], rel=1e-5)
     assert list(again["out"].rglob("series.csv*"))
-    with pytest.raises(weir_rtc.WeirError, match="no run with the key"):
+    with pytest.raises(weir_rtc.WeirError, match="no run has the key"):
         replay(tmp_path, "0" * 32)
 
     weir_rtc.report(done, tmp_path / "sweep.html")

@@ -1,6 +1,7 @@
 """The package as its users see it."""
 
 import json
+import pickle
 import signal
 import threading
 import time
@@ -110,6 +111,35 @@ def test_errors_are_the_lines_of_the_program():
         weir_rtc.run("demo/first-call", "gccc")
     with pytest.raises(weir_rtc.WeirError, match="python:1: unknown key 'nonsense'"):
         weir_rtc.Scenario("nonsense = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "line"),
+    [
+        ({"seeds": [-1]}, weir_rtc.WeirError, "a seed is a number from 0"),
+        ({"seeds": [1.5]}, TypeError, "float"),
+        ({"seeds": 5}, TypeError, "such as range"),
+        ({"controller": 5}, TypeError, "a name or a subclass"),
+        ({"controller": "gcc,ggc"}, weir_rtc.WeirError, "unknown controller"),
+        ({"jobs": -1}, weir_rtc.WeirError, "jobs"),
+        ({"scenario": 5}, TypeError, "a scenario is no int"),
+    ],
+)
+def test_a_wrong_argument_is_said_in_its_own_words(arguments, error, line):
+    with pytest.raises(error, match=line):
+        weir_rtc.run(**{"scenario": "demo/first-call"} | arguments)
+
+
+def test_a_scenario_is_copied_whole():
+    [walking] = weir_rtc.scenarios("demo/lte-5/walking")
+    copied = pickle.loads(pickle.dumps(walking))
+    assert (copied.id, copied.variant, copied.text) == (walking.id, "walking", walking.text)
+    # Tables keep their order, which numbers terminals.
+    text = weir_rtc._weir.toml_of_json('{"z": {"x": 1}, "a": {"x": 1}}')
+    assert text.index("[z]") < text.index("[a]")
+    # A builder has the variant's keys in place.
+    built = weir_rtc.Builder.of("demo/lte-5/walking").toml()
+    assert "EPA" in built and "EVA" not in built
 
 
 def test_reports_and_records(tmp_path):
@@ -227,6 +257,17 @@ def test_an_exception_of_a_controller_ends_the_run_and_is_raised():
         weir_rtc.run("demo/first-call", Broken)
 
 
+def test_a_target_that_is_no_number_ends_the_run():
+    class Lost(weir_rtc.Controller):
+        name = "lost"
+
+        def on_feedback(self, now_us, report):
+            self.target_bps = float("nan")
+
+    with pytest.raises(weir_rtc.WeirError, match="target_bps is NaN"):
+        weir_rtc.run("demo/first-call", Lost)
+
+
 def test_ctrl_c_stops_a_run():
     # A shell starts what runs in the background with this signal ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -242,6 +283,8 @@ def test_a_session_asks_for_each_bitrate():
     [scenario] = weir_rtc.scenarios("demo/first-call")
     session = weir_rtc.Session(scenario, 1, 100, "gcc")
     seen = session.step()
+    with pytest.raises(weir_rtc.WeirError, match="goes on"):
+        session.result()
     steps = 0
     while seen is not None:
         assert seen.time_us == 100_000 * (steps + 1)

@@ -10,7 +10,7 @@ use weir_lab::record::Record;
 use weir_lab::record::memory::Files;
 use weir_lab::report::Report;
 use weir_lab::run::RunInfo;
-use weir_lab::scenario::{self, Scenario, catalogue};
+use weir_lab::scenario::{self, Scenario, catalogue, whole_text};
 use weir_net::Seed;
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ pub fn answer(request: &str) -> String {
 fn done(request: &str) -> Result<String, Failed> {
     Ok(match serde_json::from_str(request)? {
         Request::About {} => about()?.to_string(),
-        Request::Text { scenario } => Value::from(find(&scenario)?.text).to_string(),
+        Request::Text { scenario } => Value::from(whole_text(&find(&scenario)?)).to_string(),
         Request::Simulate(runs) => runs.report()?,
         Request::Fingerprint(runs) => {
             let of = |files: &Files| Value::from(format!("{:016x}", files.fingerprint()));
@@ -75,8 +75,12 @@ fn about() -> Result<Value, Failed> {
 }
 
 fn find(id: &str) -> Result<Scenario, Failed> {
-    let found = catalogue::find(id)?;
-    found.into_iter().next().ok_or_else(|| "the catalogue selects at least one scenario".into())
+    let mut found = catalogue::find(id)?;
+    if found.len() > 1 {
+        // `weir run` would take all of them, and the page shows one.
+        return Err(format!("{id} means {} scenarios, not one", found.len()).into());
+    }
+    found.pop().ok_or_else(|| "the catalogue selects at least one scenario".into())
 }
 
 impl Runs {
@@ -132,6 +136,14 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_a_variant_is_that_of_the_variant() {
+        let asked = asked(&json!({ "text": { "scenario": "demo/lte-5/walking" } }));
+        let text = asked["ok"].as_str().unwrap();
+        // Of the four texts of the file's variants only its own is left.
+        assert!(text.contains("EPA") && !text.contains("EVA"), "{text}");
+    }
+
+    #[test]
     fn what_cannot_be_done_is_told_in_the_programs_words() {
         let runs =
             json!({ "scenario": "x", "text": "title = 1", "controllers": "gcc", "seeds": [1] });
@@ -140,5 +152,7 @@ mod tests {
         let runs = json!({ "scenario": "demo/first-call", "controllers": "gc", "seeds": [1] });
         let error = asked(&json!({ "fingerprint": runs }))["error"].as_str().unwrap().to_string();
         assert_eq!(error, "unknown controller; did you mean 'gcc'?");
+        let error = asked(&json!({ "text": { "scenario": "demo/lte-5*" } }))["error"].to_string();
+        assert!(error.contains("scenarios, not one"), "{error}");
     }
 }

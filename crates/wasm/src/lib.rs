@@ -3,7 +3,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `{"about": {}}` | version, controllers, and the scenarios of the catalogue with their titles |
-//! | `{"text": {"scenario": ID}}` | the scenario's text |
+//! | `{"text": {"scenario": ID}}` | the scenario's text; of a variant, with its keys in place |
 //! | `{"simulate": {"scenario": S, "controllers": "gcc,nada", "seeds": [1]}}` | the report's data of these runs, with every rate change |
 //! | `{"fingerprint": {"scenario": S, "controllers": "gcc", "seeds": [1]}}` | a hash of each run's record |
 //!

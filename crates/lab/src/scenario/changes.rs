@@ -1,4 +1,4 @@
-//! Differences between two versions of a scenario, key by key.
+//! Differences between two versions of a scenario, key by key, and the keys of a variant in place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,17 @@ pub fn changes(before: &Scenario, after: &Scenario) -> Vec<Change> {
     differs.map(change).collect()
 }
 
-/// All values of a scenario by their keys.
-fn values(scenario: &Scenario) -> BTreeMap<String, String> {
+/// The text of a file that means this scenario without naming a variant: the file's own text, or for a variant
+/// the document with the variant's keys in place.
+pub fn whole_text(scenario: &Scenario) -> String {
+    if scenario.variant.is_none() {
+        return scenario.text.clone();
+    }
+    toml::to_string(&whole(scenario)).expect("a document that was read can be written")
+}
+
+/// The document of a scenario, with the keys of its variant in place.
+fn whole(scenario: &Scenario) -> Table {
     let mut table: Table = scenario.text.parse().expect("a scenario that was read is valid TOML");
     let variants = table.remove(VARIANT);
     if let Some(name) = &scenario.variant
@@ -45,6 +54,12 @@ fn values(scenario: &Scenario) -> BTreeMap<String, String> {
     {
         put_over(&mut table, variant);
     }
+    table
+}
+
+/// All values of a scenario by their keys.
+fn values(scenario: &Scenario) -> BTreeMap<String, String> {
+    let mut table = whole(scenario);
     for key in WORDS {
         table.remove(key);
     }
@@ -100,7 +115,7 @@ fn contents(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{parse, parse_variant};
+    use crate::scenario::{catalogue, parse, parse_variant};
 
     fn text(queue: &str, extra: &str) -> String {
         format!(
@@ -148,5 +163,20 @@ mod tests {
         let plain = text("1s", "");
         let [a, b] = [other, plain].map(|text| parse("x", &text, None).unwrap());
         assert_eq!(changes(&a, &b), []);
+    }
+
+    #[test]
+    fn the_whole_text_of_every_scenario_means_the_same() {
+        for id in catalogue::ids() {
+            // An id that has only variants selects the first of them.
+            let Ok(found) = catalogue::find(id) else { continue };
+            for scenario in found {
+                let again = parse(&scenario.id, &whole_text(&scenario), None).unwrap();
+                assert_eq!(changes(&scenario, &again), [], "{}", scenario.id);
+                let unnamed = Scenario { variant: None, text: String::new(), ..scenario };
+                // Not `assert_eq`, which would print a whole cell. The order of terminals counts, too.
+                assert!(Scenario { text: String::new(), ..again } == unnamed, "{}", unnamed.id);
+            }
+        }
     }
 }

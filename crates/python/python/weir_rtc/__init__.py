@@ -9,14 +9,18 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from . import _weir
-from ._weir import Runs as _Runs
 from ._weir import (
+    Observation,
+    PacketReport,
+    Report,
     Scenario,
     Session,
     WeirError,
@@ -25,17 +29,26 @@ from ._weir import (
     controllers,
     series_columns,
 )
+from ._weir import Runs as _Runs
 from .builder import Builder
 from .controller import Controller
 from .space import Range, grid, latin_hypercube, sobol
 from .sweeps import Sweep, sweep
+from .types import ArrowTable, ControllerLike, Judgement, ScenarioLike
 
 __all__ = [
+    "ArrowTable",
     "Builder",
     "Controller",
+    "ControllerLike",
+    "Judgement",
+    "Observation",
+    "PacketReport",
     "Range",
+    "Report",
     "Runs",
     "Scenario",
+    "ScenarioLike",
     "Session",
     "Sweep",
     "WeirError",
@@ -62,35 +75,38 @@ class Runs:
     without a copy, for example `polars.DataFrame(runs.series)`.
     """
 
-    def __init__(self, raw: _Runs, shown: list[tuple[Scenario, object, int]]):
+    def __init__(self, raw: _Runs, shown: list[tuple[Scenario, str | type[Controller], int]]):
         self._raw = raw
         self._shown = shown
 
     @property
-    def series(self):
+    def series(self) -> ArrowTable:
         """A row for each run, flow and 50 ms; `series_columns()` gives units and meanings."""
         return self._raw.series
 
     @property
-    def events(self):
+    def events(self) -> ArrowTable:
         """A row for each change of a target bitrate: time in µs, bitrates in bit/s, reason, state, signals."""
         return self._raw.events
 
     @property
-    def summaries(self):
+    def summaries(self) -> ArrowTable:
         """A row for each run and flow, and for each section of the scenario; columns are metrics."""
         return self._raw.summaries
 
-    def judgements(self) -> list[dict]:
+    def judgements(self) -> list[Judgement]:
         """What the scenarios expect of these controllers, and what came of it."""
-        names = ("scenario", "controller", "text", "outcome", "measured")
-        return [dict(zip(names, row, strict=True)) for row in self._raw.judgements()]
+        rows = self._raw.judgements()
+        return [
+            Judgement(scenario=it[0], controller=it[1], text=it[2], outcome=it[3], measured=it[4])
+            for it in rows
+        ]
 
-    def json(self) -> list[dict]:
+    def json(self) -> list[dict[str, Any]]:
         """The summary of each run, as `weir run --json` prints it."""
         return [json.loads(text) for text in self._raw.json()]
 
-    def report(self, file: str | os.PathLike) -> None:
+    def report(self, file: str | os.PathLike[str]) -> None:
         """Writes the report of these runs: one HTML file that needs no network.
 
         The runs are simulated again, which gives the same bytes.
@@ -123,7 +139,7 @@ class Runs:
         return f"<weir_rtc.Runs: {len(self)} runs>"
 
 
-def scenarios(scenario) -> list[Scenario]:
+def scenarios(scenario: ScenarioLike) -> list[Scenario]:
     """The scenarios that this means.
 
     A `Scenario` or a `Builder`; the id of one in the catalogue; a pattern such as `"lund/*"`; the path of a `.toml`
@@ -139,11 +155,40 @@ def scenarios(scenario) -> list[Scenario]:
         return _weir.find(os.fspath(scenario))
     if isinstance(scenario, str):
         return [Scenario(scenario)] if "\n" in scenario else _weir.find(scenario)
+    if not isinstance(scenario, Iterable) or isinstance(scenario, bytes):
+        raise TypeError(f"a scenario is no {type(scenario).__name__}: see weir_rtc.scenarios")
     return [found for one in scenario for found in scenarios(one)]
 
 
+def chosen(controller: ControllerLike) -> list[str | type[Controller]]:
+    """The controllers that this means, each a name or a class; `"gcc,nada"` and `"all"` stand for several names."""
+    if isinstance(controller, str):
+        return [*_weir.choose(controller)]
+    if isinstance(controller, type) and issubclass(controller, Controller):
+        return [controller]
+    if isinstance(controller, type) or not isinstance(controller, Iterable):
+        raise TypeError(f"a controller is a name or a subclass of Controller, not {controller!r}")
+    return [one for several in controller for one in chosen(several)]
+
+
+def numbers(seeds: Iterable[int]) -> list[int]:
+    """The seeds, checked."""
+    if not isinstance(seeds, Iterable):
+        raise TypeError(f"seeds are several numbers, such as range({seeds}), not {seeds!r}")
+    found = [operator.index(seed) for seed in seeds]
+    wrong = next((seed for seed in found if not 0 <= seed < 2**64), None)
+    if wrong is not None:
+        raise WeirError(f"a seed is a number from 0 to 2^64 - 1, not {wrong}")
+    return found
+
+
 def run(
-    scenario, controller="gcc", seeds: Iterable[int] = (1,), *, jobs: int = 0, out=None
+    scenario: ScenarioLike,
+    controller: ControllerLike = "gcc",
+    seeds: Iterable[int] = (1,),
+    *,
+    jobs: int = 0,
+    out: str | os.PathLike[str] | None = None,
 ) -> Runs:
     """Simulates every scenario under every controller with every seed.
 
@@ -152,16 +197,18 @@ def run(
     `out`: a folder that gets the records, as with `weir run --out`. Raises `WeirError`, or what a
     controller raised; Ctrl-C stops the runs.
     """
-    found = scenarios(scenario)
-    several = not isinstance(controller, str | type) and isinstance(controller, Iterable)
-    chosen = list(controller) if several else [controller]
-    numbers = [int(seed) for seed in seeds]
-    raw = _weir.run(found, chosen, numbers, jobs, None if out is None else Path(out))
-    shown = [(one, kind, seed) for one in found for kind in chosen for seed in numbers]
+    if jobs < 0:
+        raise WeirError(f"jobs is a number of runs at a time, or 0, not {jobs}")
+    found, kinds, drawn = scenarios(scenario), chosen(controller), numbers(seeds)
+    raw = _weir.run(found, kinds, drawn, jobs, None if out is None else Path(out))
+    shown = [(one, kind, seed) for one in found for kind in kinds for seed in drawn]
     return Runs(raw, shown)
 
 
-def report(folders, file: str | os.PathLike) -> None:
+def report(
+    folders: Sweep | str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    file: str | os.PathLike[str],
+) -> None:
     """Writes a report: one HTML file that needs no network.
 
     `folders`: a folder of records, as `out` of `run` has them, or several; or the folder of a sweep, or a `Sweep`. The
@@ -173,14 +220,18 @@ def report(folders, file: str | os.PathLike) -> None:
         folders = folders.out
     if isinstance(folders, str | os.PathLike):
         folders = [folders]
-    folders = [Path(folder) for folder in folders]
-    if len(folders) == 1 and has_sweep(folders[0]):
-        write(folders[0], Path(file))
+    paths = [Path(folder) for folder in folders]
+    if not paths:
+        raise WeirError("a report needs a folder of records")
+    if len(paths) == 1 and has_sweep(paths[0]):
+        write(paths[0], Path(file))
     else:
-        _weir.report(folders, Path(file))
+        _weir.report(paths, Path(file))
 
 
-def compare(before, after) -> list[dict]:
+def compare(
+    before: Runs | str | os.PathLike[str], after: Runs | str | os.PathLike[str]
+) -> list[dict[str, Any]]:
     """Compares two sets of runs as `weir compare` does: each is a `Runs` or a folder of records.
 
     Each row has scenario, controller, engine, flow, metric, the means `before` and `after` with their 95 % confidence
@@ -191,7 +242,13 @@ def compare(before, after) -> list[dict]:
     return [json.loads(row) for row in _weir.compare(*sides)]
 
 
-def check(scenario, controller="all", seeds: Iterable[int] = (1,), *, jobs: int = 0) -> list[dict]:
+def check(
+    scenario: ScenarioLike,
+    controller: ControllerLike = "all",
+    seeds: Iterable[int] = (1,),
+    *,
+    jobs: int = 0,
+) -> list[Judgement]:
     """Holds runs against what their scenarios expect, as `weir check` does.
 
     Each row has scenario, controller, text, outcome and measured value (`None` if there is none).

@@ -5,6 +5,7 @@ scenarios = ["rfc8867/5.1", "rfc8867/5.2"]
 controllers = "gcc,nada"
 seeds = 20                                  # 1 to 20, or a list
 series = true                               # also the rows of each 50 ms
+unit_s = 10                                 # how long a unit of work should take (default: 1 s)
 
 [grid]                                      # or [sobol] or [latin-hypercube] with points = 64, seed = 1
 "network.up.delay" = ["10ms", "50ms"]       # there {low = 5, high = 200, unit = "ms", logarithmic = true}
@@ -15,16 +16,64 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from . import WeirError
 from .sweep_report import replay, write
 from .sweeps import Range, grid, latin_hypercube, sobol, sweep
 
 DRAWS = {"sobol": sobol, "latin-hypercube": latin_hypercube}
+#: Keys of the file.
+KEYS = ("scenarios", "controllers", "seeds", "series", "unit_s", "grid", *DRAWS)
 
 
-def parameters(document: dict) -> list[dict]:
+def read(file: Path) -> dict[str, Any]:
+    """The file's document, whose keys are checked."""
+    try:
+        document = tomllib.loads(file.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise WeirError(f"not valid TOML: {error}") from None
+    known(document, KEYS, "a sweep")
+    if "scenarios" not in document:
+        raise WeirError('scenarios is missing; write scenarios = ["rfc8867/5.1"]')
+    for key in ("scenarios", "controllers"):
+        found = document.get(key, "")
+        if not all(isinstance(it, str) for it in (found if isinstance(found, list) else [found])):
+            raise WeirError(f"{key}: expected a text or a list of texts, found {found!r}")
+    if type(document.get("series", False)) is not bool:
+        raise WeirError(f"series: expected true or false, found {document['series']!r}")
+    if type(document.get("unit_s", 1)) not in (int, float):
+        raise WeirError(f"unit_s: expected a number, found {document['unit_s']!r}")
+    return document
+
+
+def known(table: Mapping[str, Any], keys: Iterable[str], what: str) -> None:
+    """Raises `WeirError` for a key that the table cannot have."""
+    for key in table:
+        if key not in keys:
+            raise WeirError(f"{what} has no key {key!r}; write one of {', '.join(keys)}")
+
+
+def words_of(error: Exception) -> str:
+    """What went wrong, without the number that Python puts before a system's error."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror + (f": {error.filename}" if error.filename else "")
+
+
+def seeds_of(document: Mapping[str, Any]) -> list[int]:
+    """The seeds that the file names: from 1 to a number, or a list."""
+    found = document.get("seeds", 1)
+    seeds = list(range(1, found + 1)) if type(found) is int else found
+    if not isinstance(seeds, list) or not seeds or any(type(seed) is not int for seed in seeds):
+        raise WeirError(f"seeds: expected a number from 1 or a list of numbers, found {found!r}")
+    return seeds
+
+
+def parameters(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The points that the file describes; one without changes if it describes none."""
     named = [name for name in ("grid", *DRAWS) if name in document]
     if not named:
@@ -33,11 +82,29 @@ def parameters(document: dict) -> list[dict]:
         raise WeirError(
             f"a sweep has one of grid, sobol, latin-hypercube, not {' and '.join(named)}"
         )
-    table = dict(document[named[0]])
-    if named == ["grid"]:
+    [name] = named
+    if not isinstance(document[name], dict):
+        raise WeirError(f"{name}: expected a table, found {document[name]!r}")
+    table = dict(document[name])
+    if name == "grid":
         return grid(table)
-    points, seed = table.pop("points"), table.pop("seed", 1)
-    return DRAWS[named[0]]({name: Range(**value) for name, value in table.items()}, points, seed)
+    numbers = {"points": table.pop("points", None), "seed": table.pop("seed", 1)}
+    for key, value in numbers.items():
+        if type(value) is not int or value < 0:
+            raise WeirError(f"{name}.{key}: expected a number, found {value!r}")
+    ranges = {path: range_of(path, value) for path, value in table.items()}
+    return DRAWS[name](ranges, **numbers)
+
+
+def range_of(path: str, value: Any) -> Range:
+    """The range that the file describes for a parameter."""
+    if not isinstance(value, dict) or not {"low", "high"} <= set(value):
+        raise WeirError(f'{path}: write {{ low = 5, high = 200, unit = "ms" }}, not {value!r}')
+    known(value, [it.name for it in fields(Range)], path)
+    try:
+        return Range(**value)
+    except (WeirError, TypeError) as error:
+        raise WeirError(f"{path}: {error}") from None
 
 
 def main() -> int:
@@ -51,30 +118,38 @@ def main() -> int:
     parser.add_argument("--scheduler", help="address of a Dask scheduler, tcp://HOST:PORT")
     parser.add_argument("--workers", type=int, help="processes, without a scheduler")
     given = parser.parse_args()
+    # A log gets no line that is written again and again.
+    shown = sys.stderr.isatty()
+
+    def progress(runs: int, of: int) -> None:
+        if shown:
+            print(f"\r{runs} of {of} runs", end="", file=sys.stderr)
+
     try:
-        document = tomllib.loads(given.file.read_text())
-        seeds = document.get("seeds", 1)
+        document = read(given.file)
         done = sweep(
             document["scenarios"],
             document.get("controllers", "all"),
-            range(1, seeds + 1) if isinstance(seeds, int) else seeds,
+            seeds_of(document),
             parameters(document),
             out=given.out,
             scheduler=given.scheduler,
             workers=given.workers,
+            unit_s=document.get("unit_s", 1.0),
             series=document.get("series", False),
-            progress=lambda runs, of: print(f"\r{runs} of {of} runs", end="", file=sys.stderr),
+            progress=progress,
         )
-    except (WeirError, OSError, tomllib.TOMLDecodeError, TypeError) as error:
-        print(f"weir_rtc: {given.file}: {error}", file=sys.stderr)
-        return 2
-    except KeyError as error:
-        print(f"weir_rtc: {given.file}: no {error}", file=sys.stderr)
+    except (WeirError, OSError) as error:
+        line = f"weir_rtc: {given.file}: {words_of(error)}"
+        print(f"\n{line}" if shown else line, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        print("\nweir_rtc: stopped; the same command goes on", file=sys.stderr)
         return 130
+    if shown:
+        print(file=sys.stderr)
     print(
-        f"\r{done.simulated} runs simulated in {done.took_s:.1f} s, {done.kept} were there: {done.out}"
+        f"{done.simulated} runs simulated in {done.took_s:.1f} s, {done.kept} were there: {done.out}"
     )
     return 0
 
@@ -95,7 +170,7 @@ def of_sweep(verb: str, words: list[str]) -> int:
         else:
             print(replay(given.folder, given.key)["out"])
     except (WeirError, OSError) as error:
-        print(f"weir_rtc: {error}", file=sys.stderr)
+        print(f"weir_rtc: {given.folder}: {words_of(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -5,10 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
+from typing import TYPE_CHECKING, Any
 
 from . import _weir
 from ._weir import Scenario
 from .space import changed
+
+if TYPE_CHECKING:
+    from .types import ScenarioLike
 
 
 class Builder:
@@ -30,8 +34,12 @@ class Builder:
     Keys and values are those of the scenario's file. A wrong one is a `WeirError` of `build`.
     """
 
-    def __init__(self, title: str, *, duration: str = "60s", id: str = "python", **keys):
+    def __init__(
+        self, title: str, *, duration: str = "60s", id: str = "python", **keys: Any
+    ) -> None:
         self._id = id
+        # Read from the current folder.
+        self._traces: dict[str, str] | None = None
         self._document = {
             "title": title,
             "source": "weir_rtc.Builder",
@@ -41,7 +49,7 @@ class Builder:
         }
 
     @classmethod
-    def of(cls, scenario) -> Builder:
+    def of(cls, scenario: ScenarioLike) -> Builder:
         """The builder of a scenario that is there. See `weir_rtc.scenarios`; it must mean one."""
         from . import WeirError, scenarios
 
@@ -49,24 +57,25 @@ class Builder:
         if len(found) != 1:
             raise WeirError(f"{scenario} means {len(found)} scenarios, not one")
         made = cls("")
-        made._id, made._document = found[0].id, tomllib.loads(found[0].text)
+        made._id, made._document = found[0].id, tomllib.loads(found[0].whole_text())
+        made._traces = found[0].traces or None
         return made
 
-    def set(self, path: str, value) -> Builder:
+    def set(self, path: str, value: Any) -> Builder:
         """Sets the key at a path, such as `network.up.delay` or `flow.0.max_bitrate`."""
         made = copy.copy(self)
         made._document = changed(self._document, {path: value})
         return made
 
-    def up(self, **keys) -> Builder:
+    def up(self, **keys: Any) -> Builder:
         """Keys of the network on the way from the first peer to the second."""
         return self._direction("up", keys)
 
-    def down(self, **keys) -> Builder:
+    def down(self, **keys: Any) -> Builder:
         """Keys of the network on the way back."""
         return self._direction("down", keys)
 
-    def flow(self, **keys) -> Builder:
+    def flow(self, **keys: Any) -> Builder:
         """One more flow."""
         return self._more("flow", keys)
 
@@ -76,19 +85,19 @@ class Builder:
 
     def build(self) -> Scenario:
         """The scenario. Raises `WeirError` with the line of what is wrong."""
-        return Scenario(self.toml(), self._id)
+        return Scenario(self.toml(), self._id, traces=self._traces)
 
     def toml(self) -> str:
         """The text of its file."""
         return _weir.toml_of_json(json.dumps(self._document))
 
-    def _direction(self, name: str, keys: dict) -> Builder:
+    def _direction(self, name: str, keys: dict[str, Any]) -> Builder:
         made = self
         for key, value in keys.items():
             made = made.set(f"network.{name}.{key}", value)
         return made
 
-    def _more(self, name: str, keys: dict) -> Builder:
+    def _more(self, name: str, keys: dict[str, Any]) -> Builder:
         made = copy.copy(self)
         made._document = copy.deepcopy(self._document)
         made._document.setdefault(name, []).append(keys)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._weir import Report
+
 
 class Controller:
     """A congestion controller: a state machine without a clock.
@@ -29,13 +34,13 @@ class Controller:
     #: Up to eight values for the report. Their names contain the unit.
     signals: dict[str, float]
 
-    def __init__(self, min_bps: int, start_bps: int, max_bps: int):
+    def __init__(self, min_bps: int, start_bps: int, max_bps: int) -> None:
         self.min_bps = min_bps
         self.max_bps = max_bps
         self.target_bps = start_bps
         self.signals = {}
 
-    def on_feedback(self, now_us: int, report) -> None:
+    def on_feedback(self, now_us: int, report: Report) -> None:
         """A feedback report arrived: `packets`, `missing_feedback`, `is_new_clock`.
 
         Each packet has `sequence_number`, `size_bytes`, `send_time_us`, `arrival_time_us` (on the

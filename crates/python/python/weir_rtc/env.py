@@ -7,12 +7,15 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 
-from . import Session, scenarios
+from . import Observation, ScenarioLike, Session, scenarios
+from ._weir import Runs as RawRuns
 
 #: The range of the action, on a logarithmic scale [AlphaRTC].
 MIN_BPS, MAX_BPS = 10_000.0, 8_000_000.0
@@ -20,6 +23,9 @@ MIN_BPS, MAX_BPS = 10_000.0, 8_000_000.0
 CHANGE_MAX = 2.0
 #: Queuing delay and round-trip time that the observation shows as 1.
 DELAY_MAX_US = 1_000_000.0
+
+#: Values of an action or an observation.
+Values: TypeAlias = npt.NDArray[np.float32]
 
 
 def to_bps(action: float) -> float:
@@ -37,7 +43,7 @@ def literature_reward(received: float, delay: float, loss: float) -> float:
     return received - 0.2 * loss
 
 
-class Rtc(gymnasium.Env):
+class Rtc(gymnasium.Env[Values, Values]):
     """One media flow of a simulated scenario, whose bitrate is the action.
 
     Action: `Box(0, 1, (1,))`, the bitrate from 10 kbit/s to 8 Mbit/s on a logarithmic scale; with
@@ -53,19 +59,21 @@ class Rtc(gymnasium.Env):
     Equal seeds and actions give equal episodes, to the byte.
     """
 
-    metadata: ClassVar = {"render_modes": []}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
 
     def __init__(
         self,
-        scenario="demo/first-call",
-        interval_ms=60,
-        others="gcc",
-        reward=literature_reward,
-        action="rate",
-    ):
+        scenario: ScenarioLike = "demo/first-call",
+        interval_ms: int = 60,
+        others: str = "gcc",
+        reward: Callable[[float, float, float], float] = literature_reward,
+        action: str = "rate",
+    ) -> None:
         if action not in ("rate", "change"):
             raise ValueError(f'action is "rate" or "change", not {action!r}')
         self._scenarios = scenarios(scenario)
+        if not self._scenarios:
+            raise ValueError("an environment needs a scenario")
         self._interval_ms = interval_ms
         self._others = others
         self._reward = reward
@@ -77,7 +85,9 @@ class Rtc(gymnasium.Env):
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (6,), np.float32)
         self._last = np.zeros(6, np.float32)
 
-    def reset(self, *, seed=None, options=None):
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Values, dict[str, Any]]:
         """Starts a call with a seed and a scenario that the environment's own random stream draws."""
         super().reset(seed=seed)
         self.close()
@@ -91,12 +101,16 @@ class Rtc(gymnasium.Env):
         self._bps = first.target_bps
         return self._last, {"scenario": scenario.id, "seed": run_seed}
 
-    def step(self, action):
+    def step(self, action: Values) -> tuple[Values, float, bool, bool, dict[str, Any]]:
         """Sets the bitrate of the next interval."""
         if self._session is None:
             raise gymnasium.error.ResetNeeded("call reset() first")
         chosen = float(action[0])
-        bps = self._bps * CHANGE_MAX**chosen if self._changes else to_bps(chosen)
+        bps = (
+            self._bps * CHANGE_MAX ** min(max(chosen, -1.0), 1.0)
+            if self._changes
+            else to_bps(chosen)
+        )
         seen = self._session.step(bps)
         if seen is None:
             return self._last, 0.0, False, True, {}
@@ -111,18 +125,20 @@ class Rtc(gymnasium.Env):
             {"time_us": seen.time_us},
         )
 
-    def close(self):
+    def close(self) -> None:
         """Ends the call."""
         if self._session is not None:
             self._session.close()
             self._session = None
 
-    def result(self):
+    def result(self) -> RawRuns:
         """The measured run of an episode that has ended: Arrow tables `series`, `events`, `summaries`."""
+        if self._session is None:
+            raise gymnasium.error.ResetNeeded("call reset() first")
         return self._session.result()
 
     @staticmethod
-    def observe(seen) -> np.ndarray:
+    def observe(seen: Observation) -> Values:
         """The observation of what a session saw in an interval."""
         values = (
             to_unit(seen.received_bps),

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from ._weir import WeirError
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,13 @@ class Range:
     logarithmic: bool = False
     digits: int = 6
 
-    def at(self, share: float):
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+            raise WeirError(f"a range goes from low to high, not from {self.low} to {self.high}")
+        if self.logarithmic and self.low <= 0:
+            raise WeirError(f"a logarithmic range begins above 0, not at {self.low}")
+
+    def at(self, share: float) -> str | float:
         """The value at this share of the range, 0 to 1, as the scenario has it."""
         if self.logarithmic:
             value = self.low * (self.high / self.low) ** share
@@ -37,27 +48,47 @@ class Range:
         return text + self.unit if self.unit else float(text)
 
 
-def grid(values: Mapping[str, Iterable]) -> list[dict]:
+def grid(values: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """Every combination of the values, in their order."""
+    for name, of_one in values.items():
+        if isinstance(of_one, str) or not isinstance(of_one, Iterable):
+            raise WeirError(f"{name} of a grid is a list of values, not {of_one!r}")
     lists = [list(one) for one in values.values()]
     return [dict(zip(values, point, strict=True)) for point in itertools.product(*lists)]
 
 
-def sobol(ranges: Mapping[str, Range], points: int, seed: int = 1) -> list[dict]:
+def sobol(ranges: Mapping[str, Range], points: int, seed: int = 1) -> list[dict[str, Any]]:
     """Points of a scrambled Sobol sequence (SciPy), which fill the space evenly. A power of two is best."""
     from scipy.stats import qmc
 
-    return _drawn(qmc.Sobol(len(ranges), rng=seed), ranges, points)
+    _check(ranges, points)
+    with warnings.catch_warnings():
+        # SciPy's word on other numbers than powers of two is in the line above.
+        warnings.simplefilter("ignore", UserWarning)
+        return _drawn(qmc.Sobol(len(ranges), rng=seed), ranges, points)
 
 
-def latin_hypercube(ranges: Mapping[str, Range], points: int, seed: int = 1) -> list[dict]:
+def latin_hypercube(
+    ranges: Mapping[str, Range], points: int, seed: int = 1
+) -> list[dict[str, Any]]:
     """Points of a Latin hypercube (SciPy): each of `points` equal parts of each range has one point."""
     from scipy.stats import qmc
 
+    _check(ranges, points)
     return _drawn(qmc.LatinHypercube(len(ranges), rng=seed), ranges, points)
 
 
-def _drawn(engine, ranges: Mapping[str, Range], points: int) -> list[dict]:
+def _check(ranges: Mapping[str, Range], points: int) -> None:
+    if not ranges:
+        raise WeirError("points are drawn from ranges, and there is none")
+    for name, of_one in ranges.items():
+        if not isinstance(of_one, Range):
+            raise WeirError(f"{name} is no Range, but {of_one!r}")
+    if points < 1:
+        raise WeirError(f"the number of points is at least 1, not {points}")
+
+
+def _drawn(engine: Any, ranges: Mapping[str, Range], points: int) -> list[dict[str, Any]]:
     rows = engine.random(points)
     parts = [(name, chosen.at) for name, chosen in ranges.items()]
     return [
@@ -66,18 +97,16 @@ def _drawn(engine, ranges: Mapping[str, Range], points: int) -> list[dict]:
     ]
 
 
-def changed(document: dict, point: Mapping) -> dict:
+def changed(document: dict[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
     """The scenario's document with these values at these paths. Missing tables are made."""
     document = copy.deepcopy(document)
     for path, value in point.items():
-        place, (*parents, last) = document, path.split(".")
-        for name in parents:
-            if isinstance(place, list):
-                place = place[int(name)]
-            else:
-                place = place.setdefault(name, {})
-        if isinstance(place, list):
-            place[int(last)] = value
-        else:
-            place[last] = value
+        *parents, last = path.split(".")
+        place: Any = document
+        try:
+            for name in parents:
+                place = place[int(name)] if isinstance(place, list) else place.setdefault(name, {})
+            place[int(last) if isinstance(place, list) else last] = value
+        except (AttributeError, IndexError, TypeError, ValueError):
+            raise WeirError(f"the scenario has no place for {path}") from None
     return document

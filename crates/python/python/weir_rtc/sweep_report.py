@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import re
@@ -19,6 +20,10 @@ from ._weir import WeirError, __version__
 
 #: Key of a file's metadata: the text of its scenario, before parameters changed it.
 SCENARIO = b"weir.scenario"
+#: Key of a file's metadata: hashes of the trace files that the scenario names, as JSON.
+TRACES = b"weir.traces"
+#: Folder of these trace files, below that of the sweep; their names are their hashes.
+TRACE_FILES = "traces"
 #: Columns that say which run and flow a row is of.
 OWN = {"scenario", "controller", "seed", "flow", "kind", "section", "key"}
 #: Metrics that the report shows, if a run has them.
@@ -56,6 +61,11 @@ UNITS = {
 }
 
 
+def hash_of(text: str) -> str:
+    """Hash of a trace file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
 def has_sweep(folder: Path) -> bool:
     """Whether a sweep has written into this folder."""
     return next(Path(folder).glob("*/*.parquet"), None) is not None
@@ -73,7 +83,7 @@ def data(folder: Path, command: str) -> dict:
     import duckdb
 
     if not has_sweep(folder):
-        raise WeirError(f"{folder} contains no result of a sweep")
+        raise WeirError("no result of a sweep is here")
     with duckdb.connect() as db:
         files = str(folder / "*" / "*.parquet").replace("'", "''")
         rows = f"read_parquet('{files}', union_by_name = true)"
@@ -330,22 +340,26 @@ def replay(folder: Path, key: str) -> dict:
         if any(it.startswith(key) for it in keys.unique().to_pylist()):
             break
     else:
-        raise WeirError(f"{folder} has no run with the key {key}")
+        raise WeirError(f"no run has the key {key}")
     table = pyarrow.parquet.read_table(file)
     old = next(it for it in table.to_pylist() if it["key"].startswith(key) and not it["section"])
     if old["controller"] not in _weir.controllers():
         raise WeirError(f"{old['controller']} is no controller of the library: run it from Python")
-    text = (table.schema.metadata or {}).get(SCENARIO)
+    metadata = table.schema.metadata or {}
+    text = metadata.get(SCENARIO)
     if text is None:
         raise WeirError(f"{file} does not contain its scenario")
+    hashes = json.loads(metadata.get(TRACES, b"{}"))
+    traces = {name: (folder / TRACE_FILES / it).read_text() for name, it in hashes.items()} or None
     names = [it for it in table.column_names if it not in OWN and _weir.metric(it) is None]
     point = {it: old[it] for it in names if old[it] is not None}
     import tomllib
 
-    scenario = Scenario(text.decode(), old["scenario"])
+    scenario = Scenario(text.decode(), old["scenario"], traces=traces)
     if point:
         document = changed(tomllib.loads(text.decode()), point)
-        scenario = Scenario(_weir.toml_of_json(json.dumps(document)), old["scenario"])
+        changed_text = _weir.toml_of_json(json.dumps(document))
+        scenario = Scenario(changed_text, old["scenario"], traces=traces)
     out = folder / "replays" / old["key"]
     made = run(scenario, old["controller"], [old["seed"]], out=out)
     new = next(it for it in pyarrow.table(made.summaries).to_pylist() if not it["section"])

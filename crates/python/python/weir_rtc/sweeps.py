@@ -15,21 +15,30 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import itertools
 import json
 import os
 import sys
 import time
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from . import _weir
 from ._weir import Scenario, WeirError
 from .controller import Controller
 from .space import Range, changed, grid, latin_hypercube, sobol
-from .sweep_report import SCENARIO, write
+from .sweep_report import SCENARIO, TRACE_FILES, TRACES, hash_of, write
+
+if TYPE_CHECKING:
+    import pyarrow
+    from distributed import Client, Future
+
+    from .types import ControllerLike, Progress, ScenarioLike
 
 __all__ = ["Range", "Sweep", "Unit", "grid", "latin_hypercube", "sobol", "sweep"]
 
@@ -41,17 +50,26 @@ UNIT_RUNS_MAX = 1000
 SERIES = "series"
 #: Seconds of a call that a unit simulates, until the first unit of a scenario shows its speed.
 FIRST_UNIT_SIMULATED_S = 600.0
+#: Interval at which the client looks how many workers there are, s.
+WORKERS_S = 2.0
+#: What workers of this machine do first. A terminal sends Ctrl-C to them, too, but the client ends them.
+IGNORE_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+#: End of the name of a file that is being written.
+UNFINISHED = ".part"
+#: File of `out` that the client has locked.
+LOCK = ".lock"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Point:
     """One run."""
 
     id: str
     text: str
-    controller: object
+    traces: dict[str, str]
+    controller: str | type[Controller]
     seed: int
-    parameters: tuple[tuple[str, object], ...]
+    parameters: tuple[tuple[str, Any], ...]
     duration_s: float
     key: str
     #: The scenario before the parameters changed it.
@@ -82,7 +100,7 @@ class Sweep:
     #: Time that the workers spent with the runs, added up, s.
     worked_s: float = 0.0
 
-    def table(self):
+    def table(self) -> pyarrow.Table:
         """All rows, as a PyArrow table."""
         import pyarrow
         import pyarrow.parquet
@@ -92,7 +110,7 @@ class Sweep:
         whole = pyarrow.concat_tables(tables, promote_options="default")
         return whole.replace_schema_metadata(None)
 
-    def report(self, file: str | os.PathLike) -> None:
+    def report(self, file: str | os.PathLike[str]) -> None:
         """Writes the report of all runs in `out`: one HTML file with maps, Pareto fronts and the worst runs."""
         write(self.out, Path(file))
 
@@ -102,31 +120,47 @@ def program() -> str:
     return hashlib.sha256(Path(_weir.__file__).read_bytes()).hexdigest()
 
 
-def _controller_bytes(controller) -> bytes:
+def _controller_bytes(controller: str | type[Controller]) -> bytes:
     if isinstance(controller, str):
         return controller.encode()
     import cloudpickle
 
-    return cloudpickle.dumps(controller)
+    code: bytes = cloudpickle.dumps(controller)
+    if controller.__module__ != "__main__":
+        # A class of a module is pickled as its name alone, and the module may have changed.
+        with contextlib.suppress(OSError, TypeError):
+            code += inspect.getsource(sys.modules[controller.__module__]).encode()
+    return code
 
 
-def _points(found, chosen, seeds, parameters, binary: str) -> Iterator[Point]:
+def _points(
+    found: Iterable[Scenario],
+    kinds: Iterable[str | type[Controller]],
+    seeds: Sequence[int],
+    parameters: Sequence[Mapping[str, Any]],
+    binary: str,
+) -> Iterator[Point]:
     """Every run. A scenario whose keys change is parsed here, so that a wrong key is an error at once."""
-    codes = [(controller, _controller_bytes(controller)) for controller in chosen]
-    for original, point in itertools.product(found, parameters):
-        scenario, text = original, original.text
-        if point:
-            document = changed(tomllib.loads(text), point)
-            scenario = Scenario(_weir.toml_of_json(json.dumps(document)), scenario.id)
-        base = hashlib.sha256(f"{binary}\0{scenario.id}\0{scenario.text}\0".encode())
-        for controller, code in codes:
-            for seed in seeds:
+    codes = [(controller, _controller_bytes(controller)) for controller in kinds]
+    for original in found:
+        text, traces = original.whole_text(), original.traces
+        document = tomllib.loads(text)
+        of_traces = json.dumps(traces, sort_keys=True) if traces else ""
+        for point in parameters:
+            scenario = original
+            if point:
+                changed_text = _weir.toml_of_json(json.dumps(changed(document, point)))
+                scenario = Scenario(changed_text, original.id, traces=traces or None)
+            whole = scenario.whole_text()
+            base = hashlib.sha256(f"{binary}\0{scenario.id}\0{whole}\0{of_traces}".encode())
+            named = tuple(point.items())
+            for (controller, code), seed in itertools.product(codes, seeds):
                 key = base.copy()
                 key.update(code + f"\0{seed}".encode())
-                named = tuple(point.items())
                 yield Point(
                     scenario.id,
-                    scenario.text,
+                    whole,
+                    traces,
                     controller,
                     seed,
                     named,
@@ -138,10 +172,17 @@ def _points(found, chosen, seeds, parameters, binary: str) -> Iterator[Point]:
 
 def _keys(files: Iterable[Path]) -> set[str]:
     """Keys of the runs that these files contain."""
+    import pyarrow
     import pyarrow.parquet
 
-    tables = (pyarrow.parquet.read_table(file, columns=["key"]) for file in files)
-    return {key for table in tables for key in table.column("key").unique().to_pylist()}
+    found: set[str] = set()
+    for file in files:
+        try:
+            keys = pyarrow.parquet.read_table(file, columns=["key"]).column("key")
+        except (pyarrow.ArrowInvalid, KeyError) as error:
+            raise WeirError(f"{file} is no result of a sweep ({error}): remove it") from None
+        found.update(keys.unique().to_pylist())
+    return found
 
 
 class _Cutter:
@@ -160,7 +201,8 @@ class _Cutter:
         if first is None:
             return None
         speed = self.speed.get(first.id, FIRST_UNIT_SIMULATED_S / self._unit_s)
-        budget, points = speed * self._unit_s, []
+        budget = speed * self._unit_s
+        points: list[Point] = []
         while (
             self._next is not None
             and (self._next.id, self._next.base) == (first.id, first.base)
@@ -187,17 +229,17 @@ def work(unit: Unit, binary: str) -> tuple[bytes, bytes | None, float]:
     begin = time.perf_counter()
     results, series = [], []
     for point in unit.points:
-        scenario = Scenario(point.text, point.id)
+        scenario = Scenario(point.text, point.id, traces=point.traces or None)
         runs = _weir.run([scenario], [point.controller], [point.seed], 1, None)
         results.append(_marked(pyarrow.table(runs.summaries), point))
         if unit.series:
             series.append(_marked(pyarrow.table(runs.series), point))
     took_s = time.perf_counter() - begin
-    base = unit.points[0].base
-    return _parquet(results, base), _parquet(series, base) if unit.series else None, took_s
+    of = _metadata(unit.points[0])
+    return _parquet(results, of), _parquet(series, of) if unit.series else None, took_s
 
 
-def _marked(table, point: Point):
+def _marked(table: pyarrow.Table, point: Point) -> pyarrow.Table:
     """The table with columns of the parameters and of the key."""
     import pyarrow
 
@@ -206,15 +248,23 @@ def _marked(table, point: Point):
     return table
 
 
-def _parquet(tables: list, base: str) -> bytes:
-    """The tables as one file, with the text of the scenario."""
+def _metadata(point: Point) -> dict[bytes, bytes]:
+    """What a file says of its scenario: the text, and the names of its trace files with their hashes."""
+    traces = {name: hash_of(content) for name, content in point.traces.items()}
+    found = {SCENARIO: point.base.encode()}
+    return found | {TRACES: json.dumps(traces).encode()} if traces else found
+
+
+def _parquet(tables: list[pyarrow.Table], of: dict[bytes, bytes]) -> bytes:
+    """The tables as one file, with these metadata."""
     import pyarrow
     import pyarrow.parquet
 
     whole = pyarrow.concat_tables(tables, promote_options="default")
     sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(whole.replace_schema_metadata({SCENARIO: base.encode()}), sink)
-    return sink.getvalue().to_pybytes()
+    pyarrow.parquet.write_table(whole.replace_schema_metadata(of), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def _without(have: set[str], parquet: bytes) -> bytes | None:
@@ -226,35 +276,37 @@ def _without(have: set[str], parquet: bytes) -> bytes | None:
     table = pyarrow.parquet.read_table(pyarrow.BufferReader(parquet))
     known = pyarrow.compute.is_in(table.column("key"), pyarrow.array(sorted(have)))
     left = table.filter(pyarrow.compute.invert(known))
-    return _parquet([left], table.schema.metadata[SCENARIO].decode()) if left.num_rows else None
+    return _parquet([left], table.schema.metadata) if left.num_rows else None
 
 
 def _put(out: Path, have: set[str], unit: Unit, results: bytes, series: bytes | None) -> None:
     """Writes each file as a whole or not at all, the results last, and no result twice."""
     if have & {point.key for point in unit.points}:
-        results = _without(have, results)
+        left = _without(have, results)
+    else:
+        left = results
     folder = out / unit.points[0].id.replace("/", "__")
-    for place, content in ((folder / SERIES, series), (folder, results)):
+    for place, content in ((folder / SERIES, series), (folder, left)):
         if content is not None:
             place.mkdir(parents=True, exist_ok=True)
-            unfinished = place / f".{unit.key}.{os.getpid()}"
+            unfinished = place / f".{unit.key}{UNFINISHED}"
             unfinished.write_bytes(content)
             unfinished.rename(place / f"{unit.key}.parquet")
 
 
 def sweep(
-    scenario,
-    controllers="all",
+    scenario: ScenarioLike,
+    controllers: ControllerLike = "all",
     seeds: Iterable[int] = (1,),
-    parameters: Iterable[Mapping] = ({},),
+    parameters: Iterable[Mapping[str, Any]] = ({},),
     *,
-    out,
+    out: str | os.PathLike[str],
     scheduler: str | None = None,
     workers: int | None = None,
     unit_s: float = 1.0,
     retries: int = 5,
     series: bool = False,
-    progress=None,
+    progress: Progress | None = None,
 ) -> Sweep:
     """Simulates every scenario with every point of the parameters, controller and seed, and keeps the results.
 
@@ -265,51 +317,101 @@ def sweep(
     each core. `unit_s`: how long a unit of work should take, s. `retries`: how often a unit is tried again after an
     error. `series`: also the rows of each flow and 50 ms, in a folder `series` beside the results. `progress`: called with the numbers of finished and of all known runs.
 
-    Raises `WeirError` for what is wrong before the first run; what a unit raised; Ctrl-C ends the sweep, and the next
-    call goes on where it ended.
+    Raises `WeirError` for what is wrong before the first run, if another sweep writes into `out`, and if the scheduler
+    or too many workers are lost; what a unit raised; Ctrl-C ends the sweep, and the next call goes on where it ended.
     """
-    from distributed import Client, LocalCluster
-
-    from . import scenarios
+    from . import chosen, numbers, scenarios
 
     begin, out, binary = time.perf_counter(), Path(out), program()
-    chosen = _chosen(controllers)
-    # Made once whole: a wrong parameter is an error before anything runs.
-    points = list(
-        _points(
-            scenarios(scenario),
-            chosen,
-            [int(seed) for seed in seeds],
-            [dict(it) for it in parameters],
-            binary,
+    if workers is not None and workers < 1:
+        raise WeirError(f"a sweep has at least one worker, not {workers}")
+    if not unit_s > 0:
+        raise WeirError(f"a unit of work takes more than 0 s, not {unit_s}")
+    # Made once whole: a wrong parameter is an error before anything runs. A run that is named twice is one run.
+    drawn = [dict(it) for it in parameters]
+    planned = _points(scenarios(scenario), chosen(controllers), numbers(seeds), drawn, binary)
+    points = list({point.key: point for point in planned}.values())
+    if not points:
+        raise WeirError(
+            "a sweep without runs: it needs a scenario, a controller, a seed and a point"
         )
-    )
-    have = _keys(out.glob("*/*.parquet"))
-    present = have & _keys(out.glob(f"*/{SERIES}/*.parquet")) if series else have
-    missing = [point for point in points if point.key not in present]
-    kept = len(points) - len(missing)
-    if not missing:
-        return Sweep(out, 0, kept, time.perf_counter() - begin)
+    with _alone(out):
+        have = _keys(out.glob("*/*.parquet"))
+        present = have & _keys(out.glob(f"*/{SERIES}/*.parquet")) if series else have
+        missing = [point for point in points if point.key not in present]
+        kept = len(points) - len(missing)
+        if not missing:
+            return Sweep(out, 0, kept, time.perf_counter() - begin)
+        put_traces(out, missing)
+        cutter = _Cutter(iter(missing), unit_s, series)
+        place, counts = (out, have), (kept, len(points))
+        with _client(scheduler, workers) as client:
+            worked_s = _drive(client, cutter, binary, place, retries, progress, counts)
+    return Sweep(out, len(missing), kept, time.perf_counter() - begin, worked_s)
+
+
+@contextlib.contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Locks the folder: a second sweep would make the same runs again.
+
+    The lock ends with the process, however that ends. Files that it did not finish are removed by the next one.
+    """
+    import fcntl
+
     out.mkdir(parents=True, exist_ok=True)
-    cutter = _Cutter(iter(missing), unit_s, series)
-    count = workers or len(os.sched_getaffinity(0))
-    if scheduler is None:
+    with (out / LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WeirError(f"another sweep writes into {out}: wait until it has ended") from None
+        for place in ("*", f"*/{SERIES}"):
+            for unfinished in out.glob(f"{place}/.*{UNFINISHED}"):
+                unfinished.unlink()
+        yield
+
+
+def put_traces(out: Path, points: Iterable[Point]) -> None:
+    """Writes the trace files of the scenarios, from which their runs can be made again."""
+    for traces in {id(point.traces): point.traces for point in points}.values():
+        for content in traces.values():
+            file = out / TRACE_FILES / hash_of(content)
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(content)
+
+
+@contextlib.contextmanager
+def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
+    """The client of a scheduler, or of workers on this machine. Dask's own failures become a line."""
+    from dask.system import CPU_COUNT
+    from distributed import Client, LocalCluster
+    from distributed.comm import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    try:
+        if scheduler is not None:
+            try:
+                client = Client(scheduler)
+            except ValueError as error:
+                raise WeirError(f"{scheduler} is no address of a scheduler: {error}") from None
+            with client:
+                yield client
+            return
         with (
             _script_is_read_once(),
             LocalCluster(
-                n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=40
+                n_workers=workers or CPU_COUNT,
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=40,
+                preload=[IGNORE_INTERRUPT],
             ) as cluster,
             Client(cluster) as client,
         ):
-            worked_s = _drive(
-                client, cutter, binary, (out, have), retries, progress, (kept, kept + len(missing))
-            )
-    else:
-        with Client(scheduler) as client:
-            worked_s = _drive(
-                client, cutter, binary, (out, have), retries, progress, (kept, kept + len(missing))
-            )
-    return Sweep(out, len(missing), kept, time.perf_counter() - begin, worked_s)
+            yield client
+    except KilledWorker as error:
+        raise WeirError(f"a unit of work ended its worker several times: {error}") from error
+    except (CancelledError, CommClosedError) as error:
+        raise WeirError("the scheduler is lost: start it, and the sweep again") from error
 
 
 @contextlib.contextmanager
@@ -335,23 +437,22 @@ def _script_is_read_once() -> Iterator[None]:
         )
 
 
-def _chosen(controllers) -> list:
-    """Each controller by itself."""
-    if isinstance(controllers, str):
-        return _weir.controllers() if controllers == "all" else controllers.split(",")
-    if isinstance(controllers, type) and issubclass(controllers, Controller):
-        return [controllers]
-    return [one for several in controllers for one in _chosen(several)]
-
-
-def _drive(client, cutter: _Cutter, binary, place, retries, progress, counts) -> float:
+def _drive(
+    client: Client,
+    cutter: _Cutter,
+    binary: str,
+    place: tuple[Path, set[str]],
+    retries: int,
+    progress: Progress | None,
+    counts: tuple[int, int],
+) -> float:
     """Keeps the workers busy, and writes each result as it arrives. Returns the time that the runs took, s."""
     from distributed import as_completed
 
     (done, all_runs), worked_s = counts, 0.0
-    units = {}
+    units: dict[object, Unit] = {}
 
-    def send():
+    def send() -> Future[Any] | None:
         unit = cutter.cut()
         if unit is None:
             return None
@@ -359,9 +460,14 @@ def _drive(client, cutter: _Cutter, binary, place, retries, progress, counts) ->
         units[future.key] = unit
         return future
 
-    ahead = AHEAD * max(1, len(client.scheduler_info()["workers"]))
-    futures = [future for future in (send() for _ in range(ahead)) if future is not None]
-    waiting = as_completed(futures)
+    def more() -> Iterator[Future[Any]]:
+        """New units until each thread of a worker has `AHEAD` of them; workers may join at any time."""
+        threads = max(1, sum(client.nthreads().values()))
+        while len(units) < AHEAD * threads and (future := send()) is not None:
+            yield future
+
+    looked = time.perf_counter()
+    waiting = as_completed(list(more()))
     for future in waiting:
         results, series, took_s = future.result()
         unit = units.pop(future.key)
@@ -373,7 +479,9 @@ def _drive(client, cutter: _Cutter, binary, place, retries, progress, counts) ->
         if progress is not None:
             progress(done, all_runs)
         future.release()
-        following = send()
-        if following is not None:
+        if time.perf_counter() - looked > WORKERS_S:
+            looked = time.perf_counter()
+            waiting.update(list(more()))
+        elif (following := send()) is not None:
             waiting.add(following)
     return worked_s

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from . import _weir
+from .controller import Controller
 
 
-def check_controller(controller: type, scripts: int = 100, seed: int = 1) -> None:
+def check_controller(controller: type[Controller], scripts: int = 100, seed: int = 1) -> None:
     """Drives a controller with random, hostile scripts, and raises at the first rule that it breaks.
 
     Rules: the target starts at the start bitrate and stays within the limits, timeouts lie in the
