@@ -274,8 +274,11 @@ fn a_disk_that_is_full_in_the_call_or_at_its_record_is_one_line() {
         assert!(Command::new("umount").arg(&disk).status().unwrap().success());
         assert!(left.is_empty(), "{left:?}: {errors}");
         assert_eq!(output.status.code(), Some(2), "{errors}");
-        assert_eq!(errors.lines().count(), 1, "{errors}");
-        assert!(errors.contains("No space left on device"), "{errors}");
+        // The only participant has nobody to call: that is said too, and is no matter of the disk.
+        let alone = "weir: p1 failed: none of its connections was established";
+        let of_disk: Vec<&str> = errors.lines().filter(|line| *line != alone).collect();
+        assert_eq!(of_disk.len(), 1, "{errors}");
+        assert!(of_disk[0].contains("No space left on device"), "{errors}");
         nothing_is_left(place.path());
     }
 }
