@@ -34,7 +34,7 @@ from .builder import Builder
 from .controller import Controller
 from .space import Range, grid, latin_hypercube, sobol
 from .sweeps import Sweep, sweep
-from .types import ArrowTable, ControllerLike, Judgement, ScenarioLike
+from .types import ArrowTable, Buildable, ControllerLike, Judgement, ScenarioLike
 
 __all__ = [
     "ArrowTable",
@@ -147,7 +147,7 @@ def scenarios(scenario: ScenarioLike) -> list[Scenario]:
     """
     if isinstance(scenario, Scenario):
         return [scenario]
-    if isinstance(scenario, Builder):
+    if isinstance(scenario, Buildable):
         return [scenario.build()]
     if isinstance(scenario, Mapping):
         return [Scenario(_weir.toml_of_json(json.dumps(scenario)))]

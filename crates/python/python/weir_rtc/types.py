@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 if TYPE_CHECKING:
     from ._weir import Scenario
-    from .builder import Builder
     from .controller import Controller
 
-__all__ = ["ArrowTable", "ControllerLike", "Judgement", "Progress", "ScenarioLike"]
+__all__ = ["ArrowTable", "Buildable", "ControllerLike", "Judgement", "Progress", "ScenarioLike"]
 
 #: What `weir_rtc.scenarios` understands.
 ScenarioLike: TypeAlias = (
-    "Scenario | Builder | Mapping[str, Any] | str | os.PathLike[str] | Iterable[ScenarioLike]"
+    "Scenario | Buildable | Mapping[str, Any] | str | os.PathLike[str] | Iterable[ScenarioLike]"
 )
 #: A name, names such as `"gcc,nada"`, `"all"`, a subclass of `Controller`, or an iterable of these.
 ControllerLike: TypeAlias = "str | type[Controller] | Iterable[str | type[Controller]]"
 #: Called with the numbers of finished and of all runs.
 Progress: TypeAlias = "Callable[[int, int], object]"
+
+
+@runtime_checkable
+class Buildable(Protocol):
+    """What makes a scenario, as `weir_rtc.Builder` does."""
+
+    def build(self) -> Scenario: ...
 
 
 class ArrowTable(Protocol):
