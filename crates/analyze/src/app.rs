@@ -47,8 +47,8 @@ pub fn app_record(
         facts.connections.extend(page.connections);
         facts.page_events.extend(page.events);
         let dump = match crate::read_since(&participant.file, zero_ms) {
-            Ok(dump) => dump,
-            Err(AnalyzeError::Empty { .. }) => {
+            Ok(dump) if !dump.connections.is_empty() => dump,
+            Ok(_) | Err(AnalyzeError::Empty { .. }) => {
                 let failure = &mut facts.calls[index].failure;
                 if failure.is_none() {
                     *failure = Some(silence.into());

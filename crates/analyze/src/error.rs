@@ -10,7 +10,7 @@ use crate::format::Format;
 #[non_exhaustive]
 pub enum AnalyzeError {
     /// The file system refused, or the gzip stream is broken.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {error}{}", path.display(), hint(error))]
     Io {
         /// The file.
         path: PathBuf,
@@ -47,4 +47,12 @@ pub enum AnalyzeError {
         /// Its format.
         format: Format,
     },
+}
+
+/// What to do about an error of the system.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => ": check the name, or write - for the standard input",
+        _ => "",
+    }
 }

@@ -4,12 +4,16 @@ use std::fmt;
 
 use weir_lab::calls::file;
 
-use crate::dump::Dump;
-use crate::rules::{self, Moment, RULES, Rule};
+use crate::answer::answer;
+use crate::dump::{Dump, Way};
+use crate::rules::{self, Moment, Part, RULES, Rule};
 use crate::samples::{self, Sample, SampledStream};
 
 /// Longest time between two samples at which a rule holds, in s, within one finding.
-const GAP_S: f64 = 2.5;
+pub(crate) const GAP_S: f64 = 2.5;
+
+/// A stream that sends less than this, in bit/s, is switched off: keep-alives remain.
+const SILENT_BPS: f64 = 1e3;
 
 /// What limited a stream for a while, with the samples that it rests on.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +26,13 @@ impl fmt::Display for Finding {
     }
 }
 
-/// All findings, by stream and rule, and then by time.
+/// All findings, those with the largest effect on the call first.
 pub fn findings(dump: &Dump) -> Vec<Finding> {
+    answer(dump).findings
+}
+
+/// What the table of rules finds, by stream and rule, and then by time.
+pub(crate) fn of_rules(dump: &Dump) -> Vec<Finding> {
     let streams = dump.connections.iter().flat_map(samples::streams);
     streams.flat_map(|stream| of_stream(&stream)).collect()
 }
@@ -33,8 +42,10 @@ fn of_stream(stream: &SampledStream) -> Vec<Finding> {
 }
 
 fn of_rule(stream: &SampledStream, rule: &Rule) -> Vec<Finding> {
-    let holds =
-        (0..stream.samples.len()).filter(|index| (rule.holds)(Moment { stream, index: *index }));
+    let holds = (0..stream.samples.len()).filter(|index| {
+        !is_silent(stream, rule, &stream.samples[*index])
+            && (rule.holds)(Moment { stream, index: *index })
+    });
     let mut spans: Vec<Vec<Sample>> = Vec::new();
     for sample in holds.map(|index| stream.samples[index].clone()) {
         match spans.last_mut() {
@@ -45,8 +56,9 @@ fn of_rule(stream: &SampledStream, rule: &Rule) -> Vec<Finding> {
     let long = |span: &Vec<Sample>| span[span.len() - 1].end_s - span[0].start_s >= rule.least_s;
     // A moment looks at its neighbours, too, which need not belong to the finding.
     let lossy = |span: &Vec<Sample>| rules::loss(span).unwrap_or(0.0) >= rule.least_loss;
-    let found = spans.into_iter().filter(long).filter(lossy).map(|span| {
-        let rounded = |seconds: f64| (seconds * 1e3).round() / 1e3;
+    let shown =
+        |span: &Vec<Sample>| rule.name != "capacity" || rules::shows_full_path(stream, span);
+    let found = spans.into_iter().filter(long).filter(lossy).filter(shown).map(|span| {
         Finding(file::Finding {
             stream: stream.name.clone(),
             part: rule.part.to_string(),
@@ -58,4 +70,15 @@ fn of_rule(stream: &SampledStream, rule: &Rule) -> Vec<Finding> {
         })
     });
     found.collect()
+}
+
+/// A layer that sends nothing says nothing about the path or its estimate.
+fn is_silent(stream: &SampledStream, rule: &Rule, sample: &Sample) -> bool {
+    let is_path = matches!(rule.part, Part::Network | Part::Controller);
+    is_path && stream.way == Way::Sent && sample.rate_bps < SILENT_BPS
+}
+
+/// Seconds to the millisecond.
+pub(crate) fn rounded(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
 }

@@ -7,28 +7,38 @@
 //!                                                            +-> a record, for the report
 //! ```
 
+mod answer;
 mod app;
+mod browser;
+mod connectivity;
 mod dump;
 mod error;
 mod finding;
 mod format;
+mod headroom;
 mod input;
+mod merge;
 mod network;
 mod open_loop;
 mod packets;
 mod page;
+mod quality;
 mod record;
 mod rules;
 mod samples;
 mod srtp;
+mod verdict;
 
 use std::net::IpAddr;
 use std::path::Path;
 
 use dump::Collector;
 
+pub use answer::{Answer, answer};
 pub use app::{AppDump, app_record};
-pub use dump::{Connection, Dump, Stream, StreamReport, Way};
+pub use dump::{
+    Connection, ConnectionChange, ConnectionEvent, ConnectionState, Dump, Stream, StreamReport, Way,
+};
 pub use error::AnalyzeError;
 pub use finding::{Finding, findings};
 pub use format::Format;
@@ -42,7 +52,8 @@ pub use srtp::KeyLog;
 /// Reads a dump. Its content tells its format; gzip is unpacked.
 ///
 /// # Errors
-/// If the file cannot be read, has an unknown format, is damaged, or holds no stream.
+/// If the file cannot be opened, has an unknown format, or holds no stream. A dump whose connection failed needs
+/// no stream. What of the file was left out is in [`Dump::warnings`].
 pub fn read(path: &Path) -> Result<Dump, AnalyzeError> {
     read_with(path, Collector::default(), None)
 }
@@ -87,8 +98,16 @@ fn read_with(
         Format::EventLog => dump::event_log::read(from),
     };
     let dump = dump.map_err(|what| AnalyzeError::Damaged { path: path.into(), what })?;
-    if dump.connections.iter().all(|connection| connection.streams.is_empty()) {
-        return Err(AnalyzeError::Empty { path: path.into(), format });
+    let has_stream = dump.connections.iter().any(|connection| !connection.streams.is_empty());
+    if !has_stream && !connectivity::has_failure(&dump) {
+        // What was wrong with the file says more than that nothing is left of it.
+        return Err(match dump.warnings.into_iter().next() {
+            Some(why) => {
+                let what = format!("no video or audio stream with two reports is left: {why}");
+                AnalyzeError::Damaged { path: path.into(), what }
+            }
+            None => AnalyzeError::Empty { path: path.into(), format },
+        });
     }
     Ok(dump)
 }

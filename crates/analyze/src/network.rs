@@ -115,6 +115,21 @@ pub fn estimate(dump: &Dump) -> NetworkEstimate {
     NetworkEstimate { duration_s: last.max(LEAST_S), up, down }
 }
 
+/// What trains of single packets measured of the way up.
+pub(crate) fn measured_up(log: &PacketLog) -> Vec<TestedCapacity> {
+    let Some(path) = passages::path(&passages::up(log), Way::Sent) else { return Vec::new() };
+    path.capacity.iter().map(tested_by_packets).collect()
+}
+
+fn tested_by_packets(measured: &passages::Measured) -> TestedCapacity {
+    TestedCapacity {
+        from_s: measured.from.as_secs_f64().max(0.0),
+        to_s: measured.to.as_secs_f64(),
+        bps: measured.bps,
+        range_bps: measured.range_bps,
+    }
+}
+
 /// Replaces what single packets know better than reports of half seconds.
 fn by_packets(log: &PacketLog, up: &mut WayEstimate, down: &mut WayEstimate) {
     if let Some(base) = play::base_round_trip(log) {
@@ -125,13 +140,7 @@ fn by_packets(log: &PacketLog, up: &mut WayEstimate, down: &mut WayEstimate) {
     for (way, passages, estimate) in ways {
         let Some(path) = passages::path(&passages, way) else { continue };
         let Path { capacity, loss, queue, overflowed, largest_bps, mean_bps } = path;
-        let tested = |it: &passages::Measured| TestedCapacity {
-            from_s: it.from.as_secs_f64().max(0.0),
-            to_s: it.to.as_secs_f64(),
-            bps: it.bps,
-            range_bps: it.range_bps,
-        };
-        estimate.tested = capacity.iter().map(tested).collect();
+        estimate.tested = capacity.iter().map(tested_by_packets).collect();
         estimate.by_packets = true;
         estimate.mean_bps = mean_bps;
         estimate.largest_bps = max(estimate.largest_bps, Some(largest_bps));

@@ -22,6 +22,8 @@ const BEGIN: TimeDelta = TimeDelta::from_secs(2);
 const HEADROOM: f64 = 2.0;
 /// Handlers that a controller may ask for at one time. More is a controller that does not advance.
 const TIMEOUTS_MAX: u32 = 10_000;
+/// Handlers of a controller in a whole call: two hours with one each 10 ms. Then its targets end.
+const HANDLERS_MAX: u32 = 720_000;
 
 /// The targets of a controller under the recorded feedback.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +34,8 @@ pub struct OpenLoop {
     pub targets: Vec<(Timestamp, Bitrate)>,
     /// When the recorded packets end.
     pub end: Timestamp,
+    /// Whether the controller was stopped before the end, because it had too much to do.
+    pub is_cut: bool,
 }
 
 impl OpenLoop {
@@ -77,7 +81,12 @@ pub fn open_loop(log: &PacketLog) -> Vec<OpenLoop> {
     if reports == 0 {
         return Vec::new();
     }
-    let finished = |it: Played| OpenLoop { algorithm: it.algorithm, targets: it.targets, end };
+    let finished = |it: Played| OpenLoop {
+        algorithm: it.algorithm,
+        is_cut: it.handlers >= HANDLERS_MAX,
+        targets: it.targets,
+        end,
+    };
     played.into_iter().map(finished).collect()
 }
 
@@ -102,6 +111,8 @@ struct Played {
     receiver: Option<Box<dyn ReceiverEstimator + Send>>,
     /// The receiver's time so far.
     receiver_now: Timestamp,
+    /// Handlers so far.
+    handlers: u32,
     targets: Vec<(Timestamp, Bitrate)>,
 }
 
@@ -112,11 +123,15 @@ impl Played {
             controller: algorithm.build(Settings::new(limits)),
             receiver: algorithm.build_receiver(),
             receiver_now: Timestamp::from_nanos(i64::MIN),
+            handlers: 0,
             targets: Vec::new(),
         }
     }
 
     fn take(&mut self, now: Timestamp, event: &Event<'_>, log: &PacketLog) {
+        if self.handlers >= HANDLERS_MAX {
+            return;
+        }
         self.advance(now);
         match event {
             Event::Sent(packet) => self.controller.on_packet_sent(now, packet),
@@ -135,6 +150,7 @@ impl Played {
             let Some(due) = self.controller.next_timeout().filter(|due| *due <= now) else {
                 return;
             };
+            self.handlers += 1;
             self.controller.on_timeout(due);
             self.note(due);
         }
@@ -158,6 +174,7 @@ impl Played {
             for _ in 0..TIMEOUTS_MAX {
                 let due = receiver.next_timeout().filter(|due| *due <= self.receiver_now);
                 let Some(due) = due else { break };
+                self.handlers += 1;
                 receiver.on_timeout(due);
             }
             let rtp_timestamp =

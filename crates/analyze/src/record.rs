@@ -14,8 +14,9 @@ use weir_lab::run::{ANALYZED, Engine, OPEN_LOOP, RunInfo};
 use weir_lab::scenario::{self, ScenarioError};
 use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
+use crate::answer::answer;
+use crate::connectivity;
 use crate::dump::{Dump, Stream, Way};
-use crate::finding::findings;
 use crate::network::{self, estimate, scenario_text};
 use crate::open_loop::{OpenLoop, open_loop};
 use crate::packets::PacketLog;
@@ -88,6 +89,7 @@ fn build(
             dump.format, played.algorithm
         );
         call.findings.clear();
+        call.verdict = None;
     }
     let info = RunInfo { scenario: id, controller, engine: Engine::Call, seed: 1 };
     Ok(Record { info, scenario, trace, call: Some(call) })
@@ -253,6 +255,7 @@ pub(crate) fn merged(dump: &Dump) -> Vec<file::Peer> {
 
 fn call_file(dump: &Dump) -> CallFile {
     let peers = merged(dump);
+    let answer = answer(dump);
     let program = dump.program.clone().unwrap_or_else(|| "a browser".into());
     CallFile {
         browser: Some(program.clone()),
@@ -275,13 +278,23 @@ fn call_file(dump: &Dump) -> CallFile {
             .map(|peer| file::CallEntry {
                 call: peer.call,
                 participants: vec![peer.participant.clone(), "far end".into()],
-                failure: None,
+                failure: failure(dump, peer.call),
             })
             .collect(),
         peers,
-        findings: findings(dump).into_iter().map(|finding| finding.0).collect(),
+        verdict: Some(answer.verdict),
+        warnings: dump.warnings.clone(),
+        findings: answer.findings.into_iter().map(|finding| finding.0).collect(),
         ..CallFile::default()
     }
+}
+
+/// Why the connection of a call failed; `None` if it did not.
+fn failure(dump: &Dump, call: usize) -> Option<String> {
+    let plans = network::flows(dump);
+    let (_, connection, _) = plans.iter().find(|(plan, ..)| plan.call == call)?;
+    let name = &dump.connections[*connection].name;
+    Some(format!("{name} {}", connectivity::failure(dump, name)?))
 }
 
 /// Adds the received parts to the intervals that end at the same time.

@@ -18,15 +18,15 @@ const SHORT_QUEUE_MS: (f64, f64) = (20.0, 40.0);
 /// Samples before and after one over which a short queue is looked for.
 const SHORT_QUEUE_SAMPLES: usize = 2;
 /// Share of lost packets that Chromium's congestion control begins to answer [GCC §6].
-const LOSS: f64 = 0.02;
+pub(crate) const LOSS: f64 = 0.02;
 /// Round-trip time that hampers a conversation: twice the 150 ms one way of ITU-T G.114.
-const LONG_RTT_MS: f64 = 300.0;
+pub(crate) const LONG_RTT_MS: f64 = 300.0;
 /// A target below this share of its largest is held down.
 const HELD_DOWN: f64 = 0.7;
 /// A stream that sends this share of the estimate is limited by it.
 const FILLS: f64 = 0.8;
 /// A stream that sends this multiple of the estimate does not follow it.
-const TOO_MUCH: f64 = 2.0;
+pub(crate) const TOO_MUCH: f64 = 2.0;
 /// Fewer frames than this share of what the source gives are too few.
 const FEW_FRAMES: f64 = 0.6;
 /// At least this share of the source's frames is all of them.
@@ -46,6 +46,8 @@ const LOSS_SAMPLES: usize = 3;
 /// The part of a call that limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
+    /// The connection itself: ICE, DTLS, and the servers that help to make it.
+    Connection,
     /// The path between the two ends.
     Network,
     /// Congestion control.
@@ -56,16 +58,23 @@ pub enum Part {
     Processor,
     /// The application, or its camera.
     Application,
+    /// What was seen.
+    Video,
+    /// What was heard.
+    Audio,
 }
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Connection => "connection",
             Self::Network => "network",
             Self::Controller => "controller",
             Self::Encoder => "encoder",
             Self::Processor => "processor",
             Self::Application => "application",
+            Self::Video => "video",
+            Self::Audio => "audio",
         })
     }
 }
@@ -114,14 +123,8 @@ pub const RULES: &[Rule] = &[
         holds: capacity,
         says: |stream, span| {
             let what = if stream.way == Way::Sent { "left the sender" } else { "arrived" };
-            format!(
-                "the path's capacity: {} {what} while packets waited in a queue (round-trip time up to {} \
-                 over {}, {} lost)",
-                kbps(median(span, |it| Some(it.rate_bps))),
-                ms(largest(span, |it| it.rtt_ms)),
-                ms(stream.base_rtt_ms),
-                percent(loss(span)),
-            )
+            let rate = median(span, |it| Some(it.rate_bps));
+            format!("the path's capacity: {} {what} {}", kbps(rate), full_path(stream, span))
         },
     },
     Rule {
@@ -133,9 +136,9 @@ pub const RULES: &[Rule] = &[
         holds: |moment| !moment.queues() && moment.loss() >= LOSS,
         says: |_, span| {
             format!(
-                "packet loss without a queue: {} of the packets were lost at a round-trip time of {}",
+                "packet loss without a queue: {} of the packets were lost{}",
                 percent(loss(span)),
-                ms(median(span, |it| it.rtt_ms)),
+                at_round_trips(median(span, |it| it.rtt_ms)),
             )
         },
     },
@@ -148,10 +151,11 @@ pub const RULES: &[Rule] = &[
         holds: |moment| {
             !moment.queues() && moment.sample().rtt_ms.is_some_and(|rtt| rtt >= LONG_RTT_MS)
         },
-        says: |_, span| {
+        says: |stream, span| {
             format!(
-                "a long path: the round-trip time is {} without a queue",
-                ms(median(span, |it| it.rtt_ms))
+                "a long path: round trips took {}, and {} at best",
+                ms(median(span, |it| it.rtt_ms)),
+                ms(stream.base_rtt_ms),
             )
         },
     },
@@ -255,19 +259,14 @@ pub const RULES: &[Rule] = &[
                     || moment.needs_little()
                     || is_limited && is_little)
         },
-        says: |_, span| match span.iter().any(|it| it.active == Some(false)) {
+        says: |stream, span| match span.iter().any(|it| it.active == Some(false)) {
             true => "the application: it deactivated the stream".into(),
             false if span.iter().all(|it| it.source_rate.is_none()) => format!(
-                "the application: it gave {} to send, of an estimate of {}",
+                "the application: it gave {} to send{}",
                 kbps(median(span, |it| Some(it.rate_bps))),
-                kbps(median(span, |it| it.estimate_bps)),
+                of("an estimate", median(span, |it| it.estimate_bps)),
             ),
-            false => format!(
-                "the application's source: its {:.1} frames a second needed {} of a target of {}",
-                median(span, |it| it.source_rate).unwrap_or_default(),
-                kbps(median(span, |it| Some(it.rate_bps))),
-                kbps(median(span, |it| it.target_bps)),
-            ),
+            false => few_or_small(stream, span),
         },
     },
 ];
@@ -311,13 +310,81 @@ fn picture_too_large(moment: Moment<'_>) -> bool {
 
 fn held_down(stream: &SampledStream, span: &[Sample], why: &str) -> String {
     format!(
-        "the congestion controller's {why}: its target was {} to {} at a round-trip time of {}, with {} lost{}",
-        kbps(span.first().and_then(|it| it.target_bps)),
-        kbps(span.last().and_then(|it| it.target_bps)),
-        ms(median(span, |it| it.rtt_ms)),
-        percent(loss(span)),
+        "the congestion controller's {why}: its target was {}{}{}{}",
+        from_to(
+            span.first().and_then(|it| it.target_bps),
+            span.last().and_then(|it| it.target_bps)
+        ),
+        at_round_trips(median(span, |it| it.rtt_ms)),
+        loss(span).map(|ratio| format!(", with {} lost", percent(Some(ratio)))).unwrap_or_default(),
         its_own_words(stream, span),
     )
+}
+
+/// Whether a time in which the path seems full has round trips or losses that show it: a single moment looks at
+/// its neighbours, too.
+pub(crate) fn shows_full_path(stream: &SampledStream, span: &[Sample]) -> bool {
+    let longest = largest(span, |it| it.rtt_ms).zip(stream.base_rtt_ms);
+    longest.is_some_and(|(now, base)| now >= base + SHORT_QUEUE_MS.0)
+        || loss(span).is_some_and(|ratio| ratio >= LOSS)
+}
+
+/// How a full path shows: the queue's delay, the loss, or both.
+fn full_path(stream: &SampledStream, span: &[Sample]) -> String {
+    let lost = loss(span).map(|ratio| format!("{} were lost", percent(Some(ratio))));
+    let longest = largest(span, |it| it.rtt_ms).zip(stream.base_rtt_ms);
+    let longest = longest.filter(|(now, base)| *now >= base + SHORT_QUEUE_MS.0);
+    match (longest, lost) {
+        (Some((now, base)), lost) => {
+            let lost = lost.map(|it| format!(", and {it}")).unwrap_or_default();
+            format!(
+                "while packets waited in a queue (round trips of up to {now:.0} ms instead of {base:.0} ms{lost})"
+            )
+        }
+        // It sends far more than its estimate.
+        (None, Some(lost)) => {
+            let estimate = of("an estimate", median(span, |it| it.estimate_bps));
+            format!("{}, and {lost}", estimate.trim_start())
+        }
+        (None, None) => "and the path was full".into(),
+    }
+}
+
+/// What a source gave that limited the stream.
+fn few_or_small(stream: &SampledStream, span: &[Sample]) -> String {
+    let rate = median(span, |it| it.source_rate).unwrap_or_default();
+    let target = median(span, |it| it.target_bps);
+    let needed = kbps(median(span, |it| Some(it.rate_bps)));
+    match (target, stream.source_rate) {
+        (Some(target), _) => format!(
+            "the application's source: its {rate:.1} frames a second needed {needed} of a target of {}",
+            kbps(Some(target))
+        ),
+        (None, Some(usual)) if rate < FEW_FRAMES * usual => format!(
+            "the application's source: it gave {rate:.1} frames a second instead of {usual:.1}"
+        ),
+        (None, _) => {
+            format!("the application's source: its {rate:.1} frames a second needed {needed}")
+        }
+    }
+}
+
+/// ` of an estimate of 700 kbit/s`, or nothing where it is unknown.
+fn of(what: &str, bps: Option<f64>) -> String {
+    bps.map(|bps| format!(" of {what} of {}", kbps(Some(bps)))).unwrap_or_default()
+}
+
+/// ` at round trips of 40 ms`, or nothing where they are unknown.
+fn at_round_trips(rtt_ms: Option<f64>) -> String {
+    rtt_ms.map(|ms| format!(" at round trips of {ms:.0} ms")).unwrap_or_default()
+}
+
+/// `203 kbit/s`, or `203 to 300 kbit/s` if it changed.
+fn from_to(first: Option<f64>, last: Option<f64>) -> String {
+    match (kbps(first), kbps(last)) {
+        (first, last) if first == last => first,
+        (first, last) => format!("{} to {last}", first.trim_end_matches(" kbit/s")),
+    }
 }
 
 /// What the congestion control itself logged: why it had gone down last, and what it did to come back.
@@ -371,7 +438,7 @@ impl Moment<'_> {
     }
 
     /// Mean loss around the sample.
-    fn loss(&self) -> f64 {
+    pub fn loss(&self) -> f64 {
         let from = self.index.saturating_sub(LOSS_SAMPLES / 2);
         let to = (self.index + LOSS_SAMPLES / 2 + 1).min(self.stream.samples.len());
         loss(&self.stream.samples[from..to]).unwrap_or(0.0)
@@ -393,7 +460,7 @@ impl Moment<'_> {
         let sample = self.sample();
         let low = sample.target_bps.is_some_and(|it| it < HELD_DOWN * self.stream.peak_target_bps);
         let runs = sample.active != Some(false) && sample.limitation != LimitationReason::Cpu;
-        self.is_sent_video() && runs && low && !self.queues() && self.loss() < LOSS
+        self.is_sent_video() && runs && low && !capacity(*self) && self.loss() < LOSS
     }
 
     fn came_after_a_queue(&self) -> bool {

@@ -101,8 +101,12 @@ pub(crate) fn name(connection: &Connection, stream: &Stream) -> String {
 
 /// The intervals of a stream.
 pub(crate) fn intervals(stream: &Stream) -> Vec<Interval> {
-    let timed: Vec<TimedReport> = stream.reports.iter().map(|it| it.timed.clone()).collect();
-    derive::intervals(&timed)
+    let mut intervals = Vec::new();
+    // Pair by pair, because a copy of all reports would take as much memory as the dump.
+    for pair in stream.reports.windows(2) {
+        intervals.extend(derive::intervals(&[pair[0].timed.clone(), pair[1].timed.clone()]));
+    }
+    intervals
 }
 
 /// Round-trip times of a connection in ms, by their time in s.

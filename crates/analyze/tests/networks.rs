@@ -79,18 +79,17 @@ fn what_limited_each_call_is_found() {
     for (name, expected) in [
         ("constant", &["capacity"][..]),
         ("drop", &["capacity", "recovery"]),
-        ("loss", &["capacity", "loss", "loss rule"]),
-        // The estimate needs ten round trips of 300 ms to find the capacity.
-        ("delay", &["capacity", "delay", "start-up"]),
+        // The path is full, and its loss is the same with and without a queue.
+        ("loss", &["capacity", "loss"]),
+        ("delay", &["capacity", "delay"]),
         ("jitter", &["capacity"]),
         // The estimate grows by 8 % a second after the rise.
-        ("rise", &["capacity", "recovery", "start-up"]),
-        // CoDel drops before a queue is seen.
-        ("aqm", &["capacity", "loss", "loss rule"]),
-        ("tcp", &["capacity", "start-up"]),
-        // The signal fades.
-        ("wifi", &["capacity", "recovery"]),
-        ("cellular", &["capacity", "recovery"]),
+        ("rise", &["capacity", "underestimate"]),
+        // A path that is full explains the loss, and the low estimate, of the same seconds.
+        ("aqm", &["capacity"]),
+        ("tcp", &["capacity"]),
+        ("wifi", &["capacity"]),
+        ("cellular", &["capacity"]),
     ] {
         let found = findings(&read(&place(name)).unwrap());
         let sent = found.iter().filter(|it| it.0.stream.contains("video sent"));
@@ -156,7 +155,7 @@ fn a_log_cut_anywhere_gives_one_line_or_what_it_has() {
         match read(file.path()) {
             // The end of a batch is the end of a sound log.
             Ok(dump) => {
-                sound += 1;
+                sound += usize::from(dump.warnings.is_empty());
                 estimate(&dump);
             }
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),

@@ -12,9 +12,11 @@ use weir::units::Timestamp;
 use weir_wire::ip::{Content, Packet, Rtp};
 use weir_wire::rtp::View;
 
+use super::left_out::LeftOut;
 use super::{Dump, Way};
 use crate::CaptureOptions;
 use crate::format::{Format, MICROS, NANOS, SECTION};
+use crate::packets::PacketLog;
 use crate::packets::extensions::Candidates;
 use crate::packets::recorder::{Recorder, is_readable};
 use crate::packets::rtp::{Extensions, RtpPacket};
@@ -43,10 +45,18 @@ pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Resu
     let opener = Opener::new(options.keys.as_ref());
     let mut collector = Packets { opener, local: options.local, ..Packets::default() };
     let first = number(&mut from)?.ok_or("an empty capture")?;
-    if first == SECTION.to_le_bytes() {
-        pcapng(&mut from, &mut collector)?;
+    let mut left_out = LeftOut::default();
+    let whole = if first == SECTION.to_le_bytes() {
+        pcapng(&mut from, &mut collector)
     } else {
-        pcap(first, &mut from, &mut collector)?;
+        pcap(first, &mut from, &mut collector)
+    };
+    if let Err(what) = whole {
+        // What came before is still a capture.
+        if collector.zero.is_none() {
+            return Err(what);
+        }
+        left_out.stop(format!("after packet {}: {what}", collector.count));
     }
     // Keys for RTCP that is in the clear anyway are no mistake.
     if let Some(complaint) = collector.opener.complaint().filter(|_| collector.recorder.is_blind())
@@ -60,7 +70,14 @@ pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Resu
         return Err(format!("no RTP in the capture comes from {local} or goes there"));
     }
     let connection = collector.recorder.finish("capture");
-    Ok(Dump { format: Format::Capture, program: None, connections: vec![connection] })
+    left_out.note(connection.packets.as_ref().and_then(PacketLog::cut_warning));
+    Ok(Dump {
+        format: Format::Capture,
+        program: None,
+        connections: vec![connection],
+        warnings: left_out.warnings("packets"),
+        events: Vec::new(),
+    })
 }
 
 /// Four bytes; `None` at the end of the file.

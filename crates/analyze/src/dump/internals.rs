@@ -13,25 +13,52 @@ use std::fmt;
 use std::io::BufRead;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Value};
 
-use super::{Collector, Dump, is_wanted};
+use super::cells::{Cell, Cells, VALUES_MAX};
+use super::left_out::{LeftOut, Refusal};
+use super::{Collector, Dump, EventLog, is_wanted};
 use crate::format::Format;
+
+/// Most values in all reports of a connection: this bounds the time.
+const WORK_MAX: usize = 40_000_000;
+/// Odd series of which the names are kept.
+const SKIPPED_MAX: usize = 1_000;
 
 /// Reads the dump.
 pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
     let mut parser = serde_json::Deserializer::from_reader(from);
-    let mut file = File { collector, program: None, has_connections: false };
-    (&mut file).deserialize(&mut parser).map_err(|error| format!("{error}"))?;
-    parser.end().map_err(|error| format!("after the dump: {error}"))?;
+    let mut file = File {
+        collector,
+        program: None,
+        has_connections: false,
+        skipped: Vec::new(),
+        events: EventLog::default(),
+    };
+    let mut left_out = LeftOut::default();
+    if let Err(error) = (&mut file).deserialize(&mut parser) {
+        left_out.stop(error.to_string());
+    } else if let Err(error) = parser.end() {
+        left_out.stop(format!("after the dump: {error}"));
+    }
     if !file.has_connections {
+        if let Some(why) = left_out.warnings("series").pop() {
+            return Err(why);
+        }
         return Err("a JSON file without PeerConnections is no webrtc-internals dump".into());
     }
+    file.skipped.into_iter().for_each(|what| left_out.skip(what));
+    let warnings = left_out.warnings("series");
+    let events = file.events.finish(file.collector.zero_ms());
     Ok(Dump {
         format: Format::Internals,
         program: file.program,
         connections: file.collector.finish(),
+        warnings,
+        events,
     })
 }
 
@@ -39,6 +66,9 @@ struct File {
     collector: Collector,
     program: Option<String>,
     has_connections: bool,
+    /// Series that are not what they should be.
+    skipped: Vec<String>,
+    events: EventLog,
 }
 
 impl<'de> DeserializeSeed<'de> for &mut File {
@@ -61,9 +91,11 @@ impl<'de> Visitor<'de> for &mut File {
             match key.as_str() {
                 "PeerConnections" => {
                     self.has_connections = true;
-                    map.next_value_seed(Connections(&mut self.collector))?;
+                    map.next_value_seed(Connections(self))?;
                 }
-                "UserAgent" => self.program = map.next_value::<Option<String>>()?,
+                "UserAgent" => {
+                    self.program = map.next_value::<Cell>()?.0.as_str().map(String::from)
+                }
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -73,7 +105,7 @@ impl<'de> Visitor<'de> for &mut File {
     }
 }
 
-struct Connections<'a>(&'a mut Collector);
+struct Connections<'a>(&'a mut File);
 
 impl<'de> DeserializeSeed<'de> for Connections<'_> {
     type Value = ();
@@ -92,22 +124,107 @@ impl<'de> Visitor<'de> for Connections<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key::<String>()? {
-            let connection: Connection = map.next_value()?;
-            connection.stats.reports(&name, self.0).map_err(A::Error::custom)?;
+            let mut objects = Objects::default();
+            let File { collector, skipped, events, .. } = &mut *self.0;
+            let read =
+                map.next_value_seed(Connection { name: &name, objects: &mut objects, events });
+            // A file that ends within a connection has what came before.
+            skipped.append(&mut objects.skipped);
+            match objects.reports(&name, collector) {
+                Ok(()) => {}
+                Err(Refusal::Odd(what)) => skipped.push(format!("{name}: {what}")),
+                Err(Refusal::Full(what)) => return Err(A::Error::custom(what)),
+            }
+            read?;
         }
         Ok(())
     }
 }
 
+/// Reads the objects and events of a connection.
+struct Connection<'a> {
+    name: &'a str,
+    objects: &'a mut Objects,
+    events: &'a mut EventLog,
+}
+
+impl<'de> DeserializeSeed<'de> for Connection<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Connection<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a connection")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "stats" => map.next_value_seed(AllSeries(self.objects))?,
+                "updateLog" => map.next_value_seed(Updates(self.name, self.events))?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the events of a connection with this name.
+struct Updates<'a>(&'a str, &'a mut EventLog);
+
+impl<'de> DeserializeSeed<'de> for Updates<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Updates<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the events of a connection")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut updates: A) -> Result<(), A::Error> {
+        while let Some(update) = updates.next_element::<Update>()? {
+            let kind = update.kind.0.as_str().unwrap_or_default();
+            let time_ms = update.timestamp.0.as_f64().unwrap_or_default();
+            self.1.note(time_ms, self.0, kind, &update.value.0);
+        }
+        Ok(())
+    }
+}
+
+/// An event of a connection. Old dumps write its time as a local date, which says nothing here.
 #[derive(Deserialize)]
-struct Connection {
+struct Update {
+    #[serde(rename = "type", default)]
+    kind: Cell,
     #[serde(default)]
-    stats: Objects,
+    value: Cell,
+    #[serde(default)]
+    timestamp: Cell,
 }
 
 /// The statistics objects of a connection.
 #[derive(Default)]
-struct Objects(BTreeMap<String, Object>);
+struct Objects {
+    by_id: BTreeMap<String, Object>,
+    /// Values in all series.
+    values: usize,
+    /// Series that are not what they should be.
+    skipped: Vec<String>,
+}
 
 /// A statistics object: its type, and a series for each member.
 #[derive(Default)]
@@ -118,45 +235,78 @@ struct Object {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Series {
-    #[serde(deserialize_with = "time")]
-    start_time: f64,
-    #[serde(deserialize_with = "time")]
-    end_time: f64,
+struct Written {
     #[serde(default)]
-    stats_type: String,
-    #[serde(deserialize_with = "values")]
+    start_time: Cell,
+    #[serde(default)]
+    end_time: Cell,
+    #[serde(default)]
+    stats_type: Cell,
+    #[serde(default)]
+    values: Cells,
+}
+
+impl Written {
+    fn series(self) -> Result<(String, Series), &'static str> {
+        let times = [time(&self.start_time.0), time(&self.end_time.0)];
+        let [Some(start_time), Some(end_time)] = times else { return Err("a time that is none") };
+        let values = self.values.0.ok_or("values that are no array")?;
+        let kind = self.stats_type.0.as_str().unwrap_or_default().to_owned();
+        Ok((kind, Series { start_time, end_time, values }))
+    }
+}
+
+struct Series {
+    start_time: f64,
+    end_time: f64,
     values: Vec<Value>,
 }
 
-impl<'de> Deserialize<'de> for Objects {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct All;
-        impl<'de> Visitor<'de> for All {
-            type Value = Objects;
+/// Reads the series of a connection.
+struct AllSeries<'a>(&'a mut Objects);
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("series by object and member")
-            }
+impl<'de> DeserializeSeed<'de> for AllSeries<'_> {
+    type Value = ();
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Objects, A::Error> {
-                let mut objects = Objects::default();
-                while let Some(key) = map.next_key::<String>()? {
-                    // Names in brackets are computed by the page.
-                    let parts = key.rsplit_once('-').filter(|(_, member)| is_wanted(member));
-                    let Some((id, member)) = parts else {
-                        map.next_value::<IgnoredAny>()?;
-                        continue;
-                    };
-                    let series: Series = map.next_value()?;
-                    let object = objects.0.entry(id.into()).or_default();
-                    object.kind.clone_from(&series.stats_type);
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AllSeries<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("series by object and member")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            // Names in brackets are computed by the page.
+            let parts = key.rsplit_once('-').filter(|(_, member)| is_wanted(member));
+            let Some((id, member)) = parts else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            match map.next_value::<Written>()?.series() {
+                Ok((kind, series)) => {
+                    // A series without values takes memory, too.
+                    self.0.values += series.values.len() + 10;
+                    let object = self.0.by_id.entry(id.into()).or_default();
+                    object.kind = kind;
                     object.members.insert(member.into(), series);
                 }
-                Ok(objects)
+                Err(what) if self.0.skipped.len() < SKIPPED_MAX => {
+                    self.0.skipped.push(format!("{key}: {what}"));
+                }
+                Err(_) => {}
+            }
+            if self.0.values > VALUES_MAX {
+                let what = format!("a connection has more than {VALUES_MAX} values");
+                return Err(A::Error::custom(what));
             }
         }
-        from.deserialize_map(All)
+        Ok(())
     }
 }
 
@@ -165,10 +315,12 @@ type Start<'a> = (&'a String, &'a Series, usize);
 
 impl Objects {
     /// Hands the reports to the collector, one by one.
-    fn reports(&self, name: &str, collector: &mut Collector) -> Result<(), String> {
+    fn reports(&self, name: &str, collector: &mut Collector) -> Result<(), Refusal> {
         let times = self.times();
+        let members: usize = self.by_id.values().map(|object| object.members.len()).sum();
+        let most = WORK_MAX / members.max(1);
         let starts: Vec<(&String, &Object, Vec<Start>)> = self
-            .0
+            .by_id
             .iter()
             .map(|(id, object)| {
                 let of = |(member, series)| (member, series, nearest(&times, series));
@@ -176,6 +328,10 @@ impl Objects {
             })
             .collect();
         for (index, time) in times.iter().enumerate() {
+            if index == most {
+                let what = format!("its reports have more than {WORK_MAX} members together");
+                return Err(Refusal::Full(what));
+            }
             let mut objects = Map::new();
             for (id, object, members) in &starts {
                 let value = |(member, series, start): &Start| {
@@ -200,12 +356,12 @@ impl Objects {
     fn times(&self) -> Vec<f64> {
         let local = ["transport", "candidate-pair", "outbound-rtp", "inbound-rtp"];
         let is_local = |object: &&Object| local.contains(&object.kind.as_str());
-        let stamped = self.0.values().filter(is_local);
+        let stamped = self.by_id.values().filter(is_local);
         let stamps = stamped.filter_map(|object| object.members.get("timestamp"));
         if let Some(stamps) = stamps.max_by_key(|series| series.values.len()) {
             return stamps.values.iter().filter_map(Value::as_f64).collect();
         }
-        let all = self.0.values().flat_map(|object| object.members.values());
+        let all = self.by_id.values().flat_map(|object| object.members.values());
         let Some(longest) = all.max_by_key(|series| series.values.len()) else { return Vec::new() };
         let steps = longest.values.len().saturating_sub(1).max(1) as f64;
         let step = (longest.end_time - longest.start_time) / steps;
@@ -231,21 +387,11 @@ fn nearest(times: &[f64], series: &Series) -> usize {
 }
 
 /// `2026-11-23T04:32:47.346Z`, or ms since 1970.
-fn time<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    match Value::deserialize(from)? {
+fn time(written: &Value) -> Option<f64> {
+    match written {
         Value::Number(number) => number.as_f64(),
-        Value::String(text) => since_1970(&text),
+        Value::String(text) => since_1970(text),
         _ => None,
-    }
-    .ok_or_else(|| D::Error::custom("a time that is none"))
-}
-
-/// A JSON array, in a string or as it is.
-fn values<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Value>, D::Error> {
-    match Value::deserialize(from)? {
-        Value::Array(values) => Ok(values),
-        Value::String(text) => serde_json::from_str(&text).map_err(D::Error::custom),
-        _ => Err(D::Error::custom("values that are no array")),
     }
 }
 

@@ -1,10 +1,14 @@
 //! A dump: the reports of each stream of each connection.
 
 pub(crate) mod capture;
+mod cells;
+mod connection;
 pub(crate) mod event_log;
 pub(crate) mod internals;
+pub(crate) mod left_out;
 mod names;
 mod objects;
+mod repair;
 pub(crate) mod rtcstats;
 
 use weir_lab::calls::derive::TimedReport;
@@ -13,6 +17,8 @@ use weir_lab::calls::stats::Kind;
 use crate::format::Format;
 use crate::packets::PacketLog;
 
+pub(crate) use connection::EventLog;
+pub use connection::{ConnectionChange, ConnectionEvent, ConnectionState};
 pub(crate) use objects::{Collector, is_wanted};
 
 /// What a file holds.
@@ -24,6 +30,11 @@ pub struct Dump {
     pub program: Option<String>,
     /// The connections with at least one stream, in the order of the file.
     pub connections: Vec<Connection>,
+    /// What of the file was left out and why, one line each: odd parts, an early end, or a bound.
+    pub warnings: Vec<String>,
+    /// What happened to all connections, those without a stream too, by time. Only dumps of getStats
+    /// say it.
+    pub events: Vec<ConnectionEvent>,
 }
 
 /// An RTCPeerConnection.

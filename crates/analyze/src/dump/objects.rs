@@ -1,6 +1,7 @@
 //! From the objects of one getStats report [WEBRTC-STATS §8] to a report for each stream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,12 +13,13 @@ use weir_lab::calls::stats::{
     StatsReport, Transport,
 };
 
-use super::{Connection, Stream, StreamReport, Way};
+use super::left_out::Refusal;
+use super::{Connection, Stream, StreamReport, Way, repair};
 
-/// Largest number of streams, and of reports, in one dump. A browser that reports each second for
-/// days stays below.
-const STREAMS_MAX: usize = 4_096;
-const REPORTS_MAX: usize = 4_000_000;
+/// Largest number of streams, and of reports of streams, in one dump. A report takes about five kilobytes until
+/// the page is written.
+const STREAMS_MAX: usize = 1_000;
+const REPORTS_MAX: usize = 50_000;
 /// Largest time in ms since 1970 that a dump may contain: the year 2200.
 const TIME_MAX_MS: f64 = 7.3e12;
 
@@ -55,16 +57,23 @@ const MORE: &[&str] = &[
 
 /// Whether the analysis uses this member of a statistics object.
 pub(crate) fn is_wanted(member: &str) -> bool {
-    fn has<T: Default + Serialize>(member: &str) -> bool {
-        defaults::<T>().contains_key(member)
-    }
-    MORE.contains(&member)
-        || has::<OutboundRtp>(member)
-        || has::<InboundRtp>(member)
-        || has::<RemoteInboundRtp>(member)
-        || has::<MediaSource>(member)
-        || has::<Transport>(member)
+    WANTED.contains(member)
 }
+
+/// The members of all structs, and those besides them.
+static WANTED: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let mut wanted: BTreeSet<String> = MORE.iter().map(|name| (*name).into()).collect();
+    for members in [
+        defaults::<OutboundRtp>(),
+        defaults::<InboundRtp>(),
+        defaults::<RemoteInboundRtp>(),
+        defaults::<MediaSource>(),
+        defaults::<Transport>(),
+    ] {
+        wanted.extend(members.into_iter().map(|(name, _)| name));
+    }
+    wanted
+});
 
 /// The streams of a connection.
 type Streams = BTreeMap<(Way, bool, u32), Stream>;
@@ -77,6 +86,8 @@ pub(crate) struct Collector {
     streams: usize,
     /// Connections in the order of their first report.
     connections: Vec<(String, Streams)>,
+    /// Their places by name.
+    places: BTreeMap<String, usize>,
 }
 
 impl Collector {
@@ -85,15 +96,20 @@ impl Collector {
         Self { zero_ms: Some(zero_ms), ..Self::default() }
     }
 
+    /// When time begins, in ms since 1970; `None` before the first report.
+    pub fn zero_ms(&self) -> Option<f64> {
+        self.zero_ms
+    }
+
     /// Adds the objects of one report of a connection, by their ids. `time_ms` counts from 1970.
     pub fn add(
         &mut self,
         connection: &str,
         time_ms: f64,
         objects: &Map<String, Value>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         if !(0.0..TIME_MAX_MS).contains(&time_ms) {
-            return Err(format!("a report has the time {time_ms} ms"));
+            return Err(Refusal::Odd(format!("a report has the time {time_ms} ms")));
         }
         let zero_ms = *self.zero_ms.get_or_insert(time_ms);
         let time = Timestamp::from_nanos(((time_ms - zero_ms) * 1e6) as i64);
@@ -101,14 +117,16 @@ impl Collector {
         let streams = objects.values().filter_map(Value::as_object);
         for object in streams {
             let Some((way, kind, ssrc)) = identity(object) else { continue };
-            let Some(report) = shared.report(way, object) else { continue };
             self.reports += 1;
             if self.reports > REPORTS_MAX {
-                return Err(format!("more than {REPORTS_MAX} reports of streams"));
+                return Err(Refusal::Full(format!(
+                    "it has more than {REPORTS_MAX} reports of streams"
+                )));
             }
+            let stream = self.stream(connection, way, kind, ssrc)?;
+            let Some(report) = shared.report(way, object) else { continue };
             let active = object.get("active").and_then(Value::as_bool);
             let timed = TimedReport { time, report };
-            let stream = self.stream(connection, way, kind, ssrc)?;
             if stream.rid.is_none() {
                 stream.rid = text(object, "rid").map(String::from);
             }
@@ -123,19 +141,22 @@ impl Collector {
         way: Way,
         kind: Kind,
         ssrc: u32,
-    ) -> Result<&mut Stream, String> {
-        let known = self.connections.iter().position(|(name, _)| name == connection);
-        let index = known.unwrap_or_else(|| {
-            self.connections.push((connection.into(), BTreeMap::new()));
-            self.connections.len() - 1
-        });
+    ) -> Result<&mut Stream, Refusal> {
+        let index = match self.places.get(connection) {
+            Some(index) => *index,
+            None => {
+                self.places.insert(connection.into(), self.connections.len());
+                self.connections.push((connection.into(), BTreeMap::new()));
+                self.connections.len() - 1
+            }
+        };
         let streams = &mut self.connections[index].1;
         // Video before audio.
         let key = (way, kind == Kind::Audio, ssrc);
         if !streams.contains_key(&key) {
             self.streams += 1;
             if self.streams > STREAMS_MAX {
-                return Err(format!("more than {STREAMS_MAX} streams"));
+                return Err(Refusal::Full(format!("it has more than {STREAMS_MAX} streams")));
             }
         }
         let new = || Stream { way, kind, ssrc, rid: None, reports: Vec::new() };
@@ -146,7 +167,7 @@ impl Collector {
     pub fn finish(self) -> Vec<Connection> {
         let connections = self.connections.into_iter().map(|(name, streams)| Connection {
             name,
-            streams: streams.into_values().filter(|stream| stream.reports.len() > 1).collect(),
+            streams: repair::without_repairs(streams.into_values().collect()),
             packets: None,
         });
         connections.filter(|connection| !connection.streams.is_empty()).collect()
@@ -173,6 +194,8 @@ struct Shared<'a> {
     objects: &'a Map<String, Value>,
     transport: Option<Transport>,
     pair: Option<CandidatePair>,
+    /// What the far end reported of each sent stream, by SSRC.
+    remote: BTreeMap<u64, &'a Map<String, Value>>,
 }
 
 impl<'a> Shared<'a> {
@@ -188,8 +211,16 @@ impl<'a> Shared<'a> {
                 && object.get("nominated").and_then(Value::as_bool) == Some(true)
         };
         let used = selected.or_else(|| all().find(is_used));
+        let is_remote = |it: &&Map<String, Value>| text(it, "type") == Some("remote-inbound-rtp");
+        let mut remote = BTreeMap::new();
+        for object in all().filter(is_remote) {
+            if let Some(ssrc) = object.get("ssrc").and_then(Value::as_u64) {
+                remote.entry(ssrc).or_insert(object);
+            }
+        }
         Self {
             objects,
+            remote,
             transport: transport.and_then(overlaid),
             pair: used.and_then(|object| pair(objects, object)),
         }
@@ -226,13 +257,8 @@ impl<'a> Shared<'a> {
         object: &Map<String, Value>,
         outbound: &OutboundRtp,
     ) -> Option<&'a Map<String, Value>> {
-        self.named(object, "remoteId").or_else(|| {
-            let of_stream = |other: &&Map<String, Value>| {
-                text(other, "type") == Some("remote-inbound-rtp")
-                    && other.get("ssrc").and_then(Value::as_u64) == outbound.ssrc.map(u64::from)
-            };
-            self.objects.values().filter_map(Value::as_object).find(of_stream)
-        })
+        let of_stream = || self.remote.get(&u64::from(outbound.ssrc?)).copied();
+        self.named(object, "remoteId").or_else(of_stream)
     }
 }
 

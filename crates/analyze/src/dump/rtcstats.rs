@@ -19,52 +19,103 @@ use std::io::{BufRead, Read};
 
 use serde_json::{Map, Value};
 
-use super::{Collector, Dump, names};
+use super::left_out::{LeftOut, Refusal};
+use super::{Collector, Dump, EventLog, is_wanted, names};
 use crate::format::{Format, RTCSTATS};
 
 /// The newest version of the format that is known here.
 const NEWEST: u64 = 3;
-/// Longest line in bytes: more than the report of a call with a thousand streams needs.
-const LINE_MAX: u64 = 1 << 26;
+/// Longest line in bytes: more than the report of a call with a thousand streams needs. As values, a line takes
+/// 16 times as much memory.
+const LINE_MAX: u64 = 2 << 20;
+/// Most members in the last whole reports of all connections, and most that are kept over from report to
+/// report in the whole file: the first bounds the memory, the second the time.
+const KEPT_MAX: usize = 200_000;
+const WORK_MAX: usize = 20_000_000;
+/// Most bytes of text in a member that is kept.
+const TEXT_MAX: usize = 200;
 /// The number of the event `getStats`.
 const REPORT: u64 = 1;
 /// A larger number is a time since 1970, not since the line before.
 const ABSOLUTE_MS: f64 = 1e11;
 
-/// Reads the dump line by line.
-pub(crate) fn read(mut from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
-    let mut number = 0;
-    let mut next = || -> Result<Option<Vec<u8>>, String> {
-        number += 1;
-        let mut line = Vec::new();
-        let failed = |error: std::io::Error| format!("line {number}: {error}");
-        from.by_ref().take(LINE_MAX).read_until(b'\n', &mut line).map_err(failed)?;
-        if line.len() as u64 == LINE_MAX {
-            return Err(format!("line {number} is longer than {LINE_MAX} bytes"));
-        }
-        Ok((!line.is_empty()).then_some(line))
-    };
+/// Reads the dump line by line. Odd lines are skipped, and a file that ends early is read until there.
+pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
+    let mut lines = Lines { from, count: 0 };
     let mut reader = Reader { collector, ..Reader::default() };
-    let first = next()?.unwrap_or_default();
-    let mut count = 1;
-    if first == RTCSTATS {
-        count = 2;
-        heading(&next()?.ok_or("the file ends after its first line")?)
-            .map_err(|what| format!("line 2: {what}"))?;
-    } else if first.first() == Some(&b'{') {
-        heading(&first).map_err(|what| format!("line 1: {what}"))?;
-    } else {
-        reader.line(&first).map_err(|what| format!("line 1: {what}"))?;
-    }
-    while let Some(line) = next()? {
-        count += 1;
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
+    let mut left_out = LeftOut::default();
+    let mut first = lines.next();
+    if let Ok(Some(Line::Whole(line))) = &first {
+        if line == RTCSTATS {
+            let Ok(Some(Line::Whole(line))) = lines.next() else {
+                return Err("the file ends after its first line".into());
+            };
+            heading(&line).map_err(|what| format!("line 2: {what}"))?;
+            first = lines.next();
+        } else if line.first() == Some(&b'{') {
+            heading(line).map_err(|what| format!("line 1: {what}"))?;
+            first = lines.next();
         }
-        reader.line(&line).map_err(|what| format!("line {count}: {what}"))?;
     }
-    let program = reader.program;
-    Ok(Dump { format: Format::Rtcstats, program, connections: reader.collector.finish() })
+    let mut next = first;
+    loop {
+        let count = lines.count;
+        let taken = match next {
+            Ok(None) => break,
+            Ok(Some(Line::Whole(line))) => reader.line(&line),
+            Ok(Some(Line::TooLong)) => {
+                Err(Refusal::Odd(format!("it is longer than {LINE_MAX} bytes")))
+            }
+            Err(error) => Err(Refusal::Full(format!("the file cannot be read here: {error}"))),
+        };
+        match taken {
+            Ok(()) => {}
+            Err(Refusal::Odd(what)) => left_out.skip(format!("line {count}: {what}")),
+            Err(Refusal::Full(what)) => {
+                left_out.stop(format!("line {count}: {what}"));
+                break;
+            }
+        }
+        next = lines.next();
+    }
+    let events = reader.events.finish(reader.collector.zero_ms());
+    Ok(Dump {
+        format: Format::Rtcstats,
+        program: reader.program,
+        connections: reader.collector.finish(),
+        events,
+        warnings: left_out.warnings("lines"),
+    })
+}
+
+/// The lines of a file.
+struct Lines {
+    from: Box<dyn BufRead>,
+    /// Number of the last line, from 1.
+    count: u64,
+}
+
+enum Line {
+    Whole(Vec<u8>),
+    /// It was passed over.
+    TooLong,
+}
+
+impl Lines {
+    /// The next line; `None` at the end of the file.
+    fn next(&mut self) -> std::io::Result<Option<Line>> {
+        self.count += 1;
+        let mut line = Vec::new();
+        self.from.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        if line.len() as u64 == LINE_MAX && line.last() != Some(&b'\n') {
+            self.from.skip_until(b'\n')?;
+            return Ok(Some(Line::TooLong));
+        }
+        Ok(Some(Line::Whole(line)))
+    }
 }
 
 /// Checks what precedes the events.
@@ -85,26 +136,39 @@ struct Reader {
     collector: Collector,
     time_ms: f64,
     program: Option<String>,
-    /// The last whole report of each connection.
-    last: BTreeMap<String, Map<String, Value>>,
+    events: EventLog,
+    /// The last whole report of each connection, with the number of its members.
+    last: BTreeMap<String, (Map<String, Value>, usize)>,
+    /// Members in all of them.
+    kept: usize,
+    /// Members that were kept over so far.
+    work: usize,
 }
 
 impl Reader {
-    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+    fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
         let event: Value = serde_json::from_slice(line).map_err(|error| {
             let at = error.column();
             format!("not whole JSON, at byte {at}")
         })?;
         let Value::Array(mut event) = event else { return Ok(()) };
         let time = time(&event).ok_or("an event without a time")?;
+        let before = self.time_ms;
         self.time_ms = if time > ABSOLUTE_MS { time } else { self.time_ms + time };
         let name = event.first().and_then(Value::as_str).unwrap_or_default();
         let is_report = matches!(name, "getStats" | "getstats" | "g")
             || event.first().and_then(Value::as_u64) == Some(REPORT);
-        if name == "create" && self.program.is_none() {
+        if matches!(name, "create" | "connectionInfo") && self.program.is_none() {
             self.program = event.get(2).and_then(program);
         }
         if !is_report {
+            if let Some(connection) = event.get(1).and_then(Value::as_str) {
+                let value = event.get(2).unwrap_or(&Value::Null);
+                self.events.note(self.time_ms, connection, name, value);
+            }
             return Ok(());
         }
         let Some(connection) = event.get(1).and_then(Value::as_str).map(String::from) else {
@@ -114,13 +178,36 @@ impl Reader {
             return Err("a report without objects".into());
         };
         let whole = self.whole(&connection, report);
-        self.collector.add(&connection, self.time_ms, &whole)?;
-        self.last.insert(connection, whole);
+        let added = self.collector.add(&connection, self.time_ms, &whole);
+        self.keep(connection, whole)?;
+        if added.is_err() {
+            // The next line counts from the last time that can be.
+            self.time_ms = before;
+        }
+        added
+    }
+
+    /// Remembers a connection's whole report for the next one.
+    fn keep(&mut self, connection: String, whole: Map<String, Value>) -> Result<(), Refusal> {
+        let count = members(&whole);
+        self.kept += count;
+        self.work = self.work.saturating_add(count);
+        self.last.insert(connection, (whole, count));
+        if self.kept > KEPT_MAX {
+            return Err(Refusal::Full(format!(
+                "the last reports of its connections have more than {KEPT_MAX} members"
+            )));
+        }
+        if self.work > WORK_MAX {
+            return Err(Refusal::Full(format!(
+                "the reports have more than {WORK_MAX} members together"
+            )));
+        }
         Ok(())
     }
 
     /// A report with what it leaves out because it has not changed.
-    fn whole(&self, connection: &str, mut report: Map<String, Value>) -> Map<String, Value> {
+    fn whole(&mut self, connection: &str, mut report: Map<String, Value>) -> Map<String, Value> {
         let shared = ["t", "timestamp"]
             .into_iter()
             .find(|name| report.get(*name).is_some_and(Value::is_number));
@@ -128,9 +215,10 @@ impl Reader {
         let objects = report.into_iter().map(|(id, object)| (id, named(object)));
         let report: Map<String, Value> = objects.collect();
         let has_type = |it: &Value| it.as_object().is_none_or(|it| it.contains_key("type"));
-        let before = self.last.get(connection);
+        let before = self.last.remove(connection);
+        self.kept -= before.as_ref().map_or(0, |(_, count)| *count);
         let before = before.filter(|_| shared.is_some() || !report.values().all(has_type));
-        let mut whole = before.cloned().unwrap_or_default();
+        let mut whole = before.map(|(whole, _)| whole).unwrap_or_default();
         if let Some(time) = &shared {
             set_times(&mut whole, time, |_| true);
         }
@@ -165,15 +253,43 @@ fn time(event: &[Value]) -> Option<f64> {
 /// An object with names for the numbers of members and type.
 fn named(object: Value) -> Value {
     let Value::Object(object) = object else { return object };
-    let named = object.into_iter().map(|(written, value)| match written.as_str() {
-        "t" => (String::from("timestamp"), value),
-        "type" => {
-            let kind = value.as_u64().and_then(names::kind);
-            (written, kind.map_or(value, Value::from))
+    let mut named = Map::new();
+    for (written, value) in object {
+        let (name, value) = match written.as_str() {
+            "t" => (String::from("timestamp"), value),
+            "type" => {
+                let kind = value.as_u64().and_then(names::kind);
+                (written, kind.map_or(value, Value::from))
+            }
+            _ => (names::member(&written).into(), value),
+        };
+        if is_wanted(&name) && is_small(&value) {
+            named.insert(name, value);
         }
-        _ => (names::member(&written).into(), value),
-    });
-    Value::Object(named.collect())
+    }
+    Value::Object(named)
+}
+
+/// Whether a value is kept from report to report.
+fn is_small(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() <= TEXT_MAX,
+        Value::Object(parts) => parts.values().all(|part| !part.is_array() && is_small(part)),
+        Value::Array(_) => false,
+        _ => true,
+    }
+}
+
+/// The members of a report, and of the objects in its objects.
+fn members(report: &Map<String, Value>) -> usize {
+    let mut count = 0;
+    for object in report.values() {
+        count += 1;
+        for value in object.as_object().into_iter().flat_map(Map::values) {
+            count += 1 + value.as_object().map_or(0, Map::len);
+        }
+    }
+    count
 }
 
 /// Adds what has changed. Of an object within an object, too, only the changed members are written.

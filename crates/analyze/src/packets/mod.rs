@@ -14,14 +14,24 @@ pub(crate) mod rtp;
 
 use std::collections::BTreeMap;
 
-use weir::units::{Bitrate, Timestamp};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 
 use control::Control;
 
 /// Most packets, and most bytes of RTCP, that are kept. Later ones count in the streams' reports, but are
 /// in no log, so that the memory does not grow with the file.
-const PACKETS_MAX: usize = 2_000_000;
-const RTCP_BYTES_MAX: usize = 128 << 20;
+const PACKETS_MAX: usize = 600_000;
+const RTCP_BYTES_MAX: usize = 32 << 20;
+/// Datagrams of RTCP that are kept.
+const RTCP_MAX: usize = 300_000;
+/// Longest time over which streams are counted: a week.
+const FAR: TimeDelta = TimeDelta::from_secs(7 * 86_400);
+/// Most reports of all streams; one takes about a kilobyte.
+const REPORTS_MAX: usize = 50_000;
+/// Most streams of a connection: those with most packets.
+const STREAMS_MAX: usize = 256;
+/// Longest time that a log covers. Controllers work while time passes, so a far time is far work.
+const LENGTH_MAX: TimeDelta = TimeDelta::from_secs(2 * 3_600);
 
 /// The packets of a connection, in the order of time. Times count from the first packet of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +55,22 @@ pub struct PacketLog {
     pub unreadable_rtcp: u64,
     /// Whether later packets of the file are left out, because it has too many.
     pub is_cut: bool,
+    first_cut: Option<Cut>,
+}
+
+/// A bound that a file exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    Packets,
+    Rtcp,
+    Length,
+    Reports,
+    Streams,
+}
+
+/// Whether a time is near the first packet of RTP, which others may precede.
+fn within(time: Timestamp, length: TimeDelta) -> bool {
+    (Timestamp::ZERO - length..=Timestamp::ZERO + length).contains(&time)
 }
 
 /// A packet that left.
@@ -85,17 +111,48 @@ impl PacketLog {
     }
 
     fn add_rtcp(&mut self, time: Timestamp, bytes: &[u8]) {
-        if self.rtcp_bytes + bytes.len() > RTCP_BYTES_MAX {
-            self.is_cut = true;
-            return;
+        if self.rtcp_bytes + bytes.len() > RTCP_BYTES_MAX || self.rtcp.len() >= RTCP_MAX {
+            return self.cut(Cut::Rtcp);
+        }
+        if !within(time, LENGTH_MAX) {
+            return self.cut(Cut::Length);
         }
         self.rtcp_bytes += bytes.len();
         self.rtcp.push((time, bytes.to_vec()));
     }
 
-    fn has_room(&mut self) -> bool {
-        let has_room = self.sent.len() + self.received.len() < PACKETS_MAX;
-        self.is_cut |= !has_room;
-        has_room
+    fn has_room(&mut self, time: Timestamp) -> bool {
+        let count = self.sent.len()
+            + self.received.len()
+            + self.estimates.len()
+            + self.control.len()
+            + self.sender_reports.len();
+        if count >= PACKETS_MAX {
+            self.cut(Cut::Packets);
+        } else if !within(time, LENGTH_MAX) {
+            self.cut(Cut::Length);
+        } else {
+            return true;
+        }
+        false
+    }
+
+    fn cut(&mut self, bound: Cut) {
+        self.is_cut = true;
+        self.first_cut.get_or_insert(bound);
+    }
+
+    /// One line on the bound that cut the log; `None` if all is in it.
+    pub(crate) fn cut_warning(&self) -> Option<String> {
+        let why = match self.first_cut? {
+            Cut::Packets => format!("more than {PACKETS_MAX} packets"),
+            Cut::Rtcp => {
+                format!("more than {RTCP_MAX} datagrams or {RTCP_BYTES_MAX} bytes of RTCP")
+            }
+            Cut::Length => format!("packets more than {} s apart", LENGTH_MAX.as_secs_f64()),
+            Cut::Reports => format!("more than {REPORTS_MAX} half seconds of streams"),
+            Cut::Streams => format!("more than {STREAMS_MAX} streams"),
+        };
+        Some(format!("the file has {why}: what is beyond is left out"))
     }
 }

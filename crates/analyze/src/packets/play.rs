@@ -10,6 +10,8 @@ use super::{PacketLog, Sent};
 
 /// A hole of more transport-wide numbers is a new begin.
 const LARGEST_HOLE: i64 = 1_000;
+/// Most numbers of all holes. A file of few packets must not make many.
+const HOLES_MAX: i64 = 500_000;
 
 /// What happens at the sender.
 pub(crate) enum Event<'a> {
@@ -80,6 +82,8 @@ struct Player<'a> {
     indices: Indices,
     /// The number that follows the last sent packet's.
     next: i64,
+    /// Numbers of all holes so far.
+    holes: i64,
     /// Whether receiver reports are the only feedback.
     only_reports: bool,
 }
@@ -95,15 +99,17 @@ impl<'a> Player<'a> {
         }
         let next = log.sent.first().and_then(|packet| packet.number).unwrap_or(0);
         let (history, indices) = begin(next);
-        Self { log, history, indices, next, only_reports }
+        Self { log, history, indices, next, holes: 0, only_reports }
     }
 
     fn send(&mut self, index: usize, packet: &Sent, take: &mut dyn FnMut(Timestamp, Event<'_>)) {
         if let Some(number) = packet.number {
-            if number - self.next > LARGEST_HOLE {
+            let hole = number - self.next;
+            if hole > LARGEST_HOLE || hole > HOLES_MAX - self.holes {
                 (self.history, self.indices) = begin(number);
                 self.next = number;
             }
+            self.holes += (number - self.next).max(0);
             // A packet that the log lacks has a number all the same.
             while self.next < number {
                 self.put(packet.time, Outgoing::media(DataSize::ZERO), None, take);

@@ -1,6 +1,6 @@
 //! Builds the log and the streams of a connection, packet by packet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir::feedback::SeqUnwrapper;
 use weir::receiver::AbsSendTimes;
@@ -10,13 +10,13 @@ use weir_wire::report::compact_ntp;
 
 use super::control::Control;
 use super::extensions::{Ids, WATCHED};
-use super::reports::Counter;
+use super::reports::{Counter, LEAST_PACKETS};
 use super::rtp::{Extensions, RtpPacket};
-use super::{PacketLog, Received, Sent};
+use super::{Cut, FAR, PacketLog, Received, STREAMS_MAX, Sent, within};
 use crate::dump::{Connection, Stream, Way};
 
-/// Largest number of streams. More SSRCs are ignored.
-const STREAMS_MAX: usize = 4_096;
+/// Largest number of SSRCs that are watched. More are ignored.
+const SSRCS_MAX: usize = 4_096;
 /// IPv4 and UDP headers.
 const IP_UDP_HEADERS: u32 = 20 + 8;
 
@@ -25,6 +25,8 @@ const IP_UDP_HEADERS: u32 = 20 + 8;
 pub(crate) struct Recorder {
     log: PacketLog,
     streams: BTreeMap<(Way, u32), Counter>,
+    /// Reports of all of them.
+    reports: usize,
     /// The first packets of each direction, until the ids of their extensions are known.
     early: BTreeMap<Way, Vec<(Timestamp, RtpPacket)>>,
     ids: BTreeMap<Way, Ids>,
@@ -35,20 +37,26 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// SSRC of the retransmissions of a stream.
     pub fn repair(&mut self, repair: u32, media: u32) {
-        if self.log.repairs.len() < STREAMS_MAX {
+        if self.log.repairs.len() < SSRCS_MAX {
             self.log.repairs.insert(repair, media);
         }
     }
 
     /// A packet of RTP.
     pub fn rtp(&mut self, time: Timestamp, way: Way, packet: &RtpPacket) {
+        if !within(time, FAR) {
+            return self.log.cut(Cut::Length);
+        }
         let media = self.log.repairs.get(&packet.ssrc);
         let ssrc = media.copied().unwrap_or(packet.ssrc);
-        if self.streams.len() < STREAMS_MAX || self.streams.contains_key(&(way, ssrc)) {
+        let is_repair = media.is_some();
+        if self.reports >= super::REPORTS_MAX {
+            self.log.cut(Cut::Reports);
+        } else if self.streams.len() < SSRCS_MAX || self.streams.contains_key(&(way, ssrc)) {
             let counter = self.streams.entry((way, ssrc)).or_default();
-            counter.add(time.as_nanos(), packet, media.is_some());
+            self.reports += counter.add(time.as_nanos(), packet, is_repair);
         }
-        if !self.log.has_room() {
+        if !self.log.has_room(time) {
             return;
         }
         let knows = matches!(packet.extensions, Extensions::Known { .. });
@@ -129,7 +137,7 @@ impl Recorder {
         let take = |message: Message<'_>| {
             let Message::Report(view) = message else { return };
             let Some(info) = view.sender_info() else { return };
-            if log.sender_reports.len() < super::PACKETS_MAX {
+            if log.has_room(time) {
                 log.sender_reports.insert(compact_ntp(info.ntp_time), time);
             }
         };
@@ -138,14 +146,14 @@ impl Recorder {
 
     /// The sender's estimate of what the path carries.
     pub fn estimate(&mut self, time: Timestamp, estimate: Bitrate) {
-        if self.log.has_room() {
+        if self.log.has_room(time) {
             self.log.estimates.push((time, estimate));
         }
     }
 
     /// What the sender's congestion control logged.
     pub fn control(&mut self, time: Timestamp, control: Control) {
-        if self.log.has_room() {
+        if self.log.has_room(time) {
             self.log.control.push((time, control));
         }
     }
@@ -158,6 +166,14 @@ impl Recorder {
             }
         }
         let mut log = self.log;
+        let mut counts: Vec<u64> = self.streams.values().map(Counter::packets).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let least = counts.get(STREAMS_MAX).map_or(0, |count| count + 1);
+        if least > LEAST_PACKETS {
+            log.cut(Cut::Streams);
+        }
+        self.streams.retain(|_, counter| counter.packets() >= least);
+        drop_noise(&mut log, &self.streams);
         // Transport-wide feedback knows the packets with a number only.
         if log.sent.iter().any(|packet| packet.number.is_some()) {
             log.sent.retain(|packet| packet.number.is_some());
@@ -173,6 +189,24 @@ impl Recorder {
         super::reports::add_feedback(&mut streams, &log);
         Connection { name: name.into(), streams, packets: Some(log) }
     }
+}
+
+/// Drops the packets of streams that are none, if they are so many that they are noise, such as a tunnel's. Each
+/// SSRC of the log costs the history of sent packets time.
+fn drop_noise(log: &mut PacketLog, streams: &BTreeMap<(Way, u32), Counter>) {
+    let ssrcs: BTreeSet<u32> = log.sent.iter().map(|packet| packet.ssrc).collect();
+    if ssrcs.len() <= STREAMS_MAX {
+        return;
+    }
+    let mut kept = BTreeSet::new();
+    for ((_, ssrc), counter) in streams {
+        if counter.packets() >= LEAST_PACKETS {
+            kept.insert(*ssrc);
+        }
+    }
+    let PacketLog { sent, repairs, .. } = log;
+    sent.retain(|it| kept.contains(repairs.get(&it.ssrc).unwrap_or(&it.ssrc)));
+    log.cut(Cut::Streams);
 }
 
 /// Whether a datagram is a compound packet in the clear. SRTCP leaves the first header readable, but

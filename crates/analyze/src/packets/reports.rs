@@ -1,6 +1,6 @@
 //! Reports of each stream, like a browser's, from its packets and from the feedback on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir::feedback::SeqUnwrapper;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
@@ -17,7 +17,7 @@ use crate::dump::{Stream, StreamReport, Way};
 /// Time between two reports, in ns.
 const INTERVAL: i64 = 500_000_000;
 /// Fewer packets are noise that looks like RTP.
-const LEAST_PACKETS: u64 = 20;
+pub(super) const LEAST_PACKETS: u64 = 20;
 /// Audio has small packets only.
 const AUDIO_BYTES: u64 = 400;
 
@@ -46,8 +46,15 @@ struct Counts {
 }
 
 impl Counter {
-    /// Adds a packet. `is_repair` if it is a retransmission under another SSRC.
-    pub fn add(&mut self, now: i64, rtp: &RtpPacket, is_repair: bool) {
+    /// Packets so far.
+    pub fn packets(&self) -> u64 {
+        self.now.packets
+    }
+
+    /// Adds a packet, and returns how many reports that made. `is_repair` if it is a retransmission under
+    /// another SSRC.
+    pub fn add(&mut self, now: i64, rtp: &RtpPacket, is_repair: bool) -> usize {
+        let before = self.reports.len();
         // Intervals of all streams end at the same times.
         let end = (now.div_euclid(INTERVAL) + 1) * INTERVAL;
         if self.reports.is_empty() {
@@ -70,7 +77,7 @@ impl Counter {
             self.now.again.0 += u64::from(payload > 0);
             self.now.again.1 += payload;
             self.now.payload += payload;
-            return;
+            return self.reports.len() - before;
         }
         let sequence = self.sequence.unwrap(u32::from(rtp.sequence_number));
         let (first, last) = self.range.unwrap_or((sequence, sequence));
@@ -79,6 +86,7 @@ impl Counter {
             self.now.payload += payload;
             self.largest = self.largest.max(payload);
         }
+        self.reports.len() - before
     }
 
     fn close(&mut self) {
@@ -143,23 +151,26 @@ impl Counts {
     }
 }
 
+/// Lost packets so far, with the index of what was heard then; by stream.
+type Lost = BTreeMap<u32, Vec<(usize, i64)>>;
+
 /// What feedback said by a time.
 #[derive(Clone, Default)]
 struct Heard {
     time: Timestamp,
-    /// Lost packets of each stream so far.
-    lost: BTreeMap<u32, i64>,
     /// Round-trip time of the last report.
     rtt: Option<TimeDelta>,
 }
 
 /// Adds to the reports of sent streams what the far end reported, and the sender's estimate.
 pub(super) fn add_feedback(streams: &mut [Stream], log: &PacketLog) {
-    let heard = heard(log);
+    let known: BTreeSet<u32> = streams.iter().map(|stream| stream.ssrc).collect();
+    let (heard, lost) = heard(log, &known);
     // All of the estimate is for one video. Several would share it in a way that nobody reports.
     let is_video = |it: &&Stream| it.way == Way::Sent && it.kind == Kind::Video;
     let has_one_video = streams.iter().filter(is_video).count() == 1;
     for stream in streams.iter_mut().filter(|stream| stream.way == Way::Sent) {
+        let lost = lost.get(&stream.ssrc).map(Vec::as_slice).unwrap_or_default();
         for StreamReport { timed, .. } in &mut stream.reports {
             let timestamp = timed.time.as_millis_f64();
             let known = heard.partition_point(|it| it.time <= timed.time);
@@ -168,7 +179,7 @@ pub(super) fn add_feedback(streams: &mut [Stream], log: &PacketLog) {
                     timestamp,
                     round_trip_time: last.rtt.map(TimeDelta::as_secs_f64),
                     round_trip_time_measurements: Some(known as u64),
-                    packets_lost: Some(last.lost.get(&stream.ssrc).copied().unwrap_or(0)),
+                    packets_lost: Some(lost_by(lost, known)),
                     ..RemoteInboundRtp::default()
                 });
             }
@@ -183,6 +194,12 @@ pub(super) fn add_feedback(streams: &mut [Stream], log: &PacketLog) {
             }
         }
     }
+}
+
+/// What was lost of a stream by the time that this many were heard.
+fn lost_by(lost: &[(usize, i64)], known: usize) -> i64 {
+    let at = lost.partition_point(|(index, _)| *index < known);
+    at.checked_sub(1).map_or(0, |at| lost[at].1)
 }
 
 /// A pair of which only the estimate is known.
@@ -209,9 +226,11 @@ fn pair(timestamp: f64, estimate: Bitrate) -> CandidatePair {
 
 /// What the feedback said, at the end of each interval in which some came. The round-trip time is the
 /// mean of the interval: it varies with the time for which the receiver held the feedback back.
-fn heard(log: &PacketLog) -> Vec<Heard> {
+fn heard(log: &PacketLog, known: &BTreeSet<u32>) -> (Vec<Heard>, Lost) {
     let mut all: Vec<Heard> = Vec::new();
     let mut now = Heard::default();
+    let mut lost = Lost::new();
+    let mut count = 0;
     let mut rtts: Vec<TimeDelta> = Vec::new();
     let mut close = |end: i64, now: &mut Heard, rtts: &mut Vec<TimeDelta>| {
         let total = rtts.iter().map(|rtt| rtt.as_nanos()).sum::<i64>();
@@ -220,13 +239,14 @@ fn heard(log: &PacketLog) -> Vec<Heard> {
         now.time = Timestamp::from_nanos(end);
         rtts.clear();
         all.push(now.clone());
+        all.len()
     };
     let mut end: Option<i64> = None;
     play(log, &mut |time, event| {
         let until = (time.as_nanos().div_euclid(INTERVAL) + 1) * INTERVAL;
         let (Event::Report { .. } | Event::RoundTrip(_)) = event else { return };
         if let Some(before) = end.replace(until).filter(|before| *before < until) {
-            close(before, &mut now, &mut rtts);
+            count = close(before, &mut now, &mut rtts);
         }
         match event {
             Event::RoundTrip(rtt) => rtts.push(rtt),
@@ -236,12 +256,22 @@ fn heard(log: &PacketLog) -> Vec<Heard> {
                     let Some(index) = indices.get(packet.sequence_number) else { continue };
                     let ssrc = log.sent[index].ssrc;
                     let media = log.repairs.get(&ssrc).copied().unwrap_or(ssrc);
-                    let lost = now.lost.entry(media).or_default();
-                    *lost += match (packet.arrival_time, packet.recovered) {
+                    let change = match (packet.arrival_time, packet.recovered) {
                         (None, _) => 1,
                         (Some(_), true) => -1,
                         (Some(_), false) => 0,
                     };
+                    if change == 0 || !known.contains(&media) {
+                        continue;
+                    }
+                    let lost = lost.entry(media).or_default();
+                    match lost.last_mut() {
+                        Some((index, total)) if *index == count => *total += change,
+                        last => {
+                            let total = last.map_or(0, |(_, total)| *total) + change;
+                            lost.push((count, total));
+                        }
+                    }
                 }
             }
             Event::Sent(_) => {}
@@ -250,5 +280,5 @@ fn heard(log: &PacketLog) -> Vec<Heard> {
     if let Some(end) = end {
         close(end, &mut now, &mut rtts);
     }
-    all
+    (all, lost)
 }

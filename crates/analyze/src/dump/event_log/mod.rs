@@ -19,8 +19,10 @@ use self::messages::{
     ApplicationLimited, BeginLog, DelayBasedUpdates, LossBasedUpdates, Probe, ProbeFailure,
     RtcpPackets, RtpPackets, VideoReceiveStream, VideoSendStream, field,
 };
-use super::{Connection, Dump, Way};
+use super::left_out::LeftOut;
+use super::{Connection, Dump, Way, repair};
 use crate::format::Format;
+use crate::packets::PacketLog;
 use crate::packets::control::{Control, Detector};
 use crate::packets::recorder::Recorder;
 use crate::packets::rtp::{Extensions, RtpPacket};
@@ -28,9 +30,12 @@ use crate::packets::rtp::{Extensions, RtpPacket};
 /// The only version that has this form.
 const VERSION: u32 = 2;
 /// Largest batch in bytes. Browsers write one every few seconds.
-const BATCH_MAX: u64 = 64 << 20;
-/// Most events of one batch, and of a log.
-const EVENTS_MAX: usize = 4_000_000;
+const BATCH_MAX: u64 = 4 << 20;
+/// Most events of one batch, and of a log. One takes about 100 bytes.
+const BATCH_EVENTS_MAX: usize = 50_000;
+const EVENTS_MAX: usize = 500_000;
+/// Most bytes of RTCP in a log.
+const RTCP_BYTES_MAX: usize = 32 << 20;
 /// Bytes that SRTP adds to a packet, which the log does not have: those of AES-GCM, which Chromium
 /// prefers [RFC7714 §14.2].
 ///
@@ -45,28 +50,54 @@ const FOUR_BYTES: u64 = 5;
 /// Reads the log batch by batch.
 pub(crate) fn read(mut from: Box<dyn BufRead>) -> Result<Dump, String> {
     let mut log = Log::default();
-    while let Some(key) = variable(&mut from)? {
-        let length = match key & 7 {
-            LENGTH_DELIMITED => number(&mut from)?,
-            EIGHT_BYTES => 8,
-            FOUR_BYTES => 4,
-            VARINT => {
-                number(&mut from)?;
-                0
+    let mut left_out = LeftOut::default();
+    let mut batches = 0_u64;
+    loop {
+        match next_batch(&mut from, &mut log) {
+            Ok(true) => batches += 1,
+            Ok(false) => break,
+            // An odd batch in between would be one whose length is known.
+            Err(what) if log.events.is_empty() => return Err(what),
+            Err(what) => {
+                left_out.stop(format!("after batch {batches}: {what}"));
+                break;
             }
-            kind => return Err(format!("a member of the unknown kind {kind}")),
-        };
-        if length > BATCH_MAX {
-            return Err(format!("a batch of {length} bytes"));
         }
-        let mut batch = Vec::new();
-        (&mut from).take(length).read_to_end(&mut batch).map_err(|error| error.to_string())?;
-        if batch.len() as u64 != length {
-            return Err("the event log ends within a batch".into());
-        }
-        log.add(key >> 3, &batch)?;
     }
-    Ok(Dump { format: Format::EventLog, program: None, connections: vec![log.finish()] })
+    let connection = log.finish();
+    left_out.note(connection.packets.as_ref().and_then(PacketLog::cut_warning));
+    Ok(Dump {
+        format: Format::EventLog,
+        program: None,
+        connections: vec![connection],
+        warnings: left_out.warnings("batches"),
+        events: Vec::new(),
+    })
+}
+
+/// Takes one batch; false at the end of the file.
+fn next_batch(mut from: &mut dyn BufRead, log: &mut Log) -> Result<bool, String> {
+    let Some(key) = variable(from)? else { return Ok(false) };
+    let length = match key & 7 {
+        LENGTH_DELIMITED => number(from)?,
+        EIGHT_BYTES => 8,
+        FOUR_BYTES => 4,
+        VARINT => {
+            number(from)?;
+            0
+        }
+        kind => return Err(format!("a member of the unknown kind {kind}")),
+    };
+    if length > BATCH_MAX {
+        return Err(format!("a batch of {length} bytes"));
+    }
+    let mut batch = Vec::new();
+    (&mut from).take(length).read_to_end(&mut batch).map_err(|error| error.to_string())?;
+    if batch.len() as u64 != length {
+        return Err("the event log ends within a batch".into());
+    }
+    log.add(key >> 3, &batch)?;
+    Ok(true)
 }
 
 /// A variable-length number; `None` at the end of the file.
@@ -103,6 +134,7 @@ enum Event {
 struct Log {
     events: Vec<(i64, Event)>,
     recorder: Recorder,
+    rtcp_bytes: usize,
     /// SSRC of retransmissions of a video without one, and whether there are several.
     unnamed: Option<(u32, bool)>,
 }
@@ -151,7 +183,10 @@ impl Log {
             _ => {}
         }
         if self.events.len() > EVENTS_MAX {
-            return Err(format!("more than {EVENTS_MAX} events"));
+            return Err(format!("it has more than {EVENTS_MAX} events"));
+        }
+        if self.rtcp_bytes > RTCP_BYTES_MAX {
+            return Err(format!("it has more than {RTCP_BYTES_MAX} bytes of RTCP"));
         }
         Ok(())
     }
@@ -220,6 +255,7 @@ impl Log {
         let rest = deltas::blobs(&batch.raw_packet_blobs, count).ok_or(DAMAGED)?;
         let packets = std::iter::once(&batch.raw_packet[..]).chain(rest);
         for (time, packet) in times.iter().zip(packets) {
+            self.rtcp_bytes += packet.len();
             let event = Event::Rtcp(way, packet.to_vec());
             self.events.push((time.unwrap_or_default() as i64, event));
         }
@@ -254,7 +290,26 @@ impl Log {
         self.events.push((time, Event::Control(control)));
     }
 
+    /// Retransmissions that no configuration names, by their RTP timestamps.
+    fn find_repairs(&mut self) {
+        for way in [Way::Sent, Way::Received] {
+            let mut frames = repair::Frames::default();
+            for (_, event) in &self.events {
+                if let Event::Rtp(of, packet) = event
+                    && *of == way
+                    && !packet.is_padding
+                {
+                    frames.add(packet.ssrc, packet.rtp_timestamp, packet.payload_size);
+                }
+            }
+            for (repair, media) in frames.repairs() {
+                self.recorder.repair(repair, media);
+            }
+        }
+    }
+
     fn finish(mut self) -> Connection {
+        self.find_repairs();
         self.name_repaired();
         self.events.sort_by_key(|(time, _)| *time);
         let is_rtp = |event: &&(i64, Event)| matches!(event.1, Event::Rtp(..));
@@ -284,7 +339,7 @@ fn message<M: Message + Default>(bytes: &[u8]) -> Result<M, String> {
 
 fn count(number_of_deltas: u32) -> Result<usize, String> {
     let count = number_of_deltas as usize;
-    if count < EVENTS_MAX { Ok(count) } else { Err(format!("a batch of {count} events")) }
+    if count < BATCH_EVENTS_MAX { Ok(count) } else { Err(format!("a batch of {count} events")) }
 }
 
 /// The values of all events of a batch.

@@ -1,0 +1,72 @@
+//! The answer: a verdict, the findings with the largest effect on the call first, and details.
+
+use weir_lab::calls::stats::Kind;
+
+use crate::connectivity::{self, FAILED, INTERRUPTED, NEVER, PATH, PATH_CHANGE, RESTART, SERVER};
+use crate::dump::Dump;
+use crate::finding::{self, Finding};
+use crate::headroom::{self, UNDERESTIMATE};
+use crate::merge;
+use crate::quality::{self, CONCEALMENT, FREEZE};
+use crate::samples;
+use crate::verdict;
+
+/// What `weir analyze` says about a dump.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The sentences that a reader needs first.
+    pub verdict: String,
+    /// What was found, the largest effect on the call first.
+    pub findings: Vec<Finding>,
+    /// What is known besides: paths and audio, a line each.
+    pub details: Vec<String>,
+}
+
+/// Answers what happened to the call.
+pub fn answer(dump: &Dump) -> Answer {
+    let mut found = connectivity::findings(dump);
+    found.extend(quality::findings(dump));
+    found.extend(finding::of_rules(dump));
+    found.extend(headroom::findings(dump));
+    let mut found = merge::merged(dump, found);
+    found.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
+    Answer { verdict: verdict::verdict(dump, &found), details: details(dump), findings: found }
+}
+
+/// How much a finding matters to those in the call: seconds, weighted by what was left of the call in them.
+fn effect(finding: &Finding) -> f64 {
+    let finding = &finding.0;
+    let seconds = (finding.to_s - finding.from_s).max(0.0);
+    match finding.rule.as_str() {
+        // No call.
+        FAILED | NEVER => 1e6,
+        // Nothing was seen and heard.
+        INTERRUPTED => 1e5 + seconds,
+        FREEZE => 1.0 + 5.0 * seconds,
+        CONCEALMENT => 1.0 + 5.0 * seconds,
+        "capacity" | "processor" | "picture size" => 4.0 * seconds,
+        "loss" | "delay" => 3.0 * seconds,
+        UNDERESTIMATE | "loss rule" | "recovery" | "start-up" | "source" => 2.0 * seconds,
+        // They explain, and do no harm by themselves.
+        RESTART => 3.0,
+        PATH_CHANGE => 2.0,
+        SERVER => 1.0,
+        PATH => 0.5,
+        _ => 0.0,
+    }
+}
+
+fn details(dump: &Dump) -> Vec<String> {
+    let mut lines = Vec::new();
+    for connection in &dump.connections {
+        if let Some(path) = connectivity::path_in_words(connection) {
+            lines.push(format!("{}: {path}", connection.name));
+        }
+        for stream in connection.streams.iter().filter(|it| it.kind == Kind::Audio) {
+            let Some(heard) = quality::heard(stream) else { continue };
+            lines.push(format!("{}: {}", samples::name(connection, stream), heard.words()));
+        }
+    }
+    lines
+}

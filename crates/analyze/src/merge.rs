@@ -1,0 +1,155 @@
+//! Findings that say the same, or the opposite, of the same seconds become one.
+
+use weir_lab::calls::file;
+
+use crate::connectivity::{FAILED, INTERRUPTED, NEVER};
+use crate::dump::Dump;
+use crate::finding::Finding;
+use crate::headroom::UNDERESTIMATE;
+use crate::network;
+use crate::rules::{LONG_RTT_MS, LOSS, Part, TOO_MUCH};
+use crate::samples;
+
+/// A finding that shares this part of its time with another one is about the same seconds.
+const SAME: f64 = 0.5;
+
+/// Merges and drops. The order stays.
+pub(crate) fn merged(dump: &Dump, found: Vec<Finding>) -> Vec<Finding> {
+    let found = without_contradictions(dump, found);
+    one_for_each_connection(dump, found)
+}
+
+/// What a finding of one rule means beside those of others.
+fn without_contradictions(dump: &Dump, found: Vec<Finding>) -> Vec<Finding> {
+    let loses_without_queue = random_loss(dump);
+    let mut kept = Vec::new();
+    for finding in &found {
+        let fuller = found.iter().find(|other| explains(dump, &other.0, &finding.0));
+        match (fuller, finding.0.rule.as_str()) {
+            (None, _) => kept.push(finding.clone()),
+            // Single packets say that packets are lost beside the queue as well.
+            (Some(_), "loss")
+                if loses_without_queue.is_some() && finding.0.stream.contains(" sent ") =>
+            {
+                let mut both = finding.clone();
+                let ratio = loses_without_queue.unwrap_or_default() * 100.0;
+                both.0.says = format!(
+                    "random packet loss: {ratio:.1} % of the packets that met no queue were lost"
+                );
+                kept.push(both);
+            }
+            (Some(_), _) => {}
+        }
+    }
+    kept
+}
+
+/// Share of packets that were lost while none waited, if single packets say that it is much.
+fn random_loss(dump: &Dump) -> Option<f64> {
+    if dump.connections.iter().all(|it| it.packets.is_none()) {
+        return None;
+    }
+    Some(network::estimate(dump).up.loss).filter(|loss| *loss >= LOSS)
+}
+
+/// Whether `other` says why the finding holds, or says the opposite with better evidence.
+fn explains(dump: &Dump, other: &file::Finding, finding: &file::Finding) -> bool {
+    if shared(other, finding) <= SAME || !is_same_path(dump, other, finding) {
+        return false;
+    }
+    match (other.rule.as_str(), finding.rule.as_str()) {
+        ("capacity", "loss" | "loss rule") => true,
+        // Of a path that is long even while nothing waits, both hold.
+        ("capacity", "delay") => !is_long(dump, finding) || overflows(other),
+        ("capacity" | UNDERESTIMATE, "recovery" | "start-up") => other.stream == finding.stream,
+        _ => false,
+    }
+}
+
+/// Share of the finding's time that the other one has, too.
+fn shared(other: &file::Finding, finding: &file::Finding) -> f64 {
+    let from = other.from_s.max(finding.from_s);
+    let to = other.to_s.min(finding.to_s);
+    (to - from).max(0.0) / (finding.to_s - finding.from_s).max(f64::MIN_POSITIVE)
+}
+
+/// Streams of one connection, or the two ends of one stream in one dump.
+fn is_same_path(dump: &Dump, a: &file::Finding, b: &file::Finding) -> bool {
+    let connection = |it: &file::Finding| {
+        dump.connections.iter().position(|connection| {
+            let mut streams = connection.streams.iter();
+            streams.any(|stream| samples::name(connection, stream) == it.stream)
+        })
+    };
+    let ssrc =
+        |it: &file::Finding| it.stream.split(' ').rev().find_map(|word| word.parse::<u32>().ok());
+    connection(a) == connection(b) || ssrc(a).is_some() && ssrc(a) == ssrc(b)
+}
+
+fn is_long(dump: &Dump, finding: &file::Finding) -> bool {
+    let streams = dump.connections.iter().flat_map(samples::streams);
+    let mut own = streams.filter(|stream| stream.name == finding.stream);
+    own.any(|stream| stream.base_rtt_ms.is_some_and(|ms| ms >= LONG_RTT_MS))
+}
+
+/// Whether far more was sent than the estimate. Then the queue was never empty, and the smallest
+/// round-trip time says nothing about the path.
+pub(crate) fn overflows(capacity: &file::Finding) -> bool {
+    let mut far_more = 0;
+    for sample in &capacity.samples {
+        let is_more = sample.estimate_kbps.is_some_and(|it| sample.rate_kbps > TOO_MUCH * it);
+        far_more += usize::from(is_more);
+    }
+    2 * far_more > capacity.samples.len()
+}
+
+/// Streams of one connection and direction that share a cause share a finding: that of the stream
+/// which carries most, because the others say less.
+fn one_for_each_connection(dump: &Dump, found: Vec<Finding>) -> Vec<Finding> {
+    let mut kept: Vec<(Finding, usize)> = Vec::new();
+    for finding in found {
+        let twin = kept.iter_mut().find(|(other, _)| is_twin(dump, &other.0, &finding.0));
+        match twin {
+            Some((other, more)) => {
+                *more += 1;
+                let is_same_way = is_sent(&finding.0) == is_sent(&other.0);
+                if is_same_way && carried(&finding.0) > carried(&other.0) {
+                    *other = finding;
+                }
+            }
+            None => kept.push((finding, 0)),
+        }
+    }
+    let mut all = Vec::new();
+    for (mut finding, more) in kept {
+        match more {
+            0 => {}
+            1 => finding.0.says += "; one more stream of this connection says the same",
+            _ => {
+                finding.0.says += &format!("; {more} more streams of this connection say the same")
+            }
+        }
+        all.push(finding);
+    }
+    all
+}
+
+fn carried(finding: &file::Finding) -> f64 {
+    finding.samples.iter().map(|it| it.rate_kbps).sum()
+}
+
+fn is_sent(finding: &file::Finding) -> bool {
+    finding.stream.contains(" sent ")
+}
+
+fn is_twin(dump: &Dump, a: &file::Finding, b: &file::Finding) -> bool {
+    let is_path = [Part::Network, Part::Controller].iter().any(|part| part.to_string() == a.part);
+    is_path
+        && ![FAILED, NEVER, INTERRUPTED].contains(&a.rule.as_str())
+        && a.rule == b.rule
+        // A round trip is one of both directions.
+        && (a.rule == "delay" || is_sent(a) == is_sent(b))
+        && shared(a, b) >= SAME
+        && shared(b, a) >= SAME
+        && is_same_path(dump, a, b)
+}

@@ -1,0 +1,260 @@
+//! Findings about what people saw and heard: freezes, and audio that was made up.
+
+use weir_lab::calls::file;
+use weir_lab::calls::stats::{InboundRtp, Kind};
+
+use crate::dump::{Connection, Dump, Stream, Way};
+use crate::finding::{Finding, GAP_S, rounded};
+use crate::rules::Part;
+use crate::samples;
+
+pub(crate) const FREEZE: &str = "freeze";
+pub(crate) const CONCEALMENT: &str = "concealment";
+
+/// Concealment of this share of the samples can be heard.
+const AUDIBLE: f64 = 0.02;
+
+/// What a stream of video lost for those who watched it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Freezes {
+    pub count: u64,
+    pub seconds: f64,
+    /// Streams that froze.
+    pub streams: u64,
+}
+
+/// What happened to received audio.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Heard {
+    /// Samples that were played.
+    pub samples: u64,
+    /// Of these, samples that were made up, without the silence of a paused sender.
+    pub concealed: u64,
+    /// Gaps that were filled so.
+    pub gaps: u64,
+    pub received: u64,
+    pub lost: u64,
+    /// Seconds that all samples together spent in the jitter buffer, and how many left it.
+    pub buffer_s: f64,
+    pub emitted: u64,
+}
+
+/// Freezes and audible gaps of all streams.
+pub(crate) fn findings(dump: &Dump) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for connection in &dump.connections {
+        for stream in &connection.streams {
+            match (stream.way, stream.kind) {
+                (Way::Received, Kind::Video) => add_freezes(connection, stream, &mut found),
+                (Way::Received, Kind::Audio) => add_gaps(connection, stream, &mut found),
+                (Way::Sent, _) => {}
+            }
+        }
+    }
+    found
+}
+
+/// The freezes of all received videos, within the time of the dump.
+pub(crate) fn freezes(dump: &Dump) -> Freezes {
+    let mut all = Freezes::default();
+    for stream in dump.connections.iter().flat_map(|it| &it.streams) {
+        if (stream.way, stream.kind) != (Way::Received, Kind::Video) {
+            continue;
+        }
+        let mut count = 0;
+        for (_, _, before, after) in pairs(stream) {
+            count += growth(before.freeze_count, after.freeze_count);
+            all.seconds += frozen_s(before, after);
+        }
+        all.count += count;
+        all.streams += u64::from(count > 0);
+    }
+    all
+}
+
+/// What was heard of a stream of audio; `None` of others and without counters.
+pub(crate) fn heard(stream: &Stream) -> Option<Heard> {
+    if (stream.way, stream.kind) != (Way::Received, Kind::Audio) {
+        return None;
+    }
+    let mut all = Heard::default();
+    for (_, _, before, after) in pairs(stream) {
+        all.add(&Heard::between(before, after));
+    }
+    (all.samples > 0 || all.received > 0).then_some(all)
+}
+
+type Pair<'a> = (f64, f64, &'a InboundRtp, &'a InboundRtp);
+
+/// Times in s and counters of each two neighbouring reports.
+fn pairs(stream: &Stream) -> Vec<Pair<'_>> {
+    let mut found = Vec::new();
+    for pair in stream.reports.windows(2) {
+        let [before, after] = [&pair[0].timed, &pair[1].timed];
+        let counters = before.report.inbound.as_ref().zip(after.report.inbound.as_ref());
+        if let Some((old, new)) = counters {
+            found.push((before.time.as_secs_f64(), after.time.as_secs_f64(), old, new));
+        }
+    }
+    found
+}
+
+fn growth(before: Option<u64>, after: Option<u64>) -> u64 {
+    match (before, after) {
+        (Some(before), Some(after)) => after.saturating_sub(before),
+        // The counter appears with its first event.
+        (None, Some(after)) => after,
+        _ => 0,
+    }
+}
+
+fn frozen_s(before: &InboundRtp, after: &InboundRtp) -> f64 {
+    let total = |it: &InboundRtp| it.total_freezes_duration.unwrap_or(0.0);
+    (total(after) - total(before)).max(0.0)
+}
+
+fn add_freezes(connection: &Connection, stream: &Stream, found: &mut Vec<Finding>) {
+    // Begin and end, freezes, seconds.
+    let mut spans: Vec<(f64, f64, u64, f64)> = Vec::new();
+    for (start_s, end_s, before, after) in pairs(stream) {
+        let count = growth(before.freeze_count, after.freeze_count);
+        if count == 0 {
+            continue;
+        }
+        // A freeze is counted when it ends: it may have begun before the report.
+        let seconds = frozen_s(before, after);
+        let from_s = start_s.min(end_s - seconds).max(0.0);
+        match spans.last_mut() {
+            Some(last) if from_s - last.1 < GAP_S => {
+                (last.1, last.2, last.3) = (end_s, last.2 + count, last.3 + seconds);
+            }
+            _ => spans.push((from_s, end_s, count, seconds)),
+        }
+    }
+    for (from_s, to_s, count, seconds) in spans {
+        let long = lasted(count, seconds);
+        found.push(finding(
+            samples::name(connection, stream),
+            (Part::Video, FREEZE),
+            (from_s, to_s),
+            format!("the picture froze {}{long}", times(count)),
+        ));
+    }
+}
+
+fn add_gaps(connection: &Connection, stream: &Stream, found: &mut Vec<Finding>) {
+    let mut spans: Vec<(f64, f64, Heard)> = Vec::new();
+    for (start_s, end_s, before, after) in pairs(stream) {
+        let heard = Heard::between(before, after);
+        if heard.concealed_ratio().is_none_or(|ratio| ratio < AUDIBLE) {
+            continue;
+        }
+        match spans.last_mut() {
+            Some((_, to_s, all)) if start_s - *to_s < GAP_S => {
+                *to_s = end_s;
+                all.add(&heard);
+            }
+            _ => spans.push((start_s, end_s, heard)),
+        }
+    }
+    for (from_s, to_s, heard) in spans {
+        found.push(finding(
+            samples::name(connection, stream),
+            (Part::Audio, CONCEALMENT),
+            (from_s, to_s),
+            format!("audio was made up: {}", heard.words()),
+        ));
+    }
+}
+
+impl Heard {
+    fn between(before: &InboundRtp, after: &InboundRtp) -> Self {
+        let concealed = growth(before.concealed_samples, after.concealed_samples);
+        let silent = growth(before.silent_concealed_samples, after.silent_concealed_samples);
+        let waited = |it: &InboundRtp| it.jitter_buffer_delay.unwrap_or(0.0);
+        Self {
+            samples: growth(before.total_samples_received, after.total_samples_received),
+            // A sender that pauses makes the receiver play silence. Nothing was lost.
+            concealed: concealed.saturating_sub(silent),
+            gaps: growth(before.concealment_events, after.concealment_events),
+            received: after.packets_received.saturating_sub(before.packets_received),
+            lost: u64::try_from(after.packets_lost - before.packets_lost).unwrap_or(0),
+            buffer_s: (waited(after) - waited(before)).max(0.0),
+            emitted: growth(before.jitter_buffer_emitted_count, after.jitter_buffer_emitted_count),
+        }
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.concealed += other.concealed;
+        self.gaps += other.gaps;
+        self.received += other.received;
+        self.lost += other.lost;
+        self.buffer_s += other.buffer_s;
+        self.emitted += other.emitted;
+    }
+
+    /// Share of the samples that were made up.
+    pub fn concealed_ratio(&self) -> Option<f64> {
+        (self.samples > 0).then(|| self.concealed as f64 / self.samples as f64)
+    }
+
+    /// Its values in words, as far as they are known.
+    pub fn words(&self) -> String {
+        let mut known = Vec::new();
+        if let Some(ratio) = self.concealed_ratio() {
+            known.push(format!("{:.1} % concealed in {}", ratio * 100.0, gaps(self.gaps)));
+        }
+        if self.emitted > 0 {
+            let ms = self.buffer_s / self.emitted as f64 * 1e3;
+            known.push(format!("jitter buffer {ms:.0} ms"));
+        }
+        let packets = self.received + self.lost;
+        if packets > 0 {
+            let ratio = self.lost as f64 / packets as f64;
+            known.push(format!("{:.1} % of the packets lost", ratio * 100.0));
+        }
+        known.join(", ")
+    }
+}
+
+/// `, 0.2 s`, or `, 5.1 s in all` of several; nothing where it is unknown.
+pub(crate) fn lasted(count: u64, seconds: f64) -> String {
+    match count {
+        _ if seconds <= 0.0 => String::new(),
+        1 => format!(", {seconds:.1} s"),
+        _ => format!(", {seconds:.1} s in all"),
+    }
+}
+
+/// `1 gap`, `2 gaps`.
+pub(crate) fn gaps(count: u64) -> String {
+    let word = if count == 1 { "gap" } else { "gaps" };
+    format!("{count} {word}")
+}
+
+/// `once`, `twice`, `3 times`.
+pub(crate) fn times(count: u64) -> String {
+    match count {
+        1 => "once".into(),
+        2 => "twice".into(),
+        _ => format!("{count} times"),
+    }
+}
+
+fn finding(
+    stream: String,
+    (part, rule): (Part, &str),
+    (from_s, to_s): (f64, f64),
+    says: String,
+) -> Finding {
+    Finding(file::Finding {
+        stream,
+        part: part.to_string(),
+        rule: rule.into(),
+        from_s: rounded(from_s),
+        to_s: rounded(to_s),
+        says,
+        samples: Vec::new(),
+    })
+}

@@ -1,0 +1,306 @@
+//! The verdict: what happened to the call, in a few sentences, causes before their effects.
+
+use weir_lab::calls::file;
+
+use crate::connectivity::{FAILED, INTERRUPTED, NEVER, PATH, RESTART};
+use crate::dump::{Dump, Way};
+use crate::finding::Finding;
+use crate::headroom::{UNDERESTIMATE, whose_estimate};
+use crate::merge::overflows;
+use crate::network::{NetworkEstimate, TestedCapacity, WayEstimate, estimate};
+use crate::quality::{self, Heard, gaps, lasted, times};
+use crate::rules;
+use crate::samples;
+
+/// A capacity below this share of what was seen otherwise fell.
+const FELL: f64 = 0.75;
+/// A finding that ends so shortly before the dump, in s, had no end.
+const UNTIL_END_S: f64 = 2.5;
+/// Concealment of this share is worth a sentence.
+const AUDIBLE: f64 = 0.01;
+
+/// The verdict on a call.
+pub(crate) fn verdict(dump: &Dump, found: &[Finding]) -> String {
+    let network = estimate(dump);
+    let reader = Reader { dump, network: &network, found };
+    let mut sentences = Vec::new();
+    reader.connections(&mut sentences);
+    reader.causes(&mut sentences);
+    reader.effects(&mut sentences);
+    reader.controller(&mut sentences);
+    if sentences.is_empty() {
+        sentences.push(reader.nothing());
+    }
+    reader.path(&mut sentences);
+    sentences.join(" ")
+}
+
+struct Reader<'a> {
+    dump: &'a Dump,
+    network: &'a NetworkEstimate,
+    found: &'a [Finding],
+}
+
+impl Reader<'_> {
+    fn of_rule(&self, rule: &'static str) -> impl Iterator<Item = &file::Finding> {
+        self.found.iter().map(|it| &it.0).filter(move |it| it.rule == rule)
+    }
+
+    /// The longest finding of a rule in a direction.
+    fn longest(&self, rule: &'static str, way: Way) -> Option<&file::Finding> {
+        let wanted = if way == Way::Sent { " sent " } else { " received " };
+        let of_way = self.of_rule(rule).filter(|it| it.stream.contains(wanted));
+        of_way.max_by(|a, b| seconds(a).total_cmp(&seconds(b)))
+    }
+
+    fn connections(&self, sentences: &mut Vec<String>) {
+        let failed: Vec<&file::Finding> = self.of_rule(FAILED).collect();
+        let never: Vec<&file::Finding> = self.of_rule(NEVER).collect();
+        for (ended, others) in [(&failed, " failed"), (&never, " were never established")] {
+            match &ended[..] {
+                [] => {}
+                [one] => {
+                    let says = one.says.strip_prefix("it ").unwrap_or(&one.says);
+                    sentences.push(format!("Connection {} {says}.", one.stream));
+                }
+                several => {
+                    let names: Vec<&str> = several.iter().map(|it| it.stream.as_str()).collect();
+                    let (named, more) = names.split_at(names.len().min(3));
+                    let more = match more.len() {
+                        0 => String::new(),
+                        count => format!(" and {count} more"),
+                    };
+                    let at = several.iter().map(|it| it.to_s).fold(f64::MAX, f64::min);
+                    sentences.push(format!(
+                        "{} connections{others} ({}{more}), the first at {at:.1} s.",
+                        names.len(),
+                        named.join(", ")
+                    ));
+                }
+            }
+        }
+        let interrupted: Vec<&file::Finding> = self.of_rule(INTERRUPTED).collect();
+        if !interrupted.is_empty() {
+            let all: f64 = interrupted.iter().map(|it| seconds(it)).sum();
+            let first = interrupted.iter().map(|it| it.from_s).fold(f64::MAX, f64::min);
+            let count = times(interrupted.len() as u64);
+            sentences.push(match interrupted.len() {
+                1 => format!("The connection was interrupted at {first:.1} s, for {all:.1} s."),
+                _ => format!(
+                    "The connection was interrupted {count}, {all:.1} s in all, first at {first:.1} s."
+                ),
+            });
+        }
+        match self.of_rule(RESTART).count() {
+            0 => {}
+            count => sentences.push(format!("ICE was restarted {}.", times(count as u64))),
+        }
+    }
+
+    fn causes(&self, sentences: &mut Vec<String>) {
+        let mut said = Vec::new();
+        for (way, link) in [(Way::Sent, "uplink"), (Way::Received, "downlink")] {
+            if let Some(finding) = self.longest("capacity", way) {
+                let of_way = if way == Way::Sent { &self.network.up } else { &self.network.down };
+                said.push(format!("{link} {}", capacity(of_way, finding)));
+            }
+        }
+        add_joined(sentences, &said);
+        said.clear();
+        for (way, link) in [(Way::Sent, "uplink"), (Way::Received, "downlink")] {
+            if let Some(finding) = self.longest("loss", way) {
+                let share = percent_of(&finding.says).unwrap_or_default();
+                said.push(format!("{link} lost {share} of the packets {}", span(finding)));
+            }
+        }
+        add_joined(sentences, &said);
+        if self.of_rule("delay").next().is_some() {
+            let base = self.base_rtt_ms().unwrap_or_default();
+            sentences.push(format!("The path is long: round trips take {base:.0} ms or more."));
+        }
+        if let Some(finding) = self.longest("processor", Way::Sent) {
+            let rate = middle(finding, |it| it.frame_rate).unwrap_or_default();
+            let when = span(finding);
+            sentences.push(format!(
+                "The sender's processor was too slow {when}: it encoded {rate:.0} frames a second."
+            ));
+        }
+        if let Some(finding) = self.longest("picture size", Way::Sent) {
+            let rate = middle(finding, |it| it.frame_rate).unwrap_or_default();
+            let when = span(finding);
+            sentences.push(format!(
+                "The encoder kept a picture too large for its target {when}: {rate:.1} frames a second were left."
+            ));
+        }
+        if let Some(finding) = self.longest("source", Way::Sent) {
+            sentences.push(format!("The application gave little video to send {}.", span(finding)));
+        }
+    }
+
+    fn effects(&self, sentences: &mut Vec<String>) {
+        let freezes = quality::freezes(self.dump);
+        if freezes.count > 0 {
+            let long = lasted(freezes.count, freezes.seconds);
+            let mut text = format!("Video froze {}{long}", times(freezes.count));
+            if freezes.streams > 1 {
+                text += &format!(", in {} streams", freezes.streams);
+            }
+            sentences.push(text + ".");
+        }
+        let mut all = Heard::default();
+        for stream in self.dump.connections.iter().flat_map(|it| &it.streams) {
+            if let Some(heard) = quality::heard(stream) {
+                all.add(&heard);
+            }
+        }
+        if let Some(ratio) = all.concealed_ratio().filter(|ratio| *ratio >= AUDIBLE) {
+            sentences.push(format!(
+                "Audio had {}: {:.1} % of it was concealed.",
+                gaps(all.gaps),
+                ratio * 100.0
+            ));
+        }
+    }
+
+    fn controller(&self, sentences: &mut Vec<String>) {
+        let whose = whose_estimate(self.dump);
+        let whose = uppercased(&whose);
+        if let Some(finding) = self.longest(UNDERESTIMATE, Way::Sent) {
+            let tail = finding.says.split_once(" stayed at ").map_or("", |(_, rest)| rest);
+            let share = tail.split(':').next().unwrap_or_default();
+            let when = span(finding);
+            sentences.push(format!("{whose} stayed at {share} {when}."));
+        }
+        if let Some(finding) = self.longest("recovery", Way::Sent) {
+            let length = seconds(finding);
+            sentences.push(if self.lasts_to_the_end(finding) {
+                format!(
+                    "Bandwidth estimate had not recovered when the dump ends, {length:.0} s later; the path was free."
+                )
+            } else {
+                format!("Bandwidth estimate recovered {length:.0} s later; the path was free.")
+            });
+        }
+        if let Some(finding) = self.longest("start-up", Way::Sent) {
+            let length = seconds(finding);
+            sentences.push(format!(
+                "{whose} was slow to rise, from {:.1} s on for {length:.0} s; the path was free.",
+                finding.from_s
+            ));
+        }
+        if let Some(finding) = self.longest("loss rule", Way::Sent) {
+            let estimate = middle(finding, |it| it.estimate_kbps).unwrap_or_default();
+            sentences.push(format!(
+                "{whose} took the loss for congestion and stayed at {:.1} Mbit/s.",
+                estimate / 1e3
+            ));
+        }
+    }
+
+    fn path(&self, sentences: &mut Vec<String>) {
+        let Some(finding) = self.of_rule(PATH).max_by(|a, b| seconds(a).total_cmp(&seconds(b)))
+        else {
+            return;
+        };
+        let says = finding.says.split(" (").next().unwrap_or(&finding.says);
+        sentences.push(format!("{}.", uppercased(says)));
+    }
+
+    fn nothing(&self) -> String {
+        let mut known = Vec::new();
+        let streams = self.dump.connections.iter().flat_map(samples::streams);
+        let samples: Vec<_> = streams.flat_map(|it| it.samples).collect();
+        if let Some(loss) = rules::loss(&samples) {
+            known.push(format!("{:.1} % of the packets were lost", loss * 100.0));
+        }
+        if let Some(base) = self.base_rtt_ms() {
+            known.push(format!("round trips took {base:.0} ms at best"));
+        }
+        let length = self.network.duration_s;
+        let known = match known.len() {
+            0 => String::new(),
+            _ => format!(": {}", known.join(", ")),
+        };
+        format!("Nothing limited this call in {length:.0} s{known}.")
+    }
+
+    fn base_rtt_ms(&self) -> Option<f64> {
+        let streams = self.dump.connections.iter().flat_map(samples::streams);
+        streams.filter_map(|it| it.base_rtt_ms).max_by(f64::total_cmp)
+    }
+
+    fn lasts_to_the_end(&self, finding: &file::Finding) -> bool {
+        self.network.duration_s - finding.to_s < UNTIL_END_S
+    }
+}
+
+/// `fell to 0.4 Mbit/s from 5 to 15 s`, or that it was full.
+fn capacity(way: &WayEstimate, finding: &file::Finding) -> String {
+    // Far more was sent than the path can carry, so what left says nothing about its capacity.
+    if overflows(finding) {
+        let lost = percent_of(&finding.says).map(|it| format!(" and lost {it} of the packets"));
+        return format!("was full {}{}", span(finding), lost.unwrap_or_default());
+    }
+    let overlaps = |it: &&TestedCapacity| it.from_s < finding.to_s && finding.from_s < it.to_s;
+    let within: Vec<&TestedCapacity> = way.tested.iter().filter(overlaps).collect();
+    let largest = way.tested.iter().map(|it| it.bps).fold(way.largest_bps.unwrap_or(0.0), f64::max);
+    let low: Vec<&TestedCapacity> =
+        within.iter().copied().filter(|it| it.bps < FELL * largest).collect();
+    let begins_later = low.first().is_some_and(|it| it.from_s > 1.0);
+    let (spans, verb) = match low.is_empty() || !begins_later {
+        true => (within, "was full at"),
+        false => (low, "fell to"),
+    };
+    let Some((first, last)) = spans.first().zip(spans.last()) else {
+        let kbps = middle(finding, |it| Some(it.rate_kbps)).unwrap_or_default();
+        return format!("was full at {} {}", mbps(kbps * 1e3), span(finding));
+    };
+    let (mut seconds, mut bits) = (0.0, 0.0);
+    for tested in &spans {
+        let length = tested.to_s.min(finding.to_s) - tested.from_s.max(finding.from_s);
+        (seconds, bits) = (seconds + length, bits + tested.bps * length);
+    }
+    let from_s = first.from_s.max(finding.from_s);
+    let to_s = last.to_s.min(finding.to_s);
+    format!(
+        "{verb} {} from {from_s:.0} to {to_s:.0} s",
+        mbps(bits / seconds.max(f64::MIN_POSITIVE))
+    )
+}
+
+fn mbps(bps: f64) -> String {
+    let digits = if bps < 0.95e5 { 2 } else { 1 };
+    format!("{:.digits$} Mbit/s", bps / 1e6)
+}
+
+fn seconds(finding: &file::Finding) -> f64 {
+    finding.to_s - finding.from_s
+}
+
+fn span(finding: &file::Finding) -> String {
+    format!("from {:.0} to {:.0} s", finding.from_s, finding.to_s)
+}
+
+fn middle(finding: &file::Finding, value: fn(&file::FindingSample) -> Option<f64>) -> Option<f64> {
+    let mut values: Vec<f64> = finding.samples.iter().filter_map(value).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// The first share in a sentence, such as `9.8 %`.
+fn percent_of(says: &str) -> Option<String> {
+    let (before, _) = says.split_once(" %")?;
+    let number = before.rsplit(' ').next()?;
+    Some(format!("{number} %"))
+}
+
+fn add_joined(sentences: &mut Vec<String>, said: &[String]) {
+    if !said.is_empty() {
+        sentences.push(format!("{}.", uppercased(&said.join("; "))));
+    }
+}
+
+fn uppercased(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,194 @@
+//! The answer: one verdict first, and findings that agree with each other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use weir_analyze::{Answer, Dump, answer, findings, read, record};
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+fn dump(name: &str) -> Dump {
+    read(&place(name)).unwrap()
+}
+
+/// All dumps of calls that were made here.
+fn all_dumps() -> Vec<(String, Dump)> {
+    let mut all = Vec::new();
+    for folder in ["dumps", "networks"] {
+        for entry in fs::read_dir(place(folder)).unwrap() {
+            let name = format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy());
+            if name.ends_with(".gz")
+                && let Ok(dump) = read(&place(&name))
+            {
+                all.push((name, dump));
+            }
+        }
+    }
+    assert!(all.len() > 20, "{}", all.len());
+    all
+}
+
+/// An rtcstats dump of these events. Times are in s.
+fn made(events: &[(&str, &str, Value, f64)]) -> Dump {
+    let mut text = String::new();
+    for (name, connection, value, time_s) in events {
+        let event = json!([name, connection, value, 1.7e12 + time_s * 1e3]);
+        text += &format!("{event}\n");
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), text).unwrap();
+    read(file.path()).unwrap()
+}
+
+/// Received audio after so many seconds: 48,000 samples a second, of which `concealed` in all.
+fn audio(seconds: f64, concealed: u64, gaps: u64) -> Value {
+    json!({ "A": {
+        "type": "inbound-rtp", "kind": "audio", "ssrc": 7, "timestamp": 1.7e12 + seconds * 1e3,
+        "packetsReceived": (seconds * 50.0) as u64, "packetsLost": 0, "bytesReceived": 4_000,
+        "totalSamplesReceived": (seconds * 48e3) as u64, "concealedSamples": concealed,
+        "silentConcealedSamples": 0, "concealmentEvents": gaps,
+        "jitterBufferDelay": seconds * 48e3 * 0.06, "jitterBufferEmittedCount": (seconds * 48e3) as u64,
+    } })
+}
+
+fn rules(answer: &Answer) -> Vec<&str> {
+    answer.findings.iter().map(|it| it.0.rule.as_str()).collect()
+}
+
+#[test]
+fn a_failed_connection_comes_first_and_is_no_success() {
+    let video = |packets: u64, time_s: f64| {
+        json!({ "V": { "type": "inbound-rtp", "kind": "video", "ssrc": 9, "packetsReceived": packets,
+            "timestamp": 1.7e12 + time_s * 1e3, "packetsLost": 0, "bytesReceived": packets * 1_000 } })
+    };
+    let dump = made(&[
+        ("oniceconnectionstatechange", "PC_0", json!("checking"), 0.0),
+        ("oniceconnectionstatechange", "PC_0", json!("connected"), 1.0),
+        ("onconnectionstatechange", "PC_0", json!("connected"), 1.0),
+        ("getstats", "PC_0", video(100, 2.0), 2.0),
+        ("getstats", "PC_0", video(200, 3.0), 3.0),
+        ("oniceconnectionstatechange", "PC_0", json!("disconnected"), 10.0),
+        ("oniceconnectionstatechange", "PC_0", json!("failed"), 16.0),
+        ("onconnectionstatechange", "PC_0", json!("failed"), 16.0),
+    ]);
+    let answer = answer(&dump);
+    assert_eq!(answer.findings[0].0.rule, "connection failed");
+    let begin = "Connection PC_0 failed at 14.0 s, 15.0 s after it was established";
+    assert!(answer.verdict.starts_with(begin), "{}", answer.verdict);
+    let record = record("failed", &dump).unwrap();
+    let call = &record.call.unwrap().calls[0];
+    assert!(call.failure.as_ref().is_some_and(|it| it.contains("PC_0 failed")), "{call:?}");
+}
+
+#[test]
+fn a_dump_of_a_connection_that_was_never_made_is_answered_without_a_stream() {
+    let dump = made(&[
+        ("oniceconnectionstatechange", "PC_0", json!("checking"), 0.0),
+        ("onicecandidateerror", "PC_0", json!({ "url": "turn:192.0.2.1", "errorCode": 701 }), 9.0),
+        ("oniceconnectionstatechange", "PC_0", json!("failed"), 20.0),
+    ]);
+    let answer = answer(&dump);
+    assert!(answer.verdict.contains("was never established"), "{}", answer.verdict);
+    assert_eq!(rules(&answer), ["never connected", "server error"]);
+    let server = &answer.findings[1].0.says;
+    assert_eq!(server, "turn:192.0.2.1 did not answer");
+}
+
+#[test]
+fn freezes_are_in_the_verdict_with_their_count_and_seconds() {
+    let answer = answer(&dump("dumps/drop.rtcstats.gz"));
+    let begin = "Uplink fell to 0.4 Mbit/s from 5 to 15 s";
+    assert!(answer.verdict.starts_with(begin), "{}", answer.verdict);
+    assert!(answer.verdict.contains("Video froze twice, 5.1 s in all."), "{}", answer.verdict);
+    let freeze = answer.findings.iter().find(|it| it.0.rule == "freeze").unwrap();
+    assert!(freeze.0.from_s >= 5.0 && freeze.0.to_s <= 15.0, "{freeze:?}");
+}
+
+#[test]
+fn concealed_audio_is_in_the_answer_with_its_gaps_and_jitter_buffer() {
+    let report =
+        |time_s, concealed, gaps| ("getstats", "PC_0", audio(time_s, concealed, gaps), time_s);
+    let events =
+        [report(1.0, 0, 0), report(2.0, 0, 0), report(3.0, 9_600, 4), report(4.0, 9_600, 4)];
+    let answer = answer(&made(&events));
+    assert_eq!(rules(&answer), ["concealment"]);
+    let found = &answer.findings[0].0;
+    assert_eq!((found.from_s, found.to_s), (1.0, 2.0));
+    assert!(found.says.contains("20.0 % concealed in 4 gaps, jitter buffer 60 ms"), "{found:?}");
+    assert_eq!(answer.verdict, "Audio had 4 gaps: 6.7 % of it was concealed.");
+    assert_eq!(answer.details.len(), 1, "{:?}", answer.details);
+}
+
+// The capacity rises at 10 s, from 0.5 to 1.5 Mbit/s.
+#[test]
+fn an_estimate_far_below_what_trains_measured_is_the_controllers() {
+    let answer = answer(&dump("networks/rise.log.gz"));
+    let low = answer.findings.iter().find(|it| it.0.rule == "underestimate").unwrap();
+    assert!((9.0..11.5).contains(&low.0.from_s) && low.0.to_s > 15.0, "{low:?}");
+    assert!(low.0.says.starts_with("the sender's estimate stayed at 0."), "{low:?}");
+    assert!(answer.verdict.contains("of what the path carried"), "{}", answer.verdict);
+    // The other calls use what their path carries.
+    for name in ["networks/constant.log.gz", "networks/aqm.log.gz", "dumps/muted.log.gz"] {
+        let found = findings(&dump(name));
+        assert!(found.iter().all(|it| it.0.rule != "underestimate"), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn retransmissions_are_no_video_of_their_own() {
+    let sent = |ssrc: u32, packets: u64, rtx: Option<u32>, time_s: f64| {
+        json!({ "type": "outbound-rtp", "kind": "video", "ssrc": ssrc, "packetsSent": packets,
+            "timestamp": 1.7e12 + time_s * 1e3, "bytesSent": packets * 1_000, "rtxSsrc": rtx })
+    };
+    let report = |packets, time_s| {
+        let both = json!({ "M": sent(1, packets, Some(2), time_s), "R": sent(2, 3, None, time_s) });
+        ("getstats", "PC_0", both, time_s)
+    };
+    let dump = made(&[report(100, 1.0), report(200, 2.0), report(300, 3.0)]);
+    let ssrcs: Vec<u32> = dump.connections[0].streams.iter().map(|it| it.ssrc).collect();
+    assert_eq!(ssrcs, [1]);
+}
+
+#[test]
+fn findings_of_the_same_seconds_do_not_contradict_each_other() {
+    for (name, dump) in all_dumps() {
+        let found = findings(&dump);
+        let of = |rule: &str| found.iter().filter(|it| it.0.rule == rule).collect::<Vec<_>>();
+        for full in of("capacity") {
+            for free in [of("recovery"), of("start-up"), of("loss rule")].concat() {
+                let from = full.0.from_s.max(free.0.from_s);
+                let shared = full.0.to_s.min(free.0.to_s) - from;
+                let half = (free.0.to_s - free.0.from_s) / 2.0;
+                assert!(shared <= half, "{name}: {full} and {free}");
+            }
+            for loss in of("loss").iter().filter(|it| it.0.from_s < full.0.to_s) {
+                let is_later = loss.0.to_s > full.0.to_s;
+                let without = loss.0.says.contains("without a queue");
+                assert!(!without || is_later, "{name}: {full} and {loss}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_finding_compares_with_what_it_does_not_know() {
+    for (name, dump) in all_dumps() {
+        let answer = answer(&dump);
+        assert!(!answer.verdict.is_empty() && answer.verdict.ends_with('.'), "{name}");
+        for finding in &answer.findings {
+            let says = &finding.0.says;
+            assert!(!says.contains("unknown"), "{name}: {says}");
+            assert!(!says.contains(" 0 kbit/s left"), "{name}: {says}");
+        }
+    }
+}
+
+#[test]
+fn a_call_without_a_limit_says_so_with_what_is_known() {
+    let answer = answer(&dump("dumps/free.rtcstats.gz"));
+    assert_eq!(answer.findings, []);
+    assert!(answer.verdict.starts_with("Nothing limited this call in 17 s"), "{}", answer.verdict);
+}

@@ -1,0 +1,107 @@
+//! `weir analyze`: what it refuses to write, and that it ends when it is told to.
+#![cfg(unix)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn dump(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../analyze/tests/dumps").join(name)
+}
+
+fn analyze(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.arg("analyze").args(args).current_dir(folder).output().unwrap()
+}
+
+fn complaint(output: &Output) -> String {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn a_dump_is_not_replaced_by_what_is_made_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = fs::read(dump("free.rtcstats.gz")).unwrap();
+    let file = folder.path().join("same.gz");
+    fs::write(&file, &bytes).unwrap();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    std::os::unix::fs::symlink(&file, folder.path().join("link")).unwrap();
+    fs::hard_link(&file, folder.path().join("hard")).unwrap();
+    for option in ["-o", "--scenario"] {
+        for output in ["same.gz", "./sub/../same.gz", "link", "hard"] {
+            let refused = complaint(&analyze(folder.path(), &["same.gz", option, output]));
+            assert!(refused.contains("would replace same.gz"), "{refused}");
+            assert_eq!(fs::read(&file).unwrap(), bytes);
+        }
+    }
+    let both = ["same.gz", "-o", "x.html", "--scenario", "x.html"];
+    assert!(complaint(&analyze(folder.path(), &both)).contains("name the same file"));
+}
+
+#[test]
+fn what_does_not_exist_is_named_as_the_user_wrote_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = complaint(&analyze(folder.path(), &["none.gz"]));
+    assert!(missing.contains("none.gz: No such file") && missing.contains("check the name"));
+    let file = dump("free.rtcstats.gz");
+    let refused =
+        complaint(&analyze(folder.path(), &[file.to_str().unwrap(), "-o", "no/such/page.html"]));
+    assert!(refused.contains("there is no folder no/such: make it first"), "{refused}");
+}
+
+/// A line with a report of one video.
+fn report(packets: u32, time: f64) -> String {
+    format!(
+        r#"["getstats","c",{{"O":{{"type":"outbound-rtp","kind":"video","ssrc":7,"packetsSent":{packets},"bytesSent":{packets}000,"timestamp":{time}}}}},{time}]"#
+    )
+}
+
+#[test]
+fn a_call_that_is_no_scenario_is_not_written_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two reports that are years apart.
+    let text = format!("{}\n{}\n", report(9, 1.7e12), report(20, 2.7e12));
+    fs::write(folder.path().join("years.jsonl"), text).unwrap();
+    let refused = analyze(folder.path(), &["years.jsonl", "--scenario", "made.toml"]);
+    let refused = complaint(&refused);
+    assert!(refused.contains("this call cannot be a scenario"), "{refused}");
+    assert!(!folder.path().join("made.toml").exists());
+}
+
+#[test]
+fn a_warning_is_on_stderr_and_in_the_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{}\n[\"odd\",null,{{}}]\n{}\n", report(9, 1.7e12), report(20, 1.701e12));
+    fs::write(folder.path().join("odd.txt"), text).unwrap();
+    let output = analyze(folder.path(), &["odd.txt", "--json"]);
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("an event without a time"), "{said}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warning = json[0]["warnings"][0].as_str().unwrap();
+    assert!(said.contains(warning), "{warning}");
+}
+
+#[test]
+fn a_signal_ends_it_while_it_waits_for_its_input() {
+    for signal in ["INT", "TERM"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["analyze", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // More than a pipe holds: once it is written, the program reads. Its input never ends.
+        let mut input = child.stdin.take().unwrap();
+        let line = format!("[\"x\",\"{}\",1.7e12]\n", "y".repeat(1_000));
+        input.write_all(line.repeat(300).as_bytes()).unwrap();
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert!(!child.wait().unwrap().success());
+    }
+}
