@@ -1,6 +1,6 @@
 //! Differences between two sets of runs, and whether they are more than chance.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
@@ -29,8 +29,10 @@ const METRICS: [&str; 14] = [
 ];
 /// A metric of a flow, before and after, with one value for each seed.
 pub struct Difference<'a> {
-    /// One of the runs: scenario, controller and engine are those of all.
+    /// One of the runs before: scenario and engine are those of all.
     pub of: &'a Summary,
+    /// The controller of the runs after. It differs from that of `of` in a comparison of two.
+    pub controller: &'a str,
     /// The flow.
     pub flow: &'a str,
     /// Path of the metric.
@@ -75,16 +77,59 @@ pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
     groups
 }
 
+/// Which runs of two sets are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Those of the same scenario, engine and controller.
+    Controller,
+    /// Those of the same scenario and engine: each set has one controller, and the two differ.
+    Pair,
+}
+
+impl By {
+    fn matches(self, before: &Summary, after: &Summary) -> bool {
+        before.scenario == after.scenario
+            && before.engine == after.engine
+            && (self == Self::Pair || before.controller == after.controller)
+    }
+}
+
+/// What sets of runs contain: each controller, with the numbers of its scenarios and runs.
+pub fn found_in(sets: &[&[Summary]]) -> String {
+    let mut found: BTreeMap<&str, BTreeMap<(&str, &str, &str), ()>> = BTreeMap::new();
+    for run in sets.iter().copied().flatten() {
+        let key = (run.scenario.as_str(), run.engine.as_str(), run.seed.as_str());
+        found.entry(&run.controller).or_default().insert(key, ());
+    }
+    if found.is_empty() {
+        return "no run".into();
+    }
+    let mut words = Vec::new();
+    for (controller, runs) in &found {
+        let mut scenarios: Vec<&str> = runs.keys().map(|key| key.0).collect();
+        scenarios.dedup();
+        words.push(format!("{controller} ({} runs of {} scenarios)", runs.len(), scenarios.len()));
+    }
+    words.join(", ")
+}
+
+/// The line of a comparison of two controllers that have no scenario in common.
+pub fn nothing_of_both(first: &str, second: &str, found: &str) -> String {
+    format!(
+        "nothing to compare: no scenario has runs of both {first} and {second} on the same engine; \
+         found {found}"
+    )
+}
+
 /// The differences of every metric and flow in runs that both sets have.
-pub fn differences<'a>(before: &'a [Summary], after: &'a [Summary]) -> Vec<Difference<'a>> {
+pub fn differences<'a>(before: &'a [Summary], after: &'a [Summary], by: By) -> Vec<Difference<'a>> {
     let mut differences = Vec::new();
     let after_groups = groups(after);
     for old in groups(before) {
-        let key = |run: &'a Summary| (&run.scenario, &run.controller, &run.engine);
-        let Some(new) = after_groups.iter().find(|group| key(group[0]) == key(old[0])) else {
+        let Some(new) = after_groups.iter().find(|group| by.matches(old[0], group[0])) else {
             continue;
         };
-        let of = old[0];
+        let (of, controller) = (old[0], new[0].controller.as_str());
         let [old, new] = [old, new.clone()].map(|group| counting(group, |run| run.flaw()));
         for flow in &of.flows {
             for metric in METRICS {
@@ -96,7 +141,8 @@ pub fn differences<'a>(before: &'a [Summary], after: &'a [Summary]) -> Vec<Diffe
                 };
                 let (before, after) = (values(&old), values(&new));
                 if !before.is_empty() || !after.is_empty() {
-                    differences.push(Difference { of, flow: &flow.flow, metric, before, after });
+                    let flow = flow.flow.as_str();
+                    differences.push(Difference { of, controller, flow, metric, before, after });
                 }
             }
         }
@@ -173,9 +219,9 @@ impl<'a> Difference<'a> {
             |set: &[(&str, f64)]| Spread::of(&numbers(set)).map(|spread| spread.confidence);
         let (before, after) = self.means();
         let found = self.significance();
-        json!({
+        let mut row = json!({
             "scenario": self.of.scenario,
-            "controller": self.of.controller,
+            "controller": self.controller,
             "engine": self.of.engine,
             "flow": self.flow,
             "metric": self.metric,
@@ -202,7 +248,11 @@ impl<'a> Difference<'a> {
             },
             "p": found.map(|found| found.p),
             "test": found.map(|found| found.test.name()),
-        })
+        });
+        if self.controller != self.of.controller {
+            row["against"] = json!(self.of.controller);
+        }
+        row
     }
 }
 

@@ -25,6 +25,10 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct FrontPage;
+
 /// Defines `with_*` methods, which return the value with one field changed. Callers build types
 /// that are `non_exhaustive` with these.
 macro_rules! with {

@@ -6,6 +6,10 @@
 //! leave one by one at the probe's rate. The driver makes padding packets: one each time the pacer
 //! asks for it.
 //!
+//! Drivers wake up late: timers tick every few milliseconds, and other work takes the processor. A
+//! packet that waited for its driver is charged as if it had left when it was due, so that the next
+//! ones follow at once until the delay is made up for. [`MAX_CATCH_UP`] bounds the burst.
+//!
 //! [GCC §4]: https://datatracker.ietf.org/doc/html/draft-ietf-rmcat-gcc-02#section-4
 
 use alloc::collections::VecDeque;
@@ -22,6 +26,15 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 pub const PADDING_PACKET: DataSize = DataSize::from_bytes(255 + 58);
 /// Media sent above the padding rate delays padding by at most this time.
 const MAX_PADDING_DEBT: TimeDelta = TimeDelta::from_millis(500);
+
+/// A late driver makes up for at most this time. Beyond the burst that the controller allows, no
+/// more data leaves at once than the pacing rate carries in this time.
+///
+/// It is the time for which libwebrtc's paced sender paid at once after a late call
+/// (`kMaxIntervalTimeMs`, 30 ms), and covers timers that are 20 ms late.
+pub const MAX_CATCH_UP: TimeDelta = TimeDelta::from_millis(30);
+/// The same for a probe. It is shorter, because a probe that leaves in one burst has no rate.
+const MAX_PROBE_CATCH_UP: TimeDelta = TimeDelta::from_millis(5);
 
 /// A first-in first-out send queue with a rate.
 #[derive(Clone, Debug)]
@@ -46,6 +59,16 @@ pub struct Pacer<T> {
     probing: Option<Probing>,
     /// The last probe that was started.
     last_probe: Option<ProbeId>,
+    /// What the driver has known to be due next, since its last call of [`Pacer::dequeue`].
+    awaited: Option<Kind>,
+}
+
+/// What leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Probe,
+    Media,
+    Padding,
 }
 
 /// A packet that should be sent now.
@@ -121,6 +144,7 @@ impl<T> Pacer<T> {
             window_open: true,
             probing: None,
             last_probe: None,
+            awaited: None,
         }
     }
 
@@ -135,6 +159,7 @@ impl<T> Pacer<T> {
 
     /// Adopts a new target of the controller. A probe with a newer id replaces the current one.
     pub fn set_target(&mut self, now: Timestamp, target: &Target) {
+        let before = (self.next_kind(), self.padded.rate);
         self.window_open = target.window.is_none_or(|window| window.available > DataSize::ZERO);
         self.paced.set_rate(now, target.pacing_rate);
         self.burst = target.burst;
@@ -145,7 +170,12 @@ impl<T> Pacer<T> {
             Some(probe) => {
                 self.last_probe = Some(probe.id);
                 self.probing = Some(Probing { probe, due: now, sent: DataSize::ZERO, packets: 0 });
+                self.awaited = None;
             }
+        }
+        // What could not leave before now has not waited for the driver.
+        if before != (self.next_kind(), self.padded.rate) {
+            self.awaited = None;
         }
     }
 
@@ -165,6 +195,7 @@ impl<T> Pacer<T> {
 
     /// Drops all packets that wait. Packets sent before still count against the pacing rate.
     pub fn clear(&mut self) {
+        self.awaited = None;
         self.queue.clear();
         self.queued = DataSize::ZERO;
         self.urgent = 0;
@@ -178,17 +209,33 @@ impl<T> Pacer<T> {
     /// Time at which the next packet may leave; `None` if there is no packet or the window is
     /// closed.
     pub fn next_send_time(&self) -> Option<Timestamp> {
+        Some(match self.next_kind()? {
+            Kind::Probe => self.running_probe()?.due,
+            Kind::Media => self.paced.paid_until - self.ahead(),
+            Kind::Padding => self.padded.paid_until.max(self.paced.paid_until),
+        })
+    }
+
+    /// What leaves next; `None` if there is nothing or the window is closed.
+    fn next_kind(&self) -> Option<Kind> {
         if !self.window_open {
-            return None;
+            None
+        } else if self.running_probe().is_some() {
+            Some(Kind::Probe)
+        } else if !self.queue.is_empty() {
+            Some(Kind::Media)
+        } else {
+            (self.padded.rate > Bitrate::ZERO).then_some(Kind::Padding)
         }
-        if let Some(probing) = self.running_probe() {
-            return Some(probing.due);
+    }
+
+    /// The time at which a packet that leaves now should have left.
+    fn due_time(&self, now: Timestamp, kind: Kind, due: Timestamp) -> Timestamp {
+        if self.awaited != Some(kind) {
+            return now;
         }
-        if !self.queue.is_empty() {
-            return Some(self.paced.paid_until - self.ahead());
-        }
-        (self.padded.rate > Bitrate::ZERO)
-            .then(|| self.padded.paid_until.max(self.paced.paid_until))
+        let most = if kind == Kind::Probe { MAX_PROBE_CATCH_UP } else { MAX_CATCH_UP };
+        due.max(now - most).min(now)
     }
 
     /// Time by which the next packet may leave ahead of the pacing rate.
@@ -201,9 +248,13 @@ impl<T> Pacer<T> {
 
     /// Returns the next packet if one may leave now.
     pub fn dequeue(&mut self, now: Timestamp) -> Option<Release<T>> {
-        if self.next_send_time()? > now {
+        let kind = self.next_kind();
+        let due = self.next_send_time().filter(|&due| due <= now);
+        let (Some(kind), Some(due)) = (kind, due) else {
+            self.awaited = kind;
             return None;
-        }
+        };
+        let due = self.due_time(now, kind, due);
         let probe = self.running_probe().map(|probing| probing.probe.id);
         let (size, media) = match self.queue.pop_front() {
             Some((size, packet)) => (size, Some(packet)),
@@ -213,20 +264,26 @@ impl<T> Pacer<T> {
             self.urgent = self.urgent.saturating_sub(1);
             self.queued = self.queued.saturating_sub(size);
         }
-        self.paced.charge(now, size);
-        let is_whole =
-            matches!(self.burst, Burst::Whole(all) if self.paced.paid_until - now >= all);
-        self.resting = is_whole && !self.queue.is_empty();
-        self.padded.charge(now, size);
-        self.padded.paid_until = self.padded.paid_until.min(now + MAX_PADDING_DEBT);
+        self.charge(now, kind, due, size);
         if let Some(probing) = self.probing.as_mut().filter(|_| probe.is_some()) {
-            // If the driver is late, the probe is sent slower than requested, but not in bursts.
-            probing.due = probing.due.max(now) + size / probing.probe.rate;
+            probing.due = due + size / probing.probe.rate;
             probing.sent += size;
             probing.packets += 1;
         }
         self.probing = self.probing.filter(|probing| !probing.is_complete());
+        self.awaited = self.next_kind();
         Some(Release { size, media, probe })
+    }
+
+    /// Charges a packet that leaves now and was due before.
+    fn charge(&mut self, now: Timestamp, kind: Kind, due: Timestamp, size: DataSize) {
+        self.paced.charge(due, size);
+        let is_whole =
+            matches!(self.burst, Burst::Whole(all) if self.paced.paid_until - now >= all);
+        self.resting = is_whole && !self.queue.is_empty();
+        // The padding did not wait for the driver while something else was to leave.
+        self.padded.charge(if kind == Kind::Padding { due } else { now }, size);
+        self.padded.paid_until = self.padded.paid_until.min(now + MAX_PADDING_DEBT);
     }
 
     /// A probe starts with a media packet, because there is nothing to pad before the first one.
@@ -321,6 +378,39 @@ mod tests {
         assert!(pacer.dequeue(Timestamp::from_secs(9)).is_some());
         pacer.enqueue(SIZE, 1);
         assert_eq!(pacer.next_send_time(), Some(at(9_005)));
+    }
+
+    #[test]
+    fn a_late_driver_makes_up_for_30_ms_and_no_more() {
+        let mut pacer = Pacer::new(&target(1000, None)); // 1250 B take 10 ms
+        (0..20).for_each(|packet| pacer.enqueue(SIZE, packet));
+        let mut sent_at = |ms| core::iter::from_fn(|| pacer.dequeue(at(ms))).count();
+        assert_eq!(sent_at(0), 1, "the next one is due at 5 ms, the third at 15 ms");
+        assert_eq!(sent_at(24), 2);
+        assert_eq!(sent_at(26), 1, "the delay of 19 ms is made up for");
+        assert_eq!(sent_at(1_000), 4, "30 ms, and one that leaves now");
+        assert_eq!(sent_at(1_004), 0);
+    }
+
+    #[test]
+    fn what_the_window_held_back_is_not_made_up_for() {
+        let mut pacer = Pacer::new(&target(1000, None));
+        (0..9).for_each(|packet| pacer.enqueue(SIZE, packet));
+        assert!(pacer.dequeue(at(0)).is_some());
+        pacer.set_target(at(0), &target(1000, Some(0)));
+        pacer.set_target(at(1_000), &target(1000, Some(99_000)));
+        let sent = core::iter::from_fn(|| pacer.dequeue(at(1_000))).count();
+        assert_eq!(sent, 1, "as a driver that is on time");
+    }
+
+    #[test]
+    fn a_late_driver_sends_a_probe_in_bursts_of_5_ms() {
+        let mut pacer = Pacer::new(&target(1000, None));
+        (0..40).for_each(|packet| pacer.enqueue(SIZE, packet));
+        let probe = probe(1, 10_000, 50_000, 40); // 1250 B take 1 ms
+        pacer.set_target(at(0), &Target { probe, ..target(1000, None) });
+        let mut sent_at = |ms| core::iter::from_fn(|| pacer.dequeue(at(ms))).count();
+        assert_eq!([sent_at(0), sent_at(5), sent_at(10), sent_at(30)], [1, 5, 5, 6]);
     }
 
     #[test]

@@ -60,7 +60,10 @@ pub struct CallFile {
     /// Two for each call; the offering peer comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<Peer>,
-    /// What limited an analyzed call, and when.
+    /// Of an analyzed call: what happened to it, in a few sentences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// What limited an analyzed call, and when. The largest effect on the call comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
     /// Of an application: the RTCPeerConnections of its pages.

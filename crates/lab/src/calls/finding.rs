@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 /// What limited a stream of an analyzed call for a while.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The stream, such as `6-1 video sent 1391274783`.
+    /// The stream, such as `6-1 video sent 1391274783`, or the connection, such as `6-1`.
     pub stream: String,
-    /// `network`, `controller`, `encoder`, `processor` or `application`.
+    /// What limited it: `connection`, `network`, `controller`, `encoder`, `processor` or `application`.
+    /// `video` and `audio` are effects: what was seen and heard.
     pub part: String,
     /// The rule that found it.
     pub rule: String,

@@ -32,7 +32,9 @@ pub(super) struct Calls {
     pub delays: Vec<DelayPlot>,
     /// Of the first run of each controller.
     pub pacers: Vec<PacerPlot>,
-    /// What limited analyzed calls, over all runs.
+    /// What happened to an analyzed call, in a few sentences; `null` of other calls.
+    pub verdict: Option<String>,
+    /// What limited analyzed calls, over all runs. The largest effect on the call comes first.
     pub findings: Vec<FindingRow>,
     /// The participants of an application under test, each followed by its streams.
     pub app: Vec<AppRow>,
@@ -44,8 +46,11 @@ pub(super) struct Calls {
 pub(super) struct FindingRow {
     pub seed: String,
     pub stream: String,
-    /// `network`, `controller`, `encoder`, `processor` or `application`.
+    /// What limited it: `connection`, `network`, `controller`, `encoder`, `processor` or `application`.
+    /// `video` and `audio` are effects: what was seen and heard.
     pub part: String,
+    /// The rule that found it, such as `capacity` or `freeze`.
+    pub rule: String,
     pub says: String,
     pub from_s: f64,
     pub to_s: f64,

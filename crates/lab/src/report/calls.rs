@@ -56,6 +56,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         errors: errors(first_file),
         delays: first_file.captures().iter().flat_map(|it| delays(first_file, it)).collect(),
         pacers: columns.iter().flat_map(pacers).collect(),
+        verdict: runs.iter().find_map(|(_, file)| file.verdict.clone()),
         findings: runs.iter().flat_map(|(run, file)| findings(run, file)).collect(),
         app: runs.iter().flat_map(|(run, file)| app(run, file)).collect(),
     })
@@ -103,6 +104,7 @@ fn findings(run: &Run, file: &CallFile) -> Vec<FindingRow> {
         seed: run.seed(),
         stream: finding.stream.clone(),
         part: finding.part.clone(),
+        rule: finding.rule.clone(),
         says: finding.says.clone(),
         from_s: finding.from_s,
         to_s: finding.to_s,

@@ -23,7 +23,7 @@ pub struct Report {
     /// Program and version.
     pub(super) generator: String,
     pub(super) definitions: Vec<Definition>,
-    /// Sorted; the position of a controller fixes its colour.
+    /// In the order of legends and tables.
     pub(super) controllers: Vec<String>,
     /// One for each requirement of RFC 8836 and controller; empty if no expectation tests any.
     pub(super) verdicts: Vec<Verdict>,
@@ -278,6 +278,8 @@ pub(super) struct ErrorRow {
     pub real_p95_ms: Option<f64>,
     pub sim_p95_ms: Option<f64>,
     pub error_ms: Option<f64>,
+    /// Whether the machine disturbed all runs of the real call. Headlines leave such rows out.
+    pub(super) is_disturbed: bool,
 }
 
 /// An expectation of `weir check` under one controller.
@@ -534,7 +536,7 @@ pub(super) struct SimRealRow {
     pub unit: String,
     pub simulated: Option<f64>,
     pub real: Option<f64>,
-    /// Real minus simulated.
+    /// Simulated minus real.
     pub error: Option<f64>,
     pub note: String,
 }

@@ -131,6 +131,7 @@ pub(super) fn errors(id: &str, columns: &[Column<'_>], flows: &[&str]) -> Vec<Er
             real_p95_ms: real_delay,
             sim_p95_ms: sim_delay,
             error_ms,
+            is_disturbed: real.is_disturbed(),
         })
     };
     let is_media = |flow: &&&str| {
@@ -163,7 +164,7 @@ fn row(
         unit: unit.into(),
         simulated: simulated.map(round),
         real: real.map(round),
-        error: simulated.zip(real).map(|(simulated, real)| round(real - simulated)),
+        error: simulated.zip(real).map(|(simulated, real)| round(simulated - real)),
         note,
     }
 }

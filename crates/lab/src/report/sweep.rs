@@ -20,7 +20,7 @@ pub struct SweepReport {
     command: String,
     /// Program and version.
     generator: String,
-    /// The position of a controller fixes its colour.
+    /// In the order of legends and tables.
     controllers: Vec<String>,
     /// Metrics that have a value in at least one run. Members named `values` have one entry for each.
     metrics: Vec<SweepMetric>,

@@ -2,6 +2,7 @@
 
 mod both_screams;
 mod complaints;
+mod late_hosts;
 mod naive;
 mod path;
 mod scream;

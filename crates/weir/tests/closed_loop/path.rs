@@ -32,6 +32,8 @@ pub struct Loop {
     /// One frame of this many is [`KEY_FRAME`] times as large.
     pub key_frame_every: Option<u64>,
     frames: u64,
+    /// The host of the sender wakes up every so many steps, and does nothing in between.
+    pub host_steps: u64,
     pub capacity: Bitrate,
     pub queue_limit: TimeDelta,
     /// Packets that would wait longer than this are marked.
@@ -95,6 +97,7 @@ impl Loop {
             source_cap: Bitrate::MAX,
             key_frame_every: None,
             frames: 0,
+            host_steps: 1,
             capacity: Bitrate::from_kbps(capacity_kbps),
             queue_limit: TimeDelta::from_millis(300),
             mark_above: TimeDelta::MAX,
@@ -130,6 +133,15 @@ impl Loop {
     pub fn step(&mut self) {
         self.now += STEP;
         self.steps += 1;
+        if self.steps.is_multiple_of(self.host_steps) {
+            self.wake_up();
+        }
+        if self.steps.is_multiple_of(FEEDBACK_STEPS) {
+            self.report();
+        }
+    }
+
+    fn wake_up(&mut self) {
         if self.controller.next_timeout().is_some_and(|due| due <= self.now) {
             self.controller.on_timeout(self.now);
             assert!(self.controller.next_timeout().is_none_or(|next| next > self.now));
@@ -137,16 +149,13 @@ impl Loop {
         while let Some((_, report)) = self.reports.pop_front_if(|(due, _)| *due <= self.now) {
             self.controller.on_feedback(self.now, &report);
         }
-        if self.steps.is_multiple_of(FRAME_STEPS) {
+        while self.frames < self.steps / FRAME_STEPS {
             self.make_frame();
         }
         self.pacer.set_target(self.now, &self.controller.target());
         while let Some(release) = self.pacer.dequeue(self.now) {
             self.send(&release);
             self.pacer.set_target(self.now, &self.controller.target());
-        }
-        if self.steps.is_multiple_of(FEEDBACK_STEPS) {
-            self.report();
         }
     }
 

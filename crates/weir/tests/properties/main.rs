@@ -2,6 +2,7 @@
 //!
 //! A run is a list of [`Op`]s, so a failure shrinks to a short script and replays exactly.
 
+mod pacing;
 mod receivers;
 
 use proptest::prelude::*;
