@@ -426,7 +426,8 @@ typedef struct {
   uint8_t reserved[6];
 } weir_receiver_config;
 
-// Bytes of somebody else: a packet or a datagram.
+// Bytes of somebody else: a packet or a datagram. Copy what a handle handed out before you pass it to
+// the same handle.
 typedef struct {
   // The first byte. May be NULL if the length is zero.
   const uint8_t *data;
@@ -450,7 +451,7 @@ typedef struct {
   // Bytes that other layers add to each RTP packet; they count towards the rate. The default is
   // 28, for IPv4 and UDP. Add the overhead of encryption.
   uint32_t overhead_bytes;
-  // Id of the header extension with the transport-wraw.probe_id = number_of(next.sent.probe);e sequence number, which TWCC needs; zero if
+  // Id of the header extension with the transport-wide sequence number, which TWCC needs; zero if
   // the packets do not have it. The default is 1.
   uint8_t transport_sequence_number_id;
   // Id of the header extension with the absolute send time, which `gcc-2013` needs; zero if the

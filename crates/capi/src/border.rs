@@ -8,7 +8,8 @@ use weir::units::Timestamp;
 use crate::status::weir_status;
 use crate::{WEIR_MAX_PACKET, WEIR_MAX_PACKETS};
 
-/// Bytes of somebody else: a packet or a datagram.
+/// Bytes of somebody else: a packet or a datagram. Copy what a handle handed out before you pass it to
+/// the same handle.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct weir_bytes {
@@ -60,14 +61,17 @@ pub(crate) trait Handle {
 /// Runs the body of a function that changes the object.
 ///
 /// # Safety
-/// The handle is NULL, or came from a `new` function of its type and has not been freed. No other
-/// call uses it at the same time.
+/// The handle came from a `new` function of its type and has not been freed, or it is NULL or not
+/// aligned. No other call uses it at the same time.
 pub(crate) unsafe fn change<H: Handle>(
     handle: *mut H,
     body: impl FnOnce(&mut H) -> Outcome,
 ) -> weir_status {
-    // SAFETY: as this function requires.
-    let Some(handle) = (unsafe { handle.as_mut() }) else { return weir_status::NullPointer };
+    if let Err(status) = check_aligned(handle) {
+        return status;
+    }
+    // SAFETY: it is aligned and not NULL; the rest is this function's condition.
+    let handle = unsafe { &mut *handle };
     if handle.guard().broken.get() {
         return weir_status::Internal;
     }
@@ -83,8 +87,11 @@ pub(crate) unsafe fn read<H: Handle>(
     handle: *const H,
     body: impl FnOnce(&H) -> Outcome,
 ) -> weir_status {
-    // SAFETY: as this function requires.
-    let Some(handle) = (unsafe { handle.as_ref() }) else { return weir_status::NullPointer };
+    if let Err(status) = check_aligned(handle) {
+        return status;
+    }
+    // SAFETY: it is aligned and not NULL; the rest is this function's condition.
+    let handle = unsafe { &*handle };
     if handle.guard().broken.get() {
         return weir_status::Internal;
     }
@@ -116,12 +123,12 @@ pub(crate) unsafe fn create<H>(out: *mut *mut H, make: impl FnOnce() -> Outcome<
     })
 }
 
-/// Frees an object. NULL is allowed.
+/// Frees an object. NULL is allowed. What is not aligned is no handle and stays as it is.
 ///
 /// # Safety
 /// As [`change`]. The handle must not be used afterwards.
 pub(crate) unsafe fn free<H>(handle: *mut H) {
-    if !handle.is_null() {
+    if check_aligned(handle).is_ok() {
         contain(|| {
             // SAFETY: it came from `create`, which made it with `Box::into_raw`.
             drop(unsafe { Box::from_raw(handle) });
@@ -151,9 +158,14 @@ pub(crate) unsafe fn put<T>(out: *mut T, value: T) -> Outcome {
 
 /// The caller's array; an error if it has more than `WEIR_MAX_PACKETS` elements.
 ///
+/// The pointer is borrowed so that the slice cannot outlive the call that it came with.
+///
 /// # Safety
-/// `first` is NULL or points to `count` elements that live and do not change for `'a`.
-pub(crate) unsafe fn array<'a, T>(first: *const T, count: usize) -> Outcome<&'a [T]> {
+/// `first` is NULL or points to `count` elements that live and do not change while it is borrowed.
+/// They are not in the object that a handle of the same call points to, nor in bytes that this
+/// handle handed out: the call may write there.
+pub(crate) unsafe fn array<T>(first: &*const T, count: usize) -> Outcome<&[T]> {
+    let first = *first;
     if count > WEIR_MAX_PACKETS {
         return Err(weir_status::InvalidArgument);
     }
@@ -169,7 +181,7 @@ pub(crate) unsafe fn array<'a, T>(first: *const T, count: usize) -> Outcome<&'a 
 ///
 /// # Safety
 /// As [`array`], with bytes.
-pub(crate) unsafe fn packet<'a>(data: *const u8, length: usize) -> Outcome<&'a [u8]> {
+pub(crate) unsafe fn packet(data: &*const u8, length: usize) -> Outcome<&[u8]> {
     if length > WEIR_MAX_PACKET {
         return Err(weir_status::InvalidArgument);
     }
@@ -213,6 +225,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_aligned_is_no_handle() {
+        #[repr(align(8))]
+        struct Aligned(Guard);
+        impl Handle for Aligned {
+            fn guard(&self) -> &Guard {
+                &self.0
+            }
+        }
+        let misaligned = core::ptr::without_provenance_mut::<Aligned>(9);
+        // SAFETY: nothing is read from the false pointer.
+        unsafe {
+            assert_eq!(change(misaligned, |_| Ok(())), weir_status::InvalidArgument);
+            assert_eq!(read(misaligned, |_| Ok(())), weir_status::InvalidArgument);
+            free(misaligned);
+            assert_eq!(
+                change(core::ptr::null_mut::<Aligned>(), |_| Ok(())),
+                weir_status::NullPointer
+            );
+        }
+    }
+
+    #[test]
     fn time_never_runs_backwards() {
         let mut guard = Guard::new();
         assert_eq!(guard.now(-5).as_nanos(), -5);
@@ -225,11 +259,11 @@ mod tests {
         // SAFETY: nothing is read from the false pointers.
         unsafe {
             let misaligned = core::ptr::without_provenance::<u64>(9);
-            assert_eq!(array(misaligned, 1), Err(weir_status::InvalidArgument));
-            assert_eq!(array(misaligned, usize::MAX), Err(weir_status::InvalidArgument));
-            assert_eq!(array::<u64>(core::ptr::null(), 1), Err(weir_status::NullPointer));
-            assert_eq!(array::<u64>(core::ptr::null(), 0), Ok(&[][..]));
-            assert_eq!(packet(core::ptr::null(), 70_000), Err(weir_status::InvalidArgument));
+            assert_eq!(array(&misaligned, 1), Err(weir_status::InvalidArgument));
+            assert_eq!(array(&misaligned, usize::MAX), Err(weir_status::InvalidArgument));
+            assert_eq!(array::<u64>(&core::ptr::null(), 1), Err(weir_status::NullPointer));
+            assert_eq!(array::<u64>(&core::ptr::null(), 0), Ok(&[][..]));
+            assert_eq!(packet(&core::ptr::null(), 70_000), Err(weir_status::InvalidArgument));
         }
     }
 }

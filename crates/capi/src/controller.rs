@@ -373,7 +373,7 @@ impl weir_feedback {
         report.new_clock = switch(self.is_new_clock)?;
         report.packets.clear();
         // SAFETY: as this function requires.
-        for packet in unsafe { array(self.packets, self.packet_count) }? {
+        for packet in unsafe { array(&self.packets, self.packet_count) }? {
             let last = report.packets.last().map(|packet| packet.sequence_number);
             if last.is_some_and(|last| packet.sequence_number <= last) {
                 return Err(weir_status::InvalidArgument);

@@ -57,7 +57,7 @@ unsafe fn size_of_callers<T: Growing>(pointer: *const T) -> Outcome<usize> {
 /// Reads a struct of the caller.
 ///
 /// # Safety
-/// The pointer is NULL or points to as many bytes as `struct_size` says.
+/// The pointer is NULL or points to as many bytes as `struct_size` says, all of them initialized.
 pub(crate) unsafe fn get<T: Growing>(pointer: *const T) -> Outcome<T> {
     // SAFETY: as this function requires.
     let size = unsafe { size_of_callers(pointer) }?;
@@ -71,6 +71,16 @@ pub(crate) unsafe fn get<T: Growing>(pointer: *const T) -> Outcome<T> {
     let unknown =
         unsafe { core::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known) };
     if unknown.iter().any(|&byte| byte != 0) { Err(weir_status::StructSize) } else { Ok(value) }
+}
+
+/// Checks a struct that [`set`] will write. Only its size has to be there; the rest may be
+/// uninitialized, and is not read.
+///
+/// # Safety
+/// The pointer is NULL or points to a struct whose first member is set.
+pub(crate) unsafe fn check_size<T: Growing>(pointer: *const T) -> Outcome {
+    // SAFETY: as this function requires.
+    unsafe { size_of_callers(pointer) }.map(|_| ())
 }
 
 /// Writes a struct of the caller. Members that only the caller knows become zero.
@@ -160,6 +170,20 @@ mod tests {
             assert_eq!(get(pointer).map(|value| value.added), Ok(2));
         }
         assert_eq!((new.unknown, new.known.struct_size), (0, size_of::<Third>()));
+    }
+
+    /// Miri fails if a byte that C has not set is read.
+    #[test]
+    fn what_is_only_written_may_be_uninitialized_but_for_its_size() {
+        let mut raw = core::mem::MaybeUninit::<Second>::uninit();
+        // SAFETY: the struct lives, and its size is set before it is read.
+        let value = unsafe {
+            raw.as_mut_ptr().cast::<usize>().write(size_of::<Second>());
+            assert_eq!(check_size(raw.as_ptr()), Ok(()));
+            assert_eq!(set(raw.as_mut_ptr(), &Second::defaults()), Ok(()));
+            raw.assume_init()
+        };
+        assert_eq!(value, Second::defaults());
     }
 
     #[test]

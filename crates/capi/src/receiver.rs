@@ -174,7 +174,7 @@ pub unsafe extern "C" fn weir_receiver_on_rtp(
     // SAFETY: as this function requires.
     unsafe {
         border::change(receiver, |handle| {
-            let (bytes, ecn) = (packet(data, length)?, ecn(ecn_bits)?);
+            let (bytes, ecn) = (packet(&data, length)?, ecn(ecn_bits)?);
             let now = handle.guard.now(now_ns);
             let weir_receiver { receiver, rtcp, .. } = handle;
             let result = receiver.on_rtp(now, bytes, ecn, |bytes| rtcp.push(bytes));
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn weir_receiver_on_rtcp(
     // SAFETY: as this function requires.
     unsafe {
         border::change(receiver, |handle| {
-            let bytes = packet(data, length)?;
+            let bytes = packet(&data, length)?;
             let now = handle.guard.now(now_ns);
             let mut status = Ok(());
             handle.receiver.on_rtcp(now, bytes, |ignored| {

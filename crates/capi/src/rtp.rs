@@ -11,7 +11,7 @@ use crate::status::weir_status;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_is_rtcp(data: *const u8, length: usize) -> i32 {
     // SAFETY: as this function requires.
-    unsafe { packet(data, length) }.is_ok_and(weir_rtcp::is_rtcp).into()
+    unsafe { packet(&data, length) }.is_ok_and(weir_rtcp::is_rtcp).into()
 }
 
 /// The two ECN bits of the IP header.

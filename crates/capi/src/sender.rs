@@ -7,7 +7,7 @@ use weir_rtcp::{EnqueueError, Ignored, Sender, SenderConfig};
 use weir_wire::rtp::PayloadType;
 
 use crate::border::{self, Guard, Handle, Outcome, array, packet, put, switch, weir_bytes};
-use crate::growing::{get, growing, init, set};
+use crate::growing::{Growing, check_size, get, growing, init, set};
 use crate::metrics::weir_metrics;
 use crate::outbox::Outbox;
 use crate::random::random;
@@ -52,7 +52,7 @@ pub struct weir_sender_config {
     /// Bytes that other layers add to each RTP packet; they count towards the rate. The default is
     /// 28, for IPv4 and UDP. Add the overhead of encryption.
     pub overhead_bytes: u32,
-    /// Id of the header extension with the transport-wraw.probe_id = number_of(next.sent.probe);e sequence number, which TWCC needs; zero if
+    /// Id of the header extension with the transport-wide sequence number, which TWCC needs; zero if
     /// the packets do not have it. The default is 1.
     pub transport_sequence_number_id: u8,
     /// Id of the header extension with the absolute send time, which `gcc-2013` needs; zero if the
@@ -217,8 +217,8 @@ unsafe fn enqueue_with(
         border::change(sender, |handle| {
             let now = handle.guard.now(now_ns);
             handle.incoming.clear();
-            for bytes in array(packets, count)? {
-                let bytes = packet(bytes.data, bytes.length)?;
+            for bytes in array(&packets, count)? {
+                let bytes = packet(&bytes.data, bytes.length)?;
                 let mut buffer = handle.sender.buffer();
                 buffer.extend_from_slice(bytes);
                 handle.incoming.push(buffer);
@@ -243,17 +243,19 @@ pub unsafe extern "C" fn weir_sender_next_packet(
     // SAFETY: as this function requires.
     unsafe {
         border::change(sender, |handle| {
-            let mut raw = get(packet)?;
+            check_size(packet)?;
             let now = handle.guard.now(now_ns);
             let next = handle.sender.next_packet(now).ok_or(weir_status::None)?;
             let sent = std::mem::replace(&mut handle.handed_out, next.content);
             handle.sender.recycle(sent);
-            raw.data = handle.handed_out.as_ptr();
-            raw.length = handle.handed_out.len();
-            raw.sequence_number = next.sent.sequence_number;
-            raw.probe_id = number_of(next.sent.probe);
-            raw.is_padding = next.sent.padding.into();
-            raw.reserved = [0; 7];
+            let raw = weir_packet {
+                data: handle.handed_out.as_ptr(),
+                length: handle.handed_out.len(),
+                sequence_number: next.sent.sequence_number,
+                probe_id: number_of(next.sent.probe),
+                is_padding: next.sent.padding.into(),
+                ..weir_packet::defaults()
+            };
             set(packet, &raw)
         })
     }
@@ -271,7 +273,7 @@ pub unsafe extern "C" fn weir_sender_on_rtcp(
     // SAFETY: as this function requires.
     unsafe {
         border::change(sender, |handle| {
-            let bytes = packet(data, length)?;
+            let bytes = packet(&data, length)?;
             let now = handle.guard.now(now_ns);
             let mut status = Ok(());
             handle.sender.on_rtcp(now, bytes, |ignored| {
@@ -357,7 +359,7 @@ pub unsafe extern "C" fn weir_sender_take_change(
         border::change(sender, |handle| {
             if !metrics.is_null() {
                 // Before the change is taken, so that an error loses nothing.
-                get(metrics)?;
+                check_size(metrics)?;
             }
             let change = handle.sender.take_change().ok_or(weir_status::None)?;
             for (pointer, bitrate) in [(from_bps, change.from), (to_bps, change.to)] {
