@@ -160,10 +160,16 @@ impl Message {
         }
     }
 
+    /// Whether it has at most [`MOST_BYTES`], so that [`to_bytes`](Self::to_bytes) can write it.
+    pub fn fits(&self) -> bool {
+        let size: usize = self.avps.iter().map(Avp::size).sum();
+        HEADER_SIZE + size <= MOST_BYTES
+    }
+
     /// The bytes of the message.
     ///
     /// # Panics
-    /// If it is longer than [`MOST_BYTES`], or the command does not fit 24 bits.
+    /// If it is longer than [`MOST_BYTES`] (see [`fits`](Self::fits)), or the command does not fit 24 bits.
     pub fn to_bytes(&self) -> Vec<u8> {
         assert!(self.command < 1 << 24, "a command has 24 bits");
         let flag = |is_set, flag| if is_set { flag } else { 0 };
@@ -303,6 +309,18 @@ mod tests {
         };
         let message = watchdog().with(avp);
         assert_eq!(Message::parse(&message.to_bytes()), Ok(message));
+    }
+
+    #[test]
+    fn what_fits_is_exactly_what_can_be_written() {
+        let of = |bytes: usize| {
+            watchdog().with(avp::FAILED_AVP.group([avp::PROXY_STATE.octets(&vec![0; bytes])]))
+        };
+        let room = MOST_BYTES - watchdog().to_bytes().len() - 16;
+        assert!(of(room).fits());
+        assert_eq!(of(room).to_bytes().len(), MOST_BYTES);
+        assert!(!of(room + 1).fits());
+        assert!(!of(1 << 24).fits());
     }
 
     #[test]

@@ -173,6 +173,21 @@ impl Avp {
         self.group().iter().find(|avp| avp.is(definition))
     }
 
+    /// Bytes in a message, with the padding.
+    pub(crate) fn size(&self) -> usize {
+        let header = if self.vendor.is_some() { 12 } else { 8 };
+        let data = match &self.value {
+            Value::Octets(data) => data.len(),
+            Value::Text(text) => text.len(),
+            Value::Unsigned32(_) | Value::Integer32(_) => 4,
+            Value::Unsigned64(_) => 8,
+            Value::Address(IpAddr::V4(_)) => 6,
+            Value::Address(IpAddr::V6(_)) => 18,
+            Value::Group(avps) => avps.iter().map(Self::size).sum(),
+        };
+        (header + data).next_multiple_of(4)
+    }
+
     pub(crate) fn emit(&self, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         bytes.extend(self.code.to_be_bytes());

@@ -34,6 +34,10 @@ pub const BEARER_RELEASED: u32 = 0;
 pub const INSUFFICIENT_BEARER_RESOURCES: u32 = 2;
 /// Specific-Action: INDICATION_OF_LOSS_OF_BEARER ([TS 29.214 §5.3.13]).
 pub const LOSS_OF_BEARER: u32 = 2;
+/// Most sessions at a time: a call of a full testbed has two.
+pub const MOST_SESSIONS: usize = 4096;
+/// Most bearers of one session.
+pub const MOST_BEARERS: usize = 64;
 /// Share of RTCP beside the media if RR and RS are not given, in percent ([RFC3550 §6.2]).
 const RTCP_PERCENT: u32 = 5;
 
@@ -262,6 +266,13 @@ impl Pcrf {
             // [TS 29.214 §4.4.2] A component that comes again replaces the old one.
             bearers.retain(|bearer| bearer.component != number);
             bearers.extend(self.bearer(component, number)?);
+        }
+        if bearers.len() > MOST_BEARERS {
+            return Err(invalid("too many components"));
+        }
+        if self.sessions.len() >= MOST_SESSIONS && !self.sessions.contains_key(session) {
+            let why = format!("there are {MOST_SESSIONS} sessions already");
+            return Err(Refusal(base::UNABLE_TO_COMPLY, why));
         }
         self.admit(session, &bearers)?;
         let peer = request.text(&avp::ORIGIN_HOST).unwrap_or_default().to_owned();

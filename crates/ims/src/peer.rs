@@ -64,6 +64,18 @@ pub fn answer(identity: &Identity, request: &Message, result: u32) -> Message {
     identity.sign(answer.with(application(identity.application)))
 }
 
+/// The answer, or if it is longer than a message may be, one that says so: it leaves out all that
+/// the request gave, for that may be what is too long.
+pub fn bounded(identity: &Identity, answer: Message) -> Message {
+    if answer.fits() {
+        return answer;
+    }
+    let bare = Message { avps: Vec::new(), is_error: false, ..answer };
+    identity
+        .sign(bare.with(avp::RESULT_CODE.number(base::UNABLE_TO_COMPLY)))
+        .with(avp::ERROR_MESSAGE.text("the answer is too long"))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     WaitRequest,
@@ -319,6 +331,21 @@ mod tests {
         assert_eq!(server.on_message(WATCHDOG_INTERVAL, sent(&answer).clone()), []);
         assert_eq!(sent(&server.on_time(2 * WATCHDOG_INTERVAL)).name(), "DWR");
         assert!(matches!(&server.on_time(3 * WATCHDOG_INTERVAL)[..], [Output::Close(_)]));
+    }
+
+    // [RFC6733 §7.1.5]
+    #[test]
+    fn an_answer_that_is_too_long_becomes_one_that_says_so() {
+        let mut request = Message::request(base::AA, base::RX)
+            .with(avp::SESSION_ID.text("s".repeat(weir_diameter::MOST_BYTES - 60)));
+        request.hop_by_hop = 7;
+        assert!(request.fits());
+        let identity = identity("pcrf", "af");
+        let long = answer(&identity, &request, base::SUCCESS);
+        assert!(!long.fits());
+        let sent = bounded(&identity, long);
+        assert_eq!((sent.result(), sent.hop_by_hop), (Some(base::UNABLE_TO_COMPLY), 7));
+        assert!(Message::parse(&sent.to_bytes()).is_ok());
     }
 
     // [RFC6733 §6.1.4]

@@ -27,7 +27,7 @@ use weir_ims::af::{Function, Order};
 use weir_ims::peer::{Connection, Identity, Output};
 use weir_ims::sip;
 
-use crate::layout::{DIAMETER_PORT, FUNCTION_PORT, Files, SIP_PORT, address};
+use crate::layout::{DIAMETER_PORT, FUNCTION_PORT, Files, SIP_PORT, address, inner_address};
 use crate::serve::{is_of_core, lock};
 
 /// How long a response of SIP may wait for the PCRF.
@@ -72,7 +72,7 @@ pub(crate) fn serve() -> anyhow::Result<ExitCode> {
     let identity = Identity {
         host: format!("af.{realm}"),
         realm: realm.clone(),
-        address: IpAddr::V4(address("af")),
+        address: IpAddr::V4(inner_address("af")),
         application: base::RX,
         peers: vec![format!("pcrf.{realm}")],
     };
@@ -115,7 +115,7 @@ pub(crate) fn serve() -> anyhow::Result<ExitCode> {
 impl Shared {
     /// Talks to the PCRF as long as the connection stands. Returns why it ended.
     fn converse(self: &Arc<Self>) -> io::Result<String> {
-        let mut stream = TcpStream::connect((address("pcrf"), DIAMETER_PORT))?;
+        let mut stream = TcpStream::connect((inner_address("pcrf"), DIAMETER_PORT))?;
         stream.set_read_timeout(Some(TICK))?;
         stream.set_nodelay(true)?;
         let (connection, first) = Connection::opened(self.identity.clone(), self.started.elapsed());

@@ -3,12 +3,17 @@
 //! ```text
 //!   terminals: one namespace each            core: one namespace, one address for each part
 //!   10.46.N.2  <---- veth ---->  10.46.N.1   10.46.0.1 pcscf   10.46.0.2 epcscf  10.46.0.3 icscf
-//!                                            10.46.0.4 scscf   10.46.0.5 hss     10.46.0.6 pcrf
+//!                                            10.46.0.4 scscf
 //!                                            10.46.0.7 agw, 10.46.0.13 eagw (rtpengine)
 //!                                            10.46.0.8 af       10.46.0.9 waf       10.46.0.10 wwsf
 //!                                            10.46.0.11 as      10.46.0.12 facilitator
+//!                                            127.46.0.N: Diameter and control of the gateways
 //! ```
+//!
+//! The terminals' links lead to every address of the core but those of its loopback network: Linux takes no packet
+//! for 127.0.0.0/8 from a link. What only the parts may say to each other and is not protected by itself is there.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -20,6 +25,8 @@ use weir_ims::subscribers::{Subscriber, Subscribers};
 
 /// Namespace of the core network.
 pub(crate) const CORE: &str = "weir-ims-core";
+/// What it has in place of a user's name.
+const CORE_NAME: &str = "core";
 /// First part of the name of each namespace.
 pub(crate) const PREFIX: &str = "weir-ims-";
 /// Port of SIP over datagrams.
@@ -34,6 +41,8 @@ pub(crate) const FUNCTION_PORT: u16 = 8081;
 pub(crate) const FACILITATOR_PORT: u16 = 8082;
 /// Port of Diameter.
 pub(crate) const DIAMETER_PORT: u16 = 3868;
+/// Longest name of a user, in bytes.
+const MOST_NAME_BYTES: usize = 64;
 /// Most terminals: one part of the address counts them.
 const MOST_TERMINALS: usize = 200;
 
@@ -44,6 +53,23 @@ const SCHEMA: &str = "/usr/share/doc/kamailio/examples/ims/scscf/CxDataType_Rel7
 pub(crate) struct Part {
     pub(crate) name: &'static str,
     last: u8,
+}
+
+impl Part {
+    /// Address that terminals reach, too.
+    pub(crate) fn address(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 46, 0, self.last)
+    }
+
+    /// Address that only the core reaches: for Diameter, and for the control of the gateways.
+    fn inner_address(&self) -> Ipv4Addr {
+        Ipv4Addr::new(127, 46, 0, self.last)
+    }
+
+    /// Whether nobody but the parts speaks to it: it has no address that terminals reach.
+    pub(crate) fn is_inner(&self) -> bool {
+        matches!(self.name, "hss" | "pcrf")
+    }
 }
 
 /// All parts.
@@ -69,10 +95,18 @@ pub(crate) const CSCFS: [&str; 4] = ["icscf", "scscf", "pcscf", "epcscf"];
 /// The media gateways: of the P-CSCF, and of the eP-CSCF.
 pub(crate) const GATEWAYS: [&str; 2] = ["agw", "eagw"];
 
-/// Address of a part.
+/// Address of a part that terminals reach, too.
 pub(crate) fn address(name: &str) -> Ipv4Addr {
-    let part = PARTS.iter().find(|part| part.name == name).expect("a name of this table");
-    Ipv4Addr::new(10, 46, 0, part.last)
+    part(name).address()
+}
+
+/// Address of a part that only the core reaches: for Diameter, and for the control of the gateways.
+pub(crate) fn inner_address(name: &str) -> Ipv4Addr {
+    part(name).inner_address()
+}
+
+fn part(name: &str) -> &'static Part {
+    PARTS.iter().find(|part| part.name == name).expect("a name of this table")
 }
 
 /// Address of a terminal, and of the core's end of its link.
@@ -116,6 +150,7 @@ impl Files {
         // It becomes part of configuration files.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
         ensure!(subscribers.realm.chars().all(is_plain), "the realm must be a domain");
+        check_users(&subscribers)?;
         Ok(Self { subscribers, policy })
     }
 
@@ -133,6 +168,27 @@ impl Files {
             None => bail!("no user '{name}': the subscribers are {}", known.join(", ")),
         }
     }
+}
+
+/// Users give their names to network namespaces: files, and words of commands.
+fn check_users(subscribers: &Subscribers) -> anyhow::Result<()> {
+    let mut seen = BTreeSet::new();
+    for one in &subscribers.subscriber {
+        let name = user_name(&one.private);
+        let mut characters = name.chars();
+        let begins_well = characters.next().is_some_and(|first| first.is_ascii_alphanumeric());
+        ensure!(
+            begins_well
+                && characters.all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c))
+                && name.len() <= MOST_NAME_BYTES,
+            "subscribers: the private identity '{}' must have letters, digits, '.', '-' and '_' before the \
+             @, begin with a letter or a digit, and have at most {MOST_NAME_BYTES} of them",
+            one.private.escape_debug()
+        );
+        ensure!(name != CORE_NAME, "subscribers: the name '{name}' is that of the core network");
+        ensure!(seen.insert(name), "subscribers: two private identities begin with '{name}@'");
+    }
+    Ok(())
 }
 
 pub(crate) fn user_name(private: &str) -> &str {
@@ -192,7 +248,8 @@ fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extr
         .replace("%epcscf_secret%", extra.epcscf_secret.as_deref().unwrap_or_default())
         .replace("%intercept%", if extra.intercept { "yes" } else { "no" })
         .replace("%af%", &address("af").to_string())
-        .replace("%agw%", &address(if is_epcscf { "eagw" } else { "agw" }).to_string())
+        .replace("%agw%", &inner_address(if is_epcscf { "eagw" } else { "agw" }).to_string())
+        .replace("%inner_address%", &inner_address(name).to_string())
         .replace("%scscf%", &address("scscf").to_string())
         .replace("%icscf%", &address("icscf").to_string())
         .replace("%without_bearer%", without_bearer)
@@ -273,8 +330,11 @@ fn subscriptions(folder: &Path) -> anyhow::Result<()> {
 
 /// The file /etc/hosts of the core.
 fn hosts(realm: &str) -> String {
-    let line = |part: &Part| format!("{} {}.{realm}\n", address(part.name), part.name);
-    let parts: String = PARTS.iter().map(line).collect();
+    let mut parts = String::new();
+    for part in &PARTS {
+        let address = if part.is_inner() { part.inner_address() } else { part.address() };
+        parts += &format!("{address} {}.{realm}\n", part.name);
+    }
     format!("127.0.0.1 localhost\n{parts}{} {realm}\n", address("icscf"))
 }
 
@@ -340,6 +400,21 @@ mod tests {
         assert!(scscf.contains(carol), "no wildcarded identity");
         let hosts = fs::read_to_string(folder.path().join("hosts")).unwrap();
         assert!(hosts.contains("10.46.0.3 ims.test\n"));
+    }
+
+    #[test]
+    fn users_whose_names_are_no_names_of_namespaces_are_refused() {
+        for private in
+            ["a b@ims.test", "../a@ims.test", "-a@ims.test", "@ims.test", "core@ims.test"]
+        {
+            let subscribers = format!(
+                "realm = 'ims.test'\nscscf = 'sip:s:5060'\n[[subscriber]]\nprivate = '{private}'\n\
+                 public = ['sip:a@ims.test']\npassword = 'x'\n"
+            );
+            let result = Files::parse(&subscribers, include_str!("../ims/policy.toml"));
+            let error = result.err().expect(private).to_string();
+            assert!(error.starts_with("subscribers: ") && error.lines().count() == 1, "{error}");
+        }
     }
 
     #[test]

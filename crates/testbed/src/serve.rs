@@ -14,11 +14,11 @@ use anyhow::Context;
 use weir_diameter::{HEADER_SIZE, Message, base, frame};
 use weir_ims::hss::Hss;
 use weir_ims::pcrf::{BEARER_RELEASED, Decision, Pcrf};
-use weir_ims::peer::{Connection, Identity, Output, answer};
+use weir_ims::peer::{Connection, Identity, Output, answer, bounded};
 
 use crate::announce::announce;
 use crate::args::{Serve, Server};
-use crate::layout::{self, DIAMETER_PORT, Files, address};
+use crate::layout::{self, DIAMETER_PORT, Files, address, inner_address};
 use crate::trace::{Noted, Trace};
 
 /// How often the watchdog looks at a silent connection.
@@ -63,7 +63,7 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let identity = Identity {
         host: format!("{name}.{realm}"),
         realm: realm.clone(),
-        address: IpAddr::V4(address(name)),
+        address: IpAddr::V4(inner_address(name)),
         application,
         peers: peers.iter().map(|peer| format!("{peer}.{realm}")).collect(),
     };
@@ -94,8 +94,8 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let control = folder.join(format!("{name}.control"));
     let _ = fs::remove_file(&control);
     let control = UnixListener::bind(&control).context("cannot open the control socket")?;
-    let listener = TcpListener::bind((address(name), DIAMETER_PORT))
-        .with_context(|| format!("cannot listen on {}:{DIAMETER_PORT}", address(name)))?;
+    let listener = TcpListener::bind((inner_address(name), DIAMETER_PORT))
+        .with_context(|| format!("cannot listen on {}:{DIAMETER_PORT}", inner_address(name)))?;
     let commands = Arc::clone(&shared);
     thread::spawn(move || {
         for stream in control.incoming().filter_map(Result::ok) {
@@ -110,8 +110,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let open = Arc::new(());
     for stream in listener.incoming().filter_map(Result::ok) {
         let Ok(from) = stream.peer_addr() else { continue };
-        // Terminals reach the core too, but no Diameter server.
-        if !is_of_core(from) || Arc::strong_count(&open) > MOST_CONNECTIONS {
+        // A terminal does not come this far: it does not reach the address.
+        if !from.ip().is_loopback() || Arc::strong_count(&open) > MOST_CONNECTIONS {
             eprintln!("{from} is refused");
             continue;
         }
@@ -125,7 +125,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 pub(crate) fn is_of_core(from: SocketAddr) -> bool {
-    matches!(from.ip(), IpAddr::V4(from) if from.octets()[..3] == address("hss").octets()[..3])
+    matches!(from.ip(), IpAddr::V4(from) if from.octets()[..3] == address("pcscf").octets()[..3])
 }
 
 impl Shared {
@@ -269,6 +269,7 @@ impl Shared {
     }
 
     fn send(&self, message: &Message, peer: &Peer) -> std::io::Result<()> {
+        let message = &bounded(&self.identity, message.clone());
         if message.application != base::COMMON {
             let name = lock(&peer.connection).peer().to_owned();
             self.note(&self.identity.host, &name, message);

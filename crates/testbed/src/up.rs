@@ -1,7 +1,9 @@
 //! Starts and stops the parts.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -46,22 +48,9 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
     let running: Vec<String> = namespaces()?;
     ensure!(running.is_empty(), "an IMS is running already: weir ims down");
     let folder = layout::folder();
-    if folder.exists() {
-        // Logs and traces of the last run.
-        fs::remove_dir_all(&folder)
-            .with_context(|| format!("cannot empty {}", folder.display()))?;
-    }
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    fs::write(folder.join("subscribers.toml"), &subscribers)?;
-    fs::write(folder.join("policy.toml"), &policy)?;
-    certificate::make(&folder, "epcscf", &files.subscribers.realm)?;
-    let epcscf_secret = match &args.web {
-        Some(web) => Some(web::write(&folder, web, args, &files)?),
-        None => None,
-    };
-    let extra = layout::Extra { intercept: args.intercept, epcscf_secret };
-    layout::write(&folder, &files, &extra)?;
-    let started = start(&folder, &files, args.web.as_deref());
+    make_folder(&folder)?;
+    let started = write(&folder, args, [&subscribers, &policy], &files)
+        .and_then(|()| start(&folder, &files, args.web.as_deref()));
     if started.is_err() {
         stop()?;
     }
@@ -73,6 +62,32 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// An empty folder that only root reads: it gets passwords and keys.
+fn make_folder(folder: &Path) -> anyhow::Result<()> {
+    if folder.exists() {
+        // Logs of the last run.
+        fs::remove_dir_all(folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .with_context(|| format!("cannot create {}", folder.display()))
+}
+
+/// Writes the files of all parts. The texts are those of subscribers and policy.
+fn write(folder: &Path, args: &args::Up, texts: [&str; 2], files: &Files) -> anyhow::Result<()> {
+    fs::write(folder.join("subscribers.toml"), texts[0])?;
+    fs::write(folder.join("policy.toml"), texts[1])?;
+    certificate::make(folder, "epcscf", &files.subscribers.realm)?;
+    let epcscf_secret = match &args.web {
+        Some(web) => Some(web::write(folder, web, args, files)?),
+        None => None,
+    };
+    let extra = layout::Extra { intercept: args.intercept, epcscf_secret };
+    layout::write(folder, files, &extra)
+}
+
 fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()> {
     make_core(folder)?;
     // The first of all, so that it sees every message.
@@ -82,7 +97,7 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
     }
     for server in ["hss", "pcrf"] {
         start_part(folder, server)?;
-        wait_for(address(server), DIAMETER_PORT, server)?;
+        wait_for(layout::inner_address(server), DIAMETER_PORT, server)?;
     }
     for name in GATEWAYS.into_iter().chain(["af", "as"]) {
         start_part(folder, name)?;
@@ -150,7 +165,8 @@ fn start_part(folder: &Path, name: &str) -> anyhow::Result<()> {
             let own = address(name);
             // The file of the package has ports that two gateways cannot share.
             command.args(["rtpengine", "--config-file=none", "--table=-1", "--foreground"]);
-            command.args([format!("--interface={own}"), format!("--listen-ng={own}:2223")]);
+            let control = layout::inner_address(name);
+            command.args([format!("--interface={own}"), format!("--listen-ng={control}:2223")]);
             command.arg("--log-stderr");
             command.args(["--port-min=30000", "--port-max=30999"]);
         }
@@ -228,20 +244,40 @@ pub(crate) fn down() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends the processes of our namespaces and removes them. Returns how many there were.
+/// Ends the processes of our namespaces, and removes them and what they knew. Returns how many there were.
 fn stop() -> anyhow::Result<usize> {
     let names = namespaces()?;
+    let mut result = Ok(names.len());
     for name in &names {
-        end_processes(name)?;
-    }
-    for name in &names {
-        ip(&["netns", "delete", name])?;
+        // One that cannot be removed keeps neither the others nor the secrets.
+        let removed = end_processes(name).and_then(|()| ip(&["netns", "delete", name]));
+        if let Err(error) = removed {
+            result = Err(error);
+        }
         let _ = fs::remove_dir_all(Path::new("/etc/netns").join(name));
     }
-    let folder = layout::folder();
-    // Without it nothing takes the IMS for running; logs and traces stay until the next start.
-    let _ = fs::remove_file(folder.join("subscribers.toml"));
-    Ok(names.len())
+    remove_all_but_logs(&layout::folder())?;
+    result
+}
+
+/// Removes everything but the parts' logs: subscribers, keys, configurations, traces (vectors of authentication pass
+/// between the parts) and core dumps. The logs stay until the next start.
+fn remove_all_but_logs(folder: &Path) -> anyhow::Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    let what = || format!("cannot empty {}", folder.display());
+    fs::set_permissions(folder, Permissions::from_mode(0o700)).with_context(what)?;
+    for entry in fs::read_dir(folder).with_context(what)? {
+        let entry = entry.with_context(what)?;
+        let path = entry.path();
+        if entry.file_type().with_context(what)?.is_dir() {
+            fs::remove_dir_all(&path).with_context(what)?;
+        } else if path.extension().is_none_or(|ending| ending != "log") {
+            fs::remove_file(&path).with_context(what)?;
+        }
+    }
+    Ok(())
 }
 
 fn end_processes(namespace: &str) -> anyhow::Result<()> {
@@ -267,16 +303,28 @@ fn processes(namespace: &str) -> anyhow::Result<Vec<i32>> {
 
 /// Our namespaces.
 fn namespaces() -> anyhow::Result<Vec<String>> {
-    let text = ip(&["netns", "list"])?;
-    let names = text.lines().filter_map(|line| line.split_whitespace().next());
-    Ok(names.filter(|name| name.starts_with(PREFIX)).map(Into::into).collect())
+    let mut names = Vec::new();
+    // `ip netns list` prints names that cannot be told from what follows them.
+    let entries = match fs::read_dir("/run/netns") {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(names),
+        Err(error) => return Err(error).context("cannot read /run/netns"),
+    };
+    for entry in entries {
+        let name = entry.context("cannot read /run/netns")?.file_name();
+        if let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 fn make_core(folder: &Path) -> anyhow::Result<()> {
     ip(&["netns", "add", CORE])?;
     ip(&["-n", CORE, "link", "set", "lo", "up"])?;
-    for part in &PARTS {
-        ip(&["-n", CORE, "address", "add", &format!("{}/32", address(part.name)), "dev", "lo"])?;
+    for part in PARTS.iter().filter(|part| !part.is_inner()) {
+        ip(&["-n", CORE, "address", "add", &format!("{}/32", part.address()), "dev", "lo"])?;
     }
     // Media between terminals pass through the core.
     let mut sysctl = in_namespace(CORE);

@@ -196,3 +196,21 @@ fn filters_are_read_and_written() {
         assert_eq!(Filter::parse(text), None, "{text}");
     }
 }
+
+#[test]
+fn sessions_and_their_bearers_are_limited() {
+    let mut pcrf = pcrf();
+    for number in 0..MOST_SESSIONS {
+        let answer = pcrf.on_request(&aar(&number.to_string())).0;
+        assert_eq!(answer.result(), Some(base::SUCCESS), "{number}");
+    }
+    assert_eq!(refused(&mut pcrf, &aar("one more")), base::UNABLE_TO_COMPLY);
+    // One of those that stand can change, up to its own limit.
+    let most = u32::try_from(MOST_BEARERS).unwrap();
+    let with = |count| (0..count).fold(aar("7"), |aar, number| aar.with(medium(number, 3, 1)));
+    assert_eq!(installed(pcrf.on_request(&with(most)).1).len(), MOST_BEARERS);
+    assert_eq!(refused(&mut pcrf, &with(most + 1)), INVALID_SERVICE_INFORMATION);
+    let end = Message::request(base::SESSION_TERMINATION, base::RX).with(avp::SESSION_ID.text("8"));
+    assert_eq!(pcrf.on_request(&end).0.result(), Some(base::SUCCESS));
+    assert_eq!(pcrf.on_request(&aar("one more")).0.result(), Some(base::SUCCESS));
+}
