@@ -146,8 +146,18 @@ impl Own {
     }
 
     fn read(&mut self, object: &Bound<'_, PyAny>) -> PyResult<()> {
-        let bitrate = rate("target_bps", object.getattr("target_bps")?.extract()?)?;
+        let mut bitrate = rate("target_bps", object.getattr("target_bps")?.extract()?)?;
         let limits = self.settings.limits;
+        let limit: Option<f64> = object.getattr("limit_bps")?.extract()?;
+        if let Some(limit) = limit {
+            let limit = rate("limit_bps", limit)?.max(limits.min().as_bps() as f64);
+            if bitrate > limit {
+                // The object sees it, too. Otherwise its target would go on rising unseen, and jump
+                // when the receiver lifts its limit.
+                object.setattr("target_bps", limit)?;
+                bitrate = limit;
+            }
+        }
         let bitrate = limits.clamp(Bitrate::from_bps(bitrate as u64));
         let pacing: Option<f64> = object.getattr("pacing_bps")?.extract()?;
         let pacing = pacing.map(|bps| rate("pacing_bps", bps)).transpose()?;

@@ -79,9 +79,11 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(scenario::find, module)?,
         wrap_pyfunction!(scenario::toml_of_json, module)?,
         wrap_pyfunction!(run::run, module)?,
+        wrap_pyfunction!(run::read_runs, module)?,
         wrap_pyfunction!(run::report, module)?,
         wrap_pyfunction!(run::sweep_report, module)?,
         wrap_pyfunction!(run::compare, module)?,
+        wrap_pyfunction!(run::controllers_of, module)?,
         wrap_pyfunction!(metric, module)?,
         wrap_pyfunction!(controller::check_controller, module)?,
     ] {

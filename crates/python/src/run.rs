@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 use weir::ControllerFactory;
-use weir_lab::compare::differences;
+use weir_lab::compare::{By, differences, found_in, nothing_of_both};
 use weir_lab::record::{self, Writer};
 use weir_lab::run::RunInfo;
 use weir_lab::summary::{Measurer, Summary};
@@ -67,6 +67,11 @@ impl Runs {
     fn json(&self) -> PyResult<Vec<String>> {
         let text = |run: &Measured| serde_json::to_string(&run.summary).map_err(error);
         self.0.iter().map(text).collect()
+    }
+
+    /// The folder of each run's record, below the folder of all.
+    fn folders(&self) -> Vec<PathBuf> {
+        self.0.iter().map(|run| run.info.folder()).collect()
     }
 
     fn __len__(&self) -> usize {
@@ -226,6 +231,19 @@ pub fn sweep_report(py: Python<'_>, json: &str, file: PathBuf) -> PyResult<()> {
     .map_err(error)
 }
 
+/// Runs as their records have them, in this order of their folders.
+#[pyfunction]
+pub fn read_runs(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Runs> {
+    let read = || folders.iter().map(|folder| of_record(folder)).collect::<Result<Vec<_>, _>>();
+    Ok(Runs(py.detach(read).map_err(error)?))
+}
+
+fn of_record(folder: &std::path::Path) -> Result<Measured, record::RecordError> {
+    let record = record::Record::read(folder)?;
+    let summary = record.summary();
+    Ok(Measured { info: record.info, trace: record.trace, summary })
+}
+
 /// One side of a comparison.
 #[derive(FromPyObject)]
 pub enum Side<'py> {
@@ -244,18 +262,57 @@ impl Side<'_> {
                 if found.is_empty() {
                     return Err(error(format!("{} contains no record of a run", folder.display())));
                 }
-                let read =
-                    |path: &PathBuf| Ok(record::Record::read(path).map_err(error)?.summary());
-                found.iter().map(read).collect()
+                let mut summaries = Vec::new();
+                for path in &found {
+                    summaries.push(record::Record::read(path).map_err(error)?.summary());
+                }
+                Ok(summaries)
             }
         }
     }
 }
 
-/// The rows of `weir compare --json`, one JSON text for each metric that both sides have.
+/// The controllers of the runs, each once, in their order.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands the value over")]
+pub fn controllers_of(side: Side<'_>) -> PyResult<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    for run in side.summaries()? {
+        if !names.contains(&run.controller) {
+            names.push(run.controller);
+        }
+    }
+    Ok(names)
+}
+
+/// The rows of `weir compare --json`, one JSON text for each metric that both sides have. With
+/// `controllers`, the runs of the first on one side and those of the second on the other.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands the values over")]
-pub fn compare(before: Side<'_>, after: Side<'_>) -> PyResult<Vec<String>> {
-    let (before, after) = (before.summaries()?, after.summaries()?);
-    Ok(differences(&before, &after).iter().map(|row| row.to_json().to_string()).collect())
+pub fn compare(
+    before: Side<'_>,
+    after: Side<'_>,
+    controllers: Option<(String, String)>,
+) -> PyResult<Vec<String>> {
+    let (mut before, mut after) = (before.summaries()?, after.summaries()?);
+    let mut by = By::Controller;
+    if let Some((first, second)) = &controllers {
+        let found = found_in(&[&before, &after]);
+        before.retain(|run| run.controller == *first);
+        after.retain(|run| run.controller == *second);
+        by = By::Pair;
+        if differences(&before, &after, by).is_empty() {
+            return Err(error(nothing_of_both(first, second, &found)));
+        }
+    }
+    let rows = differences(&before, &after, by);
+    if rows.is_empty() {
+        return Err(error(format!(
+            "nothing to compare: no scenario has runs of the same controller and engine on both \
+             sides; before: {}; after: {}",
+            found_in(&[&before]),
+            found_in(&[&after])
+        )));
+    }
+    Ok(rows.iter().map(|row| row.to_json().to_string()).collect())
 }

@@ -1,6 +1,8 @@
 """Sweeps: resumable, and nothing lost when a worker or the client is killed."""
 
+import contextlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -243,6 +245,29 @@ def test_a_plain_script_needs_no_guard(tmp_path):
         [sys.executable, script, tmp_path / "out"], capture_output=True, text=True, check=False
     )
     assert ran.stdout == "begins\n2 {'steady'} True\n", ran.stderr[-2000:]
+
+
+def listening():
+    """Sockets of this process and its children that listen for TCP connections."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table) as lines:
+            rows = [line.split() for line in lines][1:]
+        found |= {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
+    own = set()
+    for pid in [os.getpid(), *(it.pid for it in multiprocessing.active_children())]:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                own.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return found & own
+
+
+def test_a_sweep_of_this_machine_listens_nowhere(tmp_path):
+    seen = []
+    look = lambda _done, _all: seen.append((listening(), len(multiprocessing.active_children())))
+    sweep(LOSSY, "gcc", range(8), out=tmp_path, workers=2, unit_s=0.001, progress=look)
+    assert seen and all(sockets == set() for sockets, _ in seen)
+    assert max(children for _, children in seen) >= 1
 
 
 def test_nothing_is_lost_when_a_worker_is_killed(tmp_path):

@@ -217,9 +217,7 @@ class Steady(weir_rtc.Controller):
         self._to(self.target_bps * 0.8, "feedback lost")
 
     def _to(self, bps, reason):
-        limit = getattr(self, "_limit_bps", None)
-        highest = self.max_bps if limit is None else max(self.min_bps, min(limit, self.max_bps))
-        bps = min(max(bps, self.min_bps), highest)
+        bps = min(max(bps, self.min_bps), self.max_bps)
         if bps != self.target_bps:
             self.target_bps, self.reason = bps, reason
 
@@ -244,6 +242,58 @@ def test_the_harness_passes_a_sound_controller_and_finds_a_broken_one():
 
     with pytest.raises(weir_rtc.WeirError, match="silence"):
         check_controller(Deaf, scripts=1)
+
+
+def test_two_controllers_are_compared_with_p_values_and_nothing_is_an_error(tmp_path):
+    both = weir_rtc.run(LOSSY, ["gcc", Steady], range(6), out=tmp_path / "out")
+    own = weir_rtc.run(LOSSY, Steady, range(6), jobs=1)
+    rows = weir_rtc.compare(both, by="controller")
+    [used] = [row for row in rows if row["metric"] == "utilization"]
+    assert (used["against"], used["controller"], used["test"]) == ("gcc", "steady", "signed-rank")
+    assert used["p"] <= 0.05 and used["before_runs"] == used["after_runs"] == 6
+    assert weir_rtc.compare(tmp_path / "out", by="controller", controllers="gcc,steady") == rows
+    gcc = weir_rtc.run(LOSSY, "gcc", range(6))
+    assert weir_rtc.compare(gcc, own, by="controller") == rows
+    with pytest.raises(weir_rtc.WeirError, match=r"both gcc and nada .* steady \(6 runs of 1 sc"):
+        weir_rtc.compare(both, by="controller", controllers="gcc,nada")
+    with pytest.raises(weir_rtc.WeirError, match="nothing to compare.*after: steady"):
+        weir_rtc.compare(gcc, own)
+    with pytest.raises(weir_rtc.WeirError, match="name two controllers"):
+        weir_rtc.compare(gcc, by="controller")
+
+
+def test_controllers_in_python_give_the_same_runs_in_processes_and_in_this_one():
+    apart, here = (weir_rtc.run(LOSSY, ["gcc", Steady], range(2), jobs=jobs) for jobs in (2, 1))
+    for table in ("series", "events", "summaries"):
+        tables = [pyarrow.table(getattr(runs, table)) for runs in (apart, here)]
+        assert tables[0].equals(tables[1]), table
+    assert apart.json() == here.json()
+
+
+class Growing(weir_rtc.Controller):
+    """Rises by itself, and leaves the receiver's limit to the default."""
+
+    name = "growing"
+
+    def on_packet_sent(self, now_us, sequence_number, size_bytes, queued_bytes):
+        if self.next_timeout_us is None:
+            self.next_timeout_us = now_us + 500_000
+
+    def on_feedback(self, now_us, report):
+        self.next_timeout_us = now_us + 500_000
+        lost = sum(packet.arrival_time_us is None for packet in report.packets)
+        self.target_bps *= 0.9 if lost > len(report.packets) / 2 else 1.05
+        self.target_bps = min(max(self.target_bps, self.min_bps), self.max_bps)
+        self.reason = "increase"
+
+    def on_timeout(self, now_us):
+        self.next_timeout_us = now_us + 500_000
+        self.target_bps = max(self.target_bps * 0.8, self.min_bps)
+        self.reason = "feedback lost"
+
+
+def test_by_default_the_target_obeys_the_receivers_limit_from_then_on():
+    check_controller(Growing, scripts=8)
 
 
 def test_an_exception_of_a_controller_ends_the_run_and_is_raised():

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import _weir
+from . import _weir, pool
 from ._weir import (
     Observation,
     PacketReport,
@@ -193,16 +193,56 @@ def run(
     """Simulates every scenario under every controller with every seed.
 
     `scenario`: see `scenarios`. `controller`: a name, a list such as `"gcc,nada"`, `"all"`, a subclass
-    of `Controller`, or an iterable of these. `jobs`: runs at a time; 0 means one for each core.
+    of `Controller`, or an iterable of these. `jobs`: runs at a time; 0 means one for each core. Several runs of
+    controllers in Python are made in processes; with `jobs=1`, all in this one.
     `out`: a folder that gets the records, as with `weir run --out`. Raises `WeirError`, or what a
     controller raised; Ctrl-C stops the runs.
     """
     if jobs < 0:
         raise WeirError(f"jobs is a number of runs at a time, or 0, not {jobs}")
     found, kinds, drawn = scenarios(scenario), chosen(controller), numbers(seeds)
+    planned = [(one, kind, seed) for one in found for kind in kinds for seed in drawn]
+    if apart(kinds, len(planned), jobs):
+        return Runs(_in_processes(planned, jobs, out), planned)
+    # The interpreter's lock lets one thread at a time into Python: more would only wait for it.
+    jobs = jobs if all(isinstance(kind, str) for kind in kinds) else 1
     raw = _weir.run(found, kinds, drawn, jobs, None if out is None else Path(out))
-    shown = [(one, kind, seed) for one in found for kind in kinds for seed in drawn]
-    return Runs(raw, shown)
+    return Runs(raw, planned)
+
+
+def apart(kinds: list[str | type[Controller]], runs: int, jobs: int) -> bool:
+    """Whether the runs are made in processes of their own: several runs with controllers in Python."""
+    are_in_python = any(not isinstance(kind, str) for kind in kinds)
+    names = [kind if isinstance(kind, str) else kind.name for kind in kinds]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise WeirError(f"two controllers are called {twice}")
+    count = min(jobs or pool.cores(), runs)
+    return are_in_python and count > 1 and all(map(pool.travels, kinds))
+
+
+def _in_processes(
+    planned: list[tuple[Scenario, str | type[Controller], int]],
+    jobs: int,
+    out: str | os.PathLike[str] | None,
+) -> _Runs:
+    """The runs, made by processes, which leave their results as records."""
+    with tempfile.TemporaryDirectory(prefix="weir-rtc-") as folder:
+        tasks = []
+        for index, one in enumerate(planned):
+            place = Path(folder, str(index)) if out is None else Path(out)
+            tasks.append((index, *one, place))
+        places: dict[int, Path] = dict(pool.in_processes(recorded, tasks, jobs or pool.cores()))
+        return _weir.read_runs([places[index] for index in range(len(planned))])
+
+
+def recorded(
+    task: tuple[int, Scenario, str | type[Controller], int, Path],
+) -> tuple[int, Path]:
+    """Makes a run and its record. Returns the folder of the record. A process calls it."""
+    index, scenario, controller, seed, place = task
+    made = _weir.run([scenario], [controller], [seed], 1, place)
+    return index, place / made.folders()[0]
 
 
 def report(
@@ -230,16 +270,45 @@ def report(
 
 
 def compare(
-    before: Runs | str | os.PathLike[str], after: Runs | str | os.PathLike[str]
+    before: Runs | str | os.PathLike[str],
+    after: Runs | str | os.PathLike[str] | None = None,
+    *,
+    by: str = "folder",
+    controllers: str | Iterable[str] | None = None,
 ) -> list[dict[str, Any]]:
     """Compares two sets of runs as `weir compare` does: each is a `Runs` or a folder of records.
 
     Each row has scenario, controller, engine, flow, metric, the means `before` and `after` with their 95 % confidence
-    intervals, `change`, `change_percent`, `verdict` (better, worse, other, chance, equal, too few), `p` and `test`. Only
-    runs of the same scenario, controller and engine are compared. Raises `WeirError`.
+    intervals, `change`, `change_percent`, `verdict` (better, worse, other, chance, equal, too few), `p` and `test`.
+
+    `by="folder"`: runs of the same scenario, controller and engine. `by="controller"`: runs of the same scenario and
+    engine under two controllers, seed by seed. `controllers` names the two, such as `"gcc,mine"`. Without it, each side
+    has one; or there is only one side, which has two. Then `before` is the value under the first, which the row has as
+    `against`, and `after` that under the second, `controller`.
+
+    Raises `WeirError`, also if there is nothing to compare.
     """
-    sides = [it._raw if isinstance(it, Runs) else Path(it) for it in (before, after)]
-    return [json.loads(row) for row in _weir.compare(*sides)]
+    given = [it for it in (before, after) if it is not None]
+    sides = [it._raw if isinstance(it, Runs) else Path(it) for it in given]
+    if by == "folder":
+        if len(sides) < 2 or controllers is not None:
+            raise WeirError('compare needs two sides, or by="controller"')
+        return [json.loads(row) for row in _weir.compare(*sides, None)]
+    if by != "controller":
+        raise WeirError(f'by is "folder" or "controller", not {by!r}')
+    if controllers is None:
+        found = [_weir.controllers_of(side) for side in sides]
+        names = found[0] if len(found) == 1 else [name for one in found for name in one]
+        if len(names) != 2 or any(len(one) != 1 for one in found if len(found) == 2):
+            listed = "; ".join(", ".join(one) for one in found)
+            raise WeirError(f'name two controllers, such as controllers="gcc,mine", of: {listed}')
+    else:
+        names = controllers.split(",") if isinstance(controllers, str) else list(controllers)
+        names = [name.strip() for name in names]
+    if len(names) != 2 or names[0] == names[1]:
+        raise WeirError(f"two different controllers are compared, not {', '.join(names)}")
+    rows = _weir.compare(sides[0], sides[-1], (names[0], names[1]))
+    return [json.loads(row) for row in rows]
 
 
 def check(

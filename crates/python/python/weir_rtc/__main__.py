@@ -26,6 +26,8 @@ from .sweep_report import replay, write
 from .sweeps import Range, grid, latin_hypercube, sobol, sweep
 
 DRAWS = {"sobol": sobol, "latin-hypercube": latin_hypercube}
+#: Seeds from 1 at most. A slip of the finger would otherwise fill the memory.
+SEEDS_MAX = 1_000_000
 #: Keys of the file.
 KEYS = ("scenarios", "controllers", "seeds", "series", "unit_s", "grid", *DRAWS)
 
@@ -36,6 +38,8 @@ def read(file: Path) -> dict[str, Any]:
         document = tomllib.loads(file.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise WeirError(f"not valid TOML: {error}") from None
+    except RecursionError:
+        raise WeirError("not valid TOML: nested too deep") from None
     known(document, KEYS, "a sweep")
     if "scenarios" not in document:
         raise WeirError('scenarios is missing; write scenarios = ["rfc8867/5.1"]')
@@ -67,6 +71,8 @@ def words_of(error: Exception) -> str:
 def seeds_of(document: Mapping[str, Any]) -> list[int]:
     """The seeds that the file names: from 1 to a number, or a list."""
     found = document.get("seeds", 1)
+    if type(found) is int and found > SEEDS_MAX:
+        raise WeirError(f"seeds: at most {SEEDS_MAX}, found {found}; a list names single ones")
     seeds = list(range(1, found + 1)) if type(found) is int else found
     if not isinstance(seeds, list) or not seeds or any(type(seed) is not int for seed in seeds):
         raise WeirError(f"seeds: expected a number from 1 or a list of numbers, found {found!r}")

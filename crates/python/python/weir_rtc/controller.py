@@ -21,6 +21,8 @@ class Controller:
 
     #: Bitrate that the media source should produce, in bit/s. It is limited to the limits.
     target_bps: float
+    #: The receiver's limit in bit/s; `None`: none. After each event, a higher `target_bps` is lowered to it.
+    limit_bps: float | None = None
     #: Rate at which packets leave, in bit/s; `None`: 1.5 times the target.
     pacing_bps: float | None = None
     #: Congestion window and its unused part in bytes; `None`: no window.
@@ -59,8 +61,9 @@ class Controller:
         """A receiver report gave this round-trip time."""
 
     def on_receiver_limit(self, now_us: int, limit_bps: int | None) -> None:
-        """The receiver set or lifted its limit. By default the target obeys it from now on."""
-        self._limit_bps = limit_bps
+        """The receiver set or lifted its limit. By default it becomes `limit_bps`, so that the target obeys it from
+        now on."""
+        self.limit_bps = limit_bps
         if limit_bps is not None and self.target_bps > limit_bps:
             self.target_bps = max(self.min_bps, limit_bps)
             self.reason = "receiver limit"

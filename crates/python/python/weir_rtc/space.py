@@ -16,6 +16,9 @@ from typing import Any
 
 from ._weir import WeirError
 
+#: Points of a sweep at most. They are in memory.
+POINTS_MAX = 1_000_000
+
 
 @dataclass(frozen=True)
 class Range:
@@ -54,6 +57,7 @@ def grid(values: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
         if isinstance(of_one, str) or not isinstance(of_one, Iterable):
             raise WeirError(f"{name} of a grid is a list of values, not {of_one!r}")
     lists = [list(one) for one in values.values()]
+    _check_count(math.prod(len(one) for one in lists))
     return [dict(zip(values, point, strict=True)) for point in itertools.product(*lists)]
 
 
@@ -86,6 +90,12 @@ def _check(ranges: Mapping[str, Range], points: int) -> None:
             raise WeirError(f"{name} is no Range, but {of_one!r}")
     if points < 1:
         raise WeirError(f"the number of points is at least 1, not {points}")
+    _check_count(points)
+
+
+def _check_count(points: int) -> None:
+    if points > POINTS_MAX:
+        raise WeirError(f"a sweep has at most {POINTS_MAX} points, not {points}")
 
 
 def _drawn(engine: Any, ranges: Mapping[str, Range], points: int) -> list[dict[str, Any]]:

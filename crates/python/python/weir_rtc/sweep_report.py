@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import glob
 import itertools
 import json
 import re
@@ -17,15 +17,18 @@ from pathlib import Path
 
 from . import _weir
 from ._weir import WeirError, __version__
+from .sweep_files import (
+    COLUMNS,
+    HASH,
+    KEY_BEGIN,
+    SCENARIO,
+    keys,
+    programs,
+    read,
+    result_files,
+    traces_of,
+)
 
-#: Key of a file's metadata: the text of its scenario, before parameters changed it.
-SCENARIO = b"weir.scenario"
-#: Key of a file's metadata: hashes of the trace files that the scenario names, as JSON.
-TRACES = b"weir.traces"
-#: Folder of these trace files, below that of the sweep; their names are their hashes.
-TRACE_FILES = "traces"
-#: Columns that say which run and flow a row is of.
-OWN = {"scenario", "controller", "seed", "flow", "kind", "section", "key"}
 #: Metrics that the report shows, if a run has them.
 METRICS = (
     "utilization",
@@ -61,11 +64,6 @@ UNITS = {
 }
 
 
-def hash_of(text: str) -> str:
-    """Hash of a trace file."""
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
 def has_sweep(folder: Path) -> bool:
     """Whether a sweep has written into this folder."""
     return next(Path(folder).glob("*/*.parquet"), None) is not None
@@ -79,43 +77,58 @@ def write(folder: Path, file: Path, command: str | None = None) -> None:
 
 
 def data(folder: Path, command: str) -> dict:
-    """What the page shows, in the form of `crates/lab/src/report/sweep.rs`."""
+    """What the page shows, in the form of `crates/lab/src/report/sweep.rs`. Raises `WeirError`."""
     import duckdb
 
-    if not has_sweep(folder):
+    files = result_files(folder)
+    if not files:
         raise WeirError("no result of a sweep is here")
-    with duckdb.connect() as db:
-        files = str(folder / "*" / "*.parquet").replace("'", "''")
-        rows = f"read_parquet('{files}', union_by_name = true)"
-        columns = [row[0] for row in db.execute(f"describe select * from {rows}").fetchall()]
-        parameters = [it for it in columns if it not in OWN and _weir.metric(it) is None]
-        metrics = [it for it in METRICS if it in columns]
-        # A row for each run. Values of its media flows become their mean.
-        values = "".join(f", avg({_name(it)}) as {_name(it)}" for it in metrics)
-        at = "".join(f", any_value({_name(it)}::varchar) as {_name(it)}" for it in parameters)
-        db.execute(
-            "create table runs as select key, any_value(scenario) as scenario, any_value(controller) as controller, "
-            f"any_value(seed) as seed{at}{values} from {rows} "
-            "where section = '' and kind = 'media' group by key"
+    made_by = programs(files)
+    if len(made_by) > 1:
+        [(one, of_one), (other, of_other), *_] = made_by.items()
+        raise WeirError(
+            f"it has results of {len(made_by)} programs, which no mean can be taken of: of {one} ({of_one}) and of "
+            f"{other} ({of_other}): move the files of all but one away"
         )
-        metrics = [
-            it
-            for it in metrics
-            if db.execute(f"select count({_name(it)}) from runs").fetchall()[0][0]
-        ]
-        made = _Made(db, folder, parameters, metrics)
-        found = db.execute("select distinct scenario from runs order by all").fetchall()
-        return {
-            "schema": 1,
-            "kind": "sweep",
-            "title": "Weir report of a sweep",
-            "command": command,
-            "generator": f"weir {__version__}",
-            "controllers": made.controllers,
-            "metrics": [_metric(it) for it in metrics],
-            "runs": db.execute("select count(*) from runs").fetchall()[0][0],
-            "scenarios": [made.scenario(row[0]) for row in found],
-        }
+    try:
+        with duckdb.connect() as db:
+            return _data(db, folder, files, command)
+    except duckdb.Error as error:
+        [line, *_] = str(error).splitlines() or ["DuckDB"]
+        raise WeirError(f"its Parquet files are no results of a sweep: {line}") from None
+
+
+def _data(db, folder: Path, files: list[Path], command: str) -> dict:
+    # DuckDB takes a path for a pattern.
+    paths = ", ".join("'" + glob.escape(str(file)).replace("'", "''") + "'" for file in files)
+    rows = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false)"
+    columns = [row[0] for row in db.execute(f"describe select * from {rows}").fetchall()]
+    parameters = [it for it in columns if it not in COLUMNS and _weir.metric(it) is None]
+    metrics = [it for it in METRICS if it in columns]
+    # A row for each run. Values of its media flows become their mean.
+    values = "".join(f", avg({_name(it)}) as {_name(it)}" for it in metrics)
+    at = "".join(f", any_value({_name(it)}::varchar) as {_name(it)}" for it in parameters)
+    db.execute(
+        "create table runs as select key, any_value(scenario) as scenario, any_value(controller) as controller, "
+        f"any_value(seed) as seed{at}{values} from {rows} "
+        "where section = '' and kind = 'media' group by key"
+    )
+    metrics = [
+        it for it in metrics if db.execute(f"select count({_name(it)}) from runs").fetchall()[0][0]
+    ]
+    made = _Made(db, folder, parameters, metrics)
+    found = db.execute("select distinct scenario from runs order by all").fetchall()
+    return {
+        "schema": 1,
+        "kind": "sweep",
+        "title": "Weir report of a sweep",
+        "command": command,
+        "generator": f"weir {__version__}",
+        "controllers": made.controllers,
+        "metrics": [_metric(it) for it in metrics],
+        "runs": db.execute("select count(*) from runs").fetchall()[0][0],
+        "scenarios": [made.scenario(row[0]) for row in found],
+    }
 
 
 def _name(column: str) -> str:
@@ -134,7 +147,7 @@ def _rounded(value: float | None) -> float | None:
 
 def _order(text: str) -> tuple:
     """Sorts values of a parameter: numbers by their size, with their unit, then texts."""
-    number = re.fullmatch(r"(-?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([A-Za-z%]*)", text)
+    number = re.fullmatch(r"(-?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?)\s*([A-Za-z%]*)", text)
     if number is None or number[2] not in {"", *UNITS}:
         return (1, 0.0, text)
     return (0, float(number[1]) * UNITS.get(number[2], 1.0), text)
@@ -296,7 +309,7 @@ class _Made:
                     "seed": str(seed),
                     "at": ["" if it is None else it for it in where],
                     "values": [_rounded(value) for value in measured],
-                    "command": f"weir sweep --replay {key[:KEY_SHOWN]} --out {shlex.quote(str(self.folder))}",
+                    "command": f"weir sweep --replay {shlex.quote(key[:KEY_SHOWN])} --out {shlex.quote(str(self.folder))}",
                 }
                 by_controller[controller].append(run)
             for controller in self.controllers:
@@ -326,41 +339,53 @@ def _front(dots: list[dict]) -> list[dict]:
 def replay(folder: Path, key: str) -> dict:
     """Makes one run of a sweep again, with its record in `FOLDER/replays`. Returns its row, new and old.
 
-    `key`: the run's key or its beginning.
+    `key`: the run's key or its beginning. Raises `WeirError`. What the files of the folder say leads to no path outside
+    it.
     """
     import pyarrow
-    import pyarrow.parquet
 
     from . import Scenario, run
     from .space import changed
 
     folder = Path(folder)
-    for file in sorted(folder.glob("*/*.parquet")):
-        keys = pyarrow.parquet.read_table(file, columns=["key"]).column("key")
-        if any(it.startswith(key) for it in keys.unique().to_pylist()):
+    if not KEY_BEGIN.fullmatch(key):
+        raise WeirError(f"a key has at most 32 of the letters 0-9 and a-f, not {key!r}")
+    for file in result_files(folder):
+        if any(it.startswith(key) for it in keys([file])):
             break
     else:
         raise WeirError(f"no run has the key {key}")
-    table = pyarrow.parquet.read_table(file)
-    old = next(it for it in table.to_pylist() if it["key"].startswith(key) and not it["section"])
+    table = read(file)
+    own = [it for it in table.to_pylist() if (it["key"] or "").startswith(key)]
+    old = next((it for it in own if it["section"] == ""), None)
+    if old is None or None in [old[name] for name in COLUMNS]:
+        raise WeirError(f"{file} has no whole row of the run {key}")
+    if not HASH.fullmatch(old["key"]):
+        raise WeirError(f"{file} has a key that no sweep writes: {old['key']!r}")
     if old["controller"] not in _weir.controllers():
         raise WeirError(f"{old['controller']} is no controller of the library: run it from Python")
     metadata = table.schema.metadata or {}
-    text = metadata.get(SCENARIO)
-    if text is None:
+    of_scenario = metadata.get(SCENARIO)
+    if of_scenario is None:
         raise WeirError(f"{file} does not contain its scenario")
-    hashes = json.loads(metadata.get(TRACES, b"{}"))
-    traces = {name: (folder / TRACE_FILES / it).read_text() for name, it in hashes.items()} or None
-    names = [it for it in table.column_names if it not in OWN and _weir.metric(it) is None]
+    try:
+        text = of_scenario.decode()
+    except UnicodeDecodeError:
+        raise WeirError(f"{file} contains a scenario that is no text") from None
+    # Also an empty table: the scenario reads no file of this machine.
+    traces = traces_of(folder, metadata)
+    names = [it for it in table.column_names if it not in COLUMNS and _weir.metric(it) is None]
     point = {it: old[it] for it in names if old[it] is not None}
     import tomllib
 
-    scenario = Scenario(text.decode(), old["scenario"], traces=traces)
+    scenario = Scenario(text, old["scenario"], traces=traces)
     if point:
-        document = changed(tomllib.loads(text.decode()), point)
+        document = changed(tomllib.loads(text), point)
         changed_text = _weir.toml_of_json(json.dumps(document))
         scenario = Scenario(changed_text, old["scenario"], traces=traces)
     out = folder / "replays" / old["key"]
+    if not out.resolve().is_relative_to(folder.resolve()):
+        raise WeirError(f"{out} leads out of the folder")
     made = run(scenario, old["controller"], [old["seed"]], out=out)
     new = next(it for it in pyarrow.table(made.summaries).to_pylist() if not it["section"])
     same = all(old.get(name) == value for name, value in new.items())

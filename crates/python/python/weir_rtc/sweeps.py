@@ -1,4 +1,4 @@
-"""Many runs, on the cores of this machine or on several machines (Dask distributed).
+"""Many runs, on the cores of this machine or, with Dask distributed, on several machines.
 
 >>> import weir_rtc
 >>> done = weir_rtc.sweep(
@@ -14,10 +14,12 @@ controller, the seed and the program.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import itertools
 import json
+import math
 import os
 import sys
 import time
@@ -26,17 +28,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _weir
 from ._weir import Scenario, WeirError
 from .controller import Controller
+from .pool import Pool, cores
 from .space import Range, changed, grid, latin_hypercube, sobol
-from .sweep_report import SCENARIO, TRACE_FILES, TRACES, hash_of, write
+from .sweep_files import (
+    PROGRAM,
+    SCENARIO,
+    SERIES,
+    TRACE_FILES,
+    TRACES,
+    hash_of,
+    keys,
+    program,
+    program_name,
+    programs,
+    read,
+    result_files,
+)
+from .sweep_report import write
 
 if TYPE_CHECKING:
     import pyarrow
-    from distributed import Client, Future
+    from distributed import Client
 
     from .types import ControllerLike, Progress, ScenarioLike
 
@@ -44,16 +61,14 @@ __all__ = ["Range", "Sweep", "Unit", "grid", "latin_hypercube", "sobol", "sweep"
 
 #: Units of work that are with the scheduler for each worker: enough that none waits.
 AHEAD = 4
+#: Runs of a sweep at most. Their list is in memory, about 1 kB for each.
+RUNS_MAX = 10_000_000
 #: Runs of a unit at most.
 UNIT_RUNS_MAX = 1000
-#: Folder of the series, beside the results of a scenario.
-SERIES = "series"
 #: Seconds of a call that a unit simulates, until the first unit of a scenario shows its speed.
 FIRST_UNIT_SIMULATED_S = 600.0
 #: Interval at which the client looks how many workers there are, s.
 WORKERS_S = 2.0
-#: What workers of this machine do first. A terminal sends Ctrl-C to them, too, but the client ends them.
-IGNORE_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 #: End of the name of a file that is being written.
 UNFINISHED = ".part"
 #: File of `out` that the client has locked.
@@ -103,21 +118,14 @@ class Sweep:
     def table(self) -> pyarrow.Table:
         """All rows, as a PyArrow table."""
         import pyarrow
-        import pyarrow.parquet
 
-        files = sorted(self.out.glob("*/*.parquet"))
-        tables = [pyarrow.parquet.read_table(file) for file in files]
+        tables = [read(file) for file in result_files(self.out)]
         whole = pyarrow.concat_tables(tables, promote_options="default")
         return whole.replace_schema_metadata(None)
 
     def report(self, file: str | os.PathLike[str]) -> None:
         """Writes the report of all runs in `out`: one HTML file with maps, Pareto fronts and the worst runs."""
         write(self.out, Path(file))
-
-
-def program() -> str:
-    """Hash of the compiled simulator."""
-    return hashlib.sha256(Path(_weir.__file__).read_bytes()).hexdigest()
 
 
 def _controller_bytes(controller: str | type[Controller]) -> bytes:
@@ -145,12 +153,14 @@ def _points(
     for original in found:
         text, traces = original.whole_text(), original.traces
         document = tomllib.loads(text)
-        of_traces = json.dumps(traces, sort_keys=True) if traces else ""
         for point in parameters:
-            scenario = original
+            scenario, used = original, traces
             if point:
                 changed_text = _weir.toml_of_json(json.dumps(changed(document, point)))
                 scenario = Scenario(changed_text, original.id, traces=traces or None)
+                # A parameter may name a trace file. Points with the same ones share their contents.
+                used = scenario.traces if scenario.traces != used else used
+            of_traces = json.dumps(used, sort_keys=True) if used else ""
             whole = scenario.whole_text()
             base = hashlib.sha256(f"{binary}\0{scenario.id}\0{whole}\0{of_traces}".encode())
             named = tuple(point.items())
@@ -160,7 +170,7 @@ def _points(
                 yield Point(
                     scenario.id,
                     whole,
-                    traces,
+                    used,
                     controller,
                     seed,
                     named,
@@ -170,19 +180,16 @@ def _points(
                 )
 
 
-def _keys(files: Iterable[Path]) -> set[str]:
-    """Keys of the runs that these files contain."""
-    import pyarrow
-    import pyarrow.parquet
-
-    found: set[str] = set()
-    for file in files:
-        try:
-            keys = pyarrow.parquet.read_table(file, columns=["key"]).column("key")
-        except (pyarrow.ArrowInvalid, KeyError) as error:
-            raise WeirError(f"{file} is no result of a sweep ({error}): remove it") from None
-        found.update(keys.unique().to_pylist())
-    return found
+def _present(out: Path, binary: str) -> set[str]:
+    """Keys of the runs that the folder contains, all of this program: one report of two would mix them."""
+    files = result_files(out)
+    for name, file in programs(files).items():
+        if name != program_name(binary):
+            raise WeirError(
+                f"{out} has results of another program, {name} ({file}), and this is {program_name(binary)}: "
+                "sweep into another folder"
+            )
+    return keys(files)
 
 
 class _Cutter:
@@ -206,6 +213,7 @@ class _Cutter:
         while (
             self._next is not None
             and (self._next.id, self._next.base) == (first.id, first.base)
+            and self._next.traces == first.traces
             and len(points) < UNIT_RUNS_MAX
         ):
             if points and budget < self._next.duration_s:
@@ -217,7 +225,11 @@ class _Cutter:
         return Unit(tuple(points), key, self._series)
 
 
-def work(unit: Unit, binary: str) -> tuple[bytes, bytes | None, float]:
+#: Parquet files of the results and of the series, if they are wanted, and the time that the runs took, s.
+Worked: TypeAlias = "tuple[bytes, bytes | None, float]"
+
+
+def work(unit: Unit, binary: str) -> Worked:
     """Simulates a unit. Workers call it.
 
     Returns Parquet files of the results and of the series, if they are wanted, and the time that the runs took, s.
@@ -235,7 +247,7 @@ def work(unit: Unit, binary: str) -> tuple[bytes, bytes | None, float]:
         if unit.series:
             series.append(_marked(pyarrow.table(runs.series), point))
     took_s = time.perf_counter() - begin
-    of = _metadata(unit.points[0])
+    of = _metadata(unit.points[0], binary)
     return _parquet(results, of), _parquet(series, of) if unit.series else None, took_s
 
 
@@ -248,10 +260,10 @@ def _marked(table: pyarrow.Table, point: Point) -> pyarrow.Table:
     return table
 
 
-def _metadata(point: Point) -> dict[bytes, bytes]:
-    """What a file says of its scenario: the text, and the names of its trace files with their hashes."""
+def _metadata(point: Point, binary: str) -> dict[bytes, bytes]:
+    """What a file says of its program and its scenario: the text, and the names of its trace files with their hashes."""
     traces = {name: hash_of(content) for name, content in point.traces.items()}
-    found = {SCENARIO: point.base.encode()}
+    found = {PROGRAM: program_name(binary).encode(), SCENARIO: point.base.encode()}
     return found | {TRACES: json.dumps(traces).encode()} if traces else found
 
 
@@ -329,15 +341,19 @@ def sweep(
         raise WeirError(f"a unit of work takes more than 0 s, not {unit_s}")
     # Made once whole: a wrong parameter is an error before anything runs. A run that is named twice is one run.
     drawn = [dict(it) for it in parameters]
-    planned = _points(scenarios(scenario), chosen(controllers), numbers(seeds), drawn, binary)
+    found, kinds, seeds = scenarios(scenario), chosen(controllers), numbers(seeds)
+    count = len(found) * len(kinds) * len(seeds) * len(drawn)
+    if count > RUNS_MAX:
+        raise WeirError(f"a sweep has at most {RUNS_MAX} runs, not {count}: make several of it")
+    planned = _points(found, kinds, seeds, drawn, binary)
     points = list({point.key: point for point in planned}.values())
     if not points:
         raise WeirError(
             "a sweep without runs: it needs a scenario, a controller, a seed and a point"
         )
     with _alone(out):
-        have = _keys(out.glob("*/*.parquet"))
-        present = have & _keys(out.glob(f"*/{SERIES}/*.parquet")) if series else have
+        have = _present(out, binary)
+        present = have & keys(out.glob(f"*/{SERIES}/*.parquet")) if series else have
         missing = [point for point in points if point.key not in present]
         kept = len(points) - len(missing)
         if not missing:
@@ -345,8 +361,8 @@ def sweep(
         put_traces(out, missing)
         cutter = _Cutter(iter(missing), unit_s, series)
         place, counts = (out, have), (kept, len(points))
-        with _client(scheduler, workers) as client:
-            worked_s = _drive(client, cutter, binary, place, retries, progress, counts)
+        with _workers(scheduler, workers, binary, retries) as hands:
+            worked_s = _drive(hands, cutter, place, progress, counts)
     return Sweep(out, len(missing), kept, time.perf_counter() - begin, worked_s)
 
 
@@ -379,98 +395,85 @@ def put_traces(out: Path, points: Iterable[Point]) -> None:
             file.write_text(content)
 
 
-@contextlib.contextmanager
-def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
-    """The client of a scheduler, or of workers on this machine. Dask's own failures become a line."""
-    from dask.system import CPU_COUNT
-    from distributed import Client, LocalCluster
-    from distributed.comm import CommClosedError
-    from distributed.scheduler import KilledWorker
+class _Dask:
+    """The workers of a Dask scheduler."""
 
+    def __init__(self, client: Client, binary: str, retries: int):
+        from distributed import as_completed
+
+        self._client = client
+        self._binary = binary
+        self._retries = retries
+        self._units: dict[object, Unit] = {}
+        self._waiting = as_completed([])
+        self._threads = 0
+        self._looked = -math.inf
+
+    def threads(self) -> int:
+        """Threads of the workers that are there now; workers may join at any time."""
+        if time.perf_counter() - self._looked > WORKERS_S:
+            self._threads = max(1, sum(self._client.nthreads().values()))
+            self._looked = time.perf_counter()
+        return self._threads
+
+    def submit(self, unit: Unit) -> None:
+        task = functools.partial(work, binary=self._binary)
+        future = self._client.submit(task, unit, key=f"weir-{unit.key}", retries=self._retries)
+        self._units[future.key] = unit
+        self._waiting.add(future)
+
+    def next(self) -> tuple[Unit, Worked]:
+        future = next(self._waiting)
+        result = future.result()
+        future.release()
+        return self._units.pop(future.key), result
+
+
+@contextlib.contextmanager
+def _workers(
+    scheduler: str | None, workers: int | None, binary: str, retries: int
+) -> Iterator[_Dask | Pool]:
+    """The workers of a scheduler, or processes of this machine. Dask's own failures become a line."""
+    if scheduler is None:
+        with Pool(functools.partial(work, binary=binary), workers or cores(), retries) as pool:
+            yield pool
+        return
     try:
-        if scheduler is not None:
-            try:
-                client = Client(scheduler)
-            except ValueError as error:
-                raise WeirError(f"{scheduler} is no address of a scheduler: {error}") from None
-            with client:
-                yield client
-            return
-        with (
-            _script_is_read_once(),
-            LocalCluster(
-                n_workers=workers or CPU_COUNT,
-                threads_per_worker=1,
-                dashboard_address=None,
-                silence_logs=40,
-                preload=[IGNORE_INTERRUPT],
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
+        from distributed import Client
+        from distributed.comm import CommClosedError
+        from distributed.scheduler import KilledWorker
+    except ImportError:
+        raise WeirError("--scheduler needs Dask: pip install distributed") from None
+    try:
+        try:
+            client = Client(scheduler)
+        except (ValueError, TypeError) as error:
+            raise WeirError(f"{scheduler} is no address of a scheduler: {error}") from None
+        with client:
+            yield _Dask(client, binary, retries)
     except KilledWorker as error:
         raise WeirError(f"a unit of work ended its worker several times: {error}") from error
     except (CancelledError, CommClosedError) as error:
         raise WeirError("the scheduler is lost: start it, and the sweep again") from error
 
 
-@contextlib.contextmanager
-def _script_is_read_once() -> Iterator[None]:
-    """Workers that start meanwhile do not read the caller's script.
-
-    A spawned process runs the script of its parent again, so a call of `sweep` that is not below
-    `if __name__ == "__main__"` would start workers of workers (Python's documentation of `multiprocessing`, "Safe
-    importing of main module"). Workers need nothing of it: classes of the script travel whole (cloudpickle).
-    """
-    main = vars(sys.modules["__main__"])
-    hidden = {name: main.pop(name, None) for name in ("__file__", "__spec__")}
-    main["__spec__"] = None
-    try:
-        yield
-    finally:
-        main.update(
-            {
-                name: value
-                for name, value in hidden.items()
-                if name == "__spec__" or value is not None
-            }
-        )
-
-
 def _drive(
-    client: Client,
+    workers: _Dask | Pool,
     cutter: _Cutter,
-    binary: str,
     place: tuple[Path, set[str]],
-    retries: int,
     progress: Progress | None,
     counts: tuple[int, int],
 ) -> float:
     """Keeps the workers busy, and writes each result as it arrives. Returns the time that the runs took, s."""
-    from distributed import as_completed
-
-    (done, all_runs), worked_s = counts, 0.0
-    units: dict[object, Unit] = {}
-
-    def send() -> Future[Any] | None:
-        unit = cutter.cut()
-        if unit is None:
-            return None
-        future = client.submit(work, unit, binary, key=f"weir-{unit.key}", retries=retries)
-        units[future.key] = unit
-        return future
-
-    def more() -> Iterator[Future[Any]]:
-        """New units until each thread of a worker has `AHEAD` of them; workers may join at any time."""
-        threads = max(1, sum(client.nthreads().values()))
-        while len(units) < AHEAD * threads and (future := send()) is not None:
-            yield future
-
-    looked = time.perf_counter()
-    waiting = as_completed(list(more()))
-    for future in waiting:
-        results, series, took_s = future.result()
-        unit = units.pop(future.key)
+    (done, all_runs), worked_s, under_way = counts, 0.0, 0
+    while True:
+        while under_way < AHEAD * workers.threads() and (new := cutter.cut()) is not None:
+            workers.submit(new)
+            under_way += 1
+        if under_way == 0:
+            return worked_s
+        unit, (results, series, took_s) = workers.next()
+        under_way -= 1
         _put(*place, unit, results, series)
         simulated_s = sum(point.duration_s for point in unit.points)
         cutter.speed[unit.points[0].id] = simulated_s / max(took_s, 1e-6)
@@ -478,10 +481,3 @@ def _drive(
         worked_s += took_s
         if progress is not None:
             progress(done, all_runs)
-        future.release()
-        if time.perf_counter() - looked > WORKERS_S:
-            looked = time.perf_counter()
-            waiting.update(list(more()))
-        elif (following := send()) is not None:
-            waiting.add(following)
-    return worked_s
