@@ -1,4 +1,5 @@
 //! Builds the commit's revision into the program, for `weir --version`, and the page of `weir serve`.
+//! Also names what this build of the program can do.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,12 +8,27 @@ use std::{env, fs};
 const UNKNOWN: &str = "revision unknown: not built in a clone of its repository";
 
 fn main() {
+    name_parts();
     // Without this, cargo runs a build script after every change of its crate.
     println!("cargo::rerun-if-changed=build.rs");
     let revision = revision().unwrap_or_else(|| UNKNOWN.into());
     println!("cargo::rustc-env=WEIR_REVISION={revision}");
     let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     fs::write(Path::new(&out).join("serve.html"), page()).expect("the build folder takes a file");
+}
+
+/// `cfg(calls)`: the emulator is built in, which only Linux has. `cfg(ims)`: the operator's IMS too.
+fn name_parts() {
+    println!("cargo::rustc-check-cfg=cfg(calls, ims)");
+    if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
+        return;
+    }
+    if env::var_os("CARGO_FEATURE_CALLS").is_some() {
+        println!("cargo::rustc-cfg=calls");
+    }
+    if env::var_os("CARGO_FEATURE_IMS").is_some() {
+        println!("cargo::rustc-cfg=ims");
+    }
 }
 
 /// The page of `weir serve`. Empty if it has not been built: the rest builds without it. In the clone,

@@ -1,17 +1,18 @@
 //! `weir analyze`: what limited a call that was made elsewhere.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::json;
 use weir_analyze::{
-    AnalyzeError, CaptureOptions, Dump, KeyLog, OpenLoop, WayEstimate, estimate, findings,
+    AnalyzeError, Answer, CaptureOptions, Dump, KeyLog, OpenLoop, WayEstimate, answer, estimate,
     open_loop, open_loop_records, record, scenario_text,
 };
 use weir_lab::report::Report as Document;
-use weir_lab::whole_file;
+use weir_lab::{scenario, whole_file};
 
 use crate::COULD_NOT_RUN;
 use crate::args::Analyze;
@@ -24,20 +25,25 @@ pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
         args.scenario.is_none() || args.files.len() == 1,
         "--scenario describes one call: name one dump"
     );
-    let interrupt = Interrupt::listen()?;
+    check_outputs(args)?;
+    // Until something is written, signals end the program at once: nothing is left behind.
     let keys = args.keys.as_deref().map(KeyLog::read).transpose()?;
     let options = CaptureOptions { keys, local: args.local };
     let mut dumps = Vec::new();
     for (file, name) in args.files.iter().zip(names(&args.files)?) {
         match read(file, &options) {
-            Ok(dump) => dumps.push((name, dump)),
+            Ok(dump) => {
+                for warning in &dump.warnings {
+                    eprintln!("weir: {}", output::escaped(&format!("{name}: {warning}")));
+                }
+                dumps.push((name, dump));
+            }
             // One bad file of many hides nothing of the others.
             Err(error) => eprintln!("weir: {}", output::escaped(&error.to_string())),
         }
-        interrupt.check()?;
     }
     if !dumps.is_empty() {
-        tell(args, &dumps, &interrupt)?;
+        tell(args, &dumps)?;
     }
     let all_read = dumps.len() == args.files.len();
     Ok(ExitCode::from(if all_read { 0 } else { COULD_NOT_RUN }))
@@ -51,23 +57,31 @@ fn read(file: &Path, options: &CaptureOptions) -> Result<Dump, AnalyzeError> {
 }
 
 /// Prints what was found, and writes the files that were asked for.
-fn tell(args: &Analyze, dumps: &[(String, Dump)], interrupt: &Interrupt) -> anyhow::Result<()> {
+fn tell(args: &Analyze, dumps: &[(String, Dump)]) -> anyhow::Result<()> {
     match args.json {
         true => output::line(&as_json(dumps))?,
         false => dumps.iter().try_for_each(|(name, dump)| print(name, dump))?,
     }
     if let (Some(file), [(name, dump)]) = (&args.scenario, dumps) {
         let text = scenario_text(name, dump, &estimate(dump));
+        scenario::parse("scenario", &text, None)
+            .map_err(|error| anyhow::anyhow!("this call cannot be a scenario: {error}"))?;
         whole_file::write(file, text.as_bytes()).with_context(|| file.display().to_string())?;
     }
     if args.output.is_none() && args.out.is_none() {
         return Ok(());
     }
+    let interrupt = Interrupt::listen()?;
     // Without --out, the records are only there for the report.
     let passing = tempfile::tempdir().context("make a temporary folder")?;
     let out = args.out.as_deref().unwrap_or(passing.path());
     let mut folders = Vec::new();
     for (name, dump) in dumps {
+        if dump.connections.is_empty() {
+            let name = output::escaped(name);
+            eprintln!("weir: {name}: no stream of video or audio, so there is no record of it");
+            continue;
+        }
         folders.push(record(name, dump)?.write(out)?);
         for played in open_loop_records(name, dump)? {
             folders.push(played.write(out)?);
@@ -80,6 +94,55 @@ fn tell(args: &Analyze, dumps: &[(String, Dump)], interrupt: &Interrupt) -> anyh
         output::line(&output::escaped(&file.display().to_string()))?;
     }
     Ok(())
+}
+
+/// Refuses to write over what is read, or into a folder that does not exist.
+fn check_outputs(args: &Analyze) -> anyhow::Result<()> {
+    let outputs = [("-o", &args.output), ("--scenario", &args.scenario)];
+    for (option, file) in outputs {
+        let Some(file) = file else { continue };
+        for read in args.files.iter().chain(&args.keys) {
+            anyhow::ensure!(
+                !is_same(file, read),
+                "{option} {} would replace {}, which is read: name another file",
+                file.display(),
+                read.display()
+            );
+        }
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.exists()) {
+            anyhow::bail!(
+                "{option} {}: there is no folder {}: make it first",
+                file.display(),
+                folder.display()
+            );
+        }
+    }
+    if let (Some(page), Some(scenario)) = (&args.output, &args.scenario) {
+        anyhow::ensure!(
+            page != scenario && !is_same(page, scenario),
+            "-o and --scenario name the same file: {}",
+            page.display()
+        );
+    }
+    Ok(())
+}
+
+/// Whether two paths lead to one file, through links of either kind, too.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let paths = (fs::canonicalize(a), fs::canonicalize(b));
+    let (Ok(a), Ok(b)) = paths else { return false };
+    if !a.is_file() {
+        return false;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if let (Ok(a), Ok(b)) = (fs::metadata(&a), fs::metadata(&b)) {
+            return (a.dev(), a.ino()) == (b.dev(), b.ino());
+        }
+    }
+    a == b
 }
 
 /// The names of the dumps: those of their files, with as many of the folders as tell them apart. Browsers
@@ -106,18 +169,22 @@ fn names(files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
 fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
     let streams: usize = dump.connections.iter().map(|it| it.streams.len()).sum();
     let network = estimate(dump);
-    output::line(&output::escaped(&format!(
-        "{name}: {}, {:.0} s, connections: {}, streams: {streams}",
+    let Answer { verdict, findings, details, .. } = answer(dump);
+    output::line(&output::escaped(&format!("{name}: {verdict}")))?;
+    if !findings.is_empty() {
+        output::line("\nfindings, the largest effect on the call first:")?;
+    }
+    for finding in findings {
+        output::line(&output::escaped(&format!("  {finding}")))?;
+    }
+    output::line(&format!(
+        "\ndetails: {}, {:.0} s, connections: {}, streams: {streams}",
         dump.format,
         network.duration_s,
         dump.connections.len(),
-    )))?;
-    let found = findings(dump);
-    if found.is_empty() {
-        output::line("no rule found a limit")?;
-    }
-    for finding in found {
-        output::line(&output::escaped(&finding.to_string()))?;
+    ))?;
+    for detail in details {
+        output::line(&output::escaped(&format!("  {detail}")))?;
     }
     for connection in &dump.connections {
         let Some(log) = &connection.packets else { continue };
@@ -126,11 +193,6 @@ fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
             output::line(&format!(
                 "{count} packets of RTCP are encrypted or cut: what they say about losses and round trips is unknown"
             ))?;
-        }
-        if log.is_cut {
-            output::line(
-                "too many packets: the open loop and the network are those of the first ones",
-            )?;
         }
         print_open_loop(&open_loop(log))?;
     }
@@ -156,12 +218,19 @@ fn print_open_loop(played: &[OpenLoop]) -> anyhow::Result<()> {
             it.algorithm.name()
         ))?;
     }
+    let is_cut = |it: &&OpenLoop| it.is_cut;
+    let cut: Vec<&str> = played.iter().filter(is_cut).map(|it| it.algorithm.name()).collect();
+    if !cut.is_empty() {
+        let cut = cut.join(", ");
+        output::line(&format!("stopped before the end, after too many timeouts: {cut}"))?;
+    }
     Ok(())
 }
 
 fn as_json(dumps: &[(String, Dump)]) -> String {
     let of = |(name, dump): &(String, Dump)| {
-        let found: Vec<_> = findings(dump).into_iter().map(|finding| finding.0).collect();
+        let Answer { verdict, findings, details, .. } = answer(dump);
+        let found: Vec<_> = findings.into_iter().map(|finding| finding.0).collect();
         let played: Vec<_> = dump
             .connections
             .iter()
@@ -175,8 +244,11 @@ fn as_json(dumps: &[(String, Dump)]) -> String {
         json!({
             "file": name,
             "format": dump.format.to_string(),
+            "warnings": dump.warnings,
             "duration_s": network.duration_s,
+            "verdict": verdict,
             "findings": found,
+            "details": details,
             "network": { "up": way_json(&network.up), "down": way_json(&network.down) },
             "open_loop": played,
             "flows": flows,
@@ -214,6 +286,19 @@ fn command(args: &Analyze) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_verdict_comes_before_the_findings_in_json() {
+        let place = "../analyze/tests/dumps/drop.rtcstats.gz";
+        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join(place);
+        let dump = weir_analyze::read(&place).unwrap();
+        let all: serde_json::Value =
+            serde_json::from_str(&as_json(&[("drop".into(), dump)])).unwrap();
+        let verdict = all[0]["verdict"].as_str().unwrap();
+        assert!(verdict.starts_with("Uplink fell to 0.4 Mbit/s from 5 to 15 s"), "{verdict}");
+        assert!(all[0]["findings"].as_array().is_some_and(|it| !it.is_empty()));
+        assert!(all[0]["details"].is_array());
+    }
 
     #[test]
     fn dumps_of_one_name_are_told_apart_by_their_folders() {

@@ -16,7 +16,7 @@ use clap_complete::Shell;
 pub use link::Link;
 pub use serve::Serve;
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(ims))]
 use crate::elsewhere::weir_testbed;
 
 const EXAMPLES: &str = "\
@@ -88,7 +88,7 @@ pub enum Command {
 
 impl Command {
     /// Whether the command creates emulated hosts.
-    #[cfg(target_os = "linux")]
+    #[cfg(calls)]
     pub fn needs_network_rights(&self) -> bool {
         match self {
             Self::Call(_) | Self::Link(_) | Self::Validate(_) => true,
@@ -296,23 +296,40 @@ change in per cent, and a verdict:
 If scenario files have changed, the changes are printed before the table. If one folder has real calls of
 a scenario and the other has simulated runs, a second table has the error of each section.
 
+With --by controller, two controllers are compared whose records lie in the same folder, or in several.
+A verdict says how the second is, beside the first.
+
 Examples:
   weir compare runs-before runs-after
+  weir compare --by controller gcc,sluice runs
   weir compare --match name runs-of-old-file runs-of-new-file
   weir compare calls runs")]
+#[command(override_usage = "\
+weir compare [OPTIONS] BEFORE AFTER
+       weir compare [OPTIONS] --by controller A,B DIR...")]
 pub struct Compare {
-    /// Folder with the records before a change.
-    #[arg(value_name = "DIR")]
-    pub before: PathBuf,
-    /// Folder with the records after it.
-    #[arg(value_name = "DIR")]
-    pub after: PathBuf,
+    /// Folder with the records before a change, and folder with those after it; with `--by controller`,
+    /// the two controllers and the folders of their records.
+    #[arg(required = true, num_args = 2.., value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+    /// What differs between the two sides.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = CompareBy::Folder)]
+    pub by: CompareBy,
     /// How runs of your own scenario files are matched between the two folders.
     #[arg(long, value_enum, value_name = "BY", default_value_t = Match::Id)]
     pub r#match: Match,
     /// Print one JSON array.
     #[arg(long)]
     pub json: bool,
+}
+
+/// What differs between the two sides of a comparison.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareBy {
+    /// The folder of the records: before a change and after it.
+    Folder,
+    /// The controller.
+    Controller,
 }
 
 /// How two scenario files outside the catalogue are matched.

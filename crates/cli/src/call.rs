@@ -10,11 +10,11 @@ use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
-use weir_testbed::Wic;
 
 use crate::args::Call;
 use crate::captures::Captures;
 use crate::console::{Console, Wish};
+use crate::ims::Wic;
 use crate::interrupt::Interrupt;
 use crate::run::Simulated;
 use crate::{ims, run, select};

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_lab::compare::{Difference, Verdict, differences};
+use weir_lab::compare::{By, Difference, Verdict, differences, found_in, nothing_of_both};
 use weir_lab::record::{self, Record};
 use weir_lab::scenario::{Change, Scenario, changes};
 use weir_lab::summary::Summary;
 
-use crate::args::{Compare, Match};
+use crate::args::{Compare, CompareBy, Match};
 use crate::layout::{self, Table, wrapped};
 use crate::output;
 use crate::sim_real::{self, Sections};
@@ -25,6 +25,12 @@ const LEGEND: &str = "± is the 95 % confidence interval of the mean. p is the p
     six, otherwise from the rank-sum test. ~: the difference may be chance (p > 0.05). =: no value \
     differs. ?: too few seeds for a test (4 in each folder are enough).";
 
+/// The same for two controllers.
+const LEGEND_OF_TWO: &str = "± is the 95 % confidence interval of the mean. p is the probability of \
+    such a difference by chance, from the signed-rank test, seed by seed, if both controllers have \
+    the same seeds and at least six, otherwise from the rank-sum test. ~: the difference may be \
+    chance (p > 0.05). =: no value differs. ?: too few seeds for a test (4 of each are enough).";
+
 /// The runs below a folder, without their rows: each record is read, measured and dropped.
 struct Set {
     summaries: Vec<Summary>,
@@ -36,10 +42,17 @@ struct Set {
 /// Prints the metrics of flows that both sets have, over each set's seeds. If one set has real
 /// calls of a scenario and the other has simulated runs, it also prints the error of each section.
 pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
-    let before = Set::read(&args.before, args.r#match)?;
-    let after = Set::read(&args.after, args.r#match)?;
+    if args.by == CompareBy::Controller {
+        return two_controllers(args);
+    }
+    let [before, after] = &args.inputs[..] else {
+        anyhow::bail!("write two folders of records: weir compare BEFORE AFTER");
+    };
+    let (old_folder, new_folder) = (before, after);
+    let before = Set::read(old_folder, args.r#match)?;
+    let after = Set::read(new_folder, args.r#match)?;
     let lines = sim_real::lines(&before.sections, &after.sections);
-    let differences = differences(&before.summaries, &after.summaries);
+    let differences = differences(&before.summaries, &after.summaries, By::Controller);
     if differences.is_empty() && lines.is_empty() {
         let own = [&before, &after].iter().all(|set| set.scenarios.keys().any(|id| is_own(id)));
         let hint = if own && args.r#match == Match::Id {
@@ -50,8 +63,8 @@ pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
         anyhow::bail!(
             "nothing to compare in {} and {}: no scenario has runs in both, either of the same \
              controller and engine, or real in one and simulated in the other{hint}",
-            args.before.display(),
-            args.after.display()
+            old_folder.display(),
+            new_folder.display()
         );
     }
     let changed = changed(&before, &after);
@@ -68,13 +81,57 @@ pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
         output::print(&format!("The scenario has changed:\n{lines}\n"))?;
     }
     if !differences.is_empty() {
-        output::print(&in_table(&differences).text(width))?;
+        output::print(&in_table(&differences, ["before", "after"]).text(width))?;
         let legend = wrapped(LEGEND, width.unwrap_or(100)).join("\n");
         output::print(&format!("\n{legend}\n"))?;
     }
     if !lines.is_empty() {
         output::print(&sim_real::table(&lines, width))?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares the runs of two controllers below the folders: those of the same scenario and engine.
+fn two_controllers(args: &Compare) -> anyhow::Result<ExitCode> {
+    let usage = "write two controllers and a folder: weir compare --by controller gcc,sluice DIR";
+    let Some((names, folders)) = args.inputs.split_first() else { anyhow::bail!(usage) };
+    let names = names.to_string_lossy();
+    let Some((first, second)) = names.split_once(',') else {
+        anyhow::bail!("'{names}' is not two controllers: {usage}");
+    };
+    let (first, second) = (first.trim(), second.trim());
+    anyhow::ensure!(
+        !first.is_empty() && !second.is_empty() && !second.contains(','),
+        "'{names}' is not two controllers: {usage}"
+    );
+    anyhow::ensure!(first != second, "{first} is compared with itself: {usage}");
+    anyhow::ensure!(!folders.is_empty(), "no folder of records is named: {usage}");
+    let (mut before, mut after, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for folder in folders {
+        for run in Set::read(folder, args.r#match)?.summaries {
+            if run.controller == first {
+                before.push(run.clone());
+            } else if run.controller == second {
+                after.push(run.clone());
+            }
+            all.push(run);
+        }
+    }
+    let differences = differences(&before, &after, By::Pair);
+    if differences.is_empty() {
+        let folders: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
+        let line = nothing_of_both(first, second, &found_in(&[&all]));
+        anyhow::bail!("{}: {line}", folders.join(", "));
+    }
+    if args.json {
+        let rows: Vec<Value> = differences.iter().map(Difference::to_json).collect();
+        output::json(&serde_json::to_string_pretty(&rows)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = layout::width();
+    output::print(&in_table(&differences, [first, second]).text(width))?;
+    let legend = wrapped(LEGEND_OF_TWO, width.unwrap_or(100)).join("\n");
+    output::print(&format!("\n{legend}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -177,6 +234,14 @@ fn verdict_in_words(of: &Difference<'_>) -> String {
     }
 }
 
+/// The controller of the runs, or both of a comparison of two.
+fn controllers(of: &Difference<'_>) -> String {
+    if of.controller == of.of.controller {
+        return of.controller.into();
+    }
+    format!("{} -> {}", of.of.controller, of.controller)
+}
+
 fn to_cells(of: &Difference<'_>) -> Vec<String> {
     let (before, after) = of.means();
     let largest = before.unwrap_or_default().abs().max(after.unwrap_or_default().abs());
@@ -187,7 +252,7 @@ fn to_cells(of: &Difference<'_>) -> Vec<String> {
     });
     vec![
         of.of.scenario.clone(),
-        of.of.controller.clone(),
+        controllers(of),
         of.of.engine.clone(),
         of.flow.into(),
         of.metric.into(),
@@ -207,21 +272,22 @@ fn decimals(value: f64) -> usize {
     (DIGITS - 1 - value.log10().floor() as i32).clamp(0, DECIMALS) as usize
 }
 
-fn in_table(differences: &[Difference<'_>]) -> Table<'static> {
-    const HEAD: [&str; 10] = [
+/// The table of differences between two sides with these names.
+fn in_table<'a>(differences: &[Difference<'_>], [before, after]: [&'a str; 2]) -> Table<'a> {
+    let head = [
         "scenario",
         "controller",
         "engine",
         "flow",
         "metric",
-        "before",
-        "after",
+        before,
+        after,
         "change",
         "verdict",
         "seeds",
     ];
     Table {
-        head: HEAD.to_vec(),
+        head: head.to_vec(),
         rows: differences.iter().map(to_cells).collect(),
         left: 5,
         common: vec![0, 1, 2, 3],

@@ -1,14 +1,22 @@
-//! What takes the place of the commands that emulate a network, where there is no Linux.
+//! What takes the place of the commands that this build of the program lacks: those that emulate a
+//! network, where there is no Linux, and those whose feature was left out.
 
 use anyhow::anyhow;
 
-/// The emulator's hosts are network namespaces, which only Linux has.
+/// Says why the command is not there, and how to get it.
 fn refused(command: &str) -> anyhow::Error {
+    if cfg!(target_os = "linux") {
+        return anyhow!(
+            "this program was built without `weir {command}`; `make build` builds the whole program"
+        );
+    }
+    // The emulator's hosts are network namespaces, which only Linux has.
     anyhow!(
         "`weir {command}` needs Linux, because its hosts are network namespaces; `weir run` simulates everywhere"
     )
 }
 
+#[cfg(not(calls))]
 pub mod real {
     use std::process::ExitCode;
 
@@ -21,6 +29,7 @@ pub mod real {
     }
 }
 
+#[cfg(not(calls))]
 pub mod link {
     use std::process::ExitCode;
 
@@ -30,6 +39,7 @@ pub mod link {
 }
 
 /// It is made of the parts of `weir call`.
+#[cfg(not(calls))]
 pub mod serve {
     use std::process::ExitCode;
 
@@ -38,12 +48,14 @@ pub mod serve {
     }
 }
 
+#[cfg(not(calls))]
 pub mod tcp {
     pub fn validate<Args>(_: &Args) -> anyhow::Result<bool> {
         Err(super::refused("validate tcp"))
     }
 }
 
+#[cfg(not(calls))]
 pub mod emulator {
     use std::process::ExitCode;
 
@@ -52,6 +64,49 @@ pub mod emulator {
     }
 }
 
+#[cfg(not(feature = "analyze"))]
+pub mod analyze {
+    use std::process::ExitCode;
+
+    pub fn analyze<Args>(_: &Args) -> anyhow::Result<ExitCode> {
+        Err(super::refused("analyze"))
+    }
+}
+
+/// An application's dumps are read by the parts of `weir analyze`.
+#[cfg(all(calls, not(feature = "analyze")))]
+pub mod app {
+    pub fn runs<Args, Interrupt, Run>(_: &Args, _: &Interrupt) -> anyhow::Result<Vec<Run>> {
+        Err(super::refused("call --app"))
+    }
+}
+
+/// The IMS of `weir ims`, of which there is none.
+#[cfg(all(calls, not(ims)))]
+pub mod ims {
+    use std::convert::Infallible;
+    use std::path::Path;
+
+    use weir_call::{Ims, SipMessage};
+
+    pub struct Wic(Infallible);
+
+    impl Wic {
+        pub fn of_running(_: &str) -> anyhow::Result<Self> {
+            Err(super::refused("call --ims"))
+        }
+    }
+
+    pub fn plan(wic: &Wic) -> Ims {
+        match wic.0 {}
+    }
+
+    pub fn write(wic: &Wic, _: &Path, _: &[[Vec<SipMessage>; 2]]) -> anyhow::Result<()> {
+        match wic.0 {}
+    }
+}
+
+#[cfg(not(ims))]
 pub mod weir_testbed {
     use std::process::ExitCode;
 

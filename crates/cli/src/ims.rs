@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use weir_call::{Ims, ImsAccount, ImsRates, ImsUser, SipMessage};
-use weir_testbed::{Signalled, Terminal, Wic};
+pub use weir_testbed::Wic;
+use weir_testbed::{Signalled, Terminal};
 
 /// Rates that a side asks for, in kbit/s: those of delft's calls with some room for headers.
 const RATES: ImsRates = ImsRates { audio: 64, video: 2500 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-#[cfg(target_os = "linux")]
+#[cfg(calls)]
 use std::time::Duration;
 
 use anyhow::Context;
@@ -31,7 +31,7 @@ impl Interrupt {
     }
 
     /// Waits until the program is asked to stop.
-    #[cfg(target_os = "linux")]
+    #[cfg(calls)]
     pub fn wait(&self) {
         while self.check().is_ok() {
             std::thread::sleep(Duration::from_millis(100));

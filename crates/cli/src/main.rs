@@ -1,38 +1,39 @@
 //! `weir`: simulates scenarios, makes real calls over them, and compares the results.
 
+#[cfg(feature = "analyze")]
 mod analyze;
-#[cfg(target_os = "linux")]
+#[cfg(all(calls, feature = "analyze"))]
 mod app;
 mod args;
 mod bench;
-#[cfg(target_os = "linux")]
+#[cfg(calls)]
 mod call;
-#[cfg(target_os = "linux")]
+#[cfg(calls)]
 mod captures;
 mod check;
 mod compare;
 mod completions;
-#[cfg(target_os = "linux")]
+#[cfg(calls)]
 mod console;
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(ims, feature = "analyze")))]
 mod elsewhere;
 mod generate;
-#[cfg(target_os = "linux")]
+#[cfg(ims)]
 mod ims;
 mod interrupt;
 mod layout;
-#[cfg(target_os = "linux")]
+#[cfg(calls)]
 mod link;
 mod list;
 mod man;
 mod output;
-#[cfg(target_os = "linux")]
+#[cfg(calls)]
 mod real;
 mod report;
 mod run;
 mod score;
 mod select;
-#[cfg(target_os = "linux")]
+#[cfg(calls)]
 mod serve;
 mod sim_real;
 mod sweep;
@@ -43,8 +44,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-#[cfg(not(target_os = "linux"))]
-use elsewhere::{link, real, serve, weir_testbed};
+#[cfg(not(feature = "analyze"))]
+use elsewhere::analyze;
+#[cfg(all(calls, not(feature = "analyze")))]
+use elsewhere::app;
+#[cfg(all(calls, not(ims)))]
+use elsewhere::ims;
+#[cfg(not(ims))]
+use elsewhere::weir_testbed;
+#[cfg(not(calls))]
+use elsewhere::{link, real, serve};
 
 /// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;
@@ -56,7 +65,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return report_usage_error(&error),
     };
-    #[cfg(target_os = "linux")]
+    #[cfg(calls)]
     if args.command.needs_network_rights() {
         // Must happen before the first thread starts.
         weir_emu::gain_rights();

@@ -168,7 +168,7 @@ fn make(job: &Job<'_>, out: Option<&Path>, interrupt: &Interrupt) -> anyhow::Res
 
 /// Checks, before anything runs, that none of the records exists. Also removes what killed runs
 /// left unfinished.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+#[cfg_attr(not(calls), allow(dead_code))]
 pub fn refuse_existing<'a>(
     out: &Path,
     runs: impl Iterator<Item = &'a RunInfo>,

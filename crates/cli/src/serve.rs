@@ -8,11 +8,14 @@
 //!
 //! Pages ask for news a few times a second, so a page that stops reading delays neither a run nor another page.
 
+mod bodies;
 mod current;
 mod job;
 mod lab;
 mod metrics;
 mod real;
+mod repeat;
+mod scratch;
 mod simulation;
 mod web;
 

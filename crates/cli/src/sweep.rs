@@ -1,5 +1,4 @@
-//! `weir sweep`: many runs by Dask, through the Python package, which is where Dask is. The report of a sweep is made
-//! there, too.
+//! `weir sweep`: many runs, by the Python package, which also makes the report of a sweep.
 
 use std::env;
 use std::ffi::OsStr;
@@ -34,7 +33,7 @@ pub fn sweep(args: &Sweep) -> anyhow::Result<ExitCode> {
     if let Some(workers) = &workers {
         words.extend([OsStr::new("--workers"), OsStr::new(workers)]);
     }
-    package("weir sweep", "distributed", &words)
+    package("weir sweep", "pyarrow", &words)
 }
 
 /// Whether a sweep has written into this folder: it has folders with Parquet files.

@@ -1,8 +1,8 @@
-//! The commands and outputs in the guide and the examples are correct.
+//! The examples do what their pages say. The commands of the pages themselves run in `snippets.rs`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::{env, fs};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
@@ -19,87 +19,6 @@ fn run(command: &mut Command) -> Output {
         String::from_utf8_lossy(&output.stderr)
     );
     output
-}
-
-/// A page's blocks of code, each with its language.
-fn blocks(page: &str) -> Vec<(&str, &str)> {
-    let parts = page.split("\n```").skip(1).step_by(2);
-    parts.map(|block| block.split_once('\n').unwrap()).collect()
-}
-
-#[test]
-fn the_guide_to_an_own_scenario_works_step_by_step() {
-    let page = fs::read_to_string(root().join("docs/guide/test-your-network.md")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let weir_first = format!(
-        "{}:{}",
-        Path::new(WEIR).parent().unwrap().display(),
-        env::var("PATH").unwrap_or_default()
-    );
-    let scenario = folder.path().join("office.toml");
-    let (mut files, mut commands) = (0, 0);
-    for (language, block) in blocks(&page) {
-        match language {
-            "toml" => {
-                let (head, text) = block.split_once('\n').unwrap();
-                let text = match head {
-                    "# office.toml" => text.to_owned(),
-                    "# office.toml, appended" => {
-                        fs::read_to_string(&scenario).unwrap() + "\n" + text
-                    }
-                    _ => panic!("which file is this? {head}"),
-                };
-                fs::write(&scenario, text).unwrap();
-                files += 1;
-            }
-            // The emulator has tests of its own.
-            "sh" => {
-                for line in block.lines().filter(|line| !line.starts_with("sudo ")) {
-                    if line.starts_with("weir report") && !has_viewer() {
-                        println!(
-                            "skipped: the report, because this weir was built without its viewer"
-                        );
-                        continue;
-                    }
-                    let mut shell = Command::new("sh");
-                    shell.args(["-c", line]).current_dir(&folder);
-                    shell.env("PATH", &weir_first).env("WEIR_ROOT", root());
-                    let output = shell.output().unwrap();
-                    let expected = i32::from(line.ends_with("# exit code 1"));
-                    let error = String::from_utf8_lossy(&output.stderr);
-                    assert_eq!(output.status.code(), Some(expected), "{line}: {error}");
-                    commands += 1;
-                }
-            }
-            _ => {}
-        }
-    }
-    assert!(files >= 4 && commands >= 6, "{files} files and {commands} commands found");
-}
-
-#[test]
-fn every_weir_command_of_the_first_pages_runs() {
-    for page in ["first-result", "read-a-report"] {
-        let text = fs::read_to_string(root().join(format!("docs/guide/{page}.md"))).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let shell_blocks = blocks(&text).into_iter().filter(|(language, _)| *language == "sh");
-        let lines = shell_blocks.flat_map(|(_, block)| block.lines());
-        let mut commands = 0;
-        for line in lines.filter_map(|line| line.strip_prefix("weir ")) {
-            if line.starts_with("report") && !has_viewer() {
-                println!("skipped: the report, because this weir was built without its viewer");
-                continue;
-            }
-            let words = line.split_whitespace().map(|word| word.trim_matches('\''));
-            run(Command::new(WEIR).args(words).current_dir(&folder));
-            commands += 1;
-        }
-        assert!(commands > 0, "{page} has no command");
-    }
-}
-
-fn has_viewer() -> bool {
-    root().join("web/dist/report.html").is_file()
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::repeat::Repeat;
+
 /// Entries of a log that are kept: two hours of statuses.
 const LOG_MAX: usize = 36_000;
 /// Entries that one answer has at most.
@@ -107,6 +109,8 @@ pub struct Job {
     pub finished: [usize; 2],
     /// Names of the records, which `/report` takes.
     pub records: Vec<String>,
+    /// The commands that repeat it.
+    pub repeat: Option<Repeat>,
 }
 
 impl Job {
@@ -128,6 +132,7 @@ impl Job {
             curves_version: 0,
             finished: [0, 0],
             records: Vec::new(),
+            repeat: None,
         }
     }
 
@@ -170,6 +175,9 @@ impl Job {
                     let line = value["line"].as_str().unwrap_or_default();
                     if let Some((property, set)) = line.rsplit_once(' ') {
                         self.changes.insert(property.into(), set.into());
+                    }
+                    if let Some(repeat) = &mut self.repeat {
+                        repeat.change(line);
                     }
                     self.say(value["text"].as_str().unwrap_or_default());
                 }

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use weir::Algorithm;
 use weir_call::CallConfig;
 use weir_lab::record::{self, Reader, Scenarios};
@@ -17,6 +16,8 @@ use weir_lab::scenario::{self, Scenario, catalogue};
 use super::current::{LinkCommand, Shared, lock, name_below};
 use super::job::{Job, Kind, State};
 use super::real::{self, Process};
+use super::repeat::Repeat;
+use super::scratch::Scratch;
 use super::{metrics, simulation};
 
 /// Name of an edited scenario, as a file and in records.
@@ -68,7 +69,7 @@ struct Running {
 #[derive(Debug)]
 pub struct Lab {
     out: PathBuf,
-    scratch: TempDir,
+    scratch: Scratch,
     commands: Vec<LinkCommand>,
     about: OnceLock<Value>,
     current: Shared,
@@ -96,8 +97,7 @@ impl Lab {
             let words = words(&["sh", "-c", command]);
             known.push(LinkCommand { name: name.clone(), peer: None, words });
         }
-        let scratch = tempfile::Builder::new().prefix("weir-serve-").tempdir();
-        let scratch = scratch.context("cannot make a temporary folder")?;
+        let scratch = Scratch::new(&std::env::temp_dir());
         let (about, current, running) = Default::default();
         Ok(Self { out, scratch, commands: known, about, current, running })
     }
@@ -161,6 +161,8 @@ impl Lab {
         let number = current.as_ref().map_or(0, |job| job.number) + 1;
         let out = free_folder(&self.out)?;
         let (kind, what) = (kind(&start.kind)?, self.what(start)?);
+        let (mut words, inside) = self.words(start, kind, &scenario)?;
+        let repeat = Repeat::new(start.text.as_deref(), &words, inside);
         match kind {
             Kind::Run => {
                 let controllers = crate::select::named(&start.controllers, &[])?;
@@ -179,29 +181,44 @@ impl Lab {
                 running.threads = vec![std::thread::spawn(move || task.run())];
             }
             Kind::Call | Kind::Link => {
+                let folder = self.scratch.folder()?;
                 if start.text.is_some() {
-                    std::fs::write(self.scratch.path().join(EDITED), &scenario.text)?;
+                    std::fs::write(folder.join(EDITED), &scenario.text)?;
                 }
-                let mut words: Vec<String> =
-                    vec![kind.name().into(), scenario.id.clone(), "--seed".into()];
-                words.push(start.seed.to_string());
                 if kind == Kind::Call {
                     words.extend(["--attempts".into(), "1".into()]);
-                    if !start.controllers.is_empty() {
-                        words.extend(["--controller".into(), start.controllers.clone()]);
-                    }
                 }
-                let command = (kind == Kind::Link).then(|| self.command(&start.command));
-                let command = command.transpose()?;
                 let task = real::Task { shared: self.current.clone(), number, out };
-                let folder = self.scratch.path();
-                let (process, threads) = task.start(words, command, folder, &self.out)?;
+                let (process, threads) = task.start(words, inside, &folder, &self.out)?;
                 running.stopper = Some(Stopper::Process(process));
                 running.threads = threads;
             }
         }
-        *current = Some(Job::new(number, kind, &scenario.id, &what));
+        let job = Job::new(number, kind, &scenario.id, &what);
+        *current = Some(Job { repeat: Some(repeat), ..job });
         Ok(number)
+    }
+
+    /// The words of the command line that makes this run, and a link's command.
+    fn words(
+        &self,
+        start: &Start,
+        kind: Kind,
+        scenario: &Scenario,
+    ) -> anyhow::Result<(Vec<String>, &[String])> {
+        let mut words = vec![kind.name().to_owned(), scenario.id.clone()];
+        words.extend(["--seed".into(), start.seed.to_string()]);
+        if kind != Kind::Link {
+            if !start.controllers.is_empty() {
+                words.extend(["--controller".into(), start.controllers.clone()]);
+            }
+            return Ok((words, &[]));
+        }
+        let command = self.command(&start.command)?;
+        if let Some(peer) = &command.peer {
+            words.extend(["--peer".into(), peer.clone()]);
+        }
+        Ok((words, &command.words))
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
@@ -263,6 +280,13 @@ impl Lab {
         curves.unwrap_or_else(|| "null".into())
     }
 
+    /// The shell's commands that repeat the current run with the changes made so far.
+    pub fn repeated(&self) -> anyhow::Result<String> {
+        let current = lock(&self.current);
+        let repeat = current.as_ref().and_then(|job| job.repeat.as_ref());
+        Ok(repeat.context("nothing ran yet")?.shell())
+    }
+
     /// The running call or link in Prometheus's text format.
     pub fn metrics(&self) -> String {
         metrics::text(lock(&self.current).as_ref())
@@ -318,8 +342,7 @@ impl Lab {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
-        // What cannot be removed is left to whoever cleans temporary folders.
-        let _ = std::fs::remove_dir_all(self.scratch.path());
+        self.scratch.remove();
     }
 }
 
@@ -360,6 +383,8 @@ fn free_folder(out: &Path) -> anyhow::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
     fn lab() -> (TempDir, Lab) {
@@ -430,6 +455,5 @@ mod tests {
         assert_eq!(news["records"].as_array().unwrap().len(), 2);
         assert_eq!(lab.start(&start).unwrap(), number + 1);
         lab.close();
-        assert!(!lab.scratch.path().exists());
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::current::{self, LinkCommand, Shared};
+use super::current::{self, Shared};
 
 /// How often it is looked whether the process has connected or ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -68,12 +68,13 @@ impl Process {
 }
 
 impl Task {
-    /// Starts the process with these words of the command line, and the threads that follow it. The last of
+    /// Starts the process with these words of the command line, a link with the command `inside` it, and the
+    /// threads that follow the process. The last of
     /// the threads ends the job. `folder` holds an edited scenario, `place` all records.
     pub fn start(
         self,
         mut words: Vec<String>,
-        command: Option<&LinkCommand>,
+        inside: &[String],
         folder: &Path,
         place: &Path,
     ) -> anyhow::Result<(Process, Vec<JoinHandle<()>>)> {
@@ -82,10 +83,9 @@ impl Task {
         listener.set_nonblocking(true)?;
         words.extend(["--live".into(), socket.display().to_string()]);
         words.extend(["--out".into(), self.out.display().to_string()]);
-        if let Some(command) = command {
-            words.extend(command.peer.iter().flat_map(|peer| ["--peer".into(), peer.clone()]));
+        if !inside.is_empty() {
             words.push("--".into());
-            words.extend(command.words.iter().cloned());
+            words.extend(inside.iter().cloned());
         }
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut child = Command::new(program)

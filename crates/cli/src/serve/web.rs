@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use weir_call::{ReachedAt, TokenListener};
 
+use super::bodies::Bodies;
 use super::lab::{Lab, Start};
 
 /// The page as built by `make web`; empty if it was not built before this crate.
@@ -28,8 +29,6 @@ const NO_PAGE: &str = "this weir was built without its page: run `make web`, the
 const LIFETIME: Duration = Duration::from_secs(60);
 /// Browsers leave this port out of `Host` and `Origin`.
 const HTTP_PORT: u16 = 80;
-/// Largest request.
-const BODY_MAX: usize = 2 << 20;
 /// The page is one file that talks to its own server alone, and no page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -89,6 +88,7 @@ fn router(token: &str, address: SocketAddr, lab: Arc<Lab>) -> Router {
         .route("/change", post(change))
         .route("/stop", post(stop))
         .route("/news/{job}/{status}/{stats}", get(news))
+        .route("/command", get(command))
         .route("/curves", get(curves))
         .route("/records", get(records))
         .route("/report/{records}", get(report))
@@ -96,16 +96,24 @@ fn router(token: &str, address: SocketAddr, lab: Arc<Lab>) -> Router {
     Router::new()
         .route(&format!("/{token}/"), get(page))
         .nest(&format!("/{token}"), routes)
-        .layer(DefaultBodyLimit::max(BODY_MAX))
-        .layer(from_fn_with_state(address, guard))
+        // Bodies have their limit there.
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state((address, Bodies::default()), guard))
         .with_state(lab)
 }
 
 /// Refuses what does not come from the page itself, and sets the headers of every answer.
-async fn guard(State(address): State<SocketAddr>, request: Request, next: Next) -> Response {
+async fn guard(
+    State((address, bodies)): State<(SocketAddr, Bodies)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let mut response = match refusal(request.method(), request.headers(), address) {
         Some(why) => (StatusCode::FORBIDDEN, why).into_response(),
-        None => next.run(request).await,
+        None => match bodies.whole(request).await {
+            Ok(request) => next.run(request).await,
+            Err(refused) => refused.into_response(),
+        },
     };
     let headers = response.headers_mut();
     let set = [
@@ -232,6 +240,11 @@ async fn stop(State(lab): OfLab) -> Answer {
 async fn news(State(lab): OfLab, Path(known): Path<(u64, usize, usize)>) -> Json<Value> {
     let (job, statuses, stats) = known;
     Json(lab.news(job, statuses, stats))
+}
+
+/// What repeats the current run in a shell.
+async fn command(State(lab): OfLab) -> Answer {
+    Ok(Json(json!({ "text": lab.repeated()? })))
 }
 
 async fn curves(State(lab): OfLab) -> Response {
@@ -394,5 +407,43 @@ mod tests {
         }
         let answer = served.ask("GET /0123456789abcdef/news/0/0/0 HTTP/1.1", "");
         assert!(answer.contains("\"number\":0"), "{answer}");
+    }
+
+    #[test]
+    fn bodies_that_never_come_do_not_keep_others_from_it() {
+        let served = served();
+        let mut silent: Vec<TcpStream> = Vec::new();
+        for _ in 0..300 {
+            let mut stream = TcpStream::connect(served.address).unwrap();
+            write!(
+                stream,
+                "POST /0123456789abcdef/check HTTP/1.1\r\nHost: {}\r\n\
+                 Content-Type: application/json\r\nContent-Length: 10\r\n\r\n",
+                served.address
+            )
+            .unwrap();
+            silent.push(stream);
+        }
+        let answer = served.ask("GET /0123456789abcdef/news/0/0/0 HTTP/1.1", "");
+        assert!(answer.contains("\"number\":0"), "{answer}");
+        let post = "POST /0123456789abcdef/check HTTP/1.1\r\nContent-Type: application/json";
+        let answer = served.ask(post, r#"{"text":""}"#);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        // Places became free because others came, not because time went by: some still wait.
+        let (mut waiting, mut made_room) = (0, 0);
+        for mut stream in silent {
+            stream.set_nonblocking(true).unwrap();
+            let mut answer = [0; 1000];
+            match stream.read(&mut answer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => waiting += 1,
+                Ok(length) => {
+                    let answer = String::from_utf8_lossy(&answer[..length]);
+                    made_room += usize::from(answer.contains("others wait, too"));
+                }
+                Err(_) => {}
+            }
+        }
+        assert!(made_room > 0, "no request ended because others came");
+        assert!(waiting > 0, "none waits");
     }
 }

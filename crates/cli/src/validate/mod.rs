@@ -1,16 +1,16 @@
 //! `weir validate`: compares a model with the real thing, or with published figures.
 
 mod cellular;
-#[cfg(target_os = "linux")]
+#[cfg(calls)]
 mod emulator;
-#[cfg(target_os = "linux")]
+#[cfg(calls)]
 mod tcp;
 mod wifi;
 
 use std::process::ExitCode;
 
 use crate::args::{Model, Validate};
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(calls))]
 use crate::elsewhere::{emulator, tcp};
 
 /// Measures and prints the table. The exit code says whether all values are within the limits.
