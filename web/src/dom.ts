@@ -42,8 +42,31 @@ export function table<Row>(name: string, columns: TableColumn<Row>[], rows: Row[
   );
 }
 
+/** Marks what is wider than its place, so that a reader on a phone knows that there is more to the right. */
+function markWide(entries: ResizeObserverEntry[]): void {
+  for (const { target } of entries) {
+    const wide = target.scrollWidth > target.clientWidth + 1;
+    target.parentElement?.classList.toggle("wide", wide);
+  }
+}
+
+// Made with the first table: modules are also read by tests without a page.
+let widths: ResizeObserver | undefined;
+
 export function scroller(name: string, content: HTMLElement): HTMLElement {
-  return el("div", { class: "scroll", role: "region", "aria-label": name, tabindex: "0" }, content);
+  const inner = el(
+    "div",
+    { class: "scroll", role: "region", "aria-label": name, tabindex: "0" },
+    content,
+  );
+  widths ??= new ResizeObserver(markWide);
+  widths.observe(inner);
+  const hint = el(
+    "p",
+    { class: "scroll-hint", "aria-hidden": "true" },
+    "More columns: scroll sideways →",
+  );
+  return el("div", { class: "scroll-frame" }, hint, inner);
 }
 
 /** A command that is copied by a click. If the browser forbids copying, it is selected. */

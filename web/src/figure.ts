@@ -47,6 +47,14 @@ export function drawAll(): void {
   for (const draw of [...waiting.values()]) draw();
 }
 
+/** Draws the plots above an element, before the page scrolls to it: afterwards they would move it. */
+export function drawAbove(element: Element): void {
+  for (const [surface, draw] of [...waiting]) {
+    const place = surface.compareDocumentPosition(element);
+    if ((place & Node.DOCUMENT_POSITION_FOLLOWING) !== 0) draw();
+  }
+}
+
 export function figure(spec: FigureSpec): Figure {
   const surface = el("div", { class: "surface", role: "img" });
   const commands = el("div", { class: "commands" });
@@ -109,6 +117,7 @@ function drawWhenSeen(surface: HTMLElement, draw: () => void, drawn: () => boole
 }
 
 function commandList(commands: string[]): HTMLElement {
+  if (commands.length === 0) return el("span");
   if (commands.length === 1) return command(commands[0] as string);
   const list = el("ul", {}, ...commands.map((text) => el("li", {}, command(text))));
   const title = `Reproduce this plot: ${plural(commands.length, "command")}`;

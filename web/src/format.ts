@@ -13,7 +13,7 @@ export interface Report {
   /** Program and version. */
   generator: string;
   definitions: Array<Definition>;
-  /** Sorted; the position of a controller fixes its colour. */
+  /** In the order of legends and tables. */
   controllers: Array<string>;
   /** One for each requirement of RFC 8836 and controller; empty if no expectation tests any. */
   verdicts: Array<Verdict>;
@@ -96,6 +96,8 @@ export interface ErrorRow {
   real_p95_ms: number | null;
   sim_p95_ms: number | null;
   error_ms: number | null;
+  /** Whether the machine disturbed all runs of the real call. Headlines leave such rows out. */
+  is_disturbed: boolean;
 }
 
 export interface Scenario {
@@ -339,7 +341,7 @@ export interface SimRealRow {
   unit: string;
   simulated: number | null;
   real: number | null;
-  /** Real minus simulated. */
+  /** Simulated minus real. */
   error: number | null;
   note: string;
 }
@@ -369,7 +371,9 @@ export interface Calls {
   delays: Array<DelayPlot>;
   /** Of the first run of each controller. */
   pacers: Array<PacerPlot>;
-  /** What limited analyzed calls, over all runs. */
+  /** What happened to an analyzed call, in a few sentences; `null` of other calls. */
+  verdict: string | null;
+  /** What limited analyzed calls, over all runs. The largest effect on the call comes first. */
   findings: Array<FindingRow>;
   /** The participants of an application under test, each followed by its streams. */
   app: Array<AppRow>;
@@ -501,8 +505,13 @@ export interface PacerPlot {
 export interface FindingRow {
   seed: string;
   stream: string;
-  /** `network`, `controller`, `encoder`, `processor` or `application`. */
+  /**
+   * What limited it: `connection`, `network`, `controller`, `encoder`, `processor` or `application`.
+   * `video` and `audio` are effects: what was seen and heard.
+   */
   part: string;
+  /** The rule that found it, such as `capacity` or `freeze`. */
+  rule: string;
   says: string;
   from_s: number;
   to_s: number;
@@ -669,7 +678,7 @@ export interface SweepReport {
   command: string;
   /** Program and version. */
   generator: string;
-  /** The position of a controller fixes its colour. */
+  /** In the order of legends and tables. */
   controllers: Array<string>;
   /** Metrics that have a value in at least one run. Members named `values` have one entry for each. */
   metrics: Array<SweepMetric>;

@@ -1,6 +1,6 @@
 // Reads the data in the file and shows it.
 
-import { drawAll } from "./figure";
+import { drawAbove, drawAll } from "./figure";
 import { el } from "./dom";
 import { controllerOrder, linkTo, parseReport } from "./model";
 import { paletteOf } from "./theme";
@@ -35,7 +35,10 @@ function start(): void {
     ? sweepView(report, paletteOf(report.controllers))
     : pageView(report, paletteOf(controllerOrder(report)));
   main.replaceChildren(...view);
-  window.weirDrawAll = drawAll;
+  window.weirDrawAll = () => {
+    for (const fold of main.querySelectorAll<HTMLDetailsElement>("details.more")) fold.open = true;
+    drawAll();
+  };
   const sections = [...main.querySelectorAll<HTMLElement>("section, footer")];
   for (const section of sections) foldable(section);
   main.classList.toggle("large", report.scenarios.length >= LARGE);
@@ -57,10 +60,26 @@ function start(): void {
     const target = targets.find(({ id }) => linkTo(id) === location.hash);
     const section = target?.closest<HTMLElement>("section, footer");
     if (section) unfold(section);
-    target?.scrollIntoView();
+    if (!target) return;
+    openAround(target);
+    drawAbove(target);
+    target.scrollIntoView();
   };
   window.addEventListener("hashchange", goToTarget);
+  // After a reload the browser would go back to a place of the page as it was drawn before.
+  if (location.hash !== "") history.scrollRestoration = "manual";
   goToTarget();
+}
+
+/** Opens the folds around a link's target, and the whole of a scenario that is the target. */
+function openAround(target: Element): void {
+  const folds = [...target.querySelectorAll<HTMLDetailsElement>(":scope > details.whole")];
+  let around = target.closest("details");
+  while (around !== null) {
+    folds.push(around);
+    around = around.parentElement?.closest("details") ?? null;
+  }
+  for (const fold of folds) fold.open = true;
 }
 
 start();

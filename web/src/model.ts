@@ -145,7 +145,7 @@ export function unique<T>(values: Iterable<T>): T[] {
   return [...new Set(values)];
 }
 
-/** Controllers in the order that fixes their colours: the report's list, then any other. */
+/** Controllers in the order of the legends: the report's list, then any other. */
 export function controllerOrder(report: Report): string[] {
   const used = report.scenarios.flatMap((s) => s.groups.map((g) => g.controller));
   return unique([...report.controllers, ...used]);

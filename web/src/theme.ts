@@ -1,5 +1,6 @@
-// Colours of plots. Controllers use Okabe and Ito's palette, which colour-blind readers can tell
-// apart. The light and the dark theme use the colours of it with enough contrast.
+// The light and the dark theme of plots. Controllers have the colours of colours.ts.
+
+import { SERIES, shadesOf } from "./colours";
 
 export interface Theme {
   background: string;
@@ -8,17 +9,9 @@ export interface Theme {
   grid: string;
   capacity: string;
   tooltip: string;
+  /** Of curves that are not controllers. */
   palette: string[];
 }
-
-const BLUE = "#0072b2";
-const SKY_BLUE = "#56b4e9";
-const VERMILLION = "#d55e00";
-const ORANGE = "#e69f00";
-const GREEN = "#009e73";
-const PURPLE = "#cc79a7";
-const YELLOW = "#f0e442";
-const BLACK = "#000000";
 
 const LIGHT: Theme = {
   background: "#ffffff",
@@ -27,7 +20,7 @@ const LIGHT: Theme = {
   grid: "#e3e6ea",
   capacity: "#8c959f",
   tooltip: "#ffffff",
-  palette: [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK],
+  palette: SERIES.map((shade) => shade.light),
 };
 
 const DARK: Theme = {
@@ -37,7 +30,7 @@ const DARK: Theme = {
   grid: "#2c3138",
   capacity: "#8b949e",
   tooltip: "#20252b",
-  palette: [SKY_BLUE, ORANGE, GREEN, PURPLE, VERMILLION, YELLOW, BLUE],
+  palette: SERIES.map((shade) => shade.dark),
 };
 
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
@@ -52,11 +45,13 @@ export function onThemeChange(react: () => void): void {
 
 export type Palette = (controller: string) => string;
 
-/** One colour per controller, the same in every plot of the report. */
-export function paletteOf(controllers: string[]): Palette {
-  return (controller) => {
-    const { palette, text } = theme();
-    return palette[controllers.indexOf(controller) % palette.length] ?? text;
+/** One colour per name, in the theme that is on. */
+export function paletteOf(names: string[]): Palette {
+  const shades = shadesOf(names);
+  return (name) => {
+    const shade = shades.get(name);
+    if (shade === undefined) return theme().text;
+    return darkQuery.matches ? shade.dark : shade.light;
   };
 }
 

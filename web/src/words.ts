@@ -84,15 +84,33 @@ function failedCalls(report: Report): string[] {
   return [`Not every real call succeeded${listed(unique(where))}.`];
 }
 
+/** Pairs whose real call the machine disturbed say nothing on the model: they are counted, and left out. */
 function modelErrors(report: Report): string[] {
-  const errors = report.errors.map((it) => it.error_percent).filter((it) => it !== null);
-  if (errors.length === 0) return [];
-  const sorted = errors.map(Math.abs).sort((a, b) => a - b);
-  const median = sorted[Math.floor(sorted.length / 2)] as number;
+  const known = report.errors.filter((it) => it.error_percent !== null);
+  if (known.length === 0) return [];
+  const sound = known.filter((it) => !it.is_disturbed);
+  const left = known.length - sound.length;
+  const why =
+    "because the machine disturbed the real call (it had no processor time for the emulator)";
+  if (sound.length === 0) {
+    return [
+      `Simulated beside real: no comparison. ${plural(left, "pair")} left out, ${why}. Make the call again on a quiet machine.`,
+    ];
+  }
+  const sorted = sound.map((it) => Math.abs(it.error_percent as number)).sort((a, b) => a - b);
+  const middle = median(sorted);
   const near = sorted.filter((error) => error <= 10).length;
+  const without = left === 0 ? "" : ` ${plural(left, "pair")} left out, ${why}.`;
   return [
-    `Simulated beside real: the rate is within 10 % in ${near} of ${plural(sorted.length, "pair")}; the median error is ${median.toFixed(1)} %.`,
+    `Simulated beside real: the rate is within 10 % in ${near} of ${plural(sorted.length, "pair")}; the median error is ${middle.toFixed(1)} %.${without}`,
   ];
+}
+
+/** Of sorted values, at least one. */
+function median(sorted: number[]): number {
+  const half = sorted.length / 2;
+  const upper = sorted[Math.floor(half)] as number;
+  return Number.isInteger(half) ? ((sorted[half - 1] as number) + upper) / 2 : upper;
 }
 
 function listed(names: string[]): string {

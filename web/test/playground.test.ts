@@ -14,6 +14,10 @@ import {
   toFragment,
   toScenario,
 } from "../src/playground/state";
+import { fault } from "../src/playground/field";
+import { asDrawn, drawnCapacity, found } from "../src/playground/catalogue";
+import { ABOUT, verdict } from "../src/playground/verdict";
+import type { Group, Scenario } from "../src/format";
 import { OUT, available } from "./chromium";
 
 /** scripts/test-wasm.sh names the page of a quick build. */
@@ -46,7 +50,59 @@ test("equal steps are one step of the scenario", () => {
     [40, 2500],
   ]);
   expect(toScenario({ ...DEFAULT, tcp: true })).toContain('kind = "tcp"');
-  expect(toCommand(DEFAULT)).toBe("weir run drawn.toml --controller gcc,nada --seed 1");
+  expect(toCommand(DEFAULT)).toBe("weir run drawn.toml --controller gcc,sluice --seed 1");
+});
+
+/** A controller's only flow: rate in Mbit/s, queuing delay in ms and loss in per cent. */
+const outcome = (controller: string, mbps: number, delay: number, loss = 0) => {
+  const point = { throughput_mbps: mbps, p95_queuing_delay_ms: delay, loss_percent: loss };
+  return { controller, flow: "media", points: [point] } as unknown as Group;
+};
+
+test("who did best is said with its reasons, and a tie is one", () => {
+  expect(verdict([])).toBe("");
+  expect(verdict([outcome("gcc", 1, 50)])).toMatch(/^gcc received 1.00 Mbit\/s/);
+  const both = verdict([outcome("gcc", 1, 100, 5), outcome("sluice", 2, 30)]);
+  expect(both).toMatch(/^sluice did best: the higher rate.*shorter queue.*fewer losses/);
+  const faster = verdict([outcome("gcc", 1, 30), outcome("sluice", 2, 31)]);
+  expect(faster).toMatch(/^sluice did best: the higher rate.*delay is alike/);
+  expect(verdict([outcome("gcc", 1, 30), outcome("nada", 2, 90)])).toMatch(
+    /^Nobody did best.*nada received more.*gcc kept the queue shorter/,
+  );
+  expect(verdict([outcome("gcc", 1, 30), outcome("nada", 1.01, 32)])).toMatch(/did alike/);
+  expect(verdict([outcome("gcc", 1, 30), outcome("nada", 2, 30, 8)])).toMatch(/^Nobody did best/);
+});
+
+test("what is wrong with a number is said, with its range", () => {
+  const limits = { min: 0, max: 30 };
+  for (const good of ["0", "30", "2.7"]) expect(fault(good, limits)).toBeNull();
+  for (const bad of ["150", "-1", "", "x", "1e9"])
+    expect(fault(bad, limits)).toBe("a number from 0 to 30");
+  expect(fault("1.5", limits, true)).toBe("a whole number from 0 to 30");
+});
+
+test("a scenario of the catalogue is found by words, and becomes the reader's own network", () => {
+  const known = [
+    { id: "mobile/lte-walking", title: "A call over LTE" },
+    { id: "demo/first-call", title: "First call" },
+  ];
+  expect(found(known, "CALL lte").map(({ id }) => id)).toEqual(["mobile/lte-walking"]);
+  expect(found(known, "").length).toBe(2);
+  const series = { time_s: [0, 30, 59], capacity_mbps: [2, 0.7, null] };
+  const scenario = { duration_s: 60, groups: [{ series }] } as unknown as Scenario;
+  const text = 'duration = "60s"\n[network.up]\nqueue = "150ms"\ndelay = "40ms"\nloss = "2%"\n';
+  const drawn = asDrawn(scenario, text, { ...DEFAULT, scenario: "x", seed: 4 });
+  expect(drawn).toMatchObject({
+    scenario: "",
+    delay: 40,
+    queue: 150,
+    loss: 2,
+    tcp: false,
+    seed: 4,
+  });
+  expect([0, 14, 15, 29].map((i) => drawn.capacity[i])).toEqual([2000, 2000, 700, 5000]);
+  const radio = { duration_s: 60, groups: [{ series: { ...series, capacity_mbps: [null] } }] };
+  expect(drawnCapacity(radio as unknown as Scenario)).toBeNull();
 });
 
 describe.skipIf(!available || !existsSync(PAGE))("the page", () => {
@@ -129,6 +185,40 @@ describe.skipIf(!available || !existsSync(PAGE))("the page", () => {
     for (let share = 0.5; share < 0.75 && (await tip.count()) === 0; share += 0.005)
       await surface.hover({ position: { x: 60 + (plot.width - 74) * share, y: 90 } });
     expect(await tip.first().innerText()).toContain("over-use");
+    await page.close();
+  });
+
+  test("an error stands at its field, and what is shown is marked as old until it is mended", async () => {
+    const page = await open();
+    const loss = page.getByLabel("Loss, %");
+    await loss.fill("150");
+    await page.getByText("Not simulated").waitFor();
+    expect(await page.getByRole("alert").filter({ hasText: "0 to 30" }).count()).toBe(1);
+    expect(await loss.getAttribute("aria-invalid")).toBe("true");
+    expect(await page.locator(".results.stale").count()).toBe(1);
+    const before = await shown(page);
+    await loss.fill("15");
+    await changed(page, before);
+    expect(await page.locator(".results.stale").count()).toBe(0);
+    await page.close();
+  });
+
+  test("each controller has its line, and a scenario of the catalogue can be edited", async () => {
+    const page = await open("", { width: 1280 });
+    const names = await page
+      .locator("input[type=checkbox][value]")
+      .evaluateAll((boxes) => boxes.map((box) => (box as HTMLInputElement).value));
+    expect(names.filter((name) => ABOUT[name] === undefined)).toEqual([]);
+    expect(await page.locator(".best").innerText()).toMatch(/best|alike/);
+    expect(await page.locator(".hint").isVisible()).toBe(true);
+    await page.getByRole("searchbox").fill("first-call");
+    await page.getByRole("listbox", { name: "Scenario" }).selectOption("demo/first-call");
+    await page.screenshot({ path: `${OUT}/playground-catalogue.png` });
+    await page.getByRole("button", { name: "Edit this network" }).click();
+    await page.waitForFunction(() => location.hash.startsWith("#capacity="));
+    expect(
+      new Set(ofFragment(await page.evaluate(() => location.hash)).capacity).size,
+    ).toBeGreaterThan(1);
     await page.close();
   });
 

@@ -23,7 +23,7 @@ test("a report without runs says nothing", () => {
 test("an analyzed call says what limited it, and not that it succeeded", () => {
   const report = fixture();
   const scenario = report.scenarios.find((it) => it.calls !== null)!;
-  const finding = { seed: "1", stream: "s", says: "why", samples: 3 };
+  const finding = { seed: "1", stream: "s", rule: "capacity", says: "why", samples: 3 };
   scenario.calls!.findings = [
     { ...finding, part: "network", from_s: 5, to_s: 8 },
     { ...finding, part: "network", from_s: 4, to_s: 6 },
@@ -58,4 +58,21 @@ test("a failure is named with its place", () => {
   expect(inWords(report)).toContain(
     `Expectations: 0 of 1 hold; in doubt: 0; known misses: 0; failed: 1: gcc in ${scenario.id}.`,
   );
+});
+
+test("the headline on the model leaves out disturbed calls, and says how many and why", () => {
+  const report = fixture();
+  const row = { ...report.errors[0]!, is_disturbed: false };
+  report.errors = [
+    { ...row, error_percent: -4 },
+    { ...row, error_percent: 8 },
+    { ...row, error_percent: -42.6, is_disturbed: true },
+  ];
+  const said = inWords(report).find((text) => text.startsWith("Simulated beside real"));
+  expect(said).toContain("within 10 % in 2 of 2 pairs; the median error is 6.0 %.");
+  expect(said).toContain("1 pair left out, because the machine disturbed the real call");
+  report.errors = [{ ...row, error_percent: -42.6, is_disturbed: true }];
+  const none = inWords(report).find((text) => text.startsWith("Simulated beside real"));
+  expect(none).toContain("no comparison. 1 pair left out");
+  expect(none).not.toContain("42.6");
 });

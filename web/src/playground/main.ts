@@ -2,11 +2,14 @@
 
 import { el } from "../dom";
 import { drawAll } from "../figure";
-import type { Report } from "../format";
+import type { Report, Scenario } from "../format";
+import { asDrawn, described, picker } from "./catalogue";
+import { field } from "./field";
 import { results } from "./results";
 import { Simulator, unpacked } from "./simulator";
 import { sketch } from "./sketch";
 import { DRAWN, LIMITS, ofFragment, toCommand, toFragment, toScenario, type State } from "./state";
+import { ABOUT } from "./verdict";
 
 /** Pause after a change before the simulator starts, ms: shorter than the pause between two keys. */
 const PAUSE_MS = 60;
@@ -45,8 +48,15 @@ function show(main: HTMLElement, about: About, simulator: Simulator): void {
   const failure = el("p", { class: "warning", role: "alert", hidden: true });
   const shown = results();
   const copies = el("div", { class: "copies" });
+  /** Fields whose text cannot be simulated. What is shown is older than they are. */
+  const faults = new Set<string>();
 
   const run = async () => {
+    shown.element.classList.toggle("stale", faults.size > 0);
+    if (faults.size > 0) {
+      status.textContent = "Not simulated: mend the marked field. The curves below are older.";
+      return;
+    }
     const asked = { ...state };
     history.replaceState(null, "", `#${toFragment(asked)}`);
     copies.replaceChildren(...copyButtons(asked, simulator));
@@ -60,7 +70,9 @@ function show(main: HTMLElement, about: About, simulator: Simulator): void {
       const result = await simulator.ask({ simulate: { ...scenario, ...runs } });
       if (result === null) return;
       failure.hidden = true;
-      shown.show(result.value as Report, toCommand(asked));
+      const report = result.value as Report;
+      shown.show(report, toCommand(asked));
+      controls.describe(asked.scenario === "" ? null : (report.scenarios[0] ?? null));
       status.textContent = `${asked.controllers.length} simulated in ${(result.took_ms / 1000).toFixed(2)} s`;
     } catch (error) {
       status.textContent = "";
@@ -72,7 +84,13 @@ function show(main: HTMLElement, about: About, simulator: Simulator): void {
     clearTimeout(timer);
     timer = window.setTimeout(() => void run(), PAUSE_MS);
   };
-  const controls = controlsOf(about, () => state, changed);
+  const edit = async (scenario: Scenario) => {
+    const text = String((await simulator.ask({ text: { scenario: state.scenario } }))?.value);
+    state = asDrawn(scenario, text, state);
+    controls.read();
+    changed();
+  };
+  const controls = controlsOf(about, { state: () => state, changed, faults, edit });
   window.addEventListener("hashchange", () => {
     state = ofFragment(location.hash);
     controls.read();
@@ -94,75 +112,93 @@ function show(main: HTMLElement, about: About, simulator: Simulator): void {
   void run();
 }
 
-type Changed = () => void;
+/** What the controls act on. */
+interface Page {
+  state: () => State;
+  changed: () => void;
+  faults: Set<string>;
+  /** Makes the scenario's network the reader's own. */
+  edit: (scenario: Scenario) => Promise<void>;
+}
 
-function controlsOf(about: About, state: () => State, changed: Changed) {
+/** A field whose errors stop the simulation. */
+function checked(
+  page: Page,
+  label: string,
+  limits: Parameters<typeof field>[1],
+  take: (value: number) => void,
+) {
+  const judged = (isWrong: boolean) => {
+    if (isWrong) page.faults.add(label);
+    else page.faults.delete(label);
+    page.changed();
+  };
+  return field(label, limits, take, judged);
+}
+
+function controlsOf(about: About, page: Page) {
+  const { state, changed } = page;
   const drawing = sketch(state, changed);
   const readers: (() => void)[] = [drawing.draw];
-  const options = about.scenarios.map(({ id, title }) =>
-    el("option", { value: id }, `${id} – ${title}`),
-  );
-  const scenario = el("select", {}, el("option", { value: "" }, "drawn below"), ...options);
   const number = (name: keyof typeof LIMITS, label: string, step: number) => {
-    const { min, max } = LIMITS[name];
-    const limits = { min: String(min), max: String(max), step: String(step) };
-    const input = el("input", { type: "number", ...limits });
-    input.addEventListener("input", () => {
-      if (input.value === "" || !input.checkValidity()) return;
-      state()[name] = Number(input.value);
+    const { element, show } = checked(page, label, { ...LIMITS[name], step }, (value) => {
+      state()[name] = value;
       drawing.draw();
-      changed();
     });
-    readers.push(() => {
-      input.value = String(state()[name]);
-    });
-    return el("label", {}, `${label} `, input);
+    readers.push(() => show(state()[name]));
+    return element;
   };
   const tcp = el("input", { type: "checkbox" });
   tcp.addEventListener("change", () => {
     state().tcp = tcp.checked;
     changed();
   });
-  const network = el(
-    "fieldset",
+  const drawn = el(
+    "div",
     {},
-    el("legend", {}, "Network"),
     drawing.element,
-    number("duration", "Length, s", 10),
-    number("delay", "One-way delay, ms", 5),
-    number("queue", "Queue, ms", 10),
-    number("loss", "Loss, %", 0.5),
-    el("label", {}, tcp, " a TCP download joins"),
+    el(
+      "div",
+      { class: "fields" },
+      number("duration", "Length, s", 10),
+      number("delay", "One-way delay, ms", 5),
+      number("queue", "Queue, ms", 10),
+      number("loss", "Loss, %", 0.5),
+    ),
+    el("label", { class: "tick" }, tcp, " a TCP download joins"),
   );
-  scenario.addEventListener("change", () => {
-    state().scenario = scenario.value;
-    network.hidden = scenario.value !== "";
+  const catalogued = el("div", { hidden: true });
+  const read = () => readers.forEach((reader) => reader());
+  const list = picker(about.scenarios, (id) => {
+    state().scenario = id;
+    read();
     changed();
   });
   readers.push(() => {
-    scenario.value = state().scenario;
-    network.hidden = scenario.value !== "";
+    const { scenario } = state();
+    list.show(scenario);
+    drawn.hidden = scenario !== "";
+    catalogued.hidden = scenario === "";
+    catalogued.replaceChildren(el("p", { class: "note" }, "simulating…"));
     tcp.checked = state().tcp;
   });
   const element = el(
     "form",
     { class: "controls", "aria-label": "What is simulated" },
-    el("label", { class: "wide" }, "Scenario ", scenario),
-    network,
-    controllersOf(about, state, changed, readers),
+    el("fieldset", {}, el("legend", {}, "Network"), list.element, drawn, catalogued),
+    controllersOf(about, page, readers),
   );
   element.addEventListener("submit", (event) => event.preventDefault());
-  const read = () => readers.forEach((reader) => reader());
   read();
-  return { element, read };
+  const describe = (scenario: Scenario | null) => {
+    if (scenario === null) return;
+    catalogued.replaceChildren(described(scenario, () => void page.edit(scenario)));
+  };
+  return { element, read, describe };
 }
 
-function controllersOf(
-  about: About,
-  state: () => State,
-  changed: Changed,
-  readers: (() => void)[],
-): HTMLElement {
+function controllersOf(about: About, page: Page, readers: (() => void)[]): HTMLElement {
+  const { state, changed } = page;
   const boxes = about.controllers.map((name) => {
     const box = el("input", { type: "checkbox", value: name });
     box.addEventListener("change", () => {
@@ -177,22 +213,16 @@ function controllersOf(
   readers.push(() => {
     for (const box of boxes) box.checked = state().controllers.includes(box.value);
   });
-  const seed = el("input", { type: "number", min: "0", step: "1" });
-  seed.addEventListener("input", () => {
-    if (seed.value === "" || !seed.checkValidity()) return;
-    state().seed = Number(seed.value);
-    changed();
+  const whole = { min: 0, max: Number.MAX_SAFE_INTEGER, step: 1, isWhole: true };
+  const seed = checked(page, "Seed", whole, (value) => {
+    state().seed = value;
   });
-  readers.push(() => {
-    seed.value = String(state().seed);
+  readers.push(() => seed.show(state().seed));
+  const choices = boxes.map((box) => {
+    const line = el("span", { class: "note" }, ABOUT[box.value] ?? "");
+    return el("div", { class: "choice-of" }, el("label", {}, box, ` ${box.value}`), line);
   });
-  return el(
-    "fieldset",
-    {},
-    el("legend", {}, "Controllers"),
-    ...boxes.map((box) => el("label", {}, box, ` ${box.value}`)),
-    el("label", {}, "Seed ", seed),
-  );
+  return el("fieldset", {}, el("legend", {}, "Controllers"), ...choices, seed.element);
 }
 
 /** The scenario's text and the link, each copied by a click. The command is below the plot. */

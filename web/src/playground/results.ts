@@ -6,6 +6,7 @@ import type { Group, Report, Scenario } from "../format";
 import { describeSeries, formatNumber, groupLabel, isMedia } from "../model";
 import { paletteOf } from "../theme";
 import { DELAY, LOSS, RATE, steerByKeys, timeData, timePlot, type TimeView } from "../views/time";
+import { verdict } from "./verdict";
 
 export interface Shown {
   element: HTMLElement;
@@ -45,6 +46,7 @@ export function results(style: Style = SIMULATED): Shown {
   let plot: Figure | null = null;
   const metrics = el("div");
   const changes = el("div");
+  const best = el("p", { class: "best", "aria-live": "polite" });
 
   let flow = "";
 
@@ -90,7 +92,7 @@ export function results(style: Style = SIMULATED): Shown {
         shown()
           .map((group) => `${groupLabel(group, view().flows)}: ${describeSeries(group)}`)
           .join(". "),
-      commands: () => [command],
+      commands: () => (command === "" ? [] : [command]),
       build: (surface) => timePlot(view(), surface),
       data: (zoom) => timeData(of.id, view(), zoom),
       attach: (chart, surface) => steerByKeys(chart, surface, of.duration_s),
@@ -102,6 +104,7 @@ export function results(style: Style = SIMULATED): Shown {
     command = repeated;
     if (scenario === null) return;
     if (before?.id !== scenario.id) flow = style.tables ? (flows()[0] ?? "") : "";
+    best.textContent = style.tables ? verdict(scenario.groups) : "";
     showFlows();
     showTables();
     if (plot !== null && before?.duration_s === scenario.duration_s && before.id === scenario.id) {
@@ -109,7 +112,7 @@ export function results(style: Style = SIMULATED): Shown {
       return;
     }
     plot = newFigure(scenario);
-    element.replaceChildren(selector, plot.element, metrics, changes);
+    element.replaceChildren(best, selector, plot.element, metrics, changes);
   };
   return { element, show };
 }

@@ -30,7 +30,9 @@ export function sketch(state: () => State, changed: () => void) {
     "aria-valuemin": String(CAPACITY.min),
     "aria-valuemax": String(CAPACITY.max),
   });
-  surface.append(svg);
+  // It says where a click draws, until the first one does.
+  const hint = el("span", { class: "hint", "aria-hidden": "true" }, "✎ draw the capacity here");
+  surface.append(svg, hint);
 
   const draw = () => {
     const { capacity, duration } = state();
@@ -55,6 +57,7 @@ export function sketch(state: () => State, changed: () => void) {
 
   let last: number | null = null;
   const point = (event: PointerEvent) => {
+    hint.hidden = true;
     const box = surface.getBoundingClientRect();
     const index = Math.floor(((event.clientX - box.left) / box.width) * STEPS);
     chosen = Math.min(STEPS - 1, Math.max(0, index));
@@ -89,6 +92,7 @@ export function sketch(state: () => State, changed: () => void) {
     event.preventDefault();
     chosen = Math.min(STEPS - 1, Math.max(0, chosen + (right ?? 0)));
     if (up !== 0) {
+      hint.hidden = true;
       set(chosen, (state().capacity[chosen] ?? 0) + (up ?? 0));
       changed();
     }

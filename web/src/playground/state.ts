@@ -38,7 +38,7 @@ export const DEFAULT: State = {
   queue: 300,
   loss: 0,
   tcp: false,
-  controllers: ["gcc", "nada"],
+  controllers: ["gcc", "sluice"],
   seed: 1,
 };
 

@@ -13,7 +13,7 @@ import {
   type Surface,
 } from "../chart";
 import { DELAY_BIN_MS, delaysData, ratesData } from "../data";
-import { el, empty, table, type TableColumn } from "../dom";
+import { el, table, type TableColumn } from "../dom";
 import { figure } from "../figure";
 import type {
   Agreement,
@@ -48,6 +48,19 @@ const BODY = 130;
 const GAP = 16;
 const X_AXIS = 46;
 
+/** The answer on calls that were analyzed; it stands above the curves. */
+export function findingsOfCalls(scenario: Scenario): HTMLElement[] {
+  const verdict = scenario.calls?.verdict ?? null;
+  const findings = scenario.calls?.findings ?? [];
+  const answer: HTMLElement[] = [];
+  if (verdict !== null) answer.push(el("p", { class: "answer" }, verdict));
+  if (findings.length > 0) {
+    const heading = el("h3", {}, "What limited the calls, and when");
+    answer.push(el("div", { class: "part" }, heading, findingTable(findings)));
+  }
+  return answer;
+}
+
 /** Empty for a scenario without real calls. */
 export function callsView(scenario: Scenario): HTMLElement[] {
   const calls = scenario.calls;
@@ -61,14 +74,11 @@ export function callsView(scenario: Scenario): HTMLElement[] {
       "Real calls: set-up",
       success(calls),
       // The set-up of an application is in the table of its participants.
-      ...(calls.app.length > 0 && calls.setup.length === 0 ? [] : [setupTable(calls.setup)]),
+      ...(calls.setup.length === 0 ? [] : [setupTable(calls.setup)]),
     ),
   ];
   if (calls.app.length > 0)
     views.unshift(part("Participants and their streams", appTable(calls.app)));
-  if (calls.findings.length > 0) {
-    views.unshift(part("What limited the calls, and when", findingTable(calls.findings)));
-  }
   const [open, real] = split(calls.peers, (row) => isOpenLoop(row.controller));
   if (real.length > 0) views.push(part("Real calls: peers", peerTable(real)));
   if (open.length > 0)
@@ -103,7 +113,8 @@ export function callsView(scenario: Scenario): HTMLElement[] {
   if (calls.streams.length > 0) {
     views.push(part(`Streams in the captures, seed ${calls.seed}`, streamTable(calls.streams)));
   }
-  views.push(part("Browser, capture and emulator compared", ...witnesses(calls)));
+  if (calls.agreement.length > 0)
+    views.push(part("Browser, capture and emulator compared", ...witnesses(calls)));
   return views;
 }
 
@@ -137,7 +148,6 @@ function number<Row>(
 }
 
 function setupTable(rows: SetupRow[]): HTMLElement {
-  if (rows.length === 0) return empty("No call was set up.");
   return table<SetupRow>(
     "Steps of the set-up",
     [
@@ -260,7 +270,6 @@ function errorTable(rows: StreamErrorRow[]): HTMLElement {
 }
 
 function witnesses(calls: Calls): HTMLElement[] {
-  if (calls.agreement.length === 0) return [empty("Nothing was captured.")];
   const rows = table<Agreement>(
     "Capture compared with getStats and with the emulator's log",
     [

@@ -186,7 +186,7 @@ function readPlace(entries: Entry[]): Place {
   const top = (element: HTMLElement) => element.getBoundingClientRect().top;
   const index = lastAbove(entries.length, (i) => top((entries[i] as Entry).section), READING_LINE);
   const entry = entries[Math.max(0, index)] as Entry;
-  const parts = partsOf(entry.section);
+  const parts = partsOf(entry.section).filter((it) => it.closest("details:not([open])") === null);
   const part = parts[lastAbove(parts.length, (i) => top(parts[i] as HTMLElement), READING_LINE)];
   return [entry, part?.id ?? null];
 }

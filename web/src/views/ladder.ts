@@ -23,7 +23,7 @@ export function ladderView(signalling: Signalling, place: number): HTMLElement {
   const { title, phases, messages } = signalling;
   const diagram = el("div", {}, ladder(signalling));
   const region = scroller("Ladder diagram", diagram);
-  region.classList.add("ladder-region");
+  region.querySelector(".scroll")?.classList.add("ladder-region");
   return el(
     "section",
     { id: `signalling-${place + 1}` },

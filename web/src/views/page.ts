@@ -20,7 +20,7 @@ import { ladderView } from "./ladder";
 import { matrixView } from "./matrix";
 import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
 import { inWords } from "../words";
-import { scenarioView } from "./scenario";
+import { scenarioView, type Extent } from "./scenario";
 import {
   errorsTable,
   freezesTable,
@@ -41,12 +41,27 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       el("p", {}, "Made with: ", command(report.command)),
       warned.length === 0 ? null : warningNote(warned),
     ),
-    // A report of signalling alone has nothing to compare.
-    ...(report.runs === 0 && report.signalling.length > 0 ? [] : [overview(report, palette)]),
-    ...report.scenarios.map((scenario) => scenarioView(scenario, palette)),
+    // A report of one call or of signalling alone has nothing to compare.
+    ...(isOneCall(report) || (report.runs === 0 && report.signalling.length > 0)
+      ? []
+      : [overview(report, palette)]),
+    ...report.scenarios.map((scenario, i) => scenarioView(scenario, palette, extentOf(report, i))),
     ...report.signalling.map(ladderView),
     footer(report),
   ];
+}
+
+/** Number of scenarios of a report of many that are open at first. */
+const OPEN = 1;
+
+function extentOf(report: Report, index: number): Extent {
+  if (isOneCall(report)) return "one call";
+  return index < OPEN || report.scenarios.length <= 2 ? "open" : "folded";
+}
+
+/** Whether the report shows one run: a call, or one simulation. */
+function isOneCall(report: Report): boolean {
+  return report.runs === 1 && report.scenarios.length === 1;
 }
 
 function overview(report: Report, palette: Palette): HTMLElement {
@@ -57,13 +72,14 @@ function overview(report: Report, palette: Palette): HTMLElement {
     freezesView(report),
     matrixView(report),
     overviewScatter(report, palette),
-    report.verdicts.length === 0
+    report.verdicts.every(({ met }) => met === null)
       ? null
       : el(
           "div",
           { class: "part" },
           el("h3", {}, "Requirements of RFC 8836"),
           verdictTable(report),
+          untested(report),
         ),
     participantsPart("Real calls", report, false),
     participantsPart(
@@ -77,10 +93,24 @@ function overview(report: Report, palette: Palette): HTMLElement {
           "div",
           { class: "part" },
           el("h3", {}, "Simulated beside real"),
+          el("p", {}, SIGN),
           errorsTable(report.errors),
         ),
     report.then_and_now.length === 0 ? null : thenAndNow(report),
   );
+}
+
+/** The one sign of errors on the page. */
+const SIGN =
+  "An error is simulated minus real: above zero, the simulation is too high. Headlines leave out disturbed calls.";
+
+/** The requirements that no scenario of the report tests, in one line. */
+function untested(report: Report): HTMLElement | null {
+  const names = unique(report.verdicts.map(({ requirement }) => requirement)).filter((name) =>
+    report.verdicts.every(({ requirement, met }) => requirement !== name || met === null),
+  );
+  if (names.length === 0) return null;
+  return el("p", { class: "caption" }, `These scenarios do not test: ${names.join(", ")}.`);
 }
 
 /** The participants of real calls, or those of the open loop, which are no calls of their own. */
@@ -177,9 +207,16 @@ function footer(report: Report): HTMLElement {
     el("h2", {}, "Definitions"),
     definitions.length === 0
       ? empty("The report defines no metric.")
-      : el("dl", {}, ...definitions),
+      : el(
+          "details",
+          { class: "more" },
+          el("summary", {}, `What ${plural(report.definitions.length, "term")} mean`),
+          el("dl", {}, ...definitions),
+        ),
     el("h2", {}, "Seeds and revision"),
-    report.scenarios.length === 0 ? empty("No scenario was run.") : seeds,
+    report.scenarios.length === 0
+      ? empty("No scenario was run.")
+      : el("details", { class: "more" }, el("summary", {}, "Seeds of each scenario"), seeds),
     el("p", {}, report.generator),
   );
 }

@@ -22,7 +22,7 @@ import {
 } from "../model";
 import type { Palette } from "../theme";
 import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
-import { callsView } from "./calls";
+import { callsView, findingsOfCalls } from "./calls";
 import { describeLateness, latenessPlot } from "./lateness";
 import { networkViews } from "./network";
 import { pacerView } from "./pacer";
@@ -51,20 +51,48 @@ import {
 import { shareView } from "./share";
 import { splitView } from "./split";
 
-export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement {
+/** How much of a scenario is open when the page is opened. */
+export type Extent = "one call" | "open" | "folded";
+
+/**
+ * The curves first, the rest folded. A scenario of one call has no statistics over runs; a `folded` one has only its
+ * heading in view.
+ */
+export function scenarioView(scenario: Scenario, palette: Palette, extent: Extent): HTMLElement {
   const section = el("section", { id: scenario.id, class: "scenario" });
   section.append(
     el("h2", {}, scenario.title, " ", el("code", {}, scenario.id)),
     el("p", { class: "source" }, source(scenario)),
     ...[scenario.description].filter((text) => text !== "").map((text) => el("p", {}, text)),
     ...[warningBox(warningsOf(scenario))].filter((box) => box !== null),
-    part("Network", networkList(scenario)),
+  );
+  const answer = findingsOfCalls(scenario);
+  const first = [timeView(scenario, palette), ...videoPart(scenario)];
+  const rest = detailsOf(scenario, palette, extent);
+  const folded = rest.length === 0 ? [] : [more(headingsOf(rest), rest)];
+  if (extent === "folded") {
+    const whole = more(["Curves", ...headingsOf(rest)], [...answer, ...first, ...rest]);
+    whole.classList.add("whole");
+    section.append(whole);
+  } else {
+    section.append(...answer, ...first, ...folded);
+  }
+  if (extent === "open") {
+    const back = el("a", { href: "#overview" }, "Back to the overview");
+    section.append(el("p", { class: "back" }, back));
+  }
+  return section;
+}
+
+/** Everything below the curves. Parts without values are left out. */
+function detailsOf(scenario: Scenario, palette: Palette, extent: Extent): HTMLElement[] {
+  return [
+    ...(scenario.network.length > 0 ? [part("Network", networkList(scenario))] : []),
     ...networkViews(scenario),
-    timeView(scenario, palette),
-    ...(scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : []),
     ...shareView(scenario),
-    boxView(scenario, palette),
-    scatterView(scenario, palette),
+    ...(extent === "one call"
+      ? []
+      : [...boxView(scenario, palette), ...scatterView(scenario, palette)]),
     ...scenario.sim_real.map((pair) => compareView(scenario, pair, palette)),
     ...(scenario.paper.length > 0 ? [part("Published values", paperTable(scenario.paper))] : []),
     ...(scenario.findings.length > 0
@@ -80,14 +108,27 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...pacerView(scenario, palette),
     ...callsView(scenario),
     ...latenessViews(scenario, palette),
-  );
-  const back = el("a", { href: "#overview" }, "Back to the overview");
-  section.append(el("p", { class: "back" }, back));
-  return section;
+  ];
 }
 
-function part(title: string, ...content: HTMLElement[]): HTMLElement {
-  return el("div", { class: "part" }, el("h3", {}, title), ...content);
+function videoPart(scenario: Scenario): HTMLElement[] {
+  return scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : [];
+}
+
+function headingsOf(views: HTMLElement[]): string[] {
+  const headings = views.map((view) => view.querySelector("h3")?.textContent ?? "");
+  return headings.filter((text) => text !== "");
+}
+
+/** Headings that a fold's line names. */
+const NAMED = 4;
+
+/** A fold that names what it holds. Find-in-page, links and print open it. */
+function more(headings: string[], views: HTMLElement[]): HTMLDetailsElement {
+  const count = headings.length - NAMED;
+  const others = count > 0 ? ` and ${count} more` : "";
+  const text = `${headings.slice(0, NAMED).join(", ")}${others}`;
+  return el("details", { class: "more" }, el("summary", {}, text), ...views);
 }
 
 function source(scenario: Scenario): string {
@@ -102,8 +143,11 @@ function source(scenario: Scenario): string {
   return facts.filter((fact) => fact !== "").join(" · ");
 }
 
+function part(title: string, ...content: HTMLElement[]): HTMLElement {
+  return el("div", { class: "part" }, el("h3", {}, title), ...content);
+}
+
 function networkList(scenario: Scenario): HTMLElement {
-  if (scenario.network.length === 0) return empty("The network is not described.");
   return el("ul", {}, ...scenario.network.map((text) => el("li", {}, text)));
 }
 
@@ -178,18 +222,13 @@ function selectors(scenario: Scenario, selection: Selection, redraw: () => void)
 
 // Over the seeds
 
-function boxView(scenario: Scenario, palette: Palette): HTMLElement {
+function boxView(scenario: Scenario, palette: Palette): HTMLElement[] {
   const title = "Box plots over the seeds";
   const { shown, missing } = boxPanels(scenario);
-  if (shown.length === 0)
-    return part(
-      title,
-      empty(
-        "There are no boxes, because each controller ran with only one seed or nothing was measured.",
-      ),
-    );
+  // Without several seeds there are no boxes.
+  if (shown.length === 0) return [];
   const absent = missing.length === 0 ? "" : ` Not measured here: ${missing.join(", ")}.`;
-  return figure({
+  const plot = figure({
     title,
     subject: scenario.id,
     caption:
@@ -200,17 +239,16 @@ function boxView(scenario: Scenario, palette: Palette): HTMLElement {
     commands: () => commandsOf(boxGroups(scenario)),
     build: (surface) => boxPlot(scenario, palette, surface),
     data: () => boxData(scenario.id, boxGroups(scenario)),
-  }).element;
+  });
+  return [plot.element];
 }
 
-function scatterView(scenario: Scenario, palette: Palette): HTMLElement {
+function scatterView(scenario: Scenario, palette: Palette): HTMLElement[] {
   const title = "Throughput against queuing delay";
   const series = scatterOf([scenario], "p95_queuing_delay_ms", "throughput_mbps");
-  if (series.length === 0) {
-    return part(title, empty("No media flow has both a throughput and a queuing delay."));
-  }
+  if (series.length === 0) return [];
   const view = { series, yName: "Throughput (Mbit/s)", yDigits: 2, palette };
-  return figure({
+  const plot = figure({
     title,
     subject: scenario.id,
     caption: DOT,
@@ -218,7 +256,8 @@ function scatterView(scenario: Scenario, palette: Palette): HTMLElement {
     commands: () => commandsOf(scenario.groups),
     build: (surface) => scatterPlot(view, surface),
     data: () => scatterData(series, X_COLUMN, "throughput_mbps"),
-  }).element;
+  });
+  return [plot.element];
 }
 
 // Simulated beside real

@@ -251,8 +251,8 @@ export function fairnessTable(rows: FairnessRow[]): HTMLElement {
       { head: "Engine", cell: (row) => name(ENGINE_NAME[row.engine]) },
       ratio("Jain's index", (row) => row.jain),
       ratio("Lowest over highest, 1 s", (row) => row.ratio_1s),
-      ratio("5 s", (row) => row.ratio_5s),
-      ratio("20 s", (row) => row.ratio_20s),
+      ratio("Lowest over highest, 5 s", (row) => row.ratio_5s),
+      ratio("Lowest over highest, 20 s", (row) => row.ratio_20s),
       {
         head: "Windows of 5 s within a factor of three (%)",
         cell: (row) => formatPercent(row.within_5s),
@@ -268,7 +268,8 @@ export function fairnessTable(rows: FairnessRow[]): HTMLElement {
  * expectation.
  */
 export function verdictTable(report: Report): HTMLElement {
-  const { controllers, rows } = verdictsOf(report);
+  const { controllers, rows: all } = verdictsOf(report);
+  const rows = all.filter((row) => row.some(({ met }) => met !== null));
   const words = ({ met, held, tested }: Verdict) =>
     met === null ? "not tested" : met ? "met" : `not met (${held} of ${tested})`;
   const kind = ({ met }: Verdict) => (met === null ? "open" : met ? "holds" : "differs");
@@ -366,12 +367,20 @@ export function errorsTable(rows: ErrorRow[]): HTMLElement {
       { head: "Flow", cell: (row) => name(row.flow) },
       { head: "Real", cell: (row) => name(row.real_controller) },
       { head: "Simulated", cell: (row) => name(row.sim_controller) },
-      number("Mbit/s, real", (row) => row.real_mbps, 2),
-      number("simulated", (row) => row.sim_mbps, 2),
-      number("error (%)", (row) => row.error_percent, 1),
-      number("p95 queue (ms), real", (row) => row.real_p95_ms, 0),
-      number("simulated", (row) => row.sim_p95_ms, 0),
-      number("error (ms)", (row) => row.error_ms, 0),
+      number("Rate, real (Mbit/s)", (row) => row.real_mbps, 2),
+      number("Rate, simulated (Mbit/s)", (row) => row.sim_mbps, 2),
+      number("Error (%)", (row) => row.error_percent, 1),
+      number("p95 queuing delay, real (ms)", (row) => row.real_p95_ms, 0),
+      number("p95 queuing delay, simulated (ms)", (row) => row.sim_p95_ms, 0),
+      number("Error (ms)", (row) => row.error_ms, 0),
+      ...(rows.some((row) => row.is_disturbed)
+        ? [
+            {
+              head: "Real call",
+              cell: (row: ErrorRow) => (row.is_disturbed ? "disturbed" : "sound"),
+            },
+          ]
+        : []),
     ],
     rows,
   );
@@ -386,7 +395,7 @@ export function errorTable(pair: SimReal): HTMLElement {
       { head: "Unit", cell: (row) => row.unit },
       { head: "Simulated", cell: (row) => formatSignal(row.simulated), kind: "number" },
       { head: "Real call", cell: (row) => formatSignal(row.real), kind: "number" },
-      { head: "Error (real − simulated)", cell: (row) => formatSignal(row.error), kind: "number" },
+      { head: "Error (simulated − real)", cell: (row) => formatSignal(row.error), kind: "number" },
       { head: "Note", cell: (row) => row.note, kind: "prose" },
     ],
     pair.rows,
