@@ -1,13 +1,14 @@
-/* What the sender and the receiver share: the clock, the socket's timeout, and the agreed ids. */
+/* What the sender and the receiver share: the clock, the wait, and the agreed ids. */
 #ifndef COMMON_H
 #define COMMON_H
 
+#define _GNU_SOURCE /* ppoll */
 #include <arpa/inet.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #include <weir.h>
@@ -50,13 +51,16 @@ static inline struct sockaddr_in address_of(char *text) {
     return address;
 }
 
-/* Lets the next call that receives wait until a time, at least a microsecond: zero waits for ever. */
+/* Waits until a datagram arrives, at most until a time. Packets leave every millisecond or more
+ * often, so the wait has to end on time. ppoll does to well below a millisecond. A socket's
+ * SO_RCVTIMEO does not: it ends at a tick of the kernel, up to 10 ms later. */
 static inline void wait_until(int socket, int64_t due_ns) {
-    int64_t wait_us = (due_ns - clock_ns()) / 1000;
-    if (wait_us < 1) wait_us = 1;
-    if (wait_us > 1000000) wait_us = 1000000;
-    struct timeval wait = {.tv_sec = wait_us / 1000000, .tv_usec = wait_us % 1000000};
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    int64_t wait_ns = due_ns - clock_ns();
+    if (wait_ns < 0) wait_ns = 0;
+    if (wait_ns > SECOND_NS) wait_ns = SECOND_NS;
+    struct timespec wait = {.tv_sec = wait_ns / SECOND_NS, .tv_nsec = wait_ns % SECOND_NS};
+    struct pollfd poll = {.fd = socket, .events = POLLIN};
+    ppoll(&poll, 1, &wait, NULL);
 }
 
 #endif

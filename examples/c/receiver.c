@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
         wait_until(udp, due_ns < next_line_ns ? due_ns : next_line_ns);
         struct sockaddr_in from;
         socklen_t from_size = sizeof from;
-        ssize_t length = recvfrom(udp, buffer, sizeof buffer, 0, (struct sockaddr *)&from, &from_size);
+        ssize_t length = recvfrom(udp, buffer, sizeof buffer, MSG_DONTWAIT, (struct sockaddr *)&from, &from_size);
         if (length < 0) continue;
         sender = from;
         sender_size = from_size;

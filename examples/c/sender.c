@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
         int64_t due_ns;
         check(weir_sender_next_timeout(sender, &due_ns), "weir_sender_next_timeout");
         wait_until(udp, due_ns < next_frame_ns ? due_ns : next_frame_ns);
-        ssize_t length = recv(udp, buffer, sizeof buffer, 0);
+        ssize_t length = recv(udp, buffer, sizeof buffer, MSG_DONTWAIT);
         /* Anybody may send anything to a port: what is not RTCP is passed over. */
         if (length > 0) (void)weir_sender_on_rtcp(sender, clock_ns(), buffer, (size_t)length);
     }

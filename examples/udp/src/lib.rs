@@ -2,7 +2,11 @@
 //! the former in their SDP, and take the latter from an encoder.
 
 use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::UdpSocket;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use weir::{Bitrate, TimeDelta, Timestamp};
 use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
 
@@ -32,6 +36,20 @@ pub fn random() -> Box<dyn FnMut() -> f64 + Send> {
         count += 1;
         state.hash_one(count) as f64 / u64::MAX as f64
     })
+}
+
+/// Waits until a datagram arrives, at most for this time.
+///
+/// Packets leave every millisecond or more often, so the wait has to end on time. `poll` with a
+/// `Timespec` does to well below a millisecond. The read timeout of a socket does not: it ends at a
+/// tick of the kernel, up to 10 ms later.
+pub fn wait_for_datagram(socket: &UdpSocket, time: TimeDelta) -> io::Result<()> {
+    let nanos = time.as_nanos().max(0);
+    let time = Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
+    match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&time)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The RTP packets of a frame, as large as the bitrate asks for. `number` counts the packets of all frames.

@@ -5,11 +5,11 @@
 use std::error::Error;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use weir::feedback::Ecn;
 use weir::{Algorithm, TimeDelta, Timestamp};
-use weir_over_udp::{DATAGRAM, EXTENSIONS, RECEIVER, random};
+use weir_over_udp::{DATAGRAM, EXTENSIONS, RECEIVER, random, wait_for_datagram};
 use weir_rtcp::{Feedback, Receiver, ReceiverConfig, is_rtcp};
 
 const SECOND: TimeDelta = TimeDelta::from_secs(1);
@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let algorithm: Algorithm = controller.parse()?;
     let socket = UdpSocket::bind(address)?;
+    socket.set_nonblocking(true)?;
 
     let start = Instant::now();
     let clock = || Timestamp::from_nanos(start.elapsed().as_nanos() as i64);
@@ -48,10 +49,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("time_s {:.0} received_kbps {received}", now.as_secs_f64());
         }
 
-        // Waits for packets until something is due. Zero would wait forever.
+        // Waits for packets until something is due.
         let due = receiver.next_timeout().min(next_line);
-        let wait = Duration::from_nanos((due - clock()).as_nanos().max(1_000) as u64);
-        socket.set_read_timeout(Some(wait))?;
+        wait_for_datagram(&socket, due - clock())?;
         match socket.recv_from(&mut buffer) {
             Ok((length, from)) if is_rtcp(&buffer[..length]) => {
                 sender = Some(from);
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let _ = receiver.on_rtp(clock(), rtp, Ecn::NotEct, |rtcp| send(sender, rtcp));
             }
             Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut => {}
+                ErrorKind::WouldBlock => {}
                 _ => return Err(error.into()),
             },
         }

@@ -5,10 +5,12 @@
 use std::error::Error;
 use std::io::ErrorKind;
 use std::net::UdpSocket;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use weir::{Algorithm, Bitrate, RateLimits, TimeDelta, Timestamp};
-use weir_over_udp::{DATAGRAM, EXTENSIONS, FRAME_INTERVAL, SENDER, frame, random};
+use weir_over_udp::{
+    DATAGRAM, EXTENSIONS, FRAME_INTERVAL, SENDER, frame, random, wait_for_datagram,
+};
 use weir_rtcp::{Sender, SenderConfig};
 
 const SECOND: TimeDelta = TimeDelta::from_secs(1);
@@ -22,6 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let end = Timestamp::from_secs(seconds.parse()?);
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.connect(address)?;
+    socket.set_nonblocking(true)?;
 
     let start = Instant::now();
     let clock = || Timestamp::from_nanos(start.elapsed().as_nanos() as i64);
@@ -55,14 +58,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("time_s {time:.0} target_kbps {target:.0} sent_kbps {sent}");
         }
 
-        // Waits for RTCP until something is due. Zero would wait forever.
+        // Waits for RTCP until something is due.
         let due = sender.next_timeout().map_or(next_frame, |due| due.min(next_frame));
-        let wait = Duration::from_nanos((due - clock()).as_nanos().max(1_000) as u64);
-        socket.set_read_timeout(Some(wait))?;
+        wait_for_datagram(&socket, due - clock())?;
         match socket.recv(&mut buffer) {
             Ok(length) => sender.on_rtcp(clock(), &buffer[..length], |_| ()),
             Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::ConnectionRefused => {}
+                ErrorKind::WouldBlock | ErrorKind::ConnectionRefused => {}
                 _ => return Err(error.into()),
             },
         }
