@@ -47,7 +47,7 @@ install-gst: ## the GStreamer plugin, for which it installs the Debian packages 
 uninstall-gst: ## removes the GStreamer plugin
 	$(GST_PREFIX) scripts/install-gst.sh uninstall
 
-c: ## libweir for C programs, in target/release/c
+c: ## libweir for C programs, in target/dist/c
 	scripts/c-library.sh build
 
 install-c: ## header, libweir.so, libweir.a and weir.pc, below PREFIX
@@ -56,7 +56,7 @@ install-c: ## header, libweir.so, libweir.a and weir.pc, below PREFIX
 uninstall-c: ## removes what `make install-c` with the same PREFIX made
 	scripts/c-library.sh uninstall
 
-demo: deps build ## simulate, call, report; the last line is the report's path
+demo: ## simulate, call, report, with what it installs and builds for that; the last line is the report's path
 	scripts/demo.sh
 
 check: web ## formats, clippy, and the tests that need neither root nor a browser
@@ -88,7 +88,7 @@ bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 	cargo bench --package weir-net --bench wifi
 	cargo bench --package weir-net --bench cellular
 	cargo bench --package weir-lab --bench simulate
-	cargo run --release --package weir-cli -- bench
+	cargo run --profile dist --package weir-cli -- bench
 	scripts/bench-peers.sh
 
 clean: ## back to a fresh clone, but for records and reports that you made

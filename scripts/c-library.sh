@@ -20,7 +20,7 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 abi=0
 soname=libweir.so.$abi
 shared=$soname.${version#*.}
-profile=${PROFILE:-release}
+profile=${PROFILE:-dist}
 folder=$profile
 [ "$profile" != dev ] || folder=debug
 made=${CARGO_TARGET_DIR:-target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}$folder

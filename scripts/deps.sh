@@ -1,13 +1,16 @@
 #!/bin/sh
-# Installs missing tools: `deps.sh` for real calls, `deps.sh --test` also for tests and lint. Root
+# Installs missing tools: `deps.sh --build` for a build, `deps.sh --calls` for real calls of Chromium,
+# `deps.sh` for all that the program can drive, `deps.sh --test` also for tests and lint. Root
 # installs Debian packages; for other users it prints the command. Installations by rustup, cargo
 # and pip go to the user's own folders and need no root. A missing compiler is an error. Any other
 # missing tool is only reported, and the tests that need it are skipped later.
 set -eu
 . "$(dirname "$0")/usage.sh"
-accept --test "$@"
+accept '--build --calls --test' "$@"
 cd "$(dirname "$0")/.."
-for_tests=${1:-}
+wanted=${1:-}
+for_tests=
+[ "$wanted" != --test ] || for_tests=1
 
 for tool in cargo node npm; do
     command -v "$tool" > /dev/null && continue
@@ -33,28 +36,32 @@ need() {
     done
     missing="$missing $package"
 }
-need chromium chromium chromium-browser google-chrome google-chrome-stable
-need ffmpeg ffmpeg
-need firefox-esr firefox-esr firefox
-need janus janus
-need coturn turnserver
-need iperf3 iperf3
-need iputils-ping ping
-need iproute2 ip
-need procps ps
-# The way to an application's server outside the emulated network.
-need slirp4netns slirp4netns
-need tshark tshark
-# The IMS of `weir ims`. The modules have no programs of their own.
-need kamailio kamailio
-for module in ims_icscf:ims websocket:websocket presence:presence tls:tls http_client:utils jansson:extra; do
-    [ -e "/usr/lib/x86_64-linux-gnu/kamailio/modules/${module%:*}.so" ] ||
-        missing="$missing kamailio-${module#*:}-modules"
-done
-need openssl openssl
-need rtpengine-daemon rtpengine
 # Rust links with cc, which this package installs too; the fuzzer is C++.
 need g++ c++
+if [ "$wanted" != --build ]; then
+    need chromium chromium chromium-browser google-chrome google-chrome-stable
+    need ffmpeg ffmpeg
+    need iproute2 ip
+    need procps ps
+fi
+if [ -z "${wanted#--test}" ]; then
+    need firefox-esr firefox-esr firefox
+    need janus janus
+    need coturn turnserver
+    need iperf3 iperf3
+    need iputils-ping ping
+    # The way to an application's server outside the emulated network.
+    need slirp4netns slirp4netns
+    need tshark tshark
+    # The IMS of `weir ims`. The modules have no programs of their own.
+    need kamailio kamailio
+    for module in ims_icscf:ims websocket:websocket presence:presence tls:tls http_client:utils jansson:extra; do
+        [ -e "/usr/lib/x86_64-linux-gnu/kamailio/modules/${module%:*}.so" ] ||
+            missing="$missing kamailio-${module#*:}-modules"
+    done
+    need openssl openssl
+    need rtpengine-daemon rtpengine
+fi
 if [ -n "$for_tests" ]; then
     need python3 python3
     # Janus's own pages, which examples/apps/janus tests.

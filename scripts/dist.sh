@@ -44,8 +44,8 @@ archive() { # FILE FOLDER: the folder as a compressed archive, the same for the 
         gzip -9n > "$1"
 }
 
-cargo build --release --package weir-cli --target "$triple"
-export WEIR_PROGRAM=$target/$triple/release/weir
+cargo build --profile dist --package weir-cli --target "$triple"
+export WEIR_PROGRAM=$target/$triple/dist/weir
 
 name=weir-$version-x86_64-linux
 DESTDIR=$stage/archive PREFIX=/$name scripts/install-program.sh install > /dev/null

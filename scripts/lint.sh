@@ -46,6 +46,11 @@ else
     echo "lint: skipped: the check without std: rustup target add $bare"
 fi
 
+# The demo builds the program without some of its parts.
+for features in '' calls analyze; do
+    cargo clippy --package weir-cli --no-default-features --features "$features" -- -D warnings
+done
+
 # The program must also build with musl, whose types and functions differ from those of glibc.
 musl=x86_64-unknown-linux-musl
 if rustup target list --installed 2> /dev/null | grep -qx "$musl"; then

@@ -1,11 +1,14 @@
-// The picture of the report in the README: one scenario of a report, as a browser shows it.
+// The picture of the report in the book: one scenario of a report, as a browser shows it.
 //
-//     weir run demo/first-call lund/rmcat-ns3 lund/sudden-reduction lund/sweden-china lund/no-jitter rfc8867/5.1 \
-//         --controller gcc,nada,scream --seed 1 --out runs
-//     weir call demo/first-call --out runs && weir report runs -o report.html
+//     weir run demo/first-call lund/rmcat-ns3 lund/sudden-reduction rfc8867/5.1 --controller gcc,nada,sluice \
+//         --seed 1 --out runs
+//     weir report runs -o report.html
 //     node scripts/report-picture.mjs report.html demo/first-call > full.png
 //     ffmpeg -i full.png -vf 'split[a][b];[a]palettegen=max_colors=128[p];[b][p]paletteuse=dither=none' \
 //         docs/images/report.png
+//
+// docs/images/explained.png is made likewise, of the page that `weir analyze
+// crates/analyze/tests/dumps/drop.internals.gz -o call.html` writes.
 //
 // It needs Chromium, and playwright-core of web/ (`make web` installs it).
 
