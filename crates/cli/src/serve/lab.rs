@@ -16,12 +16,10 @@ use weir_lab::scenario::{self, Scenario, catalogue};
 use super::current::{LinkCommand, Shared, lock, name_below};
 use super::job::{Job, Kind, State};
 use super::real::{self, Process};
-use super::repeat::Repeat;
+use super::repeat::{EDITED, Repeat};
 use super::scratch::Scratch;
 use super::{metrics, simulation};
 
-/// Name of an edited scenario, as a file and in records.
-pub const EDITED: &str = "edited.toml";
 /// Largest scenario text that a page may send.
 const TEXT_MAX: usize = 1_000_000;
 /// Most records that one report of the page may have.

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use super::lab::EDITED;
 use crate::link::quoted;
+
+/// Name of an edited scenario, as a file and in records.
+pub const EDITED: &str = "edited.toml";
 
 /// Changes of one property that follow each other faster are one movement of a slider: its last value counts.
 const MOVEMENT: Duration = Duration::from_secs(1);

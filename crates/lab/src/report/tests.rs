@@ -570,7 +570,7 @@ fn a_real_call_stands_beside_its_simulation_with_its_error() {
     assert_eq!((&*pair.sim_controller, &*pair.real_controller), ("gcc", "chromium"));
     let row = |name: &str| pair.rows.iter().find(|row| row.metric == name).unwrap();
     let rate = row("Received rate, mean");
-    assert_eq!((rate.simulated, rate.real, rate.error), (Some(1.8), Some(1.2), Some(-0.6)));
+    assert_eq!((rate.simulated, rate.real, rate.error), (Some(1.8), Some(1.2), Some(0.6)));
     let rtt = row("Round-trip time, mean");
     assert_eq!((rtt.simulated, rtt.error), (None, None));
     assert!(rtt.note.contains("getStats"));

