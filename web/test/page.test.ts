@@ -527,6 +527,18 @@ describe.skipIf(!available)("the page", () => {
     expect(heads[0]).toBe("Rate, delay and loss over time");
     expect(heads).not.toContain("Box plots over the seeds");
     expect(heads).not.toContain("Throughput against queuing delay");
+    // The picture of the call follows the pointer, and plays.
+    const picture = page.getByRole("region", { name: "The call at one moment" });
+    const clock = picture.locator(".clock");
+    expect(await clock.innerText()).toBe("0.0 of 200 s");
+    await pointAt(page.locator(".surface").first(), 0.5);
+    await expect.poll(() => clock.innerText()).toMatch(/^(9[89]|10[0-2])\.\d of 200 s$/);
+    expect(await picture.locator(".words").innerText()).toMatch(/^gcc-draft: /);
+    expect(await picture.locator(".value").allInnerTexts()).toHaveLength(4);
+    await picture.getByLabel("Speed").selectOption("50");
+    await picture.getByRole("button", { name: "Play" }).click();
+    await expect.poll(async () => Number.parseFloat(await clock.innerText())).toBeGreaterThan(120);
+    await picture.getByRole("button", { name: "Pause" }).click();
     expect(complaints).toEqual([]);
     await page.close();
   });

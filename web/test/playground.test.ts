@@ -149,7 +149,7 @@ describe.skipIf(!available || !existsSync(PAGE))("the page", () => {
     const page = await open("", { width: 390 });
     const before = await shown(page);
     expect(before).toContain("Mbit/s");
-    const sketch = page.getByRole("slider");
+    const sketch = page.locator(".sketch");
     await sketch.focus();
     for (const key of ["End", "Shift+ArrowDown", "Shift+ArrowDown"]) await page.keyboard.press(key);
     expect(await sketch.getAttribute("aria-valuetext")).toBe("58.0 to 60.0 s: 1.50 Mbit/s");
@@ -168,7 +168,7 @@ describe.skipIf(!available || !existsSync(PAGE))("the page", () => {
   test("a mouse draws a capacity, and the pointer shows the reason of a change", async () => {
     const page = await open();
     const before = await shown(page);
-    const box = (await page.getByRole("slider").boundingBox())!;
+    const box = (await page.locator(".sketch").boundingBox())!;
     await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * 0.9);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width - 2, box.y + box.height * 0.9, { steps: 3 });

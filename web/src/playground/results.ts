@@ -4,6 +4,8 @@ import { el, table } from "../dom";
 import { figure, type Figure } from "../figure";
 import type { Group, Report, Scenario } from "../format";
 import { describeSeries, formatNumber, groupLabel, isMedia } from "../model";
+import { lanesOf } from "../picture/lanes";
+import { picture } from "../picture/picture";
 import { paletteOf } from "../theme";
 import { DELAY, LOSS, RATE, steerByKeys, timeData, timePlot, type TimeView } from "../views/time";
 import { verdict } from "./verdict";
@@ -21,6 +23,8 @@ export interface Style {
   isCurve: (group: Group) => boolean;
   /** Whether tables of metrics and changes are below the plot. */
   tables: boolean;
+  /** Whether the run goes on: the picture shows its newest moment. */
+  isLive: boolean;
 }
 
 const ZOOM =
@@ -30,6 +34,7 @@ const SIMULATED: Style = {
   caption: `Simulated. Dots are changes of the target bitrate: point at one to see its reason and signals. ${ZOOM}`,
   isCurve,
   tables: true,
+  isLive: false,
 };
 
 /** A real run while it goes on. */
@@ -37,6 +42,7 @@ export const LIVE: Style = {
   caption: `Real packets. The network's rates are those of the last second, as the emulator counts them; getStats is what the sender's browser reports. ${ZOOM}`,
   isCurve: () => true,
   tables: false,
+  isLive: true,
 };
 
 export function results(style: Style = SIMULATED): Shown {
@@ -47,6 +53,8 @@ export function results(style: Style = SIMULATED): Shown {
   const metrics = el("div");
   const changes = el("div");
   const best = el("p", { class: "best", "aria-live": "polite" });
+
+  const moving = picture();
 
   let flow = "";
 
@@ -72,6 +80,12 @@ export function results(style: Style = SIMULATED): Shown {
     select.value = flow;
     selector.hidden = known.length < 2;
   };
+  const showPicture = (of: Scenario) => {
+    const { duration_s, palette } = view();
+    moving.show(lanesOf(of, shown()), duration_s, palette);
+    const latest = shown().map((group) => group.series.time_s.at(-1) ?? 0);
+    if (style.isLive) moving.showAt(Math.max(0, ...latest));
+  };
   const showTables = () => {
     if (!style.tables) return;
     metrics.replaceChildren(metricsTable(shown(), view().flows));
@@ -79,6 +93,7 @@ export function results(style: Style = SIMULATED): Shown {
   };
   select.addEventListener("change", () => {
     flow = select.value;
+    if (scenario !== null) showPicture(scenario);
     showTables();
     plot?.redraw();
   });
@@ -95,7 +110,10 @@ export function results(style: Style = SIMULATED): Shown {
       commands: () => (command === "" ? [] : [command]),
       build: (surface) => timePlot(view(), surface),
       data: (zoom) => timeData(of.id, view(), zoom),
-      attach: (chart, surface) => steerByKeys(chart, surface, of.duration_s),
+      attach: (chart, surface) => {
+        moving.follow(chart);
+        steerByKeys(chart, surface, of.duration_s);
+      },
     });
 
   const show = (report: Report, repeated: string) => {
@@ -106,13 +124,14 @@ export function results(style: Style = SIMULATED): Shown {
     if (before?.id !== scenario.id) flow = style.tables ? (flows()[0] ?? "") : "";
     best.textContent = style.tables ? verdict(scenario.groups) : "";
     showFlows();
+    showPicture(scenario);
     showTables();
     if (plot !== null && before?.duration_s === scenario.duration_s && before.id === scenario.id) {
       plot.redraw();
       return;
     }
     plot = newFigure(scenario);
-    element.replaceChildren(best, selector, plot.element, metrics, changes);
+    element.replaceChildren(best, selector, moving.element, plot.element, metrics, changes);
   };
   return { element, show };
 }

@@ -20,6 +20,8 @@ import {
   warningsOf,
   type Selection,
 } from "../model";
+import { lanesOf } from "../picture/lanes";
+import { picture } from "../picture/picture";
 import type { Palette } from "../theme";
 import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
 import { callsView, findingsOfCalls } from "./calls";
@@ -67,7 +69,7 @@ export function scenarioView(scenario: Scenario, palette: Palette, extent: Exten
     ...[warningBox(warningsOf(scenario))].filter((box) => box !== null),
   );
   const answer = findingsOfCalls(scenario);
-  const first = [timeView(scenario, palette), ...videoPart(scenario)];
+  const first = [timeView(scenario, palette, extent), ...videoPart(scenario)];
   const rest = detailsOf(scenario, palette, extent);
   const folded = rest.length === 0 ? [] : [more(headingsOf(rest), rest)];
   if (extent === "folded") {
@@ -155,7 +157,8 @@ function networkList(scenario: Scenario): HTMLElement {
 
 const TIME_TITLE = "Rate, delay and loss over time";
 
-function timeView(scenario: Scenario, palette: Palette): HTMLElement {
+/** The curves; of one call with its moving picture above them. */
+function timeView(scenario: Scenario, palette: Palette, extent: Extent): HTMLElement {
   const flows = flowsOf(scenario);
   if (!scenario.groups.some(hasSeries)) {
     return part(TIME_TITLE, empty("No values over time were recorded."));
@@ -170,6 +173,8 @@ function timeView(scenario: Scenario, palette: Palette): HTMLElement {
     events: selection.controller !== null,
     palette,
   });
+  const moving = picture();
+  const show = () => moving.show(lanesOf(scenario, chosen()), scenario.duration_s, palette);
   const plot: Figure = figure({
     title: TIME_TITLE,
     subject: scenario.id,
@@ -177,14 +182,22 @@ function timeView(scenario: Scenario, palette: Palette): HTMLElement {
       "Averages over the seeds. Solid: simulated. Dashed: real call or command. Choose one controller to " +
       "see the rate changes of its first seed as dots. Point at a dot to see the reason and the signals. " +
       "Zoom with the slider, or with Ctrl and the mouse wheel. The arrow keys move the pointer.",
-    controls: selectors(scenario, selection, () => plot.redraw()),
+    controls: selectors(scenario, selection, () => {
+      show();
+      plot.redraw();
+    }),
     description: () => describeTime(chosen(), flows.length, scenario.duration_s),
     commands: () => commandsOf(chosen()),
     build: (surface) => timePlot(view(), surface),
     data: (zoom) => timeData(scenario.id, view(), zoom),
-    attach: (chart, surface) => steerByKeys(chart, surface, scenario.duration_s),
+    attach: (chart, surface) => {
+      moving.follow(chart);
+      steerByKeys(chart, surface, scenario.duration_s);
+    },
   });
-  return plot.element;
+  if (extent !== "one call") return plot.element;
+  show();
+  return el("div", {}, moving.element, plot.element);
 }
 
 function describeTime(groups: Group[], flows: number, duration_s: number): string {
