@@ -56,7 +56,7 @@ else
     echo 'test-wasm: skipped Chromium: apt-get install chromium'
 fi
 if [ "${1:-}" = --quick ]; then
-    (cd web && PLAYGROUND=$page npx vitest run test/playground.test.ts)
+    (cd web && PLAYGROUND=$page npx vitest run --retry 1 test/playground.test.ts)
     exit
 fi
 reason=$(scripts/missing-for-arm.sh)

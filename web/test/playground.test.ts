@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   DEFAULT,
   STEPS,
@@ -22,6 +22,10 @@ import { OUT, available } from "./chromium";
 
 /** scripts/test-wasm.sh names the page of a quick build. */
 const PAGE = process.env["PLAYGROUND"] ?? "dist/playground.html";
+
+// scripts/test.sh runs this at the lowest priority, beside tests that have both processors at times.
+const PATIENCE_MS = 300_000;
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS });
 
 interface Look {
   width?: number;
@@ -124,6 +128,7 @@ describe.skipIf(!available || !existsSync(PAGE))("the page", () => {
   const open = async (fragment = "", look: Look = {}): Promise<Page> => {
     const { width = 1000, colorScheme = "light" } = look;
     const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme });
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on("pageerror", (error) => complaints.push(error.message));
     page.on("console", (message) => complaints.push(message.text()));
     page.on("request", (request) => {
