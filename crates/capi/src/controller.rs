@@ -10,7 +10,7 @@ use crate::border::{self, Guard, Handle, Outcome, array, put, switch};
 use crate::growing::{get, growing, set};
 use crate::metrics::weir_metrics;
 use crate::rtp::ecn;
-use crate::settings::{build, weir_settings};
+use crate::settings::{build, limits, weir_settings};
 use crate::status::weir_status;
 use crate::target::weir_target;
 use crate::{WEIR_NEVER, WEIR_NO_PROBE, WEIR_NO_TIME, WEIR_NO_VALUE};
@@ -247,6 +247,45 @@ pub unsafe extern "C" fn weir_controller_on_receiver_limit(
     unsafe {
         event(controller, now_ns, |handle, now| {
             handle.controller.on_receiver_limit(now, limit);
+            Ok(())
+        })
+    }
+}
+
+/// The application changed the range of the target bitrate, in bit/s: `0 < min <= start <= max`.
+/// What is known of the path stays known. The start counts from the next new route.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_controller_set_limits(
+    controller: *mut weir_controller,
+    now_ns: i64,
+    min_bps: u64,
+    start_bps: u64,
+    max_bps: u64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(controller, |handle| {
+            let limits = limits(min_bps, start_bps, max_bps)?;
+            let now = handle.guard.now(now_ns);
+            handle.controller.set_limits(now, limits);
+            Ok(())
+        })
+    }
+}
+
+/// Packets take another route from now on, for instance because the device left a Wi-Fi network.
+/// What was measured is forgotten, and the target is the start bitrate again. Do not pass on
+/// feedback on packets of the old route.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_controller_on_route_change(
+    controller: *mut weir_controller,
+    now_ns: i64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(controller, |handle| {
+            let now = handle.guard.now(now_ns);
+            handle.controller.on_route_change(now);
             Ok(())
         })
     }

@@ -45,6 +45,10 @@ pub enum weir_reason {
     GivingWay = 15,
     /// A policy outside the library, such as one that is being trained, chose another bitrate.
     Policy = 16,
+    /// The application changed the range of the target bitrate.
+    Limits = 17,
+    /// The packets take another route.
+    NewRoute = 18,
     /// A reason that this header does not know. `reason_text` names it.
     Other = 255,
 }
@@ -68,6 +72,8 @@ impl From<Reason> for weir_reason {
             Reason::BaseTest => Self::BaseTest,
             Reason::GivingWay => Self::GivingWay,
             Reason::Policy => Self::Policy,
+            Reason::Limits => Self::Limits,
+            Reason::NewRoute => Self::NewRoute,
             Reason::FeedbackLost => Self::FeedbackLost,
             _ => Self::Other,
         }

@@ -12,7 +12,7 @@ use crate::metrics::weir_metrics;
 use crate::outbox::Outbox;
 use crate::random::random;
 use crate::rtp::extensions;
-use crate::settings::{build, weir_settings};
+use crate::settings::{build, limits, weir_settings};
 use crate::status::weir_status;
 use crate::target::{number_of, weir_target};
 use crate::{WEIR_NEVER, WEIR_NO_PROBE};
@@ -408,6 +408,45 @@ pub unsafe extern "C" fn weir_sender_on_round_trip_time(
         border::change(sender, |handle| {
             let now = handle.guard.now(now_ns);
             handle.sender.on_round_trip_time(now, TimeDelta::from_nanos(rtt_ns));
+            Ok(())
+        })
+    }
+}
+
+/// The application changed the range of the target bitrate, in bit/s: `0 < min <= start <= max`.
+/// What is known of the path stays known. The start counts from the next new route.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_set_limits(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    min_bps: u64,
+    start_bps: u64,
+    max_bps: u64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let limits = limits(min_bps, start_bps, max_bps)?;
+            let now = handle.guard.now(now_ns);
+            handle.sender.set_limits(now, limits);
+            Ok(())
+        })
+    }
+}
+
+/// Packets take another route from now on, for instance because the device left a Wi-Fi network.
+/// What was measured is forgotten, and the target is the start bitrate again. Feedback on
+/// packets of the old route is ignored.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_on_route_change(
+    sender: *mut weir_sender,
+    now_ns: i64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let now = handle.guard.now(now_ns);
+            handle.sender.on_route_change(now);
             Ok(())
         })
     }

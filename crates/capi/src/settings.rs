@@ -80,7 +80,8 @@ pub extern "C" fn weir_algorithm_name(index: usize) -> *const c_char {
     NAMES.get(index).map_or(core::ptr::null(), |name| name.as_ptr())
 }
 
-fn limits(min_bps: u64, start_bps: u64, max_bps: u64) -> Outcome<RateLimits> {
+/// The limits, if they are in order.
+pub(crate) fn limits(min_bps: u64, start_bps: u64, max_bps: u64) -> Outcome<RateLimits> {
     let [min, start, max] = [min_bps, start_bps, max_bps].map(Bitrate::from_bps);
     RateLimits::new(min, start, max).map_err(|_| weir_status::Limits)
 }

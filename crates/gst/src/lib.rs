@@ -4,7 +4,6 @@
 //! objects that the simulator tests. `docs/reference/gstreamer.md` describes the elements for
 //! users.
 
-mod adjustable;
 mod cc;
 mod class;
 mod feedback;

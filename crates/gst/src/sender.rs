@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use weir::controller::{Controller, Metrics, Target};
+use weir::controller::{Controller, Metrics, Settings, Target};
 use weir::feedback::{FeedbackReport, RtpNumber, SendHistory, TwccHeader};
 use weir::media_sender::TargetChange;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -11,7 +11,6 @@ use weir_rtcp::{Message, read_compound};
 use weir_wire::report::ReportBlock;
 use weir_wire::twcc::{ReferenceTime, TICK_US};
 
-use crate::adjustable::{Adjustable, Limits};
 use crate::key_frames::KeyFrameRequests;
 use crate::retransmissions::{MAX_REPAIR_TIME, Retransmissions};
 use crate::streams::Streams;
@@ -104,12 +103,16 @@ pub(crate) struct Config {
     pub(crate) overhead: DataSize,
 }
 
+impl Config {
+    fn media_sender(&self) -> MediaSender<gst::Buffer> {
+        MediaSender::new(self.controller.build(Settings::new(self.limits)))
+    }
+}
+
 /// Send history, pacer and controller, with the events of the pipeline in their place between the
 /// packets.
 pub(crate) struct PacedSender {
-    media: MediaSender<gst::Buffer, Adjustable>,
-    /// Shared with the controller.
-    limits: Limits,
+    media: MediaSender<gst::Buffer>,
     config: Config,
     streams: Streams,
     retransmissions: Retransmissions,
@@ -138,11 +141,8 @@ pub(crate) struct PacedSender {
 
 impl PacedSender {
     pub(crate) fn new(config: Config) -> Self {
-        let limits = Limits::new(config.limits);
-        let controller = Adjustable::new(config.controller.clone(), limits.clone());
         let mut sender = Self {
-            media: MediaSender::new(controller),
-            limits,
+            media: config.media_sender(),
             streams: Streams::default(),
             retransmissions: Retransmissions::default(),
             key_frame_requests: KeyFrameRequests::default(),
@@ -183,8 +183,7 @@ impl PacedSender {
     /// Counts the transport-wide numbers from 0 again. Packets of another stream came first, and the
     /// session numbers only those with the extension. What still waits of them is discarded.
     fn start_anew(&mut self) {
-        let controller = Adjustable::new(self.config.controller.clone(), self.limits.clone());
-        self.media = MediaSender::new(controller);
+        self.media = self.config.media_sender();
         self.counts.packets_discarded += self.enqueued - self.released;
         self.released = self.enqueued;
     }
@@ -352,9 +351,15 @@ impl PacedSender {
 
     /// Changes the range of the target bitrate.
     pub(crate) fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
-        self.limits.set(limits);
-        // Any call lets the controller adopt them.
-        self.media.on_receiver_limit(now, self.receiver_limit);
+        if limits != self.config.limits {
+            self.config.limits = limits;
+            self.media.set_limits(now, limits);
+        }
+    }
+
+    /// Packets take another route from now on.
+    pub(crate) fn on_route_change(&mut self, now: Timestamp) {
+        self.media.on_route_change(now);
     }
 
     fn on_message(&mut self, now: Timestamp, compact_ntp: u32, message: Message<'_>) {

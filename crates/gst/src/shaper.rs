@@ -31,6 +31,9 @@ impl Controller for FixedRate {
     fn on_packet_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
     fn on_feedback(&mut self, _now: Timestamp, _report: &FeedbackReport) {}
     fn on_receiver_limit(&mut self, _now: Timestamp, _limit: Option<Bitrate>) {}
+    fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
+        self.0 = limits.max();
+    }
     fn on_shared_rate(&mut self, _now: Timestamp, _share: Bitrate) {}
     fn on_timeout(&mut self, _now: Timestamp) {}
     fn next_timeout(&self) -> Option<Timestamp> {

@@ -254,6 +254,16 @@ impl Controller for Own {
         self.call(|object| object.call_method1("on_receiver_limit", arguments).map(drop));
     }
 
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.settings.limits = limits;
+        let arguments = (now.as_micros(), limits.min().as_bps(), limits.max().as_bps());
+        self.call(|object| object.call_method1("on_limits", arguments).map(drop));
+    }
+
+    fn on_route_change(&mut self, now: Timestamp) {
+        self.call(|object| object.call_method1("on_route_change", (now.as_micros(),)).map(drop));
+    }
+
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         let arguments = (now.as_micros(), share.as_bps());
         self.call(|object| object.call_method1("on_shared_rate", arguments).map(drop));

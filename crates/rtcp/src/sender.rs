@@ -323,6 +323,17 @@ impl<C: Controller> Sender<C> {
         self.media.on_shared_rate(now, share);
     }
 
+    /// The application changed the range of the target bitrate.
+    pub fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.media.set_limits(now, limits);
+    }
+
+    /// Packets take another route from now on: see
+    /// [`MediaSender::on_route_change`](weir::MediaSender::on_route_change).
+    pub fn on_route_change(&mut self, now: Timestamp) {
+        self.media.on_route_change(now);
+    }
+
     /// The host's RTP stack measured the round-trip time of the path.
     pub fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
         self.media.on_round_trip_time(now, rtt);

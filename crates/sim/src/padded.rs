@@ -1,7 +1,7 @@
 //! A controller whose sender pads up to a rate of its own.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir::{Controller, FeedbackReport, Metrics, SentPacket, Target};
+use weir::{Controller, FeedbackReport, Metrics, RateLimits, SentPacket, Target};
 
 /// A controller, and the rate up to which its sender pads whatever the controller asks for. Such a
 /// sender is not limited by its source, so its estimate can grow to that rate.
@@ -31,6 +31,14 @@ impl<C: Controller> Controller for Padded<C> {
         self.controller.on_receiver_limit(now, limit);
     }
 
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.controller.set_limits(now, limits);
+    }
+
+    fn on_route_change(&mut self, now: Timestamp) {
+        self.controller.on_route_change(now);
+    }
+
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         self.controller.on_shared_rate(now, share);
     }
@@ -58,7 +66,7 @@ impl<C: Controller> Controller for Padded<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir::{Algorithm, RateLimits};
+    use weir::Algorithm;
 
     #[test]
     fn the_padding_goes_up_to_its_rate_but_not_beyond_the_target() {

@@ -42,6 +42,19 @@ pub trait Controller {
     /// at most this limit, but never below the minimum of the [`RateLimits`].
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>);
 
+    /// The application changed the range of the target bitrate, for instance because an encoder was
+    /// added. The target moves only as far as the new limits demand: what is known of the path stays
+    /// known. The start bitrate of the new limits counts from the next new route.
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits);
+
+    /// Packets take another route from now on, for instance because the device left a Wi-Fi network.
+    /// What was measured on the old route is forgotten, above all its base delay, and the target is
+    /// the start bitrate again. Limits stay. Feedback on packets of the old route must not be passed
+    /// on; [`MediaSender`](crate::MediaSender) takes care of that.
+    ///
+    /// A controller that ignores this call finds out by itself.
+    fn on_route_change(&mut self, _now: Timestamp) {}
+
     /// The coupled flows of this sender ([`crate::coupled`]) gave this flow a new share of their
     /// total rate. The controller continues from this target bitrate.
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate);
@@ -79,6 +92,14 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
         (**self).on_receiver_limit(now, limit);
+    }
+
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        (**self).set_limits(now, limits);
+    }
+
+    fn on_route_change(&mut self, now: Timestamp) {
+        (**self).on_route_change(now);
     }
 
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {

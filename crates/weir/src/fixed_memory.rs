@@ -236,6 +236,12 @@ impl<C: Controller, A> Controller for Confined<C, A> {
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
         self.change(|it| it.on_receiver_limit(now, limit));
     }
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.change(|it| it.set_limits(now, limits));
+    }
+    fn on_route_change(&mut self, now: Timestamp) {
+        self.change(|it| it.on_route_change(now));
+    }
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         self.change(|it| it.on_shared_rate(now, share));
     }

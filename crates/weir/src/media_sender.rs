@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! media   -> enqueue, enqueue_urgent
-//! network -> on_feedback, on_receiver_limit, on_round_trip_time
+//! network -> on_feedback, on_receiver_limit, on_round_trip_time, on_route_change
 //! time    -> on_timeout, then next_packet until it returns None   (when next_timeout says so)
 //! ```
 //!
@@ -20,7 +20,7 @@ mod tests;
 
 use alloc::boxed::Box;
 
-use crate::controller::{Controller, Metrics, Target};
+use crate::controller::{Controller, Metrics, RateLimits, Target};
 use crate::feedback::{FeedbackReport, Outgoing, RtpNumber, SendHistory, SentPacket};
 use crate::pacer::{Pacer, Release};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -288,6 +288,22 @@ impl<M, C: Controller> MediaSender<M, C> {
     pub fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
         let now = self.advance(now);
         self.control.controller.on_receiver_limit(now, limit);
+        self.control.obey(now);
+    }
+
+    /// The application changed the range of the target bitrate.
+    pub fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        let now = self.advance(now);
+        self.control.controller.set_limits(now, limits);
+        self.control.obey(now);
+    }
+
+    /// Packets take another route from now on. The controller starts anew, and feedback on packets
+    /// of the old route is ignored. What waits in the queue takes the new route.
+    pub fn on_route_change(&mut self, now: Timestamp) {
+        let now = self.advance(now);
+        self.history.forget_all();
+        self.control.controller.on_route_change(now);
         self.control.obey(now);
     }
 

@@ -78,6 +78,8 @@ type Check = fn(&ControllerFactory, Settings) -> Outcome;
 /// - After a bad period, a clean path is used again.
 /// - Without feedback, the target falls, but the sender still sends.
 /// - The target obeys the receiver's limit.
+/// - New limits hold at once, and what is known of the path stays known.
+/// - A new route is used, whatever its base delay.
 ///
 /// # Errors
 ///
@@ -87,12 +89,15 @@ pub fn check_controller(
     scripts: u32,
     seed: u64,
 ) -> Result<(), Failure> {
-    let plain: [(&'static str, Check); 5] = [
+    let plain: [(&'static str, Check); 8] = [
         ("the target starts at the start bitrate", starts_at_start),
         ("a fresh controller waits for nothing or for the future", waits_for_the_future),
         ("silence lowers the target", silence_lowers),
         ("a sender without feedback still sends something", still_sends),
         ("the receiver's limit caps the target", limit_caps),
+        ("new limits move the target no further than they demand", limits_keep_the_state),
+        ("a raised maximum is used", raised_maximum),
+        ("a new route with another base delay is used", new_route),
     ];
     for (rule, holds) in plain {
         let settings = Settings::new(usual_limits());
@@ -200,6 +205,41 @@ fn limit_caps(factory: &ControllerFactory, settings: Settings) -> Outcome {
     Ok(())
 }
 
+fn limits_keep_the_state(factory: &ControllerFactory, settings: Settings) -> Outcome {
+    let mut driver = Driver::new(factory, settings);
+    driver.try_run_clean_link(Bitrate::from_kbps(1_000), TimeDelta::from_secs(60), None)?;
+    let before = driver.controller.target().bitrate;
+    driver.try_apply(&Op::Limits(limits(150, 150, 5_000)))?;
+    let wider = driver.controller.target().bitrate;
+    ensure!(wider >= before * 0.95, "{before}, and {wider} after the maximum was raised");
+    driver.try_apply(&Op::Limits(limits(150, 150, 400)))?;
+    let lowered = driver.controller.target().bitrate;
+    ensure!(lowered >= before.min(Bitrate::from_kbps(380)), "{lowered} below 400 kbit/s");
+    Ok(())
+}
+
+fn raised_maximum(factory: &ControllerFactory, settings: Settings) -> Outcome {
+    let mut driver = Driver::new(factory, settings.with_limits(limits(150, 300, 500)));
+    let (capacity, minute) = (Bitrate::from_kbps(1_000), TimeDelta::from_secs(60));
+    driver.try_run_clean_link(capacity, minute, None)?;
+    driver.try_apply(&Op::Limits(usual_limits()))?;
+    let late = driver.try_run_clean_link(capacity, minute, None)?;
+    ensure!(late / capacity > 0.6, "{late} of {capacity}, a minute after 500 kbit/s were lifted");
+    Ok(())
+}
+
+fn new_route(factory: &ControllerFactory, settings: Settings) -> Outcome {
+    let mut driver = Driver::new(factory, settings);
+    let capacity = Bitrate::from_kbps(1_000);
+    driver.try_run_clean_link(capacity, TimeDelta::from_secs(60), None)?;
+    driver.try_apply(&Op::NewRoute)?;
+    // The same clock shows packets that take 150 ms longer.
+    driver.try_apply(&Op::ReceiverClock(TimeDelta::from_millis(150)))?;
+    let late = driver.try_run_clean_link(capacity, TimeDelta::from_secs(40), None)?;
+    ensure!(late / capacity > 0.5, "{late} of {capacity} in the last of 40 s on the new route");
+    Ok(())
+}
+
 fn invariants(factory: &ControllerFactory, settings: Settings, script: &[Op]) -> Outcome {
     let mut driver = Driver::new(factory, settings);
     script.iter().try_for_each(|op| driver.try_apply(op))
@@ -222,8 +262,14 @@ fn equal_results(factory: &ControllerFactory, settings: Settings, script: &[Op])
 }
 
 fn constant_target(factory: &ControllerFactory, settings: Settings, script: &[Op]) -> Outcome {
-    // The driver checks after each step that the target is within the limits.
-    invariants(factory, settings, script)
+    let mut driver = Driver::new(factory, settings);
+    for op in script {
+        // The driver checks after each step that the target is within the limits.
+        if !matches!(op, Op::Limits(_)) {
+            driver.try_apply(op)?;
+        }
+    }
+    Ok(())
 }
 
 /// After any script, two minutes on a clean link of 1 Mbit/s bring the rate back to at least half
@@ -232,6 +278,7 @@ fn constant_target(factory: &ControllerFactory, settings: Settings, script: &[Op
 fn healed_path(factory: &ControllerFactory, settings: Settings, script: &[Op]) -> Outcome {
     let mut driver = Driver::new(factory, settings);
     script.iter().try_for_each(|op| driver.try_apply(op))?;
+    driver.try_apply(&Op::Limits(settings.limits))?;
     let capacity = Bitrate::from_kbps(1_000);
     let late = driver.try_run_clean_link(capacity, TimeDelta::from_secs(120), None)?;
     let least = if driver.format() == Format::RoundTrip { 0.35 } else { 0.5 };
@@ -256,6 +303,7 @@ mod tests {
             self.0 = self.0 + Bitrate::from_kbps(100);
         }
         fn on_receiver_limit(&mut self, _now: Timestamp, _limit: Option<Bitrate>) {}
+        fn set_limits(&mut self, _now: Timestamp, _limits: RateLimits) {}
         fn on_shared_rate(&mut self, _now: Timestamp, _share: Bitrate) {}
         fn on_timeout(&mut self, _now: Timestamp) {}
         fn next_timeout(&self) -> Option<Timestamp> {

@@ -2,7 +2,7 @@
 
 use weir::controller::{Controller, Metrics, Reason, Target};
 use weir::feedback::{FeedbackReport, SentPacket};
-use weir::{Bitrate, Timestamp};
+use weir::{Bitrate, RateLimits, Timestamp};
 
 /// Half of the lowest capacity of lund/rmcat-ns3.
 const RATE: Bitrate = Bitrate::from_kbps(250);
@@ -14,6 +14,7 @@ impl Controller for FixedRate {
     fn on_packet_sent(&mut self, _: Timestamp, _: &SentPacket) {}
     fn on_feedback(&mut self, _: Timestamp, _: &FeedbackReport) {}
     fn on_receiver_limit(&mut self, _: Timestamp, _: Option<Bitrate>) {}
+    fn set_limits(&mut self, _: Timestamp, _: RateLimits) {}
     fn on_shared_rate(&mut self, _: Timestamp, _: Bitrate) {}
     fn on_timeout(&mut self, _: Timestamp) {}
     fn next_timeout(&self) -> Option<Timestamp> {

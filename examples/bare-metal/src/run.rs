@@ -53,6 +53,12 @@ impl<C: Controller> Controller for Owned<C> {
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
         within(Owner::Controller, || self.0.on_receiver_limit(now, limit));
     }
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        within(Owner::Controller, || self.0.set_limits(now, limits));
+    }
+    fn on_route_change(&mut self, now: Timestamp) {
+        within(Owner::Controller, || self.0.on_route_change(now));
+    }
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         within(Owner::Controller, || self.0.on_shared_rate(now, share));
     }

@@ -87,6 +87,12 @@ impl<C: Controller> Controller for Marked<C> {
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
         within(Part::Controller, || self.0.on_receiver_limit(now, limit));
     }
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        within(Part::Controller, || self.0.set_limits(now, limits));
+    }
+    fn on_route_change(&mut self, now: Timestamp) {
+        within(Part::Controller, || self.0.on_route_change(now));
+    }
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         within(Part::Controller, || self.0.on_shared_rate(now, share));
     }

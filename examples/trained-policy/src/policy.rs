@@ -137,6 +137,18 @@ impl Controller for Policy {
         self.receiver_limit = limit;
     }
 
+    fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
+        self.limits = limits;
+        self.bitrate = limits.clamp(self.bitrate);
+        self.reason = Reason::Limits;
+    }
+
+    fn on_route_change(&mut self, _now: Timestamp) {
+        self.bitrate = self.limits.start();
+        self.meter = IntervalMeter::new(INTERVAL);
+        self.reason = Reason::NewRoute;
+    }
+
     fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
         self.bitrate = self.limits.clamp(share);
         self.reason = Reason::Coupled;

@@ -105,6 +105,18 @@ impl Controller for Foreign {
         ok(unsafe { weir_controller_on_receiver_limit(self.handle, now.as_nanos(), limit) });
     }
 
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        let [min, start, max] =
+            [limits.min(), limits.start(), limits.max()].map(Bitrate::as_bps);
+        // SAFETY: the handle lives.
+        ok(unsafe { weir_controller_set_limits(self.handle, now.as_nanos(), min, start, max) });
+    }
+
+    fn on_route_change(&mut self, now: Timestamp) {
+        // SAFETY: the handle lives.
+        ok(unsafe { weir_controller_on_route_change(self.handle, now.as_nanos()) });
+    }
+
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         // SAFETY: the handle lives.
         ok(unsafe { weir_controller_on_shared_rate(self.handle, now.as_nanos(), share.as_bps()) });

@@ -68,6 +68,17 @@ class Controller:
             self.target_bps = max(self.min_bps, limit_bps)
             self.reason = "receiver limit"
 
+    def on_limits(self, now_us: int, min_bps: int, max_bps: int) -> None:
+        """The application changed the range of the target."""
+        self.min_bps = min_bps
+        self.max_bps = max_bps
+        if not min_bps <= self.target_bps <= max_bps:
+            self.target_bps = min(max(self.target_bps, min_bps), max_bps)
+            self.reason = "limits"
+
+    def on_route_change(self, now_us: int) -> None:
+        """Packets take another route: what was measured, above all the base delay, holds no longer."""
+
     def on_shared_rate(self, now_us: int, share_bps: int) -> None:
         """The coupled flows of the sender gave this flow a new share."""
         self.target_bps = share_bps

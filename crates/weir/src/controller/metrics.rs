@@ -55,6 +55,10 @@ reasons! {
     Probe = "probe",
     /// The receiver set or lifted its limit.
     ReceiverLimit = "receiver limit",
+    /// The application changed the range of the target bitrate.
+    Limits = "limits",
+    /// The packets take another route.
+    NewRoute = "new route",
     /// The coupled flows of the sender share their rate in another way.
     Coupled = "coupled",
     /// The sender's own queue is too long.

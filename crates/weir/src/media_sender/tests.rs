@@ -16,6 +16,8 @@ enum Call {
     Feedback { packets: usize },
     RoundTrip(TimeDelta),
     Limit(Option<Bitrate>),
+    Limits(RateLimits),
+    NewRoute,
     Share(Bitrate),
     Timeout(Timestamp),
 }
@@ -72,6 +74,12 @@ impl Controller for Script {
     }
     fn on_receiver_limit(&mut self, _: Timestamp, limit: Option<Bitrate>) {
         self.calls.push(Call::Limit(limit));
+    }
+    fn set_limits(&mut self, _: Timestamp, limits: RateLimits) {
+        self.calls.push(Call::Limits(limits));
+    }
+    fn on_route_change(&mut self, _: Timestamp) {
+        self.calls.push(Call::NewRoute);
     }
     fn on_shared_rate(&mut self, _: Timestamp, share: Bitrate) {
         self.calls.push(Call::Share(share));
@@ -284,9 +292,28 @@ fn limits_shares_and_round_trip_times_reach_the_controller() {
     sender.on_receiver_limit(at(0), Some(kbps(300)));
     sender.on_shared_rate(at(0), kbps(200));
     sender.on_round_trip_time(at(0), TimeDelta::from_millis(5));
+    let limits = RateLimits::new(kbps(1), kbps(2), kbps(3)).unwrap();
+    sender.set_limits(at(0), limits);
     let rtt = Call::RoundTrip(TimeDelta::from_millis(5));
-    let calls = [Call::Limit(Some(kbps(300))), Call::Share(kbps(200)), rtt];
+    let calls =
+        [Call::Limit(Some(kbps(300))), Call::Share(kbps(200)), rtt, Call::Limits(limits)];
     assert_eq!(sender.controller().calls, calls);
+}
+
+#[test]
+fn feedback_on_packets_of_an_old_route_is_ignored() {
+    let mut sender = sender();
+    sender.enqueue(at(0), frame(0..2));
+    sender.next_packet(at(0));
+    sender.on_route_change(at(20));
+    let second = sender.next_packet(at(20)).expect("the queue takes the new route");
+    assert_eq!(second.sent.sequence_number, 1, "the numbers go on");
+    let header = |feedback_count| TwccHeader { reference_time: 0, feedback_count };
+    let old = sender.on_feedback(at(40), |sent| sent.on_twcc(header(0), [(0, Some(80))].into_iter()));
+    assert_eq!(old, None);
+    let new = sender.on_feedback(at(60), |sent| sent.on_twcc(header(1), [(1, Some(80))].into_iter()));
+    assert_eq!(new.map(|report| report.packets.len()), Some(1));
+    assert!(sender.controller().calls.contains(&Call::NewRoute));
 }
 
 // [RFC8888 §3.1]

@@ -69,6 +69,10 @@ pub enum Op {
     },
     /// A receiver report gives a round-trip time, which may be absurd.
     RoundTrip(TimeDelta),
+    /// The application changes the range of the target bitrate.
+    Limits(RateLimits),
+    /// Packets take another route, and those under way are forgotten.
+    NewRoute,
 }
 
 /// What a feedback format reports about arrivals.
@@ -168,6 +172,15 @@ impl Driver {
                 self.controller.on_media_queued(self.now, bytes, bytes);
             }
             Op::RoundTrip(rtt) => self.controller.on_round_trip_time(self.now, *rtt),
+            Op::Limits(limits) => {
+                self.limits = *limits;
+                self.controller.set_limits(self.now, *limits);
+            }
+            Op::NewRoute => {
+                self.unreported.clear();
+                self.reported.clear();
+                self.controller.on_route_change(self.now);
+            }
         }
         self.check()
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::driver::{Feedback, Format, Op, Violation, mix};
-use crate::controller::{EcnMode, Settings};
+use crate::controller::{EcnMode, RateLimits, Settings};
 use crate::units::TimeDelta;
 
 /// A random number generator; equal seeds give equal numbers.
@@ -33,11 +33,16 @@ impl Dice {
 
     /// Random settings with limits between 1 kbit/s and 9 Mbit/s.
     pub(super) fn settings(&mut self) -> Settings {
+        let limits = self.limits();
+        let ecn = [EcnMode::Off, EcnMode::Classic, EcnMode::L4s][self.below(3) as usize];
+        Settings::new(limits).with_ecn(ecn)
+    }
+
+    fn limits(&mut self) -> RateLimits {
         let min = 1 + self.below(2_000);
         let start = min + self.below(2_000);
         let max = start + self.below(5_000);
-        let ecn = [EcnMode::Off, EcnMode::Classic, EcnMode::L4s][self.below(3) as usize];
-        Settings::new(super::limits(min, start, max)).with_ecn(ecn)
+        super::limits(min, start, max)
     }
 
     /// A random script of fewer than `most` steps.
@@ -46,7 +51,7 @@ impl Dice {
     }
 
     fn op(&mut self) -> Op {
-        match self.below(19) {
+        match self.below(22) {
             0..4 => Op::Advance(TimeDelta::from_millis(self.between(1, 300))),
             4 => Op::Advance(TimeDelta::from_secs(self.between(1, 20_000))),
             5..9 => {
@@ -57,6 +62,8 @@ impl Dice {
             15 => Op::ReceiverClock(TimeDelta::from_secs(self.between(-100_000, 100_000))),
             16 => Op::Queue { bytes: self.below(2_000_000) },
             17 => Op::Format(self.format()),
+            18 => Op::NewRoute,
+            19 => Op::Limits(self.limits()),
             _ => Op::RoundTrip(TimeDelta::from_millis(self.between(-1_000, 100_000))),
         }
     }

@@ -85,6 +85,11 @@ impl Controller for Naive {
 
     fn on_receiver_limit(&mut self, _now: Timestamp, _limit: Option<Bitrate>) {}
 
+    fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
+        self.limits = limits;
+        self.bitrate = limits.clamp(self.bitrate);
+    }
+
     fn on_shared_rate(&mut self, _now: Timestamp, _share: Bitrate) {}
 
     fn on_timeout(&mut self, _now: Timestamp) {}

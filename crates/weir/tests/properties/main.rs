@@ -2,6 +2,7 @@
 //!
 //! A run is a list of [`Op`]s, so a failure shrinks to a short script and replays exactly.
 
+mod limits_and_routes;
 mod pacing;
 mod receivers;
 
@@ -55,6 +56,8 @@ fn any_op() -> impl Strategy<Value = Op> {
         1 => (0_u64..2_000_000).prop_map(|bytes| Op::Queue { bytes }),
         1 => any_format().prop_map(Op::Format),
         1 => (-1_000_i64..100_000).prop_map(|ms| Op::RoundTrip(TimeDelta::from_millis(ms))),
+        1 => any_limits().prop_map(Op::Limits),
+        1 => Just(Op::NewRoute),
     ]
 }
 

@@ -137,6 +137,11 @@ impl DelayBased {
         self.rate_control.set_rtt(rtt);
     }
 
+    /// The lowest estimate from now on.
+    pub(super) fn set_min(&mut self, min: Bitrate) {
+        self.rate_control.set_min(min);
+    }
+
     /// Adopts this flow's share of a coupled rate.
     pub(super) fn share(&mut self, share: Bitrate) {
         self.rate_control.share(share);

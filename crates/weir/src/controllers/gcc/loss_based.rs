@@ -117,6 +117,11 @@ impl LossBased {
         }
     }
 
+    /// The range of the estimate from now on.
+    pub(super) fn set_limits(&mut self, limits: RateLimits) {
+        self.limits = limits;
+    }
+
     /// The estimate; `None` until there are enough observations.
     pub(super) fn estimate(&self) -> Option<Bitrate> {
         (self.model.len() >= MIN_OBSERVATIONS && self.best.is_some()).then_some(self.result)

@@ -73,7 +73,7 @@ const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
 /// The controller of libwebrtc.
 #[derive(Clone, Debug)]
 pub struct Gcc {
-    limits: RateLimits,
+    settings: Settings,
     delay_based: DelayBased,
     acknowledged: AcknowledgedBitrate,
     /// Acknowledged bitrate as of the last report.
@@ -142,10 +142,11 @@ impl Arrival {
 impl Gcc {
     /// A controller at the start bitrate.
     pub fn new(settings: impl Into<Settings>) -> Self {
-        let Settings { limits, compete_with_tcp, probe_when_limited, .. } = settings.into();
+        let settings = settings.into();
+        let Settings { limits, compete_with_tcp, probe_when_limited, .. } = settings;
         let start = limits.start();
         Self {
-            limits,
+            settings,
             delay_based: DelayBased::new(limits, compete_with_tcp),
             acknowledged: AcknowledgedBitrate::default(),
             acknowledged_bitrate: None,
@@ -223,7 +224,7 @@ impl Gcc {
             // GOOGCC-D4: without arrival times, only this ends the growth of an application-limited
             // source.
             if estimate < self.estimate || self.alr.since().is_none() {
-                self.estimate = self.limits.clamp(estimate);
+                self.estimate = self.settings.limits.clamp(estimate);
                 self.cause = reason;
             }
         }
@@ -324,7 +325,7 @@ impl Gcc {
         let limit = self.delay_limit.unwrap_or(Bitrate::MAX);
         let loss_based = self.loss_based.estimate();
         let wanted = loss_based.unwrap_or_else(|| self.estimate.max(conditions.delay_based));
-        let estimate = self.limits.clamp(wanted.min(limit));
+        let estimate = self.settings.limits.clamp(wanted.min(limit));
         if loss_based.is_some_and(|rate| rate < limit) && estimate != self.estimate {
             let is_cut = estimate < self.estimate;
             let reason = if is_cut { self.loss_based.decrease_reason() } else { Reason::Increase };
@@ -339,7 +340,7 @@ impl Gcc {
             return false;
         }
         if let Some(cut) = self.rtt_backoff.cut(now, self.estimate) {
-            self.estimate = self.limits.clamp(cut);
+            self.estimate = self.settings.limits.clamp(cut);
             self.cause = Reason::FeedbackLost;
         }
         true
@@ -347,7 +348,7 @@ impl Gcc {
 
     /// Derives the target from the estimate and passes it to the parts that depend on it.
     fn update_target(&mut self, now: Timestamp) {
-        let target = self.limits.cap(self.estimate, self.receiver_limit);
+        let target = self.settings.limits.cap(self.estimate, self.receiver_limit);
         self.alr.set_estimate(target);
         self.window.update();
         let seen = Seen {
@@ -425,10 +426,31 @@ impl Controller for Gcc {
         self.update_target(now);
     }
 
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.settings.limits = limits;
+        self.delay_based.set_min(limits.min());
+        self.loss_based.set_limits(limits);
+        self.estimate = limits.clamp(self.estimate);
+        self.cause = Reason::Limits;
+        self.update_target(now);
+        self.probes.set_max(now, limits.max());
+    }
+
+    /// Resets all but the limits and the numbers of the probes [LIBWEBRTC §GoogCcNetworkController].
+    fn on_route_change(&mut self, now: Timestamp) {
+        let mut fresh = Self::new(self.settings);
+        fresh.probes.number_from(self.probes.next_id());
+        fresh.receiver_limit = self.receiver_limit;
+        fresh.cause = Reason::NewRoute;
+        fresh.reason = Reason::NewRoute;
+        *self = fresh;
+        self.update_target(now);
+    }
+
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         self.delay_based.share(share);
         self.delay_limit = self.delay_limit.map(|_| self.delay_based.estimate());
-        self.estimate = self.limits.clamp(share);
+        self.estimate = self.settings.limits.clamp(share);
         self.cause = Reason::Coupled;
         self.update_target(now);
     }
@@ -456,7 +478,7 @@ impl Controller for Gcc {
 
     fn metrics(&self) -> Metrics {
         let detector = self.delay_based.detector();
-        let loss_based = self.loss_based.estimate().unwrap_or(self.limits.max());
+        let loss_based = self.loss_based.estimate().unwrap_or(self.settings.limits.max());
         let is_measured = self.arrival_times != Some(ArrivalTimes::RoundTrip);
         Metrics {
             reason: self.reason,

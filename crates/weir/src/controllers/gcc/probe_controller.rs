@@ -87,6 +87,31 @@ impl ProbeController {
         controller
     }
 
+    /// Numbers the probes from here on, those that wait included. The pacer starts a probe only if
+    /// its number is new.
+    pub(super) fn number_from(&mut self, first: u32) {
+        for pending in &mut self.pending {
+            pending.probe.id.0 += first;
+        }
+        self.next_id += first;
+    }
+
+    pub(super) fn next_id(&self) -> u32 {
+        self.next_id
+    }
+
+    /// Adopts the maximum. A higher one is probed at once if the estimate may rise to it.
+    pub(super) fn set_max(&mut self, now: Timestamp, max: Bitrate) {
+        let is_higher = max > self.max;
+        self.max = max;
+        for pending in &mut self.pending {
+            pending.probe.rate = pending.probe.rate.min(max);
+        }
+        if is_higher {
+            self.ask(Some(now), &[max], false);
+        }
+    }
+
     /// The probe to send now.
     pub(super) fn probe(&self) -> Option<Probe> {
         self.pending.front().map(|pending| pending.probe)

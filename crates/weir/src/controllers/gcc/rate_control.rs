@@ -79,6 +79,12 @@ impl RateControl {
         self.last_change = Some(now);
     }
 
+    /// The lowest estimate from now on.
+    pub(super) fn set_min(&mut self, min: Bitrate) {
+        self.min = min;
+        self.estimate = self.estimate.max(min);
+    }
+
     /// Adopts this flow's share of a coupled rate. That is not a change by this flow's own control,
     /// so the next cut need not wait.
     pub(super) fn share(&mut self, share: Bitrate) {

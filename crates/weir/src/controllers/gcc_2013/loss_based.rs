@@ -133,6 +133,12 @@ impl LossBased {
         self.set(now, self.rate_bps);
     }
 
+    /// Moves the rate only as far as the new limits demand.
+    pub(super) fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.limits = limits;
+        self.set(now, self.rate_bps);
+    }
+
     /// Adopts this flow's share of a coupled rate.
     pub(super) fn set_rate(&mut self, now: Timestamp, share: Bitrate) {
         self.set(now, share.as_bps_f64());

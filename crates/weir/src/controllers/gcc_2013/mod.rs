@@ -47,6 +47,8 @@ const FRAME_INTERVAL: TimeDelta = TimeDelta::from_micros(33_333);
 /// The sender's half.
 #[derive(Clone, Debug)]
 pub struct Gcc2013 {
+    settings: Settings,
+    rule: IncreaseRule,
     loss_based: LossBased,
     /// The receiver's half, if per-packet feedback lets it run at the sender: BARI-D7.
     delay_based: Option<DelayBased>,
@@ -69,8 +71,11 @@ impl Gcc2013 {
 
     /// A controller at the start bitrate, with one of the two increase rules.
     pub fn with_increase(settings: impl Into<Settings>, rule: IncreaseRule) -> Self {
-        let limits = settings.into().limits;
+        let settings = settings.into();
+        let limits = settings.limits;
         Self {
+            settings,
+            rule,
             loss_based: LossBased::new(limits, rule),
             delay_based: None,
             next_delay_update: None,
@@ -159,6 +164,19 @@ impl Controller for Gcc2013 {
         self.receiver_limit = limit;
         self.loss_based.set_ceiling(now, self.ceiling());
         self.retarget(Reason::ReceiverLimit);
+    }
+
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.settings.limits = limits;
+        self.loss_based.set_limits(now, limits);
+        self.retarget(Reason::Limits);
+    }
+
+    fn on_route_change(&mut self, now: Timestamp) {
+        let fresh = Self::with_increase(self.settings, self.rule);
+        *self = Self { receiver_limit: self.receiver_limit, ..fresh };
+        self.loss_based.set_ceiling(now, self.ceiling());
+        self.retarget(Reason::NewRoute);
     }
 
     /// The receiver's rate stays in force: it is not the sender's to change.

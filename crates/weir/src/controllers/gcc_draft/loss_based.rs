@@ -106,6 +106,16 @@ impl LossBased {
         self.estimate_bps = estimate.clamp(min, max);
     }
 
+    /// Moves the estimate only as far as the new limits demand. At the maximum, losses do not bound
+    /// the bitrate, and so it stays.
+    pub(super) fn set_limits(&mut self, limits: RateLimits) {
+        if self.estimate() == self.limits.max() {
+            self.estimate_bps = limits.max().as_bps_f64();
+        }
+        self.limits = limits;
+        self.estimate_bps = self.estimate().as_bps_f64();
+    }
+
     /// `As_hat`.
     pub(super) fn estimate(&self) -> Bitrate {
         self.limits.clamp(Bitrate::from_bps_f64(self.estimate_bps))

@@ -60,8 +60,7 @@ pub struct GccDraft {
     /// Time at which feedback on packets in flight is overdue; `None` if none is awaited.
     feedback_deadline: Option<Timestamp>,
     rtt: Option<TimeDelta>,
-    limits: RateLimits,
-    ecn: EcnMode,
+    settings: Settings,
     /// Kind of arrival times in the last report.
     arrival_times: ArrivalTimes,
     receiver_limit: Option<Bitrate>,
@@ -82,7 +81,8 @@ struct Arrival {
 impl GccDraft {
     /// A controller at the start bitrate.
     pub fn new(settings: impl Into<Settings>) -> Self {
-        let Settings { limits, ecn, .. } = settings.into();
+        let settings = settings.into();
+        let limits = settings.limits;
         Self {
             pre_filter: PreFilter::default(),
             filter: ArrivalTimeFilter::new(),
@@ -93,8 +93,7 @@ impl GccDraft {
             usage: BandwidthUsage::Normal,
             feedback_deadline: None,
             rtt: None,
-            limits,
-            ecn,
+            settings,
             arrival_times: ArrivalTimes::Measured,
             receiver_limit: None,
             target: limits.start(),
@@ -158,7 +157,7 @@ impl GccDraft {
     /// Number of packets that count as lost because they were marked, GCC-D17.
     fn marked(&self, report: &FeedbackReport) -> u64 {
         let marked = report.received().filter(|p| p.ecn == Ecn::Ce && !p.recovered);
-        if self.ecn == EcnMode::Off { 0 } else { marked.count() as u64 }
+        if self.settings.ecn == EcnMode::Off { 0 } else { marked.count() as u64 }
     }
 
     /// Collects the arrived packets in arrival order. Reports are sorted by sequence number, which
@@ -188,7 +187,7 @@ impl GccDraft {
     fn retarget(&mut self, delay_based: Reason) {
         let (a_hat, as_hat) = (self.rate_control.estimate(), self.loss_based.estimate());
         let estimate = a_hat.min(as_hat);
-        let target = self.limits.cap(estimate, self.receiver_limit);
+        let target = self.settings.limits.cap(estimate, self.receiver_limit);
         if target == self.target {
             return;
         }
@@ -238,6 +237,19 @@ impl Controller for GccDraft {
     fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
         self.receiver_limit = limit;
         self.retarget(Reason::ReceiverLimit);
+    }
+
+    fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
+        self.settings.limits = limits;
+        self.rate_control.set_limits(limits);
+        self.loss_based.set_limits(limits);
+        self.retarget(Reason::Limits);
+    }
+
+    fn on_route_change(&mut self, _now: Timestamp) {
+        let fresh = Self::new(self.settings);
+        *self = Self { receiver_limit: self.receiver_limit, ..fresh };
+        self.retarget(Reason::NewRoute);
     }
 
     fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {

@@ -146,6 +146,12 @@ impl RateControl {
         Reason::OverUse
     }
 
+    /// Moves the estimate only as far as the new limits demand.
+    pub(super) fn set_limits(&mut self, limits: RateLimits) {
+        self.limits = limits;
+        self.set(self.estimate_bps);
+    }
+
     fn set(&mut self, bps: f64) {
         let (min, max) = (self.limits.min().as_bps_f64(), self.limits.max().as_bps_f64());
         self.estimate_bps = bps.clamp(min, max);

@@ -52,8 +52,7 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 #[derive(Clone, Debug)]
 pub struct Nada {
     parameters: Parameters,
-    limits: RateLimits,
-    ecn: EcnMode,
+    settings: Settings,
     receiver_limit: Option<Bitrate>,
     delay: OneWayDelay,
     rtt: MinFilter,
@@ -84,12 +83,11 @@ impl Nada {
     /// A controller with custom parameters. Their `PRIO` is used; the priority in the settings is
     /// ignored.
     pub fn with_parameters(settings: impl Into<Settings>, parameters: Parameters) -> Self {
-        let Settings { limits, ecn, .. } = settings.into();
-        let start = limits.start();
+        let settings = settings.into();
+        let start = settings.limits.start();
         Self {
             parameters,
-            limits,
-            ecn,
+            settings,
             receiver_limit: None,
             delay: OneWayDelay::new(),
             rtt: MinFilter::new(),
@@ -100,7 +98,7 @@ impl Nada {
             receive_rate: ReceiveRate::default(),
             mode: Mode::RampUp,
             signal: CongestionSignal::default(),
-            reference: ReferenceRate::new(limits),
+            reference: ReferenceRate::new(settings.limits),
             shaping: ShapingBuffer::default(),
             silence: Silence::default(),
             target: Target::new(start, start),
@@ -119,7 +117,7 @@ impl Nada {
             fate = Fate {
                 lost: false,
                 // Marks count only if the sender uses ECN.
-                marked: packet.ecn == Ecn::Ce && self.ecn != EcnMode::Off,
+                marked: packet.ecn == Ecn::Ce && self.settings.ecn != EcnMode::Off,
                 // This uses `d_fwd`, the filtered delay [NADA §4.1] [NADA §4.2].
                 delayed: self.delay.queuing_delay() >= Some(p.qeps),
             };
@@ -163,9 +161,9 @@ impl Nada {
     /// NADA-D10: derives target bitrate and pacing rate from `r_ref`, each time `r_ref` is updated.
     fn retarget(&mut self, r_ref_before: Bitrate, reason: Reason) {
         let r_ref = self.reference.rate();
-        let shaped = self.shaping.video_rate(r_ref, &self.limits, &self.parameters);
-        let bitrate = self.limits.cap(shaped, self.receiver_limit);
-        let pacing_rate = self.shaping.sending_rate(r_ref, &self.limits, &self.parameters);
+        let shaped = self.shaping.video_rate(r_ref, &self.settings.limits, &self.parameters);
+        let bitrate = self.settings.limits.cap(shaped, self.receiver_limit);
+        let pacing_rate = self.shaping.sending_rate(r_ref, &self.settings.limits, &self.parameters);
         let moved = bitrate.cmp(&self.target.bitrate);
         if moved.is_ne() {
             // If the target moved in another direction than `r_ref`, the send queue is the cause.
@@ -213,6 +211,19 @@ impl Controller for Nada {
     fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
         self.receiver_limit = limit;
         self.retarget(self.reference.rate(), Reason::ReceiverLimit);
+    }
+
+    fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
+        self.settings.limits = limits;
+        let before = self.reference.rate();
+        self.reference.set_limits(limits);
+        self.retarget(before, Reason::Limits);
+    }
+
+    fn on_route_change(&mut self, _now: Timestamp) {
+        let fresh = Self::with_parameters(self.settings, self.parameters.clone());
+        *self = Self { receiver_limit: self.receiver_limit, ..fresh };
+        self.retarget(self.reference.rate(), Reason::NewRoute);
     }
 
     fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {

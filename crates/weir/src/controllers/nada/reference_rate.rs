@@ -52,6 +52,12 @@ impl ReferenceRate {
         self.rate
     }
 
+    /// Moves the rate only as far as the new limits demand.
+    pub(super) fn set_limits(&mut self, limits: RateLimits) {
+        self.limits = limits;
+        self.rate = limits.clamp(self.rate);
+    }
+
     /// Whether enough of `DELTA` has passed since the last update (NADA-D2).
     pub(super) fn is_due(&self, now: Timestamp, p: &Parameters) -> bool {
         self.updated.is_none_or(|updated| now - updated >= p.delta * UPDATE_AFTER)

@@ -81,6 +81,17 @@ impl MediaRateControl {
         self.set(share, Reason::Coupled);
     }
 
+    /// Moves the target only as far as the new limits demand.
+    pub fn set_limits(&mut self, limits: RateLimits) {
+        self.limits = limits;
+        self.set(self.target, Reason::Limits);
+    }
+
+    /// The target is the start bitrate again, because of a new route.
+    pub fn on_new_route(&mut self) {
+        self.reason = Reason::NewRoute;
+    }
+
     /// The adjustment, once per `RATE_ADJUST_INTERVAL` [SCREAM §4.1.3].
     pub fn adjust(&mut self, at: &Conditions) {
         let target = self.target.as_bps_f64();

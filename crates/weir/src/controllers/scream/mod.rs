@@ -62,9 +62,8 @@ pub struct Scream {
     silence: Silence,
     throughput: Throughput,
     media: MediaRateControl,
-    limits: RateLimits,
     /// If ECN is off, marks are ignored.
-    ecn: EcnMode,
+    settings: Settings,
     receiver_limit: Option<Bitrate>,
     /// End of the current adjustment interval; `None` before the first packet.
     adjust_at: Option<Timestamp>,
@@ -73,9 +72,10 @@ pub struct Scream {
 impl Scream {
     /// A controller that starts at the start bitrate.
     pub fn new(settings: impl Into<Settings>) -> Self {
-        let Settings { limits, ecn, .. } = settings.into();
+        let settings = settings.into();
+        let limits = settings.limits;
         Self {
-            ecn,
+            settings,
             flight: BytesInFlight::default(),
             recent_flight: RecentFlight::default(),
             rtt: SmoothedRtt::default(),
@@ -89,7 +89,6 @@ impl Scream {
             silence: Silence::default(),
             throughput: Throughput::default(),
             media: MediaRateControl::new(limits),
-            limits,
             receiver_limit: None,
             adjust_at: None,
         }
@@ -151,7 +150,7 @@ impl Controller for Scream {
         self.lost.on_report(now, report, self.rtt.value());
         let lost = self.lost.take_lost(now) > 0;
         self.loss_events.on_report(now, self.rtt.value(), lost);
-        let marked = self.ecn != EcnMode::Off && ack.marked_packets > 0;
+        let marked = self.settings.ecn != EcnMode::Off && ack.marked_packets > 0;
         match self.events.on_acknowledged(now, self.rtt.value(), lost, marked) {
             Some(congestion) => self.back_off(congestion),
             None if ack.newest.is_some() => self.grow_window(now, &ack),
@@ -165,6 +164,17 @@ impl Controller for Scream {
 
     fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
         self.receiver_limit = limit;
+    }
+
+    fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
+        self.settings.limits = limits;
+        self.media.set_limits(limits);
+    }
+
+    fn on_route_change(&mut self, _now: Timestamp) {
+        let fresh = Self::new(self.settings);
+        *self = Self { receiver_limit: self.receiver_limit, ..fresh };
+        self.media.on_new_route();
     }
 
     fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
@@ -200,7 +210,7 @@ impl Controller for Scream {
 
     fn target(&self) -> Target {
         let cwnd = self.window.size();
-        let bitrate = self.limits.cap(self.media.target(), self.receiver_limit);
+        let bitrate = self.settings.limits.cap(self.media.target(), self.receiver_limit);
         let pacing_rate = pacing_rate(cwnd, self.rtt.value(), self.media.max_bitrate());
         let fraction = self.delay_fraction();
         let (in_flight, allowance) = (self.flight.bytes(), self.silence.allowance());

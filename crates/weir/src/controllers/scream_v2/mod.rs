@@ -93,8 +93,8 @@ pub struct ScreamV2 {
     acked: AckedBitrate,
     queue: MediaQueue,
     rate: MediaRate,
-    limits: RateLimits,
-    ecn: EcnMode,
+    settings: Settings,
+    options: Options,
     receiver_limit: Option<Bitrate>,
     target: Bitrate,
     reason: Reason,
@@ -117,7 +117,8 @@ impl ScreamV2 {
 
     /// A controller with these options.
     pub fn with_options(settings: impl Into<Settings>, options: Options) -> Self {
-        let Settings { limits, ecn, tolerate_random_loss, .. } = settings.into();
+        let settings = settings.into();
+        let Settings { limits, tolerate_random_loss, .. } = settings;
         let window = MediaRate::window_for(limits.start(), INITIAL_RTT);
         Self {
             flight: BytesInFlight::default(),
@@ -138,8 +139,8 @@ impl ScreamV2 {
             acked: AckedBitrate::default(),
             queue: MediaQueue::default(),
             rate: MediaRate::default(),
-            limits,
-            ecn,
+            settings,
+            options,
             receiver_limit: None,
             target: limits.start(),
             reason: Reason::Start,
@@ -149,7 +150,7 @@ impl ScreamV2 {
 
     /// The maximum target bitrate, from the limits and the receiver's limit.
     fn max_bitrate(&self) -> Bitrate {
-        self.limits.cap(self.limits.max(), self.receiver_limit)
+        self.settings.limits.cap(self.settings.limits.max(), self.receiver_limit)
     }
 
     fn jitter_scale(&self) -> f64 {
@@ -161,7 +162,7 @@ impl ScreamV2 {
         let sample = self.rtt.update(now - newest.send_time);
         if first {
             // SCREAMV2-D1: window for the start bitrate at the measured round-trip time.
-            self.window = ReferenceWindow::new(MediaRate::window_for(self.limits.start(), sample));
+            self.window = ReferenceWindow::new(MediaRate::window_for(self.settings.limits.start(), sample));
         }
         if let Some(one_way_delay) = newest.one_way_delay() {
             self.queuing_delay.update(now, one_way_delay, sample);
@@ -209,7 +210,7 @@ impl ScreamV2 {
         if self.unanswered.loss {
             Some(Congestion::Loss)
         } else if self.unanswered.mark {
-            Some(match self.ecn {
+            Some(match self.settings.ecn {
                 EcnMode::L4s => Congestion::L4sMark(self.l4s_alpha.value()),
                 EcnMode::Classic | EcnMode::Off => Congestion::ClassicMark,
             })
@@ -253,12 +254,12 @@ impl ScreamV2 {
         if self.drift.is_pausing(now) {
             bitrate = bitrate * PAUSE_SHARE;
         }
-        let target = self.limits.clamp(bitrate).min(self.max_bitrate());
+        let target = self.settings.limits.clamp(bitrate).min(self.max_bitrate());
         if target == self.target {
             return;
         }
         self.reason = match (target > self.target, congestion) {
-            _ if target < bitrate && target < self.limits.max() => Reason::ReceiverLimit,
+            _ if target < bitrate && target < self.settings.limits.max() => Reason::ReceiverLimit,
             (true, _) if self.window.has_reacted() => Reason::Increase,
             (true, _) => Reason::RampUp,
             (false, Some(congestion)) => congestion.reason(),
@@ -292,7 +293,7 @@ impl Controller for ScreamV2 {
             self.queuing_delay.on_new_clock();
         }
         let mut ack = self.flight.on_report(report);
-        if self.ecn == EcnMode::Off {
+        if self.settings.ecn == EcnMode::Off {
             // Marks count only if the sender uses ECN.
             (ack.marked_packets, ack.marked) = (0, DataSize::ZERO);
         }
@@ -318,8 +319,25 @@ impl Controller for ScreamV2 {
         }
     }
 
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.settings.limits = limits;
+        let before = self.target;
+        if self.rtt.measured().is_some() || limits.clamp(before) != before {
+            self.retarget(now, None);
+        }
+        if self.target != before {
+            self.reason = Reason::Limits;
+        }
+    }
+
+    fn on_route_change(&mut self, _now: Timestamp) {
+        let fresh = Self::with_options(self.settings, self.options);
+        *self = Self { receiver_limit: self.receiver_limit, reason: Reason::NewRoute, ..fresh };
+        self.target = self.target.min(self.max_bitrate());
+    }
+
     fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
-        let target = self.limits.clamp(share).min(self.max_bitrate());
+        let target = self.settings.limits.clamp(share).min(self.max_bitrate());
         if target != self.target {
             self.window.scale(target / self.target);
             (self.target, self.reason) = (target, Reason::Coupled);
@@ -345,7 +363,7 @@ impl Controller for ScreamV2 {
         let allowance = self.silence.allowance();
         let (wnd, in_flight) = (self.window.size(), self.flight.bytes());
         let window = send_window(wnd, in_flight, self.jitter_scale(), allowance);
-        let pacing_rate = pacing_rate(self.target, self.limits.max());
+        let pacing_rate = pacing_rate(self.target, self.settings.limits.max());
         Target {
             window: Some(window),
             // Packets leave one by one [SCREAMV2 §4.3.2]: bursts alone would fill an L4S queue to

@@ -78,7 +78,7 @@ impl Sluice {
             State::Start if seen.congestion.is_none() => self.start(seen),
             State::Start | State::Track | State::Drain => self.track(seen),
         };
-        let (least, most) = (self.limits.min(), self.limits.max());
+        let (least, most) = (self.settings.limits.min(), self.settings.limits.max());
         // Constants of an experiment must not make an empty range.
         self.level = self.level.min(most * self.p.level_max).max(least);
         self.rate = self.rate.clamp(least, most);
@@ -94,7 +94,7 @@ impl Sluice {
         let heavy = self.state == State::Compete && self.losses.is_heavy(&p);
         let lost = heavy || self.losses.is_congestion(&p);
         let marked = self.marks.take(p.alpha_gain);
-        let (reason, factor) = match (lost, marked, self.ecn) {
+        let (reason, factor) = match (lost, marked, self.settings.ecn) {
             (true, ..) => (Reason::Loss, p.b_loss),
             (false, Some(alpha), EcnMode::L4s) => {
                 self.marked = Some(now);
@@ -107,7 +107,7 @@ impl Sluice {
         self.losses.on_response();
         self.level = self.level * factor;
         self.rate = self.rate.min(self.level);
-        if self.ecn != EcnMode::L4s {
+        if self.settings.ecn != EcnMode::L4s {
             self.scale = (self.scale * p.b_loss).max(self.p.scale_min);
         }
         self.calm_s = None;
@@ -132,7 +132,7 @@ impl Sluice {
 
     /// The largest rate to which the source's own rate allows to grow (S-21).
     fn ceiling(&self, seen: &Seen) -> Bitrate {
-        (seen.sent * self.p.limited).max(self.limits.start())
+        (seen.sent * self.p.limited).max(self.settings.limits.start())
     }
 
     /// S-9

@@ -58,9 +58,7 @@ const SIZE_GAIN: f64 = 1.0 / 64.0;
 #[derive(Clone, Debug)]
 pub struct Sluice {
     p: Parameters,
-    limits: RateLimits,
-    ecn: EcnMode,
-    priority: f64,
+    settings: Settings,
     receiver_limit: Option<Bitrate>,
     queue: Queue,
     delivered: RateMeter,
@@ -111,13 +109,11 @@ impl Sluice {
 
     /// A controller with other constants, for experiments.
     pub fn with_parameters(settings: impl Into<Settings>, parameters: Parameters) -> Self {
-        let Settings { limits, ecn, priority, .. } = settings.into();
-        let start = limits.start();
+        let settings = settings.into();
+        let start = settings.limits.start();
         let mut sluice = Self {
             p: parameters,
-            limits,
-            ecn,
-            priority,
+            settings,
             receiver_limit: None,
             queue: Queue::new(),
             delivered: RateMeter::default(),
@@ -173,7 +169,7 @@ impl Sluice {
         let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max) * self.scale;
         // A round-trip time contains the wait for the packet that is reported on.
         let most = if self.is_round_trip { p.q_packet_round_trip } else { p.q_packet };
-        path + (self.packet_time() * (p.k_packet * self.priority)).min(most)
+        path + (self.packet_time() * (p.k_packet * self.settings.priority)).min(most)
     }
 
     /// How clearly the flow has more than its part beside others, 0 to 1 (S-26).
@@ -208,7 +204,7 @@ impl Sluice {
             }
             let Some(arrival) = packet.arrival_time else { continue };
             // Marks count only if the sender uses ECN.
-            marked += u64::from(packet.ecn == Ecn::Ce && self.ecn != EcnMode::Off);
+            marked += u64::from(packet.ecn == Ecn::Ce && self.settings.ecn != EcnMode::Off);
             let above = self.queue.on_packet(arrival - packet.send_time);
             let waited = if stands { above - least_wait } else { TimeDelta::ZERO };
             self.sharing.on_packet(packet.send_time, arrival, packet.size, waited);
@@ -248,13 +244,13 @@ impl Sluice {
     /// Derives target and pacing rate from the rate (S-24, S-25).
     fn retarget(&mut self, reason: Reason) {
         let p = &self.p;
-        let own = self.limits.clamp(self.rate);
-        let bitrate = self.limits.cap(own, self.receiver_limit);
+        let own = self.settings.limits.clamp(self.rate);
+        let bitrate = self.settings.limits.cap(own, self.receiver_limit);
         if bitrate != self.target.bitrate {
             self.reason = if bitrate < own { Reason::ReceiverLimit } else { reason };
         }
         let drains = self.state == State::Drain || self.test_until.is_some();
-        let factor = match self.ecn {
+        let factor = match self.settings.ecn {
             _ if drains => p.pacing_drain,
             EcnMode::L4s => p.pacing_l4s,
             EcnMode::Off | EcnMode::Classic if self.scale < p.s_pacing => {
@@ -292,6 +288,18 @@ impl Controller for Sluice {
         self.retarget(Reason::ReceiverLimit);
     }
 
+    fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
+        self.settings.limits = limits;
+        self.rate = limits.clamp(self.rate);
+        self.retarget(Reason::Limits);
+    }
+
+    fn on_route_change(&mut self, _now: Timestamp) {
+        let fresh = Self::with_parameters(self.settings, self.p);
+        *self = Self { receiver_limit: self.receiver_limit, ..fresh };
+        self.retarget(Reason::NewRoute);
+    }
+
     fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
         (self.rate, self.level) = (share, share);
         self.retarget(Reason::Coupled);
@@ -299,7 +307,7 @@ impl Controller for Sluice {
 
     fn on_timeout(&mut self, now: Timestamp) {
         if self.silence.has_ended(now) {
-            self.rate = (self.rate * 0.5).max(self.limits.min());
+            self.rate = (self.rate * 0.5).max(self.settings.limits.min());
             self.level = self.rate;
             self.retarget(Reason::FeedbackLost);
         }

@@ -170,6 +170,15 @@ impl SendHistory {
         self.entries.reserve_exact(self.capacity - self.entries.len());
     }
 
+    /// Forgets all packets sent so far, as after a change of the route: feedback on them is ignored
+    /// from now on. The numbers go on.
+    pub fn forget_all(&mut self) {
+        while !self.entries.is_empty() {
+            self.forget_first();
+        }
+        self.new_clock = self.format.is_some();
+    }
+
     /// Sequence number of the next packet, unwrapped. The wire has its low 16 bits.
     pub fn next_sequence_number(&self) -> i64 {
         self.first + self.entries.len() as i64
