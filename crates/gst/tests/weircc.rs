@@ -325,6 +325,8 @@ fn the_limits_can_be_changed_while_playing() {
     element.set_property("max-bitrate", 5_000_000_u64);
     element.set_property("min-bitrate", 800_000_u64);
     assert_eq!(target(&element), 800_000);
+    element.emit_by_name::<()>("new-route", &[]);
+    assert_eq!(target(&element), 1_000_000, "the start bitrate");
 }
 
 #[test]

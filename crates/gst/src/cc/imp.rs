@@ -181,6 +181,14 @@ impl WeirCc {
         })
     }
 
+    /// The application says that packets take another route from now on.
+    pub(super) fn on_route_change(&self) {
+        let updated = self.pump.update(|running| running.sender.on_route_change(running.now()));
+        if let Some(((), update)) = updated {
+            self.publish(update);
+        }
+    }
+
     fn limits(&self) -> Result<RateLimits, gst::StateChangeError> {
         lock(&self.settings).limits().ok_or_else(|| {
             let text = "min-bitrate must be above 0 and at most max-bitrate";

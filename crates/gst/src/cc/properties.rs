@@ -282,5 +282,13 @@ pub(super) fn signals() -> Vec<glib::subclass::Signal> {
                 None
             })
             .build(),
+        Signal::builder("new-route")
+            .action()
+            .class_handler(|values| {
+                let element = values[0].get::<WeirCc>().expect("the emitter");
+                element.imp().on_route_change();
+                None
+            })
+            .build(),
     ]
 }
