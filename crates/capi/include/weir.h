@@ -167,6 +167,10 @@ enum weir_reason
   WEIR_REASON_GIVING_WAY = 15,
   // A policy outside the library, such as one that is being trained, chose another bitrate.
   WEIR_REASON_POLICY = 16,
+  // The application changed the range of the target bitrate.
+  WEIR_REASON_LIMITS = 17,
+  // The packets take another route.
+  WEIR_REASON_NEW_ROUTE = 18,
   // A reason that this header does not know. `reason_text` names it.
   WEIR_REASON_OTHER = 255,
 };
@@ -523,6 +527,19 @@ weir_status weir_controller_on_receiver_limit(weir_controller *controller,
                                               int64_t now_ns,
                                               uint64_t limit_bps);
 
+// The application changed the range of the target bitrate, in bit/s: `0 < min <= start <= max`.
+// What is known of the path stays known. The start counts from the next new route.
+weir_status weir_controller_set_limits(weir_controller *controller,
+                                       int64_t now_ns,
+                                       uint64_t min_bps,
+                                       uint64_t start_bps,
+                                       uint64_t max_bps);
+
+// Packets take another route from now on, for instance because the device left a Wi-Fi network.
+// What was measured is forgotten, and the target is the start bitrate again. Do not pass on
+// feedback on packets of the old route.
+weir_status weir_controller_on_route_change(weir_controller *controller, int64_t now_ns);
+
 // The coupled flows of this sender gave this flow a new share of their total rate, in bit/s.
 weir_status weir_controller_on_shared_rate(weir_controller *controller,
                                            int64_t now_ns,
@@ -663,6 +680,19 @@ weir_status weir_sender_queued(const weir_sender *sender, uint64_t *bytes);
 
 // The host's RTP stack measured this round-trip time of the path, in ns.
 weir_status weir_sender_on_round_trip_time(weir_sender *sender, int64_t now_ns, int64_t rtt_ns);
+
+// The application changed the range of the target bitrate, in bit/s: `0 < min <= start <= max`.
+// What is known of the path stays known. The start counts from the next new route.
+weir_status weir_sender_set_limits(weir_sender *sender,
+                                   int64_t now_ns,
+                                   uint64_t min_bps,
+                                   uint64_t start_bps,
+                                   uint64_t max_bps);
+
+// Packets take another route from now on, for instance because the device left a Wi-Fi network.
+// What was measured is forgotten, and the target is the start bitrate again. Feedback on
+// packets of the old route is ignored.
+weir_status weir_sender_on_route_change(weir_sender *sender, int64_t now_ns);
 
 // The coupled flows of this host gave this flow a new share of their total rate, in bit/s.
 weir_status weir_sender_on_shared_rate(weir_sender *sender, int64_t now_ns, uint64_t share_bps);

@@ -316,7 +316,7 @@ fn audio_in_front_of_the_video_leaves_after_the_first_events() {
 
 #[test]
 fn the_limits_can_be_changed_while_playing() {
-    let harness = harness(&[("algorithm", "nada"), ("start-bitrate", "1000000")]);
+    let harness = harness(&[("algorithm", "gcc"), ("start-bitrate", "1000000")]);
     let element = harness.element().unwrap();
     push_list(&harness, frame(0, 1, 0)).unwrap();
     assert_eq!(target(&element), 1_000_000);

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU8;
 
+use weir::RateLimits;
 use weir::controller::{Controller, Target};
 use weir::media_sender::{MediaSender, PacedPacket, TargetChange};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};

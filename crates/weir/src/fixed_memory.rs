@@ -38,7 +38,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use linked_list_allocator::Heap;
 
-use crate::controller::{Controller, Metrics, Target};
+use crate::controller::{Controller, Metrics, RateLimits, Target};
 use crate::controllers::Algorithm;
 use crate::feedback::{FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use weir::controller::{Controller, Metrics, Target};
 use weir::feedback::{FeedbackReport, SentPacket};
-use weir::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::{Bitrate, DataSize, RateLimits, TimeDelta, Timestamp};
 
 /// What the program is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
 
+use weir::RateLimits;
 use weir::controller::{
     Burst, Controller, Metrics, Probe, ProbeId, Reason, Settings, Signals, Target, Window,
 };
@@ -106,8 +107,7 @@ impl Controller for Foreign {
     }
 
     fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
-        let [min, start, max] =
-            [limits.min(), limits.start(), limits.max()].map(Bitrate::as_bps);
+        let [min, start, max] = [limits.min(), limits.start(), limits.max()].map(Bitrate::as_bps);
         // SAFETY: the handle lives.
         ok(unsafe { weir_controller_set_limits(self.handle, now.as_nanos(), min, start, max) });
     }

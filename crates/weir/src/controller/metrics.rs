@@ -55,10 +55,6 @@ reasons! {
     Probe = "probe",
     /// The receiver set or lifted its limit.
     ReceiverLimit = "receiver limit",
-    /// The application changed the range of the target bitrate.
-    Limits = "limits",
-    /// The packets take another route.
-    NewRoute = "new route",
     /// The coupled flows of the sender share their rate in another way.
     Coupled = "coupled",
     /// The sender's own queue is too long.
@@ -75,6 +71,10 @@ reasons! {
     GivingWay = "giving way",
     /// A policy outside the library, such as one that is being trained, chose another bitrate.
     Policy = "policy",
+    /// The application changed the range of the target bitrate.
+    Limits = "limits",
+    /// The packets take another route.
+    NewRoute = "new route",
 }
 
 /// Named internal values that decided the last change, as a slice of pairs. Each name contains the

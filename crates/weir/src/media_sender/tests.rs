@@ -295,8 +295,7 @@ fn limits_shares_and_round_trip_times_reach_the_controller() {
     let limits = RateLimits::new(kbps(1), kbps(2), kbps(3)).unwrap();
     sender.set_limits(at(0), limits);
     let rtt = Call::RoundTrip(TimeDelta::from_millis(5));
-    let calls =
-        [Call::Limit(Some(kbps(300))), Call::Share(kbps(200)), rtt, Call::Limits(limits)];
+    let calls = [Call::Limit(Some(kbps(300))), Call::Share(kbps(200)), rtt, Call::Limits(limits)];
     assert_eq!(sender.controller().calls, calls);
 }
 
@@ -309,9 +308,11 @@ fn feedback_on_packets_of_an_old_route_is_ignored() {
     let second = sender.next_packet(at(20)).expect("the queue takes the new route");
     assert_eq!(second.sent.sequence_number, 1, "the numbers go on");
     let header = |feedback_count| TwccHeader { reference_time: 0, feedback_count };
-    let old = sender.on_feedback(at(40), |sent| sent.on_twcc(header(0), [(0, Some(80))].into_iter()));
+    let old =
+        sender.on_feedback(at(40), |sent| sent.on_twcc(header(0), [(0, Some(80))].into_iter()));
     assert_eq!(old, None);
-    let new = sender.on_feedback(at(60), |sent| sent.on_twcc(header(1), [(1, Some(80))].into_iter()));
+    let new =
+        sender.on_feedback(at(60), |sent| sent.on_twcc(header(1), [(1, Some(80))].into_iter()));
     assert_eq!(new.map(|report| report.packets.len()), Some(1));
     assert!(sender.controller().calls.contains(&Call::NewRoute));
 }

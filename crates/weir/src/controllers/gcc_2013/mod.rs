@@ -30,7 +30,7 @@ pub use self::loss_based::IncreaseRule;
 use self::loss_based::LossBased;
 use self::overuse_detector::THRESHOLD_MS;
 pub use self::receiver::Receiver;
-use crate::controller::{Controller, Metrics, Reason, Settings, Signals, Target};
+use crate::controller::{Controller, Metrics, RateLimits, Reason, Settings, Signals, Target};
 use crate::feedback::{ArrivalTimes, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
@@ -174,7 +174,7 @@ impl Controller for Gcc2013 {
 
     fn on_route_change(&mut self, now: Timestamp) {
         let fresh = Self::with_increase(self.settings, self.rule);
-        *self = Self { receiver_limit: self.receiver_limit, ..fresh };
+        *self = Self { receiver_limit: self.receiver_limit, reason: Reason::NewRoute, ..fresh };
         self.loss_based.set_ceiling(now, self.ceiling());
         self.retarget(Reason::NewRoute);
     }

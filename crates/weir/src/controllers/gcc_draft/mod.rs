@@ -248,7 +248,7 @@ impl Controller for GccDraft {
 
     fn on_route_change(&mut self, _now: Timestamp) {
         let fresh = Self::new(self.settings);
-        *self = Self { receiver_limit: self.receiver_limit, ..fresh };
+        *self = Self { receiver_limit: self.receiver_limit, reason: Reason::NewRoute, ..fresh };
         self.retarget(Reason::NewRoute);
     }
 

@@ -288,7 +288,7 @@ fn a_new_clock_is_no_queue() {
 #[test]
 fn marks_mean_nothing_without_ecn_and_a_loss_with_it() {
     let run = |ecn| {
-        let limits = controller(100, 1_000, 5_000).limits;
+        let limits = controller(100, 1_000, 5_000).settings.limits;
         let mut controller = GccDraft::new(Settings { ecn, ..Settings::new(limits) });
         for start in (0..4_000).step_by(50) {
             let marked = |ms| {

@@ -221,8 +221,8 @@ impl Controller for Nada {
     }
 
     fn on_route_change(&mut self, _now: Timestamp) {
-        let fresh = Self::with_parameters(self.settings, self.parameters.clone());
-        *self = Self { receiver_limit: self.receiver_limit, ..fresh };
+        let fresh = Self::with_parameters(self.settings, self.parameters);
+        *self = Self { receiver_limit: self.receiver_limit, reason: Reason::NewRoute, ..fresh };
         self.retarget(self.reference.rate(), Reason::NewRoute);
     }
 

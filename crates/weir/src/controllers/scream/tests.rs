@@ -59,7 +59,8 @@ fn a_loss_lowers_window_and_target_at_the_report_that_shows_it() {
 #[test]
 fn a_mark_lowers_window_and_target_with_ecn_and_means_nothing_without() {
     let after_mark = |ecn| {
-        let mut scream = Scream::new(Settings { ecn, ..Settings::new(controller().limits) });
+        let mut scream =
+            Scream::new(Settings { ecn, ..Settings::new(controller().settings.limits) });
         let capable = |_| (Some(30), Ecn::Ect0);
         (0..3).for_each(|number| round_with_ecn(&mut scream, number, false, capable));
         let (window, bitrate) = (scream.window.size(), scream.target().bitrate);

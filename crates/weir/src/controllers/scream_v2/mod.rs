@@ -162,7 +162,8 @@ impl ScreamV2 {
         let sample = self.rtt.update(now - newest.send_time);
         if first {
             // SCREAMV2-D1: window for the start bitrate at the measured round-trip time.
-            self.window = ReferenceWindow::new(MediaRate::window_for(self.settings.limits.start(), sample));
+            self.window =
+                ReferenceWindow::new(MediaRate::window_for(self.settings.limits.start(), sample));
         }
         if let Some(one_way_delay) = newest.one_way_delay() {
             self.queuing_delay.update(now, one_way_delay, sample);

@@ -86,7 +86,8 @@ fn reaction(settings: Settings, fate: impl Fn(i64) -> (Option<i64>, Ecn)) -> (f6
 // percent.
 #[test]
 fn a_loss_takes_30_percent_of_the_window_and_a_classic_mark_20_and_none_without_ecn() {
-    let settings = |ecn| Settings { ecn, ..Settings::new(controller(Options::default()).limits) };
+    let settings =
+        |ecn| Settings { ecn, ..Settings::new(controller(Options::default()).settings.limits) };
     let marked = |index| (Some(30), if index == 2 { Ecn::Ce } else { Ecn::Ect0 });
     let lost = |index: i64| ((index != 2).then_some(30), Ecn::Ce);
     let (window, reason) = reaction(settings(EcnMode::Classic), lost);
@@ -103,7 +104,7 @@ fn a_loss_takes_30_percent_of_the_window_and_a_classic_mark_20_and_none_without_
 // SCREAMV2-D8
 #[test]
 fn one_loss_without_a_queue_takes_nothing_where_random_loss_is_tolerated() {
-    let limits = controller(Options::default()).limits;
+    let limits = controller(Options::default()).settings.limits;
     let settings = Settings { tolerate_random_loss: true, ..Settings::new(limits) };
     let (window, _) = reaction(settings, |index| ((index != 2).then_some(30), Ecn::Ect0));
     assert!(window >= 1.0, "{window}");

@@ -296,7 +296,7 @@ impl Controller for Sluice {
 
     fn on_route_change(&mut self, _now: Timestamp) {
         let fresh = Self::with_parameters(self.settings, self.p);
-        *self = Self { receiver_limit: self.receiver_limit, ..fresh };
+        *self = Self { receiver_limit: self.receiver_limit, reason: Reason::NewRoute, ..fresh };
         self.retarget(Reason::NewRoute);
     }
 
