@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt as _, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -256,8 +256,26 @@ fn stop() -> anyhow::Result<usize> {
         }
         let _ = fs::remove_dir_all(Path::new("/etc/netns").join(name));
     }
+    remove_pipes();
     remove_all_but_logs(&layout::folder())?;
     result
+}
+
+/// Kamailio's module for Diameter makes named pipes, `/tmp/cdp_send_PID_PEER_TIME`, and leaves them there. Removes those
+/// whose process has ended.
+fn remove_pipes() {
+    let Ok(entries) = fs::read_dir("/tmp") else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix("cdp_send_")) else {
+            continue;
+        };
+        let process = rest.split('_').next().unwrap_or_default();
+        let is_pipe = entry.file_type().is_ok_and(|kind| kind.is_fifo());
+        if is_pipe && !Path::new("/proc").join(process).exists() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Removes everything but the parts' logs: subscribers, keys, configurations, traces (vectors of authentication pass

@@ -66,11 +66,24 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if thread::panicking() {
+            print_complaints();
+        }
         let output = ims(&["down"]);
         if !thread::panicking() {
             assert!(output.status.success());
             let namespaces = Command::new("ip").args(["netns", "list"]).output().unwrap().stdout;
             assert!(!String::from_utf8(namespaces).unwrap().contains("weir-ims-"));
+        }
+    }
+}
+
+/// Prints what the parts of the IMS complained about, which the next start removes.
+fn print_complaints() {
+    for part in ["pcscf", "epcscf", "icscf", "scscf", "hss", "pcrf", "waf", "facilitator"] {
+        let log = fs::read_to_string(format!("{RUN}/{part}.log")).unwrap_or_default();
+        for line in log.lines().filter(|line| line.contains("ERROR") || line.contains("WARNING")) {
+            println!("{part}: {line}");
         }
     }
 }
@@ -470,7 +483,7 @@ fn video_follows_the_telephone_call() {
     while !is_registered("dave") && !dave.is_finished() {
         thread::sleep(Duration::from_millis(50));
     }
-    let dial = ["dial", "alice", "dave", "--hang-up-after", "5", "--open-links-with", links];
+    let dial = ["dial", "alice", "dave", "--hang-up-after", "10", "--open-links-with", links];
     let alice = succeeds(&dial);
     for output in [alice, dave.join().unwrap()] {
         let page = output.lines().find(|line| line.starts_with('{')).unwrap();
