@@ -39,7 +39,7 @@ function start(): void {
     for (const fold of main.querySelectorAll<HTMLDetailsElement>("details.more")) fold.open = true;
     drawAll();
   };
-  const sections = [...main.querySelectorAll<HTMLElement>("section, footer")];
+  const sections = [...main.querySelectorAll<HTMLElement>("section[id], footer")];
   for (const section of sections) foldable(section);
   main.classList.toggle("large", report.scenarios.length >= LARGE);
   window.addEventListener("beforeprint", () => {

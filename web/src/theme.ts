@@ -9,6 +9,8 @@ export interface Theme {
   grid: string;
   capacity: string;
   tooltip: string;
+  /** Of times in which the picture or the sound suffered. */
+  effect: string;
   /** Of curves that are not controllers. */
   palette: string[];
 }
@@ -20,6 +22,7 @@ const LIGHT: Theme = {
   grid: "#e3e6ea",
   capacity: "#8c959f",
   tooltip: "#ffffff",
+  effect: "#c0392b",
   palette: SERIES.map((shade) => shade.light),
 };
 
@@ -30,6 +33,7 @@ const DARK: Theme = {
   grid: "#2c3138",
   capacity: "#8b949e",
   tooltip: "#20252b",
+  effect: "#ff8577",
   palette: SERIES.map((shade) => shade.dark),
 };
 

@@ -15,7 +15,7 @@ export function inWords(report: Report): string[] {
     ...performance(report, "sim"),
     ...performance(report, "call"),
     ...expectations(report),
-    ...limits(report),
+    ...verdicts(report),
     ...failedCalls(report),
     ...modelErrors(report),
   ];
@@ -57,20 +57,12 @@ function expectations(report: Report): string[] {
   ];
 }
 
-/** What limited the calls that were made elsewhere. */
-function limits(report: Report): string[] {
+/** What happened in the calls that were made elsewhere. */
+function verdicts(report: Report): string[] {
   const analyzed = report.scenarios.filter((it) => it.id.startsWith(ANALYZED));
   return analyzed.map((scenario) => {
-    const name = scenario.id.slice(ANALYZED.length);
-    const findings = scenario.calls?.findings ?? [];
-    const parts = unique(findings.map((it) => it.part)).map((part) => {
-      const own = findings.filter((it) => it.part === part);
-      const from = Math.min(...own.map((it) => it.from_s));
-      const to = Math.max(...own.map((it) => it.to_s));
-      return `the ${part} between ${from.toFixed(1)} and ${to.toFixed(1)} s`;
-    });
-    if (parts.length === 0) return `${name}: no rule found a limit.`;
-    return `${name} was limited by ${parts.join(", ")}.`;
+    const verdict = scenario.calls?.verdict ?? "No rule found a limit.";
+    return analyzed.length === 1 ? verdict : `${scenario.id.slice(ANALYZED.length)}: ${verdict}`;
   });
 }
 

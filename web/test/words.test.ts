@@ -20,23 +20,19 @@ test("a report without runs says nothing", () => {
   expect(inWords(report)).toEqual([]);
 });
 
-test("an analyzed call says what limited it, and not that it succeeded", () => {
+test("an analyzed call says what happened, and not that it succeeded", () => {
   const report = fixture();
   const scenario = report.scenarios.find((it) => it.calls !== null)!;
-  const finding = { seed: "1", stream: "s", rule: "capacity", says: "why", samples: 3 };
-  scenario.calls!.findings = [
-    { ...finding, part: "network", from_s: 5, to_s: 8 },
-    { ...finding, part: "network", from_s: 4, to_s: 6 },
-    { ...finding, part: "controller", from_s: 9, to_s: 12.5 },
-  ];
+  scenario.calls!.verdict = "Uplink fell to 0.4 Mbit/s from 5 to 15 s.";
   scenario.id = "analyzed/a/b.gz";
-  report.scenarios = [scenario, { ...scenario, id: "analyzed/c.gz", calls: null }];
+  report.scenarios = [scenario];
   for (const it of report.participants) it.scenario = scenario.id;
+  expect(inWords(report)).toContain("Uplink fell to 0.4 Mbit/s from 5 to 15 s.");
+  // Of several, each has its name.
+  report.scenarios = [scenario, { ...scenario, id: "analyzed/c.gz", calls: null }];
   const words = inWords(report);
-  expect(words).toContain(
-    "a/b.gz was limited by the network between 4.0 and 8.0 s, the controller between 9.0 and 12.5 s.",
-  );
-  expect(words).toContain("c.gz: no rule found a limit.");
+  expect(words).toContain("a/b.gz: Uplink fell to 0.4 Mbit/s from 5 to 15 s.");
+  expect(words).toContain("c.gz: No rule found a limit.");
   expect(words.some((text) => text.includes("real call succeeded"))).toBe(false);
 });
 

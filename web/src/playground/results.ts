@@ -67,6 +67,7 @@ export function results(style: Style = SIMULATED): Shown {
     duration_s: scenario?.duration_s ?? 0,
     flows: flow === "" ? flows().length : 1,
     events: true,
+    marks: [],
     palette: paletteOf(controllersOf(scenario)),
   });
 

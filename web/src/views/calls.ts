@@ -37,6 +37,7 @@ import {
   isOpenLoop,
   pairs,
   plural,
+  unique,
 } from "../model";
 import { theme } from "../theme";
 import { name } from "./tables";
@@ -49,16 +50,17 @@ const GAP = 16;
 const X_AXIS = 46;
 
 /** The answer on calls that were analyzed; it stands above the curves. */
-export function findingsOfCalls(scenario: Scenario): HTMLElement[] {
+export function answerOfCalls(scenario: Scenario): HTMLElement[] {
   const verdict = scenario.calls?.verdict ?? null;
+  return verdict === null ? [] : [el("p", { class: "answer" }, verdict)];
+}
+
+/** What limited the calls that were analyzed. The numbers stand on the curves, too. */
+export function findingsOfCalls(scenario: Scenario): HTMLElement[] {
   const findings = scenario.calls?.findings ?? [];
-  const answer: HTMLElement[] = [];
-  if (verdict !== null) answer.push(el("p", { class: "answer" }, verdict));
-  if (findings.length > 0) {
-    const heading = el("h3", {}, "What limited the calls, and when");
-    answer.push(el("div", { class: "part" }, heading, findingTable(findings)));
-  }
-  return answer;
+  if (findings.length === 0) return [];
+  const heading = el("h3", {}, "What limited the calls, and when");
+  return [el("div", { class: "part" }, heading, findingTable(findings))];
 }
 
 /** Empty for a scenario without real calls. */
@@ -197,13 +199,17 @@ function findingTable(rows: FindingRow[]): HTMLElement {
   return table<FindingRow>(
     "What limited the calls",
     [
+      number("#", (row) => rows.indexOf(row) + 1, 0),
       number("From (s)", (row) => row.from_s, 1),
       number("To (s)", (row) => row.to_s, 1),
       { head: "Stream", cell: (row) => name(row.stream) },
       { head: "Limited by", cell: (row) => name(row.part) },
       { head: "Why", cell: (row) => row.says, kind: "prose" },
-      number("Samples", (row) => row.samples, 0),
-      { head: "Seed", cell: (row) => row.seed },
+      // What browsers count themselves rests on no samples.
+      number("Samples", (row) => (row.samples === 0 ? null : row.samples), 0),
+      ...(unique(rows.map((row) => row.seed)).length === 1
+        ? []
+        : [{ head: "Seed", cell: (row: FindingRow) => row.seed }]),
     ],
     rows,
   );

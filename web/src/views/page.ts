@@ -37,7 +37,9 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       {},
       el("h1", {}, report.title),
       el("p", { class: "summary" }, summary(report)),
-      ...inWords(report).map((text) => el("p", { class: "in-words" }, text)),
+      ...inWords(report).map((text) =>
+        el("p", { class: isOneCall(report) ? "answer" : "in-words" }, text),
+      ),
       el("p", {}, "Made with: ", command(report.command)),
       warned.length === 0 ? null : warningNote(warned),
     ),

@@ -4,6 +4,7 @@ import { boxData, latenessData, scatterData } from "../data";
 import { el, empty } from "../dom";
 import { figure, type Figure } from "../figure";
 import type { Group, Scenario, SimReal } from "../format";
+import { marksOf } from "../marks";
 import {
   ENGINE_NAME,
   commandsOf,
@@ -24,8 +25,9 @@ import { lanesOf } from "../picture/lanes";
 import { picture } from "../picture/picture";
 import type { Palette } from "../theme";
 import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
-import { callsView, findingsOfCalls } from "./calls";
+import { answerOfCalls, callsView, findingsOfCalls } from "./calls";
 import { describeLateness, latenessPlot } from "./lateness";
+import { explainMarks } from "./marks";
 import { networkViews } from "./network";
 import { pacerView } from "./pacer";
 import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
@@ -68,8 +70,13 @@ export function scenarioView(scenario: Scenario, palette: Palette, extent: Exten
     ...[scenario.description].filter((text) => text !== "").map((text) => el("p", {}, text)),
     ...[warningBox(warningsOf(scenario))].filter((box) => box !== null),
   );
-  const answer = findingsOfCalls(scenario);
-  const first = [timeView(scenario, palette, extent), ...videoPart(scenario)];
+  // Of one call, it stands at the page's top.
+  const answer = extent === "one call" ? [] : answerOfCalls(scenario);
+  const first = [
+    timeView(scenario, palette, extent),
+    ...findingsOfCalls(scenario),
+    ...videoPart(scenario),
+  ];
   const rest = detailsOf(scenario, palette, extent);
   const folded = rest.length === 0 ? [] : [more(headingsOf(rest), rest)];
   if (extent === "folded") {
@@ -163,6 +170,7 @@ function timeView(scenario: Scenario, palette: Palette, extent: Extent): HTMLEle
   if (!scenario.groups.some(hasSeries)) {
     return part(TIME_TITLE, empty("No values over time were recorded."));
   }
+  const marks = marksOf(scenario);
   const selection: Selection = { controller: null, flow: flows[0] ?? "" };
   const chosen = () => selectGroups(scenario, selection);
   const view = (): TimeView => ({
@@ -171,6 +179,7 @@ function timeView(scenario: Scenario, palette: Palette, extent: Extent): HTMLEle
     duration_s: scenario.duration_s,
     flows: flows.length,
     events: selection.controller !== null,
+    marks,
     palette,
   });
   const moving = picture();
@@ -179,6 +188,7 @@ function timeView(scenario: Scenario, palette: Palette, extent: Extent): HTMLEle
     title: TIME_TITLE,
     subject: scenario.id,
     caption:
+      explainMarks(marks, scenario.calls?.findings.length ?? 0) +
       "Averages over the seeds. Solid: simulated. Dashed: real call or command. Choose one controller to " +
       "see the rate changes of its first seed as dots. Point at a dot to see the reason and the signals. " +
       "Zoom with the slider, or with Ctrl and the mouse wheel. The arrow keys move the pointer.",
@@ -291,6 +301,7 @@ function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLE
     duration_s: scenario.duration_s,
     flows: 1,
     events: false,
+    marks: [],
     palette,
   };
   const plot = figure({

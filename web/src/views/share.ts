@@ -26,6 +26,7 @@ export function shareView(scenario: Scenario): HTMLElement[] {
     duration_s: scenario.duration_s,
     flows: 1,
     events: false,
+    marks: [],
     palette: paletteOf(flows),
   });
   const options = controllers.map((controller) => el("option", {}, controller));

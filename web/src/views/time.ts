@@ -16,6 +16,7 @@ import type { CsvTable } from "../csv";
 import { seriesData } from "../data";
 import { el } from "../dom";
 import type { Group, Series } from "../format";
+import { marksAt, type Mark } from "../marks";
 import {
   capacityOf,
   eventsNear,
@@ -28,6 +29,7 @@ import {
   thinEvents,
 } from "../model";
 import { theme, type Palette } from "../theme";
+import { markColour, markSeries } from "./marks";
 
 type LineColumn = Exclude<keyof Series, "time_s" | "capacity_mbps" | "possible_mbps">;
 
@@ -77,6 +79,8 @@ export interface TimeView {
   flows: number;
   /** Whether rate changes are marked on the curves and described in the tooltip. */
   events: boolean;
+  /** Findings of the call, shaded. */
+  marks: Mark[];
   palette: Palette;
 }
 
@@ -110,6 +114,7 @@ export function timePlot(view: TimeView, surface: Surface): Plot {
       trigger: "axis",
     },
     series: [
+      ...markSeries(view.marks, view.panels.length),
       ...view.panels.flatMap((panel, i) => panelSeries(view, panel, i)),
       ...(view.events ? view.groups.map((group) => markers(view, group, surface)) : []),
     ],
@@ -331,7 +336,13 @@ function tip(view: TimeView, surface: Surface, time: number): HTMLElement {
       ...rows,
     ),
     changes.length === 0 ? null : el("div", { class: "changes" }, ...changes),
+    ...marksAt(view.marks, time).map((mark) => el("p", { class: "mark" }, markLine(mark))),
   );
+}
+
+function markLine(mark: Mark): HTMLElement {
+  const number = el("strong", { style: `color:${markColour(mark)}` }, `${mark.number} `);
+  return el("span", {}, number, mark.says);
 }
 
 function capacityAt(groups: Group[], time: number): number | null {
