@@ -514,6 +514,39 @@ describe.skipIf(!available)("the page", () => {
     await page.close();
   });
 
+  test("marks the findings of one call on its curves, under their numbers in the table", async () => {
+    const report = fixture();
+    const call = report.scenarios.find((it) => it.calls !== null)!;
+    const finding = { seed: "1", stream: "s", rule: "r", says: "why it was so", samples: 3 };
+    const half = call.duration_s / 2;
+    call.calls!.findings = [
+      { ...finding, part: "video", from_s: half - 2, to_s: half + 2 },
+      { ...finding, part: "network", from_s: half - 1, to_s: half + 5 },
+    ];
+    call.calls!.verdict = "The picture froze.";
+    call.id = "analyzed/call.gz";
+    report.scenarios = [{ ...call, groups: call.groups.slice(0, 1) }];
+    report.runs = 1;
+    const { page, complaints } = await open({ ...looks[0]!, name: "one-call-marked", report });
+    await photograph(page, "one-call-marked");
+    expect(await page.locator("header .answer").allInnerTexts()).toContain("The picture froze.");
+    const surface = page.locator(".surface").first();
+    const texts = await surface.locator("text").allTextContents();
+    expect(texts.filter((text) => text === "1" || text === "2")).toEqual(
+      expect.arrayContaining(["1", "2"]),
+    );
+    await pointAt(surface, 0.53);
+    await expect.poll(() => page.locator(".tip-body .mark").count()).toBe(2);
+    const rows = page.locator("table", { hasText: "why it was so" }).locator("tbody tr");
+    expect(await rows.locator(":scope > :first-child").allInnerTexts()).toEqual(["1", "2"]);
+    // The contents list the page's sections alone.
+    expect(await page.locator("nav.contents > details ol > li > a").allInnerTexts()).not.toContain(
+      "",
+    );
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
   test("shows one call without comparisons", async () => {
     const report = fixture();
     const one = report.scenarios[0]!;

@@ -12,6 +12,7 @@ export function markColour(mark: Mark): string {
 
 /** The shading of all panels; the numbers stand in the first one. */
 export function markSeries(marks: Mark[], panels: number): SeriesOption[] {
+  if (marks.length === 0) return [];
   return Array.from({ length: panels }, (_, panel) => ({
     type: "line",
     // Without a name it is not in the legend.

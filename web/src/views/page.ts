@@ -30,6 +30,7 @@ import {
 } from "./tables";
 
 export function pageView(report: Report, palette: Palette): HTMLElement[] {
+  const isAnalyzed = isOneCall(report) && (report.scenarios[0]?.calls?.verdict ?? null) !== null;
   const warned = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
   return [
     el(
@@ -38,7 +39,7 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       el("h1", {}, report.title),
       el("p", { class: "summary" }, summary(report)),
       ...inWords(report).map((text) =>
-        el("p", { class: isOneCall(report) ? "answer" : "in-words" }, text),
+        el("p", { class: isAnalyzed ? "answer" : "in-words" }, text),
       ),
       el("p", {}, "Made with: ", command(report.command)),
       warned.length === 0 ? null : warningNote(warned),

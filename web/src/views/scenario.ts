@@ -162,6 +162,9 @@ function networkList(scenario: Scenario): HTMLElement {
 
 // Over time
 
+const SEVERAL_RUNS =
+  "Averages over the seeds. Solid: simulated. Dashed: real call or command. Choose one controller to " +
+  "see the rate changes of its first seed as dots. ";
 const TIME_TITLE = "Rate, delay and loss over time";
 
 /** The curves; of one call with its moving picture above them. */
@@ -171,7 +174,9 @@ function timeView(scenario: Scenario, palette: Palette, extent: Extent): HTMLEle
     return part(TIME_TITLE, empty("No values over time were recorded."));
   }
   const marks = marksOf(scenario);
-  const selection: Selection = { controller: null, flow: flows[0] ?? "" };
+  const controllers = unique(scenario.groups.map((group) => group.controller));
+  const only = controllers.length === 1 ? (controllers[0] as string) : null;
+  const selection: Selection = { controller: only, flow: flows[0] ?? "" };
   const chosen = () => selectGroups(scenario, selection);
   const view = (): TimeView => ({
     groups: chosen(),
@@ -189,8 +194,8 @@ function timeView(scenario: Scenario, palette: Palette, extent: Extent): HTMLEle
     subject: scenario.id,
     caption:
       explainMarks(marks, scenario.calls?.findings.length ?? 0) +
-      "Averages over the seeds. Solid: simulated. Dashed: real call or command. Choose one controller to " +
-      "see the rate changes of its first seed as dots. Point at a dot to see the reason and the signals. " +
+      (extent === "one call" ? "" : SEVERAL_RUNS) +
+      "Point at a dot, where the target changed, to see the reason and the signals. " +
       "Zoom with the slider, or with Ctrl and the mouse wheel. The arrow keys move the pointer.",
     controls: selectors(scenario, selection, () => {
       show();
@@ -240,7 +245,12 @@ function selectors(scenario: Scenario, selection: Selection, redraw: () => void)
   const byFlow = choose("Flow", [], flows, (i) => {
     selection.flow = flows[i] as string;
   });
-  return el("div", { class: "selectors" }, byController, flows.length > 1 ? byFlow : null);
+  return el(
+    "div",
+    { class: "selectors" },
+    controllers.length > 1 ? byController : null,
+    flows.length > 1 ? byFlow : null,
+  );
 }
 
 // Over the seeds

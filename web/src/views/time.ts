@@ -186,7 +186,12 @@ function panelAxes(view: Panels, tops: number[]): Option {
         gridIndex,
         min: 0,
         max: view.duration_s,
-        axisLabel: { ...axis.axisLabel, show: labelled },
+        axisLabel: {
+          ...axis.axisLabel,
+          show: labelled,
+          // One such as 119.687 would be cut off at the edge.
+          showMaxLabel: Number.isInteger(view.duration_s),
+        },
         splitLine: { show: false },
       };
     }),
