@@ -58,6 +58,98 @@ fn rules(answer: &Answer) -> Vec<&str> {
     answer.findings.iter().map(|it| it.0.rule.as_str()).collect()
 }
 
+/// What is said first of each dump that others published, so that a change of any rule shows here.
+#[test]
+fn published_dumps_have_their_verdicts() {
+    let verdicts = [
+        (
+            "chrome-relay",
+            "Uplink was full at 0.6 Mbit/s from 100 to 110 s. Downlink lost 5.8 % of the packets from 70 to 100 s.",
+        ),
+        (
+            "chrome-standard-pc-failed",
+            "Connection PC_0 failed at 14.8 s, 14.8 s after it was established",
+        ),
+        ("chrome96-standard-stats-p2p-add-transceiver", "Nothing limited this call in 20 s"),
+        ("firefox-relay", "Nothing limited this call in 39 s"),
+        (
+            "google-legacy-stats-sfu",
+            "Nothing limited this call in 107 s: 0.0 % of the packets were lost, round trips took 46 ms",
+        ),
+        (
+            "google-standard-stats-p2p",
+            "Uplink lost 4.8 % of the packets from 56 to 59 s; downlink lost 20.9 % of the packets",
+        ),
+        (
+            "safari-relay",
+            "The connection was interrupted at 152.9 s, for 0.4 s. Uplink was full at 0.6 Mbit/s",
+        ),
+        (
+            "undefined-ice-candidate",
+            "Connection PC_0 failed at 14.9 s, 15.0 s after it was established",
+        ),
+    ];
+    for (name, begins) in verdicts {
+        let verdict = answer(&dump(&format!("dumps/jitsi/{name}.gz"))).verdict;
+        assert!(verdict.starts_with(begins), "{name}: {verdict}");
+    }
+}
+
+/// Reports of Chrome's old statistics, whose values are text: one sent video at a target of 200 kbit/s.
+fn old_chrome() -> Dump {
+    let mut events = Vec::new();
+    for second in 0..20_u32 {
+        let sent = 25_000 * second;
+        let lost = if second > 10 { 3 * (second - 10) } else { 0 };
+        let report = json!({
+            "ssrc_77_send": {
+                "timestamp": 0, "type": "ssrc", "mediaType": "video", "ssrc": "77",
+                "packetsSent": (25 * second).to_string(), "bytesSent": sent.to_string(),
+                "packetsLost": lost.to_string(), "googRtt": "46", "framesEncoded": (30 * second).to_string(),
+                "googFrameRateSent": "30", "googFrameWidthSent": "320", "googFrameHeightSent": "180",
+                "googBandwidthLimitedResolution": "true", "googCpuLimitedResolution": "false",
+            },
+            "bweforvideo": {
+                "timestamp": 0, "type": "VideoBwe", "googTargetEncBitrate": "200000",
+                "googAvailableSendBandwidth": "428493",
+            },
+            "Conn-0-1-0": {
+                "timestamp": 0, "type": "googCandidatePair", "googActiveConnection": "true",
+                "googLocalCandidateType": "relay", "googRemoteCandidateType": "stun",
+                "googTransportType": "tcp", "googRtt": "46", "bytesSent": sent.to_string(),
+                "googLocalAddress": "192.0.2.1:5000", "googRemoteAddress": "[2001:db8::1]:443",
+            },
+        });
+        events.push(("getstats", "PC_0", report, f64::from(second)));
+    }
+    made(&events)
+}
+
+#[test]
+fn the_old_statistics_of_chrome_are_read() {
+    let dump = old_chrome();
+    let [stream] = &dump.connections[0].streams[..] else { panic!("one stream") };
+    let report = &stream.reports.last().unwrap().timed.report;
+    let outbound = report.outbound.as_ref().unwrap();
+    assert_eq!((outbound.bytes_sent, outbound.frame_width), (475_000, Some(320)));
+    assert_eq!(outbound.target_bitrate, Some(200_000.0));
+    let remote = report.remote_inbound.as_ref().unwrap();
+    assert_eq!((remote.packets_lost, remote.round_trip_time), (Some(27), Some(0.046)));
+    let pair = report.pair.as_ref().unwrap();
+    assert_eq!(pair.available_outgoing_bitrate, Some(428_493.0));
+    assert_eq!(
+        (pair.local.candidate_type.as_str(), pair.remote.candidate_type.as_str()),
+        ("relay", "srflx")
+    );
+    assert_eq!(
+        (pair.remote.address, pair.remote.port),
+        (Some("2001:db8::1".parse().unwrap()), 443)
+    );
+    let verdict = answer(&dump).verdict;
+    assert!(verdict.contains("Uplink lost 10.8 % of the packets from 9 to 19 s"), "{verdict}");
+    assert!(verdict.contains("TCP"), "{verdict}");
+}
+
 #[test]
 fn a_failed_connection_comes_first_and_is_no_success() {
     let video = |packets: u64, time_s: f64| {

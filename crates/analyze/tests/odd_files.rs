@@ -67,9 +67,7 @@ fn digest(bytes: &[u8]) {
 fn every_dump_of_the_corpus_is_read() {
     for path in corpus() {
         if let Err(error) = read(&path) {
-            // The old names of statistics are not read.
-            let is_legacy = path.ends_with("google-legacy-stats-sfu.gz");
-            assert!(is_legacy || error.to_string().contains("no video or audio"), "{error}");
+            assert!(error.to_string().contains("no video or audio"), "{error}");
         }
     }
 }

@@ -6,6 +6,7 @@ mod connection;
 pub(crate) mod event_log;
 pub(crate) mod internals;
 pub(crate) mod left_out;
+mod legacy;
 mod names;
 mod objects;
 mod repair;

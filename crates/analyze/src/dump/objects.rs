@@ -14,7 +14,7 @@ use weir_lab::calls::stats::{
 };
 
 use super::left_out::Refusal;
-use super::{Connection, Stream, StreamReport, Way, repair};
+use super::{Connection, Stream, StreamReport, Way, legacy, repair};
 
 /// Largest number of streams, and of reports of streams, in one dump. A report takes about five kilobytes until
 /// the page is written.
@@ -62,7 +62,8 @@ pub(crate) fn is_wanted(member: &str) -> bool {
 
 /// The members of all structs, and those besides them.
 static WANTED: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-    let mut wanted: BTreeSet<String> = MORE.iter().map(|name| (*name).into()).collect();
+    let mut wanted: BTreeSet<String> =
+        MORE.iter().chain(legacy::MEMBERS).map(|name| (*name).into()).collect();
     for members in [
         defaults::<OutboundRtp>(),
         defaults::<InboundRtp>(),

@@ -20,7 +20,7 @@ use std::io::{BufRead, Read};
 use serde_json::{Map, Value};
 
 use super::left_out::{LeftOut, Refusal};
-use super::{Collector, Dump, EventLog, is_wanted, names};
+use super::{Collector, Dump, EventLog, is_wanted, legacy, names};
 use crate::format::{Format, RTCSTATS};
 
 /// The newest version of the format that is known here.
@@ -178,7 +178,9 @@ impl Reader {
             return Err("a report without objects".into());
         };
         let whole = self.whole(&connection, report);
-        let added = self.collector.add(&connection, self.time_ms, &whole);
+        let standard = legacy::standard(&whole, self.time_ms);
+        let objects = standard.as_ref().unwrap_or(&whole);
+        let added = self.collector.add(&connection, self.time_ms, objects);
         self.keep(connection, whole)?;
         if added.is_err() {
             // The next line counts from the last time that can be.
