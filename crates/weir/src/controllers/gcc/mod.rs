@@ -437,6 +437,8 @@ impl Controller for Gcc {
     }
 
     /// Resets all but the limits and the numbers of the probes [LIBWEBRTC §GoogCcNetworkController].
+    ///
+    /// [LIBWEBRTC §GoogCcNetworkController]: https://github.com/signalapp/webrtc
     fn on_route_change(&mut self, now: Timestamp) {
         let mut fresh = Self::new(self.settings);
         fresh.probes.number_from(self.probes.next_id());
