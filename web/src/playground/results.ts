@@ -7,7 +7,16 @@ import { describeSeries, formatNumber, groupLabel, isMedia } from "../model";
 import { lanesOf } from "../picture/lanes";
 import { picture } from "../picture/picture";
 import { paletteOf } from "../theme";
-import { DELAY, LOSS, RATE, steerByKeys, timeData, timePlot, type TimeView } from "../views/time";
+import {
+  DELAY,
+  LOSS,
+  RATE,
+  steerByKeys,
+  timeData,
+  timePlot,
+  type Panel,
+  type TimeView,
+} from "../views/time";
 import { verdict } from "./verdict";
 
 export interface Shown {
@@ -25,7 +34,16 @@ export interface Style {
   tables: boolean;
   /** Whether the run goes on: the picture shows its newest moment. */
   isLive: boolean;
+  panels: Panel[];
 }
+
+const TALL = [RATE, DELAY, LOSS];
+/** For a page on which controls and curves are in view together. */
+const LOW: Panel[] = [
+  { ...RATE, height: 150 },
+  { ...DELAY, height: 80 },
+  { ...LOSS, height: 50 },
+];
 
 const ZOOM =
   "Zoom with the slider, or with Ctrl and the mouse wheel. The arrow keys move the pointer.";
@@ -35,7 +53,11 @@ const SIMULATED: Style = {
   isCurve,
   tables: true,
   isLive: false,
+  panels: TALL,
 };
+
+/** The same beside controls. */
+export const SIMULATED_LOW: Style = { ...SIMULATED, panels: LOW };
 
 /** A real run while it goes on. */
 export const LIVE: Style = {
@@ -43,6 +65,7 @@ export const LIVE: Style = {
   isCurve: () => true,
   tables: false,
   isLive: true,
+  panels: LOW,
 };
 
 export function results(style: Style = SIMULATED): Shown {
@@ -63,7 +86,7 @@ export function results(style: Style = SIMULATED): Shown {
   const shown = () => curves().filter((group) => flow === "" || group.flow === flow);
   const view = (): TimeView => ({
     groups: shown(),
-    panels: [RATE, DELAY, LOSS],
+    panels: style.panels,
     duration_s: scenario?.duration_s ?? 0,
     flows: flow === "" ? flows().length : 1,
     events: true,
