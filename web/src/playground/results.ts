@@ -40,9 +40,9 @@ export interface Style {
 const TALL = [RATE, DELAY, LOSS];
 /** For a page on which controls and curves are in view together. */
 const LOW: Panel[] = [
-  { ...RATE, height: 150 },
-  { ...DELAY, height: 80 },
-  { ...LOSS, height: 50 },
+  { ...RATE, height: 120 },
+  { ...DELAY, height: 60 },
+  { ...LOSS, height: 40 },
 ];
 
 const ZOOM =

@@ -1,8 +1,9 @@
 // The catalogue with its search, the scenario's text with its errors, and the buttons that start a run.
 
 import { el } from "../dom";
-import { action, field, tabs } from "../ui/ui";
 import { wordsMatch } from "../model";
+import { drawing } from "../playground/catalogue";
+import { action, field, tabs } from "../ui/ui";
 import { ask, type About, type Checked, type Known } from "./server";
 
 type Trying = (work: () => Promise<unknown>) => Promise<void>;
@@ -37,6 +38,8 @@ export function editor(about: About, trying: Trying) {
   const numbers = el("pre", { class: "numbers", "aria-hidden": "true" });
   const verdict = el("p", { class: "note", role: "status", "aria-live": "polite" });
 
+  const preview = el("div", { class: "preview" });
+
   const isEdited = () => text.value !== original;
   const showNumbers = (wrong: number | null) => {
     const lines = text.value.split("\n").map((_, i) => {
@@ -52,6 +55,7 @@ export function editor(about: About, trying: Trying) {
     const answer = await ask<Checked>("check", { text: asked });
     if (asked !== text.value) return;
     showNumbers(answer.line ?? null);
+    preview.replaceChildren(...previewOf(answer));
     verdict.className = answer.error === undefined ? "note" : "note wrong";
     const whole = `${answer.title}: ${answer.duration_s} s; ${answer.network?.join("; ")}`;
     verdict.textContent = answer.error ?? `${isEdited() ? "edited; " : ""}${whole}`;
@@ -98,7 +102,18 @@ export function editor(about: About, trying: Trying) {
   chosen = "demo/first-call";
   list.value = chosen;
   void choose(chosen);
-  return { choice, edit };
+  return { choice, edit, preview };
+}
+
+/** The scenario before it runs: its words and its capacity. */
+function previewOf({ error, title, duration_s, network, capacity_kbps }: Checked): HTMLElement[] {
+  if (error !== undefined) return [el("p", { class: "note wrong" }, error)];
+  const heading = el("h3", {}, `${title} (${duration_s} s)`);
+  const lines = (network ?? []).map((line) => el("li", {}, line));
+  const list = el("ul", { class: "note" }, ...lines);
+  if (capacity_kbps == null) return [heading, list];
+  const drawn = drawing(capacity_kbps, duration_s ?? 0);
+  return [heading, drawn.element, el("p", { class: "note" }, `${drawn.words}, up.`), list];
 }
 
 /** The buttons. A variant of a file is started by its id, and an edited text as a whole. */

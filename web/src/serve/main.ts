@@ -31,7 +31,7 @@ async function start(): Promise<void> {
   };
   const recorded = records(trying);
   const edited = editor(about, trying);
-  const watched = watch(trying, () => void recorded.refresh());
+  const watched = watch(trying, edited.preview, () => void recorded.refresh());
   const controls = el(
     "div",
     { class: "controls-column" },

@@ -36,7 +36,7 @@ export const PROPERTIES: Property[] = [
     shown: "kbit/s",
     first: 2000,
   },
-  { name: "delay", label: "Delay, one way", ...linear(500), unit: "ms", shown: "ms", first: 25 },
+  { name: "delay", label: "One-way delay", ...linear(500), unit: "ms", shown: "ms", first: 25 },
   { name: "jitter", label: "Jitter", ...linear(200), unit: "ms", shown: "ms", first: 0 },
   { name: "loss", label: "Loss", ...linear(50), unit: "%", shown: "%", first: 0 },
 ];
@@ -127,7 +127,7 @@ export function sliders(change: (line: string) => void) {
   const idle = el("p", { class: "note" }, "They act on a real call or a link while it runs.");
   const element = card(
     "Network",
-    el("label", { class: "slider" }, el("span", {}, "Change"), direction, el("span", {})),
+    el("label", { class: "slider" }, el("span", {}, "Change"), direction),
     ...rows.map(({ row }) => row),
     idle,
   );

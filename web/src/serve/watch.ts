@@ -17,7 +17,8 @@ const SLOW_MS = 1000;
 /** The plot is drawn at most this often, ms: drawing is what costs. */
 const DRAW_MS = 500;
 
-export function watch(trying: Trying, ended: () => void) {
+/** `preview` is shown as long as nothing ran. */
+export function watch(trying: Trying, preview: HTMLElement, ended: () => void) {
   let number = -1;
   let statuses: Status[] = [];
   let stats: Stats[] = [];
@@ -32,7 +33,7 @@ export function watch(trying: Trying, ended: () => void) {
   const status = el(
     "p",
     { class: "status", role: "status", "aria-live": "polite" },
-    "Nothing ran yet. Choose a network, and press Simulate: the curves come here while it runs.",
+    "Nothing ran yet. Simulate, call or link this network: the curves come here while it runs.",
   );
   const now = el("p", { class: "now" });
   const stop = el("button", { type: "button", hidden: true }, "Stop");
@@ -47,9 +48,9 @@ export function watch(trying: Trying, ended: () => void) {
   const element = el(
     "section",
     { "aria-label": "Run", class: "stage" },
-    el("div", { class: "head" }, title, stop, report),
-    status,
+    el("div", { class: "head" }, title, status, stop, report),
     now,
+    preview,
     simulated.element,
     live.element,
     said,
@@ -60,6 +61,7 @@ export function watch(trying: Trying, ended: () => void) {
       [number, statuses, stats, curves, state, drawn] = [news.number, [], [], 0, "", 0];
     }
     if (number === 0) return;
+    preview.hidden = true;
     statuses.push(...news.statuses);
     stats.push(...news.stats);
     next = { status: news.next_status, stats: news.next_stats };
@@ -69,6 +71,8 @@ export function watch(trying: Trying, ended: () => void) {
     status.textContent = inWords(news, statuses.length > 0);
     stop.hidden = !runs;
     network.allow(isLive && runs);
+    // The sliders take the place of what cannot be started now, with getStats below them.
+    document.body.classList.toggle("busy", isLive && runs);
     network.show(news.changes);
     now.textContent = isLive ? atPresent(statuses[statuses.length - 1]) : "";
     said.textContent = news.said.join("\n");

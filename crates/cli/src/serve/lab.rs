@@ -8,6 +8,7 @@ use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use weir::Algorithm;
+use weir::units::{Bitrate, Timestamp};
 use weir_call::CallConfig;
 use weir_lab::record::{self, Reader, Scenarios};
 use weir_lab::report::Report;
@@ -24,6 +25,19 @@ use super::{metrics, simulation};
 const TEXT_MAX: usize = 1_000_000;
 /// Most records that one report of the page may have.
 const COMPARED_MAX: usize = 2_000;
+
+/// Bars of the picture of a network.
+const BARS: i64 = 30;
+
+/// The capacity from caller to callee over time, or nothing if no link limits it all the time.
+fn capacity_kbps(scenario: &Scenario) -> Option<Vec<f64>> {
+    let bar = |index: i64| {
+        let at = Timestamp::ZERO + scenario.duration * (2 * index + 1) / (2 * BARS);
+        let rates = scenario.hops.iter().filter_map(|hop| hop.up.capacity.nominal_rate(at));
+        rates.min().map(Bitrate::as_kbps_f64)
+    };
+    (0..BARS).map(bar).collect()
+}
 
 /// Which run a page starts.
 #[derive(Debug, Deserialize)]
@@ -137,6 +151,7 @@ impl Lab {
                 "title": scenario.title,
                 "duration_s": scenario.duration.as_secs_f64(),
                 "network": scenario.network_in_words(),
+                "capacity_kbps": capacity_kbps(&scenario),
             }),
             Err(Failed::Scenario(error)) => {
                 json!({ "line": error.line(), "error": error.to_string() })

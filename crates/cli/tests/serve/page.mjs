@@ -48,6 +48,7 @@ try {
   const [first, second] = [await open(), await open()];
   await first.getByRole("searchbox").fill("first-call");
   await first.getByRole("listbox", { name: "Scenarios" }).selectOption("demo/first-call");
+  await first.getByText("Edit the scenario").click();
   const text = first.getByRole("textbox", { name: "Text of the scenario" });
   await first.getByText("First call").first().waitFor({ state: "attached" });
   const good = await text.inputValue();
@@ -56,6 +57,7 @@ try {
   const line = good.split("\n").findIndex((it) => it.startsWith("duration")) + 1;
   await first.screenshot({ path: `${pictures}/serve-error.png` });
   await text.fill(good);
+  await first.getByRole("tab", { name: "Link" }).click();
   await first.getByRole("button", { name: "Link", exact: true }).click();
   const before = await roundTrip(second, 1, 200);
   await first.getByText(/time=\d/).waitFor();
@@ -65,7 +67,7 @@ try {
   // 84 bytes take 13 ms each way at 50 kbit/s, and nothing on the scenario's link.
   await slide("Capacity", "0");
   const slow = (await pings(second, (times) => times.at(-1) > unhurried + 20)).at(-1);
-  await slide("Delay, one way", "0.4");
+  await slide("One-way delay", "0.4");
   const after = await roundTrip(second, 400, 1000);
   await second.getByText(/time=4\d\d/).waitFor();
   await slide("Jitter", "1");
