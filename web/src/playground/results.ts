@@ -184,11 +184,11 @@ function metricsTable(groups: Group[], flows: number): HTMLElement {
     "Metrics of each flow",
     [
       { head: "flow", cell: (group: Group) => groupLabel(group, flows) },
-      value("received, Mbit/s", 2, (group) => first(group)?.throughput_mbps),
-      value("used, %", 0, (group) => percent(first(group)?.utilization)),
-      value("RTT, ms", 0, (group) => first(group)?.rtt_ms),
-      value("queuing, 95th percentile, ms", 0, (group) => first(group)?.p95_queuing_delay_ms),
-      value("loss, %", 2, (group) => first(group)?.loss_percent),
+      value("received (Mbit/s)", 2, (group) => first(group)?.throughput_mbps),
+      value("used (%)", 0, (group) => percent(first(group)?.utilization)),
+      value("RTT (ms)", 0, (group) => first(group)?.rtt_ms),
+      value("queuing, 95th percentile (ms)", 0, (group) => first(group)?.p95_queuing_delay_ms),
+      value("loss (%)", 2, (group) => first(group)?.loss_percent),
     ],
     groups,
   );
@@ -212,9 +212,9 @@ function changeList(group: Group, flows: number): HTMLElement {
       const rows = table(
         title,
         [
-          { head: "time, s", kind: "number", cell: (it) => formatNumber(it.time_s, 2) },
-          { head: "from, Mbit/s", kind: "number", cell: (it) => formatNumber(it.from_mbps, 3) },
-          { head: "to, Mbit/s", kind: "number", cell: (it) => formatNumber(it.target_mbps, 3) },
+          { head: "time (s)", kind: "number", cell: (it) => formatNumber(it.time_s, 2) },
+          { head: "from (Mbit/s)", kind: "number", cell: (it) => formatNumber(it.from_mbps, 3) },
+          { head: "to (Mbit/s)", kind: "number", cell: (it) => formatNumber(it.target_mbps, 3) },
           { head: "reason", cell: (it) => it.reason },
           { head: "state", cell: (it) => it.state },
           { head: "signals", kind: "prose", cell: signals },
