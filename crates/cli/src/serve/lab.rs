@@ -451,6 +451,18 @@ mod tests {
     }
 
     #[test]
+    fn the_picture_of_a_network_has_its_lowest_capacity_over_time_or_none() {
+        let (_out, lab) = lab();
+        let checked = lab.check(&lab.text("demo/first-call").unwrap());
+        let drawn: Vec<f64> = serde_json::from_value(checked["capacity_kbps"].clone()).unwrap();
+        assert_eq!((drawn.len(), drawn[0], drawn[15], drawn[29]), (30, 2000.0, 500.0, 2000.0));
+        let free = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"5s\"\n\
+                    [network.up]\ndelay = \"5ms\"\n[[flow]]\n";
+        let checked = lab.check(free);
+        assert!(checked["error"].is_null() && checked["capacity_kbps"].is_null(), "{checked}");
+    }
+
+    #[test]
     fn a_simulation_shows_its_curves_and_leaves_a_record_that_can_be_reported() {
         let (_out, lab) = lab();
         let start =

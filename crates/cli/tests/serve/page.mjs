@@ -48,6 +48,8 @@ try {
   const [first, second] = [await open(), await open()];
   await first.getByRole("searchbox").fill("first-call");
   await first.getByRole("listbox", { name: "Scenarios" }).selectOption("demo/first-call");
+  // Before the first run, the network is drawn.
+  await first.getByRole("img", { name: "Capacity from 0.50 to 2.00 Mbit/s" }).waitFor();
   await first.getByText("Edit the scenario").click();
   const text = first.getByRole("textbox", { name: "Text of the scenario" });
   await first.getByText("First call").first().waitFor({ state: "attached" });
@@ -77,6 +79,9 @@ try {
     const ratios = document.querySelector(".now")?.textContent.matchAll(/([\d.]+) % lost/g) ?? [];
     return Math.max(...[...ratios].map((it) => Number(it[1])));
   })).jsonValue();
+  const plot = await second.locator(".stage .surface:visible").boundingBox();
+  const sliders = await second.locator(".sliders").boundingBox();
+  if (Math.max(plot.y, sliders.y) > 500) throw new Error("sliders and curves are not in one view");
   const told = await second.locator(".slider output").nth(1).innerText();
   await first.screenshot({ path: `${pictures}/serve-link.png`, fullPage: true });
   await second.getByRole("button", { name: "Stop" }).click();
@@ -91,8 +96,9 @@ try {
   await second.getByRole("button", { name: "Stop" }).waitFor();
   // Until its command speaks, a link is being set up and has no record.
   await second.locator(".said", { hasText: /time=\d/ }).waitFor();
-  const sliders = { unhurried, slow, uneven: apart(uneven), lost };
-  console.log(JSON.stringify({ wrong: Number(wrong), line, before, after, told, title, sliders, complaints }));
+  const moved = { unhurried, slow, uneven: apart(uneven), lost };
+  const seen = { wrong: Number(wrong), line, before, after, told, title, sliders: moved };
+  console.log(JSON.stringify({ ...seen, complaints }));
 } finally {
   await browser.close();
 }
