@@ -32,7 +32,7 @@ await copyFile("dist/wic.js", "../crates/call/page/wic.js");
 await writeFile("dist/report.html", page);
 const live = await bundle("src/serve/main.ts");
 const styles = [style];
-for (const file of ["src/playground/style.css", "src/serve/style.css"])
+for (const file of ["src/ui/style.css", "src/playground/style.css", "src/serve/style.css"])
   styles.push((await bundle(file)).text);
 const served = { script: live.text, style: styles.join(""), inputs: live.inputs };
 await writeFile("dist/serve.html", await pageOf("src/serve.html", served));

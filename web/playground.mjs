@@ -13,9 +13,14 @@ const { text: script, inputs } = await bundle("src/playground/main.ts");
 const { text: worker } = await bundle("src/playground/worker.ts");
 const { text: viewer } = await bundle("src/style.css");
 const { text: own } = await bundle("src/playground/style.css");
+const { text: forms } = await bundle("src/ui/style.css");
 const wasm = gzipSync(await readFile(file), { level: 9 }).toString("base64");
 const parts = { "/*WEIR_WASM*/": wasm, "/*WEIR_WORKER*/": worker.trim() };
-const page = await pageOf("src/playground.html", { script, style: viewer + own, inputs }, parts);
+const page = await pageOf(
+  "src/playground.html",
+  { script, style: viewer + forms + own, inputs },
+  parts,
+);
 
 await mkdir(dirname(out), { recursive: true });
 await writeFile(out, page);

@@ -80,6 +80,8 @@ test("the sentence names what a person would notice", () => {
   expect(says({ sender_ms: 90, loss_percent: 4 })).toBe(
     "gcc: media waits 90 ms in the sender; 4 % of the packets are lost.",
   );
+  const ping = sentence("up", { ...quiet, received_mbps: 0 }, true);
+  expect(ping).toBe("up: next to nothing is sent.");
   expect(says({ received_mbps: null })).toContain("nothing was recorded");
   expect(isStill({ ...quiet, received_mbps: 0 })).toBe(true);
   expect(isStill(quiet)).toBe(false);

@@ -19,6 +19,7 @@ export function lanesOf(scenario: Scenario, groups: Group[]): Lane[] {
       controller,
       series,
       sender: senderQueueOf(scenario, group),
+      isNetwork: flow === "network",
     });
   }
   return lanes;

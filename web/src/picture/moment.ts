@@ -16,6 +16,8 @@ export interface Lane {
   controller: string;
   series: Series;
   sender: SenderQueue | null;
+  /** A direction of a network with any traffic: there is no video that could freeze. */
+  isNetwork?: boolean;
 }
 
 /** `null` where nothing was recorded. */
@@ -82,9 +84,10 @@ function most(values: (number | null)[]): number {
 }
 
 /** What happens, in one sentence for somebody who has never heard of a bottleneck. */
-export function sentence(name: string, moment: Moment): string {
+export function sentence(name: string, moment: Moment, isNetwork = false): string {
   const { target_mbps, sender_ms, queue_ms, capacity_mbps, received_mbps, loss_percent } = moment;
   if (received_mbps === null) return `${name}: nothing was recorded here.`;
+  if (isNetwork && received_mbps < STANDSTILL_MBPS) return `${name}: next to nothing is sent.`;
   if (received_mbps < STANDSTILL_MBPS) return `${name}: nothing arrives, and the picture freezes.`;
   const causes: string[] = [];
   const isAbove = target_mbps !== null && capacity_mbps !== null && target_mbps > capacity_mbps;
@@ -101,9 +104,10 @@ export function sentence(name: string, moment: Moment): string {
   if (causes.length > 0) return `${name}: ${causes.join("; ")}.`;
   if (capacity_mbps !== null && received_mbps < LITTLE * capacity_mbps) {
     const part = ((100 * received_mbps) / capacity_mbps).toFixed(0);
-    return `${name}: the call uses ${part} % of what the network carries, and its queue is short.`;
+    const who = isNetwork ? "traffic" : "the call";
+    return `${name}: ${who} uses ${part} % of what the network carries, and its queue is short.`;
   }
-  return `${name}: the call uses the network, and its queue is short.`;
+  return `${name}: ${isNetwork ? "traffic" : "the call"} uses the network, and its queue is short.`;
 }
 
 /** Whether the video stands still at this moment. */

@@ -148,7 +148,7 @@ function drawnLane(lane: Lane, scale: Scale, palette: Palette): DrawnLane {
     lane.sender === null ? null : sender.element,
     network.element,
     link.element,
-    receiver.element,
+    lane.isNetwork ? null : receiver.element,
   );
   const colour = () => element.style.setProperty("--flow", palette(lane.controller));
   colour();
@@ -163,7 +163,7 @@ function drawnLane(lane: Lane, scale: Scale, palette: Palette): DrawnLane {
     receiver.element.classList.toggle("still", isStill(moment));
     const waits = (moment.queue_ms ?? 0) + (moment.sender_ms ?? 0);
     receiver.element.style.setProperty("--late", String(Math.min(1, waits / WORST_MS)));
-    return sentence(lane.name, moment);
+    return sentence(lane.name, moment, lane.isNetwork);
   };
   return { element, draw, colour };
 }

@@ -94,6 +94,26 @@ export function asDrawn(scenario: Scenario, text: string, state: State): State {
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** A capacity over time as bars, kbit/s, and the same in words. */
+export function drawing(capacity: number[], duration_s: number) {
+  const highest = Math.max(...capacity);
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 ${capacity.length} 100`);
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("role", "img");
+  const [low, high] = [Math.min(...capacity), highest].map((kbps) => (kbps / 1000).toFixed(2));
+  const words = `Capacity from ${low} to ${high} Mbit/s in ${duration_s} s`;
+  svg.setAttribute("aria-label", words);
+  capacity.forEach((kbps, i) => {
+    const bar = document.createElementNS(SVG, "rect");
+    const height = highest === 0 ? 0 : (kbps / highest) * 100;
+    const place = { x: i, y: 100 - height, width: 1.02, height };
+    for (const [name, value] of Object.entries(place)) bar.setAttribute(name, String(value));
+    svg.append(bar);
+  });
+  return { element: el("div", { class: "sketch shown" }, svg), words };
+}
+
 /** What a scenario is: its words, its capacity over time, and a button that makes it the reader's own. */
 export function described(scenario: Scenario, edit: () => void): HTMLElement {
   const capacity = drawnCapacity(scenario);
@@ -103,28 +123,14 @@ export function described(scenario: Scenario, edit: () => void): HTMLElement {
     const why = "No link of it has a capacity that could be drawn.";
     return el("div", {}, title, el("p", { class: "note" }, `${network}. ${why}`));
   }
-  const highest = Math.max(...capacity);
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", `0 0 ${STEPS} 100`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("role", "img");
-  const [low, high] = [Math.min(...capacity), highest].map((kbps) => (kbps / 1000).toFixed(2));
-  const words = `Capacity from ${low} to ${high} Mbit/s in ${scenario.duration_s} s`;
-  svg.setAttribute("aria-label", words);
-  capacity.forEach((kbps, i) => {
-    const bar = document.createElementNS(SVG, "rect");
-    const height = (kbps / highest) * 100;
-    const place = { x: i, y: 100 - height, width: 1.02, height };
-    for (const [name, value] of Object.entries(place)) bar.setAttribute(name, String(value));
-    svg.append(bar);
-  });
+  const { element, words } = drawing(capacity, scenario.duration_s);
   const button = el("button", { type: "button" }, "Edit this network");
   button.addEventListener("click", edit);
   return el(
     "div",
     { class: "described" },
     title,
-    el("div", { class: "sketch shown" }, svg),
+    element,
     el("p", { class: "note" }, `${words}. ${network}.`),
     el(
       "p",

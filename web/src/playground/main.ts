@@ -3,6 +3,7 @@
 import { el } from "../dom";
 import { drawAll } from "../figure";
 import type { Report, Scenario } from "../format";
+import { card } from "../ui/ui";
 import { asDrawn, described, picker } from "./catalogue";
 import { field } from "./field";
 import { results } from "./results";
@@ -185,7 +186,7 @@ function controlsOf(about: About, page: Page) {
   const element = el(
     "form",
     { class: "controls", "aria-label": "What is simulated" },
-    el("fieldset", {}, el("legend", {}, "Network"), list.element, drawn, catalogued),
+    card("Network", list.element, drawn, catalogued),
     controllersOf(about, page, readers),
   );
   element.addEventListener("submit", (event) => event.preventDefault());
@@ -222,7 +223,7 @@ function controllersOf(about: About, page: Page, readers: (() => void)[]): HTMLE
     const line = el("span", { class: "note" }, ABOUT[box.value] ?? "");
     return el("div", { class: "choice-of" }, el("label", {}, box, ` ${box.value}`), line);
   });
-  return el("fieldset", {}, el("legend", {}, "Controllers"), ...choices, seed.element);
+  return card("Controllers", ...choices, seed.element);
 }
 
 /** The scenario's text and the link, each copied by a click. The command is below the plot. */

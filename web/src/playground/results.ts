@@ -7,7 +7,16 @@ import { describeSeries, formatNumber, groupLabel, isMedia } from "../model";
 import { lanesOf } from "../picture/lanes";
 import { picture } from "../picture/picture";
 import { paletteOf } from "../theme";
-import { DELAY, LOSS, RATE, steerByKeys, timeData, timePlot, type TimeView } from "../views/time";
+import {
+  DELAY,
+  LOSS,
+  RATE,
+  steerByKeys,
+  timeData,
+  timePlot,
+  type Panel,
+  type TimeView,
+} from "../views/time";
 import { verdict } from "./verdict";
 
 export interface Shown {
@@ -25,7 +34,16 @@ export interface Style {
   tables: boolean;
   /** Whether the run goes on: the picture shows its newest moment. */
   isLive: boolean;
+  panels: Panel[];
 }
+
+const TALL = [RATE, DELAY, LOSS];
+/** For a page on which controls and curves are in view together. */
+const LOW: Panel[] = [
+  { ...RATE, height: 120 },
+  { ...DELAY, height: 60 },
+  { ...LOSS, height: 40 },
+];
 
 const ZOOM =
   "Zoom with the slider, or with Ctrl and the mouse wheel. The arrow keys move the pointer.";
@@ -35,7 +53,11 @@ const SIMULATED: Style = {
   isCurve,
   tables: true,
   isLive: false,
+  panels: TALL,
 };
+
+/** The same beside controls. */
+export const SIMULATED_LOW: Style = { ...SIMULATED, panels: LOW };
 
 /** A real run while it goes on. */
 export const LIVE: Style = {
@@ -43,6 +65,7 @@ export const LIVE: Style = {
   isCurve: () => true,
   tables: false,
   isLive: true,
+  panels: LOW,
 };
 
 export function results(style: Style = SIMULATED): Shown {
@@ -63,7 +86,7 @@ export function results(style: Style = SIMULATED): Shown {
   const shown = () => curves().filter((group) => flow === "" || group.flow === flow);
   const view = (): TimeView => ({
     groups: shown(),
-    panels: [RATE, DELAY, LOSS],
+    panels: style.panels,
     duration_s: scenario?.duration_s ?? 0,
     flows: flow === "" ? flows().length : 1,
     events: true,
@@ -161,11 +184,11 @@ function metricsTable(groups: Group[], flows: number): HTMLElement {
     "Metrics of each flow",
     [
       { head: "flow", cell: (group: Group) => groupLabel(group, flows) },
-      value("received, Mbit/s", 2, (group) => first(group)?.throughput_mbps),
-      value("used, %", 0, (group) => percent(first(group)?.utilization)),
-      value("RTT, ms", 0, (group) => first(group)?.rtt_ms),
-      value("queuing, 95th percentile, ms", 0, (group) => first(group)?.p95_queuing_delay_ms),
-      value("loss, %", 2, (group) => first(group)?.loss_percent),
+      value("received (Mbit/s)", 2, (group) => first(group)?.throughput_mbps),
+      value("used (%)", 0, (group) => percent(first(group)?.utilization)),
+      value("RTT (ms)", 0, (group) => first(group)?.rtt_ms),
+      value("queuing, 95th percentile (ms)", 0, (group) => first(group)?.p95_queuing_delay_ms),
+      value("loss (%)", 2, (group) => first(group)?.loss_percent),
     ],
     groups,
   );
@@ -189,9 +212,9 @@ function changeList(group: Group, flows: number): HTMLElement {
       const rows = table(
         title,
         [
-          { head: "time, s", kind: "number", cell: (it) => formatNumber(it.time_s, 2) },
-          { head: "from, Mbit/s", kind: "number", cell: (it) => formatNumber(it.from_mbps, 3) },
-          { head: "to, Mbit/s", kind: "number", cell: (it) => formatNumber(it.target_mbps, 3) },
+          { head: "time (s)", kind: "number", cell: (it) => formatNumber(it.time_s, 2) },
+          { head: "from (Mbit/s)", kind: "number", cell: (it) => formatNumber(it.from_mbps, 3) },
+          { head: "to (Mbit/s)", kind: "number", cell: (it) => formatNumber(it.target_mbps, 3) },
           { head: "reason", cell: (it) => it.reason },
           { head: "state", cell: (it) => it.state },
           { head: "signals", kind: "prose", cell: signals },

@@ -2,6 +2,8 @@
 
 import { el } from "../dom";
 import { wordsMatch } from "../model";
+import { drawing } from "../playground/catalogue";
+import { action, field, tabs } from "../ui/ui";
 import { ask, type About, type Checked, type Known } from "./server";
 
 type Trying = (work: () => Promise<unknown>) => Promise<void>;
@@ -26,7 +28,7 @@ export function editor(about: About, trying: Trying) {
     placeholder: "such as: lund wifi loss",
     "aria-label": "Search the scenarios",
   });
-  const list = el("select", { size: "10", "aria-label": "Scenarios" });
+  const list = el("select", { size: "4", "aria-label": "Scenarios" });
   const count = el("p", { class: "note", "aria-live": "polite" });
   const text = el("textarea", {
     spellcheck: "false",
@@ -35,6 +37,8 @@ export function editor(about: About, trying: Trying) {
   });
   const numbers = el("pre", { class: "numbers", "aria-hidden": "true" });
   const verdict = el("p", { class: "note", role: "status", "aria-live": "polite" });
+
+  const preview = el("div", { class: "preview" });
 
   const isEdited = () => text.value !== original;
   const showNumbers = (wrong: number | null) => {
@@ -51,6 +55,7 @@ export function editor(about: About, trying: Trying) {
     const answer = await ask<Checked>("check", { text: asked });
     if (asked !== text.value) return;
     showNumbers(answer.line ?? null);
+    preview.replaceChildren(...previewOf(answer));
     verdict.className = answer.error === undefined ? "note" : "note wrong";
     const whole = `${answer.title}: ${answer.duration_s} s; ${answer.network?.join("; ")}`;
     verdict.textContent = answer.error ?? `${isEdited() ? "edited; " : ""}${whole}`;
@@ -85,30 +90,37 @@ export function editor(about: About, trying: Trying) {
   const starters = starting(about, trying, () =>
     isEdited() ? { text: text.value } : { scenario: chosen },
   );
-  const element = el(
-    "section",
-    { "aria-label": "Scenario" },
-    el("h2", {}, "Scenario"),
-    el(
-      "div",
-      { class: "choice" },
-      el("div", {}, search, list, count),
-      el("div", {}, el("div", { class: "editor" }, numbers, text), verdict),
-    ),
-    starters,
+  const choice = el("div", { class: "choice" }, search, list, count, starters);
+  const edit = el(
+    "details",
+    { class: "edit-scenario" },
+    el("summary", {}, "Edit the scenario"),
+    el("div", { class: "editor" }, numbers, text),
+    verdict,
   );
   show();
   chosen = "demo/first-call";
   list.value = chosen;
   void choose(chosen);
-  return { element };
+  return { choice, edit, preview };
+}
+
+/** The scenario before it runs: its words and its capacity. */
+function previewOf({ error, title, duration_s, network, capacity_kbps }: Checked): HTMLElement[] {
+  if (error !== undefined) return [el("p", { class: "note wrong" }, error)];
+  const heading = el("h3", {}, `${title} (${duration_s} s)`);
+  const lines = (network ?? []).map((line) => el("li", {}, line));
+  const list = el("ul", { class: "note" }, ...lines);
+  if (capacity_kbps == null) return [heading, list];
+  const drawn = drawing(capacity_kbps, duration_s ?? 0);
+  return [heading, drawn.element, el("p", { class: "note" }, `${drawn.words}, up.`), list];
 }
 
 /** The buttons. A variant of a file is started by its id, and an edited text as a whole. */
 function starting(about: About, trying: Trying, scenario: () => object): HTMLElement {
   const boxes = about.controllers.map((name) => {
     const box = el("input", { type: "checkbox", value: name });
-    box.checked = name === "gcc" || name === "nada";
+    box.checked = name === "gcc" || name === "sluice";
     return box;
   });
   const seed = el("input", { type: "number", min: "0", step: "1", value: "1" });
@@ -125,38 +137,38 @@ function starting(about: About, trying: Trying, scenario: () => object): HTMLEle
     {},
     ...about.commands.map((name) => el("option", { value: name }, name)),
   );
-  const button = (name: string, request: () => object) => {
-    const element = el("button", { type: "button" }, name);
-    element.addEventListener("click", () => {
-      void trying(() => ask("start", { ...scenario(), seed: Number(seed.value), ...request() }));
-    });
-    return element;
-  };
+  const start = (request: object) =>
+    void trying(() => ask("start", { ...scenario(), seed: Number(seed.value), ...request }));
   const checked = () => boxes.filter((box) => box.checked).map((box) => box.value);
-  return el(
-    "div",
-    { class: "starters" },
-    el(
-      "fieldset",
-      {},
-      el("legend", {}, "Simulation"),
-      ...boxes.map((box) => el("label", {}, box, ` ${box.value}`)),
-      button("Simulate", () => ({ kind: "run", controllers: checked().join(",") })),
-    ),
-    el(
-      "fieldset",
-      {},
-      el("legend", {}, "Real call"),
-      el("label", {}, "Congestion control ", sender),
-      button("Call", () => ({ kind: "call", controllers: sender.value })),
-    ),
-    el(
-      "fieldset",
-      {},
-      el("legend", {}, "Link"),
-      el("label", {}, "Command ", command),
-      button("Link", () => ({ kind: "link", command: command.value })),
-    ),
-    el("label", {}, "Seed ", seed),
-  );
+  const chips = boxes.map((box) => el("label", {}, box, ` ${box.value}`));
+  const panels: [string, HTMLElement][] = [
+    [
+      "Simulation",
+      el(
+        "div",
+        {},
+        el("div", { class: "chips" }, ...chips),
+        action("Simulate", () => start({ kind: "run", controllers: checked().join(",") })),
+      ),
+    ],
+    [
+      "Real call",
+      el(
+        "div",
+        {},
+        field("Congestion control", sender),
+        action("Call", () => start({ kind: "call", controllers: sender.value })),
+      ),
+    ],
+    [
+      "Link",
+      el(
+        "div",
+        {},
+        field("Command in the emulated network", command),
+        action("Link", () => start({ kind: "link", command: command.value })),
+      ),
+    ],
+  ];
+  return el("div", { class: "starters" }, tabs("What to run", panels), field("Seed", seed));
 }

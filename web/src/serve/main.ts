@@ -2,6 +2,7 @@
 
 import { el } from "../dom";
 import { drawAll } from "../figure";
+import { card } from "../ui/ui";
 import { editor } from "./editor";
 import { records } from "./records";
 import { ask, type About } from "./server";
@@ -30,17 +31,28 @@ async function start(): Promise<void> {
   };
   const recorded = records(trying);
   const edited = editor(about, trying);
-  const watched = watch(trying, () => void recorded.refresh());
+  const watched = watch(trying, edited.preview, () => void recorded.refresh());
+  const controls = el(
+    "div",
+    { class: "controls-column" },
+    card("Run", edited.choice),
+    watched.network,
+    watched.peers,
+  );
   main.replaceChildren(
-    el("h1", {}, "Weir"),
     el(
-      "p",
-      { class: "summary" },
-      `weir ${about.version} on this machine. Records are in ${about.out}. All pages with this address show the same run.`,
+      "header",
+      { class: "serve-head" },
+      el("h1", {}, "Weir"),
+      el(
+        "p",
+        { class: "summary" },
+        `weir ${about.version} on this machine. Records are in ${about.out}. All pages with this address show the same run.`,
+      ),
     ),
     failure,
-    edited.element,
-    watched.element,
+    el("div", { class: "live" }, controls, watched.element),
+    edited.edit,
     recorded.element,
   );
   await recorded.refresh();

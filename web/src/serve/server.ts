@@ -79,6 +79,8 @@ export interface Checked {
   title?: string;
   duration_s?: number;
   network?: string[];
+  /** Capacity up, in equal steps of the duration; null if nothing limits it. */
+  capacity_kbps?: number[] | null;
 }
 
 export interface Recorded {

@@ -1,6 +1,7 @@
 // Sliders that change the emulated network at once. What they set stands in the record as if it were typed.
 
 import { el } from "../dom";
+import { card } from "../ui/ui";
 
 interface Property {
   name: "capacity" | "delay" | "jitter" | "loss";
@@ -35,7 +36,7 @@ export const PROPERTIES: Property[] = [
     shown: "kbit/s",
     first: 2000,
   },
-  { name: "delay", label: "Delay, one way", ...linear(500), unit: "ms", shown: "ms", first: 25 },
+  { name: "delay", label: "One-way delay", ...linear(500), unit: "ms", shown: "ms", first: 25 },
   { name: "jitter", label: "Jitter", ...linear(200), unit: "ms", shown: "ms", first: 0 },
   { name: "loss", label: "Loss", ...linear(50), unit: "%", shown: "%", first: 0 },
 ];
@@ -123,15 +124,25 @@ export function sliders(change: (line: string) => void) {
     };
     return { row, show };
   });
-  const element = el(
-    "fieldset",
-    { class: "sliders" },
-    el("legend", {}, "Network"),
-    el("label", { class: "slider" }, el("span", {}, "Change"), direction, el("span", {})),
+  const idle = el("p", { class: "note" }, "They act on a real call or a link while it runs.");
+  const element = card(
+    "Network",
+    el("label", { class: "slider" }, el("span", {}, "Change"), direction),
     ...rows.map(({ row }) => row),
+    idle,
   );
+  element.classList.add("sliders");
+  const inputs = rows.map(({ row }) => row.querySelector("input") as HTMLInputElement);
+  /** Whether there is a network to change. */
+  const allow = (isLive: boolean) => {
+    for (const input of inputs) input.disabled = !isLive;
+    direction.disabled = !isLive;
+    idle.hidden = isLive;
+  };
+  allow(false);
   return {
     element,
+    allow,
     show: (changes: Record<string, string>) => rows.forEach((it) => it.show(changes)),
   };
 }

@@ -3,7 +3,7 @@
 import { el, table } from "../dom";
 import type { Report } from "../format";
 import { formatNumber } from "../model";
-import { LIVE, results } from "../playground/results";
+import { LIVE, SIMULATED_LOW, results } from "../playground/results";
 import { liveReport, newest } from "./live";
 import { ask, reportOf, type News, type Stats, type Status } from "./server";
 import { sliders } from "./sliders";
@@ -17,7 +17,8 @@ const SLOW_MS = 1000;
 /** The plot is drawn at most this often, ms: drawing is what costs. */
 const DRAW_MS = 500;
 
-export function watch(trying: Trying, ended: () => void) {
+/** `preview` is shown as long as nothing ran. */
+export function watch(trying: Trying, preview: HTMLElement, ended: () => void) {
   let number = -1;
   let statuses: Status[] = [];
   let stats: Stats[] = [];
@@ -25,35 +26,33 @@ export function watch(trying: Trying, ended: () => void) {
   let curves = 0;
   let state = "";
   let drawn = 0;
+  /** What repeats the run, and the run and the changes that it is of. */
+  let command = "";
+  let repeated = "";
   const title = el("h2", {}, "Run");
   const status = el(
     "p",
     { class: "status", role: "status", "aria-live": "polite" },
-    "Nothing ran yet.",
+    "Nothing ran yet. Simulate, call or link this network: the curves come here while it runs.",
   );
   const now = el("p", { class: "now" });
   const stop = el("button", { type: "button", hidden: true }, "Stop");
   stop.addEventListener("click", () => void trying(() => ask("stop", {})));
   const report = el("p", { hidden: true });
   const network = sliders((line) => void trying(() => ask("change", { line })));
-  network.element.hidden = true;
   const peers = el("div");
   const said = el("pre", { class: "said", "aria-label": "Output" });
   said.hidden = true;
-  const [simulated, live] = [results(), results(LIVE)];
+  const [simulated, live] = [results(SIMULATED_LOW), results(LIVE)];
   for (const { element } of [simulated, live]) element.hidden = true;
   const element = el(
     "section",
-    { "aria-label": "Run" },
-    title,
-    status,
-    stop,
-    report,
+    { "aria-label": "Run", class: "stage" },
+    el("div", { class: "head" }, title, status, stop, report),
     now,
-    network.element,
+    preview,
     simulated.element,
     live.element,
-    peers,
     said,
   );
 
@@ -62,6 +61,7 @@ export function watch(trying: Trying, ended: () => void) {
       [number, statuses, stats, curves, state, drawn] = [news.number, [], [], 0, "", 0];
     }
     if (number === 0) return;
+    preview.hidden = true;
     statuses.push(...news.statuses);
     stats.push(...news.stats);
     next = { status: news.next_status, stats: news.next_stats };
@@ -70,7 +70,9 @@ export function watch(trying: Trying, ended: () => void) {
     title.textContent = `${{ run: "Simulation of", call: "Call in", link: "Link of" }[news.kind]} ${news.scenario}`;
     status.textContent = inWords(news, statuses.length > 0);
     stop.hidden = !runs;
-    network.element.hidden = !isLive || !runs;
+    network.allow(isLive && runs);
+    // The sliders take the place of what cannot be started now, with getStats below them.
+    document.body.classList.toggle("busy", isLive && runs);
     network.show(news.changes);
     now.textContent = isLive ? atPresent(statuses[statuses.length - 1]) : "";
     said.textContent = news.said.join("\n");
@@ -87,11 +89,15 @@ export function watch(trying: Trying, ended: () => void) {
   const draw = async (news: News, isLive: boolean) => {
     simulated.element.hidden = isLive || news.curves_version === 0;
     live.element.hidden = !isLive || statuses.length === 0;
-    const command = `weir ${news.kind} ${news.scenario}`;
+    const of = `${news.number} ${JSON.stringify(news.changes)}`;
+    if (of !== repeated) {
+      command = (await ask<{ text: string }>("command")).text;
+      repeated = of;
+    }
     if (!isLive && news.curves_version > curves) {
       curves = news.curves_version;
       const report = await ask<Report | null>("curves");
-      if (report !== null) simulated.show(report, `${command} --controller ${news.what}`);
+      if (report !== null) simulated.show(report, command);
     }
     const isDue = performance.now() - drawn >= DRAW_MS || news.state !== "running";
     if (isLive && statuses.length > 0 && isDue && state !== "done" && state !== "failed") {
@@ -124,7 +130,7 @@ export function watch(trying: Trying, ended: () => void) {
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   };
-  return { element, follow };
+  return { element, network: network.element, peers, follow };
 }
 
 function inWords(news: News, hasStatus: boolean): string {
@@ -150,32 +156,36 @@ function atPresent(status: Status | undefined): string {
   return `${status.time_s.toFixed(0)} s · ${way("up", hop.up)} · ${way("down", hop.down)} · round trip ${status.round_trip_ms.toFixed(0)} ms`;
 }
 
-function peerTable(rows: Stats[]): HTMLElement {
-  const number = (head: string, digits: number, of: (row: Stats) => number | null | undefined) => ({
-    head,
-    kind: "number" as const,
-    cell: (row: Stats) => formatNumber(of(row) ?? null, digits),
-  });
+/** A row for each value and a column for each peer, so that it stands beside the sliders. */
+function peerTable(peers: Stats[]): HTMLElement {
   const kbps = (bps: number | null | undefined) => (bps == null ? null : bps / 1000);
-  const size = (size: [number, number] | null | undefined) =>
-    size == null ? "" : size.join(" × ");
+  const percent = (ratio: number | null | undefined) => (ratio == null ? null : ratio * 100);
+  const number =
+    (digits: number, of: (peer: Stats) => number | null | undefined) => (peer: Stats) =>
+      formatNumber(of(peer) ?? null, digits);
+  const rows: [string, (peer: Stats) => string][] = [
+    ["estimate (kbit/s)", number(0, (peer) => kbps(peer.estimated_bps))],
+    ["target (kbit/s)", number(0, (peer) => kbps(peer.target_bps))],
+    ["sent (kbit/s)", number(0, (peer) => kbps(peer.send_bps))],
+    ["sent picture", (peer) => peer.sent_frame_size?.join(" × ") ?? "–"],
+    ["sent (frames/s)", number(0, (peer) => peer.sent_frame_rate)],
+    ["limited by", (peer) => peer.limitation ?? "–"],
+    ["round trip (ms)", number(0, (peer) => peer.rtt_ms)],
+    ["received (kbit/s)", number(0, (peer) => kbps(peer.receive_bps))],
+    ["received (frames/s)", number(0, (peer) => peer.frame_rate)],
+    ["loss (%)", number(1, (peer) => percent(peer.loss_ratio))],
+    ["freezes", number(0, (peer) => peer.freezes)],
+  ];
+  const calls = new Set(peers.map((peer) => peer.call)).size;
   return table(
     "getStats of each peer",
     [
-      {
-        head: "peer",
-        cell: (row: Stats) => (rows.length > 2 ? `${row.peer} of call ${row.call}` : row.peer),
-      },
-      number("estimate, kbit/s", 0, (row) => kbps(row.estimated_bps)),
-      number("target, kbit/s", 0, (row) => kbps(row.target_bps)),
-      number("sent, kbit/s", 0, (row) => kbps(row.send_bps)),
-      { head: "sent picture", cell: (row: Stats) => size(row.sent_frame_size) },
-      number("sent, fps", 0, (row) => row.sent_frame_rate),
-      { head: "limited by", cell: (row: Stats) => row.limitation ?? "" },
-      number("RTT, ms", 0, (row) => row.rtt_ms),
-      number("received, kbit/s", 0, (row) => kbps(row.receive_bps)),
-      number("received, fps", 0, (row) => row.frame_rate),
-      number("loss, %", 1, (row) => (row.loss_ratio == null ? null : row.loss_ratio * 100)),
+      { head: "getStats", cell: ([name]) => name },
+      ...peers.map((peer) => ({
+        head: calls > 1 ? `${peer.peer} of call ${peer.call}` : peer.peer,
+        kind: "number" as const,
+        cell: ([, of]: (typeof rows)[number]) => of(peer),
+      })),
     ],
     rows,
   );

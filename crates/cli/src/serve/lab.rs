@@ -8,6 +8,7 @@ use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use weir::Algorithm;
+use weir::units::{Bitrate, Timestamp};
 use weir_call::CallConfig;
 use weir_lab::record::{self, Reader, Scenarios};
 use weir_lab::report::Report;
@@ -24,6 +25,19 @@ use super::{metrics, simulation};
 const TEXT_MAX: usize = 1_000_000;
 /// Most records that one report of the page may have.
 const COMPARED_MAX: usize = 2_000;
+
+/// Bars of the picture of a network.
+const BARS: i64 = 30;
+
+/// The capacity from caller to callee over time, or nothing if no link limits it all the time.
+fn capacity_kbps(scenario: &Scenario) -> Option<Vec<f64>> {
+    let bar = |index: i64| {
+        let at = Timestamp::ZERO + scenario.duration * (2 * index + 1) / (2 * BARS);
+        let rates = scenario.hops.iter().filter_map(|hop| hop.up.capacity.nominal_rate(at));
+        rates.min().map(Bitrate::as_kbps_f64)
+    };
+    (0..BARS).map(bar).collect()
+}
 
 /// Which run a page starts.
 #[derive(Debug, Deserialize)]
@@ -137,6 +151,7 @@ impl Lab {
                 "title": scenario.title,
                 "duration_s": scenario.duration.as_secs_f64(),
                 "network": scenario.network_in_words(),
+                "capacity_kbps": capacity_kbps(&scenario),
             }),
             Err(Failed::Scenario(error)) => {
                 json!({ "line": error.line(), "error": error.to_string() })
@@ -433,6 +448,18 @@ mod tests {
         let traced = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"5s\"\n\
                       [network.up]\ncapacity = { trace = \"/etc/passwd\" }\n[[flow]]\n";
         assert!(lab.check(traced)["error"].is_string(), "{}", lab.check(traced));
+    }
+
+    #[test]
+    fn the_picture_of_a_network_has_its_lowest_capacity_over_time_or_none() {
+        let (_out, lab) = lab();
+        let checked = lab.check(&lab.text("demo/first-call").unwrap());
+        let drawn: Vec<f64> = serde_json::from_value(checked["capacity_kbps"].clone()).unwrap();
+        assert_eq!((drawn.len(), drawn[0], drawn[15], drawn[29]), (30, 2000.0, 500.0, 2000.0));
+        let free = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"5s\"\n\
+                    [network.up]\ndelay = \"5ms\"\n[[flow]]\n";
+        let checked = lab.check(free);
+        assert!(checked["error"].is_null() && checked["capacity_kbps"].is_null(), "{checked}");
     }
 
     #[test]

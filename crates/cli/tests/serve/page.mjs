@@ -48,6 +48,9 @@ try {
   const [first, second] = [await open(), await open()];
   await first.getByRole("searchbox").fill("first-call");
   await first.getByRole("listbox", { name: "Scenarios" }).selectOption("demo/first-call");
+  // Before the first run, the network is drawn.
+  await first.getByRole("img", { name: "Capacity from 0.50 to 2.00 Mbit/s" }).waitFor();
+  await first.getByText("Edit the scenario").click();
   const text = first.getByRole("textbox", { name: "Text of the scenario" });
   await first.getByText("First call").first().waitFor({ state: "attached" });
   const good = await text.inputValue();
@@ -56,6 +59,7 @@ try {
   const line = good.split("\n").findIndex((it) => it.startsWith("duration")) + 1;
   await first.screenshot({ path: `${pictures}/serve-error.png` });
   await text.fill(good);
+  await first.getByRole("tab", { name: "Link" }).click();
   await first.getByRole("button", { name: "Link", exact: true }).click();
   const before = await roundTrip(second, 1, 200);
   await first.getByText(/time=\d/).waitFor();
@@ -65,7 +69,7 @@ try {
   // 84 bytes take 13 ms each way at 50 kbit/s, and nothing on the scenario's link.
   await slide("Capacity", "0");
   const slow = (await pings(second, (times) => times.at(-1) > unhurried + 20)).at(-1);
-  await slide("Delay, one way", "0.4");
+  await slide("One-way delay", "0.4");
   const after = await roundTrip(second, 400, 1000);
   await second.getByText(/time=4\d\d/).waitFor();
   await slide("Jitter", "1");
@@ -75,6 +79,9 @@ try {
     const ratios = document.querySelector(".now")?.textContent.matchAll(/([\d.]+) % lost/g) ?? [];
     return Math.max(...[...ratios].map((it) => Number(it[1])));
   })).jsonValue();
+  const plot = await second.locator(".stage .surface:visible").boundingBox();
+  const sliders = await second.locator(".sliders").boundingBox();
+  if (Math.max(plot.y, sliders.y) > 500) throw new Error("sliders and curves are not in one view");
   const told = await second.locator(".slider output").nth(1).innerText();
   await first.screenshot({ path: `${pictures}/serve-link.png`, fullPage: true });
   await second.getByRole("button", { name: "Stop" }).click();
@@ -89,8 +96,9 @@ try {
   await second.getByRole("button", { name: "Stop" }).waitFor();
   // Until its command speaks, a link is being set up and has no record.
   await second.locator(".said", { hasText: /time=\d/ }).waitFor();
-  const sliders = { unhurried, slow, uneven: apart(uneven), lost };
-  console.log(JSON.stringify({ wrong: Number(wrong), line, before, after, told, title, sliders, complaints }));
+  const moved = { unhurried, slow, uneven: apart(uneven), lost };
+  const seen = { wrong: Number(wrong), line, before, after, told, title, sliders: moved };
+  console.log(JSON.stringify({ ...seen, complaints }));
 } finally {
   await browser.close();
 }
