@@ -88,7 +88,7 @@ bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 	cargo bench --package weir-net --bench wifi
 	cargo bench --package weir-net --bench cellular
 	cargo bench --package weir-lab --bench simulate
-	cargo run --profile dist --package weir-cli -- bench
+	cargo run --profile dist --package weir-cli -- research bench
 	scripts/bench-peers.sh
 
 clean: ## back to a fresh clone, but for records and reports that you made

@@ -46,7 +46,7 @@ if (beaten.length === 0) {
 function run(settings) {
   const sets = settings.flatMap((setting) => ["--set", `sluice.${setting}`]);
   const scenarios = beaten.map((row) => row.scenario);
-  const command = ["score", ...scenarios, "--controller", "sluice", "--json", ...sets];
+  const command = ["research", "score", ...scenarios, "--controller", "sluice", "--json", ...sets];
   const text = execFileSync(process.env.WEIR ?? "weir", command, { maxBuffer: 2 ** 28 });
   const runs = JSON.parse(text).runs.map((own) => [own.scenario, own]);
   return new Map(runs);

@@ -1,7 +1,7 @@
 # A Markdown table of the scenarios in which another controller is better in rate and in delay at once, from
-# `weir score ... --controller all --own NAME --json`:
+# `weir research score ... --controller all --own NAME --json`:
 #
-#   weir score 'rfc8867/*' --controller all --seeds 3 --json | jq -r --arg own sluice -f scripts/dominated.jq
+#   weir research score 'rfc8867/*' --controller all --seeds 3 --json | jq -r --arg own sluice -f scripts/dominated.jq
 #
 # The rate is that of all flows under the controller. The delay is the p95 in the network and in the sender
 # together, without the first 3 s of a flow and the first 2 s after a fall. Both are means over the seeds.

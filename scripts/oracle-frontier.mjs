@@ -1,7 +1,7 @@
 // Throughput against delay of each controller beside what is possible, as an SVG. Reads the output of
-// `weir score --json`.
+// `weir research score --json`.
 //
-//     weir score PATH... --controller all --json | node scripts/oracle-frontier.mjs > FILE
+//     weir research score PATH... --controller all --json | node scripts/oracle-frontier.mjs > FILE
 //
 // Only wired scenarios count. A dot is a controller: the median over the scenarios of the p95 of its
 // delay (network and sender together), and the mean of its rate over the available rate. The line is

@@ -1,6 +1,6 @@
-# A Markdown table of what one controller reaches in each scenario, from `weir score ... --json`:
+# A Markdown table of what one controller reaches in each scenario, from `weir research score ... --json`:
 #
-#   weir score 'goals/edge/*' --controller sluice --seeds 5 --json | jq -r -f scripts/reached.jq
+#   weir research score 'goals/edge/*' --controller sluice --seeds 5 --json | jq -r -f scripts/reached.jq
 #
 # Means over the seeds. "Received / available" is what arrives, divided by what the path leaves for media, and
 # "possible" is the same of the oracle; both from 3 s after the start. The delays are p95 without the first 2 s after

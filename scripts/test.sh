@@ -284,8 +284,8 @@ gate() {
     beside 'expectations of delft' "$weir" check 'delft/wired*' 'delft/wifi-*' 'delft/4g-*' \
         --controller gcc,gcc-draft
     beside 'goals of sluice' "$weir" check 'goals/*' --controller sluice
-    beside 'Wi-Fi against ns-3' "$weir" validate wifi
-    beside 'cellular against ns-3' "$weir" validate cellular
+    beside 'Wi-Fi against ns-3' "$weir" research validate wifi
+    beside 'cellular against ns-3' "$weir" research validate cellular
 }
 
 # Measured on two quiet cores; most of it are calls and networks in real time.

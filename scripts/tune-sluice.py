@@ -4,7 +4,7 @@
 usage: scripts/tune-sluice.py [--minutes N] [--seeds A-B] [--families LIST] [--constants LIST]
                               [--population N] [--repeats N] [--seed N] [--gate LIST] [--out FILE]
 
-Each candidate is simulated with `weir score` on the training seeds; the objective is the mean regret
+Each candidate is simulated with `weir research score` on the training seeds; the objective is the mean regret
 and half of that of the worst tenth of the scenarios (docs/reference/generated-scenarios.md). The
 search runs over the logarithms of the constants, from the documented values on, within half and
 twice of them. With --gate, each expectation of these scenarios that fails costs 0.02: the catalogue
@@ -66,7 +66,7 @@ def weir(*arguments):
 def scenarios(name, seeds, families):
     """Writes the scenarios of these seeds and returns the paths of those of the families."""
     folder = ROOT / "target/tune" / f"{name}-{seeds}"
-    weir("generate", seeds, "--out", str(folder))
+    weir("research", "generate", seeds, "--out", str(folder))
     of = sorted(str(path) for path in folder.glob("*/*.toml"))
     return [path for path in of if not families or Path(path).parent.name in families]
 
@@ -74,7 +74,7 @@ def scenarios(name, seeds, families):
 def objective(paths, repeats, constants):
     settings = [f"--set=sluice.{name}={value:.6g}" for name, value in constants.items()]
     seeds = ["--seeds", str(repeats)]
-    text = weir("score", *paths, "--controller", "sluice", *seeds, "--json", *settings)
+    text = weir("research", "score", *paths, "--controller", "sluice", *seeds, "--json", *settings)
     [controller] = json.loads(text)["controllers"]
     return controller
 
@@ -112,7 +112,7 @@ def main():
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
 
-    known = dict(line.split() for line in weir("score", "--list-constants").splitlines())
+    known = dict(line.split() for line in weir("research", "score", "--list-constants").splitlines())
     names = options.constants.split(",")
     unknown = [name for name in names if name not in known]
     if unknown:

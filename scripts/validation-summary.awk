@@ -1,4 +1,4 @@
-# Summary of the table of `weir validate cellular`: for each kind of run the values and how many are within.
+# Summary of the table of `weir research validate cellular`: for each kind of run the values and how many are within.
 NR == 1 { next }
 / values: / { last = $0; next }
 {

@@ -17,7 +17,7 @@ boxes=(cut_max=0 t_double=1000000000 k_packet=0 k_noise=0 t_rival=1000000000 "lo
 
 # regret SCENARIO SETTING...: its regret with these constants.
 regret() {
-    "${WEIR:-weir}" score "$1" --controller sluice --seeds "$seeds" --json "${@:2}" | jq '.controllers[0].regret'
+    "${WEIR:-weir}" research score "$1" --controller sluice --seeds "$seeds" --json "${@:2}" | jq '.controllers[0].regret'
 }
 
 seeds=$1

@@ -3,6 +3,7 @@
 mod analyze;
 pub mod application;
 mod link;
+pub mod research;
 mod serve;
 
 use std::net::Ipv4Addr;
@@ -11,9 +12,10 @@ use std::path::PathBuf;
 
 pub use analyze::Analyze;
 pub use application::Application;
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use link::Link;
+pub use research::Research;
 pub use serve::Serve;
 
 #[cfg(not(ims))]
@@ -45,6 +47,17 @@ pub struct Args {
     pub command: Command,
 }
 
+impl Args {
+    /// The whole command line, as help, completions and manual pages show it.
+    pub fn shown() -> clap::Command {
+        let mut command = Self::command();
+        for name in research::NAMES {
+            command = command.mut_subcommand(name, |bare| bare.hide(true));
+        }
+        command
+    }
+}
+
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
@@ -67,22 +80,20 @@ pub enum Command {
     /// Check the expectations of scenarios. Exit code: 0 none failed, 1 at least one failed, 2
     /// could not run.
     Check(Check),
-    /// Write scenarios drawn from seeds.
-    Generate(Generate),
-    /// Compare what controllers reach with what is possible, and with each other.
-    Score(Score),
     /// Make the runs that a file describes, on the cores of this machine or on Dask workers.
     Sweep(Sweep),
-    /// Measure how fast the simulator and the controllers are on this machine.
-    Bench(Bench),
-    /// Compare a model with the real thing or with reference figures. Exit code: 0 all values are
-    /// within the limits, 1 at least one is not, 2 could not run.
-    Validate(Validate),
     /// Run an IMS with Kamailio, HSS and PCRF in network namespaces, and calls through it.
     Ims(weir_testbed::Args),
+    /// Work on the models and controllers: draw scenarios, score, measure speed, validate.
+    #[command(subcommand)]
+    Research(Research),
+    /// The same without `research`.
+    #[command(flatten)]
+    Bare(Research),
     /// Print the completions of a shell.
     Completions(Completions),
     /// Write the manual pages.
+    #[command(hide = true)]
     Man(Man),
 }
 
@@ -91,7 +102,10 @@ impl Command {
     #[cfg(calls)]
     pub fn needs_network_rights(&self) -> bool {
         match self {
-            Self::Call(_) | Self::Link(_) | Self::Validate(_) => true,
+            Self::Call(_) | Self::Link(_) => true,
+            Self::Research(research) | Self::Bare(research) => {
+                matches!(research, Research::Validate(_))
+            }
             Self::Check(check) => check.engine == CheckEngine::Call,
             _ => false,
         }
@@ -394,95 +408,6 @@ pub enum CheckEngine {
     Call,
 }
 
-/// `weir generate`
-#[derive(ClapArgs)]
-#[command(after_help = "\
-A scenario follows from its seed alone, on every machine. The seeds 1 to 200 are the set `train`, 201 to 300
-`validate`, 301 to 400 `sealed`, 401 to 500 `sealed-2`, and 501 to 600 `sealed-3`. Other seeds are free for any use. The files of the
-families are in folders of their own: DIR/steps/13.toml.
-
-Examples:
-  weir generate --families
-  weir generate 13
-  weir generate --set validate --out validate && weir score validate/*/*.toml --controller gcc,nada
-  weir generate 1000-1999 --family walk --out walks && weir run walks/walk/*.toml")]
-pub struct Generate {
-    /// Seeds: numbers, or ranges such as 1000-1999.
-    #[arg(value_name = "SEED", required_unless_present_any = ["set", "families"])]
-    pub seeds: Vec<String>,
-    /// Sets of seeds, separated by commas: train, validate, sealed, sealed-2, sealed-3.
-    #[arg(long, value_name = "LIST")]
-    pub set: Option<String>,
-    /// Only the scenarios of this family.
-    #[arg(long, value_name = "NAME")]
-    pub family: Option<String>,
-    /// Write the scenarios below this folder (default: print one scenario).
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Show the families.
-    #[arg(long, conflicts_with_all = ["seeds", "set", "family", "out"])]
-    pub families: bool,
-    /// Write sealed scenarios, too. The reason goes to the log of openings.
-    #[arg(long, value_name = "REASON")]
-    pub open_seal: Option<String>,
-    /// The log of openings.
-    #[arg(long, value_name = "FILE", default_value = "docs/results/sealed-openings.tsv")]
-    pub seal_log: PathBuf,
-}
-
-/// `weir score`
-#[derive(ClapArgs)]
-#[command(after_help = "\
-The regret of a run is what it loses against an oracle, which knows the schedule of the network as late as
-feedback could report it: share of the rate that was not reached, delay above 60 ms, loss, unfairness, and slow
-response to a rise. 0 is as good as the oracle. The first controller is compared with each other one. A
-scenario is won if the 95 % interval of the improvement, paired over the seeds, is above 0.01. A family (the folder of the scenario)
-is won by Wilcoxon's signed-rank test over its runs, after Holm's correction.
-
-Examples:
-  weir generate --set validate --out validate
-  weir score validate/*/*.toml --controller sluice,gcc --seeds 5
-  weir score 'rfc8867/*' --controller all --own sluice --seeds 20 --markdown")]
-pub struct Score {
-    #[command(flatten)]
-    pub selection: Selection,
-    /// The controller that is compared with each other one (default: the first).
-    #[arg(long, value_name = "NAME")]
-    pub own: Option<String>,
-    /// Print one table only.
-    #[arg(long, value_enum, value_name = "TABLE")]
-    pub table: Option<ScoreTable>,
-    /// Vary each constant of `sluice` by this many per cent up and down, switch each of its boxes
-    /// off, and print the change of the objective.
-    #[arg(long, value_name = "PERCENT", hide = true, value_parser = clap::value_parser!(u8).range(1..100))]
-    pub vary: Option<u8>,
-    /// Print the constants of `sluice` with their values, times in ms.
-    #[arg(long, hide = true, exclusive = true)]
-    pub list_constants: bool,
-    /// Number of scenarios in the table of the worst.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub worst: usize,
-    /// Print a JSON object with the scores of all runs, instead of tables.
-    #[arg(long)]
-    pub json: bool,
-    /// Print the tables as Markdown.
-    #[arg(long, conflicts_with = "json")]
-    pub markdown: bool,
-}
-
-/// A table of `weir score`.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ScoreTable {
-    /// Regret of each controller.
-    Regret,
-    /// Scenarios won, tied and lost in each family.
-    Families,
-    /// Verdict against each rival.
-    Contest,
-    /// The worst scenarios.
-    Worst,
-}
-
 /// `weir sweep`
 #[derive(ClapArgs)]
 #[command(after_help = "\
@@ -518,54 +443,6 @@ pub struct Sweep {
     /// Number of processes without a scheduler (default: one per core).
     #[arg(long, value_name = "N", conflicts_with = "scheduler")]
     pub workers: Option<NonZeroUsize>,
-}
-
-/// `weir bench`
-#[derive(ClapArgs)]
-pub struct Bench {
-    /// Number of measurements of each figure; the median is printed.
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub repeat: usize,
-}
-
-/// `weir validate`
-#[derive(ClapArgs)]
-#[command(after_help = "\
-Examples:
-  weir validate tcp --quick
-  weir validate tcp --control bbr --runs 3
-  weir validate wifi
-  weir validate emulator > emulator-accuracy.md")]
-pub struct Validate {
-    /// The model.
-    #[arg(value_enum, value_name = "MODEL")]
-    pub model: Model,
-    /// Make fewer or shorter runs. tcp then takes a minute and a half instead of 45 minutes.
-    #[arg(long)]
-    pub quick: bool,
-    /// Only for tcp: number of runs of each network [default: 3, with --quick 1].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub runs: Option<u64>,
-    /// Only for tcp: congestion controls, separated by commas [default: cubic,reno,bbr].
-    #[arg(long, value_name = "LIST")]
-    pub control: Option<String>,
-    /// Only for emulator: measure only which packet rates it can carry.
-    #[arg(long)]
-    pub rates_only: bool,
-}
-
-/// What can be validated.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Model {
-    /// The simulator's TCP, compared with the kernel's TCP over the emulator. Needs root.
-    Tcp,
-    /// The Wi-Fi cell, compared with ns-3, with closed-form models and with a paper's formulas.
-    Wifi,
-    /// The cellular cell, compared with runs of the LTE module of ns-3.
-    Cellular,
-    /// The emulator, compared with its own model in virtual time and with the kernel's token
-    /// bucket. Prints a page of Markdown.
-    Emulator,
 }
 
 /// `weir completions`

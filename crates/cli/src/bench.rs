@@ -1,4 +1,4 @@
-//! `weir bench`: how fast the simulator and the controllers are on this machine.
+//! `weir research bench`: how fast the simulator and the controllers are on this machine.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use weir::Algorithm;
 use weir_lab::scenario::{self, Scenario, catalogue};
 use weir_net::Seed;
 
-use crate::args::Bench;
+use crate::args::research::Bench;
 use crate::output;
 use crate::table;
 

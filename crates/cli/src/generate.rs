@@ -1,4 +1,4 @@
-//! `weir generate`: write scenarios drawn from seeds.
+//! `weir research generate`: write scenarios drawn from seeds.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -10,7 +10,7 @@ use weir_lab::protocol::Family;
 use weir_lab::protocol::generate::{Generated, Set, generate};
 use weir_lab::whole_file;
 
-use crate::args::Generate;
+use crate::args::research::Generate;
 use crate::output;
 
 /// Maximum number of scenarios of one command: a typing error must not fill the disk.

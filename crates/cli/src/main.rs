@@ -42,7 +42,7 @@ mod validate;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use clap::error::ErrorKind;
 #[cfg(not(feature = "analyze"))]
 use elsewhere::analyze;
@@ -61,7 +61,8 @@ const COULD_NOT_RUN: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let args = match args::Args::try_parse() {
+    let args = args::Args::shown().try_get_matches();
+    let args = match args.and_then(|matches| args::Args::from_arg_matches(&matches)) {
         Ok(args) => args,
         Err(error) => return report_usage_error(&error),
     };
@@ -80,12 +81,9 @@ fn main() -> ExitCode {
         args::Command::Report(args) => report::report(&args),
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Check(args) => check::check(&args),
-        args::Command::Generate(args) => generate::run(&args),
-        args::Command::Score(args) => score::run(&args),
         args::Command::Sweep(args) => sweep::sweep(&args),
-        args::Command::Bench(args) => bench::bench(&args),
-        args::Command::Validate(args) => validate::validate(&args),
         args::Command::Ims(args) => weir_testbed::run(&args),
+        args::Command::Research(args) | args::Command::Bare(args) => research(&args),
         args::Command::Completions(args) => completions::completions(&args),
         args::Command::Man(args) => man::man(&args),
     };
@@ -94,6 +92,16 @@ fn main() -> ExitCode {
         let interrupted = error.is::<interrupt::Interrupted>();
         ExitCode::from(if interrupted { INTERRUPTED } else { COULD_NOT_RUN })
     })
+}
+
+/// Runs a command of `weir research`.
+fn research(args: &args::Research) -> anyhow::Result<ExitCode> {
+    match args {
+        args::Research::Generate(args) => generate::run(args),
+        args::Research::Score(args) => score::run(args),
+        args::Research::Bench(args) => bench::bench(args),
+        args::Research::Validate(args) => validate::validate(args),
+    }
 }
 
 /// Prints the help that was asked for, or the error in the command line, in one line like every

@@ -4,7 +4,6 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::CommandFactory;
 
 use crate::args;
 
@@ -12,7 +11,7 @@ use crate::args;
 pub fn man(args: &args::Man) -> anyhow::Result<ExitCode> {
     let write = || {
         fs::create_dir_all(&args.folder)?;
-        clap_mangen::generate_to(args::Args::command(), &args.folder)
+        clap_mangen::generate_to(args::Args::shown(), &args.folder)
     };
     write().with_context(|| format!("cannot write manual pages to {}", args.folder.display()))?;
     Ok(ExitCode::SUCCESS)

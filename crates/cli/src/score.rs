@@ -1,4 +1,4 @@
-//! `weir score`: compare what controllers reach with what is possible, and with each other.
+//! `weir research score`: compare what controllers reach with what is possible, and with each other.
 
 mod vary;
 
@@ -12,7 +12,7 @@ use weir_lab::protocol::oracle::{Possible, possible};
 use weir_lab::protocol::score::{Score, oracle_with_queue, score};
 use weir_lab::scenario::Scenario;
 
-use crate::args::{Score as Args, ScoreTable};
+use crate::args::research::{Score as Args, ScoreTable};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::layout::{Form, Table};
 use crate::output;
@@ -271,7 +271,7 @@ fn worst(own: &str, contests: &[Contest], count: usize) -> Table<'static> {
             format!("{}/{}", bout.family, name(&bout.scenario)),
             (*rival).to_owned(),
             format!(
-                "weir score {} --controller {own},{rival} --seed {}",
+                "weir research score {} --controller {own},{rival} --seed {}",
                 bout.scenario, bout.worst_seed
             ),
             format!("{:.3}", bout.own),

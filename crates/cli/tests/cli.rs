@@ -272,6 +272,19 @@ fn a_command_line_with_a_mistake_is_answered_in_one_line_with_the_usage() {
 }
 
 #[test]
+fn help_fits_one_screen_and_commands_of_research_stand_apart() {
+    let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    assert!(help.lines().count() <= 40, "{help}");
+    let research = String::from_utf8(run(&["research", "--help"]).stdout).unwrap();
+    for name in ["generate", "score", "bench", "validate"] {
+        let shows = |text: &str| text.lines().any(|line| line.trim_start().starts_with(name));
+        assert!(!shows(&help) && shows(&research), "{name}: {help}");
+        // Scripts of older versions call them so.
+        assert!(run(&[name, "--help"]).status.success(), "{name}");
+    }
+}
+
+#[test]
 fn help_that_was_asked_for_is_a_result() {
     for args in [&["--help"][..], &["run", "--help"], &["help", "call"], &["--version"]] {
         let output = run(args);
@@ -358,7 +371,7 @@ fn the_wifi_cell_is_within_its_references_and_the_page_shows_the_same_rows() {
     let shown: Vec<Vec<String>> = page.lines().map(columns).collect();
     for row in table.lines().map(columns).filter(|row| row.len() > 3) {
         let is_shown = shown.iter().any(|line| line.len() > 3 && line[..3] == row[..3]);
-        assert!(is_shown, "make the page anew with `weir validate wifi`: {row:?}");
+        assert!(is_shown, "make the page anew with `weir research validate wifi`: {row:?}");
     }
 }
 

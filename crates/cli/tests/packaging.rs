@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 13] = [
     "list",
     "run",
     "call",
@@ -17,19 +17,18 @@ const COMMANDS: [&str; 17] = [
     "report",
     "compare",
     "check",
-    "generate",
-    "score",
-    "bench",
     "sweep",
-    "validate",
     "ims",
+    "research",
     "completions",
-    "man",
 ];
 
 /// Commands of `weir ims`, which have manual pages too.
 const IMS: [&str; 10] =
     ["abort", "answer", "call", "check", "dial", "down", "record", "register", "restart", "up"];
+
+/// Commands of `weir research`, which have manual pages too.
+const RESEARCH: [&str; 4] = ["bench", "generate", "score", "validate"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -124,6 +123,7 @@ fn every_command_has_a_manual_page_with_its_examples() {
     weir(&["man", pages.to_str().unwrap()]);
     let mut expected: Vec<String> = COMMANDS.iter().map(|name| format!("weir-{name}.1")).collect();
     expected.extend(IMS.iter().map(|name| format!("weir-ims-{name}.1")));
+    expected.extend(RESEARCH.iter().map(|name| format!("weir-research-{name}.1")));
     expected.push("weir.1".into());
     expected.sort();
     assert_eq!(files_below(&pages), expected);
@@ -168,6 +168,7 @@ fn uninstall_removes_what_install_made_and_nothing_else() {
     .into();
     expected.extend(COMMANDS.iter().map(|name| format!("share/man/man1/weir-{name}.1")));
     expected.extend(IMS.iter().map(|name| format!("share/man/man1/weir-ims-{name}.1")));
+    expected.extend(RESEARCH.iter().map(|name| format!("share/man/man1/weir-research-{name}.1")));
     expected.sort();
     assert_eq!(files_below(&prefix), expected);
     let version = text(Command::new(prefix.join("bin/weir")).arg("--version"));

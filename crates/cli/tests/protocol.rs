@@ -103,7 +103,8 @@ fn scores_are_printed_and_constants_change_them() {
     assert_eq!(regret(&slow, 1), regret(&whole, 1));
     let tables = weir.text(&[&score[..], &["--seeds", "2", "--markdown"]].concat());
     assert!(
-        tables.contains("| sluice against gcc-2013 |") && tables.contains("weir score a/steps")
+        tables.contains("| sluice against gcc-2013 |")
+            && tables.contains("weir research score a/steps")
     );
     let constants = weir.text(&["score", "--list-constants"]);
     assert!(constants.contains("q_min 5\n"), "{constants}");

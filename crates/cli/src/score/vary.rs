@@ -7,7 +7,7 @@ use weir_lab::run::RunInfo;
 use weir_lab::scenario::Scenario;
 
 use super::{WORST_WEIGHT, scores};
-use crate::args::Score as Args;
+use crate::args::research::Score as Args;
 use crate::interrupt::Interrupt;
 use crate::layout::Table;
 use crate::select::{self, Job};

@@ -1,4 +1,4 @@
-//! `weir validate emulator`: how exact the emulator is on this machine, compared with the kernel's
+//! `weir research validate emulator`: how exact the emulator is on this machine, compared with the kernel's
 //! tbf.
 //!
 //! A sender on one host stamps each packet, and the kernel stamps its arrival on the other. The
@@ -21,7 +21,7 @@ use weir_net::{
     Bottleneck, Capacity, Fate, Header, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
 };
 
-use crate::args::Validate;
+use crate::args::research::Validate;
 use crate::output;
 
 const RATES_KBPS: [u64; 4] = [500, 2_000, 10_000, 100_000];
@@ -377,7 +377,7 @@ impl std::fmt::Display for Spread {
 const HEAD: &str = "\
 # Accuracy of the emulator
 
-`weir validate emulator` makes this page.
+`weir research validate emulator` makes this page.
 
 A sender on one host stamps each packet with the wall clock. The kernel of the other host stamps its
 arrival with the same clock. The expected arrival is that of the model in virtual time, for packets

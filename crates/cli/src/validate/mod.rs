@@ -1,4 +1,4 @@
-//! `weir validate`: compares a model with the real thing, or with published figures.
+//! `weir research validate`: compares a model with the real thing, or with published figures.
 
 mod cellular;
 #[cfg(calls)]
@@ -9,7 +9,7 @@ mod wifi;
 
 use std::process::ExitCode;
 
-use crate::args::{Model, Validate};
+use crate::args::research::{Model, Validate};
 #[cfg(not(calls))]
 use crate::elsewhere::{emulator, tcp};
 
@@ -18,12 +18,12 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     let is_tcp = matches!(args.model, Model::Tcp);
     anyhow::ensure!(
         is_tcp || (args.runs.is_none() && args.control.is_none()),
-        "--runs and --control belong to `weir validate tcp`"
+        "--runs and --control belong to `weir research validate tcp`"
     );
     let is_emulator = matches!(args.model, Model::Emulator);
     anyhow::ensure!(
         is_emulator || !args.rates_only,
-        "--rates-only belongs to `weir validate emulator`"
+        "--rates-only belongs to `weir research validate emulator`"
     );
     let all_within = match args.model {
         Model::Tcp => tcp::validate(args)?,

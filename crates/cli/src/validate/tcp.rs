@@ -1,4 +1,4 @@
-//! `weir validate tcp`: the simulator's TCP against the kernel's, on the same network.
+//! `weir research validate tcp`: the simulator's TCP against the kernel's, on the same network.
 //!
 //! The kernel's TCP runs in real time through the emulator, ours in virtual time through the
 //! simulator. Both use the same model of the bottleneck. The emulator releases packets a little
@@ -19,7 +19,7 @@ use weir_lab::spread::Spread;
 use weir_net::{Capacity, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 use weir_sim::{Config, Congestion, Cubic, FlowConfig, FlowKind, Tcp};
 
-use crate::args::Validate;
+use crate::args::research::Validate;
 use crate::output;
 use crate::table;
 

@@ -1,4 +1,4 @@
-//! `weir validate wifi`: compares the Wi-Fi cell with published figures.
+//! `weir research validate wifi`: compares the Wi-Fi cell with published figures.
 //!
 //! A row contains a quantity, its reference value with the source, and the value of the model. The
 //! references are fixed: `cell.rs` has those of measured cells, `formulas.rs` those of durations
