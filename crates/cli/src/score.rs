@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use weir_lab::protocol::contest::{Bout, Contest, Outcome, mean_and_worst_tenth};
 use weir_lab::protocol::oracle::{Possible, possible};
+use weir_lab::protocol::results::{WORST_WEIGHT, of, to_json};
 use weir_lab::protocol::score::{Score, oracle_with_queue, score};
 use weir_lab::scenario::Scenario;
 
@@ -18,8 +19,6 @@ use crate::layout::{Form, Table};
 use crate::output;
 use crate::select::{self, Job};
 
-/// Weight of the worst tenth in the objective.
-const WORST_WEIGHT: f64 = 0.5;
 /// Standing queues of the oracle in JSON, ms.
 const HOLDS_MS: [f64; 7] = [0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0];
 
@@ -141,10 +140,6 @@ fn oracle_key(scenario: &Scenario, seed: u64) -> (&str, u64) {
     (&scenario.id, if scenario.access.is_some() { seed } else { 0 })
 }
 
-fn of<'a>(scores: &'a [Score], controller: &str) -> Vec<&'a Score> {
-    scores.iter().filter(|score| score.controller == controller).collect()
-}
-
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) =
         values.fold((0.0, 0.0_f64), |(sum, count), value| (sum + value, count + 1.0));
@@ -191,14 +186,6 @@ fn reached(score: &Score) -> f64 {
     if score.possible_mbps > 0.0 { score.rate_mbps / score.possible_mbps } else { 1.0 }
 }
 
-const fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Win => "won",
-        Outcome::Tie => "tie",
-        Outcome::Loss => "lost",
-    }
-}
-
 fn won_tied_lost([won, tied, lost]: [usize; 3]) -> String {
     format!("{won} / {tied} / {lost}")
 }
@@ -218,7 +205,7 @@ fn families(contests: &[Contest]) -> Table<'_> {
                     return format!("{} {:+.3}", won_tied_lost(found.counts), found.better_by);
                 };
                 let (counts, by) = (won_tied_lost(found.counts), found.better_by);
-                format!("{counts}, {by:+.3} ±{half:.3}, {}", word(found.outcome))
+                format!("{counts}, {by:+.3} ±{half:.3}, {}", found.outcome.word())
             })
         };
         std::iter::once(name.to_owned()).chain(contests.iter().map(cell)).collect()
@@ -300,39 +287,4 @@ fn frontier(scenarios: &[Scenario]) -> Value {
         scenarios.iter().filter_map(of).collect::<Vec<Value>>()
     };
     HOLDS_MS.into_iter().flat_map(with).collect()
-}
-
-fn to_json(names: &[&str], scores: &[Score], contests: &[Contest]) -> Value {
-    let controllers: Vec<Value> = names
-        .iter()
-        .map(|name| {
-            let (regret, worst) = mean_and_worst_tenth(&of(scores, name)).unwrap_or_default();
-            let objective = regret + WORST_WEIGHT * worst;
-            json!({
-                "controller": name, "regret": regret, "worst_tenth": worst, "objective": objective,
-            })
-        })
-        .collect();
-    let contests: Vec<Value> = contests
-        .iter()
-        .map(|contest| {
-            let families: Vec<Value> = contest
-                .families
-                .iter()
-                .map(|family| {
-                    json!({
-                        "family": family.family, "won_tied_lost": family.counts,
-                        "own": family.own, "rival": family.rival,
-                        "better_by": family.better_by, "confidence": family.confidence,
-                        "p": family.p, "outcome": word(family.outcome),
-                    })
-                })
-                .collect();
-            json!({
-                "rival": contest.rival, "won_tied_lost": contest.counts(),
-                "is_won": contest.is_won(), "families": families,
-            })
-        })
-        .collect();
-    json!({ "controllers": controllers, "contests": contests, "runs": scores })
 }

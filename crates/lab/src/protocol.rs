@@ -6,12 +6,14 @@
 //! ```
 //!
 //! [`generate`] draws scenarios, [`oracle`] computes what a sender could reach on one, [`score`]
-//! compares a run with it, and [`contest`] compares two controllers over many runs.
+//! compares a run with it, [`contest`] compares two controllers over many runs, and [`results`] has
+//! all of it as JSON.
 //! `docs/reference/generated-scenarios.md` describes all of them.
 
 pub mod contest;
 pub mod generate;
 pub mod oracle;
+pub mod results;
 pub mod score;
 
 mod draw;

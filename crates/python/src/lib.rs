@@ -4,6 +4,7 @@
 mod controller;
 mod run;
 mod scenario;
+mod score;
 mod session;
 mod tables;
 
@@ -84,6 +85,8 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(run::sweep_report, module)?,
         wrap_pyfunction!(run::compare, module)?,
         wrap_pyfunction!(run::controllers_of, module)?,
+        wrap_pyfunction!(score::score, module)?,
+        wrap_pyfunction!(score::contests, module)?,
         wrap_pyfunction!(metric, module)?,
         wrap_pyfunction!(controller::check_controller, module)?,
     ] {

@@ -139,7 +139,7 @@ pub fn run(
 }
 
 /// Does the work without the interpreter's lock. Ctrl-C sets `stop`, and becomes the error.
-fn watched<T: Send>(
+pub fn watched<T: Send>(
     py: Python<'_>,
     stop: &AtomicBool,
     work: impl FnOnce() -> T + Send,

@@ -345,3 +345,25 @@ def test_a_session_asks_for_each_bitrate():
     assert json.loads(result.json()[0])["controller"] == "policy"
     with pytest.raises(weir_rtc.WeirError, match="finite"):
         session.step(float("nan"))
+
+
+class Lowest(weir_rtc.Controller):
+    name = "lowest"
+
+    def on_feedback(self, now_us, report):
+        self.target_bps = self.min_bps
+
+
+def test_a_controller_in_python_is_scored_beside_one_of_the_library():
+    found = weir_rtc.score(["rfc8867/5.1", "goals/edge/*"], ["gcc", Lowest], [1], own="lowest")
+    by_name = {row["controller"]: row for row in found["controllers"]}
+    assert list(by_name) == ["gcc", "lowest"]
+    # It sends the lowest rate, and a regret grows with what is left of the link.
+    assert by_name["lowest"]["regret"] > by_name["gcc"]["regret"]
+    [contest] = found["contests"]
+    assert contest["rival"] == "gcc" and contest["won_tied_lost"][0] == 0
+    assert len(found["runs"]) % 2 == 0
+    alone = weir_rtc.score("rfc8867/5.1", "gcc", [1], jobs=1)
+    assert alone["runs"] == [run for run in found["runs"] if run["controller"] == "gcc"][:1]
+    with pytest.raises(weir_rtc.WeirError, match="own is one of"):
+        weir_rtc.score("rfc8867/5.1", "gcc", own="nada")

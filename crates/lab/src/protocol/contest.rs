@@ -31,6 +31,17 @@ pub enum Outcome {
     Loss,
 }
 
+impl Outcome {
+    /// As tables and JSON say it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Win => "won",
+            Self::Tie => "tie",
+            Self::Loss => "lost",
+        }
+    }
+}
+
 /// A scenario under both controllers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bout {

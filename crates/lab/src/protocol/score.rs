@@ -14,7 +14,7 @@
 use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weir::ControllerFactory;
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::Seed;
@@ -49,7 +49,7 @@ const REACHED: f64 = 0.9;
 const REACHED_OVER: usize = 10;
 
 /// The score of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Scenario id.
     pub scenario: String,

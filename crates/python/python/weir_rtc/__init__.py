@@ -62,6 +62,7 @@ __all__ = [
     "report",
     "run",
     "scenarios",
+    "score",
     "series_columns",
     "sobol",
     "sweep",
@@ -323,3 +324,45 @@ def check(
     Each row has scenario, controller, text, outcome and measured value (`None` if there is none).
     """
     return run(scenario, controller, seeds, jobs=jobs).judgements()
+
+
+def score(
+    scenario: ScenarioLike,
+    controller: ControllerLike = "all",
+    seeds: Iterable[int] = (1,),
+    *,
+    own: str | None = None,
+    jobs: int = 0,
+) -> dict[str, list[dict[str, Any]]]:
+    """Compares what controllers reach with what is possible, as `weir research score --json` does.
+
+    `own`: the name of the controller that is compared with each other one; by default the first. The dict has
+    `controllers` (mean regret of each, worst tenth, objective), `contests` (won, tied and lost scenarios, families with
+    p values) and `runs` (the terms of each run's regret). Runs are made in processes, one for each core, unless
+    `jobs` is 1. Raises `WeirError`, or what a controller raised.
+    """
+    found, kinds, drawn = scenarios(scenario), chosen(controller), numbers(seeds)
+    names = [kind if isinstance(kind, str) else kind.name for kind in kinds]
+    own = names[0] if own is None else own
+    if own not in names:
+        raise WeirError(f"own is one of the controllers, {', '.join(names)}, not {own!r}")
+    tasks = [(one, kind, seed) for one in found for kind in kinds for seed in drawn]
+    count = jobs or pool.cores()
+    numbered = list(enumerate(tasks))
+    if count > 1 and all(map(pool.travels, kinds)):
+        scores = dict(pool.in_processes(scored, numbered, count))
+    else:
+        scores = dict(map(scored, numbered))
+    texts = [text for index in range(len(tasks)) if (text := scores[index]) is not None]
+    if not texts:
+        raise WeirError("no flow of these scenarios is under the controller")
+    whole: dict[str, list[dict[str, Any]]] = json.loads(_weir.contests(names, own, texts))
+    return whole
+
+
+def scored(
+    task: tuple[int, tuple[Scenario, str | type[Controller], int]],
+) -> tuple[int, str | None]:
+    """Makes a run and scores it. A process calls it."""
+    index, (scenario, controller, seed) = task
+    return index, _weir.score(scenario, controller, seed)
