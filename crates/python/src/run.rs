@@ -128,7 +128,9 @@ pub fn run(
                 Arc<weir_lab::scenario::Scenario>,
                 &ControllerFactory,
                 u64,
-            )| { measure(scenario, factory, *seed, out.as_deref(), &stop) };
+            )| {
+                with_a_thread_state(|| measure(scenario, factory, *seed, out.as_deref(), &stop))
+            };
             planned.par_iter().map(one).collect::<Result<Vec<_>, _>>()
         })
     };
@@ -136,6 +138,14 @@ pub fn run(
     fault.raise()?;
     let measured = measured.map_err(error)?.into_iter().collect::<Option<Vec<_>>>();
     Ok(Runs(measured.unwrap_or_default()))
+}
+
+/// Does the work without the interpreter's lock, in a thread that the interpreter knows meanwhile.
+///
+/// Otherwise each call of a controller in Python makes a state for the thread and ends it again,
+/// which maps and unmaps memory each time and takes more time than the call itself.
+pub fn with_a_thread_state<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    Python::attach(|py| py.detach(work))
 }
 
 /// Does the work without the interpreter's lock. Ctrl-C sets `stop`, and becomes the error.

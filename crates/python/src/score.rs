@@ -11,7 +11,7 @@ use weir_lab::protocol::score::{Score, score as score_run};
 
 use crate::controller::{Fault, own_factory};
 use crate::error;
-use crate::run::watched;
+use crate::run::{watched, with_a_thread_state};
 use crate::scenario::Scenario;
 
 /// The score of one run as JSON. `None` if no flow of the scenario is under the controller.
@@ -29,7 +29,7 @@ pub fn score(
     };
     let (scenario, stop) = (Arc::clone(&scenario.0), fault.stop());
     let work = || score_run(&scenario, &factory, seed, &possible(&scenario, seed), &stop);
-    let found = watched(py, &stop, work)?;
+    let found = watched(py, &stop, || with_a_thread_state(work))?;
     fault.raise()?;
     found.map(|score| serde_json::to_string(&score).map_err(error)).transpose()
 }
