@@ -1,4 +1,5 @@
-//! The example programs in the emulator: they build, and their rate follows the capacity.
+//! The example programs in the emulator: they build, their rate follows the capacity, and they send what
+//! the same controller sends in the simulator.
 //!
 //! Needs root and the dependencies of the examples. The calls also need Chromium, and ffmpeg or
 //! GStreamer.
@@ -6,10 +7,20 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use weir::{Algorithm, Bitrate, RateLimits};
+use weir_lab::scenario::{Traffic, catalogue};
+use weir_net::Seed;
+use weir_sim::Source;
+use weir_sim::trace::ROW_INTERVAL;
+
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// 2 Mbit/s until 15 s, 500 kbit/s until 25 s.
 const NETWORK: &str = "demo/first-call";
 const DROP_S: f64 = 15.0;
+/// The same network for a sender that only sends, with the flow to simulate.
+const SIMULATED: &str = "demo/first-call/one-way";
+/// The least share of the simulated rate that a program has to send.
+const SHARE: f64 = 0.9;
 /// The programs run until the end of the drop.
 const END_S: f64 = 25.0;
 /// How long a controller may take to find the capacity.
@@ -116,6 +127,42 @@ fn assert_follows_the_capacity(lines: &[Line], rate: &str) {
     assert!((200.0..600.0).contains(&after), "{after} kbit/s of 500 kbit/s");
 }
 
+/// The mean rate that a controller with these limits and this source sends on the same network in the
+/// simulator between two times, in kbit/s.
+fn simulated_kbps(controller: &str, max_kbps: u64, source: Source, from_s: f64, to_s: f64) -> f64 {
+    let algorithm: Algorithm = controller.parse().unwrap();
+    let [start, max] = [300, max_kbps].map(Bitrate::from_kbps);
+    let mut scenario = catalogue::find(SIMULATED).unwrap().remove(0);
+    let Traffic::Media(media) = &mut scenario.flows[0].traffic else { panic!("a media flow") };
+    media.settings.limits = RateLimits::new(Bitrate::from_kbps(150), start, max).unwrap();
+    media.source = source;
+    let trace = weir_sim::run(&scenario.sim_config(algorithm), Seed::new(1));
+    let within = |time_s: f64| from_s < time_s && time_s <= to_s;
+    let rows = trace.rows.iter().filter(|row| within(row.time.as_secs_f64()));
+    let (bits, count) =
+        rows.fold((0, 0_u32), |(bits, count), row| (bits + row.sent.as_bytes() * 8, count + 1));
+    bits as f64 / 1_000.0 / (f64::from(count) * ROW_INTERVAL.as_secs_f64())
+}
+
+/// A line is of the second before it.
+fn assert_sends_what_the_simulation_gives(
+    lines: &[Line],
+    rate: &str,
+    from_s: f64,
+    simulated: impl Fn(f64, f64) -> f64,
+) {
+    let last_s = lines.iter().map(Line::time_s).fold(0.0, f64::max).min(END_S);
+    let real = mean(lines, rate, from_s + 0.5, last_s + 0.5);
+    let simulated = simulated(from_s, last_s);
+    println!("{rate} {real:.0} from {from_s} to {last_s} s, simulated {simulated:.0}");
+    assert!(real >= SHARE * simulated, "{real:.0} kbit/s, of {simulated:.0} in the simulator");
+}
+
+/// A source that always meets its target.
+fn filler(fps: f64) -> Source {
+    Source::Filler { fps, cap: None }
+}
+
 /// The programs of `examples/c`, built with a library that the script installed, or `None` with a
 /// line that says what this machine lacks. The first value is the folder of the shared library.
 fn build_c(place: &Path) -> Option<(PathBuf, PathBuf)> {
@@ -139,7 +186,7 @@ fn build_c(place: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 #[test]
-fn the_rate_of_the_c_example_follows_the_capacity() {
+fn the_rate_of_the_c_example_follows_the_capacity_as_in_the_simulator() {
     let place = tempfile::tempdir().unwrap();
     let Some((libraries, programs)) = build_c(place.path()) else { return };
     let program = |name: &str| {
@@ -150,19 +197,26 @@ fn the_rate_of_the_c_example_follows_the_capacity() {
     let (sender, seconds) = (program("sender"), END_S.to_string());
     let mut command: Vec<&str> = sender.split(' ').collect();
     command.extend([address, "gcc", &seconds]);
-    assert_follows_the_capacity(&link(&receiver, &command), "sent_kbps");
+    let lines = link(&receiver, &command);
+    assert_follows_the_capacity(&lines, "sent_kbps");
+    assert_sends_what_the_simulation_gives(&lines, "sent_kbps", 0.0, |from_s, to_s| {
+        simulated_kbps("gcc", 5_000, filler(25.0), from_s, to_s)
+    });
 }
 
 #[test]
-fn the_rate_of_the_udp_example_follows_the_capacity() {
+fn the_rate_of_the_udp_example_follows_the_capacity_as_in_the_simulator() {
     let Some(programs) = build("udp") else { return };
     let program = |name: &str| programs.join(name).display().to_string();
-    for controller in ["gcc", "scream-v2"] {
+    for controller in ["gcc", "scream-v2", "sluice"] {
         let address = "10.45.0.2:5004";
         let receiver = format!("{} {address} {controller}", program("receiver"));
         let seconds = END_S.to_string();
         let lines = link(&receiver, &[&program("sender"), address, controller, &seconds]);
         assert_follows_the_capacity(&lines, "sent_kbps");
+        assert_sends_what_the_simulation_gives(&lines, "sent_kbps", 0.0, |from_s, to_s| {
+            simulated_kbps(controller, 5_000, filler(25.0), from_s, to_s)
+        });
     }
 }
 
@@ -175,6 +229,10 @@ fn a_camera_with_a_real_encoder_follows_the_capacity_and_misses_few_pictures() {
     let seconds = END_S.to_string();
     let lines = link(&receiver, &[&camera, "live", address, "480p", "nada", &seconds]);
     assert_follows_the_capacity(&lines, "sent_kbps");
+    // OpenH264 meets its target at this picture size.
+    assert_sends_what_the_simulation_gives(&lines, "sent_kbps", 0.0, |from_s, to_s| {
+        simulated_kbps("nada", 2_500, filler(30.0), from_s, to_s)
+    });
     let pictures = mean(&lines, "pictures", SETTLING_S, END_S);
     assert!(pictures >= 25.0, "{pictures} pictures a second of 30");
 }
