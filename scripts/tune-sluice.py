@@ -112,7 +112,9 @@ def main():
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
 
-    known = dict(line.split() for line in weir("research", "score", "--list-constants").splitlines())
+    known = dict(
+        line.split() for line in weir("research", "score", "--list-constants").splitlines()
+    )
     names = options.constants.split(",")
     unknown = [name for name in names if name not in known]
     if unknown:
