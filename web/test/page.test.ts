@@ -563,7 +563,8 @@ describe.skipIf(!available)("the page", () => {
     // The picture of the call follows the pointer, and plays.
     const picture = page.getByRole("region", { name: "The call at one moment" });
     const clock = picture.locator(".clock");
-    expect(await clock.innerText()).toBe("0.0 of 200 s");
+    // It opens where media waits longest, not at the start.
+    expect(Number.parseFloat(await clock.innerText())).toBeGreaterThan(0);
     await pointAt(page.locator(".surface").first(), 0.5);
     await expect.poll(() => clock.innerText()).toMatch(/^(9[89]|10[0-2])\.\d of 200 s$/);
     expect(await picture.locator(".words").innerText()).toMatch(/^gcc-draft: /);

@@ -3,7 +3,14 @@
 import { expect, test } from "vitest";
 import type { Group, Scenario, Series } from "../src/format";
 import { lanesOf } from "../src/picture/lanes";
-import { isStill, momentOf, scaleOf, sentence, type Moment } from "../src/picture/moment";
+import {
+  isStill,
+  longestWait,
+  momentOf,
+  scaleOf,
+  sentence,
+  type Moment,
+} from "../src/picture/moment";
 
 const series = (rest: Partial<Series> = {}): Series => ({
   time_s: [0, 1, 2],
@@ -45,6 +52,16 @@ test("one scale for all flows, and a short queue looks short", () => {
   const long = { ...other!, series: series({ queuing_delay_ms: [700, 700, 700] }) };
   expect(scaleOf([one!, long])).toEqual({ mbps: 2, queue_ms: 700 });
   expect(scaleOf([])).toEqual({ mbps: 0.1, queue_ms: 200 });
+});
+
+test("it opens at the longest wait of network and sender", () => {
+  const lanes = lanesOf(scenario(), [group("gcc"), group("nada")]);
+  expect(longestWait(lanes)).toBe(2);
+  const sender = { time_s: [1], queue_ms: [900] };
+  expect(
+    longestWait([{ ...lanes[0]!, sender, series: series({ queuing_delay_ms: [0, 10, 9] }) }]),
+  ).toBe(1);
+  expect(longestWait([])).toBe(0);
 });
 
 test("lanes are the flows whose way is known, with the queue of a pipeline's sender", () => {

@@ -66,6 +66,19 @@ export function momentOf({ series, sender }: Lane, time: number): Moment | null 
   };
 }
 
+/** The time at which media waits longest, in network and sender together: the moment that says most; 0 without any. */
+export function longestWait(lanes: Lane[]): number {
+  let [time, longest] = [0, 0];
+  for (const lane of lanes) {
+    for (const at of lane.series.time_s) {
+      const moment = momentOf(lane, at);
+      const wait = (moment?.queue_ms ?? 0) + (moment?.sender_ms ?? 0);
+      if (wait > longest) [time, longest] = [at, wait];
+    }
+  }
+  return time;
+}
+
 export function scaleOf(lanes: Lane[]): Scale {
   const rates: number[] = [];
   const queues: number[] = [LEAST_QUEUE_MS];

@@ -5,7 +5,16 @@ import type { Chart } from "../chart";
 import { el } from "../dom";
 import { formatNumber } from "../model";
 import { onThemeChange, type Palette } from "../theme";
-import { isStill, momentOf, scaleOf, sentence, type Lane, type Moment, type Scale } from "./moment";
+import {
+  isStill,
+  longestWait,
+  momentOf,
+  scaleOf,
+  sentence,
+  type Lane,
+  type Moment,
+  type Scale,
+} from "./moment";
 
 export interface Picture {
   element: HTMLElement;
@@ -60,6 +69,8 @@ export function picture(): Picture {
   let hidden = 0;
   let time = 0;
   let duration = 0;
+  /** Whether somebody chose a moment. Until then the picture shows the longest queue, and plays from the start. */
+  let isChosen = false;
   /** The frame of the browser that moves the picture next; 0 while it does not play. */
   let frame = 0;
   let last = 0;
@@ -85,7 +96,8 @@ export function picture(): Picture {
     else frame = requestAnimationFrame(advance);
   };
   const start = () => {
-    if (time >= duration) time = 0;
+    if (time >= duration || !isChosen) time = 0;
+    isChosen = true;
     last = performance.now();
     play.textContent = "❚❚ Pause";
     element.classList.add("playing");
@@ -97,6 +109,7 @@ export function picture(): Picture {
   });
   slider.addEventListener("input", () => {
     stop();
+    isChosen = true;
     time = Number(slider.value);
     draw();
   });
@@ -108,12 +121,13 @@ export function picture(): Picture {
     hidden = Math.max(0, flows.length - LANES);
     lanes.replaceChildren(...shown.map((lane) => lane.element));
     duration = duration_s;
-    time = Math.min(time, duration);
+    time = isChosen ? Math.min(time, duration) : longestWait(flows.slice(0, LANES));
     slider.max = String(duration);
     draw();
   };
   const showAt = (time_s: number) => {
     if (frame !== 0) return;
+    isChosen = true;
     time = Math.min(duration, Math.max(0, time_s));
     draw();
   };
