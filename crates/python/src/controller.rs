@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::controller::{Controller, Metrics, Reason, Settings, Signals, Target, Window};
 use weir::feedback::{Ecn, FeedbackReport, SentPacket};
-use weir::{Bitrate, ControllerFactory, DataSize, TimeDelta, Timestamp};
+use weir::{Bitrate, ControllerFactory, DataSize, RateLimits, TimeDelta, Timestamp};
 
 use crate::error;
 
