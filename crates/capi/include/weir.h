@@ -661,7 +661,8 @@ weir_status weir_sender_next_rtcp(weir_sender *sender,
 // `WEIR_NEVER`. The time may lie in the past.
 weir_status weir_sender_next_timeout(const weir_sender *sender, int64_t *due_ns);
 
-// Writes the controller's target. Its `source_bitrate_bps` is for the encoder.
+// Writes the controller's target. A source that can drop frames follows `source_bitrate_bps`, any
+// other source `bitrate_bps`.
 weir_status weir_sender_target(const weir_sender *sender, weir_target *target);
 
 // Takes the change of the target bitrate since the last call, or returns `WEIR_STATUS_NONE`. Writes

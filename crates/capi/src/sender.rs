@@ -334,7 +334,8 @@ pub unsafe extern "C" fn weir_sender_next_timeout(
     }
 }
 
-/// Writes the controller's target. Its `source_bitrate_bps` is for the encoder.
+/// Writes the controller's target. A source that can drop frames follows `source_bitrate_bps`, any
+/// other source `bitrate_bps`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_target(
     sender: *const weir_sender,
