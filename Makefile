@@ -10,7 +10,7 @@ export DESTDIR
 # GStreamer looks in a folder of its own, so only a PREFIX that the user wrote counts for its plugin.
 GST_PREFIX := $(if $(filter file,$(origin PREFIX)),env -u PREFIX)
 
-WEB_SOURCES := $(shell find web/src web/wic -type f) web/build.mjs web/bundle.mjs web/licences.mjs web/tsconfig.json
+WEB_SOURCES := $(shell find lab/web/src ims/agent -type f) lab/web/build.mjs lab/web/bundle.mjs lab/web/licences.mjs lab/web/tsconfig.json
 
 deps: ## Debian packages that are missing, if root; says what else to install
 	scripts/deps.sh
@@ -18,12 +18,12 @@ deps: ## Debian packages that are missing, if root; says what else to install
 test-deps: ## the same, and what tests and lint need: a nightly compiler, cargo-fuzz
 	scripts/deps.sh --test
 
-web: web/dist/report.html ## the report viewer, which the program carries with it
+web: lab/web/dist/report.html ## the report viewer, which the program carries with it
 
 # The simulator in WebAssembly must fit into the page, so it has a profile of its own.
-playground: web ## web/dist/playground.html: the simulator in one page that opens offline
+playground: web ## lab/web/dist/playground.html: the simulator in one page that opens offline
 	cargo build --profile wasm --package weir-wasm --target wasm32-unknown-unknown
-	cd web && node playground.mjs "$(abspath $(or $(CARGO_TARGET_DIR),target))/wasm32-unknown-unknown/wasm/weir_wasm.wasm"
+	cd lab/web && node playground.mjs "$(abspath $(or $(CARGO_TARGET_DIR),target))/wasm32-unknown-unknown/wasm/weir_wasm.wasm"
 
 dist: web ## dist/: what is published, with checksums and a list of parts
 	scripts/dist.sh
@@ -68,7 +68,7 @@ test: test-deps web npm-deps ## installs what is missing; every test there is; s
 lint: web ## formats, clippy, shellcheck, ruff and docs without a warning
 	scripts/lint.sh
 
-format: web/node_modules/.package-lock.json ## writes Rust, TypeScript, shell and Python as lint wants it
+format: lab/web/node_modules/.package-lock.json ## writes Rust, TypeScript, shell and Python as lint wants it
 	scripts/format.sh
 
 docs: ## the book of docs/ in target/book, with its links checked
@@ -93,12 +93,12 @@ bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 
 clean: ## back to a fresh clone, but for records and reports that you made
 	cargo clean
-	rm -rf testbeds/ims/web/node_modules examples/apps/peerjs/node_modules examples/apps/livekit/node_modules web/dist web/node_modules web/screenshots crates/wire/fuzz/target crates/gst/target
+	rm -rf ims/configurations/web/node_modules examples/apps/peerjs/node_modules examples/apps/livekit/node_modules lab/web/dist lab/web/node_modules lab/web/screenshots fuzz/target library/gst/target
 
-web/dist/report.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
-	cd web && npm run build
+lab/web/dist/report.html: lab/web/node_modules/.package-lock.json $(WEB_SOURCES)
+	cd lab/web && npm run build
 
-ims-web: testbeds/ims/web/node_modules/.package-lock.json ## the web servers of `weir ims up --web`
+ims-web: ims/configurations/web/node_modules/.package-lock.json ## the web servers of `weir ims up --web`
 
 npm-deps: ims-web examples/apps/peerjs/node_modules/.package-lock.json examples/apps/livekit/node_modules/.package-lock.json ## the npm packages that tests need besides the viewer's
 

@@ -19,7 +19,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const folder = join(root, "crates/analyze/tests/networks");
+const folder = join(root, "lab/analyze/tests/networks");
 const table = process.argv[2] ?? "capacity";
 const ways = ["up", "down"];
 const records = process.argv[3];

@@ -66,7 +66,7 @@ function play(application, network, more = []) {
     [...words, ...more, "--attempts", "1", "--out", out],
     {
       cwd: join(root, "examples/apps", application),
-      env: { WEIR_PLAYWRIGHT: join(root, "web/node_modules/playwright-core"), ...process.env },
+      env: { WEIR_PLAYWRIGHT: join(root, "lab/web/node_modules/playwright-core"), ...process.env },
       stdio: ["ignore", "ignore", "inherit"],
     },
   );

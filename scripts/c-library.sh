@@ -14,7 +14,7 @@ set -eu
 accept 'build install uninstall' "$@"
 cd "$(dirname "$0")/.."
 
-source=crates/capi
+source=library/capi
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # The number of the binary interface: see docs/reference/c-abi.md.
 abi=0

@@ -19,7 +19,7 @@ if [ "${1:-}" = --sizes ]; then
     exit
 fi
 
-[ -f web/dist/report.html ] || { echo 'dist: no report viewer: make web' >&2 && exit 2; }
+[ -f lab/web/dist/report.html ] || { echo 'dist: no report viewer: make web' >&2 && exit 2; }
 triple=x86_64-unknown-linux-musl
 for need in "$triple" wasm32-unknown-unknown; do
     rustup target list --installed | grep -qx "$need" || {
@@ -82,10 +82,10 @@ environment=$target/python-package
 }
 # WEIR_WHEEL=dev makes a wheel of what scripts/test-python.sh compiled: minutes less, for a test of this script.
 CARGO_TARGET_DIR=$target "$environment/bin/maturin" build --quiet --profile "${WEIR_WHEEL:-release}" \
-    --manifest-path crates/python/Cargo.toml --out "$out"
+    --manifest-path lab/python/Cargo.toml --out "$out"
 
 make --silent playground > /dev/null
-cp web/dist/playground.html "$out/weir-$version-playground.html"
+cp lab/web/dist/playground.html "$out/weir-$version-playground.html"
 
 node scripts/sbom.mjs > "$out/weir-$version.cdx.json"
 (cd "$out" && sha256sum ./* | sed 's|  \./|  |' > SHA256SUMS)

@@ -16,5 +16,5 @@ rm -rf target/book
 mdbook build docs
 node scripts/check-links.mjs --book target/book
 # The playground of `make playground`, where a reader of the book can open it.
-[ ! -f web/dist/playground.html ] || cp web/dist/playground.html target/book/
+[ ! -f lab/web/dist/playground.html ] || cp lab/web/dist/playground.html target/book/
 echo target/book/index.html

@@ -12,7 +12,7 @@ import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-const web = join(dirname(dirname(fileURLToPath(import.meta.url))), "web/");
+const web = join(dirname(dirname(fileURLToPath(import.meta.url))), "lab/web/");
 const { chromium } = createRequire(process.env.WEIR_PLAYWRIGHT ?? web)("playwright-core");
 const file = resolve(process.argv[2] ?? "report.html");
 const ROUNDS = 3;

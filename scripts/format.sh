@@ -28,14 +28,14 @@ left_out() {
 
 check=$(either '' --check)
 run cargo fmt --all "$check"
-for apart in crates/gst crates/python crates/wire/fuzz examples/bare-metal examples/camera examples/gstreamer \
+for apart in library/gst lab/python fuzz examples/bare-metal examples/camera examples/gstreamer \
     examples/own-controller examples/udp examples/webrtc-rs; do
     run cargo fmt --manifest-path "$apart/Cargo.toml" "$check"
 done
 # Not by cargo: the manifest needs a crate that only scripts/bench-peers.sh provides.
 run rustfmt --edition 2024 "$check" bench/peers/src/main.rs
 
-biome=web/node_modules/.bin/biome
+biome=lab/web/node_modules/.bin/biome
 if [ -x "$biome" ]; then
     run "$biome" format "$(either --write '')"
 else

@@ -15,7 +15,7 @@ mkdir -p "$folder"
 family=delft/4g-2
 
 policy() { # the default policy with other lines
-    sed "$1" testbeds/ims/policy.toml
+    sed "$1" ims/configurations/policy.toml
 }
 
 simulated() { # NAME SCENARIO

@@ -40,8 +40,8 @@ folder() {
 case ${1:-} in
     install)
         install_packages
-        target=${CARGO_TARGET_DIR:-crates/gst/target}
-        cargo build --profile "$profile" --locked --manifest-path crates/gst/Cargo.toml --target-dir "$target"
+        target=${CARGO_TARGET_DIR:-library/gst/target}
+        cargo build --profile "$profile" --locked --manifest-path library/gst/Cargo.toml --target-dir "$target"
         folder=$(folder)
         install -D -m 644 "$target/$made/$name" "$folder/$name"
         echo "$folder/$name"

@@ -12,7 +12,7 @@ cargo clippy --workspace --all-targets -- -D warnings
 # The GStreamer plugin and its example are workspaces of their own.
 missing=$(scripts/missing-for-gst.sh)
 if [ -z "$missing" ]; then
-    cargo clippy --manifest-path crates/gst/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/gst" \
+    cargo clippy --manifest-path library/gst/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/gst" \
         --all-targets -- -D warnings
 else
     echo "lint: skipped: the check of the GStreamer plugin: apt-get install $missing"

@@ -8,7 +8,7 @@ accept '' "$@"
 cd "$(dirname "$0")/.."
 
 # The lab's package contains the report viewer. Without it no report could be written.
-[ -f web/dist/report.html ] || { echo 'package: no report viewer: make web' >&2 && exit 1; }
+[ -f lab/web/dist/report.html ] || { echo 'package: no report viewer: make web' >&2 && exit 1; }
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 # cargo's own check would build each package into code, and all that it depends on once more.
@@ -35,7 +35,7 @@ has() { # PACKAGE FILE...
         [ -f "$unpacked/$package-$version/$file" ] || { echo "package: $package has no $file" >&2 && exit 1; }
     done
 }
-mapfile -t manifests < <(grep -L '^publish = false' crates/*/Cargo.toml)
+mapfile -t manifests < <(grep -L '^publish = false' {library,lab,ims}/*/Cargo.toml)
 for manifest in "${manifests[@]}"; do
     # The first name is the package's. Names of its programs may follow.
     package=$(sed -n 's/^name = "\(weir-.*\)"/\1/p' "$manifest" | head -n 1)

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Records the event logs of crates/analyze/tests/networks anew: one real call of 22 s for each network there.
+# Records the event logs of lab/analyze/tests/networks anew: one real call of 22 s for each network there.
 #
 # usage: scripts/record-networks.sh [NAME.toml]...
 #
 # `weir call` finds Chromium on the PATH. Here that is a script, which adds the option for event logs and a folder
 # that the browser's user may write to. Needs the rights of `weir call`.
 set -eu
-cd "$(dirname "$0")/../crates/analyze/tests/networks"
+cd "$(dirname "$0")/../lab/analyze/tests/networks"
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 mkdir -m 1777 "$place/logs"

@@ -8,9 +8,9 @@
 //         docs/images/report.png
 //
 // docs/images/explained.png is made likewise, of the page that `weir analyze
-// crates/analyze/tests/dumps/drop.internals.gz -o call.html` writes.
+// lab/analyze/tests/dumps/drop.internals.gz -o call.html` writes.
 //
-// It needs Chromium, and playwright-core of web/ (`make web` installs it).
+// It needs Chromium, and playwright-core of lab/web/ (`make web` installs it).
 
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
@@ -18,7 +18,7 @@ import { pathToFileURL } from "node:url";
 
 const VIEW = { width: 1340, height: 1020 };
 
-const { chromium } = createRequire(new URL("../web/package.json", import.meta.url))(
+const { chromium } = createRequire(new URL("../lab/web/package.json", import.meta.url))(
   "playwright-core",
 );
 const [file, scenario] = process.argv.slice(2);

@@ -84,7 +84,7 @@ function folderOfProgram() {
 /** The commit, and a mark if files that the tables depend on have changes. */
 function revision() {
   const git = (...args) => execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim();
-  const changed = git("status", "--porcelain", "--", "crates", "scenarios", "Cargo.lock");
+  const changed = git("status", "--porcelain", "--", "library", "lab", "scenarios", "Cargo.lock");
   return git("rev-parse", "--short=7", "HEAD") + (changed === "" ? "" : " with changes");
 }
 

@@ -39,7 +39,7 @@ const crates = [...linked]
       ? {}
       : { licenses: [{ expression: it.license.replaceAll("/", " OR ") }] }),
   }));
-const lock = JSON.parse(readFileSync("web/package-lock.json", "utf8"));
+const lock = JSON.parse(readFileSync("lab/web/package-lock.json", "utf8"));
 const modules = Object.entries(lock.packages)
   .filter(([path, it]) => path !== "" && it.dev !== true && it.devOptional !== true)
   .map(([path, it]) => {

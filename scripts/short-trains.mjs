@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Prints how far trains of a few packets are off if the log's arrivals have whole milliseconds, as in an RTC event log:
-// frames of one to four packets of 1100 bytes over 1.5 Mbit/s and 25 ms, by the rule of crates/analyze (packets/passages.rs).
+// frames of one to four packets of 1100 bytes over 1.5 Mbit/s and 25 ms, by the rule of lab/analyze (packets/passages.rs).
 //
 // usage: scripts/short-trains.mjs
 

@@ -23,5 +23,5 @@ if [ -n "${WEIR_SWEEPS:-}" ]; then
     "$environment/bin/pip" install --quiet --disable-pip-version-check distributed 'scipy>=1.15'
 fi
 export CARGO_TARGET_DIR=$target VIRTUAL_ENV=$environment
-"$environment/bin/maturin" develop --quiet --manifest-path crates/python/Cargo.toml
-"$environment/bin/python" -m pytest -q -p no:cacheprovider "crates/python/tests"
+"$environment/bin/maturin" develop --quiet --manifest-path lab/python/Cargo.toml
+"$environment/bin/python" -m pytest -q -p no:cacheprovider "lab/python/tests"

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 triple=wasm32-unknown-unknown
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 wasm=$target/$triple/wasm/weir_wasm.wasm
-page=$PWD/web/dist/playground.html
+page=$PWD/lab/web/dist/playground.html
 native=$target/wasm/examples/fingerprints
 profile=(--profile wasm)
 work=$(mktemp -d)
@@ -27,7 +27,7 @@ elif [ "${1:-}" = --quick ]; then
     native=$target/debug/examples/fingerprints
     profile=()
     cargo build --quiet --package weir-wasm --target "$triple"
-    (cd web && node playground.mjs "$wasm" "$page")
+    (cd lab/web && node playground.mjs "$wasm" "$page")
 elif [ ! -f "$wasm" ] || [ ! -f "$page" ]; then
     echo 'test-wasm: no playground: make playground' >&2
     exit 2
@@ -49,14 +49,14 @@ compare() {
     }
     echo "test-wasm: $name gives the same $(wc -l < "$work/asked") records, $(tail -n 1 "$work/time")"
 }
-compare Node node web/fingerprints.mjs "$wasm"
+compare Node node lab/web/fingerprints.mjs "$wasm"
 if [ -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
-    compare Chromium node web/fingerprints.mjs "$page"
+    compare Chromium node lab/web/fingerprints.mjs "$page"
 else
     echo 'test-wasm: skipped Chromium: apt-get install chromium'
 fi
 if [ "${1:-}" = --quick ]; then
-    (cd web && PLAYGROUND=$page npx vitest run --retry 1 test/playground.test.ts)
+    (cd lab/web && PLAYGROUND=$page npx vitest run --retry 1 test/playground.test.ts)
     exit
 fi
 reason=$(scripts/missing-for-arm.sh)

@@ -6,7 +6,7 @@
 #
 # A test that cannot run on this machine prints "skipped: REASON" and returns. Here it counts as
 # skipped, although cargo counts it as passed. A test of real time that failed once and then passed
-# counts as passed, and is listed with its first failure. This script needs web/node_modules,
+# counts as passed, and is listed with its first failure. This script needs lab/web/node_modules,
 # cargo-nextest and Python, and it uses the other tools that scripts/deps.sh installs. `make test`
 # installs all of them.
 set -u
@@ -100,7 +100,7 @@ web() {
     # The pages in a browser. The playground's is tested beside the other tests, with what it needs.
     [ -z "$check" ] || options+=(--exclude 'test/page.test.ts')
     [ -n "$check" ] || [ -n "$(scripts/test-wasm.sh --missing)" ] || options+=(--exclude 'test/playground.test.ts')
-    (cd web && npm test -- "${options[@]}") || status=$?
+    (cd lab/web && npm test -- "${options[@]}") || status=$?
     counts=$(node -e '
         const r = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
         console.log(r.numPassedTests, r.numFailedTests, r.numPendingTests + r.numTodoTests);
@@ -171,10 +171,10 @@ gstreamer() {
     fi
     heading 'GStreamer plugin'
     # nextest writes its file below the workspace's own folder, whatever the target folder is.
-    nextest "crates/gst/target/nextest/$profile/junit.xml" --manifest-path crates/gst/Cargo.toml \
+    nextest "library/gst/target/nextest/$profile/junit.xml" --manifest-path library/gst/Cargo.toml \
         --target-dir "$target/gst"
     # Calls by pipelines, among the other tests, find the plugin here.
-    cargo build --quiet --manifest-path crates/gst/Cargo.toml --target-dir "$target/gst"
+    cargo build --quiet --manifest-path library/gst/Cargo.toml --target-dir "$target/gst"
     GST_PLUGIN_PATH=$(realpath "$target/gst/debug")
     export GST_PLUGIN_PATH
     if [ -n "$check" ]; then
@@ -226,12 +226,12 @@ fuzz() {
         reason='no nightly compiler: rustup toolchain install nightly --profile minimal'
     fi
     local file name
-    for file in crates/wire/fuzz/fuzz_targets/*.rs; do
+    for file in fuzz/fuzz_targets/*.rs; do
         name=$(basename "$file" .rs)
         if [ -n "$reason" ]; then
             skip "fuzz $name: $reason"
         else
-            beside "fuzz $name, $fuzz_seconds s" cargo +nightly fuzz run --fuzz-dir crates/wire/fuzz \
+            beside "fuzz $name, $fuzz_seconds s" cargo +nightly fuzz run --fuzz-dir fuzz \
                 "$name" -- -max_total_time="$fuzz_seconds" -print_final_stats=1 -verbosity=0
         fi
     done

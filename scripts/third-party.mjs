@@ -3,13 +3,13 @@
 //     node scripts/third-party.mjs            writes it
 //     node scripts/third-party.mjs --check    fails if it is not what would be written
 //
-// Needs web/node_modules and the sources that cargo has fetched. `make third-party` provides both.
+// Needs lab/web/node_modules and the sources that cargo has fetched. `make third-party` provides both.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { licences } from "../web/licences.mjs";
+import { licences } from "../lab/web/licences.mjs";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const FILE = join(ROOT, "THIRD-PARTY.md");
@@ -43,11 +43,11 @@ function crates() {
 
 /** Packages whose code is in the report's page. */
 function npmPackages() {
-  const { packages } = JSON.parse(readFileSync(join(ROOT, "web/package-lock.json"), "utf8"));
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "lab/web/package-lock.json"), "utf8"));
   const bundled = Object.entries(packages).filter(([path, { dev }]) => path !== "" && !dev);
   return bundled.map(([path, { version, license }]) => {
     const name = path.replace("node_modules/", "");
-    const folder = join(ROOT, "web", path);
+    const folder = join(ROOT, "lab/web", path);
     return { name, version, terms: license, home: `https://www.npmjs.com/package/${name}`, folder };
   });
 }
@@ -80,7 +80,7 @@ const [rust, npm] = [crates(), npmPackages()];
 const page = `# Third-party software
 
 What the program \`weir\` and its reports carry of others. \`make third-party\` writes this page from Cargo.lock and
-web/package-lock.json, \`make lint\` checks that it is up to date. Where a package lets one choose, its MIT licence is given.
+lab/web/package-lock.json, \`make lint\` checks that it is up to date. Where a package lets one choose, its MIT licence is given.
 The program also contains the standard library of [Rust](https://www.rust-lang.org) (MIT or Apache-2.0), and built for musl
 the [musl](https://musl.libc.org) C library (MIT).
 

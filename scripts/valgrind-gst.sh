@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}/gst
 # program TEST: the executable of a test.
 program() {
-    cargo test --quiet --no-run --message-format=json --manifest-path crates/gst/Cargo.toml \
+    cargo test --quiet --no-run --message-format=json --manifest-path library/gst/Cargo.toml \
         --target-dir "$target" --test "$1" |
         sed -n "s/.*\"executable\":\"\([^\"]*$1[^\"]*\)\".*/\1/p"
 }

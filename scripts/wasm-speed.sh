@@ -12,7 +12,7 @@ wasm=$target/wasm32-unknown-unknown/wasm/weir_wasm.wasm
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-if [ ! -f "$wasm" ] || [ ! -f web/dist/playground.html ]; then
+if [ ! -f "$wasm" ] || [ ! -f lab/web/dist/playground.html ]; then
     echo 'wasm-speed: no playground: make playground' >&2
     exit 2
 fi
@@ -29,8 +29,8 @@ timed() {
 }
 for _ in 1 2 3; do
     timed native "$native"
-    timed node node web/fingerprints.mjs "$wasm"
-    timed chromium node web/fingerprints.mjs web/dist/playground.html
+    timed node node lab/web/fingerprints.mjs "$wasm"
+    timed chromium node lab/web/fingerprints.mjs lab/web/dist/playground.html
 done
 
 least() { sort -n "$work/$1" | head -n 1; }
@@ -44,4 +44,4 @@ row "this machine's own code" native
 row "WebAssembly in Node $(node --version | sed 's/^v//;s/\..*//')" node
 row "WebAssembly in Chromium, in the page's worker" chromium
 echo
-node web/fingerprints.mjs --page web/dist/playground.html
+node lab/web/fingerprints.mjs --page lab/web/dist/playground.html

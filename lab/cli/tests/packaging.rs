@@ -1,0 +1,263 @@
+//! Packaging: the program's revision, manual pages, completions, the installation, and the tools of
+//! the tests.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const WEIR: &str = env!("CARGO_BIN_EXE_weir");
+const COMMANDS: [&str; 13] = [
+    "list",
+    "run",
+    "call",
+    "link",
+    "serve",
+    "analyze",
+    "report",
+    "compare",
+    "check",
+    "sweep",
+    "ims",
+    "research",
+    "completions",
+];
+
+/// Commands of `weir ims`, which have manual pages too.
+const IMS: [&str; 10] =
+    ["abort", "answer", "call", "check", "dial", "down", "record", "register", "restart", "up"];
+
+/// Commands of `weir research`, which have manual pages too.
+const RESEARCH: [&str; 4] = ["bench", "generate", "score", "validate"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Output of a command, which must succeed.
+fn text(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    assert!(status.success(), "{command:?}: {}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap()
+}
+
+fn weir(args: &[&str]) -> String {
+    text(Command::new(WEIR).args(args))
+}
+
+/// Paths of the files below a folder, relative to it.
+fn files_below(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            found.extend(files_below(&path).iter().map(|below| format!("{name}/{below}")));
+        } else {
+            found.push(name);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_version_names_the_commit_and_records_do_not() {
+    let release = env!("CARGO_PKG_VERSION");
+    let git = Command::new("git")
+        .args(["log", "-1", "--format=%H %cs"])
+        .current_dir(root())
+        .output()
+        .ok()
+        .filter(|output| output.status.success() && root().join(".git").exists());
+    let revision = match git {
+        Some(output) => {
+            let line = String::from_utf8(output.stdout).unwrap();
+            let (hash, day) = line.trim().split_once(' ').unwrap();
+            format!("{} {day}", &hash[..12])
+        }
+        None => "revision unknown: not built in a clone of its repository".into(),
+    };
+    assert_eq!(weir(&["--version"]), format!("weir {release} ({revision})\n"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    weir(&["run", "lund/rmcat-ns3", "--controller", "nada", "--out", out]);
+    let record = folder.path().join("lund__rmcat-ns3/nada-sim-seed1/run.json");
+    let run: serde_json::Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
+    assert_eq!(run["weir"], release);
+}
+
+#[test]
+fn a_build_outside_its_repository_says_that_it_knows_no_revision() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("build-script");
+    let source = root().join("lab/cli/build.rs");
+    text(Command::new("rustc").args(["--edition", "2024", "-o"]).arg(&script).arg(source));
+    let unpacked = folder.path().join("clone-of-another/weir/lab/cli");
+    fs::create_dir_all(&unpacked).unwrap();
+    let said = || text(Command::new(&script).env("CARGO_MANIFEST_DIR", &unpacked));
+    assert!(said().contains("WEIR_REVISION=revision unknown"), "{}", said());
+    let another = folder.path().join("clone-of-another");
+    text(Command::new("git").arg("init").arg("--quiet").arg(&another));
+    let commit =
+        ["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "m"];
+    text(Command::new("git").args(commit).current_dir(&another));
+    assert!(said().contains("WEIR_REVISION=revision unknown"), "{}", said());
+}
+
+#[test]
+fn every_shell_has_completions_of_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = weir(&["completions", shell]);
+        for word in COMMANDS.iter().chain(&["controller", "weir"]) {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page_with_its_examples() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("made/by/it");
+    weir(&["man", pages.to_str().unwrap()]);
+    let mut expected: Vec<String> = COMMANDS.iter().map(|name| format!("weir-{name}.1")).collect();
+    expected.extend(IMS.iter().map(|name| format!("weir-ims-{name}.1")));
+    expected.extend(RESEARCH.iter().map(|name| format!("weir-research-{name}.1")));
+    expected.push("weir.1".into());
+    expected.sort();
+    assert_eq!(files_below(&pages), expected);
+    let page = fs::read_to_string(pages.join("weir-run.1")).unwrap();
+    for part in [".TH", "weir run", "my\\-scenario.toml", "\\-\\-seeds"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+#[test]
+fn uninstall_removes_what_install_made_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let built = folder.path().join("target/release");
+    fs::create_dir_all(&built).unwrap();
+    symlink(WEIR, built.join("weir")).unwrap();
+    let make = |target: &str| {
+        let mut command = Command::new(root().join("scripts/install-program.sh"));
+        command.arg(target).env("PREFIX", "/opt/w").env("DESTDIR", folder.path().join("stage"));
+        command.env("CARGO_TARGET_DIR", folder.path().join("target"));
+        command
+    };
+    let prefix = folder.path().join("stage/opt/w");
+    fs::create_dir_all(prefix.join("share/man/man1")).unwrap();
+    fs::write(prefix.join("share/man/man1/weir-of-others.1"), "").unwrap();
+
+    // Twice, as an upgrade does.
+    text(&mut make("install"));
+    assert_eq!(text(&mut make("install")).trim(), prefix.join("bin/weir").to_str().unwrap());
+    let mut expected: Vec<String> = [
+        "bin/weir",
+        "share/bash-completion/completions/weir",
+        "share/doc/weir/LICENSE-APACHE",
+        "share/doc/weir/LICENSE-MIT",
+        "share/doc/weir/THIRD-PARTY.md",
+        "share/doc/weir/installed.txt",
+        "share/fish/vendor_completions.d/weir.fish",
+        "share/man/man1/weir-of-others.1",
+        "share/man/man1/weir.1",
+        "share/zsh/site-functions/_weir",
+    ]
+    .map(String::from)
+    .into();
+    expected.extend(COMMANDS.iter().map(|name| format!("share/man/man1/weir-{name}.1")));
+    expected.extend(IMS.iter().map(|name| format!("share/man/man1/weir-ims-{name}.1")));
+    expected.extend(RESEARCH.iter().map(|name| format!("share/man/man1/weir-research-{name}.1")));
+    expected.sort();
+    assert_eq!(files_below(&prefix), expected);
+    let version = text(Command::new(prefix.join("bin/weir")).arg("--version"));
+    assert_eq!(version, weir(&["--version"]));
+
+    text(&mut make("uninstall"));
+    assert_eq!(files_below(&prefix), ["share/man/man1/weir-of-others.1"]);
+    assert!(!prefix.join("share/doc/weir").exists());
+    let again = make("uninstall").output().unwrap();
+    assert_eq!(again.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("nothing is installed"));
+}
+
+/// A machine with compilers, but without `cargo fuzz`, nextest, the nightly compiler and all other
+/// tools.
+#[test]
+fn what_the_tests_need_is_installed_on_a_new_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let stub = |name: &str, rest: &str| {
+        let path = folder.path().join(name);
+        let text = format!("#!/bin/sh\necho {name} \"$@\" >> {}\n{rest}\n", log.display());
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    stub("cargo", "[ \"$1\" != fuzz ] && [ \"$1\" != nextest ]");
+    stub("rustup", "[ \"$1 $2\" != 'toolchain install' ]");
+    for name in ["node", "npm", "apt-get"] {
+        stub(name, "");
+    }
+    stub("id", "echo 0");
+    for name in ["sh", "grep", "dirname"] {
+        let found = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(name));
+        symlink(found.iter().find(|path| path.exists()).unwrap(), folder.path().join(name))
+            .unwrap();
+    }
+    let mut deps = Command::new("/bin/sh");
+    deps.arg(root().join("scripts/deps.sh")).env("PATH", folder.path());
+    deps.env("CARGO_TARGET_DIR", folder.path()).env("CARGO_HOME", folder.path());
+    text(&mut deps);
+    let asked = fs::read_to_string(&log).unwrap();
+    assert!(asked.contains("apt-get install -q -y") && asked.contains(" chromium"), "{asked}");
+    assert!(!asked.contains("cargo-fuzz"), "calls need no fuzzer: {asked}");
+
+    // A tool that cannot be installed is reported, and is not an error.
+    let Output { status, stderr, .. } = deps.arg("--test").output().unwrap();
+    let stderr = String::from_utf8(stderr).unwrap();
+    assert!(status.success(), "{stderr}");
+    let asked = fs::read_to_string(&log).unwrap();
+    assert!(asked.contains("rustup toolchain install nightly"), "{asked}");
+    assert!(asked.contains("rustup target add x86_64-unknown-linux-musl"), "{asked}");
+    assert!(asked.contains("cargo install cargo-fuzz --locked"), "{asked}");
+    assert!(asked.contains("cargo install cargo-nextest --version"), "{asked}");
+    assert!(stderr.contains("no nightly compiler"), "{stderr}");
+}
+
+#[test]
+fn the_gstreamer_plugin_is_installed_found_and_removed() {
+    let missing = text(&mut Command::new(root().join("scripts/missing-for-gst.sh")));
+    if !missing.is_empty() {
+        println!("skipped: no GStreamer: apt-get install {missing}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let plugins = folder.path().join("lib/gstreamer-1.0");
+    // Where its own tests and those of the examples build it, too.
+    let target = Path::new(WEIR).ancestors().nth(2).unwrap().join("gst");
+    let script = |action: &str| {
+        let mut script = Command::new(root().join("scripts/install-gst.sh"));
+        script.arg(action).env("PREFIX", folder.path()).env("PROFILE", "dev");
+        script.env("CARGO_TARGET_DIR", &target).env_remove("DESTDIR");
+        script
+    };
+    let inspect = |element: &str| {
+        let mut inspect = Command::new("gst-inspect-1.0");
+        inspect.arg(element).env("GST_PLUGIN_PATH", &plugins).env_remove("GST_PLUGIN_PATH_1_0");
+        inspect.env("GST_REGISTRY", folder.path().join("registry"));
+        inspect
+    };
+    let installed = text(&mut script("install"));
+    assert_eq!(installed.trim(), plugins.join("libgstweir.so").to_str().unwrap());
+    for element in ["weircc", "weirshaper", "weirtwccparse"] {
+        let page = text(&mut inspect(element));
+        assert!(page.contains(installed.trim()), "{page}");
+    }
+    text(&mut script("uninstall"));
+    assert!(files_below(&plugins).is_empty());
+    let page = inspect("weircc").output().unwrap();
+    assert!(!String::from_utf8_lossy(&page.stdout).contains(installed.trim()));
+    let relative = script("install").env("PREFIX", "here").output().unwrap();
+    assert_eq!(relative.status.code(), Some(2));
+}
