@@ -244,8 +244,9 @@ fn finding(connection: &str, rule: &str, (from_s, to_s): (f64, f64), says: Strin
         stream: connection.into(),
         part: Part::Connection.to_string(),
         rule: rule.into(),
-        from_s: rounded(from_s),
-        to_s: rounded(to_s),
+        // Events may precede the first report, with which time begins.
+        from_s: rounded(from_s.max(0.0)),
+        to_s: rounded(to_s.max(0.0)),
         says,
         samples: Vec::new(),
     })

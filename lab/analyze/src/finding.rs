@@ -12,6 +12,9 @@ use crate::samples::{self, Sample, SampledStream};
 /// Longest time between two samples at which a rule holds, in s, within one finding.
 pub(crate) const GAP_S: f64 = 2.5;
 
+/// What takes less than this is an instant: its two ends would be written alike.
+const INSTANT_S: f64 = 0.05;
+
 /// A stream that sends less than this, in bit/s, is switched off: keep-alives remain.
 const SILENT_BPS: f64 = 1e3;
 
@@ -22,6 +25,9 @@ pub struct Finding(pub file::Finding);
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file::Finding { stream, part, from_s, to_s, says, .. } = &self.0;
+        if to_s - from_s < INSTANT_S {
+            return write!(f, "at {to_s:.1} s, {stream}: {part}: {says}");
+        }
         write!(f, "{from_s:.1} to {to_s:.1} s, {stream}: {part}: {says}")
     }
 }

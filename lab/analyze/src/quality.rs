@@ -113,6 +113,7 @@ fn frozen_s(before: &InboundRtp, after: &InboundRtp) -> f64 {
     (total(after) - total(before)).max(0.0)
 }
 
+/// The freezes of a stream: the seconds in which it stood longest, and how often it froze in all.
 fn add_freezes(connection: &Connection, stream: &Stream, found: &mut Vec<Finding>) {
     // Begin and end, freezes, seconds.
     let mut spans: Vec<(f64, f64, u64, f64)> = Vec::new();
@@ -131,15 +132,19 @@ fn add_freezes(connection: &Connection, stream: &Stream, found: &mut Vec<Finding
             _ => spans.push((from_s, end_s, count, seconds)),
         }
     }
-    for (from_s, to_s, count, seconds) in spans {
-        let long = lasted(count, seconds);
-        found.push(finding(
-            samples::name(connection, stream),
-            (Part::Video, FREEZE),
-            (from_s, to_s),
-            format!("the picture froze {}{long}", times(count)),
-        ));
+    let Some(worst) = spans.iter().max_by(|a, b| a.3.total_cmp(&b.3).then(b.0.total_cmp(&a.0)))
+    else {
+        return;
+    };
+    let mut says = format!("the picture froze {}{}", times(worst.2), lasted(worst.2, worst.3));
+    if spans.len() > 1 {
+        // One finding for a stream: others would push what caused them down the list.
+        let count = spans.iter().map(|span| span.2).sum();
+        let seconds = spans.iter().map(|span| span.3).sum();
+        says += &format!("; {}{} over the whole call", times(count), lasted(count, seconds));
     }
+    let name = samples::name(connection, stream);
+    found.push(finding(name, (Part::Video, FREEZE), (worst.0, worst.1), says));
 }
 
 fn add_gaps(connection: &Connection, stream: &Stream, found: &mut Vec<Finding>) {
@@ -162,7 +167,7 @@ fn add_gaps(connection: &Connection, stream: &Stream, found: &mut Vec<Finding>) 
             samples::name(connection, stream),
             (Part::Audio, CONCEALMENT),
             (from_s, to_s),
-            format!("audio was made up: {}", heard.words()),
+            format!("heard with gaps: {}", heard.words()),
         ));
     }
 }

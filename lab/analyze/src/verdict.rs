@@ -175,7 +175,7 @@ impl Reader<'_> {
             let length = seconds(finding);
             sentences.push(if self.lasts_to_the_end(finding) {
                 format!(
-                    "Bandwidth estimate had not recovered when the dump ends, {length:.0} s later; the path was free."
+                    "Bandwidth estimate had not recovered when the dump ended, {length:.0} s later; the path was free."
                 )
             } else {
                 format!("Bandwidth estimate recovered {length:.0} s later; the path was free.")

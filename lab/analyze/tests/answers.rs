@@ -185,6 +185,8 @@ fn a_dump_of_a_connection_that_was_never_made_is_answered_without_a_stream() {
     let answer = answer(&dump);
     assert!(answer.verdict.contains("was never established"), "{}", answer.verdict);
     assert_eq!(rules(&answer), ["never connected", "server error"]);
+    let line = answer.findings[1].to_string();
+    assert!(line.starts_with("at 9.0 s, PC_0: connection: "), "an event is an instant: {line}");
     let server = &answer.findings[1].0.says;
     assert_eq!(server, "turn:192.0.2.1 did not answer");
 }
@@ -197,6 +199,41 @@ fn freezes_are_in_the_verdict_with_their_count_and_seconds() {
     assert!(answer.verdict.contains("Video froze twice, 5.1 s in all."), "{}", answer.verdict);
     let freeze = answer.findings.iter().find(|it| it.0.rule == "freeze").unwrap();
     assert!(freeze.0.from_s >= 5.0 && freeze.0.to_s <= 15.0, "{freeze:?}");
+}
+
+#[test]
+fn the_freezes_of_a_stream_are_one_finding_at_its_worst_seconds() {
+    let freezes = |count: u64, seconds: f64, time_s: f64| {
+        json!({ "V": { "type": "inbound-rtp", "kind": "video", "ssrc": 9, "packetsLost": 0,
+            "packetsReceived": 1_000, "bytesReceived": 1_000_000, "freezeCount": count,
+            "totalFreezesDuration": seconds, "timestamp": 1.7e12 + time_s * 1e3 } })
+    };
+    let reports = [(0, 0.0), (1, 0.3), (1, 0.3), (1, 0.3), (1, 0.3), (3, 2.8), (3, 2.8), (3, 2.8)];
+    let mut events = Vec::new();
+    for (number, (count, seconds)) in reports.into_iter().enumerate() {
+        let time_s = number as f64 * 4.0;
+        events.push(("getstats", "PC_0", freezes(count, seconds, time_s), time_s));
+    }
+    let answer = answer(&made(&events));
+    assert_eq!(rules(&answer), ["freeze"]);
+    let found = &answer.findings[0].0;
+    assert_eq!((found.from_s, found.to_s), (16.0, 20.0));
+    let says = "the picture froze twice, 2.5 s in all; 3 times, 2.8 s in all over the whole call";
+    assert_eq!(found.says, says);
+}
+
+#[test]
+fn what_happened_before_the_first_report_is_not_before_the_call() {
+    let video = json!({ "V": { "type": "inbound-rtp", "kind": "video", "ssrc": 9, "packetsLost": 0,
+        "packetsReceived": 100, "bytesReceived": 100_000, "timestamp": 1.7e12 + 2_000.0 } });
+    let dump = made(&[
+        ("oniceconnectionstatechange", "PC_1", json!("checking"), 0.0),
+        ("getstats", "PC_0", video, 2.0),
+        ("oniceconnectionstatechange", "PC_1", json!("failed"), 17.0),
+    ]);
+    let answer = answer(&dump);
+    let never = answer.findings.iter().find(|it| it.0.rule == "never connected").unwrap();
+    assert_eq!((never.0.from_s, never.0.to_s), (0.0, 15.0), "{answer:?}");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
         output::line(&output::escaped(&format!("  {finding}")))?;
     }
     output::line(&format!(
-        "\ndetails: {}, {:.0} s, connections: {}, streams: {streams}",
+        "\ndetails: {}, {:.0} s, connections with media: {}, streams: {streams}",
         dump.format,
         network.duration_s,
         dump.connections.len(),
@@ -189,14 +189,20 @@ fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
     for connection in &dump.connections {
         let Some(log) = &connection.packets else { continue };
         if log.unreadable_rtcp > 0 {
-            let count = log.unreadable_rtcp;
-            output::line(&format!(
-                "{count} packets of RTCP are encrypted or cut: what they say about losses and round trips is unknown"
-            ))?;
+            output::line(&unreadable_rtcp(log.unreadable_rtcp))?;
         }
         print_open_loop(&open_loop(log))?;
     }
     Ok(())
+}
+
+/// What is missing of a capture, and how to get it.
+fn unreadable_rtcp(count: u64) -> String {
+    let packets = if count == 1 { "packet" } else { "packets" };
+    format!(
+        "{count} {packets} of RTCP unread, encrypted or cut: losses and round trips are unknown. \
+         --keys FILE opens the encrypted ones with the key log of a browser (SSLKEYLOGFILE)"
+    )
 }
 
 /// A table of the targets that each controller would have had.

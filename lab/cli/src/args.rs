@@ -302,7 +302,8 @@ change in per cent, and a verdict:
 
   better, worse, other   the difference is significant. p is the probability of such a difference
                          by chance, at most 0.05. Of 20 metrics without a real change, about one
-                         is also called significant
+                         is also called significant. `always`: nothing in the scenario is random,
+                         and every seed gives the same values
   ~                      the difference may be chance
   =                      no value differs
   ?                      there are too few seeds for a test. 4 in each folder are enough

@@ -111,7 +111,8 @@ fn matrix(judgements: &[Judgement], form: Form) -> String {
         std::iter::once(scenario.into()).chain(controllers.iter().map(cell)).collect()
     };
     let rows: Vec<Vec<String>> = scenarios.iter().map(row).collect();
-    let head: Vec<&str> = std::iter::once("scenario").chain(controllers.iter().copied()).collect();
+    let names = controllers.iter().map(|controller| table::short(controller));
+    let head: Vec<&str> = std::iter::once("scenario").chain(names).collect();
     fitting(&head, rows, form)
 }
 
@@ -178,7 +179,7 @@ fn line(judgement: &Judgement) -> Vec<String> {
     };
     vec![
         scenario.clone(),
-        controller.clone(),
+        table::short(controller).to_owned(),
         outcome.as_str().into(),
         text,
         flows(judgement),
@@ -268,7 +269,7 @@ fn junit(
 /// folders.
 fn class_name(scenario: &str, controller: &str) -> String {
     let scenario = scenario.replace('.', "_").replace('/', ".");
-    let controller = if is_application(controller) { "app" } else { controller };
+    let controller = if table::is_application(controller) { "app" } else { controller };
     format!("{}.{controller}", scenario.trim_start_matches(['.', '_']))
 }
 
@@ -313,15 +314,10 @@ fn replay(judgement: &Judgement) -> String {
         [seed] => format!("--seed {seed}"),
         several => format!("--seeds {}", several.len()),
     };
-    let controller = match is_application(controller) {
+    let controller = match table::is_application(controller) {
         true => controller.clone(),
         false => format!("--controller {controller}"),
     };
     let command = if engine == Engine::Call.as_str() { "call" } else { "run" };
     format!("replay: weir {command} {scenario} {controller} {seeds}")
-}
-
-/// Whether the options of an application stand in the place of the controller.
-fn is_application(controller: &str) -> bool {
-    controller.starts_with("--app ")
 }

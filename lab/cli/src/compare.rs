@@ -23,13 +23,15 @@ const DECIMALS: i32 = 4;
 const LEGEND: &str = "± is the 95 % confidence interval of the mean. p is the probability of such a \
     difference by chance, from the signed-rank test if both folders have the same seeds and at least \
     six, otherwise from the rank-sum test. ~: the difference may be chance (p > 0.05). =: no value \
-    differs. ?: too few seeds for a test (4 in each folder are enough).";
+    differs. ?: too few seeds for a test (4 in each folder are enough). always: nothing in the scenario is \
+    random, so every seed gives the same values.";
 
 /// The same for two controllers.
 const LEGEND_OF_TWO: &str = "± is the 95 % confidence interval of the mean. p is the probability of \
     such a difference by chance, from the signed-rank test, seed by seed, if both controllers have \
     the same seeds and at least six, otherwise from the rank-sum test. ~: the difference may be \
-    chance (p > 0.05). =: no value differs. ?: too few seeds for a test (4 of each are enough).";
+    chance (p > 0.05). =: no value differs. ?: too few seeds for a test (4 of each are enough). always: \
+    nothing in the scenario is random, so every seed gives the same values.";
 
 /// The runs below a folder, without their rows: each record is read, measured and dropped.
 struct Set {
@@ -223,7 +225,11 @@ fn numbers(set: &[(&str, f64)]) -> Vec<f64> {
 }
 
 fn verdict_in_words(of: &Difference<'_>) -> String {
-    let p = of.significance().map_or(String::new(), |found| format!(" p={:.3}", found.p));
+    let p = match of.significance() {
+        Some(found) => format!(" p={:.3}", found.p),
+        None if !of.has_chance => ", always".into(),
+        None => String::new(),
+    };
     match of.verdict() {
         Verdict::Better => format!("better{p}"),
         Verdict::Worse => format!("worse{p}"),

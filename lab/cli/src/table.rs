@@ -62,7 +62,8 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
                 let values = group.iter().filter_map(|run| run.metric(Some(&flow.flow), path));
                 with_spread(&values.map(|value| value * factor).collect::<Vec<_>>(), *decimals)
             };
-            let keys = [&first.scenario, &first.controller, &first.engine, &flow.flow, &seeds];
+            let controller = short(&first.controller).to_owned();
+            let keys = [&first.scenario, &controller, &first.engine, &flow.flow, &seeds];
             let keys = keys.into_iter().cloned();
             rows.push(keys.chain(columns.iter().map(|column| over_seeds(column))).collect());
         }
@@ -77,6 +78,16 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
         rows,
         head,
     }
+}
+
+/// Whether the options of an application stand in the place of the controller.
+pub fn is_application(controller: &str) -> bool {
+    controller.starts_with("--app ")
+}
+
+/// The controller for a table, which has no room for the options of an application.
+pub fn short(controller: &str) -> &str {
+    if is_application(controller) { "application" } else { controller }
 }
 
 /// The number of runs in a mean, and the numbers of runs left out because a call failed or the
@@ -101,6 +112,13 @@ fn seeds(sound: usize, failed: usize, disturbed: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_options_of_an_application_do_not_widen_a_table() {
+        let options = "--app https://meet.example.org/room --join join.mjs --participants 2";
+        assert_eq!(short(options), "application");
+        assert_eq!(short("gcc"), "gcc");
+    }
 
     #[test]
     fn a_line_says_how_many_runs_count_and_how_many_do_not() {

@@ -105,3 +105,26 @@ fn a_signal_ends_it_while_it_waits_for_its_input() {
         assert!(!child.wait().unwrap().success());
     }
 }
+
+#[test]
+fn the_answers_of_the_pages_are_those_that_are_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for page in ["README.md", "docs/guide/analyze.md"] {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        let mut shown = 0;
+        for block in text.split("```text\n").skip(1) {
+            let block = block.split("```").next().unwrap();
+            let Some((name, _)) = block.split_once(": ") else { continue };
+            if !name.ends_with(".gz") || name.contains('\n') {
+                continue;
+            }
+            let output = analyze(&root, &[dump(name).to_str().unwrap()]);
+            let printed = String::from_utf8(output.stdout).unwrap();
+            for line in block.lines() {
+                assert!(printed.lines().any(|it| it == line), "{page}: {line}\n{printed}");
+            }
+            shown += 1;
+        }
+        assert!(shown > 0, "{page} shows no answer");
+    }
+}

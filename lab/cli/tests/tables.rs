@@ -205,3 +205,19 @@ fn too_few_seeds_tell_nothing_and_chance_is_said_to_be_possible() {
     let only = printed(weir(&["compare", &one, &made[7]]));
     assert!(only.lines().nth(1).unwrap().contains("  ?  "), "{only}");
 }
+
+// Four equal runs are one sample: a test would call any difference significant.
+#[test]
+fn runs_without_chance_are_compared_without_a_p_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let runs = ["lund/rmcat-ns3", "--controller", "gcc,sluice", "--seeds", "4", "--out", &out];
+    printed(weir(&[&["run"], &runs[..]].concat()));
+    let by = ["compare", "--by", "controller", "gcc,sluice", &out];
+    let rows: Vec<Value> =
+        serde_json::from_str(&printed(weir(&[&by[..], &["--json"]].concat()))).unwrap();
+    let used = rows.iter().find(|row| row["metric"] == "utilization").unwrap();
+    assert_eq!((&used["verdict"], &used["p"]), (&"better".into(), &Value::Null));
+    assert_eq!((&used["before_runs"], &used["has_chance"]), (&4.into(), &false.into()));
+    assert!(printed(weir(&by)).contains("better, always"));
+}

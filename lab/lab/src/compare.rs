@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::calls::counting;
 use crate::metrics::{Better, mean};
+use crate::run::Engine;
 use crate::significance::Significance;
 use crate::spread::Spread;
 use crate::summary::Summary;
@@ -41,6 +42,9 @@ pub struct Difference<'a> {
     pub before: Vec<(&'a str, f64)>,
     /// Seed and value of each run.
     pub after: Vec<(&'a str, f64)>,
+    /// Whether runs may differ by chance. Simulations of a scenario without anything random are
+    /// equal for every seed: they are one sample, and no test applies.
+    pub has_chance: bool,
 }
 
 /// Result of comparing a metric.
@@ -108,7 +112,10 @@ pub fn found_in(sets: &[&[Summary]]) -> String {
     for (controller, runs) in &found {
         let mut scenarios: Vec<&str> = runs.keys().map(|key| key.0).collect();
         scenarios.dedup();
-        words.push(format!("{controller} ({} runs of {} scenarios)", runs.len(), scenarios.len()));
+        let (runs, scenarios) = (runs.len(), scenarios.len());
+        let run = if runs == 1 { "run" } else { "runs" };
+        let scenario = if scenarios == 1 { "scenario" } else { "scenarios" };
+        words.push(format!("{controller} ({runs} {run} of {scenarios} {scenario})"));
     }
     words.join(", ")
 }
@@ -131,6 +138,7 @@ pub fn differences<'a>(before: &'a [Summary], after: &'a [Summary], by: By) -> V
         };
         let (of, controller) = (old[0], new[0].controller.as_str());
         let [old, new] = [old, new.clone()].map(|group| counting(group, |run| run.flaw()));
+        let has_chance = may_differ(&old) || may_differ(&new);
         for flow in &of.flows {
             for metric in METRICS {
                 let values = |set: &[&'a Summary]| {
@@ -142,12 +150,40 @@ pub fn differences<'a>(before: &'a [Summary], after: &'a [Summary], by: By) -> V
                 let (before, after) = (values(&old), values(&new));
                 if !before.is_empty() || !after.is_empty() {
                     let flow = flow.flow.as_str();
-                    differences.push(Difference { of, controller, flow, metric, before, after });
+                    differences.push(Difference {
+                        of,
+                        controller,
+                        flow,
+                        metric,
+                        before,
+                        after,
+                        has_chance,
+                    });
                 }
             }
         }
     }
     differences
+}
+
+/// Whether runs of a group may differ by chance. Simulations with several seeds that are equal in
+/// every metric do not.
+fn may_differ(group: &[&Summary]) -> bool {
+    let [first, others @ ..] = group else { return true };
+    if others.is_empty() || first.engine != Engine::Sim.as_str() {
+        return true;
+    }
+    for flow in &first.flows {
+        for metric in METRICS {
+            let value = first.metric(Some(&flow.flow), metric);
+            for other in others {
+                if other.metric(Some(&flow.flow), metric) != value {
+                    return true;
+                }
+            }
+        }
+    }
+    false
 }
 
 fn numbers(set: &[(&str, f64)]) -> Vec<f64> {
@@ -175,9 +211,9 @@ impl<'a> Difference<'a> {
         (before != 0.0).then(|| change / before.abs() * 100.0)
     }
 
-    /// The test of the difference; `None` if there are too few seeds.
+    /// The test of the difference; `None` if there are too few seeds, or nothing random.
     pub fn significance(&self) -> Option<Significance> {
-        Significance::of(&self.before, &self.after)
+        self.has_chance.then(|| Significance::of(&self.before, &self.after))?
     }
 
     /// Whether each seed has the same value as before, or all runs of both sides have one value.
@@ -197,9 +233,10 @@ impl<'a> Difference<'a> {
         if self.is_equal() {
             return Verdict::Equal;
         }
-        let Some(found) = self.significance() else { return Verdict::TooFew };
-        if !found.is_significant() {
-            return Verdict::MayBeChance;
+        match self.significance() {
+            None if self.has_chance => return Verdict::TooFew,
+            Some(found) if !found.is_significant() => return Verdict::MayBeChance,
+            _ => {}
         }
         let rises = self.change().map(|change| change > 0.0);
         match (Better::of(self.metric), rises) {
@@ -248,6 +285,7 @@ impl<'a> Difference<'a> {
             },
             "p": found.map(|found| found.p),
             "test": found.map(|found| found.test.name()),
+            "has_chance": self.has_chance,
         });
         if self.controller != self.of.controller {
             row["against"] = json!(self.of.controller);

@@ -281,6 +281,8 @@ def compare(
 
     Each row has scenario, controller, engine, flow, metric, the means `before` and `after` with their 95 % confidence
     intervals, `change`, `change_percent`, `verdict` (better, worse, other, chance, equal, too few), `p` and `test`.
+    `has_chance` is false for simulations in which nothing is random: every seed gives the same values, and no test
+    applies.
 
     `by="folder"`: runs of the same scenario, controller and engine. `by="controller"`: runs of the same scenario and
     engine under two controllers, seed by seed. `controllers` names the two, such as `"gcc,mine"`. Without it, each side
