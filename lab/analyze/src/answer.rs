@@ -34,6 +34,11 @@ pub fn answer(dump: &Dump) -> Answer {
     Answer { verdict: verdict::verdict(dump, &found), details: details(dump), findings: found }
 }
 
+/// All findings, those with the largest effect on the call first.
+pub fn findings(dump: &Dump) -> Vec<Finding> {
+    answer(dump).findings
+}
+
 /// How much a finding matters to those in the call: seconds, weighted by what was left of the call in them.
 fn effect(finding: &Finding) -> f64 {
     let finding = &finding.0;

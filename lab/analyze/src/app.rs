@@ -11,9 +11,9 @@ use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_sim::trace::{Row, Trace};
 
+use crate::answer::findings;
 use crate::dump::{Connection, Dump, Stream, Way};
 use crate::error::AnalyzeError;
-use crate::finding::findings;
 use crate::record::{changes, merged};
 use crate::{network, page, samples};
 

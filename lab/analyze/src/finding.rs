@@ -4,7 +4,6 @@ use std::fmt;
 
 use weir_lab::calls::file;
 
-use crate::answer::answer;
 use crate::dump::{Dump, Way};
 use crate::rules::{self, Moment, Part, RULES, Rule};
 use crate::samples::{self, Sample, SampledStream};
@@ -30,11 +29,6 @@ impl fmt::Display for Finding {
         }
         write!(f, "{from_s:.1} to {to_s:.1} s, {stream}: {part}: {says}")
     }
-}
-
-/// All findings, those with the largest effect on the call first.
-pub fn findings(dump: &Dump) -> Vec<Finding> {
-    answer(dump).findings
 }
 
 /// What the table of rules finds, by stream and rule, and then by time.

@@ -34,13 +34,13 @@ use std::path::Path;
 
 use dump::Collector;
 
-pub use answer::{Answer, answer};
+pub use answer::{Answer, answer, findings};
 pub use app::{AppDump, app_record};
 pub use dump::{
     Connection, ConnectionChange, ConnectionEvent, ConnectionState, Dump, Stream, StreamReport, Way,
 };
 pub use error::AnalyzeError;
-pub use finding::{Finding, findings};
+pub use finding::Finding;
 pub use format::Format;
 pub use network::{NetworkEstimate, WayEstimate, estimate, scenario_text};
 pub use open_loop::{OpenLoop, open_loop};

@@ -277,7 +277,9 @@ impl Crate {
             let path = &import.path[..import.path.len() - usize::from(is_glob)];
             let Some(target) = self.resolved(module, path) else { continue };
             // If a module is imported as a whole, the paths in the code show which names are used.
-            let names_a_module = !is_glob && target.last() == path.last();
+            // An item may have its module's name: `answer::answer` is a function.
+            let is_item = path.len() > 1 && path[path.len() - 2] == path[path.len() - 1];
+            let names_a_module = !is_glob && !is_item && target.last() == path.last();
             let is_reexport = import.is_public && !source.names.contains(&import.name);
             if !names_a_module && !is_reexport {
                 taken.insert(target);
@@ -350,6 +352,16 @@ fn files_of_a_crate_import_each_other_in_one_direction() {
     }
     assert!(imports > 300, "only {imports} imports found");
     assert!(found.is_empty(), "these files import each other:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_circle_is_found_through_a_function_that_has_its_modules_name() {
+    let files = [
+        ("lib.rs", "mod answer; mod finding;"),
+        ("answer.rs", "use crate::finding::Finding; pub fn answer() -> Finding { todo() }"),
+        ("finding.rs", "use crate::answer::answer; pub struct Finding; fn all() { answer(); }"),
+    ];
+    assert_eq!(Crate::of(files).circles(), [["answer.rs", "finding.rs"]]);
 }
 
 #[test]
