@@ -1,5 +1,6 @@
 //! Sends video from webrtcbin at the rate of a controller of Weir: sender CONTROLLER SECONDS FOLDER
-//! The offer goes to FOLDER/offer.sdp, and the answer is awaited in FOLDER/answer.sdp. See README.md.
+//! The offer goes to FOLDER/offer.sdp, and the answer is awaited in FOLDER/answer.sdp. See
+//! README.md.
 
 use std::time::Instant;
 use std::{env, fs};

@@ -1,5 +1,5 @@
-//! Builds the commit's revision into the program, for `weir --version`, and the page of `weir serve`.
-//! Also names what this build of the program can do.
+//! Builds the commit's revision into the program, for `weir --version`, and the page of `weir
+//! serve`. Also names what this build of the program can do.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,8 @@ fn main() {
     fs::write(Path::new(&out).join("serve.html"), page()).expect("the build folder takes a file");
 }
 
-/// `cfg(calls)`: the emulator is built in, which only Linux has. `cfg(ims)`: the operator's IMS too.
+/// `cfg(calls)`: the emulator is built in, which only Linux has. `cfg(ims)`: the operator's IMS
+/// too.
 fn name_parts() {
     println!("cargo::rustc-check-cfg=cfg(calls, ims)");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
@@ -31,8 +32,9 @@ fn name_parts() {
     }
 }
 
-/// The page of `weir serve`. Empty if it has not been built: the rest builds without it. In the clone,
-/// `serve.html` is a link to the page that `make web` builds; the published package contains the page.
+/// The page of `weir serve`. Empty if it has not been built: the rest builds without it. In the
+/// clone, `serve.html` is a link to the page that `make web` builds; the published package contains
+/// the page.
 fn page() -> String {
     let folder: PathBuf =
         env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR").into();

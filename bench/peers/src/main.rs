@@ -1,10 +1,11 @@
-//! GCC of webrtc-rs and str0m beside ours, on one feedback trace: what a packet costs, from its sending
-//! to the target that its feedback leads to.
+//! GCC of webrtc-rs and str0m beside ours, on one feedback trace: what a packet costs, from its
+//! sending to the target that its feedback leads to.
 //!
-//! Each stack gets the same calls at the same times: a packet left, a TWCC packet arrived as bytes. What
-//! is timed is its own memory of sent packets, its own parser and its own estimator.
+//! Each stack gets the same calls at the same times: a packet left, a TWCC packet arrived as bytes.
+//! What is timed is its own memory of sent packets, its own parser and its own estimator.
 //!
-//! `peers trace FILE` writes the trace, `peers time FILE` prints a line a stack: name and ns a packet.
+//! `peers trace FILE` writes the trace, `peers time FILE` prints a line a stack: name and ns a
+//! packet.
 
 mod trace;
 

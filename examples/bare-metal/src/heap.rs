@@ -1,10 +1,11 @@
 //! The heap: a fixed piece of memory, and a count of what each owner holds.
 //!
-//! With the feature `fixed-memory`, the controller has a piece of its own by [`weir::fixed_memory`], and the program
-//! ends with an error if it does not suffice. So the run proves that the controller needs no more.
+//! With the feature `fixed-memory`, the controller has a piece of its own by
+//! [`weir::fixed_memory`], and the program ends with an error if it does not suffice. So the run
+//! proves that the controller needs no more.
 //!
-//! The change from one owner to another is also a mark for `scripts/count-instructions.c`, which counts the
-//! instructions of each.
+//! The change from one owner to another is also a mark for `scripts/count-instructions.c`, which
+//! counts the instructions of each.
 
 use core::alloc::{GlobalAlloc, Layout};
 #[cfg(feature = "fixed-memory")]
@@ -107,8 +108,8 @@ const fn decimal(text: &str) -> usize {
     number
 }
 
-/// Defines the functions that the counter of instructions looks for. Each has a body of its own, as the linker
-/// merges functions with equal bodies.
+/// Defines the functions that the counter of instructions looks for. Each has a body of its own, as
+/// the linker merges functions with equal bodies.
 macro_rules! marks {
     ($($name:ident: $owner:ident,)*) => {
         $(
@@ -161,8 +162,8 @@ fn tagged(layout: Layout) -> Option<Layout> {
     fits.then(|| Layout::from_size_align(layout.size() + TAG, TAG).ok()).flatten()
 }
 
-// SAFETY: every call goes to the inner heap, with room for a tag before the bytes of the caller. The tag keeps
-// their alignment.
+// SAFETY: every call goes to the inner heap, with room for a tag before the bytes of the caller.
+// The tag keeps their alignment.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(tagged) = tagged(layout) else { return core::ptr::null_mut() };

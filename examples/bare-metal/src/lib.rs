@@ -1,7 +1,8 @@
-//! A sender on a processor without an operating system: what a program needs around a controller there.
+//! A sender on a processor without an operating system: what a program needs around a controller
+//! there.
 //!
-//! Each program of `bin/` runs one controller through 200 s of virtual time over the network of lund/rmcat-ns3,
-//! and prints how much memory it used.
+//! Each program of `bin/` runs one controller through 200 s of virtual time over the network of
+//! lund/rmcat-ns3, and prints how much memory it used.
 
 #![no_std]
 

@@ -27,8 +27,8 @@ unsafe extern "Rust" {
     fn program();
 }
 
-/// The first entries of the table that the processor reads at its start: stack pointer, first instruction, and
-/// the handlers of faults.
+/// The first entries of the table that the processor reads at its start: stack pointer, first
+/// instruction, and the handlers of faults.
 #[repr(C)]
 struct Vectors {
     stack: *const u8,
@@ -44,8 +44,8 @@ static VECTORS: Vectors = Vectors {
     handlers: [start, on_fault, on_fault, on_fault, on_fault, on_fault],
 };
 
-/// Switches on the floating-point unit, before any function can use it: full access to coprocessors 10 and 11
-/// in the register CPACR (Armv7-M Architecture Reference Manual, B3.2.20).
+/// Switches on the floating-point unit, before any function can use it: full access to coprocessors
+/// 10 and 11 in the register CPACR (Armv7-M Architecture Reference Manual, B3.2.20).
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 unsafe extern "C" fn start() -> ! {

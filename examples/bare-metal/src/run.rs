@@ -169,8 +169,8 @@ fn receiver(estimator: Option<Box<dyn ReceiverEstimator + Send>>) -> Receiver {
     }
 }
 
-/// Runs the sender with a controller and prints the memory that it used. Stack and code include the receiver
-/// and the network.
+/// Runs the sender with a controller and prints the memory that it used. Stack and code include the
+/// receiver and the network.
 pub fn run<C: Controller>(
     name: &str,
     build: impl FnOnce(RateLimits) -> C,

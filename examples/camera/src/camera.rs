@@ -1,5 +1,5 @@
-//! The sender of a camera around `weir_rtcp::Sender`. It has no socket and no clock, so that a real and a simulated
-//! network can drive it.
+//! The sender of a camera around `weir_rtcp::Sender`. It has no socket and no clock, so that a real
+//! and a simulated network can drive it.
 
 use weir::{Algorithm, Bitrate, DataSize, RateLimits, Timestamp};
 use weir_over_udp::{EXTENSIONS, SENDER, random};

@@ -77,7 +77,8 @@ impl Encoder {
         bitrate: Bitrate,
     ) -> Result<(), openh264::Error> {
         let mut info = TagBitrateInfo { iLayer: layer, iBitrate: bps(bitrate) };
-        // SAFETY: the encoder is started, and both options take a `TagBitrateInfo`, which it copies.
+        // SAFETY: the encoder is started, and both options take a `TagBitrateInfo`, which it
+        // copies.
         let status = unsafe { self.inner.raw_api().set_option(option, (&raw mut info).cast()) };
         if status == 0 {
             return Ok(());

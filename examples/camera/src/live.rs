@@ -1,7 +1,7 @@
 //! Sends over UDP in real time, with three threads: encoder, sender, and one that waits for RTCP.
 //!
-//! The encoder must not run in the sender's thread. While it works, no packet could leave, and the pacer does not make up
-//! for the time.
+//! The encoder must not run in the sender's thread. While it works, no packet could leave, and the
+//! pacer does not make up for the time.
 
 use std::error::Error;
 use std::net::UdpSocket;

@@ -1,7 +1,8 @@
 //! Marks where the work of one part ends and that of another begins.
 //!
-//! `scripts/camera-instructions.sh` counts the instructions between the marks. It finds them by the names of
-//! their functions, so a mark does nothing but to be called. It costs about five instructions.
+//! `scripts/camera-instructions.sh` counts the instructions between the marks. It finds them by the
+//! names of their functions, so a mark does nothing but to be called. It costs about five
+//! instructions.
 
 use std::cell::Cell;
 
@@ -32,8 +33,8 @@ thread_local! {
     static CURRENT: Cell<Part> = const { Cell::new(Part::Other) };
 }
 
-/// Defines the functions that the counter looks for. Each has a body of its own, as the linker merges
-/// functions with equal bodies.
+/// Defines the functions that the counter looks for. Each has a body of its own, as the linker
+/// merges functions with equal bodies.
 macro_rules! marks {
     ($($name:ident: $part:ident,)*) => {
         $(

@@ -1,4 +1,5 @@
-//! A generated camera: a picture that pans over a texture, with an object that moves and the noise of a sensor.
+//! A generated camera: a picture that pans over a texture, with an object that moves and the noise
+//! of a sensor.
 
 use openh264::formats::YUVSource;
 
@@ -38,8 +39,8 @@ impl Random {
     }
 }
 
-/// Squares of eight pixels in random shades, twice as wide as the texture: a row can be copied from any
-/// start without wrapping.
+/// Squares of eight pixels in random shades, twice as wide as the texture: a row can be copied from
+/// any start without wrapping.
 fn texture(random: &mut Random) -> Vec<u8> {
     let squares: Vec<u8> =
         (0..TEXTURE * TEXTURE / 64).map(|_| 60 + (random.next() % 130) as u8).collect();

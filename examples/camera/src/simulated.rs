@@ -1,7 +1,7 @@
 //! Sends over a simulated network in virtual time.
 //!
-//! The encoder is real, and its work takes no time. So a slow machine, such as an emulated processor, gives the
-//! same packets as a fast one.
+//! The encoder is real, and its work takes no time. So a slow machine, such as an emulated
+//! processor, gives the same packets as a fast one.
 
 use std::error::Error;
 

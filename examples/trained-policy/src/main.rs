@@ -1,5 +1,5 @@
-//! Runs the trained policy beside controllers of Weir in scenarios that it was not trained on, and prints a table. All
-//! media flows of a run have the same controller.
+//! Runs the trained policy beside controllers of Weir in scenarios that it was not trained on, and
+//! prints a table. All media flows of a run have the same controller.
 //!
 //!     cargo run -- 'rfc8867/5.*' --out runs && weir report runs
 

@@ -1,5 +1,5 @@
-//! A policy that was trained in `weir_rtc/Rtc-v0`, as a controller: the observations of that environment, a network
-//! with one hidden layer, and a change of the bitrate every 60 ms.
+//! A policy that was trained in `weir_rtc/Rtc-v0`, as a controller: the observations of that
+//! environment, a network with one hidden layer, and a change of the bitrate every 60 ms.
 
 use weir::controller::Settings;
 use weir::interval::IntervalMeter;
@@ -18,12 +18,13 @@ const CHANGE_MAX: f64 = 0.2;
 /// The scale of the environment's observations.
 const MIN_BPS: f64 = 10_000.0;
 const MAX_BPS: f64 = 8_000_000.0;
-/// Without feedback for this long, the rate sinks, and again after each further time. The policy never saw silence
-/// during its training, so a rule answers it.
+/// Without feedback for this long, the rate sinks, and again after each further time. The policy
+/// never saw silence during its training, so a rule answers it.
 const SILENCE: TimeDelta = TimeDelta::from_millis(500);
 
-/// At the lowest bitrate for this long, a delay that is left is not the policy's own queue: the receiver's clock may
-/// have jumped, which the policy never saw during its training, either. What is the lowest delay is then found anew.
+/// At the lowest bitrate for this long, a delay that is left is not the policy's own queue: the
+/// receiver's clock may have jumped, which the policy never saw during its training, either. What
+/// is the lowest delay is then found anew.
 const LOW: TimeDelta = TimeDelta::from_secs(5);
 /// What counts as the lowest bitrate, as a multiple of the limit.
 const LOW_FACTOR: f64 = 1.2;

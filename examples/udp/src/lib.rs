@@ -1,5 +1,5 @@
-//! What the sender and the receiver have agreed on, and made-up video. Programs that speak WebRTC agree on
-//! the former in their SDP, and take the latter from an encoder.
+//! What the sender and the receiver have agreed on, and made-up video. Programs that speak WebRTC
+//! agree on the former in their SDP, and take the latter from an encoder.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -52,7 +52,8 @@ pub fn wait_for_datagram(socket: &UdpSocket, time: TimeDelta) -> io::Result<()> 
     }
 }
 
-/// The RTP packets of a frame, as large as the bitrate asks for. `number` counts the packets of all frames.
+/// The RTP packets of a frame, as large as the bitrate asks for. `number` counts the packets of all
+/// frames.
 pub fn frame(now: Timestamp, bitrate: Bitrate, number: &mut u16) -> Vec<Vec<u8>> {
     let mut left = (bitrate * FRAME_INTERVAL).as_bytes() as usize;
     let mut packets = Vec::new();

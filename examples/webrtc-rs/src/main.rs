@@ -43,8 +43,8 @@ use weir::controller::RateLimits;
 use weir::units::Bitrate;
 
 const SSRC: u32 = 0x5e1f;
-/// Retransmissions are a stream of their own. Otherwise SRTP takes one of a packet that was only late for
-/// a replay, and the browser reports it as lost.
+/// Retransmissions are a stream of their own. Otherwise SRTP takes one of a packet that was only
+/// late for a replay, and the browser reports it as lost.
 const RTX_SSRC: u32 = SSRC + 1;
 /// As browsers number VP8 and its retransmissions.
 const PAYLOAD_TYPE: u8 = 96;

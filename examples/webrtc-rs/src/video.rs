@@ -38,8 +38,8 @@ impl Video {
         Ok(Self { versions, version: 0, next: 0 })
     }
 
-    /// The next frame. Each second is of the best version that the target bitrate allows. If the target falls
-    /// below the bitrate of the present one, the next second begins at once.
+    /// The next frame. Each second is of the best version that the target bitrate allows. If the
+    /// target falls below the bitrate of the present one, the next second begins at once.
     pub fn next_frame(&mut self, target: Bitrate) -> Bytes {
         if target < self.versions[self.version].0 {
             self.next = self.next.next_multiple_of(FRAMES_PER_SECOND);

@@ -169,7 +169,8 @@ impl Message {
     /// The bytes of the message.
     ///
     /// # Panics
-    /// If it is longer than [`MOST_BYTES`] (see [`fits`](Self::fits)), or the command does not fit 24 bits.
+    /// If it is longer than [`MOST_BYTES`] (see [`fits`](Self::fits)), or the command does not fit
+    /// 24 bits.
     pub fn to_bytes(&self) -> Vec<u8> {
         assert!(self.command < 1 << 24, "a command has 24 bits");
         let flag = |is_set, flag| if is_set { flag } else { 0 };

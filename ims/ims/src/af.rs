@@ -119,8 +119,8 @@ impl Function {
         Self { identity, session, terminal }
     }
 
-    /// The function for a session that somebody else of this realm has opened and lost, by its whole Session-Id:
-    /// it can only be ended.
+    /// The function for a session that somebody else of this realm has opened and lost, by its
+    /// whole Session-Id: it can only be ended.
     pub fn of_session(identity: Identity, session: &str) -> Self {
         Self { identity, session: session.into(), terminal: Ipv4Addr::UNSPECIFIED }
     }

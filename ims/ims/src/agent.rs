@@ -199,7 +199,8 @@ impl Agent {
         outputs
     }
 
-    /// The agent has a new connection, with this address of its own: registers over it ([RFC5626 §4.5]). A call stands.
+    /// The agent has a new connection, with this address of its own: registers over it ([RFC5626
+    /// §4.5]). A call stands.
     ///
     /// [RFC5626 §4.5]: https://www.rfc-editor.org/rfc/rfc5626#section-4.5
     pub fn reconnected(&mut self, now: Duration, local: SocketAddrV4) -> Vec<Output> {

@@ -203,8 +203,8 @@ impl Pcrf {
         }
     }
 
-    /// The network has no room for the bearers of an AAR that was accepted: its session ends before the
-    /// answer, which is a refusal.
+    /// The network has no room for the bearers of an AAR that was accepted: its session ends before
+    /// the answer, which is a refusal.
     pub fn withdraw(&mut self, request: &Message, why: &str) -> (Message, Decision) {
         let session = request.text(&avp::SESSION_ID).unwrap_or_default().to_owned();
         self.sessions.remove(&session);

@@ -1,8 +1,9 @@
 //! An application server behind the filter criteria of the S-CSCF (ISC): it takes third-party
-//! registrations ([TS 24.229 §5.4.1.7]), and hands calls back to the S-CSCF as a proxy without state.
+//! registrations ([TS 24.229 §5.4.1.7]), and hands calls back to the S-CSCF as a proxy without
+//! state.
 //!
-//! A criterion whose server is `sip:facilitator@as.REALM` makes it tell the facilitator of a call's begin,
-//! answer and end.
+//! A criterion whose server is `sip:facilitator@as.REALM` makes it tell the facilitator of a call's
+//! begin, answer and end.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};

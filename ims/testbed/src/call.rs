@@ -87,8 +87,8 @@ fn identities(user: &User) -> String {
     of.unwrap_or_default()
 }
 
-/// Prints what the registrar tells of the registration for some time, and of its end, which it asks for if the
-/// registration has not expired by then.
+/// Prints what the registrar tells of the registration for some time, and of its end, which it asks
+/// for if the registration has not expired by then.
 fn watch(user: &mut User, time: Duration) -> anyhow::Result<()> {
     let (start, mut seen) = (Instant::now(), user.events.len());
     let mut is_ending = false;
@@ -142,7 +142,8 @@ pub(crate) fn call(args: &args::Call) -> anyhow::Result<ExitCode> {
     let target = args.to.as_ref().unwrap_or(first).clone();
     let mut outcome = conduct(&mut caller, &mut callee, &target, args);
     if args.restart.is_some() && outcome.is_ok() {
-        // Kamailio's CSCFs keep registrations in memory: who wants to end one that is lost renews it first.
+        // Kamailio's CSCFs keep registrations in memory: who wants to end one that is lost renews
+        // it first.
         for user in [&mut caller, &mut callee] {
             user.events.clear();
         }
@@ -235,7 +236,8 @@ fn conduct(
     Ok(())
 }
 
-/// Waits until the callee knows that its call is over, which it hears a little later than the caller.
+/// Waits until the callee knows that its call is over, which it hears a little later than the
+/// caller.
 fn hear_of_the_end(caller: &mut User, callee: &mut User) -> anyhow::Result<()> {
     let start = Instant::now();
     let is_called = |event: &Event| matches!(event, Event::Incoming(_));
@@ -389,8 +391,8 @@ pub(crate) fn with_network(mut all: Vec<Noted>, start_ns: u64) -> Vec<Noted> {
     all
 }
 
-/// Writes `messages.jsonl`, `ladder.txt` and `phases.json`. A record of `weir call` has a `call.json`
-/// of its own.
+/// Writes `messages.jsonl`, `ladder.txt` and `phases.json`. A record of `weir call` has a
+/// `call.json` of its own.
 pub(crate) fn write(
     out: &Path,
     users: [&str; 2],

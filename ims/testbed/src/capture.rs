@@ -1,8 +1,9 @@
-//! The SIP between the parts of the core, taken from its network: Kamailio keeps no copy of what it sends.
+//! The SIP between the parts of the core, taken from its network: Kamailio keeps no copy of what it
+//! sends.
 //!
-//! A process in the core's namespace gets a copy of each datagram that is delivered there, and notes those of SIP between
-//! two parts. What passes between a part and a terminal leaves the namespace or comes from outside; the terminals note
-//! it.
+//! A process in the core's namespace gets a copy of each datagram that is delivered there, and
+//! notes those of SIP between two parts. What passes between a part and a terminal leaves the
+//! namespace or comes from outside; the terminals note it.
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::process::ExitCode;
@@ -18,7 +19,8 @@ use crate::user::{enter, title};
 
 /// File of the messages in the folder of the running IMS.
 pub(crate) const FILE: &str = "sip.jsonl";
-/// A datagram to this address is answered when all before it are noted. The port is that of the discard service.
+/// A datagram to this address is answered when all before it are noted. The port is that of the
+/// discard service.
 const MARK: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
 /// How long the answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);

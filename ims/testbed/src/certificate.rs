@@ -1,4 +1,5 @@
-//! Keys and certificates of the parts with TLS, made at each start: nothing secret is kept in the repository.
+//! Keys and certificates of the parts with TLS, made at each start: nothing secret is kept in the
+//! repository.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +21,8 @@ pub(crate) fn make(folder: &Path, name: &str, realm: &str) -> anyhow::Result<()>
     command.args(["-addext", &names]);
     command.arg("-keyout").arg(&key).arg("-out").arg(&certificate);
     run(&mut command)?;
-    // SHA-256 of the SubjectPublicKeyInfo in base 64, the form in which Chromium takes a trusted key.
+    // SHA-256 of the SubjectPublicKeyInfo in base 64, the form in which Chromium takes a trusted
+    // key.
     let mut command = Command::new("sh");
     command.current_dir(folder).args([
         "-c",

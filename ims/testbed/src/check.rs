@@ -337,7 +337,8 @@ const RULES: &[Rule] = &[
 /// A rule, and why it is broken if it is.
 type Verdict = (&'static Rule, Result<(), String>);
 
-/// Judges the rules that are about these messages. Fails if they are neither a call nor a registration.
+/// Judges the rules that are about these messages. Fails if they are neither a call nor a
+/// registration.
 fn judge(messages: &[Noted]) -> Result<Vec<Verdict>, String> {
     let flow = Flow::new(messages)?;
     let rules = all().filter(|rule| (rule.when)(&flow));

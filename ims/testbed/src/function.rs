@@ -1,14 +1,15 @@
-//! The application function of the eP-CSCF: asks the PCRF over Rx for the bearers of browsers' calls.
+//! The application function of the eP-CSCF: asks the PCRF over Rx for the bearers of browsers'
+//! calls.
 //!
 //! ```text
 //!   eP-CSCF -- HTTP: the descriptions of a call --> function -- Rx --> PCRF
 //! ```
 //!
 //! Kamailio posts each description to `/note/SIDE/WHO/CALL`, and that of a response which waits for
-//! the bearers to `/authorize/SIDE/WHO/CALL`. SIDE is `orig` or `term`, the leg; WHO is `own` for what
-//! the terminal has sent and `other` for what it receives. `/end/SIDE/-/CALL` ends the leg's session.
-//! `/keep/SIDE/-/CALL` has the Session-Id of a session that Kamailio has opened itself: the function ends it at
-//! `/end` if Kamailio has lost it by a restart, and loses it at `/forget`.
+//! the bearers to `/authorize/SIDE/WHO/CALL`. SIDE is `orig` or `term`, the leg; WHO is `own` for
+//! what the terminal has sent and `other` for what it receives. `/end/SIDE/-/CALL` ends the leg's
+//! session. `/keep/SIDE/-/CALL` has the Session-Id of a session that Kamailio has opened itself:
+//! the function ends it at `/end` if Kamailio has lost it by a restart, and loses it at `/forget`.
 //! CALL is followed by the tags of caller and callee. If the PCRF takes the bearers away (ASR), the
 //! function asks the eP-CSCF for the end of the call, by a SIP request.
 
@@ -318,8 +319,8 @@ impl Shared {
     }
 }
 
-/// Asks the eP-CSCF to end a call, by a request with the names of its dialog. Returns the first line of
-/// the response.
+/// Asks the eP-CSCF to end a call, by a request with the names of its dialog. Returns the first
+/// line of the response.
 fn end_call(call: &str, [from, to]: &[String; 2]) -> io::Result<String> {
     let (own, proxy) = (address("af"), address("epcscf"));
     let socket = UdpSocket::bind((own, 0))?;

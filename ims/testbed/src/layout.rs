@@ -10,8 +10,9 @@
 //!                                            127.46.0.N: Diameter and control of the gateways
 //! ```
 //!
-//! The terminals' links lead to every address of the core but those of its loopback network: Linux takes no packet
-//! for 127.0.0.0/8 from a link. What only the parts may say to each other and is not protected by itself is there.
+//! The terminals' links lead to every address of the core but those of its loopback network: Linux
+//! takes no packet for 127.0.0.0/8 from a link. What only the parts may say to each other and is
+//! not protected by itself is there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -261,8 +262,8 @@ fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extr
         .replace("%wildcards%", &wildcards(&files.subscribers))
 }
 
-/// For each wildcarded identity, the lines that replace an identity which it covers by the first one of its
-/// registration set.
+/// For each wildcarded identity, the lines that replace an identity which it covers by the first
+/// one of its registration set.
 fn wildcards(subscribers: &Subscribers) -> String {
     let of = |one: &Subscriber| -> String {
         let patterns = one.public.iter().filter_map(|identity| {
@@ -278,8 +279,8 @@ fn wildcards(subscribers: &Subscribers) -> String {
     subscribers.subscriber.iter().map(of).collect()
 }
 
-/// The schema of the package, with the type of wildcarded public identities, which it is too old to know
-/// ([TS 29.228 §D]).
+/// The schema of the package, with the type of wildcarded public identities, which it is too old to
+/// know ([TS 29.228 §D]).
 fn schema(folder: &Path) -> anyhow::Result<()> {
     let text = fs::read_to_string(SCHEMA).with_context(|| format!("cannot read {SCHEMA}"))?;
     let start = text.find("name=\"tIdentityType\"").context(SCHEMA)?;

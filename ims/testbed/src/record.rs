@@ -1,8 +1,8 @@
 //! `weir ims record`: what passed since the IMS was started, as a record.
 //!
-//! The record of `weir ims call` has the messages of its two user agents. This one has those of every terminal that
-//! leaves its messages in the folder of the running IMS, as browsers do that `drive.mjs` drives, and the HTTP of
-//! the web servers.
+//! The record of `weir ims call` has the messages of its two user agents. This one has those of
+//! every terminal that leaves its messages in the folder of the running IMS, as browsers do that
+//! `drive.mjs` drives, and the HTTP of the web servers.
 
 use std::process::ExitCode;
 

@@ -23,7 +23,8 @@ use crate::{args, certificate, web};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time for parts to end by themselves.
 const GRACE: Duration = Duration::from_secs(5);
-/// Connections of Diameter: I-CSCF and S-CSCF to the HSS; P-CSCF, eP-CSCF and application function to the PCRF.
+/// Connections of Diameter: I-CSCF and S-CSCF to the HSS; P-CSCF, eP-CSCF and application function
+/// to the PCRF.
 const CONNECTIONS: usize = 5;
 const TICK: Duration = Duration::from_millis(100);
 
@@ -137,7 +138,8 @@ fn connections(folder: &Path) -> usize {
     of("hss") + of("pcrf")
 }
 
-/// How many connections of Diameter a part opens or accepts when it is started; none without Diameter.
+/// How many connections of Diameter a part opens or accepts when it is started; none without
+/// Diameter.
 fn clients_of(part: &str) -> Option<usize> {
     match part {
         "pcrf" => Some(3),
@@ -198,7 +200,8 @@ pub(crate) fn restart(args: &args::Restart) -> anyhow::Result<ExitCode> {
     // The number may belong to somebody else by now, but not within our namespace.
     let runs = || Ok::<bool, anyhow::Error>(processes(CORE)?.contains(&pid));
     if let Some(process) = Pid::from_raw(pid) {
-        // A P-CSCF with standing dialogs does not end by itself: Kamailio waits for a lock of its own for ever.
+        // A P-CSCF with standing dialogs does not end by itself: Kamailio waits for a lock of its
+        // own for ever.
         for signal in [Signal::TERM, Signal::KILL] {
             let start = Instant::now();
             if runs()? {
@@ -244,7 +247,8 @@ pub(crate) fn down() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends the processes of our namespaces, and removes them and what they knew. Returns how many there were.
+/// Ends the processes of our namespaces, and removes them and what they knew. Returns how many
+/// there were.
 fn stop() -> anyhow::Result<usize> {
     let names = namespaces()?;
     let mut result = Ok(names.len());
@@ -261,8 +265,8 @@ fn stop() -> anyhow::Result<usize> {
     result
 }
 
-/// Kamailio's module for Diameter makes named pipes, `/tmp/cdp_send_PID_PEER_TIME`, and leaves them there. Removes those
-/// whose process has ended.
+/// Kamailio's module for Diameter makes named pipes, `/tmp/cdp_send_PID_PEER_TIME`, and leaves them
+/// there. Removes those whose process has ended.
 fn remove_pipes() {
     let Ok(entries) = fs::read_dir("/tmp") else { return };
     for entry in entries.flatten() {
@@ -278,8 +282,8 @@ fn remove_pipes() {
     }
 }
 
-/// Removes everything but the parts' logs: subscribers, keys, configurations, traces (vectors of authentication pass
-/// between the parts) and core dumps. The logs stay until the next start.
+/// Removes everything but the parts' logs: subscribers, keys, configurations, traces (vectors of
+/// authentication pass between the parts) and core dumps. The logs stay until the next start.
 fn remove_all_but_logs(folder: &Path) -> anyhow::Result<()> {
     if !folder.exists() {
         return Ok(());

@@ -22,8 +22,8 @@ use crate::layout::{
 };
 use crate::trace::Noted;
 
-/// Kind, port and rate of each medium. Rates of delft's calls, in kbit/s: narrow-band audio, and video
-/// of 2.5 Mbit/s.
+/// Kind, port and rate of each medium. Rates of delft's calls, in kbit/s: narrow-band audio, and
+/// video of 2.5 Mbit/s.
 pub(crate) const MEDIA: [(&str, u16, u32); 2] = [("audio", 40_000, 64), ("video", 40_002, 2500)];
 
 /// Runs a short function on a thread in a named network namespace. Sockets stay in it.
@@ -218,7 +218,8 @@ impl User {
         }
     }
 
-    /// Forgets that the network has confirmed a registration, so that the next confirmation is seen.
+    /// Forgets that the network has confirmed a registration, so that the next confirmation is
+    /// seen.
     pub(crate) fn forget_registration(&mut self) {
         self.events.retain(|(_, event)| !matches!(event, Event::Registered(_)));
     }

@@ -1,5 +1,5 @@
-//! The web servers: the authorization function (WAF) and the web server (WWSF) of web authentication, and
-//! the facilitator of video. They run in Node from `ims/configurations/web`.
+//! The web servers: the authorization function (WAF) and the web server (WWSF) of web
+//! authentication, and the facilitator of video. They run in Node from `ims/configurations/web`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

@@ -87,8 +87,8 @@ impl Wic {
         })
     }
 
-    /// Writes the messages of the calls beside their record: those of all terminals, and of HSS and PCRF
-    /// since the first of them. Returns the times of the first call's phases in ms.
+    /// Writes the messages of the calls beside their record: those of all terminals, and of HSS and
+    /// PCRF since the first of them. Returns the times of the first call's phases in ms.
     ///
     /// # Errors
     /// If a file cannot be written.

@@ -188,7 +188,8 @@ fn users_register_and_call_through_kamailio() {
         assert!(messages.contains(&start), "no {name} from {from}");
     }
 
-    // She is called by an identity that only a wildcard of her set covers, and bob by his third one.
+    // She is called by an identity that only a wildcard of her set covers, and bob by his third
+    // one.
     let out = folder.path().join("wildcard");
     let out = out.to_str().unwrap();
     succeeds(&["call", "alice", "carol", "--to", "sip:office7@ims.test", "--out", out]);
@@ -269,7 +270,8 @@ fn the_web_socket_takes_any_text_and_no_word_of_the_network() {
         let mut stream = TcpStream::connect("10.46.0.2:8443").unwrap();
         let _ = stream.write_all(whole.as_bytes());
     });
-    // Only the network may say that somebody is authenticated, and nobody else lives by what was sent.
+    // Only the network may say that somebody is authenticated, and nobody else lives by what was
+    // sent.
     let forged = "Authorization: Digest username=\"alice@ims.test\",realm=\"ims.test\",nonce=\"\",\
         uri=\"sip:ims.test\",response=\"\",integrity-protected=\"auth-done\"\r\n";
     let register = request("REGISTER", "sip:ims.test", forged);
@@ -308,8 +310,8 @@ fn a_call_outlives_each_part_and_goes_on_without_a_pcrf() {
             assert_eq!(bearers("install"), bearers("remove"));
         }
     }
-    // The terminals open their WebSockets again. An UPDATE that holds the callee, and then the BYE of either side, find
-    // the other one on its new connection.
+    // The terminals open their WebSockets again. An UPDATE that holds the callee, and then the BYE
+    // of either side, find the other one on its new connection.
     let folder = tempfile::tempdir().unwrap();
     for end in ["caller", "callee"] {
         let both = ["--via", "ws", "--callee-via", "ws", "--restart", "epcscf", "--end", end];
@@ -390,7 +392,8 @@ fn token(private: &str, public: &str) -> String {
 /// Counts transactions: a request with an old branch would be a repetition.
 static TRANSACTIONS: AtomicU32 = AtomicU32::new(0);
 
-/// Registers alice with this token over a secure WebSocket. Returns the first line of the final response.
+/// Registers alice with this token over a secure WebSocket. Returns the first line of the final
+/// response.
 fn registered_with(token: &str) -> String {
     registered_over(&mut sip_over(tls::Tls::open()), token)
 }

@@ -39,7 +39,8 @@ pub fn findings(dump: &Dump) -> Vec<Finding> {
     answer(dump).findings
 }
 
-/// How much a finding matters to those in the call: seconds, weighted by what was left of the call in them.
+/// How much a finding matters to those in the call: seconds, weighted by what was left of the call
+/// in them.
 fn effect(finding: &Finding) -> f64 {
     let finding = &finding.0;
     let seconds = (finding.to_s - finding.from_s).max(0.0);

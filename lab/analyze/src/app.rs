@@ -1,5 +1,5 @@
-//! The record of an application under test: what the emulator saw of the first participant, and what
-//! the pages of all participants reported.
+//! The record of an application under test: what the emulator saw of the first participant, and
+//! what the pages of all participants reported.
 
 use std::path::PathBuf;
 
@@ -26,10 +26,10 @@ pub struct AppDump {
     pub file: PathBuf,
 }
 
-/// Builds the record of a run. The rows are those of the scenario's first flow in each direction, for the
-/// first participant: `rows` makes them of what its page reported of the video that it sent and of the one that
-/// it received. Every video stream of every participant is among the peers. Times count from `zero_ms` since
-/// 1970; `facts` are what is known of the run without the dumps.
+/// Builds the record of a run. The rows are those of the scenario's first flow in each direction,
+/// for the first participant: `rows` makes them of what its page reported of the video that it sent
+/// and of the one that it received. Every video stream of every participant is among the peers.
+/// Times count from `zero_ms` since 1970; `facts` are what is known of the run without the dumps.
 ///
 /// # Errors
 /// If a dump of the run cannot be read.
@@ -92,8 +92,8 @@ fn silence(connections: &[PageConnection]) -> &'static str {
     }
 }
 
-/// The dump without the reports before time zero, when not all participants had joined, and after the end, when not
-/// all were still there.
+/// The dump without the reports before time zero, when not all participants had joined, and after
+/// the end, when not all were still there.
 fn running(dump: Dump, end: Timestamp) -> Dump {
     let later = |mut stream: Stream| {
         stream.reports.retain(|it| (Timestamp::ZERO..=end).contains(&it.timed.time));

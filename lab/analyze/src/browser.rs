@@ -1,7 +1,7 @@
 //! The name of the browser that wrote a dump.
 
-/// Names in a `User-Agent`, and what people call them. Browsers that are built on another one name it, too,
-/// so the order decides.
+/// Names in a `User-Agent`, and what people call them. Browsers that are built on another one name
+/// it, too, so the order decides.
 const AGENTS: [(&str, &str); 7] = [
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),

@@ -1,5 +1,5 @@
-//! Findings about connections: failed, interrupted or restarted ones, servers that do not answer, and the
-//! path that media take.
+//! Findings about connections: failed, interrupted or restarted ones, servers that do not answer,
+//! and the path that media take.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub(crate) const SERVER: &str = "server error";
 pub(crate) const PATH: &str = "path";
 pub(crate) const PATH_CHANGE: &str = "path change";
 
-/// A connection whose checks go on for so long, in s, without an end in the dump is not connected. ICE
-/// agents give up after 15 to 30 s.
+/// A connection whose checks go on for so long, in s, without an end in the dump is not connected.
+/// ICE agents give up after 15 to 30 s.
 const CHECKS_S: f64 = 10.0;
 
 /// Whether a connection of the dump failed, or was never made.

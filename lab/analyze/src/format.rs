@@ -21,7 +21,8 @@ const BEGIN_LOG: [u8; 2] = [0x82, 0x01];
 pub enum Format {
     /// The dump of `chrome://webrtc-internals`: one JSON object with a series for each member.
     Internals,
-    /// The rtcstats dump of the same page, and of the libraries of that name: one JSON array a line.
+    /// The rtcstats dump of the same page, and of the libraries of that name: one JSON array a
+    /// line.
     Rtcstats,
     /// Packets, as pcap or pcapng.
     Capture,

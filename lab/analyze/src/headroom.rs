@@ -1,7 +1,7 @@
 //! Findings about an estimate that stays far below what the path carries.
 //!
-//! Packets that wait behind each other measure the capacity even where the path is not full (`packets`).
-//! Only dumps with single packets know it.
+//! Packets that wait behind each other measure the capacity even where the path is not full
+//! (`packets`). Only dumps with single packets know it.
 
 use weir_lab::calls::file;
 use weir_lab::calls::stats::Kind;

@@ -52,8 +52,8 @@ pub use srtp::KeyLog;
 /// Reads a dump. Its content tells its format; gzip is unpacked.
 ///
 /// # Errors
-/// If the file cannot be opened, has an unknown format, or holds no stream. A dump whose connection failed needs
-/// no stream. What of the file was left out is in [`Dump::warnings`].
+/// If the file cannot be opened, has an unknown format, or holds no stream. A dump whose connection
+/// failed needs no stream. What of the file was left out is in [`Dump::warnings`].
 pub fn read(path: &Path) -> Result<Dump, AnalyzeError> {
     read_with(path, Collector::default(), None)
 }
@@ -63,16 +63,16 @@ pub fn read(path: &Path) -> Result<Dump, AnalyzeError> {
 pub struct CaptureOptions {
     /// Keys of its RTCP, if that is encrypted.
     pub keys: Option<KeyLog>,
-    /// Address of the end at which it was made. Otherwise, where the file does not say which packets were
-    /// sent, this is the source of the first packet of RTP.
+    /// Address of the end at which it was made. Otherwise, where the file does not say which
+    /// packets were sent, this is the source of the first packet of RTP.
     pub local: Option<IpAddr>,
 }
 
 /// Reads a capture with what it does not say itself.
 ///
 /// # Errors
-/// As [`read`], and if the keys open nothing, no packet of RTP comes from or goes to the local end, or the
-/// file is no capture.
+/// As [`read`], and if the keys open nothing, no packet of RTP comes from or goes to the local end,
+/// or the file is no capture.
 pub fn read_capture(path: &Path, options: &CaptureOptions) -> Result<Dump, AnalyzeError> {
     read_with(path, Collector::default(), Some(options))
 }

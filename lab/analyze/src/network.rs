@@ -1,7 +1,7 @@
 //! The network that a call met, as far as the call tested it, and a scenario with that network.
 //!
-//! Reports of a browser say how much left or arrived, how long a round trip took, and what was lost.
-//! Capacity is known only while packets waited in a queue: then what arrived is what the path
+//! Reports of a browser say how much left or arrived, how long a round trip took, and what was
+//! lost. Capacity is known only while packets waited in a queue: then what arrived is what the path
 //! carries. At other times the path carried at least what arrived.
 
 use weir_lab::calls::stats::Kind;
@@ -13,8 +13,8 @@ use crate::packets::{PacketLog, play};
 use crate::rules::{Moment, RULES};
 use crate::samples::{self, Sample, SampledStream};
 
-/// Where the call did not test the path, the scenario has this multiple of the largest rate that was
-/// seen, so that nothing is limited that was not.
+/// Where the call did not test the path, the scenario has this multiple of the largest rate that
+/// was seen, so that nothing is limited that was not.
 const HEADROOM: f64 = 2.0;
 /// Capacity where nothing was seen at all.
 const UNSEEN_BPS: f64 = 10e6;
@@ -24,7 +24,8 @@ const QUEUE_MS: f64 = 300.0;
 const LEAST_LOSS: f64 = 0.001;
 /// Packets that wait for less are no queue.
 const LEAST_QUEUE_MS: f64 = 10.0;
-/// What a simulated browser needs besides: its encoder, its retransmissions, and no repeated probes.
+/// What a simulated browser needs besides: its encoder, its retransmissions, and no repeated
+/// probes.
 const BROWSER: [&str; 4] = [
     "start_bitrate = \"300kbps\"",
     "source = { kind = \"encoder\", fps = 30, reaction = \"0s\" }",
@@ -212,12 +213,13 @@ fn delivered<'a>(
     streams.filter_map(of_stream).sum()
 }
 
-/// A sample of the largest stream, what arrived of all streams, and whether packets waited for long.
+/// A sample of the largest stream, what arrived of all streams, and whether packets waited for
+/// long.
 type Tested = (Sample, f64, bool);
 
-/// The capacity in a time in which packets waited. Where some waited for long, only these count, and of
-/// them not the first, because the queue began to grow within it. Controllers that keep the queue short
-/// stay below the capacity most of the time, so their largest rates count.
+/// The capacity in a time in which packets waited. Where some waited for long, only these count,
+/// and of them not the first, because the queue began to grow within it. Controllers that keep the
+/// queue short stay below the capacity most of the time, so their largest rates count.
 fn tested(span: &[Tested], way: Way, least_s: f64) -> Option<TestedCapacity> {
     const SHARE_OF_LONG: f64 = 0.75;
     const SHARE_OF_SHORT: f64 = 0.9;

@@ -1,7 +1,8 @@
 //! Every controller under the recorded feedback: where would its target have been?
 //!
-//! This is open loop. The controllers see what the recorded sender sent and what its far end reported.
-//! Nothing that they would have sent crosses a network, so their targets change nothing that they see.
+//! This is open loop. The controllers see what the recorded sender sent and what its far end
+//! reported. Nothing that they would have sent crosses a network, so their targets change nothing
+//! that they see.
 
 use weir::controller::{Controller, Settings};
 use weir::feedback::FeedbackReport;
@@ -15,8 +16,9 @@ use crate::packets::play::{Event, Indices, play};
 /// Limits of the targets: those of a browser's camera, unless the recorded sender sent more.
 const MIN: Bitrate = Bitrate::from_kbps(30);
 const MAX: Bitrate = Bitrate::from_kbps(2_500);
-/// The targets begin with what was sent in this time. Recorded probes have no marks, and without probes
-/// some controllers would need longer than the call to come from the usual start to its rate.
+/// The targets begin with what was sent in this time. Recorded probes have no marks, and without
+/// probes some controllers would need longer than the call to come from the usual start to its
+/// rate.
 const BEGIN: TimeDelta = TimeDelta::from_secs(2);
 /// The targets may exceed the recorded rate by this.
 const HEADROOM: f64 = 2.0;

@@ -1,4 +1,5 @@
-//! What an application's pages called, and what happened to their connections, from the dump of one participant.
+//! What an application's pages called, and what happened to their connections, from the dump of one
+//! participant.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -33,8 +33,8 @@ pub fn record(name: &str, dump: &Dump) -> Result<Record, ScenarioError> {
     build(name, dump, None)
 }
 
-/// Builds a record for each controller under the recorded feedback: the rates of the call, beside the
-/// target that the controller would have had. Empty without feedback.
+/// Builds a record for each controller under the recorded feedback: the rates of the call, beside
+/// the target that the controller would have had. Empty without feedback.
 ///
 /// # Errors
 /// As [`record`].

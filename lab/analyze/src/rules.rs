@@ -12,8 +12,8 @@ use crate::samples::{Sample, SampledStream};
 /// Growth of the round-trip time over its minimum that only a queue explains: twice what the
 /// round-trip times of our calls on an idle link vary by.
 const QUEUE_MS: f64 = 100.0;
-/// A congestion control that keeps queues short lets the round-trip time rise by these, on average and
-/// at most, while it follows the capacity. On an idle link ours vary by less than 20 ms.
+/// A congestion control that keeps queues short lets the round-trip time rise by these, on average
+/// and at most, while it follows the capacity. On an idle link ours vary by less than 20 ms.
 const SHORT_QUEUE_MS: (f64, f64) = (20.0, 40.0);
 /// Samples before and after one over which a short queue is looked for.
 const SHORT_QUEUE_SAMPLES: usize = 2;
@@ -321,8 +321,8 @@ fn held_down(stream: &SampledStream, span: &[Sample], why: &str) -> String {
     )
 }
 
-/// Whether a time in which the path seems full has round trips or losses that show it: a single moment looks at
-/// its neighbours, too.
+/// Whether a time in which the path seems full has round trips or losses that show it: a single
+/// moment looks at its neighbours, too.
 pub(crate) fn shows_full_path(stream: &SampledStream, span: &[Sample]) -> bool {
     let longest = largest(span, |it| it.rtt_ms).zip(stream.base_rtt_ms);
     longest.is_some_and(|(now, base)| now >= base + SHORT_QUEUE_MS.0)
@@ -387,7 +387,8 @@ fn from_to(first: Option<f64>, last: Option<f64>) -> String {
     }
 }
 
-/// What the congestion control itself logged: why it had gone down last, and what it did to come back.
+/// What the congestion control itself logged: why it had gone down last, and what it did to come
+/// back.
 fn its_own_words(stream: &SampledStream, span: &[Sample]) -> String {
     if span.iter().all(|it| it.controlled.is_none()) {
         return String::new();
@@ -412,8 +413,8 @@ impl Moment<'_> {
         &self.stream.samples[self.index]
     }
 
-    /// Whether packets wait for long. So they do if far more is sent than the estimate, and some of it is
-    /// lost; then the smallest round-trip time may have waited, too.
+    /// Whether packets wait for long. So they do if far more is sent than the estimate, and some of
+    /// it is lost; then the smallest round-trip time may have waited, too.
     pub fn queues(&self) -> bool {
         let sample = self.sample();
         let rtt = sample.rtt_ms.zip(self.stream.base_rtt_ms);

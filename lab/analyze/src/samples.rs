@@ -30,8 +30,8 @@ pub(crate) struct Sample {
     pub estimate_bps: Option<f64>,
     /// The latest round-trip time of the connection.
     pub rtt_ms: Option<f64>,
-    /// Lost packets over expected ones. Of a sent stream by the receiver's reports, which come later: one
-    /// report may name more packets than were sent in its time.
+    /// Lost packets over expected ones. Of a sent stream by the receiver's reports, which come
+    /// later: one report may name more packets than were sent in its time.
     pub loss: Option<f64>,
     /// Packets that the loss is a share of.
     pub packets: u64,

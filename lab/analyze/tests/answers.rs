@@ -95,7 +95,8 @@ fn published_dumps_have_their_verdicts() {
     }
 }
 
-/// Reports of Chrome's old statistics, whose values are text: one sent video at a target of 200 kbit/s.
+/// Reports of Chrome's old statistics, whose values are text: one sent video at a target of 200
+/// kbit/s.
 fn old_chrome() -> Dump {
     let mut events = Vec::new();
     for second in 0..20_u32 {

@@ -315,8 +315,8 @@ fn a_file_that_is_cut_anywhere_is_read_or_gives_one_clear_line() {
     }
 }
 
-/// A capture at the receiver: IPv4, UDP and RTP in Ethernet, 50 packets a second, of which every tenth is
-/// lost.
+/// A capture at the receiver: IPv4, UDP and RTP in Ethernet, 50 packets a second, of which every
+/// tenth is lost.
 fn pcap() -> Vec<u8> {
     let mut file = Vec::new();
     let words: [u32; 6] = [0xA1B2_C3D4, 2 | 4 << 16, 0, 0, 65_535, 1];
@@ -428,8 +428,8 @@ fn plain_rtcp_in_a_capture_says_what_arrived() {
     let found = findings(&dump);
     let rules: BTreeSet<&str> = found.iter().map(|it| it.0.rule.as_str()).collect();
     assert_eq!(rules, ["capacity"].into(), "{found:?}");
-    // Loss and queue would have brought these to the 600 kbit/s or below. Others find their way back up, because
-    // nothing follows from a lower rate here: open loop says no more than that.
+    // Loss and queue would have brought these to the 600 kbit/s or below. Others find their way
+    // back up, because nothing follows from a lower rate here: open loop says no more than that.
     let played = open_loop(log);
     assert_eq!((played.len(), &played), (7, &open_loop(log)));
     let answers = [Algorithm::Gcc, Algorithm::GccDraft, Algorithm::Nada, Algorithm::ScreamV2];
@@ -485,7 +485,8 @@ fn keys_open_the_reports_of_a_capture() {
     }
 }
 
-// Firefox, at 10.45.0.1, calls Chromium: DTLS 1.3, whose profile nobody sees. 5 % of random loss, 30 ms each way.
+// Firefox, at 10.45.0.1, calls Chromium: DTLS 1.3, whose profile nobody sees. 5 % of random loss,
+// 30 ms each way.
 #[test]
 fn keys_of_dtls_1_3_open_a_call_of_browsers() {
     let capture = place("dtls-1.3.pcap.gz");

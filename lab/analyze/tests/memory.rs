@@ -1,5 +1,5 @@
-//! Memory while a large file is read. A test program of its own, because it looks at the largest memory of its
-//! process.
+//! Memory while a large file is read. A test program of its own, because it looks at the largest
+//! memory of its process.
 #![cfg(target_os = "linux")]
 
 use std::fs;

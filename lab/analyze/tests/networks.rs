@@ -1,5 +1,5 @@
-//! Ten calls of Chromium through the emulator, each on a known network, by the event logs of their offering
-//! ends (`networks/README.md`). What the call tested of its network must come back.
+//! Ten calls of Chromium through the emulator, each on a known network, by the event logs of their
+//! offering ends (`networks/README.md`). What the call tested of its network must come back.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ fn network(name: &str) -> NetworkEstimate {
     estimate(&read(&place(name)).unwrap())
 }
 
-/// Times of constant capacity in s, each with the capacity in kbit/s. A second or two around a change belong
-/// to neither: measurements are of whole seconds.
+/// Times of constant capacity in s, each with the capacity in kbit/s. A second or two around a
+/// change belong to neither: measurements are of whole seconds.
 type Known = &'static [(f64, f64, f64)];
 
 /// Networks with a capacity that is known. The log begins about 0.5 s before or after the scenario.

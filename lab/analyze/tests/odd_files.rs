@@ -1,5 +1,5 @@
-//! Files with odd lines, files that end early, and files that ask for more than a machine has. The corpus is every
-//! dump below `dumps/`.
+//! Files with odd lines, files that end early, and files that ask for more than a machine has. The
+//! corpus is every dump below `dumps/`.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -201,7 +201,8 @@ fn variable(mut value: u64) -> Vec<u8> {
     written
 }
 
-/// An event of an RTC event log: a sent packet with this transport-wide number, and `deltas` more that are equal.
+/// An event of an RTC event log: a sent packet with this transport-wide number, and `deltas` more
+/// that are equal.
 fn sent(time_ms: u64, transport: u64, deltas: u64) -> Vec<u8> {
     let members = [
         number(1, time_ms),

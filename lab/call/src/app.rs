@@ -9,7 +9,8 @@
 //!   each participant: browser <- 127.0.0.1 -> driver (node, playwright-core) -> lines -> dump
 //! ```
 //!
-//! What the pages report becomes one rtcstats dump for each participant, which `weir-analyze` reads.
+//! What the pages report becomes one rtcstats dump for each participant, which `weir-analyze`
+//! reads.
 
 mod border;
 
@@ -76,7 +77,8 @@ pub struct AppPlan {
 }
 
 impl AppPlan {
-    /// Whether the server runs on an emulated host. Such a host has no name, so no certificate fits it.
+    /// Whether the server runs on an emulated host. Such a host has no name, so no certificate fits
+    /// it.
     fn is_here(&self) -> bool {
         self.serve.is_some()
     }
@@ -123,9 +125,9 @@ pub struct AppOutcome {
     pub notes: Vec<String>,
 }
 
-/// The hosts of an application: the participants, and last its server, or the border to it, which is at the far node. Each
-/// participant has a network in front of it: the first one the scenario's, each other one that of its table
-/// `[participant.NAME]`, or a copy of the scenario's.
+/// The hosts of an application: the participants, and last its server, or the border to it, which
+/// is at the far node. Each participant has a network in front of it: the first one the scenario's,
+/// each other one that of its table `[participant.NAME]`, or a copy of the scenario's.
 pub fn app_network(scenario: &Scenario, participants: usize, has_border: bool) -> Plan {
     let network = network(scenario);
     let far = network.hops.len();

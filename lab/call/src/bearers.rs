@@ -1,9 +1,9 @@
-//! Bearers that an IMS announces while a call runs: each becomes a bearer of the cellular cell that the
-//! call's packets cross.
+//! Bearers that an IMS announces while a call runs: each becomes a bearer of the cellular cell that
+//! the call's packets cross.
 //!
-//! The announcer writes one line of JSON and waits for a line. With `ok` the cell has the bearers ahead of
-//! all packets that the call sends because of them. With `refused` and their names it has no room for some,
-//! and the session has none.
+//! The announcer writes one line of JSON and waits for a line. With `ok` the cell has the bearers
+//! ahead of all packets that the call sends because of them. With `refused` and their names it has
+//! no room for some, and the session has none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Write};
@@ -149,8 +149,8 @@ struct Sessions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Installed {
     announced: Announced,
-    /// Its name in the cell. Another session of the terminal may have announced the same name, as a call and the
-    /// facilitator do for video.
+    /// Its name in the cell. Another session of the terminal may have announced the same name, as a
+    /// call and the facilitator do for video.
     name: String,
 }
 
@@ -189,7 +189,8 @@ impl Sessions {
         changes
     }
 
-    /// A name in the cell that no bearer of this terminal has, neither of another session nor of `own`.
+    /// A name in the cell that no bearer of this terminal has, neither of another session nor of
+    /// `own`.
     fn free_name(&self, wanted: &str, terminal: usize, own: &[Installed]) -> String {
         let others = self.installed.values().filter(|(of, _)| *of == terminal);
         let taken: BTreeSet<&str> =

@@ -233,7 +233,8 @@ impl Browser {
         self.pid
     }
 
-    /// The line in which the browser says why it ended, or else its last one, for a message about its end.
+    /// The line in which the browser says why it ended, or else its last one, for a message about
+    /// its end.
     pub(crate) fn last_words(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         printable(last_words(&String::from_utf8_lossy(&log)))

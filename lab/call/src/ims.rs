@@ -1,12 +1,13 @@
-//! Signalling of a call through an IMS: what a page needs to be a terminal of it, and the way from the
-//! page to the network.
+//! Signalling of a call through an IMS: what a page needs to be a terminal of it, and the way from
+//! the page to the network.
 //!
 //! ```text
 //!   browser -- wss 127.0.0.1 --> this process --> namespace of the terminal --> eP-CSCF
 //! ```
 //!
-//! The browser's host has only the emulated path, on which its media go. Its signalling is passed on,
-//! still encrypted, from the terminal's own namespace, so the network sees the terminal's address.
+//! The browser's host has only the emulated path, on which its media go. Its signalling is passed
+//! on, still encrypted, from the terminal's own namespace, so the network sees the terminal's
+//! address.
 
 use std::fs::File;
 use std::io;
@@ -82,7 +83,8 @@ pub struct PageIms {
     ringing_ms: u32,
 }
 
-/// A SIP message that a page has sent or received; with the text `first picture`, the other side's first picture.
+/// A SIP message that a page has sent or received; with the text `first picture`, the other side's
+/// first picture.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SipMessage {

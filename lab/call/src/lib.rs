@@ -2,8 +2,8 @@
 //! their reports.
 //!
 //! [`run_call`] makes the calls of one run from set-up to tear-down. [`Session`] is only the
-//! server, for browsers that somebody else opens. [`weir_lab::calls::derive`] converts their reports to values
-//! per interval.
+//! server, for browsers that somebody else opens. [`weir_lab::calls::derive`] converts their
+//! reports to values per interval.
 
 mod agent;
 mod app;

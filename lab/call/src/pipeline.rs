@@ -1,8 +1,8 @@
 //! Participants that are pipelines of GStreamer: real media under a controller of Weir.
 //!
 //! A pipeline is a Python program in a process of its own on the participant's host. It talks to
-//! the lab in lines of JSON. In its calls an [`Agent`] takes its seat, so for the other peer it is a
-//! normal peer.
+//! the lab in lines of JSON. In its calls an [`Agent`] takes its seat, so for the other peer it is
+//! a normal peer.
 //!
 //! ```text
 //!   camera file -> encoder -> webrtcbin with weircc -> host        sender.py

@@ -82,8 +82,8 @@ pub fn record(
     Record { info, scenario: scenario.clone(), trace, call }
 }
 
-/// The rows of an application's run: of the scenario's first media flow in each direction, between the
-/// first participant and the host with which it exchanged most. The intervals are those of the
+/// The rows of an application's run: of the scenario's first media flow in each direction, between
+/// the first participant and the host with which it exchanged most. The intervals are those of the
 /// participant's first sent and first received video.
 pub fn app_rows(
     scenario: &Scenario,

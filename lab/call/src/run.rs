@@ -263,8 +263,8 @@ impl Run<'_> {
         self.states.iter().all(CallState::is_over)
     }
 
-    /// Starts and ends the calls at their times, until the scenario ends or no call is left. Returns the
-    /// time at which `progress` ended the run, if it did.
+    /// Starts and ends the calls at their times, until the scenario ends or no call is left.
+    /// Returns the time at which `progress` ended the run, if it did.
     fn play(
         &mut self,
         start: Instant,

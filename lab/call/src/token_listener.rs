@@ -83,8 +83,8 @@ impl TokenListener {
         }
     }
 
-    /// Closes a connection after this time, so that a client that does not read its answer gives its
-    /// place back.
+    /// Closes a connection after this time, so that a client that does not read its answer gives
+    /// its place back.
     pub fn with_lifetime(self, lifetime: Duration) -> Self {
         Self { lifetime: Some(lifetime), ..self }
     }

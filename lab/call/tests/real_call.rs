@@ -282,7 +282,8 @@ fn simulcast_sends_several_sizes_and_the_receiver_gets_all() {
     let intervals = a.intervals();
     let layers = &intervals.last().unwrap().sent.as_ref().unwrap().layers;
     assert_eq!(layers.len(), 3);
-    // The largest one begins when the estimate has grown, which these seconds may not be enough for.
+    // The largest one begins when the estimate has grown, which these seconds may not be enough
+    // for.
     let runs = layers.iter().filter(|layer| layer.frame_rate > Some(5.0));
     let widths: Vec<_> = runs.map(|layer| layer.frame_size.unwrap().0).collect();
     assert!(widths == [120, 240] || widths == [120, 240, 480], "{layers:?}");
@@ -372,7 +373,8 @@ fn a_mixer_sends_each_participant_a_picture_of_the_others() {
         let rates: Vec<_> = decoded.flat_map(|received| received.frame_rate).collect();
         assert!(rates.iter().any(|rate| *rate > 10.0), "{rates:?}");
         assert!(mixer.pair.is_some());
-        // What waits for longer than 2 s is discarded, and the picture stands until the next key frame.
+        // What waits for longer than 2 s is discarded, and the picture stands until the next key
+        // frame.
         let queues = intervals.iter().filter_map(|interval| interval.sent.as_ref()?.pacer_queue);
         let longest = queues.max().unwrap();
         assert!(longest < TimeDelta::from_secs(2), "{longest} in the pacer");

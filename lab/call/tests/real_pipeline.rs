@@ -127,7 +127,8 @@ fn a_pipeline_under_scream_v2_answers_to_the_marks_of_dualpi2() {
     assert_eq!(outcome.calls[0].failure, None);
     let received = received_mbps(&outcome);
     assert!((0.5..1.05).contains(&received), "{received} Mbit/s received");
-    // The socket's ECT(1), the emulator's marks and the browser's feedback are all needed for this reason.
+    // The socket's ECT(1), the emulator's marks and the browser's feedback are all needed for this
+    // reason.
     let targets = &outcome.calls[0].peers[0].targets;
     let marked = targets.iter().filter(|(_, change)| change.reason == "ECN").count();
     assert!(marked > 10, "{marked} changes for marks");

@@ -145,8 +145,8 @@ fn is_same(a: &Path, b: &Path) -> bool {
     a == b
 }
 
-/// The names of the dumps: those of their files, with as many of the folders as tell them apart. Browsers
-/// name every dump alike.
+/// The names of the dumps: those of their files, with as many of the folders as tell them apart.
+/// Browsers name every dump alike.
 fn names(files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
     let last = |file: &PathBuf, count: usize| {
         let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();

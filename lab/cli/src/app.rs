@@ -148,8 +148,8 @@ fn browsers(named: &[AppBrowser]) -> Vec<BrowserKind> {
     named.iter().map(kind).collect()
 }
 
-/// The options of the application stand for the controller, so that the record's command repeats the
-/// run.
+/// The options of the application stand for the controller, so that the record's command repeats
+/// the run.
 fn controller(plan: &AppPlan) -> String {
     let mut words = vec!["--app".into(), quoted(&plan.url)];
     if let Some(join) = &plan.join {

@@ -16,8 +16,8 @@ use crate::output;
 use crate::table;
 
 const SCENARIO: &str = "lund/rmcat-ns3";
-/// Simulated seconds per CPU second of ns-3 3.37 with a point-to-point link, measured once on a machine
-/// of two cores like CI's.
+/// Simulated seconds per CPU second of ns-3 3.37 with a point-to-point link, measured once on a
+/// machine of two cores like CI's.
 const NS3_POINT_TO_POINT: f64 = 459.0;
 /// Goal for the simulator, in simulated seconds per CPU second.
 const GOAL: f64 = 10_000.0;

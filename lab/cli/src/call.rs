@@ -223,8 +223,8 @@ impl CallRunner<'_> {
         let outcome = loop {
             let outcome = self.play(scenario, config)?;
             let causes = outcome.emulation.disturbances();
-            // People are not asked again because this machine disturbed the run, and a run that was ended
-            // by hand stays so.
+            // People are not asked again because this machine disturbed the run, and a run that was
+            // ended by hand stays so.
             let last = attempt == self.args.attempts.get()
                 || self.args.serve.is_some()
                 || outcome.ended.is_some();

@@ -1,5 +1,5 @@
-//! Changes of the network while it runs: typed at a terminal (`--interactive`), or from a program such as
-//! `weir serve` (`--live`).
+//! Changes of the network while it runs: typed at a terminal (`--interactive`), or from a program
+//! such as `weir serve` (`--live`).
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -99,7 +99,8 @@ impl Console {
         loop {
             let line = match self.lines.try_recv() {
                 Ok(line) => line,
-                // A program that is gone wants no run. At a terminal, the input may just have ended.
+                // A program that is gone wants no run. At a terminal, the input may just have
+                // ended.
                 Err(TryRecvError::Disconnected) if matches!(self.shown, Shown::Program(_)) => {
                     return Wish::Quit;
                 }

@@ -1,4 +1,5 @@
-//! `weir research score`: compare what controllers reach with what is possible, and with each other.
+//! `weir research score`: compare what controllers reach with what is possible, and with each
+//! other.
 
 mod vary;
 

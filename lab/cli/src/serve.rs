@@ -6,7 +6,8 @@
 //!                                                                    with a socket of JSON lines
 //! ```
 //!
-//! Pages ask for news a few times a second, so a page that stops reading delays neither a run nor another page.
+//! Pages ask for news a few times a second, so a page that stops reading delays neither a run nor
+//! another page.
 
 mod bodies;
 mod current;

@@ -50,7 +50,8 @@ pub fn report(folder: &Path, file: &Path) -> anyhow::Result<ExitCode> {
     package("the report of a sweep", "duckdb", &words)
 }
 
-/// Runs the package with these words. It must be there with its part `sweep`, to which this module belongs.
+/// Runs the package with these words. It must be there with its part `sweep`, to which this module
+/// belongs.
 fn package(what: &str, module: &str, words: &[&OsStr]) -> anyhow::Result<ExitCode> {
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     let has_package = Command::new(&python)

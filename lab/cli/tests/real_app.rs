@@ -1,10 +1,11 @@
-//! Applications that nobody here wrote, PeerJS, Janus's video room and LiveKit, in a scenario's network.
+//! Applications that nobody here wrote, PeerJS, Janus's video room and LiveKit, in a scenario's
+//! network.
 //!
 //! The second test also needs Firefox and slirp4netns.
 //!
-//! Needs root, Chromium, Node, and the packages of `examples/apps/peerjs` (`make npm-deps`); for Janus, Debian's
-//! janus and janus-demos, and the viewer's packages (`make web`); for LiveKit, its server (`examples/apps/livekit/get-server.sh`,
-//! or LIVEKIT_SERVER).
+//! Needs root, Chromium, Node, and the packages of `examples/apps/peerjs` (`make npm-deps`); for
+//! Janus, Debian's janus and janus-demos, and the viewer's packages (`make web`); for LiveKit, its
+//! server (`examples/apps/livekit/get-server.sh`, or LIVEKIT_SERVER).
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! How a run of an application ends when something goes wrong: a page that never joins, a browser that crashes, a
-//! server that dies, Ctrl-C, a full disk. Needs root, Chromium, Node and `make npm-deps`.
+//! How a run of an application ends when something goes wrong: a page that never joins, a browser
+//! that crashes, a server that dies, Ctrl-C, a full disk. Needs root, Chromium, Node and `make
+//! npm-deps`.
 
 mod left;
 
@@ -91,8 +92,8 @@ fn ended(mut weir: Child, within: Duration) -> Output {
 fn one_that_never_joins_one_whose_browser_crashes_and_a_server_that_dies_are_failures_in_the_record()
  {
     let Some(place) = place() else { return };
-    // p1 and p2 call each other. p3 never joins. The browser of p4 crashes soon after time zero, and the server
-    // ends some seconds later.
+    // p1 and p2 call each other. p3 never joins. The browser of p4 crashes soon after time zero,
+    // and the server ends some seconds later.
     let join = format!(
         "import {{ writeFileSync }} from 'node:fs';
 export default async (page, number) => {{
@@ -148,7 +149,8 @@ fn after_ctrl_c_at_any_moment_nothing_is_left() {
         std::thread::sleep(Duration::from_millis(more));
         // A terminal sends the signal to all processes of the group.
         let group = i32::try_from(weir.id()).unwrap();
-        // SAFETY: the group is that of the process that was started above and is not waited for yet.
+        // SAFETY: the group is that of the process that was started above and is not waited for
+        // yet.
         assert_eq!(unsafe { libc::kill(-group, libc::SIGINT) }, 0);
         let output = ended(weir, END);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -220,7 +222,8 @@ fn ctrl_c_in_the_call_and_at_its_end_leaves_a_whole_record_or_none() {
         await_joined(place.path());
         std::thread::sleep(Duration::from_millis(after));
         let group = i32::try_from(weir.id()).unwrap();
-        // SAFETY: the group is that of the process that was started above and is not waited for yet.
+        // SAFETY: the group is that of the process that was started above and is not waited for
+        // yet.
         assert_eq!(unsafe { libc::kill(-group, libc::SIGINT) }, 0);
         let output = ended(weir, END);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -237,7 +240,8 @@ fn ctrl_c_in_the_call_and_at_its_end_leaves_a_whole_record_or_none() {
     }
 }
 
-/// Mounts a small file system on a folder of a run; `false`, with a line that says so, if this machine mounts none.
+/// Mounts a small file system on a folder of a run; `false`, with a line that says so, if this
+/// machine mounts none.
 fn small_disk(at: &Path, size: &str) -> bool {
     fs::create_dir_all(at).unwrap();
     let mut mount = Command::new("mount");

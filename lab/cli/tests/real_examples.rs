@@ -1,5 +1,5 @@
-//! The example programs in the emulator: they build, their rate follows the capacity, and they send what
-//! the same controller sends in the simulator.
+//! The example programs in the emulator: they build, their rate follows the capacity, and they send
+//! what the same controller sends in the simulator.
 //!
 //! Needs root and the dependencies of the examples. The calls also need Chromium, and ffmpeg or
 //! GStreamer.
@@ -54,8 +54,8 @@ fn build(example: &str) -> Option<PathBuf> {
     can_emulate().then(|| build_in(&format!("examples/{example}"), &target()))?
 }
 
-/// Builds a workspace of its own into a folder. Returns the folder of the programs, or `None` with a
-/// line that says what this machine lacks.
+/// Builds a workspace of its own into a folder. Returns the folder of the programs, or `None` with
+/// a line that says what this machine lacks.
 fn build_in(workspace: &str, target: &Path) -> Option<PathBuf> {
     let manifest = root().join(workspace).join("Cargo.toml");
     let cargo = |command: &str| {
@@ -127,8 +127,8 @@ fn assert_follows_the_capacity(lines: &[Line], rate: &str) {
     assert!((200.0..600.0).contains(&after), "{after} kbit/s of 500 kbit/s");
 }
 
-/// The mean rate that a controller with these limits and this source sends on the same network in the
-/// simulator between two times, in kbit/s.
+/// The mean rate that a controller with these limits and this source sends on the same network in
+/// the simulator between two times, in kbit/s.
 fn simulated_kbps(controller: &str, max_kbps: u64, source: Source, from_s: f64, to_s: f64) -> f64 {
     let algorithm: Algorithm = controller.parse().unwrap();
     let [start, max] = [300, max_kbps].map(Bitrate::from_kbps);
@@ -271,7 +271,8 @@ fn call_from_gstreamer(sender: &[&str], controller: &str) {
     command.extend(sender.iter().chain(&[controller, &seconds]));
     let peer = format!("{} http://{address}/", program("browser.sh"));
     let lines = link(&peer, &command);
-    // A target may be above the capacity for a moment, and there are few of them. What arrives cannot.
+    // A target may be above the capacity for a moment, and there are few of them. What arrives
+    // cannot.
     assert_follows_the_capacity(&lines, "received_kbps");
     let target = mean(&lines, "target_kbps", DROP_S + SETTLING_S, END_S);
     assert!((200.0..600.0).contains(&target), "target {target} kbit/s of 500 kbit/s");
@@ -356,7 +357,7 @@ fn assert_picture_moves(lines: &[Line]) {
     assert_decodes_until_the_drop(lines);
     let at_the_drop = last(lines, "frames_decoded", DROP_S);
     let at_the_end = last(lines, "frames_decoded", f64::INFINITY);
-    // A frozen picture would add a handful. How many there are depends on how long the frames of the
-    // old rate take to leave: 73 to 225 have been seen.
+    // A frozen picture would add a handful. How many there are depends on how long the frames of
+    // the old rate take to leave: 73 to 225 have been seen.
     assert!(at_the_end >= at_the_drop + 40.0, "{at_the_end} frames, {at_the_drop} at the drop");
 }

@@ -82,7 +82,8 @@ fn terminal() -> (File, OwnedFd) {
     let (mut ours, mut programs) = (-1, -1);
     let size = libc::winsize { ws_row: 24, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
     let (name, termios) = (std::ptr::null_mut(), std::ptr::null());
-    // SAFETY: the two numbers and the size outlive the call; neither name nor settings are asked for.
+    // SAFETY: the two numbers and the size outlive the call; neither name nor settings are asked
+    // for.
     let made =
         unsafe { libc::openpty(&raw mut ours, &raw mut programs, name, termios, &raw const size) };
     assert_eq!(made, 0);
@@ -113,7 +114,8 @@ fn seconds(status: &str) -> f64 {
     status.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
-/// Values of a column of `series.csv` in the rows of a flow, each with the end of its interval in ms.
+/// Values of a column of `series.csv` in the rows of a flow, each with the end of its interval in
+/// ms.
 fn column(run: &Path, flow: &str, name: &str) -> Vec<(f64, f64)> {
     let text = fs::read_to_string(run.join("series.csv")).unwrap();
     let mut lines = text.lines();

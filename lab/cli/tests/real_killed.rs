@@ -84,7 +84,8 @@ impl Place {
         assert_eq!(cached.len(), 1, "{cached:?}");
     }
 
-    /// Returns everything below `weir`; `None`, with a line that says so, if the machine lacks something.
+    /// Returns everything below `weir`; `None`, with a line that says so, if the machine lacks
+    /// something.
     fn wait_for_the_moment(
         &self,
         weir: &mut Child,

@@ -286,7 +286,8 @@ fn strangers_are_dropped_with_their_cause_and_the_call_of_the_others_goes_on() {
 #[test]
 fn ctrl_c_ends_a_call_of_people_and_leaves_its_capture_alone() {
     let Some(lab) = Lab::new() else { return };
-    // Peer b only watches: it needs no camera and no option for one, and its browser hides its address.
+    // Peer b only watches: it needs no camera and no option for one, and its browser hides its
+    // address.
     let mut served = lab.serve("1000s", "[[flow]]\n", &["--capture"]);
     let Some(_a) = lab.open(1, &served, &served.option) else { return };
     let Some(_b) = lab.open(2, &served, "--mute-audio") else { return };

@@ -1,4 +1,5 @@
-//! `weir serve` in a real browser: sliders move, and the emulator's packets are slow, late, uneven and lost.
+//! `weir serve` in a real browser: sliders move, and the emulator's packets are slow, late, uneven
+//! and lost.
 //!
 //! Needs root, Chromium, Node and the viewer's packages (`make web`).
 

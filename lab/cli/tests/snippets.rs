@@ -1,5 +1,5 @@
-//! Every block of code of README, book, examples and crates is run, or says in a comment above it why
-//! it is not:
+//! Every block of code of README, book, examples and crates is run, or says in a comment above it
+//! why it is not:
 //!
 //! ```text
 //! <!-- not run: root -->
@@ -113,8 +113,8 @@ fn pages_below(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// README, book without the results, examples, and the crates' pages. The tables in the results have
-/// their commands beside them, which take minutes to hours.
+/// README, book without the results, examples, and the crates' pages. The tables in the results
+/// have their commands beside them, which take minutes to hours.
 fn pages() -> Vec<String> {
     let mut pages = vec!["README.md".to_owned()];
     for folder in ["docs", "examples"] {

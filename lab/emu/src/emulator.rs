@@ -70,8 +70,8 @@ impl Emulator {
     }
 
     /// The same, with a processor that serves only the emulator's thread. From now on the calling
-    /// thread, and what it starts, stays off that processor. Where the calling thread may use only one
-    /// processor, this is the same as [`Emulator::new`].
+    /// thread, and what it starts, stays off that processor. Where the calling thread may use only
+    /// one processor, this is the same as [`Emulator::new`].
     ///
     /// # Panics
     /// As [`Emulator::new`].

@@ -54,8 +54,8 @@ impl Host {
         self.address
     }
 
-    /// A file of /proc that names its network namespace, for programs that enter it themselves. It is there as
-    /// long as this process and the host are.
+    /// A file of /proc that names its network namespace, for programs that enter it themselves. It
+    /// is there as long as this process and the host are.
     pub fn network_file(&self) -> PathBuf {
         let number = self.network.as_raw_fd();
         PathBuf::from(format!("/proc/{}/fd/{number}", std::process::id()))

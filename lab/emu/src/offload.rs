@@ -1,11 +1,11 @@
 //! Several packets in one system call: the super-packets of the TUN device.
 //!
 //! With `IFF_VNET_HDR` the kernel puts a header of [`VNET_HEADER`] bytes before what is read and
-//! written. The header can say that what follows is a super-packet: one IP and one UDP or TCP header,
-//! and the payload of many packets of equal size. [`split`] makes the packets of it before the network
-//! model sees them, so that the model knows each packet with its own size. [`Batch`] makes a
-//! super-packet of the UDP packets that are due together for one host. TCP packets are written one by
-//! one, because a receiver of a super-packet acknowledges less often.
+//! written. The header can say that what follows is a super-packet: one IP and one UDP or TCP
+//! header, and the payload of many packets of equal size. [`split`] makes the packets of it before
+//! the network model sees them, so that the model knows each packet with its own size. [`Batch`]
+//! makes a super-packet of the UDP packets that are due together for one host. TCP packets are
+//! written one by one, because a receiver of a super-packet acknowledges less often.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -163,7 +163,8 @@ impl Headers {
     }
 }
 
-/// Completes a checksum of which the field holds the sum of the pseudo-header [RFC768] [RFC9293 §3.1].
+/// Completes a checksum of which the field holds the sum of the pseudo-header [RFC768] [RFC9293
+/// §3.1].
 fn complete_checksum(packet: &mut [u8], start: usize, offset: usize) -> Result<(), Malformed> {
     let covered = packet.get_mut(start..).ok_or(Malformed)?;
     if start < IPV4_HEADER || covered.len() < offset + 2 {
@@ -251,8 +252,8 @@ impl Batch {
     }
 }
 
-/// Whether a packet is UDP in IPv4 without options, whole, with right lengths and a right checksum. A
-/// packet with a wrong checksum must stay wrong.
+/// Whether a packet is UDP in IPv4 without options, whole, with right lengths and a right checksum.
+/// A packet with a wrong checksum must stay wrong.
 fn is_plain_udp(packet: &[u8]) -> bool {
     packet.len() >= HEADERS
         && packet[0] == 0x45
@@ -280,8 +281,8 @@ fn pseudo_header(packet: &[u8], header: usize) -> u64 {
     sum(&packet[ADDRESSES]) + sum(&words)
 }
 
-/// The ones' complement sum of 16-bit words, before the carries are folded [RFC1071]. The words are in
-/// the byte order of the machine, which [`fold`] undoes.
+/// The ones' complement sum of 16-bit words, before the carries are folded [RFC1071]. The words are
+/// in the byte order of the machine, which [`fold`] undoes.
 fn sum(bytes: &[u8]) -> u64 {
     let chunks = bytes.chunks_exact(4);
     let rest = chunks.remainder();

@@ -8,8 +8,8 @@
 //! There may also be an access network, such as a Wi-Fi cell. A host that is one of its terminals
 //! reaches its node, and other hosts at that node, through that network.
 //!
-//! A host may have a network of its own between itself and its node: an access network, hops, or both.
-//! Such hosts at one node are a star.
+//! A host may have a network of its own between itself and its node: an access network, hops, or
+//! both. Such hosts at one node are a star.
 //!
 //! A packet crosses every hop between the node of its sender and the node of its receiver, plus the
 //! access delays of both. Hosts at the same node share all queues.
@@ -49,11 +49,11 @@ pub struct HostPlan {
     /// Its terminal of the access network; `None` for a wired host. Hosts with the same terminal
     /// share it.
     pub attachment: Option<Attachment>,
-    /// Index of its own network in the plan; `None` for none. With one, the host has no access delay, and
-    /// `attachment` is its terminal there.
+    /// Index of its own network in the plan; `None` for none. With one, the host has no access
+    /// delay, and `attachment` is its terminal there.
     pub own: Option<usize>,
-    /// Whether other networks are behind it: packets to addresses outside the emulated network go to this
-    /// host, and it may send packets from such addresses. At most one host is the border.
+    /// Whether other networks are behind it: packets to addresses outside the emulated network go
+    /// to this host, and it may send packets from such addresses. At most one host is the border.
     pub is_border: bool,
 }
 

@@ -38,8 +38,8 @@ pub struct Probe {
     pub interval: TimeDelta,
     /// Number of packets sent back to back; above zero.
     pub burst: u32,
-    /// Whether the packets of a burst go to the kernel as super-packets, in few system calls, and come
-    /// from it so. The packets of one super-packet have the same time.
+    /// Whether the packets of a burst go to the kernel as super-packets, in few system calls, and
+    /// come from it so. The packets of one super-packet have the same time.
     pub super_packets: bool,
     /// Number of packets.
     pub count: u32,

@@ -16,8 +16,8 @@ use crate::plan::{OwnNetwork, Plan};
 pub(crate) struct RealTime {
     /// Takes packets until the start; what is on it then still arrives.
     before: Clocked,
-    /// Waits for the start: the model begins anew then, so that its chances do not depend on what was
-    /// sent before.
+    /// Waits for the start: the model begins anew then, so that its chances do not depend on what
+    /// was sent before.
     next: Option<Network>,
     /// Takes packets from the start on, with time zero at the start.
     run: Option<Clocked>,
@@ -108,8 +108,8 @@ impl RealTime {
         before.into_iter().chain(run).min().expect("one of the two goes on")
     }
 
-    /// After the start the model before it has nothing to do but to deliver what is on it: the loads of
-    /// its access network would go on for ever.
+    /// After the start the model before it has nothing to do but to deliver what is on it: the
+    /// loads of its access network would go on for ever.
     fn before_goes_on(&self) -> bool {
         self.run.is_none() || self.before.network.is_crossed()
     }

@@ -1,12 +1,12 @@
 //! The kernel calls that the standard library does not offer. All unsafe code of this crate is here
 //! and below.
 //!
-//! `rustix` makes those that it has. `libc` makes the rest: interface requests (`ifreq`, `rtentry`),
-//! `getifaddrs`, socket options and messages with kernel time stamps, `sched_setscheduler`, signal
-//! handlers, and all that runs between `fork` and `exec`.
+//! `rustix` makes those that it has. `libc` makes the rest: interface requests (`ifreq`,
+//! `rtentry`), `getifaddrs`, socket options and messages with kernel time stamps,
+//! `sched_setscheduler`, signal handlers, and all that runs between `fork` and `exec`.
 //!
-//! What runs between `fork` and `exec` may use only async-signal-safe calls, because the process may
-//! have had other threads: no allocation, no lock, no formatting. Those functions say so.
+//! What runs between `fork` and `exec` may use only async-signal-safe calls, because the process
+//! may have had other threads: no allocation, no lock, no formatting. Those functions say so.
 
 pub(crate) mod batch;
 pub(crate) mod packet;
@@ -59,8 +59,8 @@ pub(crate) fn unshare_network() -> io::Result<()> {
     unshare(UnshareFlags::NEWNET)
 }
 
-/// Gives the calling thread mounts of its own, which others do not see, and its next child a process
-/// namespace.
+/// Gives the calling thread mounts of its own, which others do not see, and its next child a
+/// process namespace.
 pub(crate) fn unshare_mounts_and_processes() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
     let flags = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
@@ -125,8 +125,8 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
 
 /// One configuring ioctl, on a socket of the calling thread's network namespace.
 ///
-/// The C libraries disagree on the type of a request's number: its constants are unsigned longs, musl's
-/// function takes an int.
+/// The C libraries disagree on the type of a request's number: its constants are unsigned longs,
+/// musl's function takes an int.
 fn configure<T>(request: c_ulong, argument: &T) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM)?;
     // SAFETY: every caller passes the struct that its request reads; none is written.
@@ -148,16 +148,17 @@ pub(crate) fn connect(to: SocketAddrV4, congestion_control: &str) -> io::Result<
     Ok(socket.into())
 }
 
-/// The IPv4 addresses of the interfaces that are up in the network namespace of the calling thread, each
-/// with the broadcast address of its network if it has one.
+/// The IPv4 addresses of the interfaces that are up in the network namespace of the calling thread,
+/// each with the broadcast address of its network if it has one.
 pub(crate) fn interface_addresses() -> io::Result<Vec<(Ipv4Addr, Option<Ipv4Addr>)>> {
     let mut list: *mut libc::ifaddrs = ptr::null_mut();
     // SAFETY: the kernel's answer goes to a local.
     check(unsafe { libc::getifaddrs(&mut list) })?;
     let mut addresses = Vec::new();
     let mut next = list;
-    // SAFETY: getifaddrs gave a list that ends with null and lives until it is freed below. An address
-    // is null or of the family that it says; ifa_ifu is the broadcast address where the flag says so.
+    // SAFETY: getifaddrs gave a list that ends with null and lives until it is freed below. An
+    // address is null or of the family that it says; ifa_ifu is the broadcast address where the
+    // flag says so.
     unsafe {
         while let Some(entry) = next.as_ref() {
             let (up, broadcast) = (libc::IFF_UP as u32, libc::IFF_BROADCAST as u32);
@@ -290,8 +291,8 @@ fn init(lifeline: RawFd, report: RawFd) -> ! {
     }
 }
 
-/// Closes all descriptors from `first` on. A system call of its own because musl has no function for
-/// it. Runs after `fork`: async-signal-safe.
+/// Closes all descriptors from `first` on. A system call of its own because musl has no function
+/// for it. Runs after `fork`: async-signal-safe.
 fn close_from(first: c_uint) {
     // SAFETY: takes no pointer; callers use no descriptor from `first` on afterwards.
     unsafe { libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) };
@@ -319,8 +320,8 @@ pub(crate) fn kill_group(leader: u32) {
     }
 }
 
-/// Makes a command run on a host, see [`move_child`]; it keeps the descriptors open. `become_user` must
-/// be async-signal-safe.
+/// Makes a command run on a host, see [`move_child`]; it keeps the descriptors open. `become_user`
+/// must be async-signal-safe.
 pub(crate) fn run_on_host(
     command: &mut Command,
     network: Arc<OwnedFd>,
@@ -333,8 +334,9 @@ pub(crate) fn run_on_host(
 }
 
 /// Moves a forked child into a network namespace and into the process and mount namespaces of
-/// `init`, and forks there; the inner process becomes its user and returns, to `exec`. The outer one stays, outside, to
-/// pass signals in and the exit status out. Runs after `fork`: async-signal-safe.
+/// `init`, and forks there; the inner process becomes its user and returns, to `exec`. The outer
+/// one stays, outside, to pass signals in and the exit status out. Runs after `fork`:
+/// async-signal-safe.
 fn move_child(
     network: RawFd,
     init: RawFd,
@@ -376,8 +378,9 @@ pub(crate) fn become_ordinary(number: u32) -> io::Result<()> {
     }
 }
 
-/// Gives the calling process, which has one thread and is called root in its user namespace, an ordinary
-/// number in another one, where it loses all rights when it executes a program. Async-signal-safe.
+/// Gives the calling process, which has one thread and is called root in its user namespace, an
+/// ordinary number in another one, where it loses all rights when it executes a program.
+/// Async-signal-safe.
 pub(crate) fn become_renamed() -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
@@ -391,8 +394,8 @@ const RENAMED: &[u8] = b"1000 0 1";
 
 /// Writes to a file of /proc, which takes all at once. Async-signal-safe.
 fn write_to(path: &CStr, text: &[u8]) -> io::Result<()> {
-    // SAFETY: the path is a C string, the text is as long as it is said to be, and the descriptor is
-    // this function's own.
+    // SAFETY: the path is a C string, the text is as long as it is said to be, and the descriptor
+    // is this function's own.
     unsafe {
         let file = check(libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC))?;
         let written = libc::write(file, text.as_ptr().cast(), text.len());

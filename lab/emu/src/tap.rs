@@ -16,7 +16,8 @@ use crate::sys;
 
 pub use crate::sys::packet::Tapped;
 
-/// Maximum wait of [`Tap::receive`] and [`DatagramTap::receive`], and so the time until a reader notices that it should stop.
+/// Maximum wait of [`Tap::receive`] and [`DatagramTap::receive`], and so the time until a reader
+/// notices that it should stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Captures the packets of one host's interface from its creation on.
@@ -27,7 +28,8 @@ pub struct Tap {
     /// Room for the largest frame.
     frame: Vec<u8>,
     scratch: Vec<u8>,
-    /// Packets of the last super-packet that [`Tap::receive`] has yet to return, with their beginnings.
+    /// Packets of the last super-packet that [`Tap::receive`] has yet to return, with their
+    /// beginnings.
     waiting: VecDeque<(Tapped, Vec<u8>)>,
 }
 
@@ -84,8 +86,8 @@ impl Tap {
     }
 }
 
-/// Captures the UDP datagrams that are delivered in a network namespace, each once, from its creation on. Datagrams
-/// that leave the namespace or only pass through it are not delivered there.
+/// Captures the UDP datagrams that are delivered in a network namespace, each once, from its
+/// creation on. Datagrams that leave the namespace or only pass through it are not delivered there.
 #[derive(Debug)]
 pub struct DatagramTap {
     socket: OwnedFd,
@@ -101,8 +103,9 @@ impl DatagramTap {
         Ok(Self { socket: socket.map_err(Error::system("look at datagrams"))? })
     }
 
-    /// Receives the next datagram: the kernel's time of its arrival since 1970, and the length of its IP packet, which
-    /// is written to the buffer as far as it fits. `None` if none comes for a short time.
+    /// Receives the next datagram: the kernel's time of its arrival since 1970, and the length of
+    /// its IP packet, which is written to the buffer as far as it fits. `None` if none comes for a
+    /// short time.
     ///
     /// # Errors
     /// If the kernel refuses.

@@ -1,5 +1,5 @@
-//! How long a simulated run takes: `lund/rmcat-ns3`, 200 s with one flow, full packet path, feedback
-//! as TWCC bytes.
+//! How long a simulated run takes: `lund/rmcat-ns3`, 200 s with one flow, full packet path,
+//! feedback as TWCC bytes.
 
 use std::hint::black_box;
 

@@ -1,10 +1,11 @@
-//! Metrics of the calls of a real run: whether they came about, how long their set-up took, and what
-//! each participant sent, received and used.
+//! Metrics of the calls of a real run: whether they came about, how long their set-up took, and
+//! what each participant sent, received and used.
 //!
-//! They come from `call.json` alone, cover the whole run and have no sections, but those of each participant of an application. Every value is a
-//! mean over participants; a server, failed calls, and participants without any other call
-//! are left out. A run with a [`Flaw`] is left out of means over the flows of several runs. A run with a
-//! failed call still counts in the metrics here, because they leave out the failed call themselves.
+//! They come from `call.json` alone, cover the whole run and have no sections, but those of each
+//! participant of an application. Every value is a mean over participants; a server, failed calls,
+//! and participants without any other call are left out. A run with a [`Flaw`] is left out of means
+//! over the flows of several runs. A run with a failed call still counts in the metrics here,
+//! because they leave out the failed call themselves.
 
 mod compared;
 pub mod derive;
@@ -36,8 +37,8 @@ const BYTES_PER_MEGABYTE: f64 = 1e6;
 /// Name of a forwarding server or mixer among the participants.
 const SERVER: &str = "server";
 
-/// The runs that a mean is taken over: those without a flaw. If there are none, disturbed runs count; runs
-/// with a failed call never do.
+/// The runs that a mean is taken over: those without a flaw. If there are none, disturbed runs
+/// count; runs with a failed call never do.
 pub fn counting<R>(runs: Vec<R>, flaw: impl Fn(&R) -> Option<Flaw>) -> Vec<R> {
     let (sound, flawed): (Vec<R>, Vec<R>) = runs.into_iter().partition(|run| flaw(run).is_none());
     if !sound.is_empty() {
@@ -70,7 +71,8 @@ pub struct Calls {
     /// Difference between getStats and the captures, for each stream.
     #[serde(default)]
     pub streams: Vec<StreamError>,
-    /// Each participant and stream of an application under test, over the whole time and each section.
+    /// Each participant and stream of an application under test, over the whole time and each
+    /// section.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<Each>,
 }

@@ -52,8 +52,8 @@ pub struct Judgement {
     pub controller: String,
     /// `sim` or `call`.
     pub engine: String,
-    /// What is expected: text, limit, reason of a known miss. `measured` is the mean over the seeds,
-    /// `None` if a seed has no value.
+    /// What is expected: text, limit, reason of a known miss. `measured` is the mean over the
+    /// seeds, `None` if a seed has no value.
     pub row: ExpectRow,
     /// Deciding flows of the seeds that miss the expectation, or of all seeds if none misses it.
     /// Empty if the metric is of all flows together.
@@ -68,8 +68,8 @@ pub struct Judgement {
     pub outcome: Outcome,
 }
 
-/// Judges every expectation of every scenario and controller by its mean over the seeds, in the order
-/// of the runs.
+/// Judges every expectation of every scenario and controller by its mean over the seeds, in the
+/// order of the runs.
 ///
 /// With one seed the result is exact, because equal seeds give equal runs. With several seeds an
 /// expectation fails only if a two-sided test at 0.1 % rejects it: hundreds are judged at once, so
@@ -156,8 +156,8 @@ pub struct Verdict {
     pub held: usize,
 }
 
-/// A verdict for each requirement and controller [RFC8836 §2]: met if every expectation that names it
-/// holds.
+/// A verdict for each requirement and controller [RFC8836 §2]: met if every expectation that names
+/// it holds.
 ///
 /// [RFC8836 §2]: https://www.rfc-editor.org/rfc/rfc8836#section-2
 pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {

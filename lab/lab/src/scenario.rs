@@ -347,8 +347,8 @@ impl Scenario {
         of_flow.or(first)
     }
 
-    /// The same scenario, ended by the user at this time. Sections, published values and assertions are
-    /// removed, because they refer to the whole scenario.
+    /// The same scenario, ended by the user at this time. Sections, published values and assertions
+    /// are removed, because they refer to the whole scenario.
     pub fn ended_at(self, duration: TimeDelta) -> Self {
         let end = Timestamp::ZERO + duration;
         let flows = self.flows.into_iter().map(|flow| Flow {

@@ -215,7 +215,8 @@ mod tests {
         assert!(signed_rank(&with_negative(20, &[20, 19, 14])) > LEVEL);
     }
 
-    // Tables of critical values of U at 5 %, both sides: 0 of 4 and 4, 2 of 5 and 5, 23 of 10 and 10.
+    // Tables of critical values of U at 5 %, both sides: 0 of 4 and 4, 2 of 5 and 5, 23 of 10 and
+    // 10.
     #[test]
     fn rank_sums_are_significant_up_to_the_critical_value() {
         // P-value of two sets of `size` values whose U statistic is `overtaken`.

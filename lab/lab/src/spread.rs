@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn two_means_differ_by_chance_within_welch_s_interval() {
-        // Means 2 and 5, each with a standard error of 1/sqrt(3): 4 degrees of freedom, 2.776 * 0.816.
+        // Means 2 and 5, each with a standard error of 1/sqrt(3): 4 degrees of freedom, 2.776 *
+        // 0.816.
         let a = [1.0, 2.0, 3.0];
         assert!(differ_by_chance(&a, &[3.2, 4.2, 5.2]));
         assert!(!differ_by_chance(&a, &[3.3, 4.3, 5.3]));

@@ -242,7 +242,8 @@ impl Summary {
     }
 }
 
-/// Whether a value is further from what an expectation wants than the worst one so far. No value is the worst.
+/// Whether a value is further from what an expectation wants than the worst one so far. No value is
+/// the worst.
 fn is_worse(value: Option<f64>, worst: Option<f64>, condition: Condition) -> bool {
     match (worst, value, condition) {
         (None, _, _) => false,

@@ -1,5 +1,5 @@
-//! Python module `weir_rtc._weir`. The package `weir_rtc` in `python/` is what users import; it adds
-//! what is simpler in Python.
+//! Python module `weir_rtc._weir`. The package `weir_rtc` in `python/` is what users import; it
+//! adds what is simpler in Python.
 
 mod controller;
 mod run;
@@ -50,7 +50,8 @@ fn series_columns() -> Vec<(&'static str, &'static str, &'static str)> {
     weir_lab::record::number_columns().map(|it| (it.name(), it.unit(), it.meaning())).collect()
 }
 
-/// Unit, better side (`higher`, `lower` or nothing) and meaning of the metric at a dotted path; `None` if there is none.
+/// Unit, better side (`higher`, `lower` or nothing) and meaning of the metric at a dotted path;
+/// `None` if there is none.
 #[pyfunction]
 fn metric(path: &str) -> Option<(&'static str, &'static str, &'static str)> {
     let declared = Declared::of(path)?;

@@ -52,8 +52,8 @@ impl Runs {
         shared(tables::summaries(&self.0))
     }
 
-    /// What the scenarios expect, and what came of it: tuples of scenario, controller, text, outcome
-    /// and measured value.
+    /// What the scenarios expect, and what came of it: tuples of scenario, controller, text,
+    /// outcome and measured value.
     fn judgements(&self) -> Vec<(String, String, String, String, Option<f64>)> {
         let summaries: Vec<Summary> = self.0.iter().map(|run| run.summary.clone()).collect();
         let row = |it: gate::Judgement| {

@@ -15,8 +15,8 @@ pub struct Scenario(pub Arc<scenario::Scenario>);
 
 #[pymethods]
 impl Scenario {
-    /// Parses the text of a scenario file, or one of its variants. The trace files that it names are `traces`,
-    /// contents by name, or are read from the current folder.
+    /// Parses the text of a scenario file, or one of its variants. The trace files that it names
+    /// are `traces`, contents by name, or are read from the current folder.
     #[new]
     #[pyo3(signature = (text, id = "python", variant = None, traces = None))]
     fn new(

@@ -1,7 +1,7 @@
 //! Prints a hash of one simulated call for each controller.
 //!
-//! The hashes are the same on every processor. `scripts/test-arm.sh` compares those of ARM with those of this
-//! machine.
+//! The hashes are the same on every processor. `scripts/test-arm.sh` compares those of ARM with
+//! those of this machine.
 //!
 //! ```text
 //! cargo run --package weir-sim --example fingerprint
@@ -22,8 +22,8 @@ fn hash(text: &str) -> u64 {
     text.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
-/// A path with steps of the capacity, jitter and loss, so that the result also depends on the random numbers
-/// and on the functions of `libm`.
+/// A path with steps of the capacity, jitter and loss, so that the result also depends on the
+/// random numbers and on the functions of `libm`.
 fn path() -> Hop {
     let step = |s, kbps| (Timestamp::from_secs(s), Bitrate::from_kbps(kbps));
     let steps = vec![step(0, 2_000), step(20, 500), step(40, 1_500)];

@@ -273,7 +273,8 @@ pub enum Content {
     /// Colour bars with noise that the encoder can make as small as it is asked to.
     #[default]
     Noise,
-    /// Colour bars with so little noise that the best quality needs less than a call's usual target.
+    /// Colour bars with so little noise that the best quality needs less than a call's usual
+    /// target.
     Easy,
     /// Colour bars with so much noise that the coarsest quality needs more than a low target.
     Hard,

@@ -79,8 +79,8 @@ pub struct Row {
     pub pacing_rate: Option<Bitrate>,
     /// Congestion window at the end of the interval.
     pub congestion_window: Option<DataSize>,
-    /// Bytes that wait in the sender's pacer at the end of the interval. `None` for flows other than
-    /// media. Records do not contain it.
+    /// Bytes that wait in the sender's pacer at the end of the interval. `None` for flows other
+    /// than media. Records do not contain it.
     pub send_queue: Option<DataSize>,
     /// IP bytes that left the sender.
     pub sent: DataSize,

@@ -11,15 +11,16 @@ pub extern "C" fn weir_alloc(length: usize) -> *mut u8 {
 ///
 /// # Safety
 ///
-/// `start` and `length` are those of a place from [`weir_alloc`] or [`weir_answer`] that is still in use.
+/// `start` and `length` are those of a place from [`weir_alloc`] or [`weir_answer`] that is still
+/// in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_free(start: *mut u8, length: usize) {
     // SAFETY: the caller passes what `Box::into_raw` gave, once.
     drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, length)) });
 }
 
-/// Answers a request. The upper half of the result is the answer's place, the lower its length in bytes. The
-/// caller gives back both places.
+/// Answers a request. The upper half of the result is the answer's place, the lower its length in
+/// bytes. The caller gives back both places.
 ///
 /// # Safety
 ///

@@ -7,8 +7,8 @@
 //! | `{"simulate": {"scenario": S, "controllers": "gcc,nada", "seeds": [1]}}` | the report's data of these runs, with every rate change |
 //! | `{"fingerprint": {"scenario": S, "controllers": "gcc", "seeds": [1]}}` | a hash of each run's record |
 //!
-//! S is an id of the catalogue; with `"text"` beside it, it names that text. The answer is `{"ok": ...}` or
-//! `{"error": LINE}`.
+//! S is an id of the catalogue; with `"text"` beside it, it names that text. The answer is `{"ok":
+//! ...}` or `{"error": LINE}`.
 
 mod answer;
 #[cfg(target_family = "wasm")]

@@ -1,12 +1,12 @@
 //! Discards retransmissions that come too early to be of use.
 //!
-//! `rtprtxsend` answers each request of the receiver at once, and a receiver repeats a request after
-//! about one round trip. While packets wait in the pacer for longer than that, the repetitions would
-//! fill the pacer with copies of the same packets.
+//! `rtprtxsend` answers each request of the receiver at once, and a receiver repeats a request
+//! after about one round trip. While packets wait in the pacer for longer than that, the
+//! repetitions would fill the pacer with copies of the same packets.
 //!
-//! After a large loss, the retransmissions that wait can take seconds to leave. The pictures that they
-//! repair are late by then, and no new one leaves meanwhile. A key frame needs fewer bytes, and the
-//! packets before it need not be sent again.
+//! After a large loss, the retransmissions that wait can take seconds to leave. The pictures that
+//! they repair are late by then, and no new one leaves meanwhile. A key frame needs fewer bytes,
+//! and the packets before it need not be sent again.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -41,8 +41,8 @@ pub(crate) struct Retransmissions {
     waiting: DataSize,
     /// Those that left in the last window.
     recent: VecDeque<(Timestamp, DataSize)>,
-    /// By the SSRC of the retransmission stream: packets up to this number are before the key frame of
-    /// this time.
+    /// By the SSRC of the retransmission stream: packets up to this number are before the key frame
+    /// of this time.
     given_up: HashMap<u32, (u16, Timestamp)>,
 }
 

@@ -88,7 +88,8 @@ pub(crate) struct Counts {
     pub(crate) retransmissions_discarded: u64,
     /// How often a key frame was sooner than the retransmissions that waited.
     pub(crate) repairs_given_up: u64,
-    /// Requests for a key frame that were not passed on, because an earlier one was still unanswered.
+    /// Requests for a key frame that were not passed on, because an earlier one was still
+    /// unanswered.
     pub(crate) key_frame_requests_ignored: u64,
 }
 
@@ -180,8 +181,8 @@ impl PacedSender {
         self.update_padding_size();
     }
 
-    /// Counts the transport-wide numbers from 0 again. Packets of another stream came first, and the
-    /// session numbers only those with the extension. What still waits of them is discarded.
+    /// Counts the transport-wide numbers from 0 again. Packets of another stream came first, and
+    /// the session numbers only those with the extension. What still waits of them is discarded.
     fn start_anew(&mut self) {
         self.media = self.config.media_sender();
         self.counts.packets_discarded += self.enqueued - self.released;

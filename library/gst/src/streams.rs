@@ -297,7 +297,8 @@ impl Streams {
     }
 }
 
-/// Reads the ids of the header extensions from a structure of caps. Ids that it does not mention stay.
+/// Reads the ids of the header extensions from a structure of caps. Ids that it does not mention
+/// stay.
 pub(crate) fn add_extensions(structure: &gst::StructureRef, extensions: &mut ExtensionIds) {
     for (name, value) in structure.iter() {
         let id = name.strip_prefix("extmap-").and_then(|id| id.parse().ok());

@@ -1,4 +1,5 @@
-//! Each encoder that the element knows, in a pipeline: pictures come out at the rate of the element.
+//! Each encoder that the element knows, in a pipeline: pictures come out at the rate of the
+//! element.
 
 mod common;
 
@@ -198,8 +199,9 @@ impl TwoEncoders {
         (self.encoders.each_ref().map(|it| it.property::<u32>("bitrate")), sent)
     }
 
-    /// Mean bitrates of both encoders over so much time, in kbit/s. Each encoder is set when its own next
-    /// picture arrives, so that at one moment they may follow two targets of a queue that drains.
+    /// Mean bitrates of both encoders over so much time, in kbit/s. Each encoder is set when its
+    /// own next picture arrives, so that at one moment they may follow two targets of a queue that
+    /// drains.
     fn mean_bitrates(&self, seconds: u64) -> ([f64; 2], [u64; 2]) {
         const SAMPLES: u64 = 20;
         let before = self.sent.each_ref().map(|it| it.load(Ordering::Relaxed));

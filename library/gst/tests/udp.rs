@@ -1,5 +1,5 @@
-//! Two pipelines that talk over UDP on the loopback, without an RTP session: `weircc` at the sender,
-//! `weirfeedback` at the receiver.
+//! Two pipelines that talk over UDP on the loopback, without an RTP session: `weircc` at the
+//! sender, `weirfeedback` at the receiver.
 
 mod common;
 
@@ -83,7 +83,8 @@ impl Drop for Call {
     }
 }
 
-/// Three seconds of a call on a path without a bottleneck: the feedback arrives, and the target rises.
+/// Three seconds of a call on a path without a bottleneck: the feedback arrives, and the target
+/// rises.
 fn check(weircc: &str, feedback: &str, kind: &str) {
     let call = match Call::new(weircc, feedback) {
         Ok(call) => call,

@@ -261,8 +261,8 @@ fn packets_without_the_extension_are_not_paced() {
     assert!(position < 20, "after {position} packets");
 }
 
-/// A session numbers only packets with the extension, and so does the element: otherwise the feedback
-/// would be about other packets.
+/// A session numbers only packets with the extension, and so does the element: otherwise the
+/// feedback would be about other packets.
 #[test]
 fn packets_before_the_first_caps_with_the_extension_take_no_transport_number() {
     let element = element(&[]);

@@ -27,8 +27,8 @@ pub(crate) fn element_start(packet: &[u8], id: ExtensionId, length: usize) -> Op
     Some(data.as_ptr() as usize - packet.as_ptr() as usize)
 }
 
-/// Converts a time to units of the RTP clock, modulo 2^32 as the RTP clock counts. The product needs
-/// more than 64 bits if the host counts its time from 1970.
+/// Converts a time to units of the RTP clock, modulo 2^32 as the RTP clock counts. The product
+/// needs more than 64 bits if the host counts its time from 1970.
 pub(crate) fn rtp_units(time_us: i64, clock_rate: u32) -> u32 {
     const MICROS_PER_SECOND: i128 = 1_000_000;
     (i128::from(time_us) * i128::from(clock_rate)).div_euclid(MICROS_PER_SECOND) as u32

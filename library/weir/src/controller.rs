@@ -43,14 +43,14 @@ pub trait Controller {
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>);
 
     /// The application changed the range of the target bitrate, for instance because an encoder was
-    /// added. The target moves only as far as the new limits demand: what is known of the path stays
-    /// known. The start bitrate of the new limits counts from the next new route.
+    /// added. The target moves only as far as the new limits demand: what is known of the path
+    /// stays known. The start bitrate of the new limits counts from the next new route.
     fn set_limits(&mut self, now: Timestamp, limits: RateLimits);
 
-    /// Packets take another route from now on, for instance because the device left a Wi-Fi network.
-    /// What was measured on the old route is forgotten, above all its base delay, and the target is
-    /// the start bitrate again. Limits stay. Feedback on packets of the old route must not be passed
-    /// on; [`MediaSender`](crate::MediaSender) takes care of that.
+    /// Packets take another route from now on, for instance because the device left a Wi-Fi
+    /// network. What was measured on the old route is forgotten, above all its base delay, and the
+    /// target is the start bitrate again. Limits stay. Feedback on packets of the old route must
+    /// not be passed on; [`MediaSender`](crate::MediaSender) takes care of that.
     ///
     /// A controller that ignores this call finds out by itself.
     fn on_route_change(&mut self, _now: Timestamp) {}

@@ -10,9 +10,10 @@
 //!
 //! A driver calls [`FlowGroup::update`] with a controller's target bitrate after each call of that
 //! controller. For each flow with a [new share](FlowGroup::new_share), it then calls
-//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate), and [`FlowGroup::on_share_applied`]
-//! with the controller's target after that. Only the group knows the priorities. Build its
-//! controllers with priority 1: a controller that uses priorities itself would apply them twice.
+//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate), and
+//! [`FlowGroup::on_share_applied`] with the controller's target after that. Only the group knows
+//! the priorities. Build its controllers with priority 1: a controller that uses priorities itself
+//! would apply them twice.
 //!
 //! [RFC8699 §5.3.1]: https://www.rfc-editor.org/rfc/rfc8699#section-5.3.1
 
@@ -40,7 +41,8 @@ struct Member {
     limits: RateLimits,
     /// `FSE_R`, in bit/s.
     share: f64,
-    /// Target bitrate of the flow's controller at the last `update` or `on_share_applied`, in bit/s.
+    /// Target bitrate of the flow's controller at the last `update` or `on_share_applied`, in
+    /// bit/s.
     target: f64,
     /// The rate that the controller now uses: its last share, or the target to which it moved
     /// since.

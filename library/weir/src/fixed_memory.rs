@@ -26,9 +26,9 @@
 //! assert!(MEMORY.peak() <= bytes_for(Algorithm::Nada));
 //! ```
 //!
-//! One thread calls the controller, and nothing else allocates meanwhile: neither another thread nor
-//! an interrupt handler. What another thread allocates at that time would lie in the controller's
-//! piece. That is no memory error, but the piece may then be too small.
+//! One thread calls the controller, and nothing else allocates meanwhile: neither another thread
+//! nor an interrupt handler. What another thread allocates at that time would lie in the
+//! controller's piece. That is no memory error, but the piece may then be too small.
 
 use alloc::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -48,9 +48,9 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 ///
 /// The sizes are for 64-bit processors, where a test runs each controller in a piece of its size.
 /// 32-bit processors need a little less. On a shorter path a fraction is enough
-/// (`docs/results/bare-metal.md`): look at [`FixedMemory::peak`] of your own test, and leave room beyond
-/// it, because a vector that grows needs its old and its new memory at the same time. The state of
-/// the controller itself lies where the program puts it, outside of the piece.
+/// (`docs/results/bare-metal.md`): look at [`FixedMemory::peak`] of your own test, and leave room
+/// beyond it, because a vector that grows needs its old and its new memory at the same time. The
+/// state of the controller itself lies where the program puts it, outside of the piece.
 pub const fn bytes_for(algorithm: Algorithm) -> usize {
     match algorithm {
         Algorithm::Gcc => 80 * 1024,
@@ -105,8 +105,8 @@ impl<A> FixedMemory<A> {
         let start = memory.as_mut_ptr().cast::<u8>();
         self.with_heap(|heap| {
             assert_eq!(heap.used(), 0, "the piece before is in use");
-            // SAFETY: the reference is exclusive and lives for ever, and nothing of the piece before
-            // is in use.
+            // SAFETY: the reference is exclusive and lives for ever, and nothing of the piece
+            // before is in use.
             unsafe { heap.init(start, size) };
             self.start.store(start as usize, Ordering::Release);
             self.end.store(start as usize + size, Ordering::Release);
@@ -167,8 +167,8 @@ impl<A> FixedMemory<A> {
     }
 }
 
-// SAFETY: an allocation comes either from the heap of the piece or from `rest`, and goes back to the
-// one whose addresses it has. Both are sound allocators, and the heap is used under a lock.
+// SAFETY: an allocation comes either from the heap of the piece or from `rest`, and goes back to
+// the one whose addresses it has. Both are sound allocators, and the heap is used under a lock.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for FixedMemory<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !self.is_inside.load(Ordering::Acquire) {

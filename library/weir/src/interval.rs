@@ -1,5 +1,6 @@
-//! What a sender learned in an interval: the observation of a controller that acts at fixed times, such as a trained
-//! policy. The training environment of the Python package counts with this, too, so that a policy sees the same in both.
+//! What a sender learned in an interval: the observation of a controller that acts at fixed times,
+//! such as a trained policy. The training environment of the Python package counts with this, too,
+//! so that a policy sees the same in both.
 
 use crate::feedback::{Ecn, FeedbackReport, SentPacket};
 use crate::units::{DataSize, TimeDelta, Timestamp};
@@ -12,7 +13,8 @@ pub struct Interval {
     pub sent_bps: f64,
     /// Rate of the bytes that feedback says arrived, in bit/s.
     pub received_bps: f64,
-    /// Mean one-way delay of the packets reported, over the lowest so far; `None` without a packet that arrived.
+    /// Mean one-way delay of the packets reported, over the lowest so far; `None` without a packet
+    /// that arrived.
     pub queuing_delay: Option<TimeDelta>,
     /// The newest feedback response time; `None` before the first.
     pub rtt: Option<TimeDelta>,

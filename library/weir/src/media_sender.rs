@@ -175,8 +175,8 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.control.obey(now);
     }
 
-    /// When [`MediaSender::on_timeout`] and [`MediaSender::next_packet`] are due next; `None` if only
-    /// new media or feedback can change anything. The time may lie in the past.
+    /// When [`MediaSender::on_timeout`] and [`MediaSender::next_packet`] are due next; `None` if
+    /// only new media or feedback can change anything. The time may lie in the past.
     pub fn next_timeout(&self) -> Option<Timestamp> {
         let timer = self.control.controller.next_timeout();
         [timer, self.next_send_time()].into_iter().flatten().min()

@@ -48,7 +48,8 @@ fn confined(algorithm: Algorithm) -> Box<dyn Controller + Send> {
     }
 }
 
-/// 200 s with losses, late packets, a fall of the capacity and 2 s without feedback. Returns the targets.
+/// 200 s with losses, late packets, a fall of the capacity and 2 s without feedback. Returns the
+/// targets.
 fn targets(controller: Box<dyn Controller + Send>) -> Vec<u64> {
     let mut path = Loop::with_controller(controller, limits(), CAPACITY_KBPS, ONE_WAY_MS);
     path.loss_percent = 1;

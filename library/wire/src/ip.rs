@@ -95,8 +95,8 @@ pub struct Rtp {
 }
 
 impl Rtp {
-    /// Size of the IPv4 packet between the peers, without the headers that a relay adds. A browser's
-    /// statistics do not include those.
+    /// Size of the IPv4 packet between the peers, without the headers that a relay adds. A
+    /// browser's statistics do not include those.
     pub fn size_between_peers(&self) -> u32 {
         const HEADERS: u32 = (IP_HEADER + UDP_HEADER) as u32;
         HEADERS + self.header_size + self.payload_size

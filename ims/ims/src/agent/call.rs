@@ -376,8 +376,8 @@ impl Agent {
             self.respond(request, &response, outputs);
             return;
         };
-        // [RFC3261 §9.1, 17.2.1] The network may take up to seconds for the resources. Until a provisional
-        // response has come it cannot send a CANCEL.
+        // [RFC3261 §9.1, 17.2.1] The network may take up to seconds for the resources. Until a
+        // provisional response has come it cannot send a CANCEL.
         outputs.push(Output::Send(request.response(100, "Trying").to_string()));
         let from = request.header("From").unwrap_or_default().to_owned();
         let contact = request.header("Contact").unwrap_or_default();

@@ -7,8 +7,9 @@ use crate::digest::{Challenge, Credentials};
 use crate::sip::{Message, uri_of};
 
 const UNAUTHORIZED: u16 = 401;
-/// Most challenges that are answered: Kamailio sends a second one if the answer to the first comes before it has
-/// stored the vector, which it does after it has sent the challenge (`ims_auth`, `cxdx_mar.c`).
+/// Most challenges that are answered: Kamailio sends a second one if the answer to the first comes
+/// before it has stored the vector, which it does after it has sent the challenge (`ims_auth`,
+/// `cxdx_mar.c`).
 const MOST_CHALLENGES: usize = 2;
 
 impl Agent {

@@ -15,8 +15,8 @@ pub struct Binding {
     pub identity: String,
     /// `init`, `active` or `terminated` ([RFC3680 §5.2.2]).
     pub state: String,
-    /// What happened to its contact, such as `registered` or `expired` ([RFC3680 §5.2.3]); empty without
-    /// a contact.
+    /// What happened to its contact, such as `registered` or `expired` ([RFC3680 §5.2.3]); empty
+    /// without a contact.
     pub event: String,
 }
 

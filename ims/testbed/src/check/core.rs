@@ -27,7 +27,8 @@ fn has_keys(flow: &Flow<'_>) -> bool {
     challenge.is_ok_and(|one| has(&one, "WWW-Authenticate", "ck=").is_ok())
 }
 
-/// Place and text of the first message of this name between these parts with the Call-ID of another one.
+/// Place and text of the first message of this name between these parts with the Call-ID of another
+/// one.
 fn alike(
     flow: &Flow<'_>,
     other: &Message,
@@ -267,7 +268,8 @@ pub(super) const RULES: &[Rule] = &[
             let invite = invitation(flow, "scscf", flow.far_proxy)?;
             same_list((&invite, "Route"), (&register, "Path"))?;
             let contact = uri_of(register.header("Contact").unwrap_or_default());
-            // An older contact may be called too: Kamailio keeps that of a connection that was lost.
+            // An older contact may be called too: Kamailio keeps that of a connection that was
+            // lost.
             let mut called = flow.messages.iter().filter(|one| {
                 one.name == "INVITE" && one.from == "scscf" && one.to == flow.far_proxy
             });
@@ -333,8 +335,8 @@ mod tests {
     use super::super::{Noted, judge};
     use super::*;
 
-    /// Calls through Kamailio, as `weir ims call --out` left them: of alice, who registers with a password, and of
-    /// carol, who registers by AKA. Messages that no rule reads are left out.
+    /// Calls through Kamailio, as `weir ims call --out` left them: of alice, who registers with a
+    /// password, and of carol, who registers by AKA. Messages that no rule reads are left out.
     const CALL: &str = include_str!("../../tests/data/call.jsonl");
     const SERVER: &str = include_str!("../../tests/data/server.jsonl");
 

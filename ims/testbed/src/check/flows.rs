@@ -1,5 +1,5 @@
-//! Rules of flows that not every call has: registration with a token, an application server, the facilitator, the
-//! media gateway, and hold.
+//! Rules of flows that not every call has: registration with a token, an application server, the
+//! facilitator, the media gateway, and hold.
 
 use weir_ims::sip::{Message, parameter_of, uri_of};
 
@@ -36,7 +36,8 @@ fn answered_with_video(flow: &Flow<'_>) -> bool {
     facilitated(flow) && flow.place("200 INVITE", "*", flow.caller).is_ok()
 }
 
-/// The line of the callee's offer that says that media go to a gateway of ours; none if they do not.
+/// The line of the callee's offer that says that media go to a gateway of ours; none if they do
+/// not.
 fn gateway(flow: &Flow<'_>) -> Option<String> {
     let invite = flow.sip("INVITE", "*", flow.callee).ok()?;
     let lines = GATEWAYS.map(|name| format!("c=IN IP4 {}\r\n", address(name)));
@@ -221,8 +222,8 @@ mod tests {
     use super::super::{Noted, judge};
     use super::*;
 
-    /// Flows through the real components, as `weir ims record` and `weir ims call --out` left them; messages that no
-    /// rule reads, and lines of descriptions that say nothing here, are left out.
+    /// Flows through the real components, as `weir ims record` and `weir ims call --out` left them;
+    /// messages that no rule reads, and lines of descriptions that say nothing here, are left out.
     const LOGIN: &str = include_str!("../../tests/data/login.jsonl");
     const VISIT: &str = include_str!("../../tests/data/visit.jsonl");
     const SERVER: &str = include_str!("../../tests/data/server.jsonl");

@@ -1,9 +1,9 @@
 //! A packet capture: pcap, or pcapng.
 //!
-//! Streams are the SSRCs of RTP, whose headers SRTP leaves in the clear. Packets of an interval become a
-//! report like a browser's: what was sent, or what arrived and how many sequence numbers are missing.
-//! RTCP that is readable, or that a key opens, adds round-trip times, losses, and the fate of each packet. Without
-//! it, rules that need these are silent.
+//! Streams are the SSRCs of RTP, whose headers SRTP leaves in the clear. Packets of an interval
+//! become a report like a browser's: what was sent, or what arrived and how many sequence numbers
+//! are missing. RTCP that is readable, or that a key opens, adds round-trip times, losses, and the
+//! fate of each packet. Without it, rules that need these are silent.
 
 use std::io::BufRead;
 use std::net::IpAddr;

@@ -83,7 +83,8 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Notes an event by its name in the dump. Events that say nothing about connections are left out.
+    /// Notes an event by its name in the dump. Events that say nothing about connections are left
+    /// out.
     pub fn note(&mut self, time_ms: f64, connection: &str, name: &str, value: &Value) {
         if self.events.len() < EVENTS_MAX
             && let Some(change) = change(name, value)
@@ -92,7 +93,8 @@ impl EventLog {
         }
     }
 
-    /// The events by time, in s since the first report, or since the first event if there is no report.
+    /// The events by time, in s since the first report, or since the first event if there is no
+    /// report.
     pub fn finish(mut self, zero_ms: Option<f64>) -> Vec<ConnectionEvent> {
         self.events.sort_by(|a, b| a.0.total_cmp(&b.0));
         let zero_ms = zero_ms.or_else(|| Some(self.events.first()?.0)).unwrap_or(0.0);

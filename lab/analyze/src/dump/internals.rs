@@ -5,8 +5,8 @@
 //! {"PeerConnections": {connection: {"stats": {"ID-member": {startTime, endTime, statsType, values}}}}}
 //! ```
 //!
-//! `values` is a JSON array in a string, one value a report. A member that appears later has a later
-//! `startTime`. The file is read as a stream: what the analysis does not use is skipped.
+//! `values` is a JSON array in a string, one value a report. A member that appears later has a
+//! later `startTime`. The file is read as a stream: what the analysis does not use is skipped.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,6 @@
-//! The statistics of Chrome's old `getStats` with a callback, which Chrome had until 2022: other types and names, and all
-//! values as text. They become the objects of the standard's report, as far as they say the same.
+//! The statistics of Chrome's old `getStats` with a callback, which Chrome had until 2022: other
+//! types and names, and all values as text. They become the objects of the standard's report, as
+//! far as they say the same.
 //!
 //! ```text
 //! "ssrc_1838074254_send": {"type": "ssrc", "mediaType": "video", "ssrc": "1838074254", "bytesSent": "1361947",

@@ -33,8 +33,8 @@ pub struct Dump {
     pub connections: Vec<Connection>,
     /// What of the file was left out and why, one line each: odd parts, an early end, or a bound.
     pub warnings: Vec<String>,
-    /// What happened to all connections, those without a stream too, by time. Only dumps of getStats
-    /// say it.
+    /// What happened to all connections, those without a stream too, by time. Only dumps of
+    /// getStats say it.
     pub events: Vec<ConnectionEvent>,
 }
 

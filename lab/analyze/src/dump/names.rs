@@ -1,5 +1,5 @@
-//! The numbers that rtcstats writes instead of the names of statistics: a number stands for one name for
-//! ever, in every version of its format 3.
+//! The numbers that rtcstats writes instead of the names of statistics: a number stands for one
+//! name for ever, in every version of its format 3.
 
 /// Members that the analysis uses, by their number.
 const MEMBERS: [(u16, &str); 74] = [

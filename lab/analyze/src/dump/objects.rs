@@ -16,8 +16,8 @@ use weir_lab::calls::stats::{
 use super::left_out::Refusal;
 use super::{Connection, Stream, StreamReport, Way, legacy, repair};
 
-/// Largest number of streams, and of reports of streams, in one dump. A report takes about five kilobytes until
-/// the page is written.
+/// Largest number of streams, and of reports of streams, in one dump. A report takes about five
+/// kilobytes until the page is written.
 const STREAMS_MAX: usize = 1_000;
 const REPORTS_MAX: usize = 50_000;
 /// Largest time in ms since 1970 that a dump may contain: the year 2200.

@@ -1,5 +1,5 @@
-//! Repair streams: retransmissions (RTX) and forward error correction. They belong to a stream of media, and
-//! have no camera of their own.
+//! Repair streams: retransmissions (RTX) and forward error correction. They belong to a stream of
+//! media, and have no camera of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,16 @@ use weir_lab::calls::stats::StatsReport;
 
 use super::{Stream, Way};
 
-/// Share of a stream's RTP timestamps that another stream had before: a retransmission repeats that of the
-/// packet that was lost [RFC4588 §4].
+/// Share of a stream's RTP timestamps that another stream had before: a retransmission repeats that
+/// of the packet that was lost [RFC4588 §4].
 ///
 /// [RFC4588 §4]: https://www.rfc-editor.org/rfc/rfc4588#section-4
 const REPEATED: f64 = 0.9;
 /// Timestamps that are too few to tell.
 const LEAST_TIMESTAMPS: usize = 3;
 
-/// The streams of media with at least two reports. The counters of these include their retransmissions.
+/// The streams of media with at least two reports. The counters of these include their
+/// retransmissions.
 pub(crate) fn without_repairs(streams: Vec<Stream>) -> Vec<Stream> {
     let mut repairs: BTreeSet<(Way, u32)> = BTreeSet::new();
     for stream in &streams {
@@ -67,8 +68,8 @@ impl Frames {
         stream.bytes += u64::from(payload_size);
     }
 
-    /// Each repair stream with its stream of media: the larger stream that had its timestamps. Streams
-    /// begin with random timestamps [RFC3550 §5.1], so others share none.
+    /// Each repair stream with its stream of media: the larger stream that had its timestamps.
+    /// Streams begin with random timestamps [RFC3550 §5.1], so others share none.
     ///
     /// [RFC3550 §5.1]: https://www.rfc-editor.org/rfc/rfc3550#section-5.1
     pub fn repairs(&self) -> Vec<(u32, u32)> {

@@ -6,13 +6,13 @@
 //! ["getStats", connection, {id: object, ...}, time]      other events have the same form
 //! ```
 //!
-//! Dumps of the libraries `rtcstats` and `@jitsi/rtcstats` lack the first line, and those of some servers
-//! the second one too. Times are ms. A small one counts from the event before, others from 1970. A number of
-//! the event may follow.
+//! Dumps of the libraries `rtcstats` and `@jitsi/rtcstats` lack the first line, and those of some
+//! servers the second one too. Times are ms. A small one counts from the event before, others from
+//! 1970. A number of the event may follow.
 //!
-//! A report may leave out what has not changed since the report before, `type` among it. The latest time of
-//! its objects then stands once for all: as `timestamp` or `t` beside them, and in them as 0 or not at all. An
-//! object that is gone is `null`. Names may be numbers (`names`).
+//! A report may leave out what has not changed since the report before, `type` among it. The latest
+//! time of its objects then stands once for all: as `timestamp` or `t` beside them, and in them as
+//! 0 or not at all. An object that is gone is `null`. Names may be numbers (`names`).
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
@@ -25,11 +25,11 @@ use crate::format::{Format, RTCSTATS};
 
 /// The newest version of the format that is known here.
 const NEWEST: u64 = 3;
-/// Longest line in bytes: more than the report of a call with a thousand streams needs. As values, a line takes
-/// 16 times as much memory.
+/// Longest line in bytes: more than the report of a call with a thousand streams needs. As values,
+/// a line takes 16 times as much memory.
 const LINE_MAX: u64 = 2 << 20;
-/// Most members in the last whole reports of all connections, and most that are kept over from report to
-/// report in the whole file: the first bounds the memory, the second the time.
+/// Most members in the last whole reports of all connections, and most that are kept over from
+/// report to report in the whole file: the first bounds the memory, the second the time.
 const KEPT_MAX: usize = 200_000;
 const WORK_MAX: usize = 20_000_000;
 /// Most bytes of text in a member that is kept.
@@ -39,7 +39,8 @@ const REPORT: u64 = 1;
 /// A larger number is a time since 1970, not since the line before.
 const ABSOLUTE_MS: f64 = 1e11;
 
-/// Reads the dump line by line. Odd lines are skipped, and a file that ends early is read until there.
+/// Reads the dump line by line. Odd lines are skipped, and a file that ends early is read until
+/// there.
 pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
     let mut lines = Lines { from, count: 0 };
     let mut reader = Reader { collector, ..Reader::default() };

@@ -1,5 +1,5 @@
-//! What a sender's congestion control logged about itself: states, probes, and whether the application gives
-//! it enough to send.
+//! What a sender's congestion control logged about itself: states, probes, and whether the
+//! application gives it enough to send.
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 
@@ -65,8 +65,8 @@ pub(crate) struct Controlled {
 }
 
 impl PacketLog {
-    /// What the congestion control did after the first time, and until the second one; `None` if the log does
-    /// not say.
+    /// What the congestion control did after the first time, and until the second one; `None` if
+    /// the log does not say.
     pub(crate) fn controlled(&self, from: Timestamp, to: Timestamp) -> Option<Controlled> {
         if self.control.is_empty() {
             return None;
@@ -96,8 +96,8 @@ impl PacketLog {
         Some(controlled)
     }
 
-    /// Why the estimate changed up to this time, and the detector's state, in words; `None` if the log does not
-    /// say.
+    /// Why the estimate changed up to this time, and the detector's state, in words; `None` if the
+    /// log does not say.
     pub(crate) fn why(&self, time: Timestamp) -> Option<(String, &'static str)> {
         if self.control.is_empty() {
             return None;

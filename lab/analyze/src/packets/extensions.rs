@@ -1,5 +1,5 @@
-//! Which header extension is which. A capture has no session description, so the ids are told by what
-//! their values do.
+//! Which header extension is which. A capture has no session description, so the ids are told by
+//! what their values do.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Decides from the packets of one direction. A transport-wide number grows by one from packet to
-    /// packet, whatever their streams; an absolute send time grows as time passes.
+    /// Decides from the packets of one direction. A transport-wide number grows by one from packet
+    /// to packet, whatever their streams; an absolute send time grows as time passes.
     pub fn of(packets: impl Iterator<Item = (Timestamp, Candidates)> + Clone) -> Self {
         let numbers = packets.clone().flat_map(|(time, it)| {
             it.numbers.into_iter().flatten().map(move |(id, value)| (id, time, u32::from(value)))

@@ -1,8 +1,8 @@
 //! The packets of one connection: what was sent, the feedback that came back, and what arrived.
 //!
-//! Captures and event logs both become a [`PacketLog`]. From it follow the reports of each stream, the
-//! network that the packets met ([`passages`]), and what other controllers would have done with the same
-//! feedback ([`crate::open_loop`]).
+//! Captures and event logs both become a [`PacketLog`]. From it follow the reports of each stream,
+//! the network that the packets met ([`passages`]), and what other controllers would have done with
+//! the same feedback ([`crate::open_loop`]).
 
 pub(crate) mod control;
 pub(crate) mod extensions;
@@ -18,8 +18,8 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 
 use control::Control;
 
-/// Most packets, and most bytes of RTCP, that are kept. Later ones count in the streams' reports, but are
-/// in no log, so that the memory does not grow with the file.
+/// Most packets, and most bytes of RTCP, that are kept. Later ones count in the streams' reports,
+/// but are in no log, so that the memory does not grow with the file.
 const PACKETS_MAX: usize = 600_000;
 const RTCP_BYTES_MAX: usize = 32 << 20;
 /// Datagrams of RTCP that are kept.
@@ -33,10 +33,12 @@ const STREAMS_MAX: usize = 256;
 /// Longest time that a log covers. Controllers work while time passes, so a far time is far work.
 const LENGTH_MAX: TimeDelta = TimeDelta::from_secs(2 * 3_600);
 
-/// The packets of a connection, in the order of time. Times count from the first packet of the file.
+/// The packets of a connection, in the order of time. Times count from the first packet of the
+/// file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PacketLog {
-    /// Packets of RTP that left. With transport-wide feedback only those with a transport-wide number.
+    /// Packets of RTP that left. With transport-wide feedback only those with a transport-wide
+    /// number.
     pub(crate) sent: Vec<Sent>,
     /// Packets of RTP that arrived.
     pub(crate) received: Vec<Received>,

@@ -1,9 +1,9 @@
 //! How the path carried each packet, and what follows about its capacity.
 //!
-//! A packet that reached the bottleneck before its predecessor left it waited behind it. So the time
-//! between the two arrivals is what the bottleneck took for the second one. Such *trains* measure the
-//! capacity without any knowledge of its queue, and short ones happen in every call: the packets of a
-//! frame leave faster than most paths carry them.
+//! A packet that reached the bottleneck before its predecessor left it waited behind it. So the
+//! time between the two arrivals is what the bottleneck took for the second one. Such *trains*
+//! measure the capacity without any knowledge of its queue, and short ones happen in every call:
+//! the packets of a frame leave faster than most paths carry them.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -58,8 +58,8 @@ pub(crate) fn up(log: &PacketLog) -> Vec<Passage> {
     log.sent.iter().zip(fates).filter_map(passage).collect()
 }
 
-/// The received packets that say when they were sent, in the order in which they left. Lost ones are
-/// unknown here.
+/// The received packets that say when they were sent, in the order in which they left. Lost ones
+/// are unknown here.
 pub(crate) fn down(log: &PacketLog) -> Vec<Passage> {
     let passage = |it: &super::Received| {
         Some(Passage { sent: it.send_time?, arrival: Some(it.time), size: it.size })
@@ -178,8 +178,8 @@ fn windows(
     windows
 }
 
-/// What nine of ten packets that waited behind no other took longer than the fastest, apart from their
-/// own transmission.
+/// What nine of ten packets that waited behind no other took longer than the fastest, apart from
+/// their own transmission.
 fn jitter(
     passages: &[Passage],
     base: TimeDelta,
@@ -250,8 +250,8 @@ fn merged(windows: &[Window]) -> Vec<Measured> {
     found.into_iter().map(|(_, measured)| measured).collect()
 }
 
-/// Losses while packets waited long belong to the queue; the others to the path. The neighbours that
-/// arrived say how long a lost packet would have waited.
+/// Losses while packets waited long belong to the queue; the others to the path. The neighbours
+/// that arrived say how long a lost packet would have waited.
 fn losses(waits: &[Option<TimeDelta>], path: &mut Path) {
     let (mut lost, mut free) = (0_u64, 0_u64);
     let mut overflows: Vec<TimeDelta> = Vec::new();
@@ -309,7 +309,8 @@ fn largest_rate(passages: &[Passage]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Frames of ten packets of 1000 bytes every 100 ms, sent within 10 ms, over this capacity and 20 ms.
+    /// Frames of ten packets of 1000 bytes every 100 ms, sent within 10 ms, over this capacity and
+    /// 20 ms.
     fn frames(kbps: fn(i64) -> i64) -> Vec<Passage> {
         let mut free = 0;
         let packets = (0..600).map(|index| {

@@ -52,8 +52,8 @@ pub(crate) fn play(log: &PacketLog, take: &mut dyn FnMut(Timestamp, Event<'_>)) 
     }
 }
 
-/// The round-trip time without queues: the smallest by receiver reports, which leave out the receiver's
-/// own delay, or by the other feedback, without what its newest packet waited.
+/// The round-trip time without queues: the smallest by receiver reports, which leave out the
+/// receiver's own delay, or by the other feedback, without what its newest packet waited.
 pub(crate) fn base_round_trip(log: &PacketLog) -> Option<TimeDelta> {
     let mut smallest: Option<TimeDelta> = None;
     let mut base_delay: Option<TimeDelta> = None;

@@ -191,8 +191,8 @@ impl Recorder {
     }
 }
 
-/// Drops the packets of streams that are none, if they are so many that they are noise, such as a tunnel's. Each
-/// SSRC of the log costs the history of sent packets time.
+/// Drops the packets of streams that are none, if they are so many that they are noise, such as a
+/// tunnel's. Each SSRC of the log costs the history of sent packets time.
 fn drop_noise(log: &mut PacketLog, streams: &BTreeMap<(Way, u32), Counter>) {
     let ssrcs: BTreeSet<u32> = log.sent.iter().map(|packet| packet.ssrc).collect();
     if ssrcs.len() <= STREAMS_MAX {
@@ -209,8 +209,8 @@ fn drop_noise(log: &mut PacketLog, streams: &BTreeMap<(Way, u32), Counter>) {
     log.cut(Cut::Streams);
 }
 
-/// Whether a datagram is a compound packet in the clear. SRTCP leaves the first header readable, but
-/// what follows does not fill the datagram with whole packets [RFC3711 §3.4].
+/// Whether a datagram is a compound packet in the clear. SRTCP leaves the first header readable,
+/// but what follows does not fill the datagram with whole packets [RFC3711 §3.4].
 ///
 /// [RFC3711 §3.4]: https://www.rfc-editor.org/rfc/rfc3711#section-3.4
 pub(crate) fn is_readable(bytes: &[u8]) -> bool {

@@ -51,8 +51,8 @@ impl Counter {
         self.now.packets
     }
 
-    /// Adds a packet, and returns how many reports that made. `is_repair` if it is a retransmission under
-    /// another SSRC.
+    /// Adds a packet, and returns how many reports that made. `is_repair` if it is a retransmission
+    /// under another SSRC.
     pub fn add(&mut self, now: i64, rtp: &RtpPacket, is_repair: bool) -> usize {
         let before = self.reports.len();
         // Intervals of all streams end at the same times.
@@ -224,8 +224,8 @@ fn pair(timestamp: f64, estimate: Bitrate) -> CandidatePair {
     }
 }
 
-/// What the feedback said, at the end of each interval in which some came. The round-trip time is the
-/// mean of the interval: it varies with the time for which the receiver held the feedback back.
+/// What the feedback said, at the end of each interval in which some came. The round-trip time is
+/// the mean of the interval: it varies with the time for which the receiver held the feedback back.
 fn heard(log: &PacketLog, known: &BTreeSet<u32>) -> (Vec<Heard>, Lost) {
     let mut all: Vec<Heard> = Vec::new();
     let mut now = Heard::default();

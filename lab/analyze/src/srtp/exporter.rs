@@ -47,7 +47,8 @@ fn code<M: Mac + KeyInit>(secret: &[u8], parts: &[&[u8]]) -> Option<Vec<u8>> {
     Some(code.finalize().into_bytes().to_vec())
 }
 
-/// The exporter of DTLS 1.2: its pseudorandom function [RFC5246 §5], with both randoms as seed [RFC5705 §4].
+/// The exporter of DTLS 1.2: its pseudorandom function [RFC5246 §5], with both randoms as seed
+/// [RFC5705 §4].
 pub(super) fn before_1_3(
     digest: Digest,
     master: &[u8],

@@ -1,7 +1,7 @@
 //! The part of a DTLS handshake that is in the clear and decides the keys of SRTP [RFC5764 §4].
 //!
-//! DTLS 1.2 names the profile in the clear. DTLS 1.3 encrypts that answer [RFC8446 §4.3.1], so there are keys
-//! for every profile, and the authentication tag tells which one was chosen.
+//! DTLS 1.2 names the profile in the clear. DTLS 1.3 encrypts that answer [RFC8446 §4.3.1], so
+//! there are keys for every profile, and the authentication tag tells which one was chosen.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -100,7 +100,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The keys of the client and of the server, in each profile that they may have chosen [RFC5764 §4.2].
+/// The keys of the client and of the server, in each profile that they may have chosen [RFC5764
+/// §4.2].
 fn keys(secret: &Secret, client: &[u8; 32], server_hello: &[u8]) -> Option<Vec<Session>> {
     let session_id = usize::from(*server_hello.get(34)?);
     let rest = server_hello.get(35 + session_id..)?;

@@ -1,5 +1,5 @@
-//! A file with keys: lines of a key log as NSS, OpenSSL and Firefox (`SSLKEYLOGFILE`) write them, and
-//! `a=crypto` lines of a session description [RFC4568 §9.1].
+//! A file with keys: lines of a key log as NSS, OpenSSL and Firefox (`SSLKEYLOGFILE`) write them,
+//! and `a=crypto` lines of a session description [RFC4568 §9.1].
 
 use std::collections::BTreeMap;
 use std::fs::File;

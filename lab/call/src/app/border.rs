@@ -4,9 +4,10 @@
 //!   participants = scenario's network = border: weir0 <- kernel -> tap0 <-> slirp4netns -> sockets of this machine
 //! ```
 //!
-//! slirp4netns ends the connections of the namespace and makes them anew from this machine, as a NAT does. Its
-//! queues are not emulated; everything between the participants and the border is. Names are asked for through the
-//! network, too: slirp4netns passes the questions to this machine's name servers.
+//! slirp4netns ends the connections of the namespace and makes them anew from this machine, as a
+//! NAT does. Its queues are not emulated; everything between the participants and the border is.
+//! Names are asked for through the network, too: slirp4netns passes the questions to this machine's
+//! name servers.
 
 use std::fs;
 use std::io::{self, Read};
@@ -37,8 +38,8 @@ pub(super) struct Border {
 }
 
 impl Border {
-    /// Opens the way out of a host, makes the host a router, and gives all hosts its name server. `folder` is for
-    /// a file that must stay as long as the hosts do.
+    /// Opens the way out of a host, makes the host a router, and gives all hosts its name server.
+    /// `folder` is for a file that must stay as long as the hosts do.
     pub(super) fn open(host: &Host, folder: &Path) -> Result<Self, CallError> {
         let (mut ready, tell) = io::pipe().map_err(CallError::system("make a pipe"))?;
         // Its standard input is a pipe of this process, so it ends when this process does.
@@ -116,8 +117,8 @@ pub(super) fn server_address(url: &str) -> Result<Ipv4Addr, CallError> {
     found.into_iter().find(|address| !address.is_loopback()).ok_or_else(nowhere)
 }
 
-/// The option by which Chromium finds this server where this machine does, and other names by asking; not those of
-/// its own updates, which would be traffic in the scenario.
+/// The option by which Chromium finds this server where this machine does, and other names by
+/// asking; not those of its own updates, which would be traffic in the scenario.
 pub(super) fn resolver_rules(url: &str, address: Ipv4Addr) -> String {
     let name = server_name(url);
     format!(

@@ -90,8 +90,8 @@ impl Gstreamer {
         Ok(found)
     }
 
-    /// Starts a program on `host`. `folder` is the name of a new folder. `settings` become the first
-    /// line of its input.
+    /// Starts a program on `host`. `folder` is the name of a new folder. `settings` become the
+    /// first line of its input.
     pub(crate) fn start(
         &self,
         host: &Host,

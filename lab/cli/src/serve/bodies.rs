@@ -1,7 +1,8 @@
 //! Reads the bodies of requests before anything else happens with them.
 //!
-//! A client that announces a body and does not send it holds one of the server's places. So only a few may wait: one
-//! more ends the wait of the oldest, as with connections that have not sent their head.
+//! A client that announces a body and does not send it holds one of the server's places. So only a
+//! few may wait: one more ends the wait of the oldest, as with connections that have not sent their
+//! head.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,8 @@ use tokio::time::sleep;
 
 /// Largest body.
 const BODY_MAX: usize = 2 << 20;
-/// Maximum number of requests whose body has not arrived, a quarter of the connections that a listener admits.
+/// Maximum number of requests whose body has not arrived, a quarter of the connections that a
+/// listener admits.
 pub const WAITING_MAX: usize = 32;
 /// Time limit for a whole body. A page of this machine sends it at once.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -69,7 +69,8 @@ impl Log {
         self.entries.back()
     }
 
-    /// Entries from number `from` on, as many as one answer may have, and the number of the next one.
+    /// Entries from number `from` on, as many as one answer may have, and the number of the next
+    /// one.
     fn since(&self, from: usize) -> (Vec<&Value>, usize) {
         let skipped = from.saturating_sub(self.first).min(self.entries.len());
         let entries: Vec<&Value> = self.entries.iter().skip(skipped).take(ANSWER_MAX).collect();

@@ -339,8 +339,8 @@ impl Lab {
         Ok(report.context("the report was stopped")?.to_html()?)
     }
 
-    /// Ends the run, waits for it, and removes the temporary folder: an answer that is still being made may outlive
-    /// the program's end.
+    /// Ends the run, waits for it, and removes the temporary folder: an answer that is still being
+    /// made may outlive the program's end.
     pub fn close(&self) {
         let (stopper, threads) = {
             let mut running = self.running();

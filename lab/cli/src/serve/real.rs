@@ -68,8 +68,8 @@ impl Process {
 }
 
 impl Task {
-    /// Starts the process with these words of the command line, a link with the command `inside` it, and the
-    /// threads that follow the process. The last of
+    /// Starts the process with these words of the command line, a link with the command `inside`
+    /// it, and the threads that follow the process. The last of
     /// the threads ends the job. `folder` holds an edited scenario, `place` all records.
     pub fn start(
         self,

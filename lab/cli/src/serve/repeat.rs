@@ -8,7 +8,8 @@ use crate::link::quoted;
 /// Name of an edited scenario, as a file and in records.
 pub const EDITED: &str = "edited.toml";
 
-/// Changes of one property that follow each other faster are one movement of a slider: its last value counts.
+/// Changes of one property that follow each other faster are one movement of a slider: its last
+/// value counts.
 const MOVEMENT: Duration = Duration::from_secs(1);
 
 /// What a run was started with, and what was changed since.

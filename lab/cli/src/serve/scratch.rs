@@ -1,7 +1,8 @@
 //! The temporary folder of calls and links: their sockets, and an edited scenario.
 //!
-//! It is made when the first of them starts. A server holds a lock (flock) on its folder, which the system releases
-//! however the server ends, so the next one can tell what nobody uses any more and removes it.
+//! It is made when the first of them starts. A server holds a lock (flock) on its folder, which the
+//! system releases however the server ends, so the next one can tell what nobody uses any more and
+//! removes it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Nothing so far, except that the folders of servers that were killed are removed from `place`.
+    /// Nothing so far, except that the folders of servers that were killed are removed from
+    /// `place`.
     pub fn new(place: &Path) -> Self {
         remove_unused(place);
         Self { place: place.into(), made: Mutex::new(None) }
@@ -62,7 +64,8 @@ fn locked(place: &Path) -> std::io::Result<(TempDir, File)> {
     }
 }
 
-/// Removes the folders whose servers have ended. What is another user's cannot be opened, and stays.
+/// Removes the folders whose servers have ended. What is another user's cannot be opened, and
+/// stays.
 fn remove_unused(place: &Path) {
     let Ok(entries) = std::fs::read_dir(place) else { return };
     for entry in entries.filter_map(Result::ok) {

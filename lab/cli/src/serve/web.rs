@@ -1,4 +1,5 @@
-//! The web server of the page. All paths begin with the token; requests of other sites' pages are refused.
+//! The web server of the page. All paths begin with the token; requests of other sites' pages are
+//! refused.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -25,7 +26,8 @@ use super::lab::{Lab, Start};
 /// The page as built by `make web`; empty if it was not built before this crate.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/serve.html"));
 const NO_PAGE: &str = "this weir was built without its page: run `make web`, then build again";
-/// Time after which a connection is closed, read or not. A report of a thousand records takes seconds.
+/// Time after which a connection is closed, read or not. A report of a thousand records takes
+/// seconds.
 const LIFETIME: Duration = Duration::from_secs(60);
 /// Browsers leave this port out of `Host` and `Origin`.
 const HTTP_PORT: u16 = 80;
@@ -137,7 +139,8 @@ fn refusal(method: &Method, headers: &HeaderMap, address: SocketAddr) -> Option<
     let Some(host) = text(header::HOST).filter(|host| is_own(host, address)) else {
         return Some("wrong Host");
     };
-    // Browsers send it with each POST and with each request of another site's page that is to be read.
+    // Browsers send it with each POST and with each request of another site's page that is to be
+    // read.
     if text(header::ORIGIN).is_some_and(|origin| origin != format!("http://{host}")) {
         return Some("wrong Origin");
     }
@@ -150,8 +153,8 @@ fn refusal(method: &Method, headers: &HeaderMap, address: SocketAddr) -> Option<
     (method != Method::GET && !is_json).then_some("not JSON")
 }
 
-/// Whether a Host header names this server by its address. Any other name could be of another site, which
-/// has made it lead here.
+/// Whether a Host header names this server by its address. Any other name could be of another site,
+/// which has made it lead here.
 fn is_own(host: &str, address: SocketAddr) -> bool {
     // An IPv6 address has colons of its own, and ends with a bracket.
     let (name, port) = match host.rsplit_once(':') {

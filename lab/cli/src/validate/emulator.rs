@@ -1,5 +1,5 @@
-//! `weir research validate emulator`: how exact the emulator is on this machine, compared with the kernel's
-//! tbf.
+//! `weir research validate emulator`: how exact the emulator is on this machine, compared with the
+//! kernel's tbf.
 //!
 //! A sender on one host stamps each packet, and the kernel stamps its arrival on the other. The
 //! expected arrivals come from the model in virtual time, for packets sent at the same times. An

@@ -129,7 +129,8 @@ fn hosts_with_networks_of_their_own_are_a_star() {
     network.enqueue(ms(0), 0, &packet(A, B));
     network.enqueue(ms(0), 0, &packet(A, C));
     network.enqueue(ms(0), 1, &packet(B, C));
-    // A's two packets share its way up, 1 ms each and 10 ms of delay. The first crosses B's way down, too.
+    // A's two packets share its way up, 1 ms each and 10 ms of delay. The first crosses B's way
+    // down, too.
     assert_eq!(arrivals(&mut network), [(2, 11.0), (2, 12.0), (1, 22.0)]);
     let outside = Plan { hosts: vec![at(Some(2))], ..plan };
     assert!(!outside.is_sound());
@@ -489,7 +490,8 @@ fn other_networks_are_behind_the_border_alone() {
     network.enqueue(ms(0), 0, &packet(A, elsewhere));
     network.enqueue(ms(0), 1, &packet(elsewhere, A));
     assert_eq!(arrivals(&mut network), [(1, 11.0), (0, 11.0)]);
-    // No host but the border sends as another, and neither names of groups nor hosts that are not there pass.
+    // No host but the border sends as another, and neither names of groups nor hosts that are not
+    // there pass.
     for (from, packet) in [
         (0, packet(elsewhere, B)),
         (1, packet(A, A)),

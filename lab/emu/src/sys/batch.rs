@@ -51,8 +51,8 @@ impl Buffers {
         Self { messages: vec![0; MOST * ROOM], controls: vec![[0; CONTROL_WORDS]; MOST] }
     }
 
-    /// Takes what waits at a socket, but at most 16 messages, and gives each datagram to `each`, with the
-    /// time at which it came, since the epoch.
+    /// Takes what waits at a socket, but at most 16 messages, and gives each datagram to `each`,
+    /// with the time at which it came, since the epoch.
     pub(crate) fn receive(
         &mut self,
         socket: &UdpSocket,
@@ -72,7 +72,8 @@ impl Buffers {
             message.msg_hdr.msg_controllen = mem::size_of_val(control) as _;
         }
         let (first, wait) = (list.as_mut_ptr(), ptr::null_mut());
-        // SAFETY: the messages point at buffers of the lengths that they say, which outlive the call.
+        // SAFETY: the messages point at buffers of the lengths that they say, which outlive the
+        // call.
         let count =
             check(unsafe { libc::recvmmsg(socket.as_raw_fd(), first, MOST as _, 0, wait) })?;
         let messages = list.iter().zip(self.messages.chunks_exact(ROOM));

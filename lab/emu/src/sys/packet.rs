@@ -1,5 +1,5 @@
-//! Sockets that look on: the kernel hands over what an interface sends and receives, or copies of datagrams, with the
-//! time.
+//! Sockets that look on: the kernel hands over what an interface sends and receives, or copies of
+//! datagrams, with the time.
 
 use std::io;
 use std::mem;
@@ -51,8 +51,8 @@ pub(crate) fn open_packet_socket(
     Ok(socket)
 }
 
-/// A socket that gets a copy of each datagram of UDP that is delivered in the calling thread's network namespace, as
-/// one whole IP packet.
+/// A socket that gets a copy of each datagram of UDP that is delivered in the calling thread's
+/// network namespace, as one whole IP packet.
 pub(crate) fn open_datagram_socket(wait: Duration) -> io::Result<OwnedFd> {
     let (family, kind) = (AddressFamily::INET, SocketType::RAW);
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, Some(ipproto::UDP))?;
@@ -60,7 +60,8 @@ pub(crate) fn open_datagram_socket(wait: Duration) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Lets packets wait for the reader, with the times of their arrival, and the reader wait for packets.
+/// Lets packets wait for the reader, with the times of their arrival, and the reader wait for
+/// packets.
 fn make_patient(socket: &OwnedFd, wait: Duration) -> io::Result<()> {
     sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(wait))?;
     stamp_arrivals(socket)?;
@@ -71,7 +72,8 @@ fn make_patient(socket: &OwnedFd, wait: Duration) -> io::Result<()> {
 }
 
 /// The next frame, a virtio header and a packet or a super-packet, of which the buffer takes the
-/// beginning; `None` if none comes for the time that the socket waits. The length is that of the frame.
+/// beginning; `None` if none comes for the time that the socket waits. The length is that of the
+/// frame.
 pub(crate) fn receive_packet(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -83,7 +85,8 @@ pub(crate) fn receive_packet(
     Ok(received.map(|(time, length)| Tapped { time, is_sent, length }))
 }
 
-/// Receives as [`receive_packet`] does, from any socket that stamps arrivals. Returns the time and the length.
+/// Receives as [`receive_packet`] does, from any socket that stamps arrivals. Returns the time and
+/// the length.
 pub(crate) fn receive_stamped(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],

@@ -9,8 +9,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::check;
 
-/// Keeps the calling thread, and all threads and programs that it starts, off one processor. Returns the
-/// number of that processor; `None` if the thread may use only one.
+/// Keeps the calling thread, and all threads and programs that it starts, off one processor.
+/// Returns the number of that processor; `None` if the thread may use only one.
 pub(crate) fn leave_a_processor() -> io::Result<Option<usize>> {
     let mut allowed = sched_getaffinity(None)?;
     if allowed.count() < 2 {

@@ -14,8 +14,8 @@ const OFFLOADS: c_uint = libc::TUN_F_CSUM | libc::TUN_F_TSO4;
 const UDP_OFFLOADS: c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 
 /// Makes a TUN interface in the network namespace in which `device` (`/dev/net/tun`) was opened.
-/// From then on a read from `device` takes what the interface sends: a virtio header and a packet or a
-/// super-packet. Returns whether the kernel knows super-packets of UDP.
+/// From then on a read from `device` takes what the interface sends: a virtio header and a packet
+/// or a super-packet. Returns whether the kernel knows super-packets of UDP.
 pub(crate) fn create_tun(device: &File, name: &CStr) -> io::Result<bool> {
     let mut request = interface_request(name);
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;

@@ -101,8 +101,9 @@ fn concealed(file: &CallFile, call: usize, span: &Range<f64>) -> Option<f64> {
     mean(file.audio.iter().filter(|it| it.call == call).filter_map(of_stream).collect())
 }
 
-/// The sum over streams that need not be there at the same time, such as those of a connection and of the one that
-/// took its place: the sum over all reports, for each moment from the first report to the last.
+/// The sum over streams that need not be there at the same time, such as those of a connection and
+/// of the one that took its place: the sum over all reports, for each moment from the first report
+/// to the last.
 fn together(
     streams: &[&Peer],
     span: &Range<f64>,
@@ -119,7 +120,8 @@ fn together(
     let (first, last) = ends.clone().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
     let steps: usize = reports.iter().map(|it| it.len().saturating_sub(1)).sum();
     let step = ends.map(|(first, last)| last - first).sum::<f64>() / steps as f64;
-    // Streams of two connections report at other moments, by less than a step. One report alone has no step.
+    // Streams of two connections report at other moments, by less than a step. One report alone has
+    // no step.
     let moments = if step > 0.0 { ((last - first) / step).floor() + 1.0 } else { 0.0 };
     let sum: f64 = reports.iter().flatten().map(|(_, value)| value).sum();
     Some(sum / moments.max(longest as f64))

@@ -238,7 +238,8 @@ pub struct Peer {
     /// The steps of its set-up; `null` if it was not connected.
     #[serde(default)]
     pub setup_ms: Option<Setup>,
-    /// First frame of the other peer, in ms since the page was opened; `null` at one that only sends.
+    /// First frame of the other peer, in ms since the page was opened; `null` at one that only
+    /// sends.
     #[serde(default)]
     pub first_frame_ms: Option<f64>,
     /// The path of its media; `null` if it was not connected, and for a forwarding server.
@@ -279,7 +280,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// When a path was found. An answer to a connectivity check may overtake the description of the peer.
+    /// When a path was found. An answer to a connectivity check may overtake the description of the
+    /// peer.
     pub(crate) fn path_found(&self) -> Option<f64> {
         Some(self.ice?.max(self.described?))
     }
@@ -404,8 +406,8 @@ pub struct SentInterval {
     pub sent_qp: Option<f64>,
     /// What limited the quality at the end of the interval: `none`, `cpu`, `bandwidth` or `other`.
     pub limitation: Option<String>,
-    /// With simulcast, each layer, the smallest picture first. Rates above are sums, the size is that
-    /// of the largest that is on, and frame rate and quantizer are those of the smallest.
+    /// With simulcast, each layer, the smallest picture first. Rates above are sums, the size is
+    /// that of the largest that is on, and frame rate and quantizer are those of the smallest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<SentLayer>,
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Finding {
     /// The stream, such as `6-1 video sent 1391274783`, or the connection, such as `6-1`.
     pub stream: String,
-    /// What limited it: `connection`, `network`, `controller`, `encoder`, `processor` or `application`.
-    /// `video` and `audio` are effects: what was seen and heard.
+    /// What limited it: `connection`, `network`, `controller`, `encoder`, `processor` or
+    /// `application`. `video` and `audio` are effects: what was seen and heard.
     pub part: String,
     /// The rule that found it.
     pub rule: String,

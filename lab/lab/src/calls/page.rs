@@ -1,5 +1,5 @@
-//! The part of `call.json` that only an application under test has: its RTCPeerConnections, what its pages called, and
-//! the audio that arrived.
+//! The part of `call.json` that only an application under test has: its RTCPeerConnections, what
+//! its pages called, and the audio that arrived.
 
 use serde::{Deserialize, Serialize};
 

@@ -133,7 +133,8 @@ impl OutboundRtp {
         }
     }
 
-    /// How long each cause limited the video, for the record; `None` where the browser does not say.
+    /// How long each cause limited the video, for the record; `None` where the browser does not
+    /// say.
     pub fn limitation(&self) -> Option<file::Limitation> {
         let LimitationDurations { none, cpu, bandwidth, other } =
             self.quality_limitation_durations?;

@@ -4,8 +4,8 @@
 //! improvement is above [`MARGIN`]. It is lost if the upper end of the interval is below
 //! `-MARGIN`. Otherwise it is a tie. A family is judged by Wilcoxon's signed-rank test over all its
 //! paired runs, corrected for the number of families after Holm. The test tells whether chance
-//! within these scenarios explains the difference. It says nothing of other scenarios: with eight of
-//! them, no test over scenarios could be significant after the correction for twelve families.
+//! within these scenarios explains the difference. It says nothing of other scenarios: with eight
+//! of them, no test over scenarios could be significant after the correction for twelve families.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Random draws for generated scenarios.
 //!
-//! Each value is rounded to a few significant digits before it is written. Logarithm and exponential
-//! come from `libm`, so the same seed gives the same text on every machine.
+//! Each value is rounded to a few significant digits before it is written. Logarithm and
+//! exponential come from `libm`, so the same seed gives the same text on every machine.
 
 use weir_net::Seed;
 use weir_net::seed::Stream;

@@ -301,7 +301,8 @@ mod tests {
              [[flow]]\nkind = \"udp\"\nrate = \"500kbps\"\nstart = \"40s\"",
         );
         let first = on_wire(&two, 0, 0.0).unwrap();
-        // 10 % of at most 5 Mbit/s and 500 kbit/s are lost before the queue; the link has room for the rest.
+        // 10 % of at most 5 Mbit/s and 500 kbit/s are lost before the queue; the link has room for
+        // the rest.
         near(first.share_at(at(10.0)), 2.5e6);
         near(first.share_at(at(35.0)), 1.25e6);
         near(first.share_at(at(50.0)), 1e6);

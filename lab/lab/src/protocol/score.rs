@@ -8,8 +8,8 @@
 //!         + response:  0.3 x seconds beyond the goal after a rise, at most 1
 //! ```
 //!
-//! No term is negative: nothing is won by taking more than the share. Beside TCP there is no term of
-//! delay, because TCP makes the queue. The first 3 s of each flow do not count.
+//! No term is negative: nothing is won by taking more than the share. Beside TCP there is no term
+//! of delay, because TCP makes the queue. The first 3 s of each flow do not count.
 
 use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
@@ -340,8 +340,8 @@ struct Rise {
     share: f64,
 }
 
-/// Longest time that a rise may take: 1.5 s, six times the oracle's lag, or what steps of 9.5 % each
-/// 100 ms need, if that is longer.
+/// Longest time that a rise may take: 1.5 s, six times the oracle's lag, or what steps of 9.5 %
+/// each 100 ms need, if that is longer.
 fn goal_s(lag: TimeDelta, ratio: f64) -> f64 {
     (6.0 * lag.as_secs_f64()).max(1.5).max(0.4 + libm::log(ratio) / libm::log(1.095) * 0.1)
 }

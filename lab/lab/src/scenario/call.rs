@@ -66,8 +66,8 @@ pub enum Topology {
     Mesh,
     /// Each host on A's side calls a server on B's side, which forwards its media to the others.
     ForwardingServer,
-    /// Each host on A's side calls a server on B's side. The server decodes all videos and sends each
-    /// host one picture of the others.
+    /// Each host on A's side calls a server on B's side. The server decodes all videos and sends
+    /// each host one picture of the others.
     Mixer,
 }
 

@@ -36,8 +36,8 @@ pub fn changes(before: &Scenario, after: &Scenario) -> Vec<Change> {
     differs.map(change).collect()
 }
 
-/// The text of a file that means this scenario without naming a variant: the file's own text, or for a variant
-/// the document with the variant's keys in place.
+/// The text of a file that means this scenario without naming a variant: the file's own text, or
+/// for a variant the document with the variant's keys in place.
 pub fn whole_text(scenario: &Scenario) -> String {
     if scenario.variant.is_none() {
         return scenario.text.clone();
@@ -174,7 +174,8 @@ mod tests {
                 let again = parse(&scenario.id, &whole_text(&scenario), None).unwrap();
                 assert_eq!(changes(&scenario, &again), [], "{}", scenario.id);
                 let unnamed = Scenario { variant: None, text: String::new(), ..scenario };
-                // Not `assert_eq`, which would print a whole cell. The order of terminals counts, too.
+                // Not `assert_eq`, which would print a whole cell. The order of terminals counts,
+                // too.
                 assert!(Scenario { text: String::new(), ..again } == unnamed, "{}", unnamed.id);
             }
         }

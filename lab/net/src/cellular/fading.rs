@@ -123,7 +123,8 @@ type Complex = (f64, f64);
 
 /// Steps of a stretch: within it, one turn leads from its start to any step.
 const STRETCH: i64 = 16;
-/// Stretches after which the waves are computed anew. It bounds the rounding errors of turning them.
+/// Stretches after which the waves are computed anew. It bounds the rounding errors of turning
+/// them.
 const STRETCHES: i64 = 16;
 
 /// The resource blocks and the time intervals of a carrier.
@@ -137,8 +138,8 @@ pub(super) struct Grid {
     pub(super) tti: TimeDelta,
 }
 
-/// The fading of one link. Real and imaginary parts lie in arrays of their own, so that the compiler
-/// computes several waves, or several resource blocks, at once.
+/// The fading of one link. Real and imaginary parts lie in arrays of their own, so that the
+/// compiler computes several waves, or several resource blocks, at once.
 #[derive(Clone, Debug)]
 pub(super) struct Multipath {
     taps: Vec<Tap>,
@@ -297,9 +298,9 @@ impl Multipath {
         gains.extend(re.iter().zip(im).map(|(re, im)| f64::from(*re * *re + *im * *im)));
     }
 
-    /// Turns the waves to the start of the stretch of a step: from the last anchor before it, in one
-    /// turn. So the result does not depend on which steps were asked for before. Returns the steps
-    /// from there.
+    /// Turns the waves to the start of the stretch of a step: from the last anchor before it, in
+    /// one turn. So the result does not depend on which steps were asked for before. Returns the
+    /// steps from there.
     fn turn_to(&mut self, step: i64) -> usize {
         let ahead = step.rem_euclid(STRETCH);
         let start = step - ahead;

@@ -51,7 +51,8 @@ pub struct Site {
     pub own: Option<OwnLinks>,
     /// The terminal of the access network, if the end is one.
     pub attachment: Option<Attachment>,
-    /// Number of that access network: 0 for the one that all share, others for those of single ends.
+    /// Number of that access network: 0 for the one that all share, others for those of single
+    /// ends.
     pub access: usize,
 }
 
@@ -205,7 +206,8 @@ impl<T: Carried> Router<T> {
         })
     }
 
-    /// Adds the row of hops between an end and its node. Their random streams are derived from `name`.
+    /// Adds the row of hops between an end and its node. Their random streams are derived from
+    /// `name`.
     pub fn add_own_hops(&mut self, hops: &[Hop], name: &str) -> Option<OwnLinks> {
         let first = self.links.len();
         for (index, hop) in hops.iter().enumerate() {
@@ -216,8 +218,8 @@ impl<T: Carried> Router<T> {
         (!hops.is_empty()).then_some(OwnLinks { first, pairs: hops.len() })
     }
 
-    /// Adds an access network of a single end and returns its number. Its random streams are derived from
-    /// `name`.
+    /// Adds an access network of a single end and returns its number. Its random streams are
+    /// derived from `name`.
     pub fn add_access(&mut self, plan: &AccessPlan, name: &str) -> usize {
         self.access.push(plan.config.build(&plan.noted, self.seed.of_part(name)));
         self.access.len() - 1

@@ -296,9 +296,9 @@ impl Encoder {
             && f64::from(self.dropped) >= AV1_MAX_DROPS_S * self.scaler.fps(fps)
     }
 
-    /// Logarithm of the bits of a frame of AV1. With an almost empty buffer the quantizer is so coarse
-    /// that no noise is left in the references. Frames then cost almost nothing, until the buffer
-    /// has filled, the quantizer falls, and all the noise comes back in one frame.
+    /// Logarithm of the bits of a frame of AV1. With an almost empty buffer the quantizer is so
+    /// coarse that no noise is left in the references. Frames then cost almost nothing, until the
+    /// buffer has filled, the quantizer falls, and all the noise comes back in one frame.
     fn smoothed(&mut self, level: f64, exact: f64) -> f64 {
         self.is_smooth |= level < HALF_LEVEL;
         if !self.is_smooth || self.costs.smooth == 0.0 {

@@ -19,8 +19,8 @@ const HARD_BYTES: f64 = 12_500.0;
 /// Number of pixels of the pictures that were measured.
 const PIXELS: f64 = 1280.0 * 720.0;
 
-/// Beyond this logarithm of the size relative to the coarsest, the quantizer decreases by this share
-/// of its step.
+/// Beyond this logarithm of the size relative to the coarsest, the quantizer decreases by this
+/// share of its step.
 const FINE: f64 = 2.0;
 const FINE_SHARE: f64 = 0.55;
 
@@ -42,8 +42,8 @@ pub(super) struct Costs {
     /// 0 if the codec keeps it.
     pub smooth: f64,
     pub sharpening: f64,
-    /// Coarsest quantizer, as getStats reports it; the bytes up to which it is used; and its decrease
-    /// when a frame takes e times as many.
+    /// Coarsest quantizer, as getStats reports it; the bytes up to which it is used; and its
+    /// decrease when a frame takes e times as many.
     pub max_qp: f64,
     pub max_qp_bytes: f64,
     pub qp_step: f64,

@@ -1,5 +1,5 @@
-//! Quality scaler: makes the picture smaller, or the frame rate lower, while the encoder's quantizer
-//! is high, and back while it is low.
+//! Quality scaler: makes the picture smaller, or the frame rate lower, while the encoder's
+//! quantizer is high, and back while it is low.
 //!
 //! Rules and constants are those of libwebrtc [LIBWEBRTC §QualityScaler], [LIBWEBRTC
 //! §VideoStreamAdapter]. It is off if the page asks to maintain the resolution.
@@ -20,8 +20,8 @@ const LEAST_FRAMES: usize = 60;
 const MAX_FRAMES: usize = 150;
 /// The quantizer counts as high if at least this share of the frames was dropped.
 const HIGH_DROPS: f64 = 0.6;
-/// What remains after one millisecond of the weight in the two averages of the quantizer: that which
-/// is compared with the upper threshold, and that for the lower one.
+/// What remains after one millisecond of the weight in the two averages of the quantizer: that
+/// which is compared with the upper threshold, and that for the lower one.
 const KEPT_HIGH: f64 = 0.9995;
 const KEPT_LOW: f64 = 0.9999;
 

@@ -33,8 +33,8 @@ pub(super) fn rate_beside(target: &Target, queued: DataSize, repair: Bitrate) ->
 
 /// The times of the frames that an encoder gets: evenly spaced, also where frames were dropped.
 ///
-/// Encoders spend the bits of dropped frames on the next one. With half of the frames dropped, each of
-/// the others would be twice as large, the pacer's queue would be as long as before, and frames
+/// Encoders spend the bits of dropped frames on the next one. With half of the frames dropped, each
+/// of the others would be twice as large, the pacer's queue would be as long as before, and frames
 /// would be dropped for ever. libwebrtc spaces the times of its frames evenly, too.
 #[derive(Clone, Debug, Default)]
 struct FrameTimes {

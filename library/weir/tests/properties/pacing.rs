@@ -18,7 +18,8 @@ struct Sent {
     largest_burst: DataSize,
 }
 
-/// Sends from a queue that never ends. Each wake-up is late by the next of these delays, which repeat.
+/// Sends from a queue that never ends. Each wake-up is late by the next of these delays, which
+/// repeat.
 fn drive(target: &Target, late: &[TimeDelta]) -> Sent {
     let mut pacer = Pacer::new(target);
     let mut sent = Sent::default();

@@ -1,8 +1,8 @@
-//! The rules of `docs/reference/controllers/sluice.md`, in their order, each as a test of what a caller can see. They are
-//! written from that page, not from the code.
+//! The rules of `docs/reference/controllers/sluice.md`, in their order, each as a test of what a
+//! caller can see. They are written from that page, not from the code.
 //!
-//! Most tests choose the delay of each packet by hand: 2 Mbit/s arrive, and no queue answers to the target. The unit is
-//! the time between two reports, 50 ms.
+//! Most tests choose the delay of each packet by hand: 2 Mbit/s arrive, and no queue answers to the
+//! target. The unit is the time between two reports, 50 ms.
 
 mod feed;
 mod memory;

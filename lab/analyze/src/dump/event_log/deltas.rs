@@ -1,4 +1,5 @@
-//! The compressed values of a batch: differences of a fixed width in bits, or texts behind their lengths.
+//! The compressed values of a batch: differences of a fixed width in bits, or texts behind their
+//! lengths.
 //!
 //! ```text
 //!  2 bits  kind: 0 unsigned differences, all values present, of 64 bits; 1 as said here:
@@ -12,7 +13,8 @@
 //!
 //! No bytes at all mean that every value equals the first event's.
 
-/// The values of the events behind the first, whose value is `base`. `None` if the bytes are damaged.
+/// The values of the events behind the first, whose value is `base`. `None` if the bytes are
+/// damaged.
 pub(super) fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Vec<Option<u64>>> {
     if bytes.is_empty() {
         return Some(vec![base; count]);
@@ -52,8 +54,8 @@ pub(super) fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Ve
     present.into_iter().map(&mut value).collect()
 }
 
-/// The texts of the events behind the first: all lengths, and then all texts. `None` if the bytes are
-/// damaged.
+/// The texts of the events behind the first: all lengths, and then all texts. `None` if the bytes
+/// are damaged.
 pub(super) fn blobs(bytes: &[u8], count: usize) -> Option<Vec<&[u8]>> {
     let mut bits = Bits { bytes, at: 0 };
     let lengths = (0..count).map(|_| bits.read_variable()).collect::<Option<Vec<u64>>>()?;

@@ -1,7 +1,7 @@
 //! The messages of an event log that the analysis reads, as in libwebrtc's `rtc_event_log2.proto`.
 //!
-//! A message is a batch. Its plain members are those of the first event; a member ending in `deltas`
-//! has those of the other events ([`super::deltas`]).
+//! A message is a batch. Its plain members are those of the first event; a member ending in
+//! `deltas` has those of the other events ([`super::deltas`]).
 
 /// Field numbers of the messages in the log [RTCLOG2].
 pub(super) mod field {

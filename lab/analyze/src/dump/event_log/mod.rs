@@ -1,8 +1,8 @@
 //! A libwebrtc RTC event log of the second version [RTCLOG2]: what Chromium writes with
 //! `--webrtc-event-logging`, and what `chrome://webrtc-internals` records.
 //!
-//! The file is one protobuf message, whose members follow each other in batches. Each batch is read on
-//! its own. Times have whole milliseconds, of a clock without known origin.
+//! The file is one protobuf message, whose members follow each other in batches. Each batch is read
+//! on its own. Times have whole milliseconds, of a clock without known origin.
 //!
 //! [RTCLOG2]: https://webrtc.googlesource.com/src/+/refs/heads/main/logging/rtc_event_log/rtc_event_log2.proto
 
@@ -200,7 +200,8 @@ impl Log {
         }
     }
 
-    /// Chromium leaves out the SSRC of a sent video. If there is one video, it is the largest stream.
+    /// Chromium leaves out the SSRC of a sent video. If there is one video, it is the largest
+    /// stream.
     fn name_repaired(&mut self) {
         let Some((repair, false)) = self.unnamed else { return };
         let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();

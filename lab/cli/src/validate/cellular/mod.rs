@@ -1,4 +1,5 @@
-//! `weir research validate cellular`: compares the cellular cell with runs of the LTE module of ns-3 3.37.
+//! `weir research validate cellular`: compares the cellular cell with runs of the LTE module of
+//! ns-3 3.37.
 //!
 //! `reference.csv` has the runs with their conditions. Each one is repeated with the model for
 //! several seeds, because start phases, block errors and the places in the fading recording are

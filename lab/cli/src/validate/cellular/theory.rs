@@ -1,5 +1,5 @@
-//! Compares the cell with formulas: goodput from block sizes, and waits in a queue whose service takes
-//! a fixed time.
+//! Compares the cell with formulas: goodput from block sizes, and waits in a queue whose service
+//! takes a fixed time.
 
 use std::ops::RangeInclusive;
 

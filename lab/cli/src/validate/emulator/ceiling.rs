@@ -18,7 +18,8 @@ const SMALL: DataSize = DataSize::from_bytes(200);
 const SINGLE_BURSTS_A_SECOND: u32 = 1_000;
 /// At the goal these are 60 packets, hence one super-packet.
 const SUPER_BURSTS_A_SECOND: u32 = 5_000;
-/// Tries of a step: what the host of a virtual machine takes away for a moment is not the emulator's.
+/// Tries of a step: what the host of a virtual machine takes away for a moment is not the
+/// emulator's.
 const TRIES: usize = 3;
 /// A step of which less passes has found the end of the machine.
 const PASSED: f64 = 0.99;

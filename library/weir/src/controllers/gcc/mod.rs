@@ -436,7 +436,8 @@ impl Controller for Gcc {
         self.probes.set_max(now, limits.max());
     }
 
-    /// Resets all but the limits and the numbers of the probes [LIBWEBRTC §GoogCcNetworkController].
+    /// Resets all but the limits and the numbers of the probes [LIBWEBRTC
+    /// §GoogCcNetworkController].
     ///
     /// [LIBWEBRTC §GoogCcNetworkController]: https://github.com/signalapp/webrtc
     fn on_route_change(&mut self, now: Timestamp) {

@@ -1,4 +1,5 @@
-//! `loss_event_rate`: the share of round trips with lost packets [SCREAM §4.1.1.2] [SCREAMV2 §4.5.4].
+//! `loss_event_rate`: the share of round trips with lost packets [SCREAM §4.1.1.2] [SCREAMV2
+//! §4.5.4].
 
 use crate::units::{TimeDelta, Timestamp};
 

@@ -64,8 +64,8 @@ impl LostPackets {
     }
 }
 
-/// Sequence number of each missing packet, in order, and when feedback last reported it missing. New
-/// packets go to the end nearly always, and the memory stays when the queue is empty.
+/// Sequence number of each missing packet, in order, and when feedback last reported it missing.
+/// New packets go to the end nearly always, and the memory stays when the queue is empty.
 #[derive(Clone, Debug, Default)]
 struct Missing(VecDeque<(i64, Timestamp)>);
 

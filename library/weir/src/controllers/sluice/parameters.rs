@@ -145,8 +145,8 @@ parameters! {
     b_loss: f64 = 0.85;
     /// `PACING`: pacing rate relative to the target. Above 1, the packets of a frame are a train.
     pacing: f64 = 1.4;
-    /// `S_PACING`: the pacing falls towards that of a drain below this scale of the reference delay:
-    /// a short queue drops the ends of trains.
+    /// `S_PACING`: the pacing falls towards that of a drain below this scale of the reference
+    /// delay: a short queue drops the ends of trains.
     s_pacing: f64 = 0.4;
     /// `PACING_DRAIN`: the same in a drain.
     pacing_drain: f64 = 1.05;

@@ -84,7 +84,8 @@ impl Sharing {
         self.known().unwrap_or(1.0)
     }
 
-    /// Whether it is known that the flow has nearly all of the capacity, so that a queue is its own.
+    /// Whether it is known that the flow has nearly all of the capacity, so that a queue is its
+    /// own.
     pub(super) fn is_alone(&self, p: &Parameters) -> bool {
         self.known().is_some_and(|own| own > p.share_alone)
     }
