@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use weir::{Algorithm, Bitrate, RateLimits};
 use weir_lab::scenario::{Traffic, catalogue};
 use weir_net::Seed;
-use weir_sim::Source;
 use weir_sim::trace::ROW_INTERVAL;
+use weir_sim::{EncoderVideo, Source};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// 2 Mbit/s until 15 s, 500 kbit/s until 25 s.
@@ -21,6 +21,8 @@ const DROP_S: f64 = 15.0;
 const SIMULATED: &str = "demo/first-call/one-way";
 /// The least share of the simulated rate that a program has to send.
 const SHARE: f64 = 0.9;
+/// By then a browser has connected, and the start-up is over.
+const CONNECTED_S: f64 = 8.0;
 /// The programs run until the end of the drop.
 const END_S: f64 = 25.0;
 /// How long a controller may take to find the capacity.
@@ -163,6 +165,12 @@ fn filler(fps: f64) -> Source {
     Source::Filler { fps, cap: None }
 }
 
+/// A real encoder fills nine tenths of its target, so that a controller which rises by the received
+/// rate, as NADA does, takes twice the time of one with a filler.
+fn encoder() -> Source {
+    Source::Encoder { fps: 30.0, cap: None, video: EncoderVideo::DEFAULT }
+}
+
 /// The programs of `examples/c`, built with a library that the script installed, or `None` with a
 /// line that says what this machine lacks. The first value is the folder of the shared library.
 fn build_c(place: &Path) -> Option<(PathBuf, PathBuf)> {
@@ -276,6 +284,10 @@ fn call_from_gstreamer(sender: &[&str], controller: &str) {
     assert_follows_the_capacity(&lines, "received_kbps");
     let target = mean(&lines, "target_kbps", DROP_S + SETTLING_S, END_S);
     assert!((200.0..600.0).contains(&target), "target {target} kbit/s of 500 kbit/s");
+    // A browser counts what arrives, without headers; the simulator what is sent, with them.
+    assert_sends_what_the_simulation_gives(&lines, "received_kbps", CONNECTED_S, |from_s, to_s| {
+        simulated_kbps(controller, 2_500, encoder(), from_s, to_s)
+    });
     assert_decodes_until_the_drop(&lines);
     assert_decodes_after_the_drop(&lines);
 }
