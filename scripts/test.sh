@@ -237,6 +237,17 @@ fuzz() {
     done
 }
 
+# The unsafe code at the border to C, under an interpreter that finds undefined behaviour.
+miri() {
+    local name='the border to C under Miri'
+    if cargo +nightly miri --version > /dev/null 2>&1; then
+        beside "$name" cargo +nightly miri test --quiet --package weir-capi --lib --test uninitialized \
+            --target-dir "$target/miri"
+    else
+        skip "$name: rustup +nightly component add miri"
+    fi
+}
+
 # Waits for LiveKit's server, whose build began in scripts/deps.sh and would disturb calls.
 livekit() {
     command -v go > /dev/null || return
@@ -309,6 +320,7 @@ if [ -z "$check" ]; then
     wasm
     others
     fuzz
+    miri
 fi
 [ -z "$gate" ] || gate
 start_lane
