@@ -133,7 +133,7 @@ else
     fi
     rustup toolchain list | grep -q '^nightly-[a-z]' ||
         get 'nightly compiler' rustup toolchain install nightly --profile minimal --no-self-update
-    cargo +nightly miri --version > /dev/null 2>&1 || get Miri rustup +nightly component add miri
+    cargo +nightly miri --version > /dev/null 2>&1 || get Miri rustup +nightly component add miri rust-src
     rustup target list --installed | grep -qx "$musl" || get "$musl" rustup target add "$musl"
     for target in thumbv7em-none-eabi thumbv7em-none-eabihf aarch64-unknown-linux-gnu \
         armv7-unknown-linux-gnueabihf wasm32-unknown-unknown x86_64-pc-windows-gnu aarch64-apple-darwin; do

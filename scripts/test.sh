@@ -244,7 +244,7 @@ miri() {
         beside "$name" cargo +nightly miri test --quiet --package weir-capi --lib --test uninitialized \
             --target-dir "$target/miri"
     else
-        skip "$name: rustup +nightly component add miri"
+        skip "$name: rustup +nightly component add miri rust-src"
     fi
 }
 
