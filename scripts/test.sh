@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs all tests. With --check it runs only those that need neither root nor a browser, and does not
-# fuzz. With --gate it first runs what CI holds besides the tests: lint, the packages, the public
+# Runs all tests. With --check it runs only those that need neither root nor a browser, do not fuzz,
+# and can be affected by what has changed since the last check that passed on this machine. With --gate it first runs what CI holds besides the tests: lint, the packages, the public
 # interfaces, and the expectations of the catalogue. At the end it prints the skipped tests with
 # their reasons, and one line with the totals.
 #
@@ -55,6 +55,22 @@ step() {
 # Tests of real networks and calls wait for their packets most of the time. Meanwhile steps that only
 # compute run in a lane of their own, one after another, with what the tests leave of the processors.
 #
+# The tests of a check. Without --check, everything is tested.
+passed_tree=$target/check-passed
+tree=''
+filter='all()'
+parts=''
+if [ -n "$check" ]; then
+    {
+        read -r tree
+        read -r filter
+        read -r parts
+    } < <(scripts/changed.py "$(cat "$passed_tree" 2> /dev/null)")
+fi
+
+# Whether a part of the check can be affected by what has changed: affected PART
+affected() { [ -z "$check" ] || [[ " $parts " = *" $1 "* ]]; }
+
 # Takes a step for the lane: beside NAME COMMAND...
 beside() {
     names+=("$1")
@@ -158,7 +174,7 @@ build() {
 rust() {
     heading 'cargo nextest'
     nextest "$target/nextest/$profile/junit.xml" --binaries-metadata "$logs/binaries.json" \
-        --cargo-metadata "$logs/metadata.json"
+        --cargo-metadata "$logs/metadata.json" -E "$filter"
 }
 
 # The GStreamer plugin is a workspace of its own, because it does not build without GStreamer.
@@ -201,7 +217,12 @@ own() {
 # The Python package is built by maturin, outside the workspace. Sweeps need Dask, which takes long to install.
 python() {
     [ -n "$check" ] || export WEIR_SWEEPS=1
-    own 'Python package' scripts/test-python.sh
+    if affected python; then
+        own 'Python package' scripts/test-python.sh
+    elif affected python-build; then
+        beside 'Python package: compiles' cargo check --quiet --manifest-path lab/python/Cargo.toml \
+            --target-dir "$target/python-check"
+    fi
 }
 
 # The simulator in WebAssembly: equal records, and the playground's page.
@@ -301,20 +322,21 @@ gate() {
 
 # Measured on two quiet cores; most of it are calls and networks in real time.
 if [ -n "$check" ]; then
-    echo 'about a minute if little has changed, five after a change that everything uses'
+    echo 'at most a minute if little has changed, five after a change that everything uses'
+    echo "tests: $filter${parts:+; $parts}"
 else
     echo "about 30 minutes on two quiet cores from nothing, 20 if all is built; it ends with the totals"
 fi
 [ -z "$gate" ] || step 'lint' make lint
-web
-gstreamer
+! affected web || web
+! affected gstreamer || gstreamer
 build
 [ -n "$check" ] || livekit
 [ -n "$check" ] || emulator
 python
-beside 'controllers in fixed memory' cargo test --quiet --package weir-rtc --features fixed-memory --test fixed_memory
+! affected memory || beside 'controllers in fixed memory' cargo test --quiet --package weir-rtc --features fixed-memory --test fixed_memory
 # nextest does not run the examples in the documentation.
-beside 'examples in the documentation' cargo test --quiet --workspace --doc
+! affected documentation || beside 'examples in the documentation' cargo test --quiet --workspace --doc
 if [ -z "$check" ]; then
     arm
     wasm
@@ -341,4 +363,7 @@ if [ "$failed" -gt 0 ]; then
     printf '  %s\n' "${failures[@]}"
 fi
 echo "$passed passed, $failed failed, ${#skipped[@]} skipped"
+if [ -n "$tree" ] && [ "$failed" -eq 0 ]; then
+    echo "$tree" > "$passed_tree"
+fi
 [ "$failed" -eq 0 ]
