@@ -30,6 +30,7 @@ pub fn answer(dump: &Dump) -> Answer {
     found.extend(finding::of_rules(dump));
     found.extend(headroom::findings(dump));
     let mut found = merge::merged(dump, found);
+    verdict::name_capacity(dump, &mut found);
     found.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
     Answer { verdict: verdict::verdict(dump, &found), details: details(dump), findings: found }
 }

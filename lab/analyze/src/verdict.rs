@@ -48,9 +48,7 @@ impl Reader<'_> {
 
     /// The longest finding of a rule in a direction.
     fn longest(&self, rule: &'static str, way: Way) -> Option<&file::Finding> {
-        let wanted = if way == Way::Sent { " sent " } else { " received " };
-        let of_way = self.of_rule(rule).filter(|it| it.stream.contains(wanted));
-        of_way.max_by(|a, b| seconds(a).total_cmp(&seconds(b)))
+        longest(self.found, rule, way).map(|index| &self.found[index].0)
     }
 
     fn connections(&self, sentences: &mut Vec<String>) {
@@ -234,6 +232,66 @@ impl Reader<'_> {
     }
 }
 
+/// Says in the findings of capacity that the verdict speaks of what the path carried, since their
+/// own rates are what a sender gave or what one stream received.
+pub(crate) fn name_capacity(dump: &Dump, found: &mut [Finding]) {
+    let network = estimate(dump);
+    for (way, of_way) in [(Way::Sent, &network.up), (Way::Received, &network.down)] {
+        let Some(index) = longest(found, "capacity", way) else { continue };
+        let finding = &mut found[index].0;
+        let Some(bottleneck) = bottleneck(of_way, finding).filter(|_| !overflows(finding)) else {
+            continue;
+        };
+        let carried = format!("the path's capacity of {:.0} kbit/s:", bottleneck.bps / 1e3);
+        finding.says = finding.says.replacen("the path's capacity:", &carried, 1);
+    }
+}
+
+/// The finding of a rule that lasted longest in a direction.
+fn longest(found: &[Finding], rule: &str, way: Way) -> Option<usize> {
+    let wanted = if way == Way::Sent { " sent " } else { " received " };
+    let mut longest: Option<usize> = None;
+    for (index, Finding(it)) in found.iter().enumerate() {
+        let of_way = it.rule == rule && it.stream.contains(wanted);
+        if of_way && longest.is_none_or(|other| seconds(it) >= seconds(&found[other].0)) {
+            longest = Some(index);
+        }
+    }
+    longest
+}
+
+/// What the path carried while a finding of capacity held.
+struct Bottleneck {
+    /// Whether the capacity had been larger.
+    fell: bool,
+    bps: f64,
+    from_s: f64,
+    to_s: f64,
+}
+
+/// `None` if the path's capacity was not tested in the time of the finding.
+fn bottleneck(way: &WayEstimate, finding: &file::Finding) -> Option<Bottleneck> {
+    let overlaps = |it: &&TestedCapacity| it.from_s < finding.to_s && finding.from_s < it.to_s;
+    let within: Vec<&TestedCapacity> = way.tested.iter().filter(overlaps).collect();
+    let largest = way.tested.iter().map(|it| it.bps).fold(way.largest_bps.unwrap_or(0.0), f64::max);
+    let mut low = within.clone();
+    low.retain(|it| it.bps < FELL * largest);
+    let fell = low.first().is_some_and(|it| it.from_s > 1.0);
+    let spans = if fell { low } else { within };
+    let (first, last) = spans.first().zip(spans.last())?;
+    let (mut length_s, mut bits) = (0.0, 0.0);
+    for tested in &spans {
+        let length = tested.to_s.min(finding.to_s) - tested.from_s.max(finding.from_s);
+        (length_s, bits) = (length_s + length, bits + tested.bps * length);
+    }
+    Some(Bottleneck {
+        fell,
+        bps: bits / length_s.max(f64::MIN_POSITIVE),
+        from_s: first.from_s.max(finding.from_s),
+        to_s: last.to_s.min(finding.to_s),
+    })
+}
+
 /// `fell to 0.4 Mbit/s from 5 to 15 s`, or that it was full.
 fn capacity(way: &WayEstimate, finding: &file::Finding) -> String {
     // Far more was sent than the path can carry, so what left says nothing about its capacity.
@@ -241,31 +299,12 @@ fn capacity(way: &WayEstimate, finding: &file::Finding) -> String {
         let lost = percent_of(&finding.says).map(|it| format!(" and lost {it} of the packets"));
         return format!("was full {}{}", span(finding), lost.unwrap_or_default());
     }
-    let overlaps = |it: &&TestedCapacity| it.from_s < finding.to_s && finding.from_s < it.to_s;
-    let within: Vec<&TestedCapacity> = way.tested.iter().filter(overlaps).collect();
-    let largest = way.tested.iter().map(|it| it.bps).fold(way.largest_bps.unwrap_or(0.0), f64::max);
-    let low: Vec<&TestedCapacity> =
-        within.iter().copied().filter(|it| it.bps < FELL * largest).collect();
-    let begins_later = low.first().is_some_and(|it| it.from_s > 1.0);
-    let (spans, verb) = match low.is_empty() || !begins_later {
-        true => (within, "was full at"),
-        false => (low, "fell to"),
-    };
-    let Some((first, last)) = spans.first().zip(spans.last()) else {
+    let Some(Bottleneck { fell, bps, from_s, to_s }) = bottleneck(way, finding) else {
         let kbps = middle(finding, |it| Some(it.rate_kbps)).unwrap_or_default();
         return format!("was full at {} {}", mbps(kbps * 1e3), span(finding));
     };
-    let (mut seconds, mut bits) = (0.0, 0.0);
-    for tested in &spans {
-        let length = tested.to_s.min(finding.to_s) - tested.from_s.max(finding.from_s);
-        (seconds, bits) = (seconds + length, bits + tested.bps * length);
-    }
-    let from_s = first.from_s.max(finding.from_s);
-    let to_s = last.to_s.min(finding.to_s);
-    format!(
-        "{verb} {} from {from_s:.0} to {to_s:.0} s",
-        mbps(bits / seconds.max(f64::MIN_POSITIVE))
-    )
+    let verb = if fell { "fell to" } else { "was full at" };
+    format!("{verb} {} from {from_s:.0} to {to_s:.0} s", mbps(bps))
 }
 
 fn mbps(bps: f64) -> String {
