@@ -1,7 +1,7 @@
 //! `weir sweep`: many runs, by the Python package, which also makes the report of a sweep.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -15,24 +15,22 @@ const PYTHON: &str = "WEIR_PYTHON";
 
 /// Makes the sweep of the file, or one of its runs again, and returns the exit code of the package.
 pub fn sweep(args: &Sweep) -> anyhow::Result<ExitCode> {
-    let workers = args.workers.map(|count| count.to_string());
-    let mut words: Vec<&OsStr> = Vec::new();
-    match (&args.replay, &args.file) {
-        (Some(key), _) => {
-            words.extend([OsStr::new("replay"), args.out.as_os_str(), OsStr::new(key)]);
-            return package("weir sweep", "duckdb", &words);
-        }
-        (None, Some(file)) => {
-            words.extend([file.as_os_str(), OsStr::new("--out"), args.out.as_os_str()]);
-        }
-        (None, None) => unreachable!("clap requires one of them"),
+    let out = args.out.as_os_str();
+    if let Some(key) = &args.replay {
+        let key = OsString::from(format!("--replay={key}"));
+        return package("weir sweep", "duckdb", &["sweep".as_ref(), &key, "--out".as_ref(), out]);
     }
+    let workers = args.workers.map(|count| count.to_string());
+    let mut words: Vec<&OsStr> = vec!["sweep".as_ref(), "--out".as_ref(), out];
     if let Some(scheduler) = &args.scheduler {
         words.extend([OsStr::new("--scheduler"), OsStr::new(scheduler)]);
     }
     if let Some(workers) = &workers {
         words.extend([OsStr::new("--workers"), OsStr::new(workers)]);
     }
+    // Last, because a file's name may begin like an option.
+    let file = args.file.as_ref().expect("clap requires it without --replay");
+    words.extend([OsStr::new("--"), file.as_os_str()]);
     package("weir sweep", "pyarrow", &words)
 }
 

@@ -93,7 +93,9 @@ def test_a_file_with_a_mistake_is_one_line(tmp_path, capsys, monkeypatch):
         "scenarios = ": "not valid TOML",
     }.items():
         file.write_text(text)
-        monkeypatch.setattr(sys, "argv", ["weir_rtc", str(file), "--out", str(tmp_path / "none")])
+        monkeypatch.setattr(
+            sys, "argv", ["weir_rtc", "sweep", str(file), "--out", str(tmp_path / "none")]
+        )
         assert main() == 2
         [printed] = capsys.readouterr().err.splitlines()
         assert printed.startswith(f"weir_rtc: {file}: ") and line in printed

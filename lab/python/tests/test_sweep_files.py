@@ -179,7 +179,7 @@ def test_parquet_that_no_sweep_wrote_is_one_line(swept, tmp_path, monkeypatch, c
     ):
         file.write_bytes(content)
         assert str(folder) in refused(monkeypatch, capsys, "report", folder, "--output", page)
-        assert str(file) in refused(monkeypatch, capsys, "replay", folder, key)
+        assert str(file) in refused(monkeypatch, capsys, "sweep", "--replay", key, "--out", folder)
         with pytest.raises(WeirError, match="is no result of a sweep"):
             sweep(SHORT, "gcc", [1], out=folder, workers=1)
     assert not page.exists()
@@ -211,7 +211,7 @@ def test_numbers_that_fill_the_memory_are_one_line(tmp_path, monkeypatch, capsys
         "x = " + "[" * 100_000: "nested too deep",
     }.items():
         file.write_text(begin + text)
-        found = refused(monkeypatch, capsys, file, "--out", tmp_path / "none")
+        found = refused(monkeypatch, capsys, "sweep", file, "--out", tmp_path / "none")
         assert line in found, text
     assert not (tmp_path / "none").exists()
 

@@ -1,5 +1,5 @@
-"""`python -m weir_rtc FILE.toml --out FOLDER`: a sweep that a file describes. `report FOLDER --output FILE` writes its
-report, `replay FOLDER KEY` makes one of its runs again. `weir sweep` and `weir report` call these.
+"""`python -m weir_rtc sweep FILE.toml --out FOLDER` makes a sweep that a file describes, `sweep --replay KEY --out FOLDER`
+one of its runs again, and `report FOLDER -o FILE` writes its report. `weir sweep` and `weir report` call these. A file:
 
 scenarios = ["rfc8867/5.1", "rfc8867/5.2"]
 controllers = "gcc,nada"
@@ -114,16 +114,48 @@ def range_of(path: str, value: Any) -> Range:
 
 
 def main() -> int:
-    if sys.argv[1:2] in (["report"], ["replay"]):
-        return of_sweep(sys.argv[1], sys.argv[2:])
+    given = arguments()
+    about = given.folder if given.verb == "report" else given.file or given.out
+    try:
+        if given.verb == "report":
+            write(given.folder, given.output)
+            print(given.output)
+        elif given.replay is not None:
+            print(replay(given.out, given.replay)["out"])
+        else:
+            sweep_of_file(given)
+    except (WeirError, OSError) as error:
+        print(f"weir_rtc: {about}: {words_of(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("weir_rtc: stopped; the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    """The words of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m weir_rtc", description="Makes the runs of a sweep."
+        prog="python -m weir_rtc",
+        description="Makes sweeps and their reports, like the program `weir`.",
     )
-    parser.add_argument("file", type=Path, help="what is swept")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--scheduler", help="address of a Dask scheduler, tcp://HOST:PORT")
-    parser.add_argument("--workers", type=int, help="processes, without a scheduler")
-    given = parser.parse_args()
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    make = verbs.add_parser("sweep", help="make the runs of a sweep, or one of them again")
+    what = make.add_mutually_exclusive_group(required=True)
+    what.add_argument("file", type=Path, nargs="?", help="what is swept")
+    what.add_argument("--replay", metavar="KEY", help="this run again: its key, or its beginning")
+    make.add_argument("--out", type=Path, required=True, help="folder of the results")
+    make.add_argument("--scheduler", help="address of a Dask scheduler, tcp://HOST:PORT")
+    make.add_argument("--workers", type=int, help="processes, without a scheduler")
+    page = verbs.add_parser("report", help="write the page of a sweep")
+    page.add_argument("folder", type=Path, help="folder of the results")
+    page.add_argument("-o", "--output", type=Path, default=Path("report.html"))
+    return parser.parse_args()
+
+
+def sweep_of_file(given: argparse.Namespace) -> None:
+    """Makes the sweep that the file describes."""
+    document = read(given.file)
     # A log gets no line that is written again and again.
     shown = sys.stderr.isatty()
 
@@ -132,7 +164,6 @@ def main() -> int:
             print(f"\r{runs} of {of} runs", end="", file=sys.stderr)
 
     try:
-        document = read(given.file)
         done = sweep(
             document["scenarios"],
             document.get("controllers", "all"),
@@ -145,42 +176,12 @@ def main() -> int:
             series=document.get("series", False),
             progress=progress,
         )
-    except (WeirError, OSError) as error:
-        line = f"weir_rtc: {given.file}: {words_of(error)}"
-        print(f"\n{line}" if shown else line, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nweir_rtc: stopped; the same command goes on", file=sys.stderr)
-        return 130
-    if shown:
-        print(file=sys.stderr)
+    finally:
+        if shown:
+            print(file=sys.stderr)
     print(
         f"{done.simulated} runs simulated in {done.took_s:.1f} s, {done.kept} were there: {done.out}"
     )
-    return 0
-
-
-def of_sweep(verb: str, words: list[str]) -> int:
-    """Something about a sweep that is there."""
-    parser = argparse.ArgumentParser(prog=f"python -m weir_rtc {verb}")
-    parser.add_argument("folder", type=Path, help="folder of the results")
-    if verb == "report":
-        parser.add_argument("--output", type=Path, default=Path("report.html"))
-    else:
-        parser.add_argument("key", help="key of the run, or its beginning")
-    given = parser.parse_args(words)
-    try:
-        if verb == "report":
-            write(given.folder, given.output)
-            print(given.output)
-        else:
-            print(replay(given.folder, given.key)["out"])
-    except (WeirError, OSError) as error:
-        print(f"weir_rtc: {given.folder}: {words_of(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
 
 
 if __name__ == "__main__":
