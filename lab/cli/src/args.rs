@@ -197,16 +197,18 @@ pub struct Run {
 /// `weir call`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Without --controller, browsers are at both ends and use their own congestion control. With it, the sender of each
-video is a pipeline of GStreamer under that controller, and the receiver is a browser. This needs the plugin of
-`make install-gst`. Two more names stand for Chromium at both ends: `chromium` for its own congestion control, and
-`chromium-scream-v2` for its own SCReAM v2, which it has as an experiment.
+Without --controller, browsers are at both ends and use their own congestion control. With it, \
+the sender of each video is a pipeline of GStreamer under that controller, and the receiver is a \
+browser. This needs the plugin of `make install-gst`. Two more names stand for Chromium at both \
+ends: `chromium` for its own congestion control, and `chromium-scream-v2` for its own SCReAM v2, \
+which it has as an experiment.
 
---jobs is accepted, but has no effect. Runs are made one at a time, because several runs at once would disturb
-each other.
+--jobs is accepted, but has no effect. Runs are made one at a time, because several runs at once \
+would disturb each other.
 
-If this machine disturbs a run, the run is repeated, by default up to two times. If the last attempt is
-disturbed as well, it is kept, and its record says so. A failed call is a result: its record says why it failed.
+If this machine disturbs a run, the run is repeated, by default up to two times. If the last \
+attempt is disturbed as well, it is kept, and its record says so. A failed call is a result: its \
+record says why it failed.
 
 Examples:
   weir call demo/first-call
@@ -296,9 +298,9 @@ pub struct Report {
 /// `weir compare`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Runs are compared if both folders have them for the same scenario, controller and engine. For each
-metric, the table has the mean over the seeds of each folder with its 95 % confidence interval, the
-change in per cent, and a verdict:
+Runs are compared if both folders have them for the same scenario, controller and engine. For \
+each metric, the table has the mean over the seeds of each folder with its 95 % confidence \
+interval, the change in per cent, and a verdict:
 
   better, worse, other   the difference is significant. p is the probability of such a difference
                          by chance, at most 0.05. Of 20 metrics without a real change, about one
@@ -308,11 +310,12 @@ change in per cent, and a verdict:
   =                      no value differs
   ?                      there are too few seeds for a test. 4 in each folder are enough
 
-If scenario files have changed, the changes are printed before the table. If one folder has real calls of
-a scenario and the other has simulated runs, a second table has the error of each section.
+If scenario files have changed, the changes are printed before the table. If one folder has real \
+calls of a scenario and the other has simulated runs, a second table has the error of each \
+section.
 
-With --by controller, two controllers are compared whose records lie in the same folder, or in several.
-A verdict says how the second is, beside the first.
+With --by controller, two controllers are compared whose records lie in the same folder, or in \
+several. A verdict says how the second is, beside the first.
 
 Examples:
   weir compare runs-before runs-after
@@ -364,9 +367,9 @@ Exit code:
   1  an expectation failed, or a known miss holds now. With --strict, also if an expectation is in doubt
   2  could not run
 
-With one seed, each expectation holds or fails. With several seeds (--seeds), it is judged by the mean over
-the seeds. It is in doubt if the mean is on the wrong side of the limit, but so close to the limit that
-chance may be the reason (two-sided test at 0.1 %).
+With one seed, each expectation holds or fails. With several seeds (--seeds), it is judged by the \
+mean over the seeds. It is in doubt if the mean is on the wrong side of the limit, but so close \
+to the limit that chance may be the reason (two-sided test at 0.1 %).
 
 Examples:
   weir check 'rfc8867/*' --controller all --junit check.xml
@@ -412,8 +415,8 @@ pub enum CheckEngine {
 /// `weir sweep`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-It needs the Python package weir-rtc with its part `sweep`, in `python3` or in the Python that WEIR_PYTHON names. The
-results are Parquet files below DIR. Runs that are there are not repeated.
+It needs the Python package weir-rtc with its part `sweep`, in `python3` or in the Python that \
+WEIR_PYTHON names. The results are Parquet files below DIR. Runs that are there are not repeated.
 
 FILE is such as:
   scenarios = [\"rfc8867/5.1\", \"rfc8867/5.2\"]

@@ -7,13 +7,13 @@ use clap::Args as ClapArgs;
 /// `weir link`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-COMMAND runs on host A (10.45.0.1). The far end is host B (10.45.0.2). Up is the direction from A to B. If
-the scenario has an access network, such as a Wi-Fi cell, A is the terminal of the first flow that crosses
-it. The other terminals are simulated.
+COMMAND runs on host A (10.45.0.1). The far end is host B (10.45.0.2). Up is the direction from A \
+to B. If the scenario has an access network, such as a Wi-Fi cell, A is the terminal of the first \
+flow that crosses it. The other terminals are simulated.
 
-The exit code is that of COMMAND. If a signal ended COMMAND, the exit code is 128 plus the number of the
-signal. SIGINT, SIGTERM and SIGHUP are sent to all processes of COMMAND. Processes that still run three
-seconds later are killed.
+The exit code is that of COMMAND. If a signal ended COMMAND, the exit code is 128 plus the number \
+of the signal. SIGINT, SIGTERM and SIGHUP are sent to all processes of COMMAND. Processes that \
+still run three seconds later are killed.
 
 Examples:
   weir link demo/first-call -- ping -c 5 10.45.0.2

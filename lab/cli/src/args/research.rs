@@ -27,9 +27,10 @@ pub const NAMES: [&str; 4] = ["generate", "score", "bench", "validate"];
 /// `weir research generate`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-A scenario follows from its seed alone, on every machine. The seeds 1 to 200 are the set `train`, 201 to 300
-`validate`, 301 to 400 `sealed`, 401 to 500 `sealed-2`, and 501 to 600 `sealed-3`. Other seeds are free for any use. The files of the
-families are in folders of their own: DIR/steps/13.toml.
+A scenario follows from its seed alone, on every machine. The seeds 1 to 200 are the set `train`, \
+201 to 300 `validate`, 301 to 400 `sealed`, 401 to 500 `sealed-2`, and 501 to 600 `sealed-3`. \
+Other seeds are free for any use. The files of the families are in folders of their own: \
+DIR/steps/13.toml.
 
 Examples:
   weir research generate --families
@@ -63,11 +64,12 @@ pub struct Generate {
 /// `weir research score`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-The regret of a run is what it loses against an oracle, which knows the schedule of the network as late as
-feedback could report it: share of the rate that was not reached, delay above 60 ms, loss, unfairness, and slow
-response to a rise. 0 is as good as the oracle. The first controller is compared with each other one. A
-scenario is won if the 95 % interval of the improvement, paired over the seeds, is above 0.01. A family (the folder of the scenario)
-is won by Wilcoxon's signed-rank test over its runs, after Holm's correction.
+The regret of a run is what it loses against an oracle, which knows the schedule of the network \
+as late as feedback could report it: share of the rate that was not reached, delay above 60 ms, \
+loss, unfairness, and slow response to a rise. 0 is as good as the oracle. The first controller \
+is compared with each other one. A scenario is won if the 95 % interval of the improvement, \
+paired over the seeds, is above 0.01. A family (the folder of the scenario) is won by Wilcoxon's \
+signed-rank test over its runs, after Holm's correction.
 
 Examples:
   weir research generate --set validate --out validate

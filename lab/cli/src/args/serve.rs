@@ -8,14 +8,16 @@ use clap::Args as ClapArgs;
 /// `weir serve`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-The page simulates scenarios of the catalogue or edited ones, makes calls and links with sliders that change the
-network at once, and shows reports of the records. Open it in several windows: all show the same run. The address
-that is printed contains a secret token. Whoever knows it can use the page, so do not pass it on.
+The page simulates scenarios of the catalogue or edited ones, makes calls and links with sliders \
+that change the network at once, and shows reports of the records. Open it in several windows: \
+all show the same run. The address that is printed contains a secret token. Whoever knows it can \
+use the page, so do not pass it on.
 
 `weir link` runs only the commands of the list: ping, tcp (iperf3), and those of --command.
 
-/TOKEN/metrics has the running call or link in Prometheus's text format. examples/grafana has a scrape
-configuration and a dashboard. They need an address that stays: use --port and --token-file.
+/TOKEN/metrics has the running call or link in Prometheus's text format. examples/grafana has a \
+scrape configuration and a dashboard. They need an address that stays: use --port and \
+--token-file.
 
 Examples:
   weir serve
