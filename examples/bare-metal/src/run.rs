@@ -188,8 +188,8 @@ pub fn run<C: Controller>(
     }
     let _ = writeln!(
         Console,
-        "controller {name} packets {} controller_bytes {} controller_heap {} sender_bytes {} sender_heap {} \
-         media_heap {} stack {}",
+        "controller {name} packets {} controller_bytes {} controller_heap {} sender_bytes {} \
+         sender_heap {} media_heap {} stack {}",
         device.packets,
         size_of::<C>(),
         heap::peak(Owner::Controller),

@@ -44,8 +44,8 @@ impl Progress {
         self.on_time(end, camera);
         let Totals { pictures, left_out, late, packets, sent, feedback } = camera.totals();
         println!(
-            "total seconds {} pictures {pictures} left_out {left_out} late {late} packets {packets} \
-             sent_bytes {} feedback {feedback} heap_peak_bytes {}",
+            "total seconds {} pictures {pictures} left_out {left_out} late {late} packets \
+             {packets} sent_bytes {} feedback {feedback} heap_peak_bytes {}",
             self.seconds,
             sent.as_bytes(),
             self.heap_peak,

@@ -24,9 +24,11 @@ pub(crate) enum Command {
     Call(Call),
     /// Wait for a call as a plain user agent, and send all media back to where they come from.
     Answer(Talk),
-    /// Call an identity that somebody else answers, and send all media back to where they come from.
+    /// Call an identity that somebody else answers, and send all media back to where they come
+    /// from.
     Dial(Dial),
-    /// Write what has passed since the IMS was started, with the messages of browsers and web servers, as a record.
+    /// Write what has passed since the IMS was started, with the messages of browsers and web
+    /// servers, as a record.
     Record(Record),
     /// Hold a recorded call against the standards. Exit code: 0 all rules hold, 1 at least one is
     /// broken, 2 could not check.
@@ -70,7 +72,8 @@ pub(crate) struct Talk {
     /// End after this time without a call or its end. In s.
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     pub(crate) patience: u64,
-    /// Run this command in the user's terminal with each link that a message brings, and wait for its end.
+    /// Run this command in the user's terminal with each link that a message brings, and wait for
+    /// its end.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) open_links_with: Option<String>,
 }
@@ -115,7 +118,8 @@ pub(crate) struct Register {
     #[arg(long, value_name = "SECONDS", default_value = "600",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) expires: u32,
-    /// Subscribe to the state of the registration, and print each change for so many seconds before it ends.
+    /// Subscribe to the state of the registration, and print each change for so many seconds before
+    /// it ends.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) watch: Option<u64>,
     /// Another password than that of the file of subscribers.
@@ -149,7 +153,8 @@ pub(crate) struct Call {
     /// Transport of the callee's SIP.
     #[arg(long, value_enum, default_value = "udp")]
     pub(crate) callee_via: Way,
-    /// Identity that is called: another one of the callee's registration set (default: its first one).
+    /// Identity that is called: another one of the callee's registration set (default: its first
+    /// one).
     #[arg(long, value_name = "URI")]
     pub(crate) to: Option<String>,
     /// How the call ends.

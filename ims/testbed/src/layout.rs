@@ -182,8 +182,9 @@ fn check_users(subscribers: &Subscribers) -> anyhow::Result<()> {
             begins_well
                 && characters.all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c))
                 && name.len() <= MOST_NAME_BYTES,
-            "subscribers: the private identity '{}' must have letters, digits, '.', '-' and '_' before the \
-             @, begin with a letter or a digit, and have at most {MOST_NAME_BYTES} of them",
+            "subscribers: the private identity '{}' must have letters, digits, '.', '-' and '_' \
+             before the @, begin with a letter or a digit, and have at most {MOST_NAME_BYTES} of \
+             them",
             one.private.escape_debug()
         );
         ensure!(name != CORE_NAME, "subscribers: the name '{name}' is that of the core network");

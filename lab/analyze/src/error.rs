@@ -19,7 +19,8 @@ pub enum AnalyzeError {
     },
     /// Not one of the formats.
     #[error(
-        "{} is none of the known formats: webrtc-internals dump, rtcstats dump, RTC event log, pcap, pcapng (each may be gzip)",
+        "{} is none of the known formats: webrtc-internals dump, rtcstats dump, RTC event log, \
+         pcap, pcapng (each may be gzip)",
         .0.display()
     )]
     Unknown(PathBuf),
@@ -32,7 +33,8 @@ pub enum AnalyzeError {
         what: String,
     },
     /// Keys or a local end were given for a file without packets.
-    #[error("{}: keys and a local end are for captures, and this is none: {format}", path.display())]
+    #[error("{}: keys and a local end are for captures, and this is none: \
+        {format}", path.display())]
     NoCapture {
         /// The file.
         path: PathBuf,

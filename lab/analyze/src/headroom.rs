@@ -89,8 +89,8 @@ fn finding(stream: &str, whose: &str, span: &[(Sample, f64)]) -> Option<Finding>
     let estimate = span.iter().filter_map(|(it, _)| it.estimate_bps).sum::<f64>() / count;
     let [estimate_mbps, carried_mbps] = [estimate, carried].map(|bps| bps / 1e6);
     let says = format!(
-        "{whose} stayed at {:.2} of what the path carried: {estimate_mbps:.2} of {carried_mbps:.2} Mbit/s \
-         for {seconds:.0} s, with neither queue nor loss",
+        "{whose} stayed at {:.2} of what the path carried: {estimate_mbps:.2} of \
+         {carried_mbps:.2} Mbit/s for {seconds:.0} s, with neither queue nor loss",
         estimate / carried,
     );
     Some(Finding(file::Finding {

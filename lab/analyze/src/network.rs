@@ -312,7 +312,8 @@ pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> Stri
     };
     put(format!("title = {}", quoted(format!("The network that {name} met"))));
     put(format!("source = {}", quoted(format!("weir analyze {name}, a {}", dump.format))));
-    let about = "Estimated from a call that was made elsewhere. The comments say what was tested and how far it may be off. Up is from the browser that reported.";
+    let about = "Estimated from a call that was made elsewhere. The comments say what was tested \
+        and how far it may be off. Up is from the browser that reported.";
     put(format!("description = {}", quoted(about.into())));
     put(format!("duration = \"{}ms\"", milliseconds(network.duration_s)));
     if dump.format != Format::Capture {
@@ -342,10 +343,13 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, put: &mut impl FnMu
     let free = seen.map_or(UNSEEN_BPS, |bps| HEADROOM * bps.max(tested));
     put(match seen {
         Some(_) if way.by_packets && !way.tested.is_empty() => {
-            "# By trains of packets that waited behind each other. Between two measurements the earlier one stands.".into()
+            "# By trains of packets that waited behind each other. Between two measurements the \
+             earlier one stands."
+                .into()
         }
         Some(bps) => format!(
-            "# Not tested above {} kbit/s, except where a comment says so: {HEADROOM} times as much stands for it.",
+            "# Not tested above {} kbit/s, except where a comment says so: {HEADROOM} times as \
+             much stands for it.",
             kilobits(bps)
         ),
         None => "# Never tested.".into(),
@@ -388,7 +392,9 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, put: &mut impl FnMu
     }
     match way.delay_ms {
         Some(ms) => {
-            put("# Half of the smallest round-trip time. How the two directions share it is unknown.".into());
+            put("# Half of the smallest round-trip time. How the two directions share it is \
+                unknown."
+                .into());
             put(format!("delay = \"{ms:.1}ms\""));
         }
         None => put("# No round trip was measured.\ndelay = \"0ms\"".into()),

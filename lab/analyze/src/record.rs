@@ -84,8 +84,9 @@ fn build(
         let short: String = name.chars().take(NAME_MAX).collect();
         controller = format!("{ANALYZED}{short}{OPEN_LOOP}{}{number}", played.algorithm);
         call.engines = format!(
-            "open loop: the feedback of this {} was played into {}. The rates are those of the call; \
-             the target is this controller's, and nothing that it would have sent was carried",
+            "open loop: the feedback of this {} was played into {}. The rates are those of the \
+             call; the target is this controller's, and nothing that it would have sent was \
+             carried",
             dump.format, played.algorithm
         );
         call.findings.clear();
@@ -261,8 +262,8 @@ fn call_file(dump: &Dump) -> CallFile {
         browser: Some(program.clone()),
         relay: Some(None),
         engines: format!(
-            "real: everything; read from a {}. What the far end received, or sent, is computed from \
-             the losses that were reported",
+            "real: everything; read from a {}. What the far end received, or sent, is computed \
+             from the losses that were reported",
             dump.format
         ),
         participants: peers

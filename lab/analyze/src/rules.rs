@@ -114,10 +114,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "capacity",
         part: Part::Network,
-        meaning: "the round-trip time is 100 ms above its minimum: packets wait in a queue, so the stream \
-                  fills the path. A received stream must also lose packets, or its frames must wait or be few. \
-                  Or a sent video fills 80 % of the estimate, and over five reports the round-trip time is \
-                  20 ms above its minimum on average, and 40 ms at most",
+        meaning: "the round-trip time is 100 ms above its minimum: packets wait in a queue, so \
+            the stream fills the path. A received stream must also lose packets, or its frames \
+            must wait or be few. Or a sent video fills 80 % of the estimate, and over five \
+            reports the round-trip time is 20 ms above its minimum on average, and 40 ms at most",
         least_s: 1.5,
         least_loss: 0.0,
         holds: capacity,
@@ -162,8 +162,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "loss rule",
         part: Part::Controller,
-        meaning: "a sent video fills 80 % of the estimate, 2 % of the packets are lost, and there is no queue: \
-                  the estimate answers loss that does not come from congestion",
+        meaning: "a sent video fills 80 % of the estimate, 2 % of the packets are lost, and there \
+            is no queue: the estimate answers loss that does not come from congestion",
         least_s: 2.5,
         least_loss: LOSS,
         holds: |moment| {
@@ -174,8 +174,8 @@ pub const RULES: &[Rule] = &[
         },
         says: |_, span| {
             format!(
-                "the congestion controller's answer to loss: it held its estimate at {} although no queue \
-                 says that the path was full",
+                "the congestion controller's answer to loss: it held its estimate at {} although \
+                 no queue says that the path was full",
                 kbps(median(span, |it| it.estimate_bps)),
             )
         },
@@ -183,8 +183,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "recovery",
         part: Part::Controller,
-        meaning: "the target of a sent video is below 70 % of its largest, after a queue, and now there is \
-                  neither queue nor loss",
+        meaning: "the target of a sent video is below 70 % of its largest, after a queue, and now \
+            there is neither queue nor loss",
         least_s: 1.5,
         least_loss: 0.0,
         holds: |moment| moment.is_held_down() && moment.came_after_a_queue(),
@@ -193,8 +193,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "start-up",
         part: Part::Controller,
-        meaning: "the target of a sent video is below 70 % of its largest, and there was neither queue nor \
-                  loss so far",
+        meaning: "the target of a sent video is below 70 % of its largest, and there was neither \
+            queue nor loss so far",
         least_s: 2.5,
         least_loss: 0.0,
         holds: |moment| moment.is_held_down() && !moment.came_after_a_queue(),
@@ -203,15 +203,16 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "picture size",
         part: Part::Encoder,
-        meaning: "fewer than 60 % of the source's frames are encoded, and yet they are four times the target: \
-                  the encoder keeps a picture that is too large for it",
+        meaning: "fewer than 60 % of the source's frames are encoded, and yet they are four times \
+            the target: the encoder keeps a picture that is too large for it",
         least_s: 2.5,
         least_loss: 0.0,
         holds: picture_too_large,
         says: |_, span| {
             let size = span.iter().rev().find_map(|it| it.size).unwrap_or_default();
             format!(
-                "the encoder's picture of {}x{}: at a target of {} it made {} and {:.1} of {:.0} frames a second",
+                "the encoder's picture of {}x{}: at a target of {} it made {} and {:.1} of {:.0} \
+                 frames a second",
                 size.0,
                 size.1,
                 kbps(median(span, |it| it.target_bps)),
@@ -224,14 +225,16 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "processor",
         part: Part::Processor,
-        meaning: "the browser says so (`qualityLimitationReason` is `cpu`), or fewer than 60 % of the source's \
-                  frames are encoded, that takes half of the time, and all of them would take 90 % of it or more",
+        meaning: "the browser says so (`qualityLimitationReason` is `cpu`), or fewer than 60 % of \
+            the source's frames are encoded, that takes half of the time, and all of them would \
+            take 90 % of it or more",
         least_s: 1.5,
         least_loss: 0.0,
         holds: processor_busy,
         says: |_, span| {
             format!(
-                "the sender's processor: encoding a frame took {}, and {:.1} frames a second were encoded",
+                "the sender's processor: encoding a frame took {}, and {:.1} frames a second were \
+                 encoded",
                 ms(median(span, |it| it.encode_ms)),
                 median(span, |it| it.frame_rate).unwrap_or_default(),
             )
@@ -240,10 +243,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "source",
         part: Part::Application,
-        meaning: "the application deactivates the stream, or its source gives fewer than 60 % of the frames \
-                  that it gives otherwise, or all frames together need less than half of the target, or in an \
-                  event log the sender finds itself limited by the application and sends less than half of \
-                  its estimate and of its largest rate",
+        meaning: "the application deactivates the stream, or its source gives fewer than 60 % of \
+            the frames that it gives otherwise, or all frames together need less than half of the \
+            target, or in an event log the sender finds itself limited by the application and \
+            sends less than half of its estimate and of its largest rate",
         least_s: 1.5,
         least_loss: 0.0,
         holds: |moment| {
@@ -338,7 +341,8 @@ fn full_path(stream: &SampledStream, span: &[Sample]) -> String {
         (Some((now, base)), lost) => {
             let lost = lost.map(|it| format!(", and {it}")).unwrap_or_default();
             format!(
-                "while packets waited in a queue (round trips of up to {now:.0} ms instead of {base:.0} ms{lost})"
+                "while packets waited in a queue (round trips of up to {now:.0} ms instead of \
+                 {base:.0} ms{lost})"
             )
         }
         // It sends far more than its estimate.
@@ -357,7 +361,8 @@ fn few_or_small(stream: &SampledStream, span: &[Sample]) -> String {
     let needed = kbps(median(span, |it| Some(it.rate_bps)));
     match (target, stream.source_rate) {
         (Some(target), _) => format!(
-            "the application's source: its {rate:.1} frames a second needed {needed} of a target of {}",
+            "the application's source: its {rate:.1} frames a second needed {needed} of a target \
+             of {}",
             kbps(Some(target))
         ),
         (None, Some(usual)) if rate < FEW_FRAMES * usual => format!(

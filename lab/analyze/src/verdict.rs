@@ -85,7 +85,8 @@ impl Reader<'_> {
             sentences.push(match interrupted.len() {
                 1 => format!("The connection was interrupted at {first:.1} s, for {all:.1} s."),
                 _ => format!(
-                    "The connection was interrupted {count}, {all:.1} s in all, first at {first:.1} s."
+                    "The connection was interrupted {count}, {all:.1} s in all, first at \
+                     {first:.1} s."
                 ),
             });
         }
@@ -127,7 +128,8 @@ impl Reader<'_> {
             let rate = middle(finding, |it| it.frame_rate).unwrap_or_default();
             let when = span(finding);
             sentences.push(format!(
-                "The encoder kept a picture too large for its target {when}: {rate:.1} frames a second were left."
+                "The encoder kept a picture too large for its target {when}: {rate:.1} frames a \
+                 second were left."
             ));
         }
         if let Some(finding) = self.longest("source", Way::Sent) {
@@ -173,7 +175,8 @@ impl Reader<'_> {
             let length = seconds(finding);
             sentences.push(if self.lasts_to_the_end(finding) {
                 format!(
-                    "Bandwidth estimate had not recovered when the dump ended, {length:.0} s later; the path was free."
+                    "Bandwidth estimate had not recovered when the dump ended, {length:.0} s \
+                     later; the path was free."
                 )
             } else {
                 format!("Bandwidth estimate recovered {length:.0} s later; the path was free.")

@@ -64,7 +64,8 @@ fn published_dumps_have_their_verdicts() {
     let verdicts = [
         (
             "chrome-relay",
-            "Uplink was full at 0.6 Mbit/s from 100 to 110 s. Downlink lost 5.8 % of the packets from 70 to 100 s.",
+            "Uplink was full at 0.6 Mbit/s from 100 to 110 s. Downlink lost 5.8 % of the packets \
+             from 70 to 100 s.",
         ),
         (
             "chrome-standard-pc-failed",
@@ -74,7 +75,8 @@ fn published_dumps_have_their_verdicts() {
         ("firefox-relay", "Nothing limited this call in 39 s"),
         (
             "google-legacy-stats-sfu",
-            "Nothing limited this call in 107 s: 0.0 % of the packets were lost, round trips took 46 ms",
+            "Nothing limited this call in 107 s: 0.0 % of the packets were lost, round trips took \
+             46 ms",
         ),
         (
             "google-standard-stats-p2p",

@@ -27,8 +27,8 @@ const TICK: Duration = Duration::from_millis(20);
 const UNUSABLE: &str = "No usable sandbox";
 /// Part of the line that Chromium prints before it exits with a fatal error.
 const FATAL: &str = ":FATAL:";
-const CURE: &str = "users may not make user namespaces here, and there is no setuid helper: 'sysctl -w \
-    user.max_user_namespaces=10000', or apt-get install chromium-sandbox";
+const CURE: &str = "users may not make user namespaces here, and there is no setuid helper: \
+    'sysctl -w user.max_user_namespaces=10000', or apt-get install chromium-sandbox";
 
 /// How a browser is confined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn chromiums_advice_to_give_up_the_sandbox_is_replaced_by_what_to_do() {
-        let said = "[1:1:ERROR:zygote_host_impl_linux.cc:130] No usable sandbox! If you want to live \
-                    dangerously, you can try using --no-sandbox.\n";
+        let said = "[1:1:ERROR:zygote_host_impl_linux.cc:130] No usable sandbox! If you want to \
+            live dangerously, you can try using --no-sandbox.\n";
         assert_eq!(reason(said, "exit status: 0"), CURE);
         assert_eq!(reason("a\nb\n\n", "signal: 6"), "it ended (signal: 6): b");
         assert_eq!(reason("a:FATAL:x\nb\n", "signal: 6"), "it ended (signal: 6): a:FATAL:x");

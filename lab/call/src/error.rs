@@ -19,13 +19,15 @@ pub enum CallError {
     NotThere(BrowserKind, String),
     /// GStreamer or its Python binding is missing or incomplete.
     #[error(
-        "pipelines need GStreamer ({0}): apt-get install python3-gst-1.0 gir1.2-gst-plugins-bad-1.0 \
-         gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-nice"
+        "pipelines need GStreamer ({0}): apt-get install python3-gst-1.0 \
+         gir1.2-gst-plugins-bad-1.0 gstreamer1.0-plugins-good gstreamer1.0-plugins-bad \
+         gstreamer1.0-nice"
     )]
     NoGstreamer(String),
     /// The plugin `weir` of GStreamer is not installed.
     #[error(
-        "GStreamer has no plugin 'weir': run make install-gst, or name its folder in GST_PLUGIN_PATH"
+        "GStreamer has no plugin 'weir': run make install-gst, or name its folder in \
+         GST_PLUGIN_PATH"
     )]
     NoPlugin,
     /// No forwarding server on this machine.
@@ -36,7 +38,8 @@ pub enum CallError {
     NoRelay,
     /// No program that connects an emulated network to others.
     #[error(
-        "a server outside the emulated network needs slirp4netns: apt-get install slirp4netns iproute2"
+        "a server outside the emulated network needs slirp4netns: apt-get install slirp4netns \
+         iproute2"
     )]
     NoBorder,
     /// The application's server has no address that a participant could reach.
@@ -50,8 +53,8 @@ pub enum CallError {
     NoAddress(Ipv4Addr),
     /// The address given for people is a network's broadcast address.
     #[error(
-        "{0} is the broadcast address of a network, which no connection can have: name one address that \
-         `ip address` shows, or write --serve=all"
+        "{0} is the broadcast address of a network, which no connection can have: name one \
+         address that `ip address` shows, or write --serve=all"
     )]
     Broadcast(Ipv4Addr),
     /// The network could not be emulated.

@@ -185,7 +185,7 @@ impl CallConfig {
     /// Changes the plan: the signalling of its calls goes through an IMS.
     ///
     /// # Errors
-    /// One line, if there are not two users for each call, or the calls are not of two browsers each.
+    /// One line, if there are not two users for each call, or a call is not of two browsers.
     pub fn through(mut self, ims: Ims) -> Result<Self, &'static str> {
         let is_chromium = |player: Player| player == Player::Browser(BrowserKind::Chromium);
         if self.participants.len() != 2 * self.calls.len() || self.relay.is_some() {

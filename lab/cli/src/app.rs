@@ -106,13 +106,13 @@ fn plan(args: &Call) -> anyhow::Result<AppPlan> {
     match &args.serve_app {
         Some(_) => anyhow::ensure!(
             is_inside(&url),
-            "--app {url}: emulated hosts know no names; write http://{{server}}:PORT/ for the server that \
-             --serve-app starts"
+            "--app {url}: emulated hosts know no names; write http://{{server}}:PORT/ for the \
+             server that --serve-app starts"
         ),
         None => anyhow::ensure!(
             !url.contains("{server}") && url.contains("://"),
-            "--app {url}: without --serve-app the URL must name a server that runs elsewhere, such as \
-             https://meet.example.org/room"
+            "--app {url}: without --serve-app the URL must name a server that runs elsewhere, \
+             such as https://meet.example.org/room"
         ),
     }
     let join = args

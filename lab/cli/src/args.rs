@@ -118,8 +118,8 @@ pub struct Selection {
     /// Scenario id, pattern ('lund/*') or TOML file.
     #[arg(required = true, value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
-    /// Controllers, separated by commas, or `all` (default: all; with `weir call`, the browsers' own
-    /// congestion control).
+    /// Controllers, separated by commas, or `all` (default: all; with `weir call`, the browsers'
+    /// own congestion control).
     #[arg(long, value_name = "LIST")]
     pub controller: Option<String>,
     /// Run with each of the seeds 1 to N.
@@ -232,8 +232,8 @@ pub struct Call {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true,
         default_missing_value = "127.0.0.1", value_parser = served_address, conflicts_with = "app")]
     pub serve: Option<Ipv4Addr>,
-    /// Signal through the IMS that `weir ims up` has started: caller and callee are users of it, such
-    /// as alice,bob; two more for each further call. The record has the messages too.
+    /// Signal through the IMS that `weir ims up` has started: caller and callee are users of it,
+    /// such as alice,bob; two more for each further call. The record has the messages too.
     #[arg(long, value_name = "CALLER,CALLEE,...", conflicts_with_all = ["serve", "app"])]
     pub ims: Option<String>,
     #[command(flatten)]
@@ -241,12 +241,12 @@ pub struct Call {
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,
-    /// Change capacity, delay, jitter and loss by typing while the calls run. `end` ends them now and
-    /// keeps the record, `quit` ends them without a record.
+    /// Change capacity, delay, jitter and loss by typing while the calls run. `end` ends them now
+    /// and keeps the record, `quit` ends them without a record.
     #[arg(long, conflicts_with = "app")]
     pub interactive: bool,
-    /// Take the lines of --interactive from a program that listens on this Unix socket, and send it the
-    /// status of the run and each report of getStats as JSON lines. `weir serve` uses it.
+    /// Take the lines of --interactive from a program that listens on this Unix socket, and send it
+    /// the status of the run and each report of getStats as JSON lines. `weir serve` uses it.
     #[arg(long, value_name = "SOCKET", conflicts_with_all = ["interactive", "app"])]
     pub live: Option<PathBuf>,
     /// Run each scenario once.
@@ -326,8 +326,8 @@ Examples:
 weir compare [OPTIONS] BEFORE AFTER
        weir compare [OPTIONS] --by controller A,B DIR...")]
 pub struct Compare {
-    /// Folder with the records before a change, and folder with those after it; with `--by controller`,
-    /// the two controllers and the folders of their records.
+    /// Folder with the records before a change, and folder with those after it; with `--by
+    /// controller`, the two controllers and the folders of their records.
     #[arg(required = true, num_args = 2.., value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     /// What differs between the two sides.
@@ -434,8 +434,8 @@ pub struct Sweep {
     /// What is swept.
     #[arg(value_name = "FILE", required_unless_present = "replay")]
     pub file: Option<PathBuf>,
-    /// Make one run of the sweep in DIR again, and write its record to DIR/replays. KEY is the run's key, or its
-    /// beginning, as the report shows it.
+    /// Make one run of the sweep in DIR again, and write its record to DIR/replays. KEY is the
+    /// run's key, or its beginning, as the report shows it.
     #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "scheduler", "workers"])]
     pub replay: Option<String>,
     /// Folder of the results.

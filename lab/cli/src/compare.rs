@@ -20,18 +20,18 @@ use crate::table;
 /// Significant digits of a value, and its maximum number of decimals.
 const DIGITS: i32 = 4;
 const DECIMALS: i32 = 4;
-const LEGEND: &str = "± is the 95 % confidence interval of the mean. p is the probability of such a \
-    difference by chance, from the signed-rank test if both folders have the same seeds and at least \
-    six, otherwise from the rank-sum test. ~: the difference may be chance (p > 0.05). =: no value \
-    differs. ?: too few seeds for a test (4 in each folder are enough). always: nothing in the scenario is \
-    random, so every seed gives the same values.";
+const LEGEND: &str = "± is the 95 % confidence interval of the mean. p is the probability of such \
+    a difference by chance, from the signed-rank test if both folders have the same seeds and at \
+    least six, otherwise from the rank-sum test. ~: the difference may be chance (p > 0.05). =: \
+    no value differs. ?: too few seeds for a test (4 in each folder are enough). always: nothing \
+    in the scenario is random, so every seed gives the same values.";
 
 /// The same for two controllers.
-const LEGEND_OF_TWO: &str = "± is the 95 % confidence interval of the mean. p is the probability of \
-    such a difference by chance, from the signed-rank test, seed by seed, if both controllers have \
-    the same seeds and at least six, otherwise from the rank-sum test. ~: the difference may be \
-    chance (p > 0.05). =: no value differs. ?: too few seeds for a test (4 of each are enough). always: \
-    nothing in the scenario is random, so every seed gives the same values.";
+const LEGEND_OF_TWO: &str = "± is the 95 % confidence interval of the mean. p is the probability \
+    of such a difference by chance, from the signed-rank test, seed by seed, if both controllers \
+    have the same seeds and at least six, otherwise from the rank-sum test. ~: the difference may \
+    be chance (p > 0.05). =: no value differs. ?: too few seeds for a test (4 of each are \
+    enough). always: nothing in the scenario is random, so every seed gives the same values.";
 
 /// The runs below a folder, without their rows: each record is read, measured and dropped.
 struct Set {

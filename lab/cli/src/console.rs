@@ -18,8 +18,8 @@ use weir_lab::scenario::quantity;
 use weir_net::{Jitter, LossModel};
 
 const HELP: &str = "type 'capacity 1Mbps', 'delay 50ms', 'jitter 10ms' or 'loss 5%', with 'up' or \
-                    'down' before the value for one direction alone, 'end', which keeps the record of \
-                    the run so far, or 'quit', which keeps no record of a call";
+                    'down' before the value for one direction alone, 'end', which keeps the \
+                    record of the run so far, or 'quit', which keeps no record of a call";
 
 /// Time between two statuses for a program, in seconds.
 const STATUS_INTERVAL_S: f64 = 0.2;

@@ -12,7 +12,8 @@ fn refused(command: &str) -> anyhow::Error {
     }
     // The emulator's hosts are network namespaces, which only Linux has.
     anyhow!(
-        "`weir {command}` needs Linux, because its hosts are network namespaces; `weir run` simulates everywhere"
+        "`weir {command}` needs Linux, because its hosts are network namespaces; `weir run` \
+         simulates everywhere"
     )
 }
 

@@ -67,7 +67,10 @@ fn seeds(args: &Generate) -> anyhow::Result<BTreeSet<u64>> {
     for name in args.set.iter().flat_map(|names| names.split(',')) {
         let set = Set::ALL.into_iter().find(|set| set.name() == name.trim());
         let set = set.with_context(|| {
-            format!("--set '{name}' is unknown; there are train, validate, sealed, sealed-2 and sealed-3")
+            format!(
+                "--set '{name}' is unknown; there are train, validate, sealed, sealed-2 and \
+                sealed-3"
+            )
         })?;
         chosen.extend(set.seeds());
     }
@@ -103,8 +106,8 @@ fn open_seal(args: &Generate, seeds: &BTreeSet<u64>) -> anyhow::Result<()> {
     let (Some(first), Some(last)) = (sealed.first(), sealed.last()) else { return Ok(()) };
     let Some(reason) = &args.open_seal else {
         bail!(
-            "seeds 301 to 600 are sealed until all tuning is over: use 201-300, or give --open-seal \
-             REASON, which adds a line to the log of openings"
+            "seeds 301 to 600 are sealed until all tuning is over: use 201-300, or give \
+             --open-seal REASON, which adds a line to the log of openings"
         );
     };
     ensure!(!reason.trim().is_empty(), "--open-seal needs a reason");

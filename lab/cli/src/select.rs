@@ -38,7 +38,8 @@ pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
 pub fn note_participants(scenarios: &[Scenario]) {
     for scenario in scenarios.iter().filter(|scenario| !scenario.participants.is_empty()) {
         eprintln!(
-            "weir: {}: only `weir call --app` has participants; their networks are left out, and [network] is there",
+            "weir: {}: only `weir call --app` has participants; their networks are left out, and \
+             [network] is there",
             scenario.id
         );
     }

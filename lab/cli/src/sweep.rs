@@ -58,7 +58,8 @@ fn package(what: &str, module: &str, words: &[&OsStr]) -> anyhow::Result<ExitCod
         .with_context(|| format!("{what} needs Python: {}", python.display()))?;
     ensure!(
         has_package.status.success(),
-        "{what} needs the Python package weir-rtc[sweep] in {}: see docs/guide/python.md, or set {PYTHON}",
+        "{what} needs the Python package weir-rtc[sweep] in {}: see docs/guide/python.md, or set \
+         {PYTHON}",
         python.display()
     );
     let mut command = Command::new(&python);

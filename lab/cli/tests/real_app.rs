@@ -313,7 +313,8 @@ fn a_room_of_livekit_gives_a_narrow_participant_smaller_layers() {
     if missing().is_some() || !server.exists() || !room.join("node_modules/livekit-client").exists()
     {
         println!(
-            "skipped: needs root, chromium, node, make npm-deps and examples/apps/livekit/get-server.sh"
+            "skipped: needs root, chromium, node, make npm-deps and \
+             examples/apps/livekit/get-server.sh"
         );
         return;
     }

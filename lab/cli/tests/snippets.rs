@@ -197,8 +197,8 @@ fn every_block_runs_or_says_why_not() {
         };
         assert!(
             runs,
-            "{place}: nothing runs this block of '{}'. Write <!-- not run: REASON --> above it, with \
-             one of {REASONS:?}",
+            "{place}: nothing runs this block of '{}'. Write <!-- not run: REASON --> above it, \
+             with one of {REASONS:?}",
             block.language
         );
         run += 1;

@@ -205,7 +205,8 @@ impl fmt::Display for Disturbance {
             ),
             Self::Stolen(share) => write!(
                 f,
-                "the host of this virtual machine took {:.1} % of the processor time (limit for a late run: {:.0} %)",
+                "the host of this virtual machine took {:.1} % of the processor time (limit for a \
+                 late run: {:.0} %)",
                 share * 100.0,
                 STOLEN_LIMIT * 100.0
             ),
@@ -295,7 +296,8 @@ mod tests {
             texts(&run(&[3_000; 100], 0.5, 0.123).disturbances()),
             [
                 "the p99 of the release lateness was 3.0 ms (limit 1 ms)",
-                "the host of this virtual machine took 12.3 % of the processor time (limit for a late run: 1 %)",
+                "the host of this virtual machine took 12.3 % of the processor time (limit for a \
+                 late run: 1 %)",
             ]
         );
     }

@@ -5,7 +5,8 @@
 //! that arrived in it; a percentile is taken over the rows that have a value. Percentiles
 //! interpolate linearly between ranks, as numpy does by default.
 //!
-//! Rows are measured one after the other as they come, so that a run of any length takes little memory.
+//! Rows are measured one after the other as they come, so that a run of any length takes little
+//! memory.
 
 mod all;
 mod call;
@@ -132,8 +133,8 @@ declare! {
             call: "the value of getStats, from RTCP or STUN, which does not include such a wait.";
         /// Round-trip time minus its minimum over the whole run: the delay of delft, section 5.3.4.
         rtt_above_min_ms: Option<Distribution> = "ms", Lower, [Media];
-        /// Packets that the network lost or dropped, over packets sent: mean over the whole time, maximum
-        /// over any second.
+        /// Packets that the network lost or dropped, over packets sent: mean over the whole time,
+        /// maximum over any second.
         loss_ratio: Option<MeanMax> = "ratio", Lower, [], title: "Loss";
         /// Bytes of RTCP from the receiver over all bytes from the sender, as IP packets (RFC 8836,
         /// section 2, requirement 8).
@@ -167,8 +168,8 @@ declare! {
 }
 
 impl Metrics {
-    /// Metrics over rows of one flow, by rising time. `arrivals` are the times at which other flows came
-    /// or went.
+    /// Metrics over rows of one flow, by rising time. `arrivals` are the times at which other flows
+    /// came or went.
     pub fn of(rows: &[Row], arrivals: &[Timestamp]) -> Self {
         let mut meter = FlowMeter::new(&[], arrivals.to_vec(), &Arc::default());
         rows.iter().for_each(|row| meter.push(row));
@@ -322,7 +323,8 @@ mod tests {
     #[test]
     fn a_hand_made_flow_has_the_metrics_worked_out_by_hand() {
         let metrics = Metrics::of(&rows(), &[]);
-        // 82 rows of 1800 and 78 of 900 kbit/s, 11,250 and 5,625 B each, against 80 of 2000 and 1000.
+        // 82 rows of 1800 and 78 of 900 kbit/s, 11,250 and 5,625 B each, against 80 of 2000 and
+        // 1000.
         assert_eq!(metrics.utilization, Some(1_361_250.0 / 1_500_000.0));
         let mbps = metrics.rate_mbps.unwrap();
         assert_eq!(mbps.mean, 1.36125);

@@ -1,6 +1,6 @@
-//! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`, `call.json`
-//! where real programs ran; `nodes.csv` and `airtime.csv` of a Wi-Fi cell; `bearers.csv`,
-//! `bearer-events.csv` and `blocks.csv` of a cellular cell.
+//! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`,
+//! `call.json` where real programs ran; `nodes.csv` and `airtime.csv` of a Wi-Fi cell;
+//! `bearers.csv`, `bearer-events.csv` and `blocks.csv` of a cellular cell.
 //! The module of each file describes it.
 //!
 //! A folder is written under a hidden name and moved to its place at the end, so nobody sees an
@@ -86,7 +86,8 @@ pub enum RecordError {
     #[error("{} exists already: choose another --out, or remove it", .0.display())]
     Exists(PathBuf),
     /// The folder holds the record of another run.
-    #[error("{} is the record of another run: {why}; choose another --out, or remove it", folder.display())]
+    #[error("{} is the record of another run: {why}; choose another --out, or remove \
+        it", folder.display())]
     Another {
         /// The folder.
         folder: PathBuf,

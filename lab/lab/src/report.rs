@@ -1,5 +1,5 @@
-//! The report: one HTML file with everything that the page of `lab/web` shows, computed from records
-//! alone.
+//! The report: one HTML file with everything that the page of `lab/web` shows, computed from
+//! records alone.
 //!
 //! ```text
 //! records -> runs, measured -> series, events, boxes, tables -> JSON inside the viewer's page
@@ -111,13 +111,14 @@ struct Column<'a> {
     runs: &'a [Run],
     /// The other runs.
     left_out: &'a [Run],
-    /// The runs that tables of calls count, failed calls among them. Disturbed runs count only if there are
-    /// no others.
+    /// The runs that tables of calls count, failed calls among them. Disturbed runs count only if
+    /// there are no others.
     counted: &'a [Run],
 }
 
 impl<'a> Column<'a> {
-    /// `runs` are not empty, of one controller and engine, and sorted by flaw: none, a failed call, disturbed.
+    /// `runs` are not empty, of one controller and engine, and sorted by flaw: none, a failed call,
+    /// disturbed.
     fn of(runs: &'a [Run]) -> Self {
         let info = &runs[0].record.info;
         let flaws: Vec<Option<Flaw>> = runs.iter().map(|run| run.record.flaw()).collect();
@@ -149,8 +150,8 @@ impl<'a> Column<'a> {
 }
 
 impl Report {
-    /// Measures the records of these folders, and shows the signalling of those that have it. `command` is the
-    /// command that writes this report. Returns `None` if `stop` was set.
+    /// Measures the records of these folders, and shows the signalling of those that have it.
+    /// `command` is the command that writes this report. Returns `None` if `stop` was set.
     pub fn of(
         folders: &[PathBuf],
         command: &str,

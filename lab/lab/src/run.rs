@@ -99,8 +99,8 @@ pub(crate) fn is_ours(controller: &str) -> bool {
     Algorithm::all().any(|algorithm| algorithm.name() == controller)
 }
 
-/// Whether two chosen sets with these controllers can be compared. A controller of ours is compared only with
-/// itself. A browser is compared with each, because any could be its model.
+/// Whether two chosen sets with these controllers can be compared. A controller of ours is compared
+/// only with itself. A browser is compared with each, because any could be its model.
 pub fn is_model_of(simulated: &str, real: &str) -> bool {
     simulated == real || !is_ours(real)
 }

@@ -138,7 +138,8 @@ proptest! {
                 assert!(at >= sent[number].0 && at <= now, "{number} at {at:?}, now {now:?}");
                 if arrives && !is_fair && config.changes.is_empty() {
                     let before = last.insert(sent[number].1, number);
-                    assert!(before.is_none_or(|before| before < number), "{number} after {before:?}");
+                    assert!(before.is_none_or(|before| before < number), "{number} after \
+                        {before:?}");
                 }
             }
         };

@@ -151,8 +151,8 @@ export interface Group {
 export type Engine = "sim" | "call" | "link";
 
 /**
- * Averages over the seeds, interpolated linearly on a common grid of times. Each column has an entry for
- * each point of time.
+ * Averages over the seeds, interpolated linearly on a common grid of times. Each column has an
+ * entry for each point of time.
  */
 export interface Series {
   time_s: Array<number>;
@@ -506,8 +506,8 @@ export interface FindingRow {
   seed: string;
   stream: string;
   /**
-   * What limited it: `connection`, `network`, `controller`, `encoder`, `processor` or `application`.
-   * `video` and `audio` are effects: what was seen and heard.
+   * What limited it: `connection`, `network`, `controller`, `encoder`, `processor` or
+   * `application`. `video` and `audio` are effects: what was seen and heard.
    */
   part: string;
   /** The rule that found it, such as `capacity` or `freeze`. */
@@ -680,7 +680,10 @@ export interface SweepReport {
   generator: string;
   /** In the order of legends and tables. */
   controllers: Array<string>;
-  /** Metrics that have a value in at least one run. Members named `values` have one entry for each. */
+  /**
+   * Metrics that have a value in at least one run. Members named `values` have one entry for
+   * each.
+   */
   metrics: Array<SweepMetric>;
   runs: number;
   scenarios: Array<SweepScenario>;
@@ -704,8 +707,8 @@ export interface SweepScenario {
   parameters: Array<SweepParameter>;
   maps: Array<HeatMap>;
   /**
-   * Mean over the seeds, for each controller and combination of parameters. If there are many, a part of them, which
-   * contains every front.
+   * Mean over the seeds, for each controller and combination of parameters. If there are many, a
+   * part of them, which contains every front.
    */
   dots: Array<SweepDot>;
   fronts: Array<FrontRow>;
@@ -726,7 +729,10 @@ export interface HeatMap {
   cells: Array<HeatCell>;
 }
 
-/** The runs of a controller in which both parameters have values of one bin. All numbers but the last two are indices. */
+/**
+ * The runs of a controller in which both parameters have values of one bin. All numbers but the
+ * last two are indices.
+ */
 export interface HeatCell {
   controller: number;
   x: number;
@@ -749,8 +755,8 @@ export interface SweepDot {
 }
 
 /**
- * How often a controller is on the Pareto front of utilization and delay among the controllers, over all combinations of
- * the parameters.
+ * How often a controller is on the Pareto front of utilization and delay among the controllers,
+ * over all combinations of the parameters.
  */
 export interface FrontRow {
   controller: number;

@@ -74,8 +74,8 @@ enum weir_status
  {
   // Success.
   WEIR_STATUS_OK = 0,
-  // Success, but there is nothing to return: no packet may leave now, no RTCP is left, the target
-  // has not changed.
+  // Success, but there is nothing to return: no packet may leave now, no RTCP is left, the
+  // target has not changed.
   WEIR_STATUS_NONE = 1,
   // A required pointer is NULL.
   WEIR_STATUS_NULL_POINTER = -1,
@@ -95,8 +95,8 @@ enum weir_status
   WEIR_STATUS_NOT_RTCP = -7,
   // The RTP packet has no room for a header extension that the sender fills in.
   WEIR_STATUS_NO_EXTENSION = -8,
-  // A defect of the library; a message is on stderr. The handle can only be freed. Each other call
-  // with it returns this status.
+  // A defect of the library; a message is on stderr. The handle can only be freed. Each other
+  // call with it returns this status.
   WEIR_STATUS_INTERNAL = -9,
 };
 #ifndef __cplusplus
@@ -113,8 +113,8 @@ enum weir_burst
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // Sending may always be ahead of the pacing rate by the burst time. Once it is used up, a queue
-  // leaves packet by packet.
+  // Sending may always be ahead of the pacing rate by the burst time. Once it is used up, a
+  // queue leaves packet by packet.
   WEIR_BURST_AHEAD = 0,
   // After a burst, wait until the pacing budget has recovered. A queue leaves burst by burst.
   WEIR_BURST_WHOLE = 1,
@@ -385,8 +385,8 @@ typedef struct {
   int64_t rtt_ns;
   // Queuing delay as the controller estimates it, in ns; `WEIR_NO_TIME` if unknown.
   int64_t queuing_delay_ns;
-  // Rate at which the receiver received data, in bit/s, computed from feedback; `WEIR_NO_VALUE` if
-  // unknown.
+  // Rate at which the receiver received data, in bit/s, computed from feedback; `WEIR_NO_VALUE`
+  // if unknown.
   uint64_t acknowledged_bitrate_bps;
   // Loss ratio as the controller estimates it, 0 to 1.
   double loss_ratio;
@@ -430,8 +430,8 @@ typedef struct {
   uint8_t reserved[6];
 } weir_receiver_config;
 
-// Bytes of somebody else: a packet or a datagram. Copy what a handle handed out before you pass it to
-// the same handle.
+// Bytes of somebody else: a packet or a datagram. Copy what a handle handed out before you pass it
+// to the same handle.
 typedef struct {
   // The first byte. May be NULL if the length is zero.
   const uint8_t *data;
@@ -443,8 +443,8 @@ typedef struct {
 typedef struct {
   // `sizeof(weir_sender_config)`; the init function sets it.
   size_t struct_size;
-  // Any number. It spreads the times of sender reports; give each sender another one. Equal seeds
-  // and equal calls give equal results.
+  // Any number. It spreads the times of sender reports; give each sender another one. Equal
+  // seeds and equal calls give equal results.
   uint64_t random_seed;
   // SSRC of the media stream. The default is 1.
   uint32_t ssrc;
@@ -455,8 +455,8 @@ typedef struct {
   // Bytes that other layers add to each RTP packet; they count towards the rate. The default is
   // 28, for IPv4 and UDP. Add the overhead of encryption.
   uint32_t overhead_bytes;
-  // Id of the header extension with the transport-wide sequence number, which TWCC needs; zero if
-  // the packets do not have it. The default is 1.
+  // Id of the header extension with the transport-wide sequence number, which TWCC needs; zero
+  // if the packets do not have it. The default is 1.
   uint8_t transport_sequence_number_id;
   // Id of the header extension with the absolute send time, which `gcc-2013` needs; zero if the
   // packets do not have it. The default is zero.
@@ -473,8 +473,8 @@ typedef struct {
 typedef struct {
   // `sizeof(weir_packet)`.
   size_t struct_size;
-  // The RTP packet, with its header extensions filled in. It is valid until the next call with the
-  // same sender.
+  // The RTP packet, with its header extensions filled in. It is valid until the next call with
+  // the same sender.
   const uint8_t *data;
   // Number of bytes.
   size_t length;
@@ -570,8 +570,8 @@ weir_status weir_receiver_new(int64_t now_ns,
 void weir_receiver_free(weir_receiver *receiver);
 
 // An RTP packet arrived. Its payload may be encrypted. `ecn_bits` are the two ECN bits of its IP
-// header: 0 Not-ECT or unknown, 1 ECT(1), 2 ECT(0), 3 CE. RTCP that must be sent at once then waits
-// for `weir_receiver_next_rtcp`.
+// header: 0 Not-ECT or unknown, 1 ECT(1), 2 ECT(0), 3 CE. RTCP that must be sent at once then
+// waits for `weir_receiver_next_rtcp`.
 weir_status weir_receiver_on_rtp(weir_receiver *receiver,
                                  int64_t now_ns,
                                  const uint8_t *data,
@@ -589,19 +589,16 @@ weir_status weir_receiver_on_rtcp(weir_receiver *receiver,
 // `weir_receiver_next_timeout` does nothing.
 weir_status weir_receiver_on_timeout(weir_receiver *receiver, int64_t now_ns);
 
-// Takes the next RTCP datagram to send, or returns `WEIR_STATUS_NONE`. Its bytes are valid until the
-// next call with the same receiver.
-weir_status weir_receiver_next_rtcp(weir_receiver *receiver,
-                                    weir_bytes *rtcp);
+// Takes the next RTCP datagram to send, or returns `WEIR_STATUS_NONE`. Its bytes are valid until
+// the next call with the same receiver.
+weir_status weir_receiver_next_rtcp(weir_receiver *receiver, weir_bytes *rtcp);
 
 // Writes the time in ns at which `weir_receiver_on_timeout` is due.
 weir_status weir_receiver_next_timeout(const weir_receiver *receiver, int64_t *due_ns);
 
-// Switches to another `weir_feedback_format`. Earlier arrivals are first reported in the old format;
-// that RTCP waits for `weir_receiver_next_rtcp`.
-weir_status weir_receiver_set_feedback(weir_receiver *receiver,
-                                       int64_t now_ns,
-                                       uint32_t format);
+// Switches to another `weir_feedback_format`. Earlier arrivals are first reported in the old
+// format; that RTCP waits for `weir_receiver_next_rtcp`.
+weir_status weir_receiver_set_feedback(weir_receiver *receiver, int64_t now_ns, uint32_t format);
 
 // Whether a datagram on a port that carries both RTP and RTCP is RTCP: 1 if it is, 0 if it is RTP,
 // anything else or NULL.
@@ -622,8 +619,8 @@ weir_status weir_sender_new(int64_t now_ns,
 // Frees a sender. NULL is allowed.
 void weir_sender_free(weir_sender *sender);
 
-// Copies the RTP packets of a frame to the end of the send queue. Pass all packets of a frame in one
-// call. Each packet has the header extensions of the configuration; their values are filled in
+// Copies the RTP packets of a frame to the end of the send queue. Pass all packets of a frame in
+// one call. Each packet has the header extensions of the configuration; their values are filled in
 // later. After an error, none of the packets is queued.
 weir_status weir_sender_enqueue(weir_sender *sender,
                                 int64_t now_ns,
@@ -637,8 +634,8 @@ weir_status weir_sender_enqueue_urgent(weir_sender *sender,
                                        const weir_bytes *packets,
                                        size_t count);
 
-// Writes the next packet to `packet` if one may leave now, else returns `WEIR_STATUS_NONE`. Call it
-// until it does, and send each packet at once.
+// Writes the next packet to `packet` if one may leave now, else returns `WEIR_STATUS_NONE`. Call
+// it until it does, and send each packet at once.
 weir_status weir_sender_next_packet(weir_sender *sender, int64_t now_ns, weir_packet *packet);
 
 // An RTCP datagram arrived. It may contain any bytes. Feedback, reports and REMB are used;
@@ -652,22 +649,21 @@ weir_status weir_sender_on_rtcp(weir_sender *sender,
 // `weir_sender_next_timeout` does nothing.
 weir_status weir_sender_on_timeout(weir_sender *sender, int64_t now_ns);
 
-// Takes the next RTCP datagram to send, or returns `WEIR_STATUS_NONE`. Its bytes are valid until the
-// next call with the same sender.
-weir_status weir_sender_next_rtcp(weir_sender *sender,
-                                  weir_bytes *rtcp);
+// Takes the next RTCP datagram to send, or returns `WEIR_STATUS_NONE`. Its bytes are valid until
+// the next call with the same sender.
+weir_status weir_sender_next_rtcp(weir_sender *sender, weir_bytes *rtcp);
 
-// Writes the time in ns at which `weir_sender_on_timeout` and `weir_sender_next_packet` are due, or
-// `WEIR_NEVER`. The time may lie in the past.
+// Writes the time in ns at which `weir_sender_on_timeout` and `weir_sender_next_packet` are due,
+// or `WEIR_NEVER`. The time may lie in the past.
 weir_status weir_sender_next_timeout(const weir_sender *sender, int64_t *due_ns);
 
 // Writes the controller's target. A source that can drop frames follows `source_bitrate_bps`, any
 // other source `bitrate_bps`.
 weir_status weir_sender_target(const weir_sender *sender, weir_target *target);
 
-// Takes the change of the target bitrate since the last call, or returns `WEIR_STATUS_NONE`. Writes
-// the bitrates before and after in bit/s, and to `metrics` the reason and what led to it. Each of
-// the three pointers may be NULL.
+// Takes the change of the target bitrate since the last call, or returns `WEIR_STATUS_NONE`.
+// Writes the bitrates before and after in bit/s, and to `metrics` the reason and what led to it.
+// Each of the three pointers may be NULL.
 weir_status weir_sender_take_change(weir_sender *sender,
                                     uint64_t *from_bps,
                                     uint64_t *to_bps,

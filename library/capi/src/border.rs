@@ -8,8 +8,8 @@ use weir::units::Timestamp;
 use crate::status::weir_status;
 use crate::{WEIR_MAX_PACKET, WEIR_MAX_PACKETS};
 
-/// Bytes of somebody else: a packet or a datagram. Copy what a handle handed out before you pass it to
-/// the same handle.
+/// Bytes of somebody else: a packet or a datagram. Copy what a handle handed out before you pass it
+/// to the same handle.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct weir_bytes {

@@ -1,8 +1,8 @@
 //! Structs that may grow while programs built with an older header keep running.
 //!
-//! Such a struct begins with `struct_size`, which the caller sets to the `sizeof` of its header. New
-//! members come at the end. The library reads and writes only the members that both sides know. A
-//! member that only the caller knows must be zero, so that nobody relies on an option that the
+//! Such a struct begins with `struct_size`, which the caller sets to the `sizeof` of its header.
+//! New members come at the end. The library reads and writes only the members that both sides know.
+//! A member that only the caller knows must be zero, so that nobody relies on an option that the
 //! library does not have.
 
 use crate::border::{Outcome, check_aligned};
@@ -14,8 +14,8 @@ const LARGEST: usize = 4_096;
 /// A struct of the header that may grow.
 ///
 /// # Safety
-/// The type is `repr(C)`. Its first member is `struct_size: usize`. All others are integers, floats,
-/// raw pointers, or arrays and structs of them, so that any bytes are a value.
+/// The type is `repr(C)`. Its first member is `struct_size: usize`. All others are integers,
+/// floats, raw pointers, or arrays and structs of them, so that any bytes are a value.
 pub(crate) unsafe trait Growing: Copy {
     /// Number of bytes up to the last member of the first version.
     const FIRST_SIZE: usize;

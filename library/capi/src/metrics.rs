@@ -102,8 +102,8 @@ pub struct weir_metrics {
     pub rtt_ns: i64,
     /// Queuing delay as the controller estimates it, in ns; `WEIR_NO_TIME` if unknown.
     pub queuing_delay_ns: i64,
-    /// Rate at which the receiver received data, in bit/s, computed from feedback; `WEIR_NO_VALUE` if
-    /// unknown.
+    /// Rate at which the receiver received data, in bit/s, computed from feedback; `WEIR_NO_VALUE`
+    /// if unknown.
     pub acknowledged_bitrate_bps: u64,
     /// Loss ratio as the controller estimates it, 0 to 1.
     pub loss_ratio: f64,

@@ -161,8 +161,8 @@ pub unsafe extern "C" fn weir_receiver_free(receiver: *mut weir_receiver) {
 }
 
 /// An RTP packet arrived. Its payload may be encrypted. `ecn_bits` are the two ECN bits of its IP
-/// header: 0 Not-ECT or unknown, 1 ECT(1), 2 ECT(0), 3 CE. RTCP that must be sent at once then waits
-/// for `weir_receiver_next_rtcp`.
+/// header: 0 Not-ECT or unknown, 1 ECT(1), 2 ECT(0), 3 CE. RTCP that must be sent at once then
+/// waits for `weir_receiver_next_rtcp`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_receiver_on_rtp(
     receiver: *mut weir_receiver,
@@ -226,8 +226,8 @@ pub unsafe extern "C" fn weir_receiver_on_timeout(
     }
 }
 
-/// Takes the next RTCP datagram to send, or returns `WEIR_STATUS_NONE`. Its bytes are valid until the
-/// next call with the same receiver.
+/// Takes the next RTCP datagram to send, or returns `WEIR_STATUS_NONE`. Its bytes are valid until
+/// the next call with the same receiver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_receiver_next_rtcp(
     receiver: *mut weir_receiver,
@@ -254,8 +254,8 @@ pub unsafe extern "C" fn weir_receiver_next_timeout(
     }
 }
 
-/// Switches to another `weir_feedback_format`. Earlier arrivals are first reported in the old format;
-/// that RTCP waits for `weir_receiver_next_rtcp`.
+/// Switches to another `weir_feedback_format`. Earlier arrivals are first reported in the old
+/// format; that RTCP waits for `weir_receiver_next_rtcp`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_receiver_set_feedback(
     receiver: *mut weir_receiver,

@@ -40,8 +40,8 @@ impl Handle for weir_sender {
 pub struct weir_sender_config {
     /// `sizeof(weir_sender_config)`; the init function sets it.
     pub struct_size: usize,
-    /// Any number. It spreads the times of sender reports; give each sender another one. Equal seeds
-    /// and equal calls give equal results.
+    /// Any number. It spreads the times of sender reports; give each sender another one. Equal
+    /// seeds and equal calls give equal results.
     pub random_seed: u64,
     /// SSRC of the media stream. The default is 1.
     pub ssrc: u32,
@@ -52,8 +52,8 @@ pub struct weir_sender_config {
     /// Bytes that other layers add to each RTP packet; they count towards the rate. The default is
     /// 28, for IPv4 and UDP. Add the overhead of encryption.
     pub overhead_bytes: u32,
-    /// Id of the header extension with the transport-wide sequence number, which TWCC needs; zero if
-    /// the packets do not have it. The default is 1.
+    /// Id of the header extension with the transport-wide sequence number, which TWCC needs; zero
+    /// if the packets do not have it. The default is 1.
     pub transport_sequence_number_id: u8,
     /// Id of the header extension with the absolute send time, which `gcc-2013` needs; zero if the
     /// packets do not have it. The default is zero.
@@ -102,8 +102,8 @@ impl weir_sender_config {
 pub struct weir_packet {
     /// `sizeof(weir_packet)`.
     pub struct_size: usize,
-    /// The RTP packet, with its header extensions filled in. It is valid until the next call with the
-    /// same sender.
+    /// The RTP packet, with its header extensions filled in. It is valid until the next call with
+    /// the same sender.
     pub data: *const u8,
     /// Number of bytes.
     pub length: usize,
@@ -169,8 +169,8 @@ pub unsafe extern "C" fn weir_sender_free(sender: *mut weir_sender) {
     unsafe { border::free(sender) };
 }
 
-/// Copies the RTP packets of a frame to the end of the send queue. Pass all packets of a frame in one
-/// call. Each packet has the header extensions of the configuration; their values are filled in
+/// Copies the RTP packets of a frame to the end of the send queue. Pass all packets of a frame in
+/// one call. Each packet has the header extensions of the configuration; their values are filled in
 /// later. After an error, none of the packets is queued.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_enqueue(
@@ -232,8 +232,8 @@ unsafe fn enqueue_with(
     }
 }
 
-/// Writes the next packet to `packet` if one may leave now, else returns `WEIR_STATUS_NONE`. Call it
-/// until it does, and send each packet at once.
+/// Writes the next packet to `packet` if one may leave now, else returns `WEIR_STATUS_NONE`. Call
+/// it until it does, and send each packet at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_next_packet(
     sender: *mut weir_sender,
@@ -303,8 +303,8 @@ pub unsafe extern "C" fn weir_sender_on_timeout(
     }
 }
 
-/// Takes the next RTCP datagram to send, or returns `WEIR_STATUS_NONE`. Its bytes are valid until the
-/// next call with the same sender.
+/// Takes the next RTCP datagram to send, or returns `WEIR_STATUS_NONE`. Its bytes are valid until
+/// the next call with the same sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_next_rtcp(
     sender: *mut weir_sender,
@@ -319,8 +319,8 @@ pub unsafe extern "C" fn weir_sender_next_rtcp(
     }
 }
 
-/// Writes the time in ns at which `weir_sender_on_timeout` and `weir_sender_next_packet` are due, or
-/// `WEIR_NEVER`. The time may lie in the past.
+/// Writes the time in ns at which `weir_sender_on_timeout` and `weir_sender_next_packet` are due,
+/// or `WEIR_NEVER`. The time may lie in the past.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_next_timeout(
     sender: *const weir_sender,
@@ -345,9 +345,9 @@ pub unsafe extern "C" fn weir_sender_target(
     unsafe { border::read(sender, |handle| set(target, &handle.sender.target().into())) }
 }
 
-/// Takes the change of the target bitrate since the last call, or returns `WEIR_STATUS_NONE`. Writes
-/// the bitrates before and after in bit/s, and to `metrics` the reason and what led to it. Each of
-/// the three pointers may be NULL.
+/// Takes the change of the target bitrate since the last call, or returns `WEIR_STATUS_NONE`.
+/// Writes the bitrates before and after in bit/s, and to `metrics` the reason and what led to it.
+/// Each of the three pointers may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_take_change(
     sender: *mut weir_sender,

@@ -9,8 +9,8 @@ use core::ffi::{CStr, c_char};
 pub enum weir_status {
     /// Success.
     Ok = 0,
-    /// Success, but there is nothing to return: no packet may leave now, no RTCP is left, the target
-    /// has not changed.
+    /// Success, but there is nothing to return: no packet may leave now, no RTCP is left, the
+    /// target has not changed.
     None = 1,
     /// A required pointer is NULL.
     NullPointer = -1,
@@ -30,8 +30,8 @@ pub enum weir_status {
     NotRtcp = -7,
     /// The RTP packet has no room for a header extension that the sender fills in.
     NoExtension = -8,
-    /// A defect of the library; a message is on stderr. The handle can only be freed. Each other call
-    /// with it returns this status.
+    /// A defect of the library; a message is on stderr. The handle can only be freed. Each other
+    /// call with it returns this status.
     Internal = -9,
 }
 

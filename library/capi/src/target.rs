@@ -9,8 +9,8 @@ use crate::{WEIR_NO_PROBE, WEIR_NO_VALUE};
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum weir_burst {
-    /// Sending may always be ahead of the pacing rate by the burst time. Once it is used up, a queue
-    /// leaves packet by packet.
+    /// Sending may always be ahead of the pacing rate by the burst time. Once it is used up, a
+    /// queue leaves packet by packet.
     Ahead = 0,
     /// After a burst, wait until the pacing budget has recovered. A queue leaves burst by burst.
     Whole = 1,

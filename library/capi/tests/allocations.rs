@@ -44,9 +44,9 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const MS: i64 = 1_000_000;
-/// Packets of the sender before allocations count, and after that. Until then all memory has grown to its
-/// bounds: the history of packets grows with the rate, which begins at its maximum, and scream remembers
-/// the last 1024 lost packets, of which there is one in a hundred.
+/// Packets of the sender before allocations count, and after that. Until then all memory has grown
+/// to its bounds: the history of packets grows with the rate, which begins at its maximum, and
+/// scream remembers the last 1024 lost packets, of which there is one in a hundred.
 const WARM_UP: u64 = 110_000;
 const COUNTED: u64 = 100_000;
 

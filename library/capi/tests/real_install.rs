@@ -1,5 +1,5 @@
-//! What `make install-c` installs: a program finds it by pkg-config, the shared library has its SONAME
-//! and exactly the functions of the version script, and uninstalling leaves nothing.
+//! What `make install-c` installs: a program finds it by pkg-config, the shared library has its
+//! SONAME and exactly the functions of the version script, and uninstalling leaves nothing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

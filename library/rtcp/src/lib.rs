@@ -33,7 +33,8 @@ struct FrontPage;
 /// that are `non_exhaustive` with these.
 macro_rules! with {
     ($($name:ident: $field:ident: $type:ty,)*) => {$(
-        #[doc = concat!("The same with this [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
+        #[doc = concat!("The same with this \
+            [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
         #[must_use]
         pub const fn $name(mut self, $field: $type) -> Self {
             self.$field = $field;

@@ -117,7 +117,8 @@ fn charging_identifier(request: &Message) -> Result<String, String> {
 pub(super) const RULES: &[Rule] = &[
     Rule {
         section: "TS 24.229 5.2.2.1",
-        text: "the P-CSCF puts itself into the Path of a registration, and requires that this is understood",
+        text: "the P-CSCF puts itself into the Path of a registration, and requires that this is \
+            understood",
         when: is_recorded,
         check: |flow| {
             let register = registration(flow, "REGISTER", flow.proxy, "icscf")?;
@@ -127,7 +128,8 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         section: "TS 24.229 5.2.2.1",
-        text: "the P-CSCF names the visited network, and a charging identifier that it gives only once",
+        text: "the P-CSCF names the visited network, and a charging identifier that it gives only \
+            once",
         when: is_recorded,
         check: |flow| {
             let register = registration(flow, "REGISTER", flow.proxy, "icscf")?;
@@ -229,7 +231,8 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         section: "TS 24.229 5.2.6.3.3",
-        text: "the P-CSCF of the caller gives the call a charging identifier, which it keeps through the core",
+        text: "the P-CSCF of the caller gives the call a charging identifier, which it keeps \
+            through the core",
         when: is_recorded_call,
         check: |flow| {
             let first = charging_identifier(&invitation(flow, flow.proxy, "scscf")?)?;

@@ -39,7 +39,8 @@ impl KeyLog {
             keys.line(&String::from_utf8_lossy(&line));
         }
         if keys.secrets.is_empty() && keys.described.is_empty() {
-            let what = "it has no CLIENT_RANDOM or EXPORTER_SECRET of a key log, and no a=crypto line with a key";
+            let what = "it has no CLIENT_RANDOM or EXPORTER_SECRET of a key log, and no a=crypto \
+                line with a key";
             return Err(AnalyzeError::Damaged { path: path.into(), what: what.into() });
         }
         Ok(keys)
@@ -118,7 +119,10 @@ mod tests {
             [([10; 32], Secret::Master(vec![11; 48])), ([12; 32], Secret::Exporter(vec![13; 32]))];
         assert_eq!(keys.secrets, expected.into());
         // [RFC4568 §9.1] has this key.
-        keys.line("a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj|2^20|1:32");
+        keys.line(
+            "a=crypto:1 AES_CM_128_HMAC_SHA1_80 \
+            inline:d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj|2^20|1:32",
+        );
         keys.line("a=crypto:1 AEAD_AES_128_GCM inline:AAAA");
         assert_eq!(keys.described.len(), 1);
     }

@@ -77,7 +77,8 @@ impl Opener {
             }
             (true, seen) => {
                 format!(
-                    "the key log has the secret of none of the {seen} DTLS handshakes in the capture"
+                    "the key log has the secret of none of the {seen} DTLS handshakes in the \
+                     capture"
                 )
             }
             (false, _) => "none of the given keys opens the RTCP of the capture".into(),

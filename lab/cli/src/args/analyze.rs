@@ -34,11 +34,12 @@ pub struct Analyze {
     /// Folder for the records. It is made if it does not exist.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// File with the keys of SRTP, for captures: a key log (SSLKEYLOGFILE: CLIENT_RANDOM lines of DTLS 1.2, EXPORTER_SECRET lines of DTLS 1.3), or a=crypto lines.
+    /// File with the keys of SRTP, for captures: a key log (SSLKEYLOGFILE: CLIENT_RANDOM lines of
+    /// DTLS 1.2, EXPORTER_SECRET lines of DTLS 1.3), or a=crypto lines.
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
-    /// Address of the end at which a capture was made, if the file does not say which packets were sent
-    /// (default: the source of its first RTP packet).
+    /// Address of the end at which a capture was made, if the file does not say which packets were
+    /// sent (default: the source of its first RTP packet).
     #[arg(long, value_name = "ADDRESS")]
     pub local: Option<IpAddr>,
     /// Print the findings as JSON.

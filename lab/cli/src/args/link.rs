@@ -32,8 +32,8 @@ pub struct Link {
     /// current state.
     #[arg(long, conflicts_with = "self_test")]
     pub interactive: bool,
-    /// Take the lines of --interactive from a program that listens on this Unix socket, and send it the
-    /// status of the run as JSON lines. `weir serve` uses it.
+    /// Take the lines of --interactive from a program that listens on this Unix socket, and send it
+    /// the status of the run as JSON lines. `weir serve` uses it.
     #[arg(long, value_name = "SOCKET", conflicts_with_all = ["self_test", "interactive"])]
     pub live: Option<PathBuf>,
     /// Write a record of the run below this folder. It counts the packets of each direction and

@@ -31,8 +31,8 @@ pub struct Serve {
     /// Port of the page (default: any free one).
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub port: u16,
-    /// Address of this machine at which the page is served. With another one than the default, the token
-    /// crosses the network unencrypted.
+    /// Address of this machine at which the page is served. With another one than the default, the
+    /// token crosses the network unencrypted.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub listen: IpAddr,
     /// A command that a link may run on host A, with its name on the page. A shell runs it.

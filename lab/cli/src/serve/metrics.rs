@@ -1,6 +1,7 @@
 //! The running call or link in Prometheus's text format.
 //!
-//! <https://prometheus.io/docs/instrumenting/exposition_formats/>, version 0.0.4. Names end in base units.
+//! <https://prometheus.io/docs/instrumenting/exposition_formats/>, version 0.0.4. Names end in base
+//! units.
 
 use std::fmt::Write as _;
 

@@ -33,8 +33,8 @@ const LIFETIME: Duration = Duration::from_secs(60);
 const HTTP_PORT: u16 = 80;
 /// The page is one file that talks to its own server alone, and no page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
-                      img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'";
+                      img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action \
+                      'none'; frame-ancestors 'none'";
 
 /// The server. It ends when this is dropped.
 pub struct Server {

@@ -28,8 +28,8 @@ declare! {
         dtls_ms: Option<f64> = "ms", Lower, [];
         /// Set-up: the three steps together.
         setup_ms: Option<f64> = "ms", Lower, [];
-        /// From the start of a connection until the first frame of the other peer is shown: the set-up
-        /// time of aalto, section 6.1.2.
+        /// From the start of a connection until the first frame of the other peer is shown: the
+        /// set-up time of aalto, section 6.1.2.
         first_frame_ms: Option<f64> = "ms", Lower, [];
         /// One-way delay of the video packets that a participant receives, from the captures.
         one_way_delay_ms: Option<OneWayDelay> = "ms", Lower, [];
@@ -48,18 +48,19 @@ declare! {
 }
 
 declare! {
-    /// Of one participant of an application under test, or of one of its streams. The rates and freezes of a
-    /// participant are sums over its streams, all other values means over them. Its rates are from its first
-    /// report to its last, also where it had no stream.
+    /// Of one participant of an application under test, or of one of its streams. The rates and
+    /// freezes of a participant are sums over its streams, all other values means over them. Its
+    /// rates are from its first report to its last, also where it had no stream.
     #[derive(Default)]
     #[serde(default)]
     pub struct ParticipantMetrics in "participant." {
         /// 1 if it joined and stayed, 0 if it failed.
         success_ratio: Option<f64> = "ratio", Higher, [];
-        /// Set-up of its connections: from the first session description that its page sets until keys are
-        /// agreed on, as the mean over them.
+        /// Set-up of its connections: from the first session description that its page sets until
+        /// keys are agreed on, as the mean over them.
         setup_ms: Option<f64> = "ms", Lower, [];
-        /// From the same moment until the first frame of a received video is decoded; late by up to 50 ms.
+        /// From the same moment until the first frame of a received video is decoded; late by up to
+        /// 50 ms.
         first_frame_ms: Option<f64> = "ms", Lower, [];
         /// Rate of the video that it sends, as IP packets, from getStats.
         send_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
@@ -83,8 +84,8 @@ declare! {
         limited_by_bandwidth_ratio: Option<f64> = "ratio", Lower, [];
         /// Share of the reports in which its processor did.
         limited_by_cpu_ratio: Option<f64> = "ratio", Lower, [];
-        /// Samples of the audio that it receives that were made up because theirs did not arrive in time,
-        /// without silence. Only of a participant, as the mean over its audio streams.
+        /// Samples of the audio that it receives that were made up because theirs did not arrive in
+        /// time, without silence. Only of a participant, as the mean over its audio streams.
         audio_concealed_ratio: Option<f64> = "ratio", Lower, [];
     }
 }

@@ -11,8 +11,8 @@ declare! {
     /// Metrics of the video. `None` where the receiver shows no video.
     #[derive(Default)]
     pub struct VideoMetrics in "" {
-        /// Received bits of media that was sent for the first time, over the bits that the bottleneck could
-        /// carry in the same time: the good utilization of bari.
+        /// Received bits of media that was sent for the first time, over the bits that the
+        /// bottleneck could carry in the same time: the good utilization of bari.
         media_utilization: Option<f64> = "ratio", Higher, [Repair, Capacity];
         /// Mean received rate of media that was sent for the first time.
         media_rate_mbps: Option<f64> = "Mbit/s", Higher, [Repair];

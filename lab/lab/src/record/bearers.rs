@@ -78,8 +78,8 @@ const COLUMNS: &[CsvColumn<BearerRow>] = &[
     CsvColumn {
         name: "sinr_db_x100",
         unit: "0.01 dB",
-        meaning: "SINR over the whole carrier at the end of the interval, without fading; like the next \
-                  five columns it is of the terminal and equal for all its bearers",
+        meaning: "SINR over the whole carrier at the end of the interval, without fading; like \
+            the next five columns it is of the terminal and equal for all its bearers",
         in_call: "",
         put: |row, _, out| put_hundredths(out, row.sinr_db),
         take: |row, cell, _| {
@@ -109,8 +109,8 @@ const COLUMNS: &[CsvColumn<BearerRow>] = &[
     CsvColumn {
         name: "prbs_x100",
         unit: "0.01 PRB",
-        meaning: "resource blocks times TTIs that the bearer had, retransmissions included; bearers \
-                  share a block by their bytes",
+        meaning: "resource blocks times TTIs that the bearer had, retransmissions included; \
+            bearers share a block by their bytes",
         in_call: "",
         put: |row, _, out| put_hundredths(out, row.prbs),
         take: |row, cell, _| {
@@ -175,9 +175,9 @@ const EVENT_COLUMNS: &[CsvColumn<Event>] = &[
     CsvColumn {
         name: "event",
         unit: "",
-        meaning: "`added`, `changed` (its guarantee), `removed`, `refused` (no room for its guarantee), \
-                  `pre-empted` (a more important bearer took its place) or `unknown` (there is no such \
-                  bearer, or there is one already)",
+        meaning: "`added`, `changed` (its guarantee), `removed`, `refused` (no room for its \
+            guarantee), `pre-empted` (a more important bearer took its place) or `unknown` (there \
+            is no such bearer, or there is one already)",
         in_call: "",
         put: |row, _, out| {
             out.extend_from_slice(

@@ -56,8 +56,8 @@ const COLUMNS: &[CsvColumn<NodeRow>] = &[
         "excess_bps",
         "bit/s",
         excess,
-        "excess delivery rate that the node measures in best effort over a second; empty if it has not \
-         sent"
+        "excess delivery rate that the node measures in best effort over a second; empty if it \
+         has not sent"
     ),
     column!(
         "capacity_bps",

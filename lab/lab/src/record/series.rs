@@ -52,7 +52,8 @@ const EVERY: &[CsvColumn<Row>] = &[
          unlimited"
     ),
     column!("target_bps", "bit/s", target, "target bitrate at the end of the interval",
-        call: "the browser's bandwidth estimate, from getStats; of a pipeline the controller's target at the end of the interval"),
+        call: "the browser's bandwidth estimate, from getStats; of a pipeline the controller's \
+            target at the end of the interval"),
     column!("pacing_bps", "bit/s", pacing_rate, "pacing rate at the end of the interval",
         call: "empty"),
     column!("window_bytes", "byte", congestion_window,
@@ -69,14 +70,15 @@ const EVERY: &[CsvColumn<Row>] = &[
          plus the wait for feedback",
         call: "round-trip time from getStats: from RTCP, else from STUN"),
     column!("queuing_delay_us", "µs", queuing_delay,
-        "mean time that the packets that arrived in the interval had waited in the queue; empty if none arrived",
+        "mean time that the packets that arrived in the interval had waited in the queue; empty \
+         if none arrived",
         call: "the same, over all packets of the direction"),
     column!(
         "queue_bytes",
         "byte",
         queue,
-        "bytes of all flows in the queues of the flow's path at the end of the interval: the queues of \
-         the bottlenecks, and of the node at which the flow enters the access network"
+        "bytes of all flows in the queues of the flow's path at the end of the interval: the \
+         queues of the bottlenecks, and of the node at which the flow enters the access network"
     ),
 ];
 
@@ -98,14 +100,15 @@ const VIDEO: &[CsvColumn<Row>] = &[
         "media_packets",
         "packets",
         video?.media_packets,
-        "media packets that became available to the receiver, received or repaired; each counts once"
+        "media packets that became available to the receiver, received or repaired; each counts \
+         once"
     ),
     column!(
         "unrepaired_packets",
         "packets",
         video?.unrepaired_packets,
-        "media packets that stayed missing. They are counted when the receiver continues with a later \
-         key frame. The last row also counts the packets that it had given up"
+        "media packets that stayed missing. They are counted when the receiver continues with a \
+         later key frame. The last row also counts the packets that it had given up"
     ),
     column!("frames", "", video?.frames, "frames shown"),
     column!(
@@ -120,15 +123,16 @@ const VIDEO: &[CsvColumn<Row>] = &[
         "frame_delay_us",
         "µs",
         video?.frame_delay,
-        "mean time from capture to screen of the frames shown; empty if none was shown. Encoding and \
-         decoding take no time; the screen takes 10 ms"
+        "mean time from capture to screen of the frames shown; empty if none was shown. Encoding \
+         and decoding take no time; the screen takes 10 ms"
     ),
 ];
 
 const TRANSFER: &[CsvColumn<Row>] = &[
-    column!("goodput_bytes", "byte", transfer?.goodput, "payload delivered to the receiving application",
-        call: "the same, as iperf3 reports it every 100 ms; its clock starts when the emulator sees the \
-               first data"),
+    column!("goodput_bytes", "byte", transfer?.goodput, "payload delivered to the receiving \
+        application",
+        call: "the same, as iperf3 reports it every 100 ms; its clock starts when the emulator \
+            sees the first data"),
     column!(
         "retransmitted_packets",
         "packets",
@@ -250,8 +254,8 @@ impl SeriesFile {
 /// Reads the file line by line.
 pub(super) struct SeriesReader<'a> {
     flows: &'a [String],
-    /// No row may be later than this, the end of the run: readers keep values for each row of time, so
-    /// later rows could fill the memory.
+    /// No row may be later than this, the end of the run: readers keep values for each row of time,
+    /// so later rows could fill the memory.
     end: Timestamp,
     layout: Option<Layout<Row>>,
     last: Timestamp,

@@ -90,7 +90,8 @@ fn text(frame: &AirtimeRecord, nodes: &[String]) -> String {
             let (mcs, bytes, category) = (rate.mcs.index(), size.as_bytes(), word(category));
             let packets = if mpdus == 1 { "packet" } else { "packets" };
             format!(
-                "data to {to}, MCS {mcs}, {category}, {mpdus} {packets}, {bytes} B: {decoded} decoded"
+                "data to {to}, MCS {mcs}, {category}, {mpdus} {packets}, {bytes} B: {decoded} \
+                 decoded"
             )
         }
         FrameKind::Ack => format!("ACK to {to}{}", lost(decoded)),

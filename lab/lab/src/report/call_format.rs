@@ -46,8 +46,8 @@ pub(super) struct Calls {
 pub(super) struct FindingRow {
     pub seed: String,
     pub stream: String,
-    /// What limited it: `connection`, `network`, `controller`, `encoder`, `processor` or `application`.
-    /// `video` and `audio` are effects: what was seen and heard.
+    /// What limited it: `connection`, `network`, `controller`, `encoder`, `processor` or
+    /// `application`. `video` and `audio` are effects: what was seen and heard.
     pub part: String,
     /// The rule that found it, such as `capacity` or `freeze`.
     pub rule: String,

@@ -1,8 +1,8 @@
-//! The report's data as the page reads it. `lab/web/src/format.ts` is generated from these types, comments
-//! included: `WEIR_UPDATE=1 cargo test -p weir-lab generated` writes it again.
+//! The report's data as the page reads it. `lab/web/src/format.ts` is generated from these types,
+//! comments included: `WEIR_UPDATE=1 cargo test -p weir-lab generated` writes it again.
 //!
-//! Every number carries its unit in its name; `null` means that the value does not apply or that nobody
-//! measured it. Seeds are strings, because JavaScript loses integers above 2^53.
+//! Every number carries its unit in its name; `null` means that the value does not apply or that
+//! nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -350,8 +350,8 @@ pub(super) struct Group {
     pub lateness_us: Option<Histogram>,
 }
 
-/// Averages over the seeds, interpolated linearly on a common grid of times. Each column has an entry for
-/// each point of time.
+/// Averages over the seeds, interpolated linearly on a common grid of times. Each column has an
+/// entry for each point of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Series {

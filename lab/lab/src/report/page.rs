@@ -40,8 +40,8 @@ impl Report {
         write(path, &self.json())
     }
 
-    /// The data that the page shows, as JSON that cannot close the HTML element around it, whatever text a
-    /// scenario contains.
+    /// The data that the page shows, as JSON that cannot close the HTML element around it, whatever
+    /// text a scenario contains.
     pub fn json(&self) -> String {
         json(self)
     }

@@ -1,5 +1,5 @@
-//! The signalling of calls through an IMS: the messages and phases that `weir ims` and `weir call --ims` write into
-//! the folder of a call.
+//! The signalling of calls through an IMS: the messages and phases that `weir ims` and `weir call
+//! --ims` write into the folder of a call.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -79,8 +79,8 @@ struct Run {
     seed: String,
 }
 
-/// The folders in and below `folder` that a report can show, sorted by path: records of runs, and calls of `weir ims`
-/// without media.
+/// The folders in and below `folder` that a report can show, sorted by path: records of runs, and
+/// calls of `weir ims` without media.
 ///
 /// # Errors
 /// If a folder cannot be read.

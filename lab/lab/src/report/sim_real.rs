@@ -59,14 +59,14 @@ const METRICS: [Metric; 5] = [
     },
 ];
 
-/// What a browser's congestion control is, by names of ours, the best model first. Chromium and Firefox have
-/// libwebrtc's GCC.
+/// What a browser's congestion control is, by names of ours, the best model first. Chromium and
+/// Firefox have libwebrtc's GCC.
 const BROWSER_MODELS: &[&str] = &["gcc", "gcc-draft", "gcc-2013"];
 /// The same of Chromium with its own SCReAM v2.
 const SCREAM_MODELS: &[&str] = &["scream-v2", "scream"];
 
-/// Whether a simulated controller beside a real one means something: a controller of ours beside itself, and a
-/// browser beside the best model of it that was simulated.
+/// Whether a simulated controller beside a real one means something: a controller of ours beside
+/// itself, and a browser beside the best model of it that was simulated.
 fn is_pair(simulated: &str, real: &str, columns: &[Column<'_>]) -> bool {
     if is_ours(real) {
         return simulated == real;

@@ -1,5 +1,6 @@
-//! The report of a sweep: means over tens of thousands of runs, which the Python package computes from Parquet files.
-//! The page is the viewer of every report. Its data have other types, which are these.
+//! The report of a sweep: means over tens of thousands of runs, which the Python package computes
+//! from Parquet files. The page is the viewer of every report. Its data have other types, which are
+//! these.
 
 use std::path::Path;
 
@@ -22,7 +23,8 @@ pub struct SweepReport {
     generator: String,
     /// In the order of legends and tables.
     controllers: Vec<String>,
-    /// Metrics that have a value in at least one run. Members named `values` have one entry for each.
+    /// Metrics that have a value in at least one run. Members named `values` have one entry for
+    /// each.
     metrics: Vec<SweepMetric>,
     runs: usize,
     scenarios: Vec<SweepScenario>,
@@ -51,8 +53,8 @@ struct SweepScenario {
     points: usize,
     parameters: Vec<SweepParameter>,
     maps: Vec<HeatMap>,
-    /// Mean over the seeds, for each controller and combination of parameters. If there are many, a part of them, which
-    /// contains every front.
+    /// Mean over the seeds, for each controller and combination of parameters. If there are many, a
+    /// part of them, which contains every front.
     dots: Vec<SweepDot>,
     fronts: Vec<FrontRow>,
     worst: Vec<WorstRuns>,
@@ -78,7 +80,8 @@ struct HeatMap {
     cells: Vec<HeatCell>,
 }
 
-/// The runs of a controller in which both parameters have values of one bin. All numbers but the last two are indices.
+/// The runs of a controller in which both parameters have values of one bin. All numbers but the
+/// last two are indices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -106,8 +109,8 @@ struct SweepDot {
     on_own_front: bool,
 }
 
-/// How often a controller is on the Pareto front of utilization and delay among the controllers, over all combinations of
-/// the parameters.
+/// How often a controller is on the Pareto front of utilization and delay among the controllers,
+/// over all combinations of the parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]

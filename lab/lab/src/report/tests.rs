@@ -173,7 +173,8 @@ fn captured_call(seed: u64) -> Record {
     };
     let extra = json!({
         "participants": [{ "name": "a", "cpu_cores": 0.5, "memory_bytes": 300_000_000 }],
-        "calls": [{ "call": 1, "failure": null }, { "call": 2, "failure": "peer b has not joined" }],
+        "calls": [{ "call": 1, "failure": null }, { "call": 2, "failure": "peer b has not \
+            joined" }],
         "peers": [peer("a"), peer("b")],
         "captures": [{
             "call": 1,

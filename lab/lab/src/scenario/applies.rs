@@ -25,24 +25,29 @@ impl MetricScope<'_> {
         let name = &flow.name;
         let of_repair = if flow.media().is_some() {
             format!(
-                "{name} has no {metric} without repair; write repair = {{ nack = true }} in its [[flow]], or {ANOTHER}"
+                "{name} has no {metric} without repair; write repair = {{ nack = true }} in its \
+                 [[flow]], or {ANOTHER}"
             )
         } else {
             format!(
-                "{name} has no {metric}, because it is not a media flow with repair; name such a flow, or write {ANOTHER}"
+                "{name} has no {metric}, because it is not a media flow with repair; name such a \
+                 flow, or write {ANOTHER}"
             )
         };
         Some(match need {
             Need::Repair => of_repair,
             Need::Media => format!(
-                "{name} has no {metric}, because it is not a media flow; name such a flow, or write {ANOTHER}"
+                "{name} has no {metric}, because it is not a media flow; name such a flow, or \
+                 write {ANOTHER}"
             ),
             Need::Tcp => format!(
-                "{name} has no {metric}, because it is not a TCP flow; write flow = \"{}\", or {ANOTHER}",
+                "{name} has no {metric}, because it is not a TCP flow; write flow = \"{}\", or \
+                 {ANOTHER}",
                 self.tcp_flow()
             ),
             Need::Capacity => format!(
-                "{name} has no {metric}, because the capacity of its path is unlimited; write capacity = \"2Mbps\" in [network.{}], or {ANOTHER}",
+                "{name} has no {metric}, because the capacity of its path is unlimited; write \
+                 capacity = \"2Mbps\" in [network.{}], or {ANOTHER}",
                 way(flow)
             ),
             Need::Change => format!(
@@ -50,7 +55,8 @@ impl MetricScope<'_> {
                 way(flow)
             ),
             Need::Rivals => format!(
-                "{metric} needs two media flows in the direction {}; write another [[flow]], or {ANOTHER}",
+                "{metric} needs two media flows in the direction {}; write another [[flow]], or \
+                 {ANOTHER}",
                 way(flow)
             ),
         })

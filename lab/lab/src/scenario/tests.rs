@@ -146,9 +146,9 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "",
         "colour = 1",
-        "8: flow[1]: unknown key 'colour'; write one of kind, count, direction, station, terminal, hops, delay, \
-         start, stop, pauses, controller, min_bitrate, start_bitrate, max_bitrate, source, \
-         source_limit, receiver_clock, feedback, ecn, \
+        "8: flow[1]: unknown key 'colour'; write one of kind, count, direction, station, \
+         terminal, hops, delay, start, stop, pauses, controller, min_bitrate, start_bitrate, \
+         max_bitrate, source, source_limit, receiver_clock, feedback, ecn, \
          priority, sender, tolerate_random_loss, compete_with_tcp, probe_when_limited, repair, \
          key_frame_interval, call, category, bearer, congestion, short, small_queue, rate, packet",
     ),
@@ -471,7 +471,8 @@ fn an_unknown_scenario_is_answered_with_the_nearest() {
     let message = |name: &str| find(name).unwrap_err().to_string();
     assert_eq!(
         message("lund/rmcat-ns"),
-        "there is no scenario 'lund/rmcat-ns'; did you mean lund/rmcat-ns3 or lund/rmcat-ns3/browser?"
+        "there is no scenario 'lund/rmcat-ns'; did you mean lund/rmcat-ns3 or \
+         lund/rmcat-ns3/browser?"
     );
     assert_eq!(message("xyzzy"), "there is no scenario 'xyzzy'; `weir list` shows all");
     assert!(message("lund").starts_with("there is no scenario 'lund'; did you mean lund/camera"));

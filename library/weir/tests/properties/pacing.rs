@@ -96,7 +96,8 @@ proptest! {
         let exact = drive(&target, &[TimeDelta::ZERO]).all;
         let sent = drive(&target, &late);
         let share = sent.all.as_bytes() as f64 / exact.as_bytes() as f64;
-        prop_assert!((0.95..1.01).contains(&share), "{} of {}", sent.all.as_bytes(), exact.as_bytes());
+        prop_assert!((0.95..1.01).contains(&share), "{} of \
+            {}", sent.all.as_bytes(), exact.as_bytes());
         prop_assert!(sent.largest_burst <= largest_burst(&target), "{:?}", sent);
     }
 

@@ -69,7 +69,8 @@ pub(super) const KIND: Kind = Kind {
     refusal: "only a cellular cell has it; write kind = \"cellular\"",
     place_keys: &["terminal"],
     class_keys: &["bearer"],
-    flow_refusal: "only a flow in a cellular cell has this key; write kind = \"cellular\" in [network]",
+    flow_refusal: "only a flow in a cellular cell has this key; write kind = \"cellular\" in \
+        [network]",
     has_hop: false,
     access: |network, duration, files| cell(network, duration, files).map(Some),
     attachments,

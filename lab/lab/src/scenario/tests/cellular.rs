@@ -429,9 +429,17 @@ fn the_network_in_words_names_the_cell_and_each_table() {
     let words = parse("x", &text(BEARERS, FLOW), None).unwrap().network_in_words();
     assert_eq!(
         words[0],
-        "LTE base station: 25 resource blocks, TTI 1 ms, proportional fair, scheduling requests each \
-         10 ms"
+        "LTE base station: 25 resource blocks, TTI 1 ms, proportional fair, scheduling requests \
+         each 10 ms"
     );
-    assert!(words[1].starts_with("2 terminals phone, each: SINR 20 dB; bearer default: QCI 9, RLC AM, up queue 2,500,000 B, down queue 4,000,000 B; bearer video: QCI 2, GBR 1 Mbit/s"), "{}", words[1]);
+    assert!(
+        words[1].starts_with(
+            "2 terminals phone, each: SINR 20 dB; bearer default: QCI 9, RLC \
+        AM, up queue 2,500,000 B, down queue 4,000,000 B; bearer video: QCI 2, GBR 1 \
+        Mbit/s"
+        ),
+        "{}",
+        words[1]
+    );
     assert!(words[1].contains("from 20 s bearer late"), "{}", words[1]);
 }

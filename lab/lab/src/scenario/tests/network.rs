@@ -18,7 +18,8 @@ fn loss_and_jitter_may_have_steps() {
     assert_eq!(up.changes.jitter, [(Timestamp::from_secs(10), jitter)]);
     let words = &scenario.network_in_words()[0];
     for part in [
-        "jitter ±0 ms as netem (may reorder), then jitter with sd 5 ms as RFC 8868 (in order) from 10 s",
+        "jitter ±0 ms as netem (may reorder), then jitter with sd 5 ms as RFC 8868 (in order) \
+         from 10 s",
         "0 % lost, then 5 % lost from 20 s",
     ] {
         assert!(words.contains(part), "{words}");

@@ -395,9 +395,10 @@ fn limit(item: &Item) -> Result<WaitLimit> {
     match item.queue()? {
         QueueLimit::Packets(packets) => Ok(WaitLimit::Packets(packets)),
         QueueLimit::Bytes(bytes) => Ok(WaitLimit::Bytes(bytes)),
-        QueueLimit::Time(_) => {
-            Err(item.error("a limit in time needs a fixed capacity, which a node does not have; write packets or bytes"))
-        }
+        QueueLimit::Time(_) => Err(item.error(
+            "a limit in time needs a fixed capacity, which a node does not have; \
+                write packets or bytes",
+        )),
     }
 }
 

@@ -277,8 +277,8 @@ mod tests {
         assert_eq!(run(&mut control, 0, Normal, 500), 501_000);
     }
 
-    // [LW2013 §remote_rate_control]: response 1400 to 1500 ms, eta 1.0144, tripled while the maximum
-    // is unknown.
+    // [LW2013 §remote_rate_control]: response 1400 to 1500 ms, eta 1.0144, tripled while the
+    // maximum is unknown.
     #[test]
     fn an_unknown_maximum_lets_it_grow_by_4_percent_a_second() {
         let mut control = started(500);
@@ -382,7 +382,8 @@ mod tests {
         assert_eq!(control.region, Region::AboveMax);
     }
 
-    // [LW2013 §remote_rate_control]: as over 2.75 deviations, with the exponent 0.0025 (0.85 * 1500 - 492.4).
+    // [LW2013 §remote_rate_control]: as over 2.75 deviations, with the exponent 0.0025
+    // (0.85 * 1500 - 492.4).
     #[test]
     fn noise_and_a_slow_response_make_the_growth_slower() {
         let mut control = RemoteRate { region: Region::AboveMax, ..RemoteRate::new() };
