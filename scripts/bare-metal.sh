@@ -48,7 +48,7 @@ of() {
 
 echo '| controller | code, kB | state, bytes | peak of its heap, bytes | instructions a packet | largest stack of the program, bytes |'
 echo '|---|---:|---:|---:|---:|---:|'
-for program in gcc gcc_draft gcc_2013 nada scream scream_v2 sluice; do
+for program in gcc nada scream scream_v2 sluice; do
     # shellcheck disable=SC2016 # a program for awk
     of "$program" 'printf "| `%s` | %.1f | %d | %d | %d | %d |\n", of["controller"], code / 1e3,
         of["controller_bytes"], of["controller_heap"], of["instructions_controller"] / of["packets"],
@@ -70,8 +70,6 @@ while read -r program memory; do
     of "$program" 'printf "| `%s` | %d | %d |\n", of["controller"], code, of["packets"]' "$memory"
 done << 'END'
 gcc 32768
-gcc_draft 1024
-gcc_2013 1024
 nada 8192
 scream 2048
 scream_v2 4096

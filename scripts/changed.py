@@ -31,7 +31,7 @@ PARTS = {
     "python": ("lab/python/", "examples/python/", "scripts/test-python.sh"),
     "python-build": ("library/", "lab/net/", "lab/sim/", "lab/lab/"),
     "documentation": ("library/", "lab/"),
-    "memory": ("library/weir/", "library/wire/"),
+    "memory": ("library/weir/", "examples/fixed-memory/"),
 }
 # Its tests read the pages, the scripts and the text of every part.
 READER = "weir-cli"

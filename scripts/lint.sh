@@ -35,12 +35,12 @@ else
 fi
 
 # The libraries for products must build without std, and with each of their features.
-for features in '' std serde fixed-memory; do
+for features in '' std serde; do
     cargo check --package weir-rtc --no-default-features --features "$features"
 done
 bare=thumbv7em-none-eabi
 if rustup target list --installed 2> /dev/null | grep -qx "$bare"; then
-    cargo check --package weir-rtc --package weir-wire --package weir-rtcp --features weir-rtc/serde,weir-rtc/fixed-memory \
+    cargo check --package weir-rtc --package weir-wire --package weir-rtcp --features weir-rtc/serde \
         --target "$bare"
 else
     echo "lint: skipped: the check without std: rustup target add $bare"

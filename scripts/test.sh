@@ -334,7 +334,7 @@ build
 [ -n "$check" ] || livekit
 [ -n "$check" ] || emulator
 python
-! affected memory || beside 'controllers in fixed memory' cargo test --quiet --package weir-rtc --features fixed-memory --test fixed_memory
+! affected memory || beside 'controllers in fixed memory' cargo test --quiet --manifest-path examples/fixed-memory/Cargo.toml
 # nextest does not run the examples in the documentation.
 ! affected documentation || beside 'examples in the documentation' cargo test --quiet --workspace --doc
 if [ -z "$check" ]; then

@@ -1,31 +1,29 @@
 /* Receives what `sender` sends, and reports by RTCP what arrived and when.
  *
- *     receiver 10.45.0.2:5004 gcc
+ *     receiver 10.45.0.2:5004
  *
  * It prints a line a second: what it received. */
 #include "common.h"
 
-static weir_receiver *new_receiver(const char *controller) {
+static weir_receiver *new_receiver(void) {
     weir_receiver_config config;
     weir_receiver *receiver;
     check(weir_receiver_config_init(&config, sizeof config), "weir_receiver_config_init");
     config.ssrc = RECEIVER_SSRC;
     config.transport_sequence_number_id = NUMBER_ID;
-    config.abs_send_time_id = TIME_ID;
-    config.estimator = controller; /* gcc-2013 estimates at the receiver */
     config.random_seed = (uint64_t)getpid();
-    check(weir_receiver_new(clock_ns(), &config, &receiver), controller);
+    check(weir_receiver_new(clock_ns(), &config, &receiver), "weir_receiver_new");
     return receiver;
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "write: receiver ADDRESS:PORT CONTROLLER\n");
+    if (argc != 2) {
+        fprintf(stderr, "write: receiver ADDRESS:PORT\n");
         return 2;
     }
     struct sockaddr_in here = address_of(argv[1]), sender = {0};
     socklen_t sender_size = 0;
-    weir_receiver *receiver = new_receiver(argv[2]);
+    weir_receiver *receiver = new_receiver();
     int udp = socket(AF_INET, SOCK_DGRAM, 0);
     if (udp < 0 || bind(udp, (struct sockaddr *)&here, sizeof here) != 0) {
         perror("bind");

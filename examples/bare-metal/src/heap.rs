@@ -1,7 +1,7 @@
 //! The heap: a fixed piece of memory, and a count of what each owner holds.
 //!
 //! With the feature `fixed-memory`, the controller has a piece of its own by
-//! [`weir::fixed_memory`], and the program ends with an error if it does not suffice. So the run
+//! [`weir_fixed_memory`], and the program ends with an error if it does not suffice. So the run
 //! proves that the controller needs no more.
 //!
 //! The change from one owner to another is also a mark for `scripts/count-instructions.c`, which
@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use embedded_alloc::LlffHeap;
 #[cfg(feature = "fixed-memory")]
-use weir::fixed_memory::FixedMemory;
+use weir_fixed_memory::FixedMemory;
 
 /// Memory of the heap in bytes: more than any of the controllers needs.
 const HEAP_SIZE: usize = 1024 * 1024;

@@ -8,7 +8,6 @@ use core::mem::size_of;
 
 use weir::controller::{Controller, Metrics, Target};
 use weir::feedback::{Ecn, FeedbackReport, SentPacket};
-use weir::receiver::ReceiverEstimator;
 use weir::{Bitrate, DataSize, RateLimits, TimeDelta, Timestamp};
 use weir_rtcp::{Feedback, Receiver, ReceiverConfig, Sender, SenderConfig, is_rtcp};
 use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
@@ -30,9 +29,8 @@ const HISTORY: usize = 512;
 const PACKET_MAX: usize = 1_200;
 /// Bytes of IP and UDP headers.
 const OVERHEAD: usize = 28;
-const EXTENSIONS: ExtensionIds = ExtensionIds::NONE
-    .with_transport_sequence_number(ExtensionId::new(1))
-    .with_abs_send_time(ExtensionId::new(2));
+const EXTENSIONS: ExtensionIds =
+    ExtensionIds::NONE.with_transport_sequence_number(ExtensionId::new(1));
 
 /// A controller whose allocations and instructions belong to [`Owner::Controller`].
 struct Owned<C>(C);
@@ -151,33 +149,24 @@ fn receive(now: Timestamp, receiver: &mut Receiver, network: &mut Network) {
         if is_rtcp(&datagram) {
             receiver.on_rtcp(now, &datagram, |_| ());
         } else {
-            let reply = |rtcp: &[u8]| network.send_down(now, rtcp.to_vec());
             // The device sends nothing but RTP and RTCP.
-            let _ = receiver.on_rtp(now, &datagram, Ecn::NotEct, reply);
+            let _ = receiver.on_rtp(now, &datagram, Ecn::NotEct);
         }
     }
     receiver.on_timeout(now, |rtcp| network.send_down(now, rtcp.to_vec()));
 }
 
-fn receiver(estimator: Option<Box<dyn ReceiverEstimator + Send>>) -> Receiver {
+fn receiver() -> Receiver {
     let config =
         ReceiverConfig::new(RECEIVER, EXTENSIONS, Feedback::Twcc).with_interval(FEEDBACK_INTERVAL);
-    let receiver = Receiver::new(Timestamp::ZERO, config, Box::new(|| 0.5));
-    match estimator {
-        Some(estimator) => receiver.with_estimator(estimator),
-        None => receiver,
-    }
+    Receiver::new(Timestamp::ZERO, config, Box::new(|| 0.5))
 }
 
 /// Runs the sender with a controller and prints the memory that it used. Stack and code include the
 /// receiver and the network.
-pub fn run<C: Controller>(
-    name: &str,
-    build: impl FnOnce(RateLimits) -> C,
-    estimator: Option<Box<dyn ReceiverEstimator + Send>>,
-) {
+pub fn run<C: Controller>(name: &str, build: impl FnOnce(RateLimits) -> C) {
     let mut network = Network::default();
-    let mut receiver = receiver(estimator);
+    let mut receiver = receiver();
     let mut device = within(Owner::Sender, || Device::new(build));
     let mut now = Timestamp::ZERO;
     while now < END {
@@ -203,7 +192,7 @@ pub fn run<C: Controller>(
 /// Runs the receiver and the network alone, which get one packet in each frame interval.
 pub fn run_without_sender() {
     let mut network = Network::default();
-    let mut receiver = receiver(None);
+    let mut receiver = receiver();
     let (mut now, mut packets) = (Timestamp::ZERO, 0_u16);
     while now < END {
         let header = RtpHeader::new(SENDER, const { PayloadType::new(96).unwrap() }, packets, 0)

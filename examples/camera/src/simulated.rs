@@ -68,7 +68,7 @@ impl Path {
                 self.receiver.on_rtcp(now, &delivery.payload, |_| ());
             } else {
                 // The camera sends nothing but RTP and RTCP.
-                let _ = self.receiver.on_rtp(now, &delivery.payload, Ecn::NotEct, &mut reply);
+                let _ = self.receiver.on_rtp(now, &delivery.payload, Ecn::NotEct);
             }
         }
         self.receiver.on_timeout(now, &mut reply);

@@ -8,16 +8,15 @@ use std::net::UdpSocket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use weir::{Bitrate, TimeDelta, Timestamp};
-use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
+use weir_wire::rtp::{ExtensionId, ExtensionIds, PayloadType, RtpHeader};
 
 /// The sender's RTP stream.
 pub const SENDER: u32 = 1;
 /// The receiver, in its RTCP.
 pub const RECEIVER: u32 = 2;
-/// The header extensions: TWCC needs the first, gcc-2013 the second.
-pub const EXTENSIONS: ExtensionIds = ExtensionIds::NONE
-    .with_transport_sequence_number(ExtensionId::new(1))
-    .with_abs_send_time(ExtensionId::new(2));
+/// The header extension that TWCC needs.
+pub const EXTENSIONS: ExtensionIds =
+    ExtensionIds::NONE.with_transport_sequence_number(ExtensionId::new(1));
 /// Room for any datagram that crosses an Ethernet.
 pub const DATAGRAM: usize = 1500;
 
@@ -61,12 +60,10 @@ pub fn frame(now: Timestamp, bitrate: Bitrate, number: &mut u16) -> Vec<Vec<u8>>
         let size = left.min(PACKET_MAX);
         left -= size;
         let payload_type = PayloadType::new(96).expect("below 128");
-        let (time_id, no_time) = (EXTENSIONS.abs_send_time, AbsSendTime::from_ticks(0));
-        // The sender fills in the extensions when the packet leaves.
+        // The sender fills in the number when the packet leaves.
         let header = RtpHeader::new(SENDER, payload_type, *number, (now.as_millis() * 90) as u32)
             .with_marker(left == 0)
-            .with_transport_sequence_number(EXTENSIONS.transport_sequence_number.map(|id| (id, 0)))
-            .with_abs_send_time(time_id.map(|id| (id, no_time)));
+            .with_transport_sequence_number(EXTENSIONS.transport_sequence_number.map(|id| (id, 0)));
         *number = number.wrapping_add(1);
         let mut packet = vec![0; size.saturating_sub(OVERHEAD).max(header.size())];
         header.emit(&mut packet);

@@ -4,11 +4,12 @@
 //! reported. Nothing that they would have sent crosses a network, so their targets change nothing
 //! that they see.
 
+use weir::RateLimits;
 use weir::controller::{Controller, Settings};
 use weir::feedback::FeedbackReport;
-use weir::receiver::{ReceivedPacket, ReceiverEstimator};
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir::{Algorithm, RateLimits};
+use weir_controllers::LabAlgorithm;
+use weir_controllers::{ReceivedPacket, ReceiverEstimator};
 
 use crate::packets::PacketLog;
 use crate::packets::play::{Event, Indices, play};
@@ -31,7 +32,7 @@ const HANDLERS_MAX: u32 = 720_000;
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenLoop {
     /// The controller.
-    pub algorithm: Algorithm,
+    pub algorithm: LabAlgorithm,
     /// Each target with the time from which it held.
     pub targets: Vec<(Timestamp, Bitrate)>,
     /// When the recorded packets end.
@@ -72,7 +73,7 @@ pub fn open_loop(log: &PacketLog) -> Vec<OpenLoop> {
         return Vec::new();
     }
     let limits = limits(log);
-    let mut played: Vec<Played> = Algorithm::all().map(|it| Played::new(it, limits)).collect();
+    let mut played: Vec<Played> = LabAlgorithm::all().map(|it| Played::new(it, limits)).collect();
     let mut end = Timestamp::ZERO;
     let mut reports = 0;
     play(log, &mut |now, event| {
@@ -107,7 +108,7 @@ fn limits(log: &PacketLog) -> RateLimits {
 }
 
 struct Played {
-    algorithm: Algorithm,
+    algorithm: LabAlgorithm,
     controller: Box<dyn Controller + Send>,
     /// The receiver's half, of a controller that has one.
     receiver: Option<Box<dyn ReceiverEstimator + Send>>,
@@ -119,7 +120,7 @@ struct Played {
 }
 
 impl Played {
-    fn new(algorithm: Algorithm, limits: RateLimits) -> Self {
+    fn new(algorithm: LabAlgorithm, limits: RateLimits) -> Self {
         Self {
             algorithm,
             controller: algorithm.build(Settings::new(limits)),

@@ -10,11 +10,11 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
-use weir::Algorithm;
 use weir_analyze::{
     AnalyzeError, CaptureOptions, Dump, KeyLog, RULES, Way, WayEstimate, estimate, findings,
     open_loop, read, read_capture, record, scenario_text,
 };
+use weir_controllers::LabAlgorithm;
 use weir_lab::scenario;
 
 fn place(name: &str) -> PathBuf {
@@ -432,7 +432,8 @@ fn plain_rtcp_in_a_capture_says_what_arrived() {
     // back up, because nothing follows from a lower rate here: open loop says no more than that.
     let played = open_loop(log);
     assert_eq!((played.len(), &played), (7, &open_loop(log)));
-    let answers = [Algorithm::Gcc, Algorithm::GccDraft, Algorithm::Nada, Algorithm::ScreamV2];
+    let answers =
+        [LabAlgorithm::Gcc, LabAlgorithm::GccDraft, LabAlgorithm::Nada, LabAlgorithm::ScreamV2];
     for it in played.iter().filter(|it| answers.contains(&it.algorithm)) {
         let at_end = it.at(it.end).unwrap().as_kbps_f64();
         assert!(at_end < 650.0, "{}: {at_end}", it.algorithm);
@@ -454,7 +455,7 @@ fn congestion_control_feedback_in_a_capture_says_what_arrived() {
     let found = findings(&dump);
     let rules: BTreeSet<&str> = found.iter().map(|it| it.0.rule.as_str()).collect();
     assert_eq!(rules, ["capacity"].into(), "{found:?}");
-    assert_eq!(open_loop(log).len(), Algorithm::all().count());
+    assert_eq!(open_loop(log).len(), LabAlgorithm::all().count());
 }
 
 #[test]

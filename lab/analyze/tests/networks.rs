@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use weir::{Algorithm, Timestamp};
+use weir::Timestamp;
 use weir_analyze::{NetworkEstimate, OpenLoop, estimate, findings, open_loop, read, scenario_text};
+use weir_controllers::LabAlgorithm;
 use weir_lab::scenario;
 
 fn place(name: &str) -> PathBuf {
@@ -121,7 +122,7 @@ fn played(name: &str) -> Vec<OpenLoop> {
 #[test]
 fn the_open_loop_has_every_controller_and_repeats_itself() {
     let drop = played("drop");
-    assert!(drop.iter().map(|it| it.algorithm).eq(Algorithm::all()));
+    assert!(drop.iter().map(|it| it.algorithm).eq(LabAlgorithm::all()));
     assert_eq!(drop, played("drop"));
 }
 
@@ -131,7 +132,7 @@ fn the_open_loop_of_gcc_goes_where_chromium_went() {
     let dump = read(&place("drop")).unwrap();
     let log = dump.connections[0].packets.as_ref().unwrap();
     let gcc = &open_loop(log)[0];
-    assert_eq!(gcc.algorithm, Algorithm::Gcc);
+    assert_eq!(gcc.algorithm, LabAlgorithm::Gcc);
     let mean = |from: i64, to: i64, of: &dyn Fn(Timestamp) -> f64| {
         let times = (from * 10..to * 10).map(|tenth| Timestamp::from_millis(tenth * 100));
         times.map(of).sum::<f64>() / ((to - from) * 10) as f64

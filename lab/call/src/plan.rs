@@ -3,8 +3,8 @@
 
 use std::net::Ipv4Addr;
 
-use weir::Algorithm;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_controllers::LabAlgorithm;
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{
     BrowserKind, Content, Degradation, Picture, PlannedCall, Relay, Topology,
@@ -25,7 +25,7 @@ pub use pipelines::ControlledSender;
 pub use trials::ChromiumMode;
 
 /// Controller of a mixer, unless the scenario or the user names another.
-const MIXER_CONTROLLER: Algorithm = Algorithm::Gcc;
+const MIXER_CONTROLLER: LabAlgorithm = LabAlgorithm::Gcc;
 
 /// Why a scenario cannot be run with browsers.
 #[derive(Debug, thiserror::Error)]

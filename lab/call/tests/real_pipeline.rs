@@ -4,9 +4,9 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use weir::Algorithm;
 use weir::units::{Bitrate, Timestamp};
 use weir_call::{CallConfig, CallError, CallOutcome, run_call};
+use weir_controllers::LabAlgorithm;
 use weir_lab::calls::derive::{received_total, sent_total};
 use weir_lab::calls::stats::Kind;
 use weir_lab::scenario::{Scenario, parse};
@@ -33,11 +33,11 @@ fn scenario_text() -> String {
 }
 
 /// The outcome. `None` if this machine lacks something, which is printed.
-fn call(algorithm: Algorithm) -> Option<CallOutcome> {
+fn call(algorithm: LabAlgorithm) -> Option<CallOutcome> {
     play(&scenario(), algorithm)
 }
 
-fn play(scenario: &Scenario, algorithm: Algorithm) -> Option<CallOutcome> {
+fn play(scenario: &Scenario, algorithm: LabAlgorithm) -> Option<CallOutcome> {
     use weir_emu::Error::{NoTun, NotRoot};
     let config = CallConfig::of(scenario, 1).unwrap();
     let config = config.with_pipelines(scenario, &algorithm.into()).unwrap();
@@ -66,7 +66,7 @@ fn received_mbps(outcome: &CallOutcome) -> f64 {
 }
 
 /// A controller that stands still stays at 0.3 Mbit/s, and one that only climbs ends at 2.5 Mbit/s.
-fn check(algorithm: Algorithm) {
+fn check(algorithm: LabAlgorithm) {
     // A failed test poisons the lock; the next test takes it anyway.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(outcome) = call(algorithm) else { return };
@@ -93,22 +93,22 @@ fn check(algorithm: Algorithm) {
 
 #[test]
 fn a_pipeline_under_nada_fills_the_link_to_a_browser() {
-    check(Algorithm::Nada);
+    check(LabAlgorithm::Nada);
 }
 
 #[test]
 fn a_pipeline_under_gcc_fills_the_link_to_a_browser() {
-    check(Algorithm::Gcc);
+    check(LabAlgorithm::Gcc);
 }
 
 #[test]
 fn a_pipeline_under_scream_fills_the_link_to_a_browser() {
-    check(Algorithm::Scream);
+    check(LabAlgorithm::Scream);
 }
 
 #[test]
 fn a_pipeline_under_sluice_fills_the_link_to_a_browser() {
-    check(Algorithm::Sluice);
+    check(LabAlgorithm::Sluice);
 }
 
 // [RFC8888 §3.1]
@@ -121,7 +121,7 @@ fn a_pipeline_under_scream_v2_answers_to_the_marks_of_dualpi2() {
                 [call]\nvideo = { width = 640, height = 360, fps = 30 }\n\
                 [[flow]]\necn = \"l4s\"\nfeedback = \"ccfb\"\nmin_bitrate = \"150kbps\"\n\
                 start_bitrate = \"300kbps\"\nmax_bitrate = \"2500kbps\"\n";
-    let Some(outcome) = play(&parse("test", text, None).unwrap(), Algorithm::ScreamV2) else {
+    let Some(outcome) = play(&parse("test", text, None).unwrap(), LabAlgorithm::ScreamV2) else {
         return;
     };
     assert_eq!(outcome.calls[0].failure, None);
@@ -139,7 +139,7 @@ fn a_pipeline_sends_audio_beside_its_controlled_video() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let scenario =
         parse("test", &(scenario_text() + "[[flow]]\nkind = \"audio\"\n"), None).unwrap();
-    let Some(outcome) = play(&scenario, Algorithm::Nada) else { return };
+    let Some(outcome) = play(&scenario, LabAlgorithm::Nada) else { return };
     assert_eq!(outcome.calls[0].failure, None);
     let [sender, receiver] = &outcome.calls[0].peers;
     let sent = sent_total(&sender.reports, Kind::Audio).unwrap();

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use weir::Algorithm;
+use weir_controllers::LabAlgorithm;
 use weir_lab::scenario::{self, Scenario, catalogue};
 use weir_net::Seed;
 
@@ -49,7 +49,7 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
     let simulated = scenario.duration.as_secs_f64();
     output::line(&format!("{SCENARIO}, one flow, one core, full packet path, TWCC as bytes"))?;
     let mut rows = Vec::new();
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         let config = scenario.sim_config(algorithm);
         let seconds = median(args.repeat, || {
             black_box(weir_sim::run(&config, Seed::new(1)));
@@ -76,7 +76,7 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
 fn flows(repeat: usize) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     let (one, many) = (on_one_link(1)?, on_one_link(FLOWS)?);
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         let alone = time_a_packet(repeat, &one.sim_config(algorithm));
         let among_others = time_a_packet(repeat, &many.sim_config(algorithm));
         let times = among_others / alone;
@@ -143,7 +143,7 @@ fn cells(repeat: usize) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for (id, goal) in CELLS {
         let scenario = &catalogue::find(id)?[0];
-        let config = scenario.sim_config(Algorithm::Gcc);
+        let config = scenario.sim_config(LabAlgorithm::Gcc);
         let time = median(repeat, || {
             black_box(weir_sim::run(&config, Seed::new(1)));
         });
@@ -164,7 +164,7 @@ fn cells(repeat: usize) -> anyhow::Result<()> {
 
 /// Measures the same batch of runs on one core and on all cores.
 fn scaling(repeat: usize, scenario: &Scenario) -> anyhow::Result<()> {
-    let config = scenario.sim_config(Algorithm::GccDraft);
+    let config = scenario.sim_config(LabAlgorithm::GccDraft);
     let cores = std::thread::available_parallelism()?.get();
     let batch_on = |threads: usize| -> anyhow::Result<Duration> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;

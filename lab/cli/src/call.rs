@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use weir::ControllerFactory;
 use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run_call};
+use weir_controllers::LabController;
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
@@ -109,7 +109,7 @@ enum Sender {
     /// Chromium with its own SCReAM v2.
     ChromiumScreamV2,
     /// Pipelines under a controller.
-    Pipelines(ControllerFactory),
+    Pipelines(LabController),
 }
 
 /// What controls the senders, one for each run of a scenario.
@@ -125,7 +125,9 @@ fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
             CHROMIUM => senders.push(Sender::Chromium),
             CHROMIUM_SCREAM_V2 => senders.push(Sender::ChromiumScreamV2),
             name => {
-                let found = select::named(name, &[])?;
+                let mut found = select::named(name, &[])?;
+                // `all` is what the GStreamer plugin has.
+                found.retain(|controller| name != "all" || !controller.is_historical());
                 senders.extend(found.into_iter().map(Sender::Pipelines));
             }
         }

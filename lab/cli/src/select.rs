@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use anyhow::{Context, bail, ensure};
-use weir::ControllerFactory;
+use weir_controllers::LabController;
 use weir_lab::Controllers;
 use weir_lab::constants::sluice_with;
 use weir_lab::run::RunInfo;
@@ -17,7 +17,7 @@ const RUNS_MAX: u128 = 1_000_000;
 /// One run to make.
 pub struct Job<'a> {
     pub scenario: &'a Scenario,
-    pub controller: ControllerFactory,
+    pub controller: LabController,
     pub info: RunInfo,
 }
 
@@ -47,12 +47,12 @@ pub fn note_participants(scenarios: &[Scenario]) {
 
 /// The controllers of the selection: those of a list such as `nada,scream`, or `all`. Without a
 /// list, all.
-pub fn controllers(selection: &Selection) -> anyhow::Result<Vec<ControllerFactory>> {
+pub fn controllers(selection: &Selection) -> anyhow::Result<Vec<LabController>> {
     named(selection.controller.as_deref().unwrap_or("all"), &selection.constants)
 }
 
 /// The controllers of a list such as `nada,scream`, or `all`, where `sluice` has these constants.
-pub fn named(list: &str, constants: &[String]) -> anyhow::Result<Vec<ControllerFactory>> {
+pub fn named(list: &str, constants: &[String]) -> anyhow::Result<Vec<LabController>> {
     let mut controllers = Controllers::default();
     if !constants.is_empty() {
         controllers = controllers.with(sluice_with(constants).context("--set")?);
@@ -85,7 +85,7 @@ pub fn refuse_too_many(things: usize, seeds: &RangeInclusive<u64>) -> anyhow::Re
 /// Every scenario under every controller with every seed, in that order of nesting.
 pub fn jobs<'a>(
     scenarios: &'a [Scenario],
-    controllers: &[ControllerFactory],
+    controllers: &[LabController],
     seeds: RangeInclusive<u64>,
 ) -> anyhow::Result<Vec<Job<'a>>> {
     refuse_too_many(scenarios.len() * controllers.len(), &seeds)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use weir::Algorithm;
+use weir_controllers::LabAlgorithm;
 
 fn weir() -> Command {
     Command::new(env!("CARGO_BIN_EXE_weir"))
@@ -68,7 +68,7 @@ fn scenario_with(line: &str) -> (tempfile::TempDir, String) {
 fn json_has_the_keys_of_the_contract_for_every_scenario_controller_and_seed() {
     let runs = json(&["run", "lund/sudden-reduction", "rfc8867/5.1", "--seeds", "2", "--json"]);
     let runs = runs.as_array().unwrap();
-    assert_eq!(runs.len(), 2 * Algorithm::all().len() * 2);
+    assert_eq!(runs.len(), 2 * LabAlgorithm::all().len() * 2);
     for key in [
         "schema",
         "scenario",
@@ -128,7 +128,7 @@ fn the_bytes_of_records_do_not_depend_on_the_number_of_jobs() {
         let strip = |(name, bytes): (String, Vec<u8>)| (name.replace(&path, ""), bytes);
         files(&out).into_iter().map(strip).collect::<Vec<_>>()
     });
-    assert_eq!(made[0].len(), Algorithm::all().len() * 3 * 4);
+    assert_eq!(made[0].len(), LabAlgorithm::all().len() * 3 * 4);
     assert_eq!(made[0], made[1]);
 }
 

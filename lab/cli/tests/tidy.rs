@@ -7,20 +7,27 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 17] = [
+const DEPENDENCIES: [(&str, &[&str]); 18] = [
     ("library/weir", &[]),
     ("library/wire", &[]),
     ("library/rtcp", &["weir", "weir-wire"]),
     ("library/capi", &["weir", "weir-rtcp", "weir-wire"]),
+    ("lab/controllers", &["weir", "weir-wire"]),
     ("lab/net", &["weir"]),
-    ("lab/sim", &["weir", "weir-net", "weir-rtcp", "weir-wire"]),
+    ("lab/sim", &["weir", "weir-controllers", "weir-net", "weir-rtcp", "weir-wire"]),
     ("lab/emu", &["weir", "weir-net"]),
-    ("lab/lab", &["weir", "weir-net", "weir-sim"]),
-    ("lab/call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"]),
-    ("lab/analyze", &["weir", "weir-lab", "weir-rtcp", "weir-sim", "weir-wire"]),
+    ("lab/lab", &["weir", "weir-controllers", "weir-net", "weir-sim"]),
+    (
+        "lab/call",
+        &["weir", "weir-controllers", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"],
+    ),
+    (
+        "lab/analyze",
+        &["weir", "weir-controllers", "weir-lab", "weir-rtcp", "weir-sim", "weir-wire"],
+    ),
     ("library/gst", &["weir", "weir-rtcp", "weir-wire"]),
-    ("lab/python", &["weir", "weir-net", "weir-sim", "weir-lab"]),
-    ("lab/wasm", &["weir", "weir-lab", "weir-net", "weir-sim"]),
+    ("lab/python", &["weir", "weir-controllers", "weir-net", "weir-sim", "weir-lab"]),
+    ("lab/wasm", &["weir", "weir-controllers", "weir-lab", "weir-net", "weir-sim"]),
     ("ims/diameter", &[]),
     ("ims/ims", &["weir-diameter"]),
     ("ims/testbed", &["weir-diameter", "weir-emu", "weir-ims"]),
@@ -31,6 +38,7 @@ const DEPENDENCIES: [(&str, &[&str]); 17] = [
             "weir-analyze",
             "weir-testbed",
             "weir-call",
+            "weir-controllers",
             "weir-emu",
             "weir-lab",
             "weir-net",
@@ -39,11 +47,12 @@ const DEPENDENCIES: [(&str, &[&str]); 17] = [
     ),
 ];
 /// Crates below the drivers, which get the time as an argument.
-const WITHOUT_CLOCK: [&str; 10] = [
+const WITHOUT_CLOCK: [&str; 11] = [
     "library/weir",
     "library/wire",
     "library/rtcp",
     "library/capi",
+    "lab/controllers",
     "lab/net",
     "lab/sim",
     "lab/lab",
@@ -58,15 +67,16 @@ const PARTS: [&str; 3] = ["library", "lab", "ims"];
 const CONVERTS_TIME: &str = "library/weir/src/std_time.rs";
 /// Closures with a name, `let x = |..|`, in each crate's product code. A function or a loop reads
 /// better. The numbers only fall: lower one when you have replaced a closure.
-const NAMED_CLOSURES: [(&str, usize); 17] = [
+const NAMED_CLOSURES: [(&str, usize); 18] = [
     ("library/capi", 1),
-    ("library/gst", 34),
+    ("library/gst", 32),
     ("library/rtcp", 3),
-    ("library/weir", 23),
+    ("library/weir", 21),
     ("library/wire", 5),
     ("lab/analyze", 92),
     ("lab/call", 85),
     ("lab/cli", 134),
+    ("lab/controllers", 2),
     ("lab/emu", 32),
     ("lab/lab", 351),
     ("lab/net", 57),
@@ -80,7 +90,7 @@ const NAMED_CLOSURES: [(&str, usize); 17] = [
 const LONGEST_FILE: usize = 600;
 const LONGEST_LINE: usize = 100;
 /// Lines beyond that, nearly all of them texts of tables, help and reports. The number only falls.
-const LONG_LINES: usize = 135;
+const LONG_LINES: usize = 134;
 /// Folders with generated files.
 const MADE: [&str; 8] =
     ["target", "node_modules", "dist", "screenshots", "runs", "corpus", "artifacts", ".git"];

@@ -4,14 +4,14 @@
 use std::hint::black_box;
 
 use criterion::Criterion;
-use weir::Algorithm;
+use weir_controllers::LabAlgorithm;
 use weir_lab::scenario::catalogue;
 use weir_net::Seed;
 
 fn simulate(criterion: &mut Criterion) {
     let scenario = catalogue::find("lund/rmcat-ns3").expect("it is in the catalogue").remove(0);
     let mut group = criterion.benchmark_group("lund/rmcat-ns3, 200 s");
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         let config = scenario.sim_config(algorithm);
         group.bench_function(algorithm.name(), |bencher| {
             bencher.iter(|| black_box(weir_sim::run(&config, Seed::new(1))));

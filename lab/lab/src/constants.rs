@@ -1,7 +1,8 @@
 //! Constants of `sluice` by name, for experiments and for tuning.
 
+use weir::ControllerFactory;
 use weir::controllers::sluice::{Parameters, Sluice};
-use weir::{Algorithm, ControllerFactory};
+use weir_controllers::{LabAlgorithm, LabController};
 
 use crate::scenario::nearest;
 
@@ -56,14 +57,15 @@ pub fn boxes() -> impl Iterator<Item = (&'static str, Vec<String>)> {
 /// # Errors
 ///
 /// A setting has another form, another name, or no number.
-pub fn sluice_with(settings: &[String]) -> Result<ControllerFactory, ConstantError> {
+pub fn sluice_with(settings: &[String]) -> Result<LabController, ConstantError> {
     let mut parameters = Parameters::DEFAULT;
     for setting in settings {
         set(&mut parameters, setting)?;
     }
     let build = move |settings| Box::new(Sluice::with_parameters(settings, parameters)) as Box<_>;
-    let name = Algorithm::Sluice.name();
-    Ok(ControllerFactory::new(name, build).with_ecn(|wanted| Algorithm::Sluice.ecn_mode(wanted)))
+    let name = LabAlgorithm::Sluice.name();
+    let own = ControllerFactory::new(name, build);
+    Ok(own.with_ecn(|wanted| LabAlgorithm::Sluice.ecn_mode(wanted)).into())
 }
 
 fn set(parameters: &mut Parameters, setting: &str) -> Result<(), ConstantError> {
@@ -127,6 +129,6 @@ mod tests {
     fn a_controller_with_other_constants_keeps_its_name() {
         let changed = sluice_with(&["sluice.q_min=9".into()]).unwrap();
         assert_eq!(changed.name(), "sluice");
-        assert_ne!(changed, ControllerFactory::from(Algorithm::Sluice));
+        assert_ne!(changed, LabController::from(LabAlgorithm::Sluice));
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use weir::{Algorithm, ControllerFactory};
+use weir_controllers::{LabAlgorithm, LabController};
 
 use crate::scenario::nearest;
 
-/// Controllers by name: those of the library, and your own.
+/// Controllers by name: those of the library, the historical ones, and your own.
 ///
 /// ```
 /// use weir::controllers::nada::Nada;
@@ -21,19 +21,20 @@ use crate::scenario::nearest;
 /// # Ok::<(), weir_lab::UnknownController>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Controllers(Vec<ControllerFactory>);
+pub struct Controllers(Vec<LabController>);
 
 impl Default for Controllers {
-    /// Those of the library, in the order that reports use.
+    /// Those that the lab knows, in the order that reports use.
     fn default() -> Self {
-        Self(Algorithm::all().map(ControllerFactory::from).collect())
+        Self(LabAlgorithm::all().map(LabController::from).collect())
     }
 }
 
 impl Controllers {
     /// Adds a controller. It replaces one with the same name.
     #[must_use]
-    pub fn with(mut self, controller: ControllerFactory) -> Self {
+    pub fn with(mut self, controller: impl Into<LabController>) -> Self {
+        let controller = controller.into();
         match self.0.iter_mut().find(|known| known.name() == controller.name()) {
             Some(known) => *known = controller,
             None => self.0.push(controller),
@@ -42,7 +43,7 @@ impl Controllers {
     }
 
     /// All controllers.
-    pub fn iter(&self) -> impl Iterator<Item = &ControllerFactory> {
+    pub fn iter(&self) -> impl Iterator<Item = &LabController> {
         self.0.iter()
     }
 
@@ -51,10 +52,10 @@ impl Controllers {
     /// # Errors
     ///
     /// No controller has the name.
-    pub fn find(&self, name: &str) -> Result<&ControllerFactory, UnknownController> {
+    pub fn find(&self, name: &str) -> Result<&LabController, UnknownController> {
         let found = self.0.iter().find(|controller| controller.name() == name);
         found.ok_or_else(|| {
-            let names: Vec<&str> = self.0.iter().map(ControllerFactory::name).collect();
+            let names: Vec<&str> = self.0.iter().map(LabController::name).collect();
             let near = nearest(&name.to_lowercase(), names.iter().copied());
             UnknownController {
                 name: name.into(),
@@ -69,7 +70,7 @@ impl Controllers {
     /// # Errors
     ///
     /// No controller has one of the names.
-    pub fn choose(&self, list: &str) -> Result<Vec<ControllerFactory>, UnknownController> {
+    pub fn choose(&self, list: &str) -> Result<Vec<LabController>, UnknownController> {
         if list == "all" {
             return Ok(self.0.clone());
         }
@@ -109,14 +110,15 @@ impl std::error::Error for UnknownController {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir::ControllerFactory;
     use weir::controllers::nada::Nada;
 
-    fn own(name: &str) -> ControllerFactory {
-        ControllerFactory::new(name, |settings| Box::new(Nada::new(settings)))
+    fn own(name: &str) -> LabController {
+        ControllerFactory::new(name, |settings| Box::new(Nada::new(settings))).into()
     }
 
-    fn names(chosen: &[ControllerFactory]) -> Vec<&str> {
-        chosen.iter().map(ControllerFactory::name).collect()
+    fn names(chosen: &[LabController]) -> Vec<&str> {
+        chosen.iter().map(LabController::name).collect()
     }
 
     #[test]
@@ -125,7 +127,10 @@ mod tests {
         let chosen = controllers.choose("scream, mine,scream").unwrap();
         assert_eq!(names(&chosen), ["scream", "mine"]);
         let all = controllers.choose("all").unwrap();
-        assert_eq!((all.len(), all.last().unwrap().name()), (Algorithm::all().len() + 1, "mine"));
+        assert_eq!(
+            (all.len(), all.last().unwrap().name()),
+            (LabAlgorithm::all().len() + 1, "mine")
+        );
     }
 
     #[test]
@@ -133,7 +138,7 @@ mod tests {
         let mine = own("gcc");
         let controllers = Controllers::default().with(mine.clone());
         assert_eq!(controllers.find("gcc"), Ok(&mine));
-        assert_eq!(controllers.iter().count(), Algorithm::all().len());
+        assert_eq!(controllers.iter().count(), LabAlgorithm::all().len());
     }
 
     #[test]

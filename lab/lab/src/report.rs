@@ -31,8 +31,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use weir::Algorithm;
 use weir::units::TimeDelta;
+use weir_controllers::LabAlgorithm;
 
 use crate::calls::{Calls, Flaw};
 use crate::gate::Judgement;
@@ -225,10 +225,10 @@ impl Report {
     }
 }
 
-/// Names of the controllers: algorithms in the order of [`Algorithm::all`], then the user's own
+/// Names of the controllers: algorithms in the order of [`LabAlgorithm::all`], then the user's own
 /// controllers and browsers by name.
 fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
-    let rank = |name: &str| Algorithm::all().position(|algorithm| algorithm.name() == name);
+    let rank = |name: &str| LabAlgorithm::all().position(|algorithm| algorithm.name() == name);
     let mut names: Vec<String> = runs.map(|run| run.controller.clone()).collect();
     names.sort_by_key(|name| (rank(name).unwrap_or(usize::MAX), name.clone()));
     names.dedup();

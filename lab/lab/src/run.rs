@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use weir::Algorithm;
+use weir_controllers::LabAlgorithm;
 
 /// Longest part of a command in a folder name, in characters. File systems allow names of 255
 /// bytes.
@@ -96,7 +96,7 @@ impl RunInfo {
 /// Whether this is the name of a controller of ours. A browser has its own congestion control, and
 /// its own name stands in place of a controller's.
 pub(crate) fn is_ours(controller: &str) -> bool {
-    Algorithm::all().any(|algorithm| algorithm.name() == controller)
+    LabAlgorithm::all().any(|algorithm| algorithm.name() == controller)
 }
 
 /// Whether two chosen sets with these controllers can be compared. A controller of ours is compared

@@ -28,7 +28,7 @@ use std::ops::Range;
 
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir::{Algorithm, ControllerFactory};
+use weir_controllers::{LabAlgorithm, LabController};
 use weir_net::Schedule;
 use weir_net::path::{AccessPlan, Attachment};
 
@@ -139,7 +139,7 @@ pub enum Traffic {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Media {
     /// A fixed controller; `None` (in files `"$controller"`) for the one named on the command line.
-    pub controller: Option<Algorithm>,
+    pub controller: Option<LabAlgorithm>,
     /// Settings of the controller.
     pub settings: Settings,
     /// Source of the video frames.
@@ -175,7 +175,7 @@ pub struct PaperValue {
     /// Path of the metric in a flow's summary, for example `rtt_ms.max`.
     pub metric: String,
     /// The controller that the value applies to; `None` for all.
-    pub controller: Option<Algorithm>,
+    pub controller: Option<LabAlgorithm>,
     /// The flow that the value applies to; `None` for the first media flow.
     pub flow: Option<String>,
     /// The section that the value applies to; `None` for the whole time.
@@ -196,7 +196,7 @@ pub struct Finding {
     /// Section or figure in the publication.
     pub location: String,
     /// The controller that the finding is about.
-    pub controller: Algorithm,
+    pub controller: LabAlgorithm,
     /// Path of the metric that decides whether we agree.
     pub metric: String,
     /// Condition under which our result agrees.
@@ -230,7 +230,7 @@ pub struct Expectation {
     /// The section in which the metric is measured; `None` for the flow's whole time.
     pub section: Option<String>,
     /// The controllers to which it applies; empty for all.
-    pub controllers: Vec<Algorithm>,
+    pub controllers: Vec<LabAlgorithm>,
     /// The condition that the metric must meet.
     pub condition: Condition,
     /// The requirements of RFC 8836 that it covers.
@@ -243,7 +243,7 @@ pub struct Expectation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownMiss {
     /// The controller.
-    pub controller: Algorithm,
+    pub controller: LabAlgorithm,
     /// The reason.
     pub why: String,
     /// Whether it meets the expectation with some seeds, so that to meet it is no news.
@@ -435,7 +435,7 @@ impl Scenario {
 
     /// Configuration of the simulator for this controller. Flows with a fixed controller keep
     /// theirs.
-    pub fn sim_config(&self, controller: impl Into<ControllerFactory>) -> weir_sim::Config {
+    pub fn sim_config(&self, controller: impl Into<LabController>) -> weir_sim::Config {
         let controller = controller.into();
         let media = |media: &Media| {
             let own = media.controller.map_or_else(|| controller.clone(), Into::into);

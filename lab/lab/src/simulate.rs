@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use weir::ControllerFactory;
+use weir_controllers::LabController;
 use weir_net::Seed;
 use weir_sim::Trace;
 
@@ -23,18 +23,18 @@ use crate::summary::{Measurer, Summary};
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;
-/// use weir::{Algorithm, ControllerFactory};
+/// use weir_controllers::{LabAlgorithm, LabController};
 /// use weir_lab::{scenario::catalogue, simulate};
 ///
 /// let scenario = &catalogue::find("demo/first-call")?[0];
-/// let gcc = ControllerFactory::from(Algorithm::Gcc);
+/// let gcc = LabController::from(LabAlgorithm::Gcc);
 /// let summary = simulate(scenario, &gcc, 1, None, &AtomicBool::new(false))?;
 /// assert!(summary.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn simulate(
     scenario: &Scenario,
-    controller: &ControllerFactory,
+    controller: &LabController,
     seed: u64,
     out: Option<&Path>,
     stop: &AtomicBool,
@@ -60,7 +60,7 @@ pub fn simulate(
 
 impl RunInfo {
     /// The simulated run of a scenario under a controller with a seed.
-    pub fn simulated(scenario: &Scenario, controller: &ControllerFactory, seed: u64) -> Self {
+    pub fn simulated(scenario: &Scenario, controller: &LabController, seed: u64) -> Self {
         Self {
             scenario: scenario.id.clone(),
             controller: controller.name().into(),

@@ -389,7 +389,7 @@ fn paper_rows(
     info: &RunInfo,
     measured: impl Fn(&PaperValue) -> Option<f64>,
 ) -> Vec<PaperRow> {
-    let ours = |controller: Option<weir::Algorithm>| {
+    let ours = |controller: Option<weir_controllers::LabAlgorithm>| {
         controller.is_none_or(|controller| controller.name() == info.controller)
     };
     let row = |value: &PaperValue| PaperRow {

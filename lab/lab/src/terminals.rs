@@ -180,7 +180,7 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use weir::{Algorithm, ControllerFactory};
+    use weir_controllers::{LabAlgorithm, LabController};
 
     use super::*;
     use crate::scenario::catalogue;
@@ -216,7 +216,7 @@ mod tests {
     fn a_dedicated_bearer_keeps_a_call_apart_from_its_own_terminals_tcp() {
         let scenario = catalogue::find("demo/lte-bearer").unwrap().remove(0);
         let stop = AtomicBool::new(false);
-        let summary = simulate(&scenario, &ControllerFactory::from(Algorithm::Gcc), 1, None, &stop)
+        let summary = simulate(&scenario, &LabController::from(LabAlgorithm::Gcc), 1, None, &stop)
             .unwrap()
             .unwrap();
         let value = |flow, path: &str| summary.metric(Some(flow), path).unwrap();

@@ -88,7 +88,9 @@ pub fn own_factory(class: &Bound<'_, PyAny>, fault: &Fault) -> PyResult<Controll
         Ok(name) => name.extract()?,
         Err(_) => class.getattr("__name__")?.extract()?,
     };
-    if let Some(taken) = weir::Algorithm::all().find(|algorithm| algorithm.name() == name) {
+    if let Some(taken) =
+        weir_controllers::LabAlgorithm::all().find(|algorithm| algorithm.name() == name)
+    {
         return Err(error(format!(
             "a controller of the library is called {}: choose another name",
             taken.name()

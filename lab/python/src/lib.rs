@@ -28,7 +28,7 @@ fn error(error: impl std::fmt::Display) -> PyErr {
 /// The names of the library's controllers, in the order of reports.
 #[pyfunction]
 fn controllers() -> Vec<&'static str> {
-    weir::Algorithm::all().map(weir::Algorithm::name).collect()
+    weir_controllers::LabAlgorithm::all().map(weir_controllers::LabAlgorithm::name).collect()
 }
 
 /// The names of the controllers that a text such as `gcc,nada` or `all` means, each once.

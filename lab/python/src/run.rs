@@ -11,7 +11,7 @@ use arrow_schema::ArrowError;
 use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
 use rayon::prelude::*;
-use weir::ControllerFactory;
+use weir_controllers::LabController;
 use weir_lab::compare::{By, differences, found_in, nothing_of_both};
 use weir_lab::record::{self, Writer};
 use weir_lab::run::RunInfo;
@@ -101,11 +101,11 @@ pub fn run(
     out: Option<PathBuf>,
 ) -> PyResult<Runs> {
     let fault = Fault::default();
-    let mut factories: Vec<ControllerFactory> = Vec::new();
+    let mut factories: Vec<LabController> = Vec::new();
     for controller in &controllers {
         match controller.extract::<String>() {
             Ok(names) => factories.extend(Controllers::default().choose(&names).map_err(error)?),
-            Err(_) => factories.push(own_factory(controller, &fault)?),
+            Err(_) => factories.push(own_factory(controller, &fault)?.into()),
         }
     }
     let mut names = BTreeSet::new();
@@ -126,7 +126,7 @@ pub fn run(
         pool.install(|| {
             let one = |(scenario, factory, seed): &(
                 Arc<weir_lab::scenario::Scenario>,
-                &ControllerFactory,
+                &LabController,
                 u64,
             )| {
                 with_a_thread_state(|| measure(scenario, factory, *seed, out.as_deref(), &stop))
@@ -181,7 +181,7 @@ pub fn watched<T: Send>(
 /// One run, measured, with its record below `out`. `None` if `stop` was set.
 pub fn measure(
     scenario: &weir_lab::scenario::Scenario,
-    factory: &ControllerFactory,
+    factory: &LabController,
     seed: u64,
     out: Option<&std::path::Path>,
     stop: &AtomicBool,

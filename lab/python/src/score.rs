@@ -25,7 +25,7 @@ pub fn score(
     let fault = Fault::default();
     let factory = match controller.extract::<String>() {
         Ok(name) => Controllers::default().choose(&name).map_err(error)?.remove(0),
-        Err(_) => own_factory(controller, &fault)?,
+        Err(_) => own_factory(controller, &fault)?.into(),
     };
     let (scenario, stop) = (Arc::clone(&scenario.0), fault.stop());
     let work = || score_run(&scenario, &factory, seed, &possible(&scenario, seed), &stop);

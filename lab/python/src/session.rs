@@ -84,6 +84,7 @@ impl Session {
                 None => others.build(settings),
             }
         });
+        let factory = factory.into();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || measure(&scenario, &factory, seed, None, &stopped));

@@ -7,9 +7,9 @@
 //! cargo run --package weir-sim --example fingerprint
 //! ```
 
-use weir::Algorithm;
 use weir::controller::{RateLimits, Settings};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_controllers::LabAlgorithm;
 use weir_net::{Capacity, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 use weir_sim::{Config, FlowConfig, FlowKind, Media, Source, run};
 
@@ -41,7 +41,7 @@ fn main() {
     let kbps = Bitrate::from_kbps;
     let limits =
         RateLimits::new(kbps(150), kbps(300), kbps(2_500)).expect("the limits are in order");
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         let source = Source::Filler { fps: 30.0, cap: None };
         let media = Media::new(algorithm, Settings::from(limits), source);
         let flow = FlowConfig::new("media-1", DURATION, FlowKind::Media(media));

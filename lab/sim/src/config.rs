@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use weir::ControllerFactory;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_controllers::LabController;
 use weir_net::Schedule;
 use weir_net::path::{AccessPlan, Attachment, Hop};
 
@@ -124,8 +124,8 @@ pub enum FlowKind {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Media {
-    /// Builds its controller: an [`Algorithm`](weir::Algorithm) or a controller of your own.
-    pub controller: ControllerFactory,
+    /// Builds its controller: an [`LabAlgorithm`](weir_controllers::LabAlgorithm) or a controller of your own.
+    pub controller: LabController,
     /// Limits of its target bitrate, ECN mode and priority.
     pub settings: Settings,
     /// Name of the sender. Media flows with the same sender divide the sum of their rates by
@@ -152,7 +152,7 @@ pub struct Media {
 impl Media {
     /// Media under a controller, with transport-wide feedback every 50 ms and without repair.
     pub fn new(
-        controller: impl Into<ControllerFactory>,
+        controller: impl Into<LabController>,
         settings: impl Into<Settings>,
         source: Source,
     ) -> Self {

@@ -10,9 +10,10 @@ use weir::controller::Controller;
 use weir::feedback::{Ecn, RtpNumber};
 use weir::media_sender::{MediaSender, PacedPacket, TargetChange};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_controllers::RembReporter;
 use weir_net::seed::Stream;
 use weir_net::{Schedule, Seed};
-use weir_rtcp::{Feedback, Message, RembReporter, SenderReports};
+use weir_rtcp::{Feedback, Message, SenderReports};
 use weir_wire::rtp::{self, AbsSendTime, RtpHeader};
 use weir_wire::{header, report, vp8};
 

@@ -66,14 +66,14 @@ impl<C: Controller> Controller for Padded<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir::Algorithm;
+    use weir_controllers::LabAlgorithm;
 
     #[test]
     fn the_padding_goes_up_to_its_rate_but_not_beyond_the_target() {
         let kbps = Bitrate::from_kbps;
         let limits = RateLimits::new(kbps(100), kbps(300), kbps(900)).unwrap();
         for (up_to, padding) in [(200, 200), (300, 300), (1_370, 300)] {
-            let controller = Algorithm::Gcc.build(limits);
+            let controller = LabAlgorithm::Gcc.build(limits);
             let padded = Padded { controller, up_to: kbps(up_to) };
             assert_eq!(padded.target().padding_rate, kbps(padding));
         }

@@ -1,9 +1,9 @@
 //! ECN from end to end: the sender's codepoint, a queue that marks, the receiver's CCFB and the
 //! controller's response. Also the setting that makes a controller tolerate random loss.
 
-use weir::Algorithm;
 use weir::controller::{EcnMode, RateLimits, Settings};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_controllers::LabAlgorithm;
 use weir_net::{
     Aqm, Capacity, CoDelConfig, DualPi2Config, Hop, LinkConfig, LossModel, QueueLimit, Schedule,
     Seed,
@@ -30,7 +30,7 @@ fn settings(mbps: u64, ecn: EcnMode) -> Settings {
 }
 
 /// A single flow on a link, with a round-trip time of 50 ms.
-fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled {
+fn simulate(algorithm: LabAlgorithm, settings: Settings, up: LinkConfig) -> Settled {
     let media = Media::new(algorithm, settings, Source::Filler { fps: 60.0, cap: None })
         .with_feedback(vec![(Timestamp::ZERO, Feedback::Ccfb)])
         .with_feedback_interval(TimeDelta::from_millis(20));
@@ -76,7 +76,7 @@ fn settled(trace: &Trace) -> Settled {
 #[test]
 fn an_l4s_flow_uses_the_link_with_next_to_no_queue() {
     for mbps in [5, 10, 20, 40] {
-        let run = |ecn, aqm| simulate(Algorithm::ScreamV2, settings(mbps, ecn), link(mbps, aqm));
+        let run = |ecn, aqm| simulate(LabAlgorithm::ScreamV2, settings(mbps, ecn), link(mbps, aqm));
         let marked = run(EcnMode::L4s, Aqm::DualPi2(DualPi2Config::default()));
         assert!(marked.delay_ms_p95 < 2.0, "{mbps} Mbit/s: {marked:?}");
         assert!(marked.rate_mbps > 0.65 * mbps as f64, "{mbps} Mbit/s: {marked:?}");
@@ -90,7 +90,7 @@ fn an_l4s_flow_uses_the_link_with_next_to_no_queue() {
 #[test]
 fn l4s_marks_hold_the_queue_below_what_delay_alone_does() {
     // NADA on its own has a queue of two packets, 10 ms each. Marks hardly reduce it.
-    for (algorithm, share) in [(Algorithm::Nada, 1.0), (Algorithm::ScreamV2, 0.5)] {
+    for (algorithm, share) in [(LabAlgorithm::Nada, 1.0), (LabAlgorithm::ScreamV2, 0.5)] {
         let run = |ecn, aqm| simulate(algorithm, settings(1, ecn), link(1, aqm));
         let plain = run(EcnMode::Off, Aqm::DropTail);
         let marked = run(EcnMode::L4s, Aqm::DualPi2(DualPi2Config::default()));
@@ -108,7 +108,7 @@ fn l4s_marks_hold_the_queue_below_what_delay_alone_does() {
 fn classic_marks_take_the_place_of_losses() {
     let codel = Aqm::CoDel(CoDelConfig::default());
     // The receiver of gcc-2013 sends no feedback that could carry marks.
-    for algorithm in Algorithm::all().filter(|a| *a != Algorithm::Gcc2013) {
+    for algorithm in LabAlgorithm::all().filter(|a| *a != LabAlgorithm::Gcc2013) {
         let run = |ecn| simulate(algorithm, settings(2, ecn), link(2, codel));
         let (dropped, marked) = (run(EcnMode::Off), run(EcnMode::Classic));
         println!("{algorithm}, CoDel: {dropped} without ECN, {marked} with");
@@ -117,7 +117,7 @@ fn classic_marks_take_the_place_of_losses() {
         assert_eq!(marked.lost_packets, 0, "{algorithm}");
         assert!(marked.rate_mbps > 1.5, "{algorithm}: {marked:?}");
         // gcc-draft keeps the queue near CoDel's target, so it gets almost no marks.
-        if algorithm != Algorithm::GccDraft {
+        if algorithm != LabAlgorithm::GccDraft {
             assert!(marked.answers_to_marks > 0, "{algorithm}");
         }
     }
@@ -129,7 +129,7 @@ fn tolerance_uses_85_percent_of_2_mbps_at_5_percent_loss() {
     let run = |tolerate_random_loss| {
         let settings = settings(2, EcnMode::Off).with_tolerate_random_loss(tolerate_random_loss);
         let lossy = link(2, Aqm::DropTail).with_loss(LossModel::Random(0.05));
-        simulate(Algorithm::ScreamV2, settings, lossy).rate_mbps
+        simulate(LabAlgorithm::ScreamV2, settings, lossy).rate_mbps
     };
     let (strict, tolerant) = (run(false), run(true));
     println!("{strict:.3} Mbit/s without, {tolerant:.3} with tolerance");

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use weir::Algorithm;
+use weir_controllers::LabAlgorithm;
 
 /// One of each kind: links, steps, loss, jitter, queues, TCP beside it, Wi-Fi, LTE, L4S, repair.
 const SCENARIOS: [&str; 20] = [
@@ -34,8 +34,8 @@ fn main() {
     let asks = std::env::args().nth(1).as_deref() == Some("--ask");
     let begin = Instant::now();
     for (index, scenario) in SCENARIOS.iter().enumerate() {
-        let all = Algorithm::all().count();
-        let controller = Algorithm::all().nth(index % all).expect("below their number").name();
+        let all = LabAlgorithm::all().count();
+        let controller = LabAlgorithm::all().nth(index % all).expect("below their number").name();
         let runs = format!(
             r#"{{"fingerprint":{{"scenario":"{scenario}","controllers":"{controller}","seeds":[1]}}}}"#
         );

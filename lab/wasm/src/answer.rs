@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use weir::{Algorithm, ControllerFactory};
+use weir_controllers::{LabAlgorithm, LabController};
 use weir_lab::Controllers;
 use weir_lab::record::Record;
 use weir_lab::record::memory::Files;
@@ -69,7 +69,7 @@ fn about() -> Result<Value, Failed> {
         let Ok(found) = find(id) else { continue };
         scenarios.push(json!({ "id": id, "title": found.title }));
     }
-    let controllers: Vec<&str> = Algorithm::all().map(Algorithm::name).collect();
+    let controllers: Vec<&str> = LabAlgorithm::all().map(LabAlgorithm::name).collect();
     let version = env!("CARGO_PKG_VERSION");
     Ok(json!({ "version": version, "controllers": controllers, "scenarios": scenarios }))
 }
@@ -106,11 +106,7 @@ impl Runs {
 }
 
 /// The record of one run, whole in memory.
-fn simulated(
-    scenario: &Scenario,
-    controller: &ControllerFactory,
-    seed: u64,
-) -> Result<Files, Failed> {
+fn simulated(scenario: &Scenario, controller: &LabController, seed: u64) -> Result<Files, Failed> {
     let info = RunInfo::simulated(scenario, controller, seed);
     let trace = weir_sim::run(&scenario.sim_config(controller), Seed::new(seed));
     Ok(Files::of(&Record { info, scenario: scenario.clone(), trace, call: None })?)

@@ -406,9 +406,6 @@ typedef struct {
 typedef struct {
   // `sizeof(weir_receiver_config)`; the init function sets it.
   size_t struct_size;
-  // The name of the sender's controller if it may estimate at the receiver, or NULL. Only
-  // `gcc-2013` does; it needs the absolute send time. Other names change nothing.
-  const char *estimator;
   // Any number. It spreads the times of receiver reports; give each receiver another one.
   uint64_t random_seed;
   // Time between TWCC or CCFB packets in ns, 1 ms to 10 s. The default is 100 ms; between 50 and
@@ -421,13 +418,9 @@ typedef struct {
   // Clock rate of the RTP timestamps, in Hz. The default is 90,000.
   uint32_t clock_rate_hz;
   // As in `weir_sender_config`.
-  uint32_t overhead_bytes;
-  // As in `weir_sender_config`.
   uint8_t transport_sequence_number_id;
-  // As in `weir_sender_config`.
-  uint8_t abs_send_time_id;
   // Zero.
-  uint8_t reserved[6];
+  uint8_t reserved[3];
 } weir_receiver_config;
 
 // Bytes of somebody else: a packet or a datagram. Copy what a handle handed out before you pass it
@@ -458,8 +451,8 @@ typedef struct {
   // Id of the header extension with the transport-wide sequence number, which TWCC needs; zero
   // if the packets do not have it. The default is 1.
   uint8_t transport_sequence_number_id;
-  // Id of the header extension with the absolute send time, which `gcc-2013` needs; zero if the
-  // packets do not have it. The default is zero.
+  // Id of the header extension with the absolute send time, which receivers need that answer
+  // with REMB; zero if the packets do not have it. The default is zero.
   uint8_t abs_send_time_id;
   // Payload type of padding packets, at most 127. The default is 127.
   uint8_t padding_payload_type;
@@ -570,8 +563,7 @@ weir_status weir_receiver_new(int64_t now_ns,
 void weir_receiver_free(weir_receiver *receiver);
 
 // An RTP packet arrived. Its payload may be encrypted. `ecn_bits` are the two ECN bits of its IP
-// header: 0 Not-ECT or unknown, 1 ECT(1), 2 ECT(0), 3 CE. RTCP that must be sent at once then
-// waits for `weir_receiver_next_rtcp`.
+// header: 0 Not-ECT or unknown, 1 ECT(1), 2 ECT(0), 3 CE.
 weir_status weir_receiver_on_rtp(weir_receiver *receiver,
                                  int64_t now_ns,
                                  const uint8_t *data,

@@ -1,8 +1,6 @@
 //! A receiver: RTP and RTCP in, feedback and reports out.
 
-use core::ffi::c_char;
-
-use weir::units::{DataSize, TimeDelta};
+use weir::units::TimeDelta;
 use weir_rtcp::{Feedback, Ignored, Receiver, ReceiverConfig};
 
 use crate::border::{self, Guard, Handle, Outcome, packet, put, weir_bytes};
@@ -10,7 +8,6 @@ use crate::growing::{get, growing, init};
 use crate::outbox::Outbox;
 use crate::random::random;
 use crate::rtp::{ecn, extensions};
-use crate::settings::algorithm;
 use crate::status::weir_status;
 
 /// The receiving half of a media flow.
@@ -46,9 +43,6 @@ pub enum weir_feedback_format {
 pub struct weir_receiver_config {
     /// `sizeof(weir_receiver_config)`; the init function sets it.
     pub struct_size: usize,
-    /// The name of the sender's controller if it may estimate at the receiver, or NULL. Only
-    /// `gcc-2013` does; it needs the absolute send time. Other names change nothing.
-    pub estimator: *const c_char,
     /// Any number. It spreads the times of receiver reports; give each receiver another one.
     pub random_seed: u64,
     /// Time between TWCC or CCFB packets in ns, 1 ms to 10 s. The default is 100 ms; between 50 and
@@ -61,38 +55,31 @@ pub struct weir_receiver_config {
     /// Clock rate of the RTP timestamps, in Hz. The default is 90,000.
     pub clock_rate_hz: u32,
     /// As in `weir_sender_config`.
-    pub overhead_bytes: u32,
-    /// As in `weir_sender_config`.
     pub transport_sequence_number_id: u8,
-    /// As in `weir_sender_config`.
-    pub abs_send_time_id: u8,
     /// Zero.
-    pub reserved: [u8; 6],
+    pub reserved: [u8; 3],
 }
 
-growing!(weir_receiver_config, reserved: [u8; 6], Self {
+growing!(weir_receiver_config, reserved: [u8; 3], Self {
     struct_size: size_of::<Self>(),
-    estimator: core::ptr::null(),
     random_seed: 0,
     interval_ns: 100_000_000,
     ssrc: 3,
     feedback: weir_feedback_format::Twcc as u32,
     clock_rate_hz: 90_000,
-    overhead_bytes: 28,
     transport_sequence_number_id: 1,
-    abs_send_time_id: 0,
-    reserved: [0; 6],
+    reserved: [0; 3],
 });
 
 impl weir_receiver_config {
     fn checked(&self) -> Outcome<ReceiverConfig> {
         let interval = TimeDelta::from_nanos(self.interval_ns);
-        let is_usable = self.clock_rate_hz != 0 && self.reserved == [0; 6];
+        let is_usable = self.clock_rate_hz != 0 && self.reserved == [0; 3];
         if !is_usable || interval < TimeDelta::from_millis(1) || interval > TimeDelta::from_secs(10)
         {
             return Err(weir_status::InvalidArgument);
         }
-        let extensions = extensions(self.transport_sequence_number_id, self.abs_send_time_id)?;
+        let extensions = extensions(self.transport_sequence_number_id, 0)?;
         let has_sequence_number = extensions.transport_sequence_number.is_some();
         Ok(ReceiverConfig::new(
             self.ssrc,
@@ -100,8 +87,7 @@ impl weir_receiver_config {
             feedback(self.feedback, has_sequence_number)?,
         )
         .with_interval(interval)
-        .with_clock_rate(self.clock_rate_hz)
-        .with_overhead(DataSize::from_bytes(self.overhead_bytes.into())))
+        .with_clock_rate(self.clock_rate_hz))
     }
 }
 
@@ -138,15 +124,7 @@ pub unsafe extern "C" fn weir_receiver_new(
             let raw = get(config)?;
             let config = raw.checked()?;
             let mut guard = Guard::new();
-            let mut receiver = Receiver::new(guard.now(now_ns), config, random(raw.random_seed));
-            if !raw.estimator.is_null()
-                && let Some(estimator) = algorithm(raw.estimator)?.build_receiver()
-            {
-                if config.extensions.abs_send_time.is_none() {
-                    return Err(weir_status::InvalidArgument);
-                }
-                receiver = receiver.with_estimator(estimator);
-            }
+            let receiver = Receiver::new(guard.now(now_ns), config, random(raw.random_seed));
             let has_sequence_number = config.extensions.transport_sequence_number.is_some();
             Ok(weir_receiver { guard, receiver, rtcp: Outbox::default(), has_sequence_number })
         })
@@ -161,8 +139,7 @@ pub unsafe extern "C" fn weir_receiver_free(receiver: *mut weir_receiver) {
 }
 
 /// An RTP packet arrived. Its payload may be encrypted. `ecn_bits` are the two ECN bits of its IP
-/// header: 0 Not-ECT or unknown, 1 ECT(1), 2 ECT(0), 3 CE. RTCP that must be sent at once then
-/// waits for `weir_receiver_next_rtcp`.
+/// header: 0 Not-ECT or unknown, 1 ECT(1), 2 ECT(0), 3 CE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_receiver_on_rtp(
     receiver: *mut weir_receiver,
@@ -176,9 +153,7 @@ pub unsafe extern "C" fn weir_receiver_on_rtp(
         border::change(receiver, |handle| {
             let (bytes, ecn) = (packet(&data, length)?, ecn(ecn_bits)?);
             let now = handle.guard.now(now_ns);
-            let weir_receiver { receiver, rtcp, .. } = handle;
-            let result = receiver.on_rtp(now, bytes, ecn, |bytes| rtcp.push(bytes));
-            result.map_err(|_| weir_status::NotRtp)
+            handle.receiver.on_rtp(now, bytes, ecn).map_err(|_| weir_status::NotRtp)
         })
     }
 }

@@ -55,8 +55,8 @@ pub struct weir_sender_config {
     /// Id of the header extension with the transport-wide sequence number, which TWCC needs; zero
     /// if the packets do not have it. The default is 1.
     pub transport_sequence_number_id: u8,
-    /// Id of the header extension with the absolute send time, which `gcc-2013` needs; zero if the
-    /// packets do not have it. The default is zero.
+    /// Id of the header extension with the absolute send time, which receivers need that answer
+    /// with REMB; zero if the packets do not have it. The default is zero.
     pub abs_send_time_id: u8,
     /// Payload type of padding packets, at most 127. The default is 127.
     pub padding_payload_type: u8,

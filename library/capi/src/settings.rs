@@ -75,8 +75,7 @@ pub unsafe extern "C" fn weir_settings_init(
 /// The name of a controller, by index from zero; NULL after the last one.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_algorithm_name(index: usize) -> *const c_char {
-    const NAMES: [&CStr; 7] =
-        [c"gcc", c"gcc-draft", c"gcc-2013", c"nada", c"scream", c"scream-v2", c"sluice"];
+    const NAMES: [&CStr; 5] = [c"gcc", c"nada", c"scream", c"scream-v2", c"sluice"];
     NAMES.get(index).map_or(core::ptr::null(), |name| name.as_ptr())
 }
 

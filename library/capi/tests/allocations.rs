@@ -105,9 +105,7 @@ impl Ends {
             weir_sender_config_init(&mut config, size_of::<weir_sender_config>());
             weir_receiver_config_init(&mut receiver_config, size_of::<weir_receiver_config>());
             config.abs_send_time_id = 2;
-            receiver_config.abs_send_time_id = 2;
             receiver_config.feedback = format as u32;
-            receiver_config.estimator = name.as_ptr();
             let settings = raw_settings(&settings());
             let status = weir_sender_new(0, name.as_ptr(), &settings, &config, &mut sender);
             assert_eq!(status, weir_status::Ok);

@@ -9,9 +9,8 @@ use std::sync::{LazyLock, Mutex};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
-use weir::Algorithm;
 use weir::feedback::Ecn;
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{TimeDelta, Timestamp};
 use weir_rtcp::{Receiver, ReceiverConfig};
 use weir_wire::rtp::ExtensionIds;
 
@@ -59,19 +58,11 @@ struct Settings {
     format: Format,
     interval_ns: u64,
     ssrc: u32,
-    algorithm: Option<String>,
-    overhead: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            format: Format::Twcc,
-            interval_ns: 50_000_000,
-            ssrc: 0,
-            algorithm: None,
-            overhead: crate::cc::SRTP_OVER_UDP,
-        }
+        Self { format: Format::Twcc, interval_ns: 50_000_000, ssrc: 0 }
     }
 }
 
@@ -81,8 +72,6 @@ impl Settings {
             "feedback" => self.format.to_value(),
             "interval" => self.interval_ns.to_value(),
             "ssrc" => self.ssrc.to_value(),
-            "algorithm" => self.algorithm.to_value(),
-            "overhead" => self.overhead.to_value(),
             _ => unreachable!("GObject asks only for properties in the list"),
         }
     }
@@ -93,29 +82,16 @@ impl Settings {
             "feedback" => self.format = value.get().expect(CHECKED),
             "interval" => self.interval_ns = value.get().expect(CHECKED),
             "ssrc" => self.ssrc = value.get().expect(CHECKED),
-            "algorithm" => self.algorithm = value.get().expect(CHECKED),
-            "overhead" => self.overhead = value.get().expect(CHECKED),
             _ => unreachable!("GObject sets only properties in the list"),
         }
     }
 
-    /// The receiver. `algorithm` may have an estimator at the receiver.
-    fn receiver(
-        &self,
-        now: Timestamp,
-        extensions: ExtensionIds,
-        algorithm: Option<Algorithm>,
-    ) -> Receiver {
+    fn receiver(&self, now: Timestamp, extensions: ExtensionIds) -> Receiver {
         let ssrc = if self.ssrc == 0 { glib::random_int().max(1) } else { self.ssrc };
         let interval = TimeDelta::from_nanos(self.interval_ns.try_into().unwrap_or(i64::MAX));
-        let config = ReceiverConfig::new(ssrc, extensions, self.format.into())
-            .with_interval(interval)
-            .with_overhead(DataSize::from_bytes(self.overhead.into()));
-        let receiver = Receiver::new(now, config, Box::new(glib::random_double));
-        match algorithm.and_then(Algorithm::build_receiver) {
-            Some(estimator) => receiver.with_estimator(estimator),
-            None => receiver,
-        }
+        let config =
+            ReceiverConfig::new(ssrc, extensions, self.format.into()).with_interval(interval);
+        Receiver::new(now, config, Box::new(glib::random_double))
     }
 }
 
@@ -135,15 +111,6 @@ fn properties() -> Vec<glib::ParamSpec> {
             .build(),
         glib::ParamSpecUInt::builder("ssrc")
             .blurb("The receiver's own SSRC; 0 for a random one")
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecString::builder("algorithm")
-            .blurb("The controller, if it estimates at the receiver (gcc-2013): its limit is sent")
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecUInt::builder("overhead")
-            .blurb("Bytes that the layers below add to each RTP packet; the estimator counts them")
-            .default_value(defaults.overhead)
             .mutable_ready()
             .build(),
     ]
@@ -181,8 +148,6 @@ mod imp {
         clock: gst::Clock,
         receiver: Receiver,
         extensions: ExtensionIds,
-        /// Feedback that leaves at once.
-        urgent: Vec<gst::Buffer>,
     }
 
     impl Running {
@@ -196,8 +161,7 @@ mod imp {
         fn wake(&mut self) {
             let Some(running) = &self.running else { return };
             let due = running.receiver.next_timeout();
-            let is_early = |end: Timestamp| due < end || !running.urgent.is_empty();
-            if let Some((wait, _)) = self.waiting.take_if(|(_, end)| is_early(*end)) {
+            if let Some((wait, _)) = self.waiting.take_if(|(_, end)| due < *end) {
                 wait.unschedule();
             }
         }
@@ -324,8 +288,7 @@ mod imp {
             transition: gst::StateChange,
         ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
             if transition == gst::StateChange::ReadyToPaused {
-                let algorithm = self.algorithm()?;
-                self.start(ExtensionIds::NONE, algorithm);
+                self.start(ExtensionIds::NONE);
             }
             let result = self.parent_change_state(transition);
             if transition == gst::StateChange::PausedToReady {
@@ -337,23 +300,12 @@ mod imp {
 
     /// Start and end.
     impl Feedback {
-        /// The configured algorithm, or an error message on the bus that lists all names.
-        fn algorithm(&self) -> Result<Option<Algorithm>, gst::StateChangeError> {
-            let name = lock(&self.settings).algorithm.clone();
-            let Some(name) = name else { return Ok(None) };
-            name.parse().map(Some).map_err(|unknown| {
-                let text = format!("algorithm={name}: {unknown}");
-                gst::element_imp_error!(self, gst::LibraryError::Settings, ("{}", text));
-                gst::StateChangeError
-            })
-        }
-
-        fn start(&self, extensions: ExtensionIds, algorithm: Option<Algorithm>) {
+        fn start(&self, extensions: ExtensionIds) {
             let clock = gst::SystemClock::obtain();
             let now = Timestamp::from_nanos(clock.time().nseconds() as i64);
-            let receiver = lock(&self.settings).receiver(now, extensions, algorithm);
+            let receiver = lock(&self.settings).receiver(now, extensions);
             let mut state = lock(&self.state);
-            state.running = Some(Running { clock, receiver, extensions, urgent: Vec::new() });
+            state.running = Some(Running { clock, receiver, extensions });
             if let Some((wait, _)) = state.waiting.take() {
                 wait.unschedule();
             }
@@ -391,10 +343,8 @@ mod imp {
                 let mut state = lock(&self.state);
                 if let Some(running) = &mut state.running {
                     let now = running.now();
-                    let urgent = &mut running.urgent;
-                    let send = |rtcp: &[u8]| urgent.push(super::imp::buffer(rtcp));
                     // GStreamer 1.22 does not tell the ECN bits of a datagram.
-                    if let Err(error) = running.receiver.on_rtp(now, &bytes, Ecn::NotEct, send) {
+                    if let Err(error) = running.receiver.on_rtp(now, &bytes, Ecn::NotEct) {
                         gst::debug!(CAT, imp = self, "not RTP: {error}");
                     }
                     state.wake();
@@ -442,10 +392,8 @@ mod imp {
                 let text = "the caps have no extmap-N for the transport-wide number";
                 gst::element_imp_warning!(self, gst::StreamError::Format, ("{}", text));
             }
-            if extensions != known
-                && let Ok(algorithm) = self.algorithm()
-            {
-                self.start(extensions, algorithm);
+            if extensions != known {
+                self.start(extensions);
             }
         }
 
@@ -457,7 +405,7 @@ mod imp {
                 let _ = self.rtcp_src.pause_task();
                 return;
             };
-            let mut due = std::mem::take(&mut running.urgent);
+            let mut due = Vec::new();
             let now = running.now();
             running.receiver.on_timeout(now, |rtcp| due.push(buffer(rtcp)));
             if due.is_empty() {

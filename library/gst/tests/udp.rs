@@ -108,40 +108,6 @@ fn feedback_of_rfc_8888_of_weirfeedback_moves_the_target() {
     check("algorithm=scream feedback=ccfb", "feedback=ccfb", "ccfb");
 }
 
-/// A packet with the absolute send time, which no payloader of GStreamer 1.22 writes.
-fn packet_with_send_time(number: u16, sent: gst::ClockTime) -> gst::Buffer {
-    use weir_wire::rtp::{AbsSendTime, ExtensionId, PayloadType, RtpHeader};
-    // Seconds in 6.18 fixed point.
-    let ticks = AbsSendTime::from_ticks(((sent.useconds() << 18) / 1_000_000) as i64);
-    let id = ExtensionId::new(3).unwrap();
-    let header = RtpHeader::new(common::MEDIA, PayloadType::new(96).unwrap(), number, 0)
-        .with_abs_send_time(Some((id, ticks)));
-    let mut bytes = vec![0; common::PACKET];
-    header.emit(&mut bytes);
-    gst::Buffer::from_mut_slice(bytes)
-}
-
-#[test]
-fn weirfeedback_sends_the_estimate_of_a_receiver_side_controller() {
-    common::init();
-    let element = gst::ElementFactory::make("weirfeedback").build().unwrap();
-    element.set_property_from_str("feedback", "rr");
-    element.set_property("algorithm", "gcc-2013");
-    let mut rtcp = gst_check::Harness::with_element(&element, Some("sink"), Some("rtcp_src"));
-    rtcp.set_src_caps_str(&format!("application/x-rtp,media=video,{EXTENSIONS}"));
-    let mut sent = Vec::new();
-    for number in 0..100 {
-        // The harness has no peer for `src`.
-        let _ = rtcp.push(packet_with_send_time(number, gst::get_timestamp()));
-        std::thread::sleep(Duration::from_millis(20));
-        let arrived = std::iter::from_fn(|| rtcp.try_pull());
-        sent.extend(arrived.map(|buffer| common::bytes(&buffer)));
-    }
-    // REMB is payload-specific feedback of format 15.
-    let remb = sent.iter().find(|it| (it[1], it[0] & 0x1f) == (206, 15)).expect("an estimate");
-    assert_eq!(&remb[12..16], b"REMB");
-}
-
 #[test]
 fn an_end_of_the_media_ends_the_feedback_too_and_the_element_starts_again() {
     common::init();

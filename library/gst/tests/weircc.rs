@@ -142,7 +142,7 @@ fn limits_that_contradict_each_other_are_an_error() {
 
 #[test]
 fn feedback_moves_the_target_and_is_told_with_a_reason() {
-    for algorithm in ["gcc", "gcc-draft", "nada", "scream", "scream-v2"] {
+    for algorithm in ["gcc", "nada", "scream", "scream-v2"] {
         let mut harness = harness(&[("algorithm", algorithm), ("start-bitrate", "300000")]);
         let element = harness.element().unwrap();
         let (told, changes) = std::sync::mpsc::channel();

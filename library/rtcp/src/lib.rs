@@ -4,14 +4,14 @@
 //!
 //! ```text
 //! sender                                                 receiver
-//! RTP    MediaSender -> header extension  ------------>  Receiver::on_rtp -> Reporter, RembReporter
-//! TWCC, CCFB, RR, REMB  Message -> SendHistory  <------  Reporter, RembReporter
+//! RTP    MediaSender -> header extension  ------------>  Receiver::on_rtp -> Reporter
+//! TWCC, CCFB, RR, REMB  Message -> SendHistory  <------  Reporter
 //! SR     SenderReports  ------------------------------>  Reporter::on_sender_report
 //! ```
 //!
 //! [`Sender`] and [`Receiver`] combine these parts, with bytes on both sides. A program with its
 //! own RTP stack can use single parts: [`Message`] to read feedback (and [`rtcp_from_fci`], if the
-//! stack keeps the RTCP header), [`SenderReports`], [`Reporter`] and [`RembReporter`].
+//! stack keeps the RTCP header), [`SenderReports`] and [`Reporter`].
 //!
 //! Nothing here reads a clock or opens a socket: `now` is always an argument, counted from any
 //! origin. All RTCP packets written are of reduced size: each one stands alone, not in a compound
@@ -46,7 +46,6 @@ macro_rules! with {
 mod interval;
 mod message;
 mod receiver;
-mod remb_reporter;
 mod reporter;
 mod rtp_packet;
 mod sender;
@@ -55,7 +54,6 @@ mod sender_reports;
 pub use interval::Random;
 pub use message::{Ignored, Message, read_compound, rtcp_from_fci};
 pub use receiver::{Receiver, ReceiverConfig};
-pub use remb_reporter::RembReporter;
 pub use reporter::{Feedback, Reporter, ReporterConfig};
 pub use rtp_packet::{is_rtcp, write_element};
 pub use sender::{EnqueueError, Sender, SenderConfig};

@@ -1,16 +1,12 @@
 //! A receiver that works on bytes: RTP and RTCP in, RTCP out.
 
-use alloc::boxed::Box;
-
 use weir::feedback::Ecn;
-use weir::receiver::ReceiverEstimator;
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{TimeDelta, Timestamp};
 use weir_wire::Error;
 use weir_wire::rtp::{ExtensionIds, View};
 
 use crate::interval::Random;
 use crate::message::{Ignored, Message, read_compound};
-use crate::remb_reporter::RembReporter;
 use crate::reporter::{Feedback, Reporter, ReporterConfig};
 
 /// Configuration of a [`Receiver`].
@@ -27,9 +23,6 @@ pub struct ReceiverConfig {
     pub interval: TimeDelta,
     /// Clock rate of the RTP timestamps, in Hz. The default is 90,000, as for video.
     pub clock_rate: u32,
-    /// Bytes that other layers add to each RTP packet, as
-    /// [`SenderConfig::overhead`](crate::SenderConfig::overhead).
-    pub overhead: DataSize,
 }
 
 impl ReceiverConfig {
@@ -41,14 +34,12 @@ impl ReceiverConfig {
             feedback,
             interval: TimeDelta::from_millis(100),
             clock_rate: 90_000,
-            overhead: DataSize::from_bytes(28),
         }
     }
 
     with! {
         with_interval: interval: TimeDelta,
         with_clock_rate: clock_rate: u32,
-        with_overhead: overhead: DataSize,
     }
 
     fn reporter(&self) -> ReporterConfig {
@@ -62,48 +53,24 @@ impl ReceiverConfig {
 /// Reports arrived packets to a congestion-controlled sender.
 #[derive(Debug)]
 pub struct Receiver {
-    config: ReceiverConfig,
     reporter: Reporter,
-    remb: Option<RembReporter>,
 }
 
 impl Receiver {
     /// A receiver that starts at `now`. `random` spreads the times of its receiver reports.
     pub fn new(now: Timestamp, config: ReceiverConfig, random: Random) -> Self {
-        let reporter = Reporter::new(now, config.feedback, config.reporter(), random);
-        Self { config, reporter, remb: None }
-    }
-
-    /// Adds a receiver-side estimator, such as
-    /// [`Algorithm::build_receiver`](weir::Algorithm::build_receiver) returns; its limit is sent as
-    /// REMB. It needs the absolute send time; without an id for that header extension it is
-    /// ignored.
-    #[must_use]
-    pub fn with_estimator(mut self, estimator: Box<dyn ReceiverEstimator + Send>) -> Self {
-        let id = self.config.extensions.abs_send_time;
-        self.remb = id.map(|id| RembReporter::new(estimator, self.config.ssrc, id, &[]));
-        self
+        Self { reporter: Reporter::new(now, config.feedback, config.reporter(), random) }
     }
 
     /// An RTP packet arrived with these ECN bits in its IP header ([`Ecn::NotEct`] if the host
-    /// cannot read them). Calls `send` with RTCP that must be sent at once.
+    /// cannot read them).
     ///
     /// # Errors
     /// If the bytes are not an RTP packet. The receiver is then unchanged.
-    pub fn on_rtp(
-        &mut self,
-        now: Timestamp,
-        bytes: &[u8],
-        ecn: Ecn,
-        send: impl FnOnce(&[u8]),
-    ) -> Result<(), Error> {
+    pub fn on_rtp(&mut self, now: Timestamp, bytes: &[u8], ecn: Ecn) -> Result<(), Error> {
         // Only the header is parsed: the payload may be encrypted.
         let view = View::parse_header(bytes)?;
         self.reporter.on_packet(now, &view, ecn);
-        if let Some(remb) = &mut self.remb {
-            let size = DataSize::from_bytes(bytes.len() as u64) + self.config.overhead;
-            remb.on_packet(now, &view, size, send);
-        }
         Ok(())
     }
 
@@ -128,17 +95,13 @@ impl Receiver {
 
     /// When [`Receiver::on_timeout`] is due.
     pub fn next_timeout(&self) -> Timestamp {
-        let remb = self.remb.as_ref().and_then(RembReporter::next_timeout);
-        remb.map_or(self.reporter.next_timeout(), |due| due.min(self.reporter.next_timeout()))
+        self.reporter.next_timeout()
     }
 
     /// Calls `send` with the RTCP that is due. A call before [`Receiver::next_timeout`] does
     /// nothing.
-    pub fn on_timeout(&mut self, now: Timestamp, mut send: impl FnMut(&[u8])) {
-        self.reporter.on_timeout(now, &mut send);
-        if let Some(remb) = &mut self.remb {
-            remb.on_timeout(now, send);
-        }
+    pub fn on_timeout(&mut self, now: Timestamp, send: impl FnMut(&[u8])) {
+        self.reporter.on_timeout(now, send);
     }
 
     /// Switches to another feedback format. Earlier arrivals are first reported in the old format.

@@ -163,15 +163,13 @@ proptest! {
         numbers in prop::collection::vec(any::<u16>(), 1..40),
     ) {
         let config = ReceiverConfig::new(9, BOTH, format);
-        let estimator = Algorithm::Gcc2013.build_receiver().expect("it has one");
-        let mut receiver =
-            Receiver::new(Timestamp::ZERO, config, middle()).with_estimator(estimator);
+        let mut receiver = Receiver::new(Timestamp::ZERO, config, middle());
         let mut now = Timestamp::ZERO;
         for (datagram, number) in datagrams.iter().zip(numbers.iter().cycle()) {
             now += TimeDelta::from_millis(30);
             receiver.on_rtcp(now, datagram, |_| ());
-            let _ = receiver.on_rtp(now, datagram, Ecn::NotEct, |_| ());
-            receiver.on_rtp(now, &rtp(*number), Ecn::Ce, |_| ()).unwrap();
+            let _ = receiver.on_rtp(now, datagram, Ecn::NotEct);
+            receiver.on_rtp(now, &rtp(*number), Ecn::Ce).unwrap();
             let mut sent = Vec::new();
             receiver.on_timeout(now, |rtcp| sent.push(rtcp.to_vec()));
             // The RTCP it sends must be valid.

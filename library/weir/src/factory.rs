@@ -7,10 +7,8 @@ use core::fmt;
 
 use crate::controller::{Controller, EcnMode, Settings};
 use crate::controllers::Algorithm;
-use crate::receiver::ReceiverEstimator;
 
 type Build = dyn Fn(Settings) -> Box<dyn Controller + Send> + Send + Sync;
-type BuildReceiver = dyn Fn() -> Box<dyn ReceiverEstimator + Send> + Send + Sync;
 type EcnRule = dyn Fn(EcnMode) -> EcnMode + Send + Sync;
 
 /// Builds controllers of one kind. Programs that drive controllers take a factory, so your own
@@ -46,7 +44,6 @@ enum Kind {
 struct Own {
     name: String,
     build: Arc<Build>,
-    receiver: Option<Arc<BuildReceiver>>,
     ecn: Arc<EcnRule>,
 }
 
@@ -60,7 +57,6 @@ impl ControllerFactory {
         Self(Kind::Own(Arc::new(Own {
             name: name.into(),
             build: Arc::new(build),
-            receiver: None,
             ecn: Arc::new(|_| EcnMode::Off),
         })))
     }
@@ -72,18 +68,6 @@ impl ControllerFactory {
     #[must_use]
     pub fn with_ecn(self, rule: impl Fn(EcnMode) -> EcnMode + Send + Sync + 'static) -> Self {
         self.change(|own| own.ecn = Arc::new(rule))
-    }
-
-    /// Returns the factory with a receiver-side estimator. Receivers then send its limit as REMB,
-    /// and packets carry their absolute send time.
-    ///
-    /// A factory made from an [`Algorithm`] keeps the algorithm's estimator.
-    #[must_use]
-    pub fn with_receiver(
-        self,
-        build: impl Fn() -> Box<dyn ReceiverEstimator + Send> + Send + Sync + 'static,
-    ) -> Self {
-        self.change(|own| own.receiver = Some(Arc::new(build)))
     }
 
     fn change(mut self, change: impl FnOnce(&mut Own)) -> Self {
@@ -115,14 +99,6 @@ impl ControllerFactory {
         match &self.0 {
             Kind::BuiltIn(algorithm) => algorithm.build(settings),
             Kind::Own(own) => (own.build)(settings.with_ecn(self.ecn_mode(settings.ecn))),
-        }
-    }
-
-    /// A new receiver-side estimator, for controllers that have one.
-    pub fn build_receiver(&self) -> Option<Box<dyn ReceiverEstimator + Send>> {
-        match &self.0 {
-            Kind::BuiltIn(algorithm) => algorithm.build_receiver(),
-            Kind::Own(own) => own.receiver.as_ref().map(|build| build()),
         }
     }
 }
@@ -160,7 +136,7 @@ impl fmt::Debug for ControllerFactory {
 mod tests {
     use super::*;
     use crate::controller::RateLimits;
-    use crate::controllers::{gcc_2013, nada::Nada};
+    use crate::controllers::nada::Nada;
     use crate::units::Bitrate;
     use std::sync::mpsc;
 
@@ -182,14 +158,6 @@ mod tests {
         factory.build(settings(EcnMode::L4s));
         assert_eq!(heard.recv(), Ok(EcnMode::Classic));
         assert_eq!(factory.ecn_mode(EcnMode::L4s), EcnMode::Classic);
-    }
-
-    #[test]
-    fn an_own_factory_may_have_a_receivers_half() {
-        let factory = ControllerFactory::new("own", |settings| Box::new(Nada::new(settings)));
-        assert!(factory.build_receiver().is_none());
-        let factory = factory.with_receiver(|| Box::new(gcc_2013::Receiver::new()));
-        assert!(factory.build_receiver().is_some());
     }
 
     #[test]

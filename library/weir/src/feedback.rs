@@ -209,3 +209,11 @@ pub struct LossCounts {
     /// Packets called lost by an earlier report, but received now.
     pub recovered: u64,
 }
+
+impl LossCounts {
+    with! {
+        with_received: received: u64,
+        with_lost: lost: u64,
+        with_recovered: recovered: u64,
+    }
+}

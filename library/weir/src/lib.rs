@@ -13,9 +13,8 @@
 //!                 -> Controller::target -> media source (bitrate), Pacer (pacing rate, send window)
 //! ```
 //!
-//! On the receiving side, [`feedback::ArrivalRecorder`] records arrivals for feedback. Algorithms
-//! that estimate at the receiver use a [`ReceiverEstimator`] instead. The crate `weir-rtcp`
-//! implements both ends with RTCP packets as bytes.
+//! On the receiving side, [`feedback::ArrivalRecorder`] records arrivals for feedback. The crate
+//! `weir-rtcp` implements both ends with RTCP packets as bytes.
 //!
 //! This example runs NADA for two seconds. The path has a one-way delay of 20 ms and unlimited
 //! capacity; feedback arrives every 100 ms.
@@ -77,12 +76,9 @@ mod duration;
 mod factory;
 pub mod feedback;
 mod fifo;
-#[cfg(feature = "fixed-memory")]
-pub mod fixed_memory;
 pub mod interval;
 pub mod media_sender;
 pub mod pacer;
-pub mod receiver;
 #[cfg(feature = "serde")]
 mod serde_impls;
 #[cfg(feature = "std")]
@@ -96,5 +92,4 @@ pub use duration::NegativeDuration;
 pub use factory::ControllerFactory;
 pub use feedback::{FeedbackReport, PacketReport, SendHistory, SentPacket};
 pub use media_sender::{MediaSender, PacedPacket, TargetChange};
-pub use receiver::{ReceivedPacket, ReceiverEstimator};
 pub use units::{Bitrate, DataSize, TimeDelta, Timestamp};

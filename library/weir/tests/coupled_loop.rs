@@ -148,9 +148,7 @@ impl Flow {
 // [RFC8867 §6.1]: a flow of twice the priority gets about twice the rate.
 #[test]
 fn coupled_flows_share_two_to_one_to_one_and_use_the_path() {
-    // gcc-2013 is left out: its receivers set the rate, each from what its flow received, and no
-    // sender can change that.
-    for algorithm in Algorithm::all().filter(|a| *a != Algorithm::Gcc2013) {
+    for algorithm in Algorithm::all() {
         let mut sender = Sender::new(algorithm, 3_000, Some([2.0, 1.0, 1.0]));
         sender.run(30);
         let [first, second, third] = sender.run(60);
@@ -167,7 +165,7 @@ fn coupled_flows_share_two_to_one_to_one_and_use_the_path() {
 // [RFC8699 §5.3.1]: a share at the flow's maximum is used as the flow's rate like any other.
 #[test]
 fn a_flow_whose_share_is_its_maximum_keeps_to_it() {
-    for algorithm in Algorithm::all().filter(|a| *a != Algorithm::Gcc2013) {
+    for algorithm in Algorithm::all() {
         let mut sender = Sender::new(algorithm, 1_500, Some([8.0, 1.0, 1.0]));
         sender.run(30);
         let [first, second, third] = sender.run(120);

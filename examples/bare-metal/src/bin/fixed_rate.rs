@@ -5,4 +5,4 @@
 
 use bare_metal::fixed_rate::FixedRate;
 
-bare_metal::program!(bare_metal::run("fixed-rate", |_| FixedRate, None));
+bare_metal::program!(bare_metal::run("fixed-rate", |_| FixedRate));

@@ -5,4 +5,4 @@
 
 use weir::controllers::gcc::Gcc;
 
-bare_metal::program!(bare_metal::run("gcc", Gcc::new, None));
+bare_metal::program!(bare_metal::run("gcc", Gcc::new));

@@ -5,4 +5,4 @@
 
 use weir::controllers::nada::Nada;
 
-bare_metal::program!(bare_metal::run("nada", Nada::new, None));
+bare_metal::program!(bare_metal::run("nada", Nada::new));

@@ -5,4 +5,4 @@
 
 use weir::controllers::scream::Scream;
 
-bare_metal::program!(bare_metal::run("scream", Scream::new, None));
+bare_metal::program!(bare_metal::run("scream", Scream::new));

@@ -5,4 +5,4 @@
 
 use weir::controllers::scream_v2::ScreamV2;
 
-bare_metal::program!(bare_metal::run("scream-v2", ScreamV2::new, None));
+bare_metal::program!(bare_metal::run("scream-v2", ScreamV2::new));

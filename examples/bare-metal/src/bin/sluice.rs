@@ -5,4 +5,4 @@
 
 use weir::controllers::sluice::Sluice;
 
-bare_metal::program!(bare_metal::run("sluice", Sluice::new, None));
+bare_metal::program!(bare_metal::run("sluice", Sluice::new));

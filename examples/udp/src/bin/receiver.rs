@@ -8,7 +8,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
 use weir::feedback::Ecn;
-use weir::{Algorithm, TimeDelta, Timestamp};
+use weir::{TimeDelta, Timestamp};
 use weir_over_udp::{DATAGRAM, EXTENSIONS, RECEIVER, random, wait_for_datagram};
 use weir_rtcp::{Feedback, Receiver, ReceiverConfig, is_rtcp};
 
@@ -16,10 +16,9 @@ const SECOND: TimeDelta = TimeDelta::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [address, controller] = &words[..] else {
-        return Err("write: receiver ADDRESS:PORT CONTROLLER".into());
+    let [address] = &words[..] else {
+        return Err("write: receiver ADDRESS:PORT".into());
     };
-    let algorithm: Algorithm = controller.parse()?;
     let socket = UdpSocket::bind(address)?;
     socket.set_nonblocking(true)?;
 
@@ -27,10 +26,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let clock = || Timestamp::from_nanos(start.elapsed().as_nanos() as i64);
     let config = ReceiverConfig::new(RECEIVER, EXTENSIONS, Feedback::Twcc);
     let mut receiver = Receiver::new(clock(), config, random());
-    // gcc-2013 estimates at the receiver.
-    if let Some(estimator) = algorithm.build_receiver() {
-        receiver = receiver.with_estimator(estimator);
-    }
     let mut sender: Option<SocketAddr> = None;
     let mut next_line = clock() + SECOND;
     let mut received_bytes = 0;
@@ -39,10 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     loop {
         let now = clock();
         // Feedback that the network loses is as good as feedback that could not be sent.
-        let send = |to: Option<SocketAddr>, rtcp: &[u8]| {
-            let _ = to.map(|to| socket.send_to(rtcp, to));
-        };
-        receiver.on_timeout(now, |rtcp| send(sender, rtcp));
+        receiver.on_timeout(now, |rtcp| {
+            let _ = sender.map(|to| socket.send_to(rtcp, to));
+        });
         if next_line <= now {
             next_line += SECOND;
             let received = std::mem::take(&mut received_bytes) * 8 / 1000;
@@ -62,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 received_bytes += length;
                 let rtp = &buffer[..length];
                 // Anybody may send anything to a port: what is not RTP is passed over.
-                let _ = receiver.on_rtp(clock(), rtp, Ecn::NotEct, |rtcp| send(sender, rtcp));
+                let _ = receiver.on_rtp(clock(), rtp, Ecn::NotEct);
             }
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => {}

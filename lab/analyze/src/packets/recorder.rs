@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir::feedback::SeqUnwrapper;
-use weir::receiver::AbsSendTimes;
 use weir::units::{Bitrate, Timestamp};
+use weir_controllers::AbsSendTimes;
 use weir_rtcp::{Ignored, Message, read_compound};
 use weir_wire::report::compact_ntp;
 

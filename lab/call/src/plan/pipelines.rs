@@ -1,8 +1,8 @@
 //! Changes the plan to calls whose senders are pipelines under a controller.
 
-use weir::ControllerFactory;
 use weir::controller::EcnMode;
 use weir::units::Bitrate;
+use weir_controllers::LabController;
 use weir_lab::scenario::call::{Codec, Degradation, degradation_name};
 use weir_lab::scenario::{Feedback, Flow, Scenario, Source};
 
@@ -38,18 +38,21 @@ impl CallConfig {
     pub fn with_pipelines(
         mut self,
         scenario: &Scenario,
-        controller: &ControllerFactory,
+        controller: &LabController,
     ) -> Result<Self, Unplayable> {
         let unplayable = |why| Unplayable { scenario: scenario.id.clone(), why };
         self.put_pipelines(scenario, controller).map_err(unplayable)?;
         Ok(self)
     }
 
-    fn put_pipelines(
-        &mut self,
-        scenario: &Scenario,
-        controller: &ControllerFactory,
-    ) -> PlanResult<()> {
+    fn put_pipelines(&mut self, scenario: &Scenario, controller: &LabController) -> PlanResult<()> {
+        for media in scenario.flows.iter().filter_map(Flow::media) {
+            let own = media.controller.map_or_else(|| controller.clone(), Into::into);
+            if own.is_historical() {
+                let name = own.name();
+                return Err(format!("pipelines have no {name}: only simulations run it"));
+            }
+        }
         if self.participants.iter().any(|one| one.player == Player::Mixer) {
             mix(&mut self.calls, scenario, controller);
             return Ok(());
@@ -135,7 +138,7 @@ impl CallConfig {
 
 /// Puts what a mixer sends to each participant under `controller`, or under the one that the flow
 /// names.
-pub(super) fn mix(calls: &mut [Call], scenario: &Scenario, controller: &ControllerFactory) {
+pub(super) fn mix(calls: &mut [Call], scenario: &Scenario, controller: &LabController) {
     for (call, planned) in calls.iter_mut().zip(scenario.calls()) {
         let max = call.video[Peer::B.index()];
         call.pipeline =
@@ -145,7 +148,7 @@ pub(super) fn mix(calls: &mut [Call], scenario: &Scenario, controller: &Controll
 
 fn sender(
     flow: &Flow,
-    controller: &ControllerFactory,
+    controller: &LabController,
     peer: Peer,
     max: Option<Bitrate>,
 ) -> Option<ControlledSender> {
@@ -177,7 +180,7 @@ pub(super) fn limit(flow: &Flow) -> Option<Bitrate> {
 
 #[cfg(test)]
 mod tests {
-    use weir::Algorithm;
+    use weir_controllers::LabAlgorithm;
     use weir_lab::scenario::parse;
 
     use super::*;
@@ -186,7 +189,7 @@ mod tests {
         let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
                     [network.up]\ncapacity = \"2Mbps\"\n";
         let scenario = parse("x", &format!("{head}{flows}"), None).unwrap();
-        CallConfig::of(&scenario, 1)?.with_pipelines(&scenario, &Algorithm::Nada.into())
+        CallConfig::of(&scenario, 1)?.with_pipelines(&scenario, &LabAlgorithm::Nada.into())
     }
 
     fn players(config: &CallConfig) -> Vec<bool> {
@@ -255,7 +258,7 @@ mod tests {
                      [[flow]]\ndirection = \"down\"\ncontroller = \"scream\"\n";
         let scenario = parse("x", &format!("{head}{flows}"), None).unwrap();
         let plain = CallConfig::of(&scenario, 1).unwrap();
-        let asked = plain.clone().with_pipelines(&scenario, &Algorithm::Nada.into()).unwrap();
+        let asked = plain.clone().with_pipelines(&scenario, &LabAlgorithm::Nada.into()).unwrap();
         for (config, wanted) in [(plain, ["gcc", "scream"]), (asked, ["nada", "scream"])] {
             let senders: Vec<_> = config.calls.iter().flat_map(|call| &call.pipeline).collect();
             assert!(senders.iter().all(|one| one.peer == Peer::B));
@@ -273,7 +276,7 @@ mod tests {
         let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n";
         let relay = parse("x", &format!("{head}{relay}"), None).unwrap();
         let relayed = CallConfig::of(&relay, 1).unwrap();
-        let nada = ControllerFactory::from(Algorithm::Nada);
+        let nada = LabController::from(LabAlgorithm::Nada);
         let error = relayed.with_pipelines(&relay, &nada).unwrap_err().to_string();
         assert!(error.contains("do not use a relay"), "{error}");
         for (flows, wanted) in [

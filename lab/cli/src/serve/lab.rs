@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use weir::Algorithm;
 use weir::units::{Bitrate, Timestamp};
 use weir_call::CallConfig;
+use weir_controllers::LabAlgorithm;
 use weir_lab::record::{self, Reader, Scenarios};
 use weir_lab::report::Report;
 use weir_lab::scenario::{self, Scenario, catalogue};
@@ -127,7 +127,7 @@ impl Lab {
                     "callable": CallConfig::of(&found, 1).is_ok(),
                 }))
             });
-            let controllers: Vec<&str> = Algorithm::all().map(Algorithm::name).collect();
+            let controllers: Vec<&str> = LabAlgorithm::all().map(LabAlgorithm::name).collect();
             let commands: Vec<&str> = self.commands.iter().map(|it| it.name.as_str()).collect();
             json!({
                 "version": env!("CARGO_PKG_VERSION"),
@@ -246,7 +246,7 @@ impl Lab {
         let is_known = |name: &str| {
             let is_browser = ["chromium", "chromium-scream-v2"].contains(&name);
             let is_real = start.kind == Kind::Call.name() && (is_browser || name.is_empty());
-            name == "all" || is_real || Algorithm::all().any(|it| it.name() == name)
+            name == "all" || is_real || LabAlgorithm::all().any(|it| it.name() == name)
         };
         for name in start.controllers.split(',') {
             ensure!(is_known(name), "there is no controller '{name}'");

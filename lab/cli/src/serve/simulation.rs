@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use weir::ControllerFactory;
+use weir_controllers::LabController;
 use weir_lab::record::Record;
 use weir_lab::record::memory::Files;
 use weir_lab::report::Report;
@@ -27,7 +27,7 @@ pub struct Task {
     pub shared: Shared,
     pub number: u64,
     pub scenario: Scenario,
-    pub controllers: Vec<ControllerFactory>,
+    pub controllers: Vec<LabController>,
     pub seed: u64,
     /// Folder of the job's records.
     pub out: PathBuf,
@@ -63,7 +63,7 @@ impl Task {
     }
 
     /// Simulates one controller, and shows what there is from time to time.
-    fn trace(&self, controller: &ControllerFactory, finished: &[Files]) -> anyhow::Result<Trace> {
+    fn trace(&self, controller: &LabController, finished: &[Files]) -> anyhow::Result<Trace> {
         let config = self.scenario.sim_config(controller);
         let mut whole = Trace::default();
         let (mut shown, mut pause) = (Instant::now(), CURVES_INTERVAL);
@@ -84,7 +84,7 @@ impl Task {
         Ok(whole)
     }
 
-    fn record(&self, controller: &ControllerFactory, trace: Trace) -> Record {
+    fn record(&self, controller: &LabController, trace: Trace) -> Record {
         let info = RunInfo::simulated(&self.scenario, controller, self.seed);
         Record { info, scenario: self.scenario.clone(), trace, call: None }
     }

@@ -91,8 +91,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::atomic::AtomicBool;
 
-    use weir::Algorithm;
     use weir::units::{TimeDelta, Timestamp};
+    use weir_controllers::LabAlgorithm;
 
     use super::*;
     use crate::scenario::parse;
@@ -148,7 +148,7 @@ mod tests {
             scenario.flows.retain(|flow| flow.start < end);
             scenario.flows.iter_mut().for_each(|flow| flow.stop = flow.stop.min(end));
             let stop = AtomicBool::new(false);
-            let factory = Algorithm::Gcc.into();
+            let factory = LabAlgorithm::Gcc.into();
             let summary = simulate(&scenario, &factory, 1, None, &stop).unwrap().unwrap();
             let rates = summary.flows.iter().filter_map(|flow| flow.metrics.rate_mbps);
             assert!(rates.map(|rate| rate.mean).sum::<f64>() > 0.0, "seed {seed}");

@@ -222,7 +222,7 @@ fn in_cell(scenario: &Scenario, seed: u64) -> Vec<Option<Possible>> {
         Ok::<(), std::convert::Infallible>(())
     };
     // No controller is left for which a name matters.
-    let config = probed.sim_config(weir::Algorithm::Gcc);
+    let config = probed.sim_config(weir_controllers::LabAlgorithm::Gcc);
     let Ok(_) = weir_sim::run_in_parts(&config, Seed::new(seed), &AtomicBool::new(false), take);
     let of_flow = |(flow, rate): (&Flow, Vec<f64>)| {
         flow.media()?;

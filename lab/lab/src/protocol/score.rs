@@ -15,8 +15,8 @@ use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
-use weir::ControllerFactory;
 use weir::units::{TimeDelta, Timestamp};
+use weir_controllers::LabController;
 use weir_net::Seed;
 use weir_sim::trace::{ROW_INTERVAL, Row, Trace};
 
@@ -125,7 +125,7 @@ fn index(time: Timestamp) -> usize {
 /// Simulates a run and scores it. `None` if no flow is under the controller, or if `stop` was set.
 pub fn score(
     scenario: &Scenario,
-    controller: &ControllerFactory,
+    controller: &LabController,
     seed: u64,
     possible: &[Option<Possible>],
     stop: &AtomicBool,
@@ -375,13 +375,13 @@ fn falls(possible: &Possible) -> Vec<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use weir::Algorithm;
+    use weir_controllers::LabAlgorithm;
 
     use super::super::oracle::possible;
     use super::*;
     use crate::scenario::parse;
 
-    fn run(text: &str, controller: Algorithm) -> Score {
+    fn run(text: &str, controller: LabAlgorithm) -> Score {
         let scenario = parse("runs/steps/7.toml", text, None).unwrap();
         let possible = possible(&scenario, 1);
         score(&scenario, &controller.into(), 1, &possible, &AtomicBool::new(false)).unwrap()
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_slow_controller_regrets_the_rate_and_the_response() {
-        let (slow, fast) = (run(TEXT, Algorithm::Gcc2013), run(TEXT, Algorithm::Sluice));
+        let (slow, fast) = (run(TEXT, LabAlgorithm::Gcc2013), run(TEXT, LabAlgorithm::Sluice));
         assert_eq!((slow.family.as_str(), slow.seed), ("steps", 1));
         // From 3 s on: 17 s of 1 Mbit/s, and 20 s of 2 Mbit/s less 70 ms of half of it.
         assert!((slow.possible_mbps - (17.0 + 40.0 - 0.07) / 37.0).abs() < 1e-9, "{slow:?}");
@@ -406,7 +406,7 @@ mod tests {
     #[test]
     fn a_flow_that_takes_all_is_unfair_but_not_better() {
         let beside = format!("{TEXT}[[flow]]\ncontroller = \"gcc-2013\"\n");
-        let alone = run(&beside, Algorithm::Scream);
+        let alone = run(&beside, LabAlgorithm::Scream);
         assert!(alone.fairness < Some(0.3) && alone.terms[3] > 0.0, "{alone:?}");
         assert!(alone.terms[0] < 0.05, "{alone:?}");
     }
@@ -426,7 +426,7 @@ mod tests {
     fn loss_of_the_path_itself_is_nobody_s_fault() {
         let lossy =
             TEXT.replace("delay = \"25ms\"\n[network.down]", "loss = \"5%\"\n[network.down]");
-        let score = run(&lossy, Algorithm::GccDraft);
+        let score = run(&lossy, LabAlgorithm::GccDraft);
         assert!(score.loss_ratio < 0.01, "{score:?}");
     }
 

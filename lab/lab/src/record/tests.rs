@@ -11,7 +11,10 @@ use crate::scenario::{self, catalogue};
 
 fn record(seed: u64) -> Record {
     let scenario = catalogue::find("demo/first-call").unwrap().remove(0);
-    let trace = weir_sim::run(&scenario.sim_config(weir::Algorithm::GccDraft), Seed::new(seed));
+    let trace = weir_sim::run(
+        &scenario.sim_config(weir_controllers::LabAlgorithm::GccDraft),
+        Seed::new(seed),
+    );
     let info = RunInfo {
         scenario: scenario.id.clone(),
         controller: "gcc-draft".into(),
@@ -52,7 +55,7 @@ fn a_record_read_back_writes_the_same_bytes_and_the_same_summary() {
 fn a_record_in_memory_has_the_bytes_of_a_folder_and_gives_the_same_report() {
     for id in ["demo/first-call", "demo/wifi-5", "demo/lte-5"] {
         let scenario = catalogue::find(id).unwrap().remove(0);
-        let gcc = weir::ControllerFactory::from(weir::Algorithm::Gcc);
+        let gcc = weir_controllers::LabController::from(weir_controllers::LabAlgorithm::Gcc);
         let trace = weir_sim::run(&scenario.sim_config(&gcc), Seed::new(2));
         let info = RunInfo::simulated(&scenario, &gcc, 2);
         let record = Record { info, scenario, trace, call: None };
@@ -87,7 +90,7 @@ fn a_video_is_read_back_as_it_was_written_and_takes_no_column_where_there_is_non
     assert_eq!(columns(&folder), BTreeSet::from([14]));
     let text = record.scenario.text.replacen("[[flow]]", "[[flow]]\nrepair = { nack = true }", 1);
     record.scenario = scenario::parse("mine", &text, None).unwrap();
-    let config = record.scenario.sim_config(weir::Algorithm::GccDraft);
+    let config = record.scenario.sim_config(weir_controllers::LabAlgorithm::GccDraft);
     record.trace = weir_sim::run(&config, Seed::new(1));
     let folder = record.write(&out.path().join("with")).unwrap();
     assert_eq!(columns(&folder), BTreeSet::from([23]));
@@ -103,7 +106,7 @@ fn what_tcp_transferred_is_read_back_as_it_was_written() {
     let mut record = record(1);
     let text = format!("{}\n[[flow]]\nkind = \"tcp\"\n", record.scenario.text);
     record.scenario = scenario::parse("mine", &text, None).unwrap();
-    let config = record.scenario.sim_config(weir::Algorithm::GccDraft);
+    let config = record.scenario.sim_config(weir_controllers::LabAlgorithm::GccDraft);
     record.trace = weir_sim::run(&config, Seed::new(1));
     let again = Record::read(&record.write(out.path()).unwrap()).unwrap();
     assert!(again.trace.rows == recorded(&record));
@@ -432,7 +435,7 @@ pub(crate) fn cellular() -> Record {
                   from = \"500ms\"\nuntil = \"1500ms\"\n[network.up]";
     let text = found.text.replacen("\"60s\"", "\"2s\"", 1).replacen("[network.up]", bearer, 1);
     let scenario = scenario::parse("mine", &text, None).unwrap();
-    let config = scenario.sim_config(weir::Algorithm::GccDraft);
+    let config = scenario.sim_config(weir_controllers::LabAlgorithm::GccDraft);
     let trace = weir_sim::run(&config, Seed::new(1));
     let info = RunInfo {
         scenario: "mine".into(),

@@ -1,6 +1,6 @@
 //! Expectations, verdicts, fairness, and what has changed since 2013.
 
-use weir::Algorithm;
+use weir_controllers::LabAlgorithm;
 
 use super::format::{Expectation, ExpectationOutcome, FairnessRow, Measured, ThenAndNow, Verdict};
 use super::{Column, Run, rounded};
@@ -104,13 +104,13 @@ pub(super) fn then_and_now(
     columns: &[Column<'_>],
     flows: &[&str],
 ) -> Vec<ThenAndNow> {
-    let find = |algorithm: Algorithm| {
+    let find = |algorithm: LabAlgorithm| {
         let wanted = |column: &&Column<'_>| {
             column.engine == Engine::Sim && column.controller == algorithm.name()
         };
         columns.iter().find(wanted)
     };
-    let pair = find(Algorithm::Gcc2013).zip(find(Algorithm::Gcc));
+    let pair = find(LabAlgorithm::Gcc2013).zip(find(LabAlgorithm::Gcc));
     let Some((then, now)) = pair.filter(|_| scenario.starts_with("bari/")) else {
         return Vec::new();
     };

@@ -3,13 +3,15 @@ mod cellular;
 use serde_json::{Value, json};
 use weir_net::Seed;
 
+use LabAlgorithm::{Gcc, Gcc2013, GccDraft, Nada, Scream};
+
 use super::*;
 use crate::calls::file::CallFile;
 use crate::record::Record;
 use crate::run::RunInfo;
 use crate::scenario::{self, catalogue};
 
-fn simulated(id: &str, algorithm: Algorithm, seed: u64) -> Record {
+fn simulated(id: &str, algorithm: LabAlgorithm, seed: u64) -> Record {
     let scenario = catalogue::find(id).unwrap().remove(0);
     let trace = weir_sim::run(&scenario.sim_config(algorithm), Seed::new(seed));
     let info = RunInfo {
@@ -28,7 +30,7 @@ fn call_file(value: Value) -> CallFile {
 
 /// A record in the shape of a call's: the trace is simulated, for there is no browser here.
 fn call(seed: u64) -> Record {
-    let mut record = simulated("demo/first-call", Algorithm::GccDraft, seed);
+    let mut record = simulated("demo/first-call", GccDraft, seed);
     record.info.engine = Engine::Call;
     record.info.controller = "chromium".into();
     record.call = Some(call_file(json!({
@@ -68,8 +70,8 @@ fn a_report_has_every_member_that_the_page_reads_and_no_other() {
         .into_iter()
         .flat_map(|seed| {
             [
-                simulated("demo/first-call", Algorithm::GccDraft, seed),
-                simulated("lund/sudden-reduction", Algorithm::Nada, seed),
+                simulated("demo/first-call", GccDraft, seed),
+                simulated("lund/sudden-reduction", Nada, seed),
             ]
         })
         .chain([call(1)])
@@ -109,20 +111,20 @@ fn a_report_has_every_member_that_the_page_reads_and_no_other() {
 
 #[test]
 fn a_flow_that_shows_its_video_has_a_row_of_what_the_viewer_saw() {
-    let with = json(&[simulated("repair/random-loss", Algorithm::Nada, 1)]);
+    let with = json(&[simulated("repair/random-loss", Nada, 1)]);
     let rows = with["scenarios"][0]["video"].as_array().unwrap();
     assert_eq!(rows.len(), 1);
     assert_shape(&rows[0], "VideoRow");
     assert_eq!(rows[0]["flow"], "media-1");
     assert!(rows[0]["frame_rate"].as_f64().unwrap() > 20.0);
-    let without = json(&[simulated("demo/first-call", Algorithm::Nada, 1)]);
+    let without = json(&[simulated("demo/first-call", Nada, 1)]);
     assert_eq!(without["scenarios"][0]["video"], json!([]));
 }
 
 #[test]
 fn the_rate_of_a_flow_is_split_into_video_and_repair() {
     let split = |record: Record| json(&[record])["scenarios"][0]["split"].clone();
-    let simulated = split(simulated("repair/random-loss", Algorithm::Nada, 1));
+    let simulated = split(simulated("repair/random-loss", Nada, 1));
     assert_shape(&simulated[0], "SplitRow");
     let of = |key: &str| simulated[0][key].as_f64().unwrap();
     let parts = of("video_mbps") + of("retransmission_mbps") + of("fec_mbps");
@@ -141,7 +143,7 @@ fn the_rate_of_a_flow_is_split_into_video_and_repair() {
 
 #[test]
 fn a_load_has_a_row_of_the_whole_time_and_one_of_each_section_in_which_it_runs() {
-    let report = json(&[simulated("delft/wired-4/queue300", Algorithm::Gcc, 1)]);
+    let report = json(&[simulated("delft/wired-4/queue300", Gcc, 1)]);
     let rows = report["scenarios"][0]["loads"].as_array().unwrap();
     let sections: Vec<&Value> = rows.iter().map(|row| &row["section"]).collect();
     assert_eq!(sections, [&Value::Null, &json!("TCP alone"), &json!("both")]);
@@ -240,9 +242,9 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
 #[test]
 fn a_report_tells_verdicts_shares_and_what_changed_since_2013() {
     let records = [
-        simulated("rfc8867/5.4", Algorithm::Nada, 1),
-        simulated("bari/two-gcc/b1000", Algorithm::Gcc, 1),
-        simulated("bari/two-gcc/b1000", Algorithm::Gcc2013, 1),
+        simulated("rfc8867/5.4", Nada, 1),
+        simulated("bari/two-gcc/b1000", Gcc, 1),
+        simulated("bari/two-gcc/b1000", Gcc2013, 1),
     ];
     let report = json(&records);
     let [bari, rfc] = report["scenarios"].as_array().unwrap().as_slice() else { panic!() };
@@ -271,9 +273,9 @@ fn many_groups_have_few_points_each() {
 #[test]
 fn the_order_of_the_records_does_not_change_a_byte() {
     let mut records = vec![
-        simulated("demo/first-call", Algorithm::Scream, 1),
-        simulated("demo/first-call", Algorithm::GccDraft, 2),
-        simulated("demo/first-call", Algorithm::GccDraft, 1),
+        simulated("demo/first-call", Scream, 1),
+        simulated("demo/first-call", GccDraft, 2),
+        simulated("demo/first-call", GccDraft, 1),
         call(1),
     ];
     // A second call with the same seed, but with other results.
@@ -296,8 +298,8 @@ fn the_order_of_the_records_does_not_change_a_byte() {
 fn groups_are_by_flow_then_engine_then_controller() {
     let records = [
         call(1),
-        simulated("demo/first-call", Algorithm::Scream, 1),
-        simulated("demo/first-call", Algorithm::GccDraft, 1),
+        simulated("demo/first-call", Scream, 1),
+        simulated("demo/first-call", GccDraft, 1),
     ];
     let report = json(&records);
     let groups = report["scenarios"][0]["groups"].as_array().unwrap();
@@ -316,7 +318,7 @@ fn groups_are_by_flow_then_engine_then_controller() {
 fn a_group_carries_the_command_that_makes_its_runs_again() {
     let command = |seeds: &[u64]| {
         let records: Vec<Record> =
-            seeds.iter().map(|seed| simulated("demo/first-call", Algorithm::Nada, *seed)).collect();
+            seeds.iter().map(|seed| simulated("demo/first-call", Nada, *seed)).collect();
         json(&records)["scenarios"][0]["groups"][0]["command"].as_str().unwrap().to_string()
     };
     let run = "weir run demo/first-call --controller nada";
@@ -327,7 +329,7 @@ fn a_group_carries_the_command_that_makes_its_runs_again() {
 
 #[test]
 fn hostile_text_stays_inside_the_json() {
-    let mut record = simulated("demo/first-call", Algorithm::Nada, 1);
+    let mut record = simulated("demo/first-call", Nada, 1);
     let title = "</script><script>alert(1)</script><!-- \" \\";
     let quoted = title.replace('\\', r"\\").replace('"', r#"\""#);
     let text = record.scenario.text.lines().map(|line| match line.starts_with("title = ") {
@@ -351,15 +353,15 @@ fn warnings_and_the_worst_lateness_come_from_the_calls() {
     let warnings = group["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 2);
     assert!(warnings[1].as_str().unwrap().starts_with("seed 2: the processors were busy"));
-    let sim = json(&[simulated("demo/first-call", Algorithm::Nada, 1)]);
+    let sim = json(&[simulated("demo/first-call", Nada, 1)]);
     assert_eq!(sim["scenarios"][0]["groups"][0]["lateness_us"], Value::Null);
     assert_eq!(sim["scenarios"][0]["groups"][0]["warnings"], json!([]));
 }
 
 #[test]
 fn a_run_of_another_scenario_text_is_warned_of() {
-    let first = simulated("demo/first-call", Algorithm::Nada, 1);
-    let mut second = simulated("demo/first-call", Algorithm::Nada, 2);
+    let first = simulated("demo/first-call", Nada, 1);
+    let mut second = simulated("demo/first-call", Nada, 2);
     second.scenario.text.push_str("# edited\n");
     let report = json(&[first, second]);
     let warnings = &report["scenarios"][0]["groups"][0]["warnings"];
@@ -486,7 +488,7 @@ fn published_values_stand_beside_the_mean_and_range_over_the_seeds() {
 
 #[test]
 fn a_published_value_of_gcc_stands_beside_real_calls_too_and_one_of_another_does_not() {
-    let beside = |algorithm: Algorithm| -> Vec<(Option<String>, Option<String>)> {
+    let beside = |algorithm: LabAlgorithm| -> Vec<(Option<String>, Option<String>)> {
         let mut record = judged("chromium", Engine::Call, 1, 0.5);
         record.call =
             Some(call_file(json!({ "calls": [{ "call": 1, "failure": null }], "bent": false })));
@@ -497,8 +499,8 @@ fn a_published_value_of_gcc_stands_beside_real_calls_too_and_one_of_another_does
         rows.into_iter().map(|row| (row.controller, row.measured)).collect()
     };
     let row = |name: &str, measured: Option<&str>| (Some(name.into()), measured.map(Into::into));
-    assert_eq!(beside(Algorithm::Gcc2013), [row("gcc-2013", None), row("chromium", Some("0.500"))]);
-    assert_eq!(beside(Algorithm::Scream), [row("scream", None)]);
+    assert_eq!(beside(Gcc2013), [row("gcc-2013", None), row("chromium", Some("0.500"))]);
+    assert_eq!(beside(Scream), [row("scream", None)]);
 }
 
 #[test]
@@ -593,6 +595,6 @@ fn only_the_metrics_that_are_shown_are_defined() {
     assert!(sim.contains(&"Utilization".into()));
     assert!(!sim.contains(&"target_utilization".into()));
     assert!(!sim.contains(&"Time to 90 %".into()));
-    let lund = terms(&[simulated("lund/rmcat-ns3", Algorithm::Nada, 1)]);
+    let lund = terms(&[simulated("lund/rmcat-ns3", Nada, 1)]);
     assert!(lund.contains(&"target_utilization".into()));
 }

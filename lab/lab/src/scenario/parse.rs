@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use toml::de::DeTable;
-use weir::Algorithm;
 use weir::units::TimeDelta;
+use weir_controllers::LabAlgorithm;
 
 use crate::calls::{Calls, Each};
 use crate::metrics::Metrics;
@@ -389,7 +389,7 @@ fn known_miss(table: &Table, expectations: &mut [Expectation]) -> Result<()> {
     Ok(())
 }
 
-fn controllers(item: Item) -> Result<Vec<Algorithm>> {
+fn controllers(item: Item) -> Result<Vec<LabAlgorithm>> {
     match item.elements() {
         Some(names) if !names.is_empty() => names.iter().map(Item::algorithm).collect(),
         _ => Err(item.error("expected a list such as [\"nada\"]; leave it out for all")),

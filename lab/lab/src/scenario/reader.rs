@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
-use weir::Algorithm;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_controllers::LabAlgorithm;
 use weir_net::QueueLimit;
 
 use super::error::{ScenarioError, nearest, quoted};
@@ -245,14 +245,14 @@ impl<'a> Item<'a> {
     }
 
     /// A controller, by its name.
-    pub(super) fn algorithm(&self) -> Result<Algorithm> {
-        let named = Algorithm::all().map(|algorithm| (algorithm.name(), algorithm));
+    pub(super) fn algorithm(&self) -> Result<LabAlgorithm> {
+        let named = LabAlgorithm::all().map(|algorithm| (algorithm.name(), algorithm));
         self.choice(&named.collect::<Vec<_>>())
     }
 
     /// A controller, by its name; `None` for `"$controller"`, the one named on the command line.
-    pub(super) fn algorithm_or_variable(&self) -> Result<Option<Algorithm>> {
-        let fixed = Algorithm::all().map(|algorithm| (algorithm.name(), Some(algorithm)));
+    pub(super) fn algorithm_or_variable(&self) -> Result<Option<LabAlgorithm>> {
+        let fixed = LabAlgorithm::all().map(|algorithm| (algorithm.name(), Some(algorithm)));
         let choices: Vec<_> = [("$controller", None)].into_iter().chain(fixed).collect();
         self.choice(&choices)
     }

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use weir::Algorithm;
 use weir::controller::{EcnMode, Settings};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_controllers::LabAlgorithm;
 use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule};
 
 use super::catalogue::{find, ids};
@@ -368,7 +368,7 @@ fn every_mistake_has_its_line_its_key_and_what_to_write() {
 #[test]
 fn an_unknown_controller_is_told_which_there_are() {
     let message = error(&small("controller = \"bbr\""));
-    let first = Algorithm::Gcc;
+    let first = LabAlgorithm::Gcc;
     let expected =
         format!("x.toml:8: flow[1].controller: expected \"$controller\" or \"{first}\" or ");
     assert!(message.starts_with(&expected), "{message}");
@@ -517,10 +517,10 @@ fn documented_example() -> &'static str {
 fn the_documented_example_is_a_scenario() {
     let scenario = parse("example.toml", documented_example(), None).unwrap();
     assert_eq!(scenario.flows.len(), 2);
-    assert_eq!(media(&scenario.flows[1]).controller, Some(Algorithm::Nada));
+    assert_eq!(media(&scenario.flows[1]).controller, Some(LabAlgorithm::Nada));
     assert!(matches!(scenario.hops[0].down.loss, LossModel::GilbertElliott(_)));
     assert_eq!(scenario.findings[0].condition, Condition::Highest);
-    assert_eq!(scenario.expectations[0].controllers, [Algorithm::Nada, Algorithm::Scream]);
+    assert_eq!(scenario.expectations[0].controllers, [LabAlgorithm::Nada, LabAlgorithm::Scream]);
 }
 
 /// The files of the catalogue and the documented example.

@@ -1,5 +1,6 @@
+use weir::Reason;
 use weir::controller::{RateLimits, Settings};
-use weir::{Algorithm, Reason};
+use weir_controllers::LabAlgorithm;
 use weir_wire::rtp::View;
 
 use super::*;
@@ -14,7 +15,7 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
 }
 
-fn media(algorithm: Algorithm, source: Source) -> Media {
+fn media(algorithm: LabAlgorithm, source: Source) -> Media {
     let kbps = Bitrate::from_kbps;
     let limits = RateLimits::new(kbps(150), kbps(1_000), kbps(2_500)).unwrap();
     Media {
@@ -137,7 +138,7 @@ impl Bench {
 
 #[test]
 fn a_frame_leaves_in_packets_of_equal_size_with_a_marker_on_the_last() {
-    let bench = Bench::new(media(Algorithm::Nada, FILLER)).run_until(at(39));
+    let bench = Bench::new(media(LabAlgorithm::Nada, FILLER)).run_until(at(39));
     // 1 Mbit/s at 25 frames a second: 5000 bytes per frame.
     assert_eq!(bench.frames(), [[1_000; 5]]);
     let markers: Vec<bool> = bench.headers().iter().map(View::marker).collect();
@@ -146,7 +147,7 @@ fn a_frame_leaves_in_packets_of_equal_size_with_a_marker_on_the_last() {
 
 #[test]
 fn packets_are_numbered_in_a_row_by_stream_and_by_transport() {
-    let bench = Bench::new(media(Algorithm::Nada, FILLER)).run_until(at(1_000));
+    let bench = Bench::new(media(LabAlgorithm::Nada, FILLER)).run_until(at(1_000));
     assert!(bench.sent.len() > 100);
     for (number, view) in (0..).zip(bench.headers()) {
         let transport = view.transport_sequence_number(EXTENSION_ID).unwrap().sequence_number;
@@ -157,7 +158,7 @@ fn packets_are_numbered_in_a_row_by_stream_and_by_transport() {
 
 #[test]
 fn feedback_tells_the_sender_round_trip_times_and_moves_its_target() {
-    let bench = Bench::new(media(Algorithm::Nada, FILLER)).run_until(at(5_000));
+    let bench = Bench::new(media(LabAlgorithm::Nada, FILLER)).run_until(at(5_000));
     assert!(bench.rtts.len() > 90, "one each 50 ms: {}", bench.rtts.len());
     let within = 2 * ONE_WAY.as_millis()..=2 * ONE_WAY.as_millis() + 40;
     assert!(bench.rtts.iter().all(|rtt| within.contains(&rtt.as_millis())), "{:?}", bench.rtts);
@@ -171,7 +172,7 @@ fn feedback_tells_the_sender_round_trip_times_and_moves_its_target() {
 #[test]
 fn a_pause_makes_no_frames() {
     let pause = at(200)..at(600);
-    let bench = Bench::with_pauses(media(Algorithm::Nada, FILLER), vec![pause.clone()]);
+    let bench = Bench::with_pauses(media(LabAlgorithm::Nada, FILLER), vec![pause.clone()]);
     let bench = bench.run_until(at(1_000));
     let times: Vec<Timestamp> = bench.headers().iter().zip(&bench.sent).map(|(_, s)| s.0).collect();
     // A frame queued before the pause may leave during it. Pacing takes up to 40 ms.
@@ -198,7 +199,7 @@ fn kinds<'a>(packets: impl Iterator<Item = &'a Packet>) -> Vec<&'static str> {
 // [REMB §3]
 #[test]
 fn an_algorithm_with_a_receivers_half_gets_departure_times_limits_and_reports() {
-    let mut media = media(Algorithm::Gcc2013, FILLER);
+    let mut media = media(LabAlgorithm::Gcc2013, FILLER);
     media.feedback = vec![(Timestamp::ZERO, Feedback::Ccfb)];
     let bench = Bench::new(media).run_until(at(5_000));
     assert!(bench.headers().iter().all(|view| view.abs_send_time(EXTENSION_ID).is_some()));
@@ -212,7 +213,7 @@ fn an_algorithm_with_a_receivers_half_gets_departure_times_limits_and_reports() 
 
 #[test]
 fn a_share_of_coupled_flows_is_taken_over_with_its_reason() {
-    let mut bench = Bench::new(media(Algorithm::GccDraft, FILLER)).run_until(at(100));
+    let mut bench = Bench::new(media(LabAlgorithm::GccDraft, FILLER)).run_until(at(100));
     let mut out = Outbox::default();
     bench.ends.on_shared_rate(at(100), Bitrate::from_kbps(700), &mut out);
     let change = out.changes.pop().unwrap();
@@ -223,7 +224,7 @@ fn a_share_of_coupled_flows_is_taken_over_with_its_reason() {
 #[test]
 fn a_browsers_packets_reach_the_socket_one_by_one_and_those_of_others_in_bursts() {
     let gaps = |source| {
-        let bench = Bench::new(media(Algorithm::Gcc, source)).run_until(at(2_000));
+        let bench = Bench::new(media(LabAlgorithm::Gcc, source)).run_until(at(2_000));
         let times: Vec<_> = bench.sent.iter().map(|(time, _)| *time).collect();
         times.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap()
     };
@@ -240,14 +241,14 @@ fn marks_are_asked_for_as_the_controller_uses_them() {
         bench.sent[0].1.ecn
     };
     use weir::controller::EcnMode;
-    assert_eq!(ecn(Algorithm::ScreamV2, EcnMode::L4s), Ecn::Ect1);
-    assert_eq!(ecn(Algorithm::Gcc, EcnMode::L4s), Ecn::Ect0);
-    assert_eq!(ecn(Algorithm::ScreamV2, EcnMode::Off), Ecn::NotEct);
+    assert_eq!(ecn(LabAlgorithm::ScreamV2, EcnMode::L4s), Ecn::Ect1);
+    assert_eq!(ecn(LabAlgorithm::Gcc, EcnMode::L4s), Ecn::Ect0);
+    assert_eq!(ecn(LabAlgorithm::ScreamV2, EcnMode::Off), Ecn::NotEct);
 }
 
 #[test]
 fn a_request_for_a_lost_packet_is_answered_before_the_media_that_wait() {
-    let mut with_repair = media(Algorithm::Nada, FILLER);
+    let mut with_repair = media(LabAlgorithm::Nada, FILLER);
     with_repair.repair = Some(Repair { nack: true, ..Repair::default() });
     let mut bench = Bench::new(with_repair).run_until(at(500));
     let nack = weir_wire::nack::Nack::new(1, 1, &[3]).unwrap();
@@ -265,7 +266,7 @@ fn a_request_for_a_lost_packet_is_answered_before_the_media_that_wait() {
 #[test]
 fn equal_seeds_give_equal_flows() {
     let run = || {
-        let bench = Bench::new(media(Algorithm::Gcc, BROWSER)).run_until(at(3_000));
+        let bench = Bench::new(media(LabAlgorithm::Gcc, BROWSER)).run_until(at(3_000));
         bench.sent.iter().map(|(time, packet)| (*time, packet.size)).collect::<Vec<_>>()
     };
     assert_eq!(run(), run());

@@ -1,8 +1,8 @@
 use std::sync::atomic::AtomicBool;
 
-use weir::Algorithm;
 use weir::controller::RateLimits;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_controllers::LabAlgorithm;
 use weir_net::{Capacity, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 use crate::trace::Video;
@@ -15,7 +15,7 @@ fn secs(secs: i64) -> Timestamp {
     Timestamp::from_secs(secs)
 }
 
-fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> FlowConfig {
+fn flow(name: &str, algorithm: LabAlgorithm, start: i64, stop: i64) -> FlowConfig {
     let kbps = Bitrate::from_kbps;
     FlowConfig {
         name: name.into(),
@@ -58,7 +58,7 @@ fn received(trace: &Trace, flow: usize) -> DataSize {
 
 #[test]
 fn equal_seeds_give_equal_traces_and_another_seed_another() {
-    let mut config = one_mbps(vec![flow("media-1", Algorithm::GccDraft, 0, 20)]);
+    let mut config = one_mbps(vec![flow("media-1", LabAlgorithm::GccDraft, 0, 20)]);
     config.hops[0].up.loss = LossModel::Random(0.02);
     let first = run(&config, Seed::new(1));
     assert_eq!(first, run(&config, Seed::new(1)));
@@ -67,7 +67,7 @@ fn equal_seeds_give_equal_traces_and_another_seed_another() {
 
 #[test]
 fn the_link_never_carries_more_than_its_capacity() {
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         let flows = vec![flow("media-1", algorithm, 0, 20), flow("media-2", algorithm, 0, 20)];
         let trace = run(&one_mbps(flows), Seed::new(1));
         let total = received(&trace, 0) + received(&trace, 1);
@@ -78,7 +78,7 @@ fn the_link_never_carries_more_than_its_capacity() {
 
 #[test]
 fn a_flow_has_rows_from_its_start_to_its_stop_and_nothing_is_sent_outside() {
-    let flows = vec![flow("media-1", Algorithm::Nada, 2, 5)];
+    let flows = vec![flow("media-1", LabAlgorithm::Nada, 2, 5)];
     let trace = run(&one_mbps(flows), Seed::new(1));
     let times: Vec<i64> = trace.rows.iter().map(|row| row.time.as_millis()).collect();
     assert_eq!(times, (2_050..=5_000).step_by(50).collect::<Vec<i64>>());
@@ -88,7 +88,7 @@ fn a_flow_has_rows_from_its_start_to_its_stop_and_nothing_is_sent_outside() {
 
 #[test]
 fn packets_are_sent_lost_or_on_their_way_and_the_capacity_stands_in_every_row() {
-    let mut config = one_mbps(vec![flow("media-1", Algorithm::Nada, 0, 20)]);
+    let mut config = one_mbps(vec![flow("media-1", LabAlgorithm::Nada, 0, 20)]);
     config.hops[0].up.loss = LossModel::Random(0.05);
     let trace = run(&config, Seed::new(1));
     let (sent, lost) = trace
@@ -102,7 +102,7 @@ fn packets_are_sent_lost_or_on_their_way_and_the_capacity_stands_in_every_row() 
 
 #[test]
 fn lost_feedback_does_not_stop_the_simulation() {
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         let mut config = one_mbps(vec![flow("media-1", algorithm, 0, 20)]);
         config.hops[0].down.loss = LossModel::Random(1.0);
         let trace = run(&config, Seed::new(1));
@@ -113,7 +113,7 @@ fn lost_feedback_does_not_stop_the_simulation() {
 
 #[test]
 fn the_shortest_round_trip_is_propagation_serialisation_and_feedback_wait() {
-    let trace = run(&one_mbps(vec![flow("media-1", Algorithm::GccDraft, 0, 20)]), Seed::new(1));
+    let trace = run(&one_mbps(vec![flow("media-1", LabAlgorithm::GccDraft, 0, 20)]), Seed::new(1));
     let least = trace.rows.iter().filter_map(|row| row.rtt).min().unwrap();
     assert!(least >= TimeDelta::from_millis(50), "{least}");
     assert!(least < TimeDelta::from_millis(110), "{least}");
@@ -122,11 +122,11 @@ fn the_shortest_round_trip_is_propagation_serialisation_and_feedback_wait() {
 #[test]
 fn several_hops_carry_what_the_narrowest_does_and_each_flow_only_its_own() {
     let mut config = one_mbps(vec![
-        FlowConfig { hops: 0..2, ..flow("media-1", Algorithm::Nada, 0, 20) },
+        FlowConfig { hops: 0..2, ..flow("media-1", LabAlgorithm::Nada, 0, 20) },
         FlowConfig {
             hops: 1..2,
             direction: Direction::Down,
-            ..flow("media-2", Algorithm::Nada, 0, 20)
+            ..flow("media-2", LabAlgorithm::Nada, 0, 20)
         },
     ]);
     config.hops.push(Hop::new(link(400), link(600)));
@@ -146,7 +146,7 @@ fn several_hops_carry_what_the_narrowest_does_and_each_flow_only_its_own() {
 
 #[test]
 fn an_access_delay_counts_each_way() {
-    let plain = flow("media-1", Algorithm::GccDraft, 0, 20);
+    let plain = flow("media-1", LabAlgorithm::GccDraft, 0, 20);
     let least = |flow: FlowConfig| {
         run(&one_mbps(vec![flow]), Seed::new(1))
             .rows
@@ -162,7 +162,7 @@ fn an_access_delay_counts_each_way() {
 
 #[test]
 fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         let pauses = vec![secs(8)..secs(12)];
         let trace = run(
             &one_mbps(vec![FlowConfig { pauses, ..flow("media-1", algorithm, 0, 20) }]),
@@ -174,14 +174,14 @@ fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
         };
         // Queued packets leave first. After that there are only sender reports, if any.
         let reports = DataSize::from_bytes(4 * (28 + 28 + 14));
-        let most = if algorithm == Algorithm::Gcc2013 { reports } else { DataSize::ZERO };
+        let most = if algorithm == LabAlgorithm::Gcc2013 { reports } else { DataSize::ZERO };
         assert!(sent(9, 11) <= most, "{algorithm}");
         assert!(sent(12, 20) > DataSize::from_bytes(100_000), "{algorithm}");
     }
 }
 
 /// Bytes received in the last 5 s of 40 s over a link of 1 Mbit/s, with this feedback plan.
-fn late_bytes(algorithm: Algorithm, plan: &[(Timestamp, Feedback)]) -> u64 {
+fn late_bytes(algorithm: LabAlgorithm, plan: &[(Timestamp, Feedback)]) -> u64 {
     let mut flow = flow("media-1", algorithm, 0, 40);
     let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
     media.feedback = plan.to_vec();
@@ -200,7 +200,7 @@ fn feedback_by_packet_fills_a_link_in_either_format_and_after_switches() {
         (secs(30), Feedback::Twcc),
     ];
     let plans = [&[][..], &[(secs(0), Feedback::Ccfb)], &switches];
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         for plan in plans {
             // The link can carry 625 kB.
             let bytes = late_bytes(algorithm, plan);
@@ -211,7 +211,7 @@ fn feedback_by_packet_fills_a_link_in_either_format_and_after_switches() {
 
 #[test]
 fn receiver_reports_alone_keep_a_flow_above_its_least_bitrate() {
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         let bytes = late_bytes(algorithm, &[(secs(0), Feedback::ReceiverReports)]);
         // 150 kbit/s corresponds to 94 kB.
         assert!(bytes > 100_000, "{algorithm}: {bytes} B");
@@ -219,7 +219,7 @@ fn receiver_reports_alone_keep_a_flow_above_its_least_bitrate() {
 }
 
 /// One video flow with this repair over a link of 1 Mbit/s with random loss.
-fn repaired(repair: Repair, loss: f64, algorithm: Algorithm) -> Trace {
+fn repaired(repair: Repair, loss: f64, algorithm: LabAlgorithm) -> Trace {
     let mut flow = flow("media-1", algorithm, 0, 60);
     let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
     media.repair = Some(repair);
@@ -251,7 +251,7 @@ const BOTH: Repair = Repair { nack: true, fec: true, ..NO_REPAIR };
 
 #[test]
 fn what_arrives_is_media_retransmission_or_parity() {
-    let trace = repaired(BOTH, 0.05, Algorithm::Nada);
+    let trace = repaired(BOTH, 0.05, LabAlgorithm::Nada);
     let video = video(&trace);
     assert_eq!(video.media + video.rtx + video.fec, received(&trace, 0));
     assert!(video.rtx > DataSize::ZERO && video.fec > DataSize::ZERO);
@@ -259,13 +259,13 @@ fn what_arrives_is_media_retransmission_or_parity() {
 
 #[test]
 fn a_flow_without_repair_has_no_video() {
-    let trace = run(&one_mbps(vec![flow("media-1", Algorithm::Nada, 0, 20)]), Seed::new(1));
+    let trace = run(&one_mbps(vec![flow("media-1", LabAlgorithm::Nada, 0, 20)]), Seed::new(1));
     assert!(trace.rows.iter().all(|row| row.video.is_none()));
 }
 
 #[test]
 fn a_pause_is_no_freeze_and_the_video_goes_on_after_it() {
-    let mut flow = flow("media-1", Algorithm::Nada, 0, 20);
+    let mut flow = flow("media-1", LabAlgorithm::Nada, 0, 20);
     flow.pauses = vec![secs(6)..secs(12)];
     let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made above") };
     media.repair = Some(NACK);
@@ -277,8 +277,8 @@ fn a_pause_is_no_freeze_and_the_video_goes_on_after_it() {
 
 #[test]
 fn repair_buys_smooth_video() {
-    let [none, nack, fec, both] =
-        [NO_REPAIR, NACK, FEC, BOTH].map(|repair| video(&repaired(repair, 0.03, Algorithm::Nada)));
+    let [none, nack, fec, both] = [NO_REPAIR, NACK, FEC, BOTH]
+        .map(|repair| video(&repaired(repair, 0.03, LabAlgorithm::Nada)));
     // 60 s at 30 frames a second.
     assert!(none.frames < 1_400, "{none:?}");
     assert!(fec.frames > none.frames + 200, "{fec:?}");
@@ -294,7 +294,7 @@ fn repair_buys_smooth_video() {
 // v = A - r_FEC - r_RTX: the total sent rate matches the controller's target.
 #[test]
 fn media_and_repair_together_meet_the_target() {
-    for algorithm in Algorithm::all() {
+    for algorithm in LabAlgorithm::all() {
         for repair in [NO_REPAIR, NACK, FEC, BOTH] {
             let trace = repaired(repair, 0.05, algorithm);
             let late: Vec<_> = trace.rows.iter().filter(|row| row.time > secs(10)).collect();
@@ -310,7 +310,7 @@ fn media_and_repair_together_meet_the_target() {
 #[test]
 fn parity_is_never_more_than_half_of_what_was_sent() {
     for loss in [0.02, 0.1, 0.3] {
-        let video = video(&repaired(FEC, loss, Algorithm::Nada));
+        let video = video(&repaired(FEC, loss, LabAlgorithm::Nada));
         let share = video.fec.as_bytes() as f64 / (video.fec + video.media).as_bytes() as f64;
         assert!(share > 0.02, "{loss}: {share}");
         // With random losses, slightly more of either kind may arrive.
@@ -321,7 +321,7 @@ fn parity_is_never_more_than_half_of_what_was_sent() {
 // [REMB §3]: the send times in the packets wrap at 64 s.
 #[test]
 fn a_receiver_that_estimates_limits_its_sender_by_remb() {
-    let mut config = one_mbps(vec![flow("media-1", Algorithm::Gcc2013, 0, 90)]);
+    let mut config = one_mbps(vec![flow("media-1", LabAlgorithm::Gcc2013, 0, 90)]);
     config.duration = TimeDelta::from_secs(90);
     let trace = run(&config, Seed::new(1));
     let reason = |reason: &str| trace.events.iter().filter(|event| event.reason == reason).count();
@@ -335,7 +335,7 @@ fn a_receiver_that_estimates_limits_its_sender_by_remb() {
 // [RFC8867 §6.1]
 #[test]
 fn flows_of_one_sender_share_by_priority_and_take_over_what_a_flow_that_ends_had() {
-    for algorithm in [Algorithm::Gcc, Algorithm::Nada, Algorithm::ScreamV2] {
+    for algorithm in [LabAlgorithm::Gcc, LabAlgorithm::Nada, LabAlgorithm::ScreamV2] {
         let coupled = |name, priority, start, stop| {
             let mut flow = flow(name, algorithm, start, stop);
             let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made above") };
@@ -370,7 +370,7 @@ fn flows_of_one_sender_share_by_priority_and_take_over_what_a_flow_that_ends_had
 
 #[test]
 fn a_run_that_is_stopped_gives_no_trace() {
-    let config = one_mbps(vec![flow("media-1", Algorithm::Nada, 0, 20)]);
+    let config = one_mbps(vec![flow("media-1", LabAlgorithm::Nada, 0, 20)]);
     assert_eq!(run_unless(&config, Seed::new(1), &AtomicBool::new(true)), None);
     let trace = run_unless(&config, Seed::new(1), &AtomicBool::new(false));
     assert_eq!(trace, Some(run(&config, Seed::new(1))));

@@ -78,8 +78,7 @@ static void call(const char *name, uint32_t format) {
     CHECK(weir_settings_init(&settings, sizeof settings) == WEIR_STATUS_OK);
     CHECK(weir_sender_config_init(&config, sizeof config) == WEIR_STATUS_OK);
     CHECK(weir_receiver_config_init(&receiver_config, sizeof receiver_config) == WEIR_STATUS_OK);
-    config.abs_send_time_id = receiver_config.abs_send_time_id = 2;
-    receiver_config.estimator = name;
+    config.abs_send_time_id = 2;
     receiver_config.feedback = format;
     weir_sender *sender;
     weir_receiver *receiver;
@@ -221,9 +220,6 @@ static void garbage(void) {
     receiver_config.transport_sequence_number_id = 0;
     CHECK(weir_receiver_new(0, &receiver_config, &receiver) == WEIR_STATUS_INVALID_ARGUMENT);
     receiver_config.transport_sequence_number_id = 1;
-    receiver_config.estimator = "gcc-2013";
-    CHECK(weir_receiver_new(0, &receiver_config, &receiver) == WEIR_STATUS_INVALID_ARGUMENT);
-    receiver_config.estimator = NULL;
     CHECK(weir_receiver_new(0, &receiver_config, &receiver) == WEIR_STATUS_OK);
     CHECK(weir_receiver_on_rtp(receiver, 0, bytes, sizeof bytes, 0) == WEIR_STATUS_NOT_RTP);
     CHECK(weir_receiver_on_rtp(receiver, 0, bytes, sizeof bytes, 4) == WEIR_STATUS_INVALID_ARGUMENT);
@@ -243,7 +239,6 @@ int main(void) {
     const char *name;
     for (size_t index = 0; (name = weir_algorithm_name(index)) != NULL; index++) {
         call(name, WEIR_FEEDBACK_FORMAT_TWCC);
-        /* gcc-2013 needs a receiver's estimate, the others any feedback. */
         call(name, WEIR_FEEDBACK_FORMAT_CCFB);
     }
     return 0;

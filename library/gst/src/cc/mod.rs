@@ -17,8 +17,6 @@ mod properties;
 mod session;
 mod structures;
 
-pub(crate) use properties::SRTP_OVER_UDP;
-
 use gst::glib;
 
 glib::wrapper! {

@@ -97,7 +97,7 @@ impl Default for Settings {
 }
 
 /// IPv4 and UDP headers, and the tag of SRTP.
-pub(crate) const SRTP_OVER_UDP: u32 = 20 + 8 + 10;
+const SRTP_OVER_UDP: u32 = 20 + 8 + 10;
 
 impl Settings {
     /// The limits with the start between the other two; `None` if these contradict each other.

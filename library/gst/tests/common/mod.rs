@@ -109,9 +109,7 @@ impl Peer {
 
     /// A packet arrives at the receiver.
     pub fn receive(&mut self, now: Timestamp, packet: &gst::Buffer) {
-        let rtcp = &self.rtcp;
-        let send = |bytes: &[u8]| chain(rtcp, bytes);
-        self.receiver.on_rtp(now, &bytes(packet), Ecn::NotEct, send).unwrap();
+        self.receiver.on_rtp(now, &bytes(packet), Ecn::NotEct).unwrap();
     }
 
     /// A sender report of the media's session arrives, without which a receiver report tells no

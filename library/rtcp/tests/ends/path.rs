@@ -79,10 +79,7 @@ impl Path {
         let now = Timestamp::ZERO;
         let sender = Sender::new(now, controller, SenderConfig::new(SSRC, BOTH), middle());
         let config = ReceiverConfig::new(RECEIVER, BOTH, feedback);
-        let mut receiver = Receiver::new(now, config, middle());
-        if let Some(estimator) = algorithm.build_receiver() {
-            receiver = receiver.with_estimator(estimator);
-        }
+        let receiver = Receiver::new(now, config, middle());
         Self {
             now,
             sender,
@@ -150,8 +147,7 @@ impl Path {
             if is_rtcp(&bytes) {
                 self.receiver.on_rtcp(now, &bytes, |ignored| panic!("ignored {ignored:?}"));
             } else {
-                let ecn = self.ecn;
-                self.receiver.on_rtp(now, &bytes, ecn, |rtcp| send.push(rtcp.to_vec())).unwrap();
+                self.receiver.on_rtp(now, &bytes, self.ecn).unwrap();
             }
         }
         self.receiver.on_timeout(now, |rtcp| send.push(rtcp.to_vec()));

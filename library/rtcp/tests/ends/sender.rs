@@ -311,12 +311,7 @@ fn padding_leaves_in_a_stream_of_its_own_and_counts_as_what_it_is() {
 #[test]
 fn every_controller_finds_the_capacity_by_each_format() {
     for algorithm in Algorithm::all() {
-        // If the receiver estimates, the sender learns of losses only from receiver reports.
-        let formats: &[_] = match algorithm {
-            Algorithm::Gcc2013 => &[Feedback::ReceiverReports],
-            _ => &[Feedback::Twcc, Feedback::Ccfb],
-        };
-        for &format in formats {
+        for format in [Feedback::Twcc, Feedback::Ccfb] {
             let mut path = Path::new(algorithm, format);
             path.run(TimeDelta::from_secs(20));
             let target = path.sender.target().bitrate;

@@ -2,8 +2,6 @@
 
 mod delay_signal;
 pub mod gcc;
-pub mod gcc_2013;
-pub mod gcc_draft;
 pub mod nada;
 pub mod scream;
 mod scream_common;
@@ -16,7 +14,6 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::controller::{Controller, EcnMode, Settings};
-use crate::receiver::ReceiverEstimator;
 
 /// A congestion-control algorithm by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,10 +21,6 @@ use crate::receiver::ReceiverEstimator;
 pub enum Algorithm {
     /// `gcc`: Google congestion control as Chromium runs it today.
     Gcc,
-    /// `gcc-draft`: draft-ietf-rmcat-gcc-02, sender side.
-    GccDraft,
-    /// `gcc-2013`: receiver side, with REMB.
-    Gcc2013,
     /// `nada`: RFC 8698.
     Nada,
     /// `scream`: RFC 8298.
@@ -39,15 +32,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    const ALL: [Self; 7] = [
-        Self::Gcc,
-        Self::GccDraft,
-        Self::Gcc2013,
-        Self::Nada,
-        Self::Scream,
-        Self::ScreamV2,
-        Self::Sluice,
-    ];
+    const ALL: [Self; 5] = [Self::Gcc, Self::Nada, Self::Scream, Self::ScreamV2, Self::Sluice];
 
     /// All algorithms, in the order of reports.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
@@ -58,8 +43,6 @@ impl Algorithm {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gcc => "gcc",
-            Self::GccDraft => "gcc-draft",
-            Self::Gcc2013 => "gcc-2013",
             Self::Nada => "nada",
             Self::Scream => "scream",
             Self::ScreamV2 => "scream-v2",
@@ -75,9 +58,7 @@ impl Algorithm {
     /// [RFC9331 §4.3]: https://www.rfc-editor.org/rfc/rfc9331#section-4.3
     pub const fn ecn_mode(self, wanted: EcnMode) -> EcnMode {
         match (self, wanted) {
-            (Self::Gcc | Self::GccDraft | Self::Scream, EcnMode::L4s) => EcnMode::Classic,
-            // Its feedback reports losses and the receiver's estimate, but no marks.
-            (Self::Gcc2013, _) => EcnMode::Off,
+            (Self::Gcc | Self::Scream, EcnMode::L4s) => EcnMode::Classic,
             (_, wanted) => wanted,
         }
     }
@@ -88,20 +69,10 @@ impl Algorithm {
         let settings = Settings { ecn: self.ecn_mode(settings.ecn), ..settings };
         match self {
             Self::Gcc => Box::new(gcc::Gcc::new(settings)),
-            Self::GccDraft => Box::new(gcc_draft::GccDraft::new(settings)),
-            Self::Gcc2013 => Box::new(gcc_2013::Gcc2013::new(settings)),
             Self::Nada => Box::new(nada::Nada::new(settings)),
             Self::Scream => Box::new(scream::Scream::new(settings)),
             Self::ScreamV2 => Box::new(scream_v2::ScreamV2::new(settings)),
             Self::Sluice => Box::new(sluice::Sluice::new(settings)),
-        }
-    }
-
-    /// The receiver-side estimator, for algorithms that have one.
-    pub fn build_receiver(self) -> Option<Box<dyn ReceiverEstimator + Send>> {
-        match self {
-            Self::Gcc2013 => Some(Box::new(gcc_2013::Receiver::new())),
-            _ => None,
         }
     }
 }
@@ -147,7 +118,7 @@ mod tests {
         let l4s = Algorithm::ALL.into_iter().filter(|a| a.ecn_mode(EcnMode::L4s) == EcnMode::L4s);
         let scalable = [Algorithm::Nada, Algorithm::ScreamV2, Algorithm::Sluice];
         assert_eq!(l4s.collect::<alloc::vec::Vec<_>>(), scalable);
-        for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Gcc2013) {
+        for algorithm in Algorithm::ALL.into_iter() {
             assert_eq!(algorithm.ecn_mode(EcnMode::Classic), EcnMode::Classic);
         }
         for algorithm in Algorithm::ALL {

@@ -76,7 +76,7 @@ fn complaint_3_a_little_random_loss_leaves_most_of_the_rate() {
         path.run(30);
         path.run(60)
     };
-    let bearing = [Algorithm::Gcc, Algorithm::GccDraft, Algorithm::Nada, Algorithm::ScreamV2];
+    let bearing = [Algorithm::Gcc, Algorithm::Nada, Algorithm::ScreamV2];
     rule_for(&bearing, Fault::HalvesAtLoss, case, |carried| *carried >= 1_200);
 }
 

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::vec::Vec; // the crate itself is no_std
 
-use super::weir::controller::Controller;
-use super::weir::feedback::{ArrivalRecorder, Outgoing, SendHistory, TwccHeader};
-use super::weir::pacer::Pacer;
-use super::weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::controller::Controller;
+use weir::feedback::{ArrivalRecorder, Outgoing, SendHistory, TwccHeader};
+use weir::pacer::Pacer;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 const TICK: TimeDelta = TimeDelta::from_micros(250);
 const FRAME_INTERVAL: TimeDelta = TimeDelta::from_micros(33_250);
@@ -170,7 +170,7 @@ struct Loop<'a> {
 }
 
 impl<'a> Loop<'a> {
-    fn new(target: super::weir::Target, path: &'a Path) -> Self {
+    fn new(target: weir::Target, path: &'a Path) -> Self {
         Self {
             path,
             pacer: Pacer::new(&target),

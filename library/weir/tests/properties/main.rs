@@ -4,7 +4,6 @@
 
 mod limits_and_routes;
 mod pacing;
-mod receivers;
 
 use proptest::prelude::*;
 use weir::controller::{EcnMode, RateLimits, Settings};

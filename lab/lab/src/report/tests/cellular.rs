@@ -1,6 +1,6 @@
 //! What a report has of a cellular cell.
 
-use weir::Algorithm;
+use weir_controllers::LabAlgorithm;
 
 use super::{json, simulated};
 
@@ -28,6 +28,6 @@ fn a_cellular_cell_has_a_curve_for_each_bearer_and_a_picture_of_resource_blocks(
         assert!(block["tti"].as_u64().unwrap() < 40, "{block}");
         assert!(block["prbs"][0][1].as_u64().unwrap() < 50, "{block}");
     }
-    let without = json(&[simulated("demo/first-call", Algorithm::Nada, 1)]);
+    let without = json(&[simulated("demo/first-call", LabAlgorithm::Nada, 1)]);
     assert!(without["scenarios"][0]["cellular"].is_null());
 }

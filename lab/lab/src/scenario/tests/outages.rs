@@ -17,7 +17,7 @@ const RATES: &str = "{ trace = \"tunnel.txt\" }";
 const LIMITS: [(&str, f64); 3] = [(STEPS, 75e3), (TRACE, 70e3), (RATES, 71_667.0)];
 
 /// A run of 40 s with one flow.
-fn run(capacity: &str, more: &str, flow: &str, algorithm: Algorithm) -> Trace {
+fn run(capacity: &str, more: &str, flow: &str, algorithm: LabAlgorithm) -> Trace {
     let folder = tempfile::tempdir().unwrap();
     let lines = (1..=10_000).map(|line| line * 6).filter(|at| !(20_000..24_000).contains(at));
     let lines: Vec<String> = lines.map(|at| at.to_string()).collect();
@@ -48,7 +48,7 @@ const UDP: &str = "kind = \"udp\"\nrate = \"200kbps\"";
 fn what_a_tunnel_holds_up_arrives_at_its_end_with_or_without_jitter_in_order() {
     let jitter = "jitter = { kind = \"netem\", amount = \"10ms\", reorder = false }";
     for (capacity, more) in [STEPS, TRACE, RATES].map(|c| [(c, ""), (c, jitter)]).concat() {
-        let trace = run(capacity, more, UDP, Algorithm::Gcc);
+        let trace = run(capacity, more, UDP, LabAlgorithm::Gcc);
         let gap: Vec<i64> = arrivals(&trace).filter(|at| (20_101..=24_100).contains(at)).collect();
         assert_eq!(gap, [24_050, 24_100], "{capacity} {more}");
         // One packet every 60 ms until the end.
@@ -63,7 +63,7 @@ fn what_a_tunnel_holds_up_arrives_at_its_end_with_or_without_jitter_in_order() {
 #[test]
 fn udp_loses_in_a_tunnel_what_exceeds_the_queue_and_no_more() {
     for (capacity, limit) in LIMITS {
-        let trace = run(capacity, "queue = \"300ms\"", UDP, Algorithm::Gcc);
+        let trace = run(capacity, "queue = \"300ms\"", UDP, LabAlgorithm::Gcc);
         let lost: u64 = trace.rows.iter().map(|row| row.lost_packets).sum();
         let [sent, packets] = [
             trace.rows.iter().map(|row| row.sent.as_bytes()).sum::<u64>() as f64,
@@ -80,7 +80,7 @@ fn udp_loses_in_a_tunnel_what_exceeds_the_queue_and_no_more() {
 #[test]
 fn tcp_loses_nothing_in_a_tunnel_whose_queue_has_room() {
     for capacity in [STEPS, TRACE, RATES] {
-        let trace = run(capacity, "queue = \"2s\"", "kind = \"tcp\"", Algorithm::Gcc);
+        let trace = run(capacity, "queue = \"2s\"", "kind = \"tcp\"", LabAlgorithm::Gcc);
         let tunnel = trace.rows.iter().filter(|row| (20_001..=24_100).contains(&ms(row.time)));
         assert_eq!(tunnel.map(|row| row.lost_packets).sum::<u64>(), 0, "{capacity}");
         let gap: Vec<i64> = arrivals(&trace).filter(|at| (20_101..=24_100).contains(at)).collect();
@@ -91,7 +91,7 @@ fn tcp_loses_nothing_in_a_tunnel_whose_queue_has_room() {
 #[test]
 fn media_comes_back_from_a_tunnel_under_every_controller() {
     for capacity in [STEPS, TRACE, RATES] {
-        for algorithm in Algorithm::all() {
+        for algorithm in LabAlgorithm::all() {
             let trace = run(capacity, "", "", algorithm);
             let late = trace.rows.iter().filter(|row| ms(row.time) > 35_000);
             let received: u64 = late.map(|row| row.received.as_bytes()).sum();
