@@ -34,8 +34,9 @@ fuzz_target!(|bytes: &[u8]| {
         sender.enqueue(now, [packet(number)]).expect("it has room for the number");
         while sender.next_packet(now).is_some() {}
         now += TimeDelta::from_millis(20);
-        sender.on_rtcp(now, datagram, |_| ());
-        sender.on_timeout(now, |_| ());
+        sender.on_rtcp(now, datagram);
+        sender.on_timeout(now);
+        while sender.next_rtcp().is_some() {}
         let target = sender.target();
         assert_eq!(limits.clamp(target.bitrate), target.bitrate);
         assert!(sender.media().controller().metrics().loss_ratio <= 1.0);

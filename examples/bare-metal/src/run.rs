@@ -100,16 +100,17 @@ impl<C: Controller> Device<C> {
 
     fn advance(&mut self, now: Timestamp, network: &mut Network) {
         while let Some(rtcp) = within(Owner::Network, || network.take_down(now)) {
-            self.sender.on_rtcp(now, &rtcp, |_| ());
+            self.sender.on_rtcp(now, &rtcp);
         }
         if self.next_frame <= now {
             self.next_frame += FRAME_INTERVAL;
             let frame = within(Owner::Media, || self.frame(now));
             self.sender.enqueue(now, frame).expect("the packets have the extensions");
         }
-        self.sender.on_timeout(now, |rtcp| {
+        self.sender.on_timeout(now);
+        while let Some(rtcp) = self.sender.next_rtcp() {
             within(Owner::Network, || network.send_up(now, rtcp.to_vec()));
-        });
+        }
         while let Some(packet) = self.sender.next_packet(now) {
             self.packets += 1;
             // In a product the packet leaves here.
@@ -147,13 +148,16 @@ impl<C: Controller> Device<C> {
 fn receive(now: Timestamp, receiver: &mut Receiver, network: &mut Network) {
     while let Some(datagram) = network.take_up(now) {
         if is_rtcp(&datagram) {
-            receiver.on_rtcp(now, &datagram, |_| ());
+            receiver.on_rtcp(now, &datagram);
         } else {
             // The device sends nothing but RTP and RTCP.
             let _ = receiver.on_rtp(now, &datagram, Ecn::NotEct);
         }
     }
-    receiver.on_timeout(now, |rtcp| network.send_down(now, rtcp.to_vec()));
+    receiver.on_timeout(now);
+    while let Some(rtcp) = receiver.next_rtcp() {
+        network.send_down(now, rtcp.to_vec());
+    }
 }
 
 fn receiver() -> Receiver {

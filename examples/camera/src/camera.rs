@@ -65,7 +65,10 @@ impl Camera {
 
     /// Passes the RTCP and RTP packets that may leave to `send`.
     pub fn on_timeout(&mut self, now: Timestamp, mut send: impl FnMut(Vec<u8>)) {
-        within(Part::Feedback, || self.sender.on_timeout(now, |rtcp| send(rtcp.to_vec())));
+        within(Part::Feedback, || self.sender.on_timeout(now));
+        while let Some(rtcp) = self.sender.next_rtcp() {
+            send(rtcp.to_vec());
+        }
         while let Some(packet) = within(Part::Pacer, || self.sender.next_packet(now)) {
             self.totals.packets += 1;
             self.totals.sent += packet.size;
@@ -76,14 +79,12 @@ impl Camera {
     /// An RTCP datagram arrived. Returns whether the receiver asks for a key frame.
     pub fn on_rtcp(&mut self, now: Timestamp, bytes: &[u8]) -> bool {
         self.totals.feedback += 1;
-        let mut asks_for_key_frame = false;
-        within(Part::Feedback, || {
-            self.sender.on_rtcp(now, bytes, |ignored| {
-                let Ignored::Other(packet) = ignored else { return };
-                asks_for_key_frame |= PictureLoss::new(packet).is_ok();
-            });
-        });
-        asks_for_key_frame
+        let ignored = within(Part::Feedback, || self.sender.on_rtcp(now, bytes));
+        let asks_for_key_frame = |other: &Ignored<'_>| match other {
+            Ignored::Other(packet) => PictureLoss::new(*packet).is_ok(),
+            _ => false,
+        };
+        ignored.iter().any(asks_for_key_frame)
     }
 
     /// The controller's target bitrate.

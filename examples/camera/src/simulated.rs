@@ -59,19 +59,19 @@ impl Path {
 
     /// Lets time pass, and returns the RTCP that reaches the camera.
     fn advance(&mut self, now: Timestamp) -> Vec<Vec<u8>> {
-        let down = &mut self.down;
-        let mut reply =
-            |rtcp: &[u8]| down.enqueue(now, Header::new(packet_size(rtcp)), rtcp.to_vec());
         while let Some(fate) = self.up.poll(now) {
             let Fate::Delivered(delivery) = fate else { continue };
             if is_rtcp(&delivery.payload) {
-                self.receiver.on_rtcp(now, &delivery.payload, |_| ());
+                self.receiver.on_rtcp(now, &delivery.payload);
             } else {
                 // The camera sends nothing but RTP and RTCP.
                 let _ = self.receiver.on_rtp(now, &delivery.payload, Ecn::NotEct);
             }
         }
-        self.receiver.on_timeout(now, &mut reply);
+        self.receiver.on_timeout(now);
+        while let Some(rtcp) = self.receiver.next_rtcp() {
+            self.down.enqueue(now, Header::new(packet_size(rtcp)), rtcp.to_vec());
+        }
         let mut arrived = Vec::new();
         while let Some(fate) = self.down.poll(now) {
             if let Fate::Delivered(delivery) = fate {

@@ -44,15 +44,9 @@ impl RembReporter {
     }
 
     /// A packet of this size arrived. [`SentPacket::size`](weir::SentPacket::size) says which
-    /// headers count. Calls `send` with the limit as REMB if it is due.
-    pub fn on_packet(
-        &mut self,
-        now: Timestamp,
-        view: &View<'_>,
-        size: DataSize,
-        send: impl FnOnce(&[u8]),
-    ) {
-        let Some(time) = view.abs_send_time(self.extension_id) else { return };
+    /// headers count. Returns the limit as REMB if it is due.
+    pub fn on_packet(&mut self, now: Timestamp, view: &View<'_>, size: DataSize) -> Option<&[u8]> {
+        let time = view.abs_send_time(self.extension_id)?;
         let ssrc = view.ssrc();
         let has_room = self.learns && self.media_ssrcs.len() < Remb::MAX_SSRCS;
         if has_room && !self.media_ssrcs.contains(&ssrc) {
@@ -61,7 +55,7 @@ impl RembReporter {
         let send_time = self.send_times.unwrap(time.ticks());
         let packet = ReceivedPacket::new(send_time, view.timestamp(), size);
         self.estimator.on_packet(now, &packet);
-        self.send(send);
+        self.limit()
     }
 
     /// When [`RembReporter::on_timeout`] is due, or `None`.
@@ -70,22 +64,23 @@ impl RembReporter {
     }
 
     /// Calls the estimator's timeout handler if it is due. A call before
-    /// [`RembReporter::next_timeout`] does nothing.
-    pub fn on_timeout(&mut self, now: Timestamp, send: impl FnOnce(&[u8])) {
-        if self.next_timeout().is_some_and(|due| due <= now) {
-            self.estimator.on_timeout(now);
-            self.send(send);
+    /// [`RembReporter::next_timeout`] does nothing. Returns the limit as REMB if it is due.
+    pub fn on_timeout(&mut self, now: Timestamp) -> Option<&[u8]> {
+        if self.next_timeout().is_none_or(|due| due > now) {
+            return None;
         }
+        self.estimator.on_timeout(now);
+        self.limit()
     }
 
-    fn send(&mut self, send: impl FnOnce(&[u8])) {
-        let Some(limit) = self.estimator.take_limit() else { return };
+    fn limit(&mut self) -> Option<&[u8]> {
+        let limit = self.estimator.take_limit()?;
         let remb = Remb::new(self.ssrc, limit.as_bps(), &self.media_ssrcs);
         let remb = remb.expect("the sources were counted");
         self.packet.clear();
         self.packet.resize(remb.size(), 0);
         remb.emit(&mut self.packet);
-        send(&self.packet);
+        Some(&self.packet)
     }
 }
 

@@ -225,8 +225,10 @@ impl Sender {
         }
         self.media.on_timeout(now);
         self.note_change(out);
-        if let Some(reports) = &mut self.sender_reports {
-            reports.on_timeout(now, rtp_timestamp(now), |bytes| out.packets.push(rtcp(bytes)));
+        if let Some(reports) = &mut self.sender_reports
+            && let Some(report) = reports.on_timeout(now, rtp_timestamp(now))
+        {
+            out.packets.push(rtcp(&report));
         }
         while let Some(packet) = self.send(now) {
             out.packets.push(packet);
@@ -423,7 +425,8 @@ impl Receiver {
         let local = self.clock.at(now);
         self.reporter.on_packet(local, &view, packet.ecn);
         if let Some(remb) = &mut self.remb {
-            remb.on_packet(local, &view, packet.size, |bytes| out.packets.push(rtcp(bytes)));
+            let limit = remb.on_packet(local, &view, packet.size);
+            out.packets.extend(limit.map(rtcp));
         }
         if let Some(video) = &mut self.video {
             video.on_packet(now, &view, packet.size);
@@ -440,10 +443,13 @@ impl Receiver {
     fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
         let local = self.clock.at(now);
         if self.reporter.next_deadline() <= local {
-            self.reporter.on_deadline(local, |bytes| out.packets.push(rtcp(bytes)));
+            self.reporter.on_deadline(local);
+            while let Some(bytes) = self.reporter.next_rtcp() {
+                out.packets.push(rtcp(bytes));
+            }
         }
         if let Some(remb) = &mut self.remb {
-            remb.on_timeout(local, |bytes| out.packets.push(rtcp(bytes)));
+            out.packets.extend(remb.on_timeout(local).map(rtcp));
         }
         if let Some(video) = &mut self.video {
             video.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));

@@ -90,13 +90,18 @@ impl PlannedReporter {
         }
     }
 
-    /// Sends the feedback that is due, and changes the format when a change is due.
-    pub(crate) fn on_deadline(&mut self, now: Timestamp, send: impl FnMut(&[u8])) {
+    /// The next RTCP packet to send, until it returns `None`.
+    pub(crate) fn next_rtcp(&mut self) -> Option<&[u8]> {
+        self.reporter.next_rtcp()
+    }
+
+    /// Writes the feedback that is due, and changes the format when a change is due.
+    pub(crate) fn on_deadline(&mut self, now: Timestamp) {
         if self.next_change.is_none_or(|change| change > now) {
-            return self.reporter.on_timeout(now, send);
+            return self.reporter.on_timeout(now);
         }
         let (format, next_change) = in_force(&self.plan, now);
         self.next_change = next_change;
-        self.reporter.set_feedback(now, format, send);
+        self.reporter.set_feedback(now, format);
     }
 }

@@ -19,6 +19,13 @@ pub struct weir_bytes {
     pub length: usize,
 }
 
+impl weir_bytes {
+    /// The bytes, for as long as they stay where they are.
+    pub(crate) const fn of(bytes: &[u8]) -> Self {
+        Self { data: bytes.as_ptr(), length: bytes.len() }
+    }
+}
+
 /// The outcome of a function's body. The error is any status other than `Ok`.
 pub(crate) type Outcome<T = ()> = Result<T, weir_status>;
 

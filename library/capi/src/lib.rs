@@ -12,7 +12,6 @@ mod border;
 mod controller;
 mod growing;
 mod metrics;
-mod outbox;
 mod random;
 mod receiver;
 mod rtp;

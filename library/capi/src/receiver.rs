@@ -5,7 +5,6 @@ use weir_rtcp::{Feedback, Ignored, Receiver, ReceiverConfig};
 
 use crate::border::{self, Guard, Handle, Outcome, packet, put, weir_bytes};
 use crate::growing::{get, growing, init};
-use crate::outbox::Outbox;
 use crate::random::random;
 use crate::rtp::{ecn, extensions};
 use crate::status::weir_status;
@@ -14,7 +13,6 @@ use crate::status::weir_status;
 pub struct weir_receiver {
     guard: Guard,
     receiver: Receiver,
-    rtcp: Outbox,
     /// TWCC can be sent: the packets have a transport-wide sequence number.
     has_sequence_number: bool,
 }
@@ -126,7 +124,7 @@ pub unsafe extern "C" fn weir_receiver_new(
             let mut guard = Guard::new();
             let receiver = Receiver::new(guard.now(now_ns), config, random(raw.random_seed));
             let has_sequence_number = config.extensions.transport_sequence_number.is_some();
-            Ok(weir_receiver { guard, receiver, rtcp: Outbox::default(), has_sequence_number })
+            Ok(weir_receiver { guard, receiver, has_sequence_number })
         })
     }
 }
@@ -172,13 +170,9 @@ pub unsafe extern "C" fn weir_receiver_on_rtcp(
         border::change(receiver, |handle| {
             let bytes = packet(&data, length)?;
             let now = handle.guard.now(now_ns);
-            let mut status = Ok(());
-            handle.receiver.on_rtcp(now, bytes, |ignored| {
-                if matches!(ignored, Ignored::Malformed(_)) {
-                    status = Err(weir_status::NotRtcp);
-                }
-            });
-            status
+            let ignored = handle.receiver.on_rtcp(now, bytes);
+            let is_malformed = ignored.iter().any(|it| matches!(it, Ignored::Malformed(_)));
+            if is_malformed { Err(weir_status::NotRtcp) } else { Ok(()) }
         })
     }
 }
@@ -194,8 +188,7 @@ pub unsafe extern "C" fn weir_receiver_on_timeout(
     unsafe {
         border::change(receiver, |handle| {
             let now = handle.guard.now(now_ns);
-            let weir_receiver { receiver, rtcp, .. } = handle;
-            receiver.on_timeout(now, |bytes| rtcp.push(bytes));
+            handle.receiver.on_timeout(now);
             Ok(())
         })
     }
@@ -212,7 +205,8 @@ pub unsafe extern "C" fn weir_receiver_next_rtcp(
     unsafe {
         border::change(receiver, |handle| {
             border::check_aligned(rtcp)?;
-            put(rtcp, handle.rtcp.pop().ok_or(weir_status::None)?)
+            let bytes = handle.receiver.next_rtcp().ok_or(weir_status::None)?;
+            put(rtcp, weir_bytes::of(bytes))
         })
     }
 }
@@ -242,8 +236,7 @@ pub unsafe extern "C" fn weir_receiver_set_feedback(
         border::change(receiver, |handle| {
             let format = feedback(format, handle.has_sequence_number)?;
             let now = handle.guard.now(now_ns);
-            let weir_receiver { receiver, rtcp, .. } = handle;
-            receiver.set_feedback(now, format, |bytes| rtcp.push(bytes));
+            handle.receiver.set_feedback(now, format);
             Ok(())
         })
     }

@@ -9,7 +9,6 @@ use weir_wire::rtp::PayloadType;
 use crate::border::{self, Guard, Handle, Outcome, array, packet, put, switch, weir_bytes};
 use crate::growing::{Growing, check_size, get, growing, init, set};
 use crate::metrics::weir_metrics;
-use crate::outbox::Outbox;
 use crate::random::random;
 use crate::rtp::extensions;
 use crate::settings::{build, limits, weir_settings};
@@ -25,7 +24,6 @@ pub struct weir_sender {
     incoming: Vec<Vec<u8>>,
     /// The packet that the caller has at the moment.
     handed_out: Vec<u8>,
-    rtcp: Outbox,
 }
 
 impl Handle for weir_sender {
@@ -156,8 +154,8 @@ pub unsafe extern "C" fn weir_sender_new(
             let mut guard = Guard::new();
             let now = guard.now(now_ns);
             let sender = Sender::new(now, controller, raw.checked()?, random(raw.random_seed));
-            let (incoming, handed_out, rtcp) = Default::default();
-            Ok(weir_sender { guard, sender, incoming, handed_out, rtcp })
+            let (incoming, handed_out) = Default::default();
+            Ok(weir_sender { guard, sender, incoming, handed_out })
         })
     }
 }
@@ -275,13 +273,9 @@ pub unsafe extern "C" fn weir_sender_on_rtcp(
         border::change(sender, |handle| {
             let bytes = packet(&data, length)?;
             let now = handle.guard.now(now_ns);
-            let mut status = Ok(());
-            handle.sender.on_rtcp(now, bytes, |ignored| {
-                if matches!(ignored, Ignored::Malformed(_)) {
-                    status = Err(weir_status::NotRtcp);
-                }
-            });
-            status
+            let ignored = handle.sender.on_rtcp(now, bytes);
+            let is_malformed = ignored.iter().any(|it| matches!(it, Ignored::Malformed(_)));
+            if is_malformed { Err(weir_status::NotRtcp) } else { Ok(()) }
         })
     }
 }
@@ -297,7 +291,7 @@ pub unsafe extern "C" fn weir_sender_on_timeout(
     unsafe {
         border::change(sender, |handle| {
             let now = handle.guard.now(now_ns);
-            handle.sender.on_timeout(now, |rtcp| handle.rtcp.push(rtcp));
+            handle.sender.on_timeout(now);
             Ok(())
         })
     }
@@ -314,7 +308,8 @@ pub unsafe extern "C" fn weir_sender_next_rtcp(
     unsafe {
         border::change(sender, |handle| {
             border::check_aligned(rtcp)?;
-            put(rtcp, handle.rtcp.pop().ok_or(weir_status::None)?)
+            let bytes = handle.sender.next_rtcp().ok_or(weir_status::None)?;
+            put(rtcp, weir_bytes::of(bytes))
         })
     }
 }

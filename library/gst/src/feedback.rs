@@ -359,7 +359,7 @@ mod imp {
                 (buffer.map_readable(), &mut lock(&self.state).running)
             {
                 let now = running.now();
-                running.receiver.on_rtcp(now, &bytes, |_| ());
+                running.receiver.on_rtcp(now, &bytes);
             }
             Ok(gst::FlowSuccess::Ok)
         }
@@ -407,7 +407,10 @@ mod imp {
             };
             let mut due = Vec::new();
             let now = running.now();
-            running.receiver.on_timeout(now, |rtcp| due.push(buffer(rtcp)));
+            running.receiver.on_timeout(now);
+            while let Some(rtcp) = running.receiver.next_rtcp() {
+                due.push(buffer(rtcp));
+            }
             if due.is_empty() {
                 let end = running.receiver.next_timeout();
                 let nanos = u64::try_from(end.as_nanos()).unwrap_or(0);

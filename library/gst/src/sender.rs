@@ -7,7 +7,7 @@ use weir::feedback::{FeedbackReport, RtpNumber, SendHistory, TwccHeader};
 use weir::media_sender::TargetChange;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{ControllerFactory, MediaSender, RateLimits};
-use weir_rtcp::{Message, read_compound};
+use weir_rtcp::{Message, messages};
 use weir_wire::report::ReportBlock;
 use weir_wire::twcc::{ReferenceTime, TICK_US};
 
@@ -347,7 +347,9 @@ impl PacedSender {
     /// its arrival on the clock of this end's sender reports.
     pub(crate) fn on_rtcp(&mut self, now: Timestamp, compact_ntp: u32, bytes: &[u8]) {
         self.has_rtcp = true;
-        read_compound(bytes, |message| self.on_message(now, compact_ntp, message), |_| ());
+        for message in messages(bytes).flatten() {
+            self.on_message(now, compact_ntp, message);
+        }
     }
 
     /// Changes the range of the target bitrate.

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
-use weir_rtcp::{Message, read_compound};
+use weir_rtcp::{Message, messages};
 use weir_wire::twcc::{ReferenceTime, TICK_US, View};
 
 use crate::class;
@@ -119,12 +119,11 @@ mod imp {
         fn report(&self, buffer: &gst::Buffer) {
             let mut found = Vec::new();
             if let Ok(bytes) = buffer.map_readable() {
-                let take = |message: Message<'_>| {
-                    if let Message::Twcc(view) = message {
+                for message in messages(&bytes) {
+                    if let Ok(Message::Twcc(view)) = message {
                         found.push(structure(&view));
                     }
-                };
-                read_compound(&bytes, take, |_| ());
+                }
                 let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
                 if *last == bytes.as_slice() {
                     return;

@@ -45,6 +45,7 @@ macro_rules! with {
 
 mod interval;
 mod message;
+mod outbox;
 mod receiver;
 mod reporter;
 mod rtp_packet;
@@ -52,7 +53,7 @@ mod sender;
 mod sender_reports;
 
 pub use interval::Random;
-pub use message::{Ignored, Message, read_compound, rtcp_from_fci};
+pub use message::{Ignored, Message, messages, rtcp_from_fci};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use reporter::{Feedback, Reporter, ReporterConfig};
 pub use rtp_packet::{is_rtcp, write_element};

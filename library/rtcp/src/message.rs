@@ -136,22 +136,16 @@ pub enum Ignored<'a> {
     Malformed(Error),
 }
 
-/// Reads the packets of one datagram, compound or of reduced size. Calls `take` for messages for
-/// congestion control and `ignore` for everything else, in the order of the datagram. Accepts any
-/// bytes.
-pub fn read_compound<'a>(
-    bytes: &'a [u8],
-    mut take: impl FnMut(Message<'a>),
-    mut ignore: impl FnMut(Ignored<'a>),
-) {
-    for packet in Packets::new(bytes) {
-        match packet.map(|packet| (packet, Message::read(packet))) {
-            Ok((_, Ok(message))) => take(message),
-            Ok((packet, Err(Error::PacketType))) => ignore(Ignored::Other(packet)),
-            Ok((packet, Err(error))) => ignore(Ignored::Damaged(packet, error)),
-            Err(error) => ignore(Ignored::Malformed(error)),
-        }
-    }
+/// Reads the packets of one datagram, compound or of reduced size, in its order: messages for
+/// congestion control, and everything else as an error. Accepts any bytes.
+pub fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Ignored<'_>>> {
+    Packets::new(bytes).map(|packet| {
+        let packet = packet.map_err(Ignored::Malformed)?;
+        Message::read(packet).map_err(|error| match error {
+            Error::PacketType => Ignored::Other(packet),
+            error => Ignored::Damaged(packet, error),
+        })
+    })
 }
 
 /// Builds an RTCP feedback packet from its content ("feedback control information"). This is for

@@ -1,12 +1,14 @@
 //! A receiver that works on bytes: RTP and RTCP in, RTCP out.
 
+use alloc::vec::Vec;
+
 use weir::feedback::Ecn;
 use weir::units::{TimeDelta, Timestamp};
 use weir_wire::Error;
 use weir_wire::rtp::{ExtensionIds, View};
 
 use crate::interval::Random;
-use crate::message::{Ignored, Message, read_compound};
+use crate::message::{Ignored, Message, messages};
 use crate::reporter::{Feedback, Reporter, ReporterConfig};
 
 /// Configuration of a [`Receiver`].
@@ -75,22 +77,22 @@ impl Receiver {
     }
 
     /// An RTCP datagram arrived; it may contain any bytes. Sender reports are used. Messages for a
-    /// sender's congestion control are dropped. Everything else goes to `ignore`, in the order of
-    /// the datagram.
-    pub fn on_rtcp<'a>(
-        &mut self,
-        now: Timestamp,
-        bytes: &'a [u8],
-        ignore: impl FnMut(Ignored<'a>),
-    ) {
-        let take = |message: Message<'_>| {
-            if let Message::Report(view) = message
-                && let Some(info) = view.sender_info()
-            {
-                self.reporter.on_sender_report(now, view.sender_ssrc(), info);
+    /// sender's congestion control are dropped. Returns everything else, in the order of the
+    /// datagram.
+    pub fn on_rtcp<'a>(&mut self, now: Timestamp, bytes: &'a [u8]) -> Vec<Ignored<'a>> {
+        let mut ignored = Vec::new();
+        for message in messages(bytes) {
+            match message {
+                Ok(Message::Report(view)) => {
+                    if let Some(info) = view.sender_info() {
+                        self.reporter.on_sender_report(now, view.sender_ssrc(), info);
+                    }
+                }
+                Ok(_) => {}
+                Err(other) => ignored.push(other),
             }
-        };
-        read_compound(bytes, take, ignore);
+        }
+        ignored
     }
 
     /// When [`Receiver::on_timeout`] is due.
@@ -98,14 +100,19 @@ impl Receiver {
         self.reporter.next_timeout()
     }
 
-    /// Calls `send` with the RTCP that is due. A call before [`Receiver::next_timeout`] does
-    /// nothing.
-    pub fn on_timeout(&mut self, now: Timestamp, send: impl FnMut(&[u8])) {
-        self.reporter.on_timeout(now, send);
+    /// Writes the RTCP that is due, for [`Receiver::next_rtcp`]. A call before
+    /// [`Receiver::next_timeout`] does nothing.
+    pub fn on_timeout(&mut self, now: Timestamp) {
+        self.reporter.on_timeout(now);
+    }
+
+    /// The next RTCP packet to send. Call it until it returns `None`, after each other call.
+    pub fn next_rtcp(&mut self) -> Option<&[u8]> {
+        self.reporter.next_rtcp()
     }
 
     /// Switches to another feedback format. Earlier arrivals are first reported in the old format.
-    pub fn set_feedback(&mut self, now: Timestamp, feedback: Feedback, send: impl FnMut(&[u8])) {
-        self.reporter.set_feedback(now, feedback, send);
+    pub fn set_feedback(&mut self, now: Timestamp, feedback: Feedback) {
+        self.reporter.set_feedback(now, feedback);
     }
 }

@@ -13,6 +13,7 @@ use weir_wire::rtp::{ExtensionId, View};
 use weir_wire::{ccfb, twcc};
 
 use crate::interval::{DEFAULT_MEAN, Interval, Random};
+use crate::outbox::Outbox;
 use crate::rtp_packet::{ecn_to_wire, rtp_number, rtp_units};
 
 /// Maximum size of a feedback packet. With IP and UDP headers it fits the MTU of common paths.
@@ -79,6 +80,8 @@ pub struct Reporter {
     next: Timestamp,
     /// The newest sender report of each stream.
     sender_reports: Vec<LastSenderReport>,
+    /// Packets that the host has not taken yet.
+    due: Outbox,
 }
 
 /// The records that a feedback format keeps about arrived packets.
@@ -121,6 +124,7 @@ impl Reporter {
             notes: Notes::new(feedback, config.ssrc),
             next: now,
             sender_reports: Vec::new(),
+            due: Outbox::default(),
         };
         reporter.schedule(now);
         reporter
@@ -172,18 +176,23 @@ impl Reporter {
         self.next
     }
 
-    /// Calls `send` with the feedback that is due, once per packet. Sends nothing if there is
+    /// Writes the feedback that is due, for [`Reporter::next_rtcp`]. Writes nothing if there is
     /// nothing to report.
-    pub fn on_timeout(&mut self, now: Timestamp, send: impl FnMut(&[u8])) {
+    pub fn on_timeout(&mut self, now: Timestamp) {
         if self.next <= now {
-            self.report(now, send);
+            self.report(now);
             self.schedule(now);
         }
     }
 
+    /// The next RTCP packet to send. Call it until it returns `None`.
+    pub fn next_rtcp(&mut self) -> Option<&[u8]> {
+        self.due.pop()
+    }
+
     /// Switches to another format. Earlier arrivals are first reported in the old format.
-    pub fn set_feedback(&mut self, now: Timestamp, feedback: Feedback, send: impl FnMut(&[u8])) {
-        self.report(now, send);
+    pub fn set_feedback(&mut self, now: Timestamp, feedback: Feedback) {
+        self.report(now);
         self.notes = Notes::new(feedback, self.config.ssrc);
         self.schedule(now);
     }
@@ -196,11 +205,12 @@ impl Reporter {
         self.next = now + interval;
     }
 
-    fn report(&mut self, now: Timestamp, mut send: impl FnMut(&[u8])) {
+    fn report(&mut self, now: Timestamp) {
+        let due = &mut self.due;
         match &mut self.notes {
             Notes::Twcc { recorder, builder } => {
                 if let Some(builder) = builder {
-                    builder.build(recorder.take_batch(now), MAX_SIZE, send);
+                    builder.build(recorder.take_batch(now), MAX_SIZE, |bytes| due.push(bytes));
                 }
             }
             Notes::Ccfb { recorder, builder, .. } => {
@@ -212,7 +222,7 @@ impl Reporter {
                         packet.map(|(arrival_us, ecn)| (arrival_us, ecn_to_wire(ecn)))
                     }),
                 });
-                builder.build(now.as_micros(), streams, MAX_SIZE, send);
+                builder.build(now.as_micros(), streams, MAX_SIZE, |bytes| due.push(bytes));
             }
             Notes::Counts(streams) => {
                 let known = &self.sender_reports;
@@ -222,7 +232,7 @@ impl Reporter {
                         Report::new(self.config.ssrc, None, blocks).expect("not too many blocks");
                     let mut bytes = vec![0; report.size()];
                     report.emit(&mut bytes);
-                    send(&bytes);
+                    due.push(&bytes);
                 }
             }
         }

@@ -13,7 +13,8 @@ use weir_wire::Error;
 use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader, View};
 
 use crate::interval::Random;
-use crate::message::{Ignored, Message, read_compound};
+use crate::message::{Ignored, Message, messages};
+use crate::outbox::Outbox;
 use crate::rtp_packet::{element_start, rtp_number, rtp_units, write_element};
 use crate::sender_reports::SenderReports;
 
@@ -117,6 +118,8 @@ pub struct Sender<C = Box<dyn Controller + Send>> {
     checked: Vec<(DataSize, Vec<u8>)>,
     /// Empty buffers for reuse.
     spare: Vec<Vec<u8>>,
+    /// RTCP that the host has not taken yet.
+    due: Outbox,
 }
 
 impl<C: Controller> Sender<C> {
@@ -138,6 +141,7 @@ impl<C: Controller> Sender<C> {
             has_packet_feedback: false,
             checked: Vec::new(),
             spare: Vec::new(),
+            due: Outbox::default(),
         }
     }
 
@@ -198,15 +202,17 @@ impl<C: Controller> Sender<C> {
     }
 
     /// An RTCP datagram arrived, compound or of reduced size. It may come from anyone and contain
-    /// any bytes. Everything that is not for congestion control goes to `ignore`, in the order of
-    /// the datagram.
-    pub fn on_rtcp<'a>(
-        &mut self,
-        now: Timestamp,
-        bytes: &'a [u8],
-        ignore: impl FnMut(Ignored<'a>),
-    ) {
-        read_compound(bytes, |message| self.on_message(now, message), ignore);
+    /// any bytes. Returns everything that is not for congestion control, in the order of the
+    /// datagram.
+    pub fn on_rtcp<'a>(&mut self, now: Timestamp, bytes: &'a [u8]) -> Vec<Ignored<'a>> {
+        let mut ignored = Vec::new();
+        for message in messages(bytes) {
+            match message {
+                Ok(message) => self.on_message(now, message),
+                Err(other) => ignored.push(other),
+            }
+        }
+        ignored
     }
 
     /// A message for congestion control arrived that the host parsed itself.
@@ -245,14 +251,21 @@ impl<C: Controller> Sender<C> {
         [report, self.media.next_timeout()].into_iter().flatten().min()
     }
 
-    /// Handles timeouts, and calls `send` with the RTCP that is due. A call before
+    /// Handles timeouts, and writes the RTCP that is due, for [`Sender::next_rtcp`]. A call before
     /// [`Sender::next_timeout`] does nothing.
-    pub fn on_timeout(&mut self, now: Timestamp, send: impl FnOnce(&[u8])) {
+    pub fn on_timeout(&mut self, now: Timestamp) {
         self.media.on_timeout(now);
         let rtp_time = self.rtp_time(now);
-        if let (Some(reports), Some(rtp_time)) = (&mut self.reports, rtp_time) {
-            reports.on_timeout(now, rtp_time, send);
+        if let (Some(reports), Some(rtp_time)) = (&mut self.reports, rtp_time)
+            && let Some(report) = reports.on_timeout(now, rtp_time)
+        {
+            self.due.push(&report);
         }
+    }
+
+    /// The next RTCP packet to send. Call it until it returns `None`.
+    pub fn next_rtcp(&mut self) -> Option<&[u8]> {
+        self.due.pop()
     }
 
     /// Converts `now` to an RTP timestamp; `None` before the first packet.

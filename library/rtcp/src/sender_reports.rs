@@ -12,9 +12,6 @@ use crate::message::compact_ntp_to_time;
 
 /// Number of sender reports remembered: the receiver answers the newest one that has arrived.
 const REMEMBERED: usize = 16;
-/// Bytes of a sender report without blocks.
-const SIZE: usize = 28;
-
 /// Sends a sender report of one stream about once a second.
 pub struct SenderReports {
     ssrc: u32,
@@ -29,6 +26,9 @@ pub struct SenderReports {
 }
 
 impl SenderReports {
+    /// Bytes of a sender report without blocks.
+    pub const SIZE: usize = 28;
+
     /// Starts reports for the stream with this SSRC. The interval is 0.5 to 1.5 s, chosen by
     /// `random`. The first interval is halved, so that receivers learn of a new stream soon
     /// [RFC3550 §6.2].
@@ -52,10 +52,11 @@ impl SenderReports {
         self.next
     }
 
-    /// Sends the report if it is due. `rtp_time` is `now` as an RTP timestamp of the stream.
-    pub fn on_timeout(&mut self, now: Timestamp, rtp_time: u32, send: impl FnOnce(&[u8])) {
+    /// Returns the report to send, if it is due. `rtp_time` is `now` as an RTP timestamp of the
+    /// stream.
+    pub fn on_timeout(&mut self, now: Timestamp, rtp_time: u32) -> Option<[u8; Self::SIZE]> {
         if self.next > now {
-            return;
+            return None;
         }
         self.next = now + self.interval.draw();
         let info = SenderInfo {
@@ -68,9 +69,9 @@ impl SenderReports {
         self.sent[self.next_slot] = compact_ntp(info.ntp_time);
         self.next_slot = (self.next_slot + 1) % REMEMBERED;
         let report = Report::new(self.ssrc, Some(info), &[]).expect("no block is not too many");
-        let mut bytes = [0; SIZE];
+        let mut bytes = [0; Self::SIZE];
         report.emit(&mut bytes);
-        send(&bytes);
+        Some(bytes)
     }
 
     /// The round-trip time from a report block that arrived at `now`. `None` unless the block

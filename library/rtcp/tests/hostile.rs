@@ -38,7 +38,7 @@ fn sender(algorithm: Algorithm) -> Sender {
     for number in 0..50 {
         let now = Timestamp::from_millis(20 * i64::from(number));
         sender.enqueue(now, [rtp(number)]).unwrap();
-        sender.on_timeout(now, |_| ());
+        sender.on_timeout(now);
         while sender.next_packet(now).is_some() {}
     }
     sender
@@ -89,12 +89,11 @@ fn a_whole_packet_is_taken_and_every_truncation_of_it_is_told_as_ignored() {
     assert_eq!(all.len(), 4);
     for packet in all {
         let now = Timestamp::from_secs(1);
-        sender(Algorithm::Nada).on_rtcp(now, &packet, |ignored| panic!("{ignored:?}"));
+        assert!(sender(Algorithm::Nada).on_rtcp(now, &packet).is_empty());
         for length in 1..packet.len() {
             let mut sender = sender(Algorithm::Nada);
             let before = *sender.target();
-            let mut ignored = 0;
-            sender.on_rtcp(now, &packet[..length], |_| ignored += 1);
+            let ignored = sender.on_rtcp(now, &packet[..length]).len();
             assert_eq!((ignored, *sender.target()), (1, before), "{length} bytes");
         }
     }
@@ -129,11 +128,11 @@ proptest! {
         let mut sender = sender(algorithm);
         let mut now = Timestamp::from_secs(1);
         for (number, datagram) in (50..).zip(datagrams) {
-            sender.on_rtcp(now, &datagram, |_| ());
+            sender.on_rtcp(now, &datagram);
             check(&sender);
             now += TimeDelta::from_millis(step_ms);
             sender.enqueue(now, [rtp(number)]).unwrap();
-            sender.on_timeout(now, |_| ());
+            sender.on_timeout(now);
             for _ in 0..1_000 {
                 if sender.next_packet(now).is_none() {
                     break;
@@ -151,7 +150,7 @@ proptest! {
     ) {
         let mut sender = sender(Algorithm::Scream);
         if let Some(bytes) = rtcp_from_fci((packet_type, format), 1, SSRC, &fci) {
-            sender.on_rtcp(Timestamp::from_secs(1), &bytes, |_| ());
+            sender.on_rtcp(Timestamp::from_secs(1), &bytes);
         }
         check(&sender);
     }
@@ -167,15 +166,14 @@ proptest! {
         let mut now = Timestamp::ZERO;
         for (datagram, number) in datagrams.iter().zip(numbers.iter().cycle()) {
             now += TimeDelta::from_millis(30);
-            receiver.on_rtcp(now, datagram, |_| ());
+            receiver.on_rtcp(now, datagram);
             let _ = receiver.on_rtp(now, datagram, Ecn::NotEct);
             receiver.on_rtp(now, &rtp(*number), Ecn::Ce).unwrap();
-            let mut sent = Vec::new();
-            receiver.on_timeout(now, |rtcp| sent.push(rtcp.to_vec()));
+            receiver.on_timeout(now);
             // The RTCP it sends must be valid.
-            for rtcp in sent {
+            while let Some(rtcp) = receiver.next_rtcp() {
                 let mut sender = sender(Algorithm::Nada);
-                sender.on_rtcp(Timestamp::from_secs(1), &rtcp, |ignored| panic!("{ignored:?}"));
+                prop_assert!(sender.on_rtcp(Timestamp::from_secs(1), rtcp).is_empty());
             }
             prop_assert!(receiver.next_timeout() > now);
         }

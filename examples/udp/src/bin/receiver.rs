@@ -34,9 +34,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     loop {
         let now = clock();
         // Feedback that the network loses is as good as feedback that could not be sent.
-        receiver.on_timeout(now, |rtcp| {
+        receiver.on_timeout(now);
+        while let Some(rtcp) = receiver.next_rtcp() {
             let _ = sender.map(|to| socket.send_to(rtcp, to));
-        });
+        }
         if next_line <= now {
             next_line += SECOND;
             let received = std::mem::take(&mut received_bytes) * 8 / 1000;
@@ -49,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         match socket.recv_from(&mut buffer) {
             Ok((length, from)) if is_rtcp(&buffer[..length]) => {
                 sender = Some(from);
-                receiver.on_rtcp(clock(), &buffer[..length], |_| ());
+                receiver.on_rtcp(clock(), &buffer[..length]);
             }
             Ok((length, from)) => {
                 sender = Some(from);

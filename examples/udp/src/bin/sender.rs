@@ -45,9 +45,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             sender.enqueue(now, frame(now, sender.target().source_bitrate, &mut number))?;
         }
         // A receiver that is not there yet refuses datagrams. They are lost like any others.
-        sender.on_timeout(now, |rtcp| {
+        sender.on_timeout(now);
+        while let Some(rtcp) = sender.next_rtcp() {
             let _ = socket.send(rtcp);
-        });
+        }
         while let Some(packet) = sender.next_packet(now) {
             sent_bytes += socket.send(&packet.content).unwrap_or(0);
         }
@@ -62,7 +63,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let due = sender.next_timeout().map_or(next_frame, |due| due.min(next_frame));
         wait_for_datagram(&socket, due - clock())?;
         match socket.recv(&mut buffer) {
-            Ok(length) => sender.on_rtcp(clock(), &buffer[..length], |_| ()),
+            Ok(length) => {
+                sender.on_rtcp(clock(), &buffer[..length]);
+            }
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::ConnectionRefused => {}
                 _ => return Err(error.into()),

@@ -3,7 +3,7 @@
 use weir::SendHistory;
 use weir::feedback::{FeedbackReport, Outgoing, PacketReport, RtpNumber, SentPacket};
 use weir::units::{DataSize, TimeDelta, Timestamp};
-use weir_rtcp::{Message, read_compound};
+use weir_rtcp::{Message, messages};
 use weir_wire::report::ReportBlock;
 
 use super::{PacketLog, Sent};
@@ -92,10 +92,9 @@ impl<'a> Player<'a> {
     fn new(log: &'a PacketLog) -> Self {
         let mut only_reports = true;
         for (_, bytes) in &log.rtcp {
-            let take = |message| {
-                only_reports &= !matches!(message, Message::Twcc(_) | Message::Ccfb(_));
-            };
-            read_compound(bytes, take, |_| {});
+            for message in messages(bytes) {
+                only_reports &= !matches!(message, Ok(Message::Twcc(_) | Message::Ccfb(_)));
+            }
         }
         let next = log.sent.first().and_then(|packet| packet.number).unwrap_or(0);
         let (history, indices) = begin(next);
@@ -141,9 +140,7 @@ impl<'a> Player<'a> {
         bytes: &[u8],
         take: &mut dyn FnMut(Timestamp, Event<'_>),
     ) {
-        let mut messages = Vec::new();
-        read_compound(bytes, |message| messages.push(message), |_| {});
-        for message in messages {
+        for message in messages(bytes).flatten() {
             if let (Message::Report(view), false) = (message, self.only_reports) {
                 let rtts =
                     view.blocks().filter_map(|block| round_trip_time(self.log, time, &block));

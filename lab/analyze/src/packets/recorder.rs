@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir::feedback::SeqUnwrapper;
 use weir::units::{Bitrate, Timestamp};
 use weir_controllers::AbsSendTimes;
-use weir_rtcp::{Ignored, Message, read_compound};
+use weir_rtcp::{Ignored, Message, messages};
 use weir_wire::report::compact_ntp;
 
 use super::control::Control;
@@ -133,15 +133,14 @@ impl Recorder {
         if way == Way::Received {
             return self.log.add_rtcp(time, bytes);
         }
-        let log = &mut self.log;
-        let take = |message: Message<'_>| {
-            let Message::Report(view) = message else { return };
-            let Some(info) = view.sender_info() else { return };
-            if log.has_room(time) {
-                log.sender_reports.insert(compact_ntp(info.ntp_time), time);
+        for message in messages(bytes) {
+            if let Ok(Message::Report(view)) = message
+                && let Some(info) = view.sender_info()
+                && self.log.has_room(time)
+            {
+                self.log.sender_reports.insert(compact_ntp(info.ntp_time), time);
             }
-        };
-        read_compound(bytes, take, |_| {});
+        }
     }
 
     /// The sender's estimate of what the path carries.
@@ -222,9 +221,8 @@ pub(crate) fn is_readable(bytes: &[u8]) -> bool {
         is_readable &= KINDS.contains(&kind) && length <= at.len();
         at = at.get(length..).unwrap_or_default();
     }
-    let ignore = |ignored: Ignored<'_>| is_readable &= !matches!(ignored, Ignored::Malformed(_));
-    read_compound(bytes, |_| {}, ignore);
-    is_readable && at.is_empty()
+    let is_malformed = |message| matches!(message, Err(Ignored::Malformed(_)));
+    is_readable && at.is_empty() && !messages(bytes).any(is_malformed)
 }
 
 #[cfg(test)]

@@ -56,18 +56,17 @@ impl Call {
             let view = rtp::View::parse(&bytes[..size]).unwrap();
             self.reporter.on_packet(arrival, &view, ecn);
         }
-        if let Some(reports) = &mut self.sender_reports {
-            reports.on_timeout(now, header.timestamp, |bytes| {
-                let view = report::View::parse(bytes).unwrap();
-                self.reporter.on_sender_report(arrival, view.sender_info().unwrap());
-            });
+        if let Some(reports) = &mut self.sender_reports
+            && let Some(bytes) = reports.on_timeout(now, header.timestamp)
+        {
+            let view = report::View::parse(&bytes).unwrap();
+            self.reporter.on_sender_report(arrival, view.sender_info().unwrap());
         }
-        let mut sent: Vec<Vec<u8>> = Vec::new();
         if self.reporter.next_deadline() <= arrival {
-            self.reporter.on_deadline(arrival, |bytes| sent.push(bytes.to_vec()));
+            self.reporter.on_deadline(arrival);
         }
-        for bytes in sent {
-            let packet = Packet::parse(&bytes).unwrap();
+        while let Some(bytes) = self.reporter.next_rtcp() {
+            let packet = Packet::parse(bytes).unwrap();
             let message = Message::read(packet).unwrap();
             let report = message.join(arrival + ONE_WAY, &mut self.history);
             self.reports.extend(report.cloned());

@@ -123,13 +123,15 @@ impl Peer {
         report.extend(MEDIA.to_be_bytes());
         report.extend(ntp.to_be_bytes());
         report.extend([0; 12]); // RTP timestamp, packets, bytes: a receiver does not need them.
-        self.receiver.on_rtcp(now, &report, |_| ());
+        self.receiver.on_rtcp(now, &report);
     }
 
     /// The receiver's timer.
     pub fn on_timeout(&mut self, now: Timestamp) {
-        let rtcp = &self.rtcp;
-        self.receiver.on_timeout(now, |bytes| chain(rtcp, bytes));
+        self.receiver.on_timeout(now);
+        while let Some(bytes) = self.receiver.next_rtcp() {
+            chain(&self.rtcp, bytes);
+        }
     }
 }
 

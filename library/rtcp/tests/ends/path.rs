@@ -126,12 +126,13 @@ impl Path {
     fn step(&mut self) {
         let now = self.now;
         while let Some((_, bytes)) = self.to_sender.pop_front_if(|(due, _)| *due <= now) {
-            self.sender.on_rtcp(now, &bytes, |ignored| panic!("ignored {ignored:?}"));
+            assert!(self.sender.on_rtcp(now, &bytes).is_empty());
         }
-        self.sender.on_timeout(now, |bytes| {
+        self.sender.on_timeout(now);
+        while let Some(bytes) = self.sender.next_rtcp() {
             self.sender_reports += 1;
             self.to_receiver.push_back((now + DELAY, bytes.to_vec()));
-        });
+        }
         while let Some(packet) = self.sender.next_packet(now) {
             self.sent.push(packet.content.clone());
             let is_lost = self.lose_each > 0 && self.sent.len().is_multiple_of(self.lose_each);
@@ -142,25 +143,25 @@ impl Path {
         }
         self.changes.extend(self.sender.take_change());
         self.to_receiver.make_contiguous().sort_by_key(|(due, _)| *due);
-        let mut send = Vec::new();
         while let Some((_, bytes)) = self.to_receiver.pop_front_if(|(due, _)| *due <= now) {
             if is_rtcp(&bytes) {
-                self.receiver.on_rtcp(now, &bytes, |ignored| panic!("ignored {ignored:?}"));
+                assert!(self.receiver.on_rtcp(now, &bytes).is_empty());
             } else {
                 self.receiver.on_rtp(now, &bytes, self.ecn).unwrap();
             }
         }
-        self.receiver.on_timeout(now, |rtcp| send.push(rtcp.to_vec()));
-        for bytes in send {
-            self.feedback.push(bytes.clone());
-            self.to_sender.push_back((now + DELAY, bytes));
+        self.receiver.on_timeout(now);
+        while let Some(bytes) = self.receiver.next_rtcp() {
+            self.feedback.push(bytes.to_vec());
+            self.to_sender.push_back((now + DELAY, bytes.to_vec()));
         }
     }
 
     pub fn switch(&mut self, feedback: Feedback) {
-        let (now, mut send) = (self.now, Vec::new());
-        self.receiver.set_feedback(now, feedback, |rtcp| send.push(rtcp.to_vec()));
-        self.to_sender.extend(send.into_iter().map(|bytes| (now + DELAY, bytes)));
+        self.receiver.set_feedback(self.now, feedback);
+        while let Some(bytes) = self.receiver.next_rtcp() {
+            self.to_sender.push_back((self.now + DELAY, bytes.to_vec()));
+        }
     }
 
     /// Loss ratio as the controller estimates it.

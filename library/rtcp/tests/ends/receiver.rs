@@ -28,8 +28,15 @@ fn arrive(receiver: &mut Receiver, at_ms: i64, number: u16, ecn: Ecn) {
 }
 
 fn due(receiver: &mut Receiver, at_ms: i64) -> Vec<Vec<u8>> {
+    receiver.on_timeout(ms(at_ms));
+    taken(receiver)
+}
+
+fn taken(receiver: &mut Receiver) -> Vec<Vec<u8>> {
     let mut sent = Vec::new();
-    receiver.on_timeout(ms(at_ms), |rtcp| sent.push(rtcp.to_vec()));
+    while let Some(rtcp) = receiver.next_rtcp() {
+        sent.push(rtcp.to_vec());
+    }
     sent
 }
 
@@ -81,9 +88,9 @@ fn receiver_reports_answer_the_newest_sender_report_of_their_stream() {
     reporter.on_sender_report(ms(50), SSRC, report(5 << 16));
     reporter.on_sender_report(ms(100), SSRC, report(6 << 16));
     reporter.on_sender_report(ms(150), SSRC + 1, report(7 << 16));
-    let mut sent = Vec::new();
-    reporter.on_timeout(ms(200), |rtcp| sent.push(rtcp.to_vec()));
-    let block = ReportView::parse(&sent[0]).unwrap().blocks().next().unwrap();
+    reporter.on_timeout(ms(200));
+    let sent = reporter.next_rtcp().unwrap();
+    let block = ReportView::parse(sent).unwrap().blocks().next().unwrap();
     assert_eq!((block.ssrc, block.last_sender_report), (SSRC, 6));
     assert_eq!(block.delay_since_last_sender_report, 65_536 / 10);
     assert_eq!((block.fraction_lost, block.cumulative_lost.get()), (64, 1));
@@ -104,8 +111,8 @@ fn a_datagram_with_a_sender_report_is_answered() {
 fn what_arrived_before_a_change_of_format_is_reported_in_the_old_one() {
     let mut receiver = receiver(Feedback::Twcc);
     arrive(&mut receiver, 10, 0, Ecn::NotEct);
-    let mut sent = Vec::new();
-    receiver.set_feedback(ms(50), Feedback::Ccfb, |rtcp| sent.push(rtcp.to_vec()));
+    receiver.set_feedback(ms(50), Feedback::Ccfb);
+    let sent = taken(&mut receiver);
     assert_eq!(twcc::View::parse(&sent[0]).unwrap().arrivals().count(), 1);
     arrive(&mut receiver, 60, 1, Ecn::NotEct);
     assert_eq!(receiver.next_timeout(), ms(150));

@@ -2,7 +2,7 @@ use weir::controller::{EcnMode, Reason, Settings};
 use weir::feedback::Ecn;
 use weir::{Algorithm, MediaSender, TimeDelta};
 use weir_rtcp::{
-    EnqueueError, Feedback, Ignored, Message, Sender, SenderConfig, SenderReports, read_compound,
+    EnqueueError, Feedback, Ignored, Message, Sender, SenderConfig, SenderReports, messages,
     rtcp_from_fci,
 };
 use weir_wire::header::Packet;
@@ -60,28 +60,17 @@ fn sender() -> Sender {
 
 /// The kinds of packets in a datagram.
 fn walk(bytes: &[u8]) -> Vec<String> {
-    let lines = std::cell::RefCell::new(Vec::new());
-    let take = |message: Message<'_>| {
-        let name = match message {
-            Message::Twcc(_) => "twcc",
-            Message::Ccfb(_) => "ccfb",
-            Message::Report(_) => "report",
-            Message::Remb(_) => "remb",
-            _ => "unknown",
-        };
-        lines.borrow_mut().push(name.to_owned());
+    let name = |message| match message {
+        Ok(Message::Twcc(_)) => "twcc".to_owned(),
+        Ok(Message::Ccfb(_)) => "ccfb".to_owned(),
+        Ok(Message::Report(_)) => "report".to_owned(),
+        Ok(Message::Remb(_)) => "remb".to_owned(),
+        Err(Ignored::Other(packet)) => format!("other {}", packet.packet_type()),
+        Err(Ignored::Damaged(packet, _)) => format!("damaged {}", packet.packet_type()),
+        Err(Ignored::Malformed(_)) => "malformed".to_owned(),
+        _ => "unknown".to_owned(),
     };
-    let ignore = |ignored: Ignored<'_>| {
-        let line = match ignored {
-            Ignored::Other(packet) => format!("other {}", packet.packet_type()),
-            Ignored::Damaged(packet, _) => format!("damaged {}", packet.packet_type()),
-            Ignored::Malformed(_) => "malformed".to_owned(),
-            _ => "unknown".to_owned(),
-        };
-        lines.borrow_mut().push(line);
-    };
-    read_compound(bytes, take, ignore);
-    lines.into_inner()
+    messages(bytes).map(name).collect()
 }
 
 // [RFC3550 §6.1]
@@ -130,7 +119,7 @@ fn content_without_its_header_reads_as_the_packet_does() {
 #[test]
 fn a_receivers_limit_caps_the_target() {
     let mut sender = sender();
-    sender.on_rtcp(ms(50), &remb_bytes(200_000), |_| ());
+    sender.on_rtcp(ms(50), &remb_bytes(200_000));
     assert_eq!(sender.target().bitrate, kbps(200));
     let change = sender.take_change().unwrap();
     assert_eq!((change.from, change.metrics.reason), (kbps(500), Reason::ReceiverLimit));
@@ -182,9 +171,12 @@ fn sender_reports_count_the_media_and_carry_the_time_of_its_clock() {
     let due = sender.next_timeout().unwrap();
     assert!(due <= ms(500));
     let mut reports = Vec::new();
-    sender.on_timeout(ms(499), |bytes| reports.push(bytes.to_vec()));
-    sender.on_timeout(ms(500), |bytes| reports.push(bytes.to_vec()));
-    sender.on_timeout(ms(1_499), |bytes| reports.push(bytes.to_vec()));
+    for at_ms in [499, 500, 1_499] {
+        sender.on_timeout(ms(at_ms));
+        while let Some(bytes) = sender.next_rtcp() {
+            reports.push(bytes.to_vec());
+        }
+    }
     assert_eq!(reports.len(), 1);
     let view = ReportView::parse(&reports[0]).unwrap();
     let info = view.sender_info().unwrap();
@@ -197,12 +189,12 @@ fn sender_reports_count_the_media_and_carry_the_time_of_its_clock() {
 fn a_sender_without_media_has_nothing_to_report() {
     let controller = Algorithm::Nada.build(limits());
     let mut sender = Sender::new(ms(0), controller, SenderConfig::new(SSRC, BOTH), middle());
-    sender.on_timeout(ms(5_000), |_| panic!("no report"));
+    sender.on_timeout(ms(5_000));
+    assert_eq!(sender.next_rtcp(), None);
     assert!(sender.next_timeout().is_none_or(|due| due > ms(5_000)), "it would be asked for ever");
     sender.enqueue(ms(5_000), [rtp(0, 0, 100)]).unwrap();
-    let mut reports = 0;
-    sender.on_timeout(ms(5_000), |_| reports += 1);
-    assert_eq!(reports, 1);
+    sender.on_timeout(ms(5_000));
+    assert!(sender.next_rtcp().is_some());
 }
 
 // [RFC3550 §6.4.1]
@@ -211,10 +203,9 @@ fn round_trip_times_come_only_from_answers_to_own_reports() {
     let mut reports = SenderReports::new(ms(0), SSRC, middle());
     let mut times = Vec::new();
     for second in 0..20 {
-        reports.on_timeout(ms(500 + 1_000 * second), 0, |bytes| {
-            let view = ReportView::parse(bytes).unwrap();
-            times.push(compact_ntp(view.sender_info().unwrap().ntp_time));
-        });
+        let bytes = reports.on_timeout(ms(500 + 1_000 * second), 0).unwrap();
+        let view = ReportView::parse(&bytes).unwrap();
+        times.push(compact_ntp(view.sender_info().unwrap().ntp_time));
     }
     assert_eq!(times.len(), 20);
     let now = ms(19_560);
@@ -246,7 +237,7 @@ fn sender_reports_follow_each_other_after_half_a_second_to_one_and_a_half() {
     assert_eq!(reports.next_timeout(), ms(250));
     let mut last = reports.next_timeout();
     let gaps = [1_499, 750, 500].map(|gap| {
-        reports.on_timeout(last, 0, |_| ());
+        reports.on_timeout(last, 0);
         let is = (reports.next_timeout() - last).as_millis();
         last = reports.next_timeout();
         (is, gap)
@@ -257,22 +248,21 @@ fn sender_reports_follow_each_other_after_half_a_second_to_one_and_a_half() {
 #[test]
 fn receiver_reports_are_feedback_until_feedback_on_packets_comes() {
     let mut sender = sender();
-    let mut answered = 0;
-    sender.on_timeout(ms(500), |bytes| {
-        answered = compact_ntp(ReportView::parse(bytes).unwrap().sender_info().unwrap().ntp_time);
-    });
+    sender.on_timeout(ms(500));
+    let report = ReportView::parse(sender.next_rtcp().unwrap()).unwrap();
+    let answered = compact_ntp(report.sender_info().unwrap().ntp_time);
     let acknowledged = |sender: &Sender| sender.media().controller().metrics().acknowledged_bitrate;
     assert_eq!(acknowledged(&sender), None);
-    sender.on_rtcp(ms(540), &report_bytes(&[block(answered)]), |_| ());
+    sender.on_rtcp(ms(540), &report_bytes(&[block(answered)]));
     assert!(sender.media().controller().metrics().rtt.is_some(), "the report told of two packets");
     // A later receiver report does not hide later TWCC feedback.
     sender.enqueue(ms(600), [rtp(2, 54_000, 100)]).unwrap();
     sender.next_packet(ms(600)).unwrap();
     let mut bytes = Vec::new();
     twcc::Builder::new(RECEIVER, SSRC).build(&[(2, 620_000)], 1_200, |rtcp| bytes.extend(rtcp));
-    sender.on_rtcp(ms(650), &bytes, |_| ());
+    sender.on_rtcp(ms(650), &bytes);
     let told = sender.media().controller().metrics();
-    sender.on_rtcp(ms(700), &report_bytes(&[block(answered)]), |_| ());
+    sender.on_rtcp(ms(700), &report_bytes(&[block(answered)]));
     assert_eq!(sender.media().controller().metrics().loss_ratio, told.loss_ratio);
 }
 

@@ -1,10 +1,9 @@
-//! RTCP that waits for the caller to take it.
+//! RTCP that waits for the host to take it.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
-use crate::border::weir_bytes;
-
-/// Maximum number of waiting bytes. A caller that takes nothing loses the oldest packets, whose
+/// Maximum number of waiting bytes. A host that takes nothing loses the oldest packets, whose
 /// content is out of date.
 const CAPACITY: usize = 1 << 16;
 
@@ -30,12 +29,12 @@ impl Outbox {
         self.ends.push_back(self.bytes.len());
     }
 
-    /// Takes the oldest packet. Its bytes stay until the next call.
-    pub(crate) fn pop(&mut self) -> Option<weir_bytes> {
+    /// Takes the oldest packet.
+    pub(crate) fn pop(&mut self) -> Option<&[u8]> {
         let end = self.ends.pop_front()?;
         let packet = &self.bytes[self.start..end];
         self.start = end;
-        Some(weir_bytes { data: packet.as_ptr(), length: packet.len() })
+        Some(packet)
     }
 }
 
@@ -43,22 +42,16 @@ impl Outbox {
 mod tests {
     use super::*;
 
-    fn pop(outbox: &mut Outbox) -> Option<Vec<u8>> {
-        let packet = outbox.pop()?;
-        // SAFETY: the bytes are the outbox's, and nothing has changed since.
-        Some(unsafe { core::slice::from_raw_parts(packet.data, packet.length) }.to_vec())
-    }
-
     #[test]
     fn packets_come_out_in_order() {
         let mut outbox = Outbox::default();
         outbox.push(&[1, 2]);
         outbox.push(&[3]);
-        assert_eq!(pop(&mut outbox), Some(vec![1, 2]));
+        assert_eq!(outbox.pop(), Some(&[1, 2][..]));
         outbox.push(&[4, 5]);
-        assert_eq!(pop(&mut outbox), Some(vec![3]));
-        assert_eq!(pop(&mut outbox), Some(vec![4, 5]));
-        assert_eq!(pop(&mut outbox), None);
+        assert_eq!(outbox.pop(), Some(&[3][..]));
+        assert_eq!(outbox.pop(), Some(&[4, 5][..]));
+        assert_eq!(outbox.pop(), None);
     }
 
     #[test]
@@ -66,7 +59,10 @@ mod tests {
         let mut outbox = Outbox::default();
         (0..1_000).for_each(|_| outbox.push(&[7; 1_000]));
         assert!(outbox.bytes.capacity() <= 2 * CAPACITY);
-        let rest = std::iter::from_fn(|| pop(&mut outbox)).count();
+        let mut rest = 0;
+        while outbox.pop().is_some() {
+            rest += 1;
+        }
         assert!((1..=65).contains(&rest), "{rest}");
     }
 }
