@@ -310,7 +310,7 @@ arm() {
 gate() {
     local weir=$target/debug/weir
     beside 'packages' scripts/package.sh
-    beside 'public interfaces' scripts/semver.sh
+    beside 'public interfaces' scripts/public-api.sh
     beside 'expectations of the suites' "$weir" check 'rfc8867/*' 'rfc8836/*' 'rfc8869/*' 'bari/tcp/*/compete' \
         --controller all
     beside 'expectations of delft' "$weir" check 'delft/wired*' 'delft/wifi-*' 'delft/4g-*' \

@@ -6,6 +6,7 @@
 //! The transport is a stream: [`frame`] finds the end of the first message in it.
 
 #![warn(missing_docs)]
+#![forbid(unsafe_code)]
 
 pub mod avp;
 pub mod base;

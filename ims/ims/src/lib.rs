@@ -10,6 +10,7 @@
 //! | [`md5`], [`milenage`] | the algorithms of SIP Digest and AKA |
 
 #![warn(missing_docs)]
+#![forbid(unsafe_code)]
 
 pub mod af;
 pub mod agent;

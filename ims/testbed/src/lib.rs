@@ -22,6 +22,7 @@
 //! | `ladder` | the ladder diagram as a page with the text of each message |
 
 #![warn(missing_docs)]
+#![forbid(unsafe_code)]
 
 mod announce;
 mod application;

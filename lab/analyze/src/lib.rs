@@ -6,6 +6,7 @@
 //!                                                            +-> the network, as a scenario
 //!                                                            +-> a record, for the report
 //! ```
+#![forbid(unsafe_code)]
 
 mod answer;
 mod app;

@@ -4,6 +4,7 @@
 //! [`run_call`] makes the calls of one run from set-up to tear-down. [`Session`] is only the
 //! server, for browsers that somebody else opens. [`weir_lab::calls::derive`] converts their
 //! reports to values per interval.
+#![forbid(unsafe_code)]
 
 mod agent;
 mod app;

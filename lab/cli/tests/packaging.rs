@@ -200,7 +200,7 @@ fn what_the_tests_need_is_installed_on_a_new_machine() {
         stub(name, "");
     }
     stub("id", "echo 0");
-    for name in ["sh", "grep", "dirname"] {
+    for name in ["sh", "sed", "grep", "dirname"] {
         let found = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(name));
         symlink(found.iter().find(|path| path.exists()).unwrap(), folder.path().join(name))
             .unwrap();

@@ -2,6 +2,7 @@
 //!
 //! Metrics, expectations and the report work from a [`record`] alone, so the same code measures
 //! simulated runs and real calls.
+#![forbid(unsafe_code)]
 
 pub mod calls;
 pub mod compare;

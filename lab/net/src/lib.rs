@@ -7,6 +7,7 @@
 //! ```text
 //! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
+#![forbid(unsafe_code)]
 
 /// Builder methods that set one field each, for `#[non_exhaustive]` structs that callers must
 /// build.

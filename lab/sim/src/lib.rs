@@ -3,6 +3,7 @@
 //! A simulation is one thread with one queue of deadlines and one seed: equal inputs give equal
 //! bytes. Feedback is sent as real RTCP bytes through `weir-wire`. The result of a run is a
 //! [`trace::Trace`].
+#![forbid(unsafe_code)]
 
 /// Defines `with_*` methods, which return the value with one field changed. Callers build types
 /// that are `non_exhaustive` with these.

@@ -1,6 +1,8 @@
 //! After some time, no call allocates memory for a packet: a sender and a receiver over a path in
 //! memory, and a controller alone, under every controller.
 
+#![expect(clippy::incompatible_msrv, reason = "tests run with the compiler of the lab")]
+
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -20,6 +20,7 @@
 //!
 //! [RFC3550 §6.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.1
 #![no_std]
+#![forbid(unsafe_code)]
 
 extern crate alloc;
 #[cfg(test)]

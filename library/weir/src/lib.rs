@@ -46,6 +46,7 @@
 //! assert!(controller.target().bitrate > kbps(1_000));
 //! ```
 #![no_std]
+#![forbid(unsafe_code)]
 
 extern crate alloc;
 #[cfg(any(test, feature = "std"))]
@@ -83,6 +84,7 @@ pub mod pacer;
 mod serde_impls;
 #[cfg(feature = "std")]
 mod std_time;
+#[cfg(feature = "testing")]
 pub mod testing;
 pub mod units;
 

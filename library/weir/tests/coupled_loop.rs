@@ -1,6 +1,8 @@
 //! Flows of one sender over one bottleneck, each with its own controller, with and without
 //! coupling.
 
+#![expect(clippy::incompatible_msrv, reason = "tests run with the compiler of the lab")]
+
 use std::collections::VecDeque;
 
 use weir::controller::RateLimits;

@@ -12,6 +12,7 @@
 
 #![no_std]
 #![warn(missing_docs)]
+#![forbid(unsafe_code)]
 
 extern crate alloc;
 

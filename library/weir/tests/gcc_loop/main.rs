@@ -1,6 +1,8 @@
 //! `gcc` in a closed loop over a simple path. The complaints are those of users of other
 //! implementations.
 
+#![expect(clippy::incompatible_msrv, reason = "tests run with the compiler of the lab")]
+
 mod path;
 
 use path::{Path, Trace, run};

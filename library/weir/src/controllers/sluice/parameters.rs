@@ -3,11 +3,13 @@
 use crate::units::TimeDelta;
 
 /// A type of constants. As a number, a time is in milliseconds.
+#[cfg(feature = "experiments")]
 trait Constant: Copy {
     fn number(self) -> f64;
     fn of_number(number: f64) -> Self;
 }
 
+#[cfg(feature = "experiments")]
 impl Constant for f64 {
     fn number(self) -> f64 {
         self
@@ -17,6 +19,7 @@ impl Constant for f64 {
     }
 }
 
+#[cfg(feature = "experiments")]
 impl Constant for TimeDelta {
     fn number(self) -> f64 {
         self.as_millis_f64()
@@ -41,7 +44,10 @@ macro_rules! parameters {
         impl Parameters {
             /// The documented values.
             pub const DEFAULT: Self = Self { $($name: $value,)+ };
+        }
 
+        #[cfg(feature = "experiments")]
+        impl Parameters {
             /// Names of all constants, as [`get`](Self::get) and [`set`](Self::set) take them.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),+];
 
