@@ -20,7 +20,7 @@ mean() {
 echo '| controller | from Rust, ns a packet | through C, ns a packet | border, ns a packet | ratio |'
 echo '|---|---:|---:|---:|---:|'
 # The order of the catalogue.
-for controller in gcc gcc-draft gcc-2013 nada scream scream-v2 sluice; do
+for controller in gcc nada scream scream-v2 sluice; do
     echo "$(mean "$controller" Rust) $(mean "$controller" C)" | awk -v name="$controller" '
         { printf "| `%s` | %.1f | %.1f | %.1f | %.2f |\n", name, $1, $2, $2 - $1, $2 / $1 }'
 done
