@@ -39,7 +39,11 @@ READER = "weir-cli"
 
 def git(*arguments, **environment):
     result = subprocess.run(
-        ["git", *arguments], capture_output=True, text=True, env={**os.environ, **environment}
+        ["git", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
     )
     return result.stdout.strip() if result.returncode == 0 else None
 

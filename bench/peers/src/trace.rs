@@ -8,7 +8,7 @@ use weir::controller::RateLimits;
 use weir::feedback::{ArrivalRecorder, Outgoing, SendHistory, TwccHeader};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{
-    Bottleneck, Capacity, Fate, Header, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
+    Bottleneck, Capacity, Header, LinkConfig, LossModel, Outcome, QueueLimit, Schedule, Seed,
 };
 use weir_wire::twcc;
 
@@ -57,8 +57,8 @@ pub fn make() -> Events {
             return events;
         }
         if now == next_arrival {
-            while let Some(fate) = link.poll(now) {
-                if let Fate::Delivered(delivery) = fate {
+            while let Some(outcome) = link.poll(now) {
+                if let Outcome::Delivered(delivery) = outcome {
                     recorder.on_packet(now, delivery.payload as u16);
                 }
             }

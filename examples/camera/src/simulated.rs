@@ -7,7 +7,7 @@ use std::error::Error;
 
 use weir::feedback::Ecn;
 use weir::{Bitrate, TimeDelta, Timestamp};
-use weir_net::{Bottleneck, Capacity, Fate, Header, LinkConfig, QueueLimit, Schedule, Seed};
+use weir_net::{Bottleneck, Capacity, Header, LinkConfig, Outcome, QueueLimit, Schedule, Seed};
 use weir_over_udp::{EXTENSIONS, RECEIVER, random};
 use weir_rtcp::{Feedback, Receiver, ReceiverConfig, is_rtcp};
 
@@ -59,8 +59,8 @@ impl Path {
 
     /// Lets time pass, and returns the RTCP that reaches the camera.
     fn advance(&mut self, now: Timestamp) -> Vec<Vec<u8>> {
-        while let Some(fate) = self.up.poll(now) {
-            let Fate::Delivered(delivery) = fate else { continue };
+        while let Some(outcome) = self.up.poll(now) {
+            let Outcome::Delivered(delivery) = outcome else { continue };
             if is_rtcp(&delivery.payload) {
                 self.receiver.on_rtcp(now, &delivery.payload);
             } else {
@@ -73,8 +73,8 @@ impl Path {
             self.down.enqueue(now, Header::new(packet_size(rtcp)), rtcp.to_vec());
         }
         let mut arrived = Vec::new();
-        while let Some(fate) = self.down.poll(now) {
-            if let Fate::Delivered(delivery) = fate {
+        while let Some(outcome) = self.down.poll(now) {
+            if let Outcome::Delivered(delivery) = outcome {
                 arrived.push(delivery.payload);
             }
         }

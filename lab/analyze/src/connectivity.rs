@@ -25,15 +25,17 @@ const CHECKS_S: f64 = 10.0;
 
 /// Whether a connection of the dump failed, or was never made.
 pub(crate) fn has_failure(dump: &Dump) -> bool {
-    fates(dump).iter().any(|(_, fate)| matches!(fate.end, End::Failed(_) | End::NeverConnected(_)))
+    histories(dump)
+        .iter()
+        .any(|(_, history)| matches!(history.end, End::Failed(_) | End::NeverConnected(_)))
 }
 
 /// Why a connection failed; `None` if it did not.
 pub(crate) fn failure(dump: &Dump, connection: &str) -> Option<String> {
-    let fates = fates(dump);
-    let (_, fate) = fates.iter().find(|(name, _)| name == connection)?;
-    match fate.end {
-        End::Failed(_) | End::NeverConnected(_) => Some(fate.words()),
+    let histories = histories(dump);
+    let (_, history) = histories.iter().find(|(name, _)| name == connection)?;
+    match history.end {
+        End::Failed(_) | End::NeverConnected(_) => Some(history.words()),
         End::Up => None,
     }
 }
@@ -41,8 +43,8 @@ pub(crate) fn failure(dump: &Dump, connection: &str) -> Option<String> {
 /// All findings about the connections of a dump.
 pub(crate) fn findings(dump: &Dump) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (name, fate) in fates(dump) {
-        fate.findings(&name, &mut found);
+    for (name, history) in histories(dump) {
+        history.findings(&name, &mut found);
     }
     for connection in &dump.connections {
         paths(connection, &mut found);
@@ -63,7 +65,7 @@ enum End {
 
 /// What happened to one connection.
 #[derive(Clone, Debug)]
-struct Fate {
+struct ConnectionHistory {
     first_s: f64,
     connected_s: Option<f64>,
     end: End,
@@ -75,7 +77,7 @@ struct Fate {
 }
 
 /// What happened to each connection, by the order of their first events.
-fn fates(dump: &Dump) -> Vec<(String, Fate)> {
+fn histories(dump: &Dump) -> Vec<(String, ConnectionHistory)> {
     let mut names: Vec<&str> = Vec::new();
     let mut by_name: BTreeMap<&str, Vec<&ConnectionEvent>> = BTreeMap::new();
     for event in &dump.events {
@@ -86,7 +88,7 @@ fn fates(dump: &Dump) -> Vec<(String, Fate)> {
         of_name.push(event);
     }
     let last_s = last_time(dump);
-    names.iter().map(|name| (String::from(*name), fate(&by_name[name], last_s))).collect()
+    names.iter().map(|name| (String::from(*name), history(&by_name[name], last_s))).collect()
 }
 
 /// Time of the last event or report, in s.
@@ -99,8 +101,8 @@ fn last_time(dump: &Dump) -> f64 {
     last
 }
 
-fn fate(events: &[&ConnectionEvent], last_s: f64) -> Fate {
-    let mut fate = Fate {
+fn history(events: &[&ConnectionEvent], last_s: f64) -> ConnectionHistory {
+    let mut history = ConnectionHistory {
         first_s: events.first().map_or(0.0, |it| it.time_s),
         connected_s: None,
         end: End::Up,
@@ -122,11 +124,11 @@ fn fate(events: &[&ConnectionEvent], last_s: f64) -> Fate {
             ConnectionChange::Dtls(state) => (*state, "DTLS"),
             ConnectionChange::Whole(state) => (*state, "the connection"),
             ConnectionChange::ServerError { url, code } => {
-                fate.servers.entry(url.clone()).or_insert((time, *code));
+                history.servers.entry(url.clone()).or_insert((time, *code));
                 continue;
             }
             ConnectionChange::Restart => {
-                fate.restarts.push(time);
+                history.restarts.push(time);
                 continue;
             }
             ConnectionChange::Close => {
@@ -144,19 +146,19 @@ fn fate(events: &[&ConnectionEvent], last_s: f64) -> Fate {
             ConnectionState::Connected if by == "DTLS" => {}
             ConnectionState::Connected if by == "the connection" && ice_is_down => {}
             ConnectionState::Connected => {
-                fate.connected_s = fate.connected_s.or(Some(time));
+                history.connected_s = history.connected_s.or(Some(time));
                 if let Some(since) = down_since.take() {
-                    fate.interruptions.push((since, time));
+                    history.interruptions.push((since, time));
                 }
                 failed_at = None;
             }
             ConnectionState::Disconnected => down_since = down_since.or(Some(time)),
             ConnectionState::Failed => {
                 if failed_at.is_none() || by != "the connection" {
-                    fate.by = by;
+                    history.by = by;
                 }
                 if failed_at.is_none() && by == "the connection" && ice_is_down {
-                    fate.by = "ICE";
+                    history.by = "ICE";
                 }
                 down_since = down_since.or(Some(time));
                 failed_at = failed_at.or(Some(time));
@@ -164,13 +166,13 @@ fn fate(events: &[&ConnectionEvent], last_s: f64) -> Fate {
             ConnectionState::Closed => is_closed = true,
         }
     }
-    fate.end = match (failed_at, fate.connected_s) {
+    history.end = match (failed_at, history.connected_s) {
         (Some(at), Some(_)) => End::Failed(at),
         (Some(at), None) => End::NeverConnected(at),
         (None, Some(_)) => {
             // Still down when the dump ends.
             if let Some(since) = down_since.filter(|_| !is_closed) {
-                fate.interruptions.push((since, last_s));
+                history.interruptions.push((since, last_s));
             }
             End::Up
         }
@@ -179,10 +181,10 @@ fn fate(events: &[&ConnectionEvent], last_s: f64) -> Fate {
             _ => End::Up,
         },
     };
-    fate
+    history
 }
 
-impl Fate {
+impl ConnectionHistory {
     /// How it ended, in a sentence without its subject.
     fn words(&self) -> String {
         match self.end {
@@ -342,7 +344,7 @@ mod tests {
     use super::ConnectionState::{Connected, Connecting, Disconnected, Failed};
     use super::*;
 
-    fn fate_of(changes: &[(f64, ConnectionChange)], last_s: f64) -> Fate {
+    fn history_of(changes: &[(f64, ConnectionChange)], last_s: f64) -> ConnectionHistory {
         let events: Vec<ConnectionEvent> = changes
             .iter()
             .map(|(time_s, change)| ConnectionEvent {
@@ -351,18 +353,18 @@ mod tests {
                 change: change.clone(),
             })
             .collect();
-        fate(&events.iter().collect::<Vec<_>>(), last_s)
+        history(&events.iter().collect::<Vec<_>>(), last_s)
     }
 
     #[test]
     fn a_connection_that_was_up_and_failed_says_after_how_long_and_why() {
         let up = [(0.0, Ice(Connecting)), (0.5, Ice(Connected)), (1.0, Whole(Connected))];
         let down = [(12.0, Ice(Disconnected)), (15.5, Ice(Failed)), (15.5, Whole(Failed))];
-        let fate = fate_of(&[up, down].concat(), 20.0);
-        assert_eq!(fate.end, End::Failed(15.5));
+        let history = history_of(&[up, down].concat(), 20.0);
+        assert_eq!(history.end, End::Failed(15.5));
         let words =
             "failed at 15.5 s, 15.0 s after it was established (ICE got no answers any more)";
-        assert_eq!(fate.words(), words);
+        assert_eq!(history.words(), words);
     }
 
     #[test]
@@ -375,22 +377,22 @@ mod tests {
             (14.0, Ice(Connected)),
             (14.1, Whole(Connected)),
         ];
-        let fate = fate_of(&changes, 20.0);
-        assert_eq!((fate.end, fate.interruptions), (End::Up, vec![(10.0, 14.0)]));
+        let history = history_of(&changes, 20.0);
+        assert_eq!((history.end, history.interruptions), (End::Up, vec![(10.0, 14.0)]));
     }
 
     #[test]
     fn a_failure_that_a_restart_mends_is_an_interruption() {
         let changes = [(0.5, Ice(Connected)), (9.0, Ice(Failed)), (9.5, ConnectionChange::Restart)];
-        let fate = fate_of(&[&changes[..], &[(11.0, Ice(Connected))]].concat(), 20.0);
-        assert_eq!((fate.end, fate.interruptions), (End::Up, vec![(9.0, 11.0)]));
-        assert_eq!(fate.restarts, [9.5]);
+        let history = history_of(&[&changes[..], &[(11.0, Ice(Connected))]].concat(), 20.0);
+        assert_eq!((history.end, history.interruptions), (End::Up, vec![(9.0, 11.0)]));
+        assert_eq!(history.restarts, [9.5]);
     }
 
     #[test]
     fn checks_without_an_end_are_a_failure_unless_the_application_ends_them() {
-        assert_eq!(fate_of(&[(0.0, Ice(Connecting))], 20.0).end, End::NeverConnected(20.0));
-        assert_eq!(fate_of(&[(0.0, Ice(Connecting))], 5.0).end, End::Up);
-        assert_eq!(fate_of(&[(0.0, Ice(Connecting)), (3.0, Close)], 20.0).end, End::Up);
+        assert_eq!(history_of(&[(0.0, Ice(Connecting))], 20.0).end, End::NeverConnected(20.0));
+        assert_eq!(history_of(&[(0.0, Ice(Connecting))], 5.0).end, End::Up);
+        assert_eq!(history_of(&[(0.0, Ice(Connecting)), (3.0, Close)], 20.0).end, End::Up);
     }
 }

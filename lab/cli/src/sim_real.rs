@@ -2,7 +2,7 @@
 //! of `weir compare`.
 
 use serde_json::json;
-use weir_lab::calls::{Flaw, counting};
+use weir_lab::calls::{Exclusion, counting};
 use weir_lab::metrics::{Metrics, capacity_changes, mean};
 use weir_lab::record::Record;
 use weir_lab::run::{self, Engine};
@@ -92,7 +92,7 @@ pub struct Sections {
     scenario: String,
     controller: String,
     engine: Engine,
-    flaw: Option<Flaw>,
+    exclusion: Option<Exclusion>,
     /// One entry for each media flow and section, in the scenario's order, and one over the whole
     /// time.
     values: Vec<SectionValues>,
@@ -133,7 +133,7 @@ impl Sections {
             scenario: info.scenario.clone(),
             controller: info.controller.clone(),
             engine: info.engine,
-            flaw: record.flaw(),
+            exclusion: record.exclusion(),
             values,
         }
     }
@@ -183,7 +183,7 @@ fn groups(runs: &[Sections], engine: Engine) -> Vec<Vec<&Sections>> {
             None => groups.push(vec![run]),
         }
     }
-    let counted = groups.into_iter().map(|group| counting(group, |run| run.flaw));
+    let counted = groups.into_iter().map(|group| counting(group, |run| run.exclusion));
     counted.filter(|group| !group.is_empty()).collect()
 }
 

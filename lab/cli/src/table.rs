@@ -1,6 +1,6 @@
 //! Results as text tables.
 
-use weir_lab::calls::{Flaw, counting};
+use weir_lab::calls::{Exclusion, counting};
 use weir_lab::compare::groups;
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
@@ -54,9 +54,12 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for group in groups(summaries) {
         let first = group[0];
-        let with = |flaw: Option<Flaw>| group.iter().filter(|run| run.flaw() == flaw).count();
-        let seeds = seeds(with(None), with(Some(Flaw::Failed)), with(Some(Flaw::Disturbed)));
-        let group = counting(group, |run| run.flaw());
+        let with = |exclusion: Option<Exclusion>| {
+            group.iter().filter(|run| run.exclusion() == exclusion).count()
+        };
+        let seeds =
+            seeds(with(None), with(Some(Exclusion::Failed)), with(Some(Exclusion::Disturbed)));
+        let group = counting(group, |run| run.exclusion());
         for flow in &first.flows {
             let over_seeds = |(_, path, factor, decimals): &(&str, &str, f64, usize)| {
                 let values = group.iter().filter_map(|run| run.metric(Some(&flow.flow), path));

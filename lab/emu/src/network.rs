@@ -8,9 +8,10 @@ use std::net::Ipv4Addr;
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::path::{
-    AccessChange, AccessLog, Carried, NOTE_INTERVAL, Onward, RouteId, Router, Site, Traveller, Way,
+    AccessChange, AccessLog, InFlight, NOTE_INTERVAL, NextHop, Placement, Routable, RouteId,
+    Router, Way,
 };
-use weir_net::{Bottleneck, DropCause, Fate, Header, LinkConfig, Seed};
+use weir_net::{Bottleneck, DropCause, Header, LinkConfig, Outcome, Seed};
 
 use crate::handle::{Change, Property, Status, WayStatus, Ways};
 use crate::ip;
@@ -38,7 +39,7 @@ pub(crate) struct Arrival {
 #[derive(Clone, Debug)]
 struct IpPacket(Vec<u8>);
 
-impl Carried for IpPacket {
+impl Routable for IpPacket {
     fn header(&self, route: RouteId) -> Header {
         ip::header(&self.0, route.0 as u64)
     }
@@ -95,7 +96,7 @@ pub(crate) struct Network {
 impl Network {
     pub(crate) fn new(plan: &Plan, hosts: &[Ipv4Addr], seed: Seed) -> Self {
         let mut router = Router::new(&plan.hops, plan.access.as_ref(), seed);
-        let sites: Vec<Site> = plan.hosts[..hosts.len()]
+        let sites: Vec<Placement> = plan.hosts[..hosts.len()]
             .iter()
             .enumerate()
             .map(|(index, host)| site(plan, host, &format!("host-{}", index + 1), &mut router))
@@ -141,8 +142,8 @@ impl Network {
         total.offered_packets += 1;
         total.offered += size(packet);
         self.travelling += 1;
-        let onward = self.router.enter(now, RouteId(index), IpPacket(packet.to_vec()));
-        debug_assert!(matches!(onward, Onward::Entered(_)), "every route has a leg");
+        let next = self.router.enter(now, RouteId(index), IpPacket(packet.to_vec()));
+        debug_assert!(matches!(next, NextHop::Entered(_)), "every route has a leg");
     }
 
     /// Whether any packet is in the network.
@@ -227,22 +228,22 @@ impl Network {
             if at > now {
                 return None;
             }
-            let Some(fate) = self.router.poll(at, part) else { continue };
-            if let Some(arrival) = self.go_on(fate) {
+            let Some(outcome) = self.router.poll(at, part) else { continue };
+            if let Some(arrival) = self.go_on(outcome) {
                 return Some(arrival);
             }
         }
     }
 
     /// Moves a packet to the next part of its route. Returns it at the end of the route.
-    fn go_on(&mut self, fate: Fate<Traveller<IpPacket>>) -> Option<Arrival> {
-        let due = match &fate {
-            Fate::Delivered(delivery) => delivery.due,
-            Fate::Dropped(dropped) => dropped.at,
+    fn go_on(&mut self, outcome: Outcome<InFlight<IpPacket>>) -> Option<Arrival> {
+        let due = match &outcome {
+            Outcome::Delivered(delivery) => delivery.due,
+            Outcome::Dropped(dropped) => dropped.at,
         };
-        match self.router.go_on(fate) {
-            Onward::Entered(_) => None,
-            Onward::Arrived(Traveller { route, waited, payload: IpPacket(packet), .. }) => {
+        match self.router.go_on(outcome) {
+            NextHop::Entered(_) => None,
+            NextHop::Arrived(InFlight { route, waited, payload: IpPacket(packet), .. }) => {
                 self.travelling -= 1;
                 let pair = &mut self.pairs[route.0];
                 pair.total.delivered_packets += 1;
@@ -250,7 +251,7 @@ impl Network {
                 pair.total.waited += waited;
                 Some(Arrival { due, host: pair.to, packet })
             }
-            Onward::Dropped(dropped) => {
+            NextHop::Dropped(dropped) => {
                 self.travelling -= 1;
                 let total = &mut self.pairs[dropped.payload.route.0].total;
                 match dropped.cause {
@@ -315,8 +316,8 @@ fn is_elsewhere(address: Ipv4Addr) -> bool {
 }
 
 /// Where a host is, with the links and the access network of its own, which this adds.
-fn site(plan: &Plan, host: &HostPlan, name: &str, router: &mut Router<IpPacket>) -> Site {
-    let site = Site::new(host.node).with_attachment(host.attachment);
+fn site(plan: &Plan, host: &HostPlan, name: &str, router: &mut Router<IpPacket>) -> Placement {
+    let site = Placement::new(host.node).with_attachment(host.attachment);
     let Some(own) = host.own.map(|own| &plan.own[own]) else {
         let (out, into) = (format!("{name}/out"), format!("{name}/in"));
         let own = router.add_own_links(host.access_delay, &out, &into);
@@ -343,7 +344,7 @@ fn size(packet: &[u8]) -> DataSize {
 }
 
 impl Samples {
-    fn take(&mut self, time: Timestamp, link: &mut Bottleneck<Traveller<IpPacket>>) {
+    fn take(&mut self, time: Timestamp, link: &mut Bottleneck<InFlight<IpPacket>>) {
         let total = TrafficTotals::of(&link.counters());
         let sample = Sample {
             time,
@@ -357,7 +358,7 @@ impl Samples {
     }
 
     /// Status of a link over the last second.
-    fn status(&self, link: &Bottleneck<Traveller<IpPacket>>) -> WayStatus {
+    fn status(&self, link: &Bottleneck<InFlight<IpPacket>>) -> WayStatus {
         let second = &self.samples[self.samples.len().saturating_sub(SAMPLES_A_SECOND)..];
         let sum =
             |of: fn(&TrafficTotals) -> u64| second.iter().map(|s| of(&s.traffic)).sum::<u64>();
@@ -376,7 +377,7 @@ impl Samples {
         }
     }
 
-    fn into_record(self, link: &Bottleneck<Traveller<IpPacket>>) -> DirectionRecord {
+    fn into_record(self, link: &Bottleneck<InFlight<IpPacket>>) -> DirectionRecord {
         DirectionRecord { counters: link.counters(), samples: self.samples }
     }
 }

@@ -3,15 +3,15 @@
 //!
 //! They come from `call.json` alone, cover the whole run and have no sections, but those of each
 //! participant of an application. Every value is a mean over participants; a server, failed calls,
-//! and participants without any other call are left out. A run with a [`Flaw`] is left out of means
-//! over the flows of several runs. A run with a failed call still counts in the metrics here,
+//! and participants without any other call are left out. A run with an [`Exclusion`] is left out of
+//! means over the flows of several runs. A run with a failed call still counts in the metrics here,
 //! because they leave out the failed call themselves.
 
+mod calls_made;
 mod compared;
 pub mod derive;
 mod each;
 mod entry;
-mod fate;
 pub mod file;
 mod finding;
 mod page;
@@ -28,23 +28,24 @@ use crate::metrics::{CallMetrics, CallSuccess, OneWayDelay, mean};
 use file::{CallFile, Capture, Delays, Interval, Participant, Peer, Setup, Stream};
 use streams::StreamError;
 
+pub use calls_made::{CallsMade, Exclusion};
 pub use each::Each;
 pub use entry::interval_entry;
-pub use fate::{Fate, Flaw};
 
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
 /// Name of a forwarding server or mixer among the participants.
 const SERVER: &str = "server";
 
-/// The runs that a mean is taken over: those without a flaw. If there are none, disturbed runs
-/// count; runs with a failed call never do.
-pub fn counting<R>(runs: Vec<R>, flaw: impl Fn(&R) -> Option<Flaw>) -> Vec<R> {
-    let (sound, flawed): (Vec<R>, Vec<R>) = runs.into_iter().partition(|run| flaw(run).is_none());
+/// The runs that a mean is taken over: those without an exclusion. If there are none, disturbed
+/// runs count; runs with a failed call never do.
+pub fn counting<R>(runs: Vec<R>, exclusion: impl Fn(&R) -> Option<Exclusion>) -> Vec<R> {
+    let (sound, excluded): (Vec<R>, Vec<R>) =
+        runs.into_iter().partition(|run| exclusion(run).is_none());
     if !sound.is_empty() {
         return sound;
     }
-    flawed.into_iter().filter(|run| flaw(run) == Some(Flaw::Disturbed)).collect()
+    excluded.into_iter().filter(|run| exclusion(run) == Some(Exclusion::Disturbed)).collect()
 }
 
 /// Results of the calls of a real run.
@@ -52,7 +53,7 @@ pub fn counting<R>(runs: Vec<R>, flaw: impl Fn(&R) -> Option<Flaw>) -> Vec<R> {
 pub struct Calls {
     /// How many calls were made, how many succeeded, and whether the machine disturbed the run.
     #[serde(flatten)]
-    pub fate: Fate,
+    pub count: CallsMade,
     /// Number of participants, a server left out.
     #[serde(default)]
     pub participants: usize,
@@ -82,13 +83,13 @@ impl Calls {
 
     /// Measures the calls of a run. `sections` are the names and times of the scenario's sections.
     pub(crate) fn of(file: &CallFile, sections: &[(String, Range<Timestamp>)]) -> Self {
-        let fate = file.fate();
+        let count = file.calls_made();
         let of = |side: &str| over_participants(file, |name| name.starts_with(side));
         Self {
-            fate,
+            count,
             participants: file.participants.iter().filter(|one| one.name != SERVER).count(),
             success: CallSuccess {
-                success_ratio: (fate.made > 0).then(|| fate.succeeded as f64 / fate.made as f64),
+                success_ratio: (count.made > 0).then(|| count.succeeded as f64 / count.made as f64),
             },
             all: over_participants(file, |_| true),
             a: of("a"),
@@ -255,10 +256,10 @@ mod tests {
 
     #[test]
     fn a_mean_is_of_sound_runs_else_of_disturbed_ones_and_never_without_a_call() {
-        let of = |runs: &[(u8, Option<Flaw>)]| -> Vec<u8> {
+        let of = |runs: &[(u8, Option<Exclusion>)]| -> Vec<u8> {
             counting(runs.to_vec(), |run| run.1).into_iter().map(|run| run.0).collect()
         };
-        let (disturbed, failed) = ((1, Some(Flaw::Disturbed)), (2, Some(Flaw::Failed)));
+        let (disturbed, failed) = ((1, Some(Exclusion::Disturbed)), (2, Some(Exclusion::Failed)));
         assert_eq!(of(&[disturbed, (3, None), failed, (4, None)]), [3, 4]);
         assert_eq!(of(&[disturbed, failed]), [1]);
         assert!(of(&[failed]).is_empty());
@@ -267,12 +268,15 @@ mod tests {
     #[test]
     fn a_hand_made_run_has_the_metrics_worked_out_by_hand() {
         let calls = calls();
-        assert_eq!(calls.fate, Fate { made: 3, succeeded: 2, disturbed: true });
+        assert_eq!(calls.count, CallsMade { made: 3, succeeded: 2, disturbed: true });
         assert_eq!(calls.participants, 4);
         assert_eq!(calls.success.success_ratio, Some(2.0 / 3.0));
-        assert_eq!(calls.fate.flaw(), Some(Flaw::Disturbed));
-        assert_eq!(Fate { disturbed: false, ..calls.fate }.flaw(), Some(Flaw::Failed));
-        assert_eq!(Fate { disturbed: false, succeeded: 3, ..calls.fate }.flaw(), None);
+        assert_eq!(calls.count.exclusion(), Some(Exclusion::Disturbed));
+        assert_eq!(
+            CallsMade { disturbed: false, ..calls.count }.exclusion(),
+            Some(Exclusion::Failed)
+        );
+        assert_eq!(CallsMade { disturbed: false, succeeded: 3, ..calls.count }.exclusion(), None);
         let all = &calls.all;
         // The path was found before the description arrived, so this step took no time.
         assert_eq!(
@@ -306,13 +310,13 @@ mod tests {
 
     #[test]
     fn a_record_says_itself_why_its_values_do_not_count() {
-        let flaw = |disturbed: bool, failure: Value| {
+        let exclusion = |disturbed: bool, failure: Value| {
             let calls = json!([{ "call": 1, "failure": null }, { "call": 2, "failure": failure }]);
-            file(json!({ "bent": disturbed, "calls": calls })).fate().flaw()
+            file(json!({ "bent": disturbed, "calls": calls })).calls_made().exclusion()
         };
-        assert_eq!(flaw(false, Value::Null), None);
-        assert_eq!(flaw(false, json!("no camera")), Some(Flaw::Failed));
-        assert_eq!(flaw(true, json!("no camera")), Some(Flaw::Disturbed));
+        assert_eq!(exclusion(false, Value::Null), None);
+        assert_eq!(exclusion(false, json!("no camera")), Some(Exclusion::Failed));
+        assert_eq!(exclusion(true, json!("no camera")), Some(Exclusion::Disturbed));
     }
 
     #[test]

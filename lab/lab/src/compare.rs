@@ -137,7 +137,7 @@ pub fn differences<'a>(before: &'a [Summary], after: &'a [Summary], by: By) -> V
             continue;
         };
         let (of, controller) = (old[0], new[0].controller.as_str());
-        let [old, new] = [old, new.clone()].map(|group| counting(group, |run| run.flaw()));
+        let [old, new] = [old, new.clone()].map(|group| counting(group, |run| run.exclusion()));
         let has_chance = may_differ(&old) || may_differ(&new);
         for flow in &of.flows {
             for metric in METRICS {

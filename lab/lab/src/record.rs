@@ -31,7 +31,7 @@ use weir::units::TimeDelta;
 use weir_sim::trace::Trace;
 
 use crate::calls::file::CallFile;
-use crate::calls::{Calls, Flaw};
+use crate::calls::{Calls, Exclusion};
 use crate::files;
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{Scenario, ScenarioError};
@@ -151,8 +151,8 @@ impl Record {
     }
 
     /// Why the values of a real run do not count; `None` if they do, or if the run is simulated.
-    pub fn flaw(&self) -> Option<Flaw> {
-        self.call.as_ref()?.fate().flaw()
+    pub fn exclusion(&self) -> Option<Exclusion> {
+        self.call.as_ref()?.calls_made().exclusion()
     }
 
     /// Writes the record below `out`, which need not exist. Returns the record's folder.

@@ -34,7 +34,7 @@ use std::sync::atomic::AtomicBool;
 use weir::units::TimeDelta;
 use weir_controllers::LabAlgorithm;
 
-use crate::calls::{Calls, Flaw};
+use crate::calls::{Calls, Exclusion};
 use crate::gate::Judgement;
 use crate::metrics::{self, CapacityChange};
 use crate::protocol::oracle;
@@ -79,18 +79,18 @@ impl Run {
     }
 }
 
-/// Ranges of the runs of a column, which are sorted by flaw.
+/// Ranges of the runs of a column, which are sorted by exclusion.
 struct Parts {
     shown: Range<usize>,
     left_out: Range<usize>,
     counted: Range<usize>,
 }
 
-/// The ranges of runs with these flaws, in rising order.
-fn parts(flaws: &[Option<Flaw>]) -> Parts {
-    let all = flaws.len();
-    let sound = flaws.partition_point(|flaw| flaw.is_none());
-    let counted = flaws.partition_point(|flaw| *flaw != Some(Flaw::Disturbed));
+/// The ranges of runs with these exclusions, in rising order.
+fn parts(exclusions: &[Option<Exclusion>]) -> Parts {
+    let all = exclusions.len();
+    let sound = exclusions.partition_point(|exclusion| exclusion.is_none());
+    let counted = exclusions.partition_point(|exclusion| *exclusion != Some(Exclusion::Disturbed));
     let (shown, left_out) = match sound {
         0 => (counted..all, 0..counted),
         _ => (0..sound, sound..all),
@@ -107,7 +107,7 @@ fn is_of_column(a: &RunInfo, b: &RunInfo) -> bool {
 struct Column<'a> {
     controller: &'a str,
     engine: Engine,
-    /// The runs without a flaw. If there are none, the disturbed ones.
+    /// The runs without an exclusion. If there are none, the disturbed ones.
     runs: &'a [Run],
     /// The other runs.
     left_out: &'a [Run],
@@ -117,12 +117,13 @@ struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// `runs` are not empty, of one controller and engine, and sorted by flaw: none, a failed call,
-    /// disturbed.
+    /// `runs` are not empty, of one controller and engine, and sorted by exclusion: none, a failed
+    /// call, disturbed.
     fn of(runs: &'a [Run]) -> Self {
         let info = &runs[0].record.info;
-        let flaws: Vec<Option<Flaw>> = runs.iter().map(|run| run.record.flaw()).collect();
-        let Parts { shown, left_out, counted } = parts(&flaws);
+        let exclusions: Vec<Option<Exclusion>> =
+            runs.iter().map(|run| run.record.exclusion()).collect();
+        let Parts { shown, left_out, counted } = parts(&exclusions);
         Self {
             controller: &info.controller,
             engine: info.engine,
@@ -134,7 +135,7 @@ impl<'a> Column<'a> {
 
     /// Whether the machine disturbed all runs whose values are shown.
     fn is_disturbed(&self) -> bool {
-        self.runs.first().is_some_and(|run| run.record.flaw() == Some(Flaw::Disturbed))
+        self.runs.first().is_some_and(|run| run.record.exclusion() == Some(Exclusion::Disturbed))
     }
 
     /// Mean over the runs that have the value.
@@ -245,8 +246,8 @@ struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// `runs` must not be empty. They are of one scenario, and sorted by engine, controller, flaw
-    /// and seed.
+    /// `runs` must not be empty. They are of one scenario, and sorted by engine, controller,
+    /// exclusion and seed.
     fn of(runs: &'a [Run]) -> Self {
         let of_column = |a: &Run, b: &Run| is_of_column(&a.record.info, &b.record.info);
         Self {

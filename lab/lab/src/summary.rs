@@ -10,7 +10,7 @@ use weir_net::cellular::BearerRow;
 use weir_net::wifi::NodeRow;
 use weir_sim::trace::{Row, Trace};
 
-use crate::calls::{Calls, Each, Flaw};
+use crate::calls::{Calls, Each, Exclusion};
 use crate::metrics::{CapacityChange, FlowMeter, Metrics};
 use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
@@ -167,8 +167,8 @@ impl Summary {
     }
 
     /// Why the run's values do not count; `None` if they do.
-    pub fn flaw(&self) -> Option<Flaw> {
-        self.calls.as_ref()?.fate.flaw()
+    pub fn exclusion(&self) -> Option<Exclusion> {
+        self.calls.as_ref()?.count.exclusion()
     }
 
     /// A metric of a flow; of the first flow if none is named.

@@ -21,8 +21,8 @@ fn run(link: &mut Bottleneck<Payload>, spacing: TimeDelta) {
     let mut now = Timestamp::ZERO;
     for _ in 0..PACKETS {
         while let Some(next) = link.next_event().filter(|&next| next <= now) {
-            while let Some(fate) = link.poll(next) {
-                black_box(fate);
+            while let Some(outcome) = link.poll(next) {
+                black_box(outcome);
             }
         }
         link.enqueue(now, HEADER, [0; 8]);

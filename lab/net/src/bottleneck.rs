@@ -19,7 +19,7 @@ use crate::capacity::{Capacity, TraceCursor};
 use crate::delay::Delay;
 use crate::jitter::{Jitter, Order};
 use crate::loss::{Loss, LossModel};
-use crate::packet::{Delivery, DropCause, Fate, Header, Waiting};
+use crate::packet::{Delivery, DropCause, Header, Outcome, Waiting};
 use crate::queue::{Aqm, Discipline, Log, Queue, QueueLimit, Room};
 use crate::seed::{Seed, Stream};
 
@@ -301,18 +301,18 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         }
     }
 
-    /// The fate of the next packet that was dropped, or that has arrived by `now`, in the order of
-    /// arrival. Call it until it returns `None`.
-    pub fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
+    /// The outcome of the next packet that was dropped, or that has arrived by `now`, in the order
+    /// of arrival. Call it until it returns `None`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>> {
         self.serve_until(now);
         if let Some(dropped) = self.log.dropped.pop_front() {
-            return Some(Fate::Dropped(dropped));
+            return Some(Outcome::Dropped(dropped));
         }
         let delivery = self.line.pop(now)?;
         self.counters.delivered_packets += 1;
         self.counters.delivered += delivery.size;
         self.counters.waited += delivery.queuing_delay;
-        Some(Fate::Delivered(delivery))
+        Some(Outcome::Delivered(delivery))
     }
 
     /// The capacity at a time; zero in an outage, `None` if unlimited.

@@ -42,7 +42,7 @@ pub use capacity::{Capacity, CapacityTrace, Schedule, ScheduleError, TraceEnd};
 pub use delay::Delay;
 pub use jitter::Jitter;
 pub use loss::LossModel;
-pub use packet::{Delivery, DropCause, Dropped, Fate, FlowKey, Header};
+pub use packet::{Delivery, DropCause, Dropped, FlowKey, Header, Outcome};
 pub use path::Hop;
 pub use queue::{Aqm, CoDelConfig, DualPi2Config, PieConfig, QueueLimit, RedConfig};
 pub use seed::Seed;

@@ -1,4 +1,4 @@
-//! A packet as a link sees it, and the report of its fate.
+//! A packet as a link sees it, and the report of its outcome.
 
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
@@ -62,9 +62,9 @@ impl Header {
     }
 }
 
-/// The fate of a packet on a link: delivered or dropped.
+/// The outcome of a packet on a link: delivered or dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate<T> {
+pub enum Outcome<T> {
     /// It has arrived at the far end.
     Delivered(Delivery<T>),
     /// It was dropped on the way.

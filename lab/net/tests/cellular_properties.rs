@@ -9,7 +9,7 @@ use weir_net::cellular::{
     SlotKind, Terminal, UplinkAccess,
 };
 use weir_net::path::Way;
-use weir_net::{Aqm, CoDelConfig, DualPi2Config, Fate, Header, QueueLimit, Seed};
+use weir_net::{Aqm, CoDelConfig, DualPi2Config, Header, Outcome, QueueLimit, Seed};
 
 /// A packet of the traffic: gap before it in microseconds, its terminal, direction, bearer, size.
 type Sent = (u64, usize, bool, usize, u64);
@@ -115,7 +115,7 @@ fn traffic() -> impl Strategy<Value = Vec<Sent>> {
 }
 
 proptest! {
-    /// Each packet has one fate at most, not before it was sent; packets of a bearer arrive in
+    /// Each packet has one outcome at most, not before it was sent; packets of a bearer arrive in
     /// order; nothing panics; and the cell comes to rest when nobody can be reached.
     #[test]
     fn packets_have_one_fate_and_arrive_in_order(
@@ -123,18 +123,18 @@ proptest! {
     ) {
         let mut cell: Cell<usize> = Cell::new(&config, Seed::new(seed));
         let mut sent: Vec<(Timestamp, (usize, bool, usize))> = Vec::new();
-        let mut has_fate = vec![false; traffic.len()];
+        let mut is_seen = vec![false; traffic.len()];
         let mut last = std::collections::BTreeMap::new();
         let is_fair = config.terminals.iter().any(|terminal| {
             !matches!(terminal.bearers[0].queue.up.aqm, Aqm::DropTail)
         });
         let mut check = |cell: &mut Cell<usize>, now: Timestamp, sent: &[(Timestamp, (usize, bool, usize))]| {
-            while let Some(fate) = cell.poll(now) {
-                let (number, at, arrives) = match fate {
-                    Fate::Delivered(it) => (it.payload, it.due, true),
-                    Fate::Dropped(it) => (it.payload, it.at, false),
+            while let Some(outcome) = cell.poll(now) {
+                let (number, at, arrives) = match outcome {
+                    Outcome::Delivered(it) => (it.payload, it.due, true),
+                    Outcome::Dropped(it) => (it.payload, it.at, false),
                 };
-                assert!(!std::mem::replace(&mut has_fate[number], true), "two fates of {number}");
+                assert!(!std::mem::replace(&mut is_seen[number], true), "two outcomes of {number}");
                 assert!(at >= sent[number].0 && at <= now, "{number} at {at:?}, now {now:?}");
                 if arrives && !is_fair && config.changes.is_empty() {
                     let before = last.insert(sent[number].1, number);

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{
-    Aqm, Bottleneck, Capacity, CapacityTrace, CoDelConfig, DropCause, DualPi2Config, Fate, FlowKey,
-    Header, Jitter, LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed,
+    Aqm, Bottleneck, Capacity, CapacityTrace, CoDelConfig, DropCause, DualPi2Config, FlowKey,
+    Header, Jitter, LinkConfig, Outcome, PieConfig, QueueLimit, RedConfig, Schedule, Seed,
 };
 
 const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
@@ -93,21 +93,21 @@ fn links() -> impl Strategy<Value = LinkConfig> {
     })
 }
 
-/// Collects the fates of all packets until a time, event by event.
-fn drain(link: &mut Bottleneck<usize>, until: Timestamp, fates: &mut Vec<Fate<usize>>) {
+/// Collects the outcomes of all packets until a time, event by event.
+fn drain(link: &mut Bottleneck<usize>, until: Timestamp, outcomes: &mut Vec<Outcome<usize>>) {
     while let Some(next) = link.next_event().filter(|&next| next <= until) {
-        fates.extend(std::iter::from_fn(|| link.poll(next)));
+        outcomes.extend(std::iter::from_fn(|| link.poll(next)));
     }
 }
 
-/// The fates of all packets, numbered from 0, and the link afterwards.
-fn run(config: &LinkConfig, arrivals: &[Arrival]) -> (Vec<Fate<usize>>, Bottleneck<usize>) {
+/// The outcomes of all packets, numbered from 0, and the link afterwards.
+fn run(config: &LinkConfig, arrivals: &[Arrival]) -> (Vec<Outcome<usize>>, Bottleneck<usize>) {
     let mut link = Bottleneck::new(config, Seed::new(1), "up");
-    let mut fates = Vec::new();
+    let mut outcomes = Vec::new();
     let mut now = Timestamp::ZERO;
     for (number, arrival) in arrivals.iter().enumerate() {
         now += arrival.after;
-        drain(&mut link, now, &mut fates);
+        drain(&mut link, now, &mut outcomes);
         let flow = FlowKey(arrival.flow.into());
         link.enqueue(
             now,
@@ -118,9 +118,9 @@ fn run(config: &LinkConfig, arrivals: &[Arrival]) -> (Vec<Fate<usize>>, Bottlene
             assert!(link.queued(now) <= limit, "{} > {limit}", link.queued(now));
         }
     }
-    drain(&mut link, Timestamp::MAX, &mut fates);
+    drain(&mut link, Timestamp::MAX, &mut outcomes);
     assert_eq!(link.queued(Timestamp::MAX), DataSize::ZERO);
-    (fates, link)
+    (outcomes, link)
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn what_waits_is_what_came_and_was_neither_sent_nor_dropped() {
             .with_queue(queue);
         // 40 packets that take 10 ms each, all at once, and again when the first ones have left.
         let mut link = Bottleneck::new(&link, Seed::new(1), "up");
-        let mut fates = Vec::new();
+        let mut outcomes = Vec::new();
         for start in [Timestamp::ZERO, Timestamp::from_secs(1)] {
-            drain(&mut link, start, &mut fates);
+            drain(&mut link, start, &mut outcomes);
             let before = link.counters().dropped_packets;
             let header = Header::new(LARGEST);
             (0..40).for_each(|number| link.enqueue(start, header, number));
@@ -160,16 +160,19 @@ fn what_waits_is_what_came_and_was_neither_sent_nor_dropped() {
 proptest! {
     #[test]
     fn every_packet_has_one_fate_and_it_is_counted(link in links(), arrivals in arrivals()) {
-        let (fates, link) = run(&link, &arrivals);
+        let (outcomes, link) = run(&link, &arrivals);
         let counters = link.counters();
-        let mut numbers: Vec<usize> = fates.iter().map(|fate| match fate {
-            Fate::Delivered(delivery) => delivery.payload,
-            Fate::Dropped(dropped) => dropped.payload,
+        let mut numbers: Vec<usize> = outcomes.iter().map(|outcome| match outcome {
+            Outcome::Delivered(delivery) => delivery.payload,
+            Outcome::Dropped(dropped) => dropped.payload,
         }).collect();
         numbers.sort_unstable();
         prop_assert_eq!(numbers, (0..arrivals.len()).collect::<Vec<_>>());
         let dropped = |cause| {
-            fates.iter().filter(|fate| matches!(fate, Fate::Dropped(d) if d.cause == cause)).count()
+            let is_dropped = |it: &&Outcome<_>| {
+                matches!(it, Outcome::Dropped(dropped) if dropped.cause == cause)
+            };
+            outcomes.iter().filter(is_dropped).count()
         };
         prop_assert_eq!(counters.dropped_packets, dropped(DropCause::QueueFull) as u64);
         prop_assert_eq!(counters.managed_packets, dropped(DropCause::Managed) as u64);
@@ -184,12 +187,12 @@ proptest! {
         link in links(),
         arrivals in arrivals(),
     ) {
-        let (fates, bottleneck) = run(&link, &arrivals);
+        let (outcomes, bottleneck) = run(&link, &arrivals);
         let rate = bottleneck.capacity(Timestamp::ZERO).expect("limited");
         let mut last = BTreeMap::new();
         let mut free = Timestamp::ZERO;
-        for fate in fates {
-            let Fate::Delivered(delivery) = fate else { continue };
+        for outcome in outcomes {
+            let Outcome::Delivered(delivery) = outcome else { continue };
             let before = last.insert(arrivals[delivery.payload].flow, delivery.payload);
             prop_assert!(before.is_none_or(|before| before < delivery.payload));
             prop_assert!(delivery.due >= free + delivery.size / rate);
@@ -210,10 +213,10 @@ proptest! {
         let plain = LinkConfig::unlimited(delay).with_capacity(capacity).with_queue(queue);
         let jittered = plain.clone().with_jitter(jitter);
         let due = |config| -> Vec<(usize, Timestamp)> {
-            let fates = run(config, &arrivals).0.into_iter();
-            fates.filter_map(|fate| match fate {
-                Fate::Delivered(delivery) => Some((delivery.payload, delivery.due)),
-                Fate::Dropped(_) => None,
+            let outcomes = run(config, &arrivals).0.into_iter();
+            outcomes.filter_map(|outcome| match outcome {
+                Outcome::Delivered(delivery) => Some((delivery.payload, delivery.due)),
+                Outcome::Dropped(_) => None,
             }).collect()
         };
         let (plain, jittered) = (due(&plain), due(&jittered));
@@ -229,10 +232,10 @@ proptest! {
         link in links(),
         arrivals in arrivals(),
     ) {
-        let (fates, bottleneck) = run(&link, &arrivals);
+        let (outcomes, bottleneck) = run(&link, &arrivals);
         let mut marked = 0;
-        for fate in fates {
-            let Fate::Delivered(delivery) = fate else { continue };
+        for outcome in outcomes {
+            let Outcome::Delivered(delivery) = outcome else { continue };
             let before = ecn(arrivals[delivery.payload].flow);
             if delivery.ecn != before {
                 prop_assert_eq!(delivery.ecn, Ecn::Ce);

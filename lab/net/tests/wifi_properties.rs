@@ -11,7 +11,7 @@ use weir_net::wifi::{
     Neighbour, NodeConfig, NodeCounters, NodeId, NodeQueue, Noise, RateControl, RateSet,
     RetryPolicy, Station, StationLoad, WaitLimit,
 };
-use weir_net::{CoDelConfig, Fate, Header, Seed};
+use weir_net::{CoDelConfig, Header, Outcome, Seed};
 
 /// When loads stop. Packets that they have queued are still sent after that.
 const STOP: Timestamp = Timestamp::from_millis(20);
@@ -163,39 +163,39 @@ fn cells() -> impl Strategy<Value = CellConfig> {
 
 /// All results of a run.
 #[derive(Debug, PartialEq)]
-struct Outcome {
-    fates: Vec<Fate<usize>>,
+struct Ran {
+    outcomes: Vec<Outcome<usize>>,
     frames: Vec<AirtimeRecord>,
     counters: Vec<NodeCounters>,
 }
 
-/// Collects the fates of all packets until a time, event by event.
-fn drain(cell: &mut Cell<usize>, until: Timestamp, fates: &mut Vec<Fate<usize>>) {
+/// Collects the outcomes of all packets until a time, event by event.
+fn drain(cell: &mut Cell<usize>, until: Timestamp, outcomes: &mut Vec<Outcome<usize>>) {
     let mut last = Timestamp::ZERO;
     while let Some(next) = cell.next_event().filter(|&next| next <= until) {
         assert!(next >= last, "the next event is at {next} after one at {last}");
         last = next;
-        fates.extend(std::iter::from_fn(|| cell.poll(next)));
+        outcomes.extend(std::iter::from_fn(|| cell.poll(next)));
     }
 }
 
 /// Sends packets numbered from 0, until nothing is left to do.
-fn run(config: &CellConfig, arrivals: &[Arrival]) -> Outcome {
+fn run(config: &CellConfig, arrivals: &[Arrival]) -> Ran {
     let mut cell = Cell::new(config, Seed::new(1));
     cell.record_airtime();
-    let mut fates = Vec::new();
+    let mut outcomes = Vec::new();
     let mut now = Timestamp::ZERO;
     for (number, arrival) in arrivals.iter().enumerate() {
         now += arrival.after;
-        drain(&mut cell, now, &mut fates);
+        drain(&mut cell, now, &mut outcomes);
         let ends = ends(arrival, config.stations.len());
         cell.enqueue(now, ends, arrival.category, Header::new(arrival.size), number);
     }
-    drain(&mut cell, Timestamp::MAX, &mut fates);
+    drain(&mut cell, Timestamp::MAX, &mut outcomes);
     let nodes = (0..cell.node_count()).map(NodeId);
     assert!(nodes.clone().all(|node| cell.queued(node) == DataSize::ZERO));
     let counters = nodes.map(|node| cell.counters(node)).collect();
-    Outcome { fates, frames: cell.take_airtime(), counters }
+    Ran { outcomes, frames: cell.take_airtime(), counters }
 }
 
 fn ends(arrival: &Arrival, stations: usize) -> (NodeId, NodeId) {
@@ -206,10 +206,10 @@ fn ends(arrival: &Arrival, stations: usize) -> (NodeId, NodeId) {
 proptest! {
     #[test]
     fn every_packet_has_one_fate_and_it_is_counted(cell in cells(), arrivals in arrivals()) {
-        let Outcome { fates, counters, .. } = run(&cell, &arrivals);
-        let mut numbers: Vec<usize> = fates.iter().map(|fate| match fate {
-            Fate::Delivered(delivery) => delivery.payload,
-            Fate::Dropped(dropped) => dropped.payload,
+        let Ran { outcomes, counters, .. } = run(&cell, &arrivals);
+        let mut numbers: Vec<usize> = outcomes.iter().map(|outcome| match outcome {
+            Outcome::Delivered(delivery) => delivery.payload,
+            Outcome::Dropped(dropped) => dropped.payload,
         }).collect();
         numbers.sort_unstable();
         prop_assert_eq!(numbers, (0..arrivals.len()).collect::<Vec<_>>());
@@ -226,8 +226,8 @@ proptest! {
         arrivals in arrivals(),
     ) {
         let mut last = BTreeMap::new();
-        for fate in run(&cell, &arrivals).fates {
-            let Fate::Delivered(delivery) = fate else { continue };
+        for outcome in run(&cell, &arrivals).outcomes {
+            let Outcome::Delivered(delivery) = outcome else { continue };
             let arrival = &arrivals[delivery.payload];
             let flow = (ends(arrival, cell.stations.len()), arrival.category);
             let before = last.insert(flow, delivery.payload);

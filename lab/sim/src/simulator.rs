@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
-use weir_net::path::{Carried, Onward, Part, RouteId, Router, Site, Traveller};
-use weir_net::{Dropped, Fate, FlowKey, Header, Seed};
+use weir_net::path::{InFlight, NextHop, Part, Placement, Routable, RouteId, Router};
+use weir_net::{Dropped, FlowKey, Header, Outcome, Seed};
 
 use crate::config::{Config, Direction, FlowConfig, FlowKind};
 use crate::coupling::Coupling;
@@ -66,7 +66,7 @@ pub fn run_in_parts<E>(
     Ok(true)
 }
 
-impl Carried for Packet {
+impl Routable for Packet {
     /// The two directions of a flow have different addresses, so a link that both cross sees two
     /// flows.
     fn header(&self, route: RouteId) -> Header {
@@ -250,8 +250,8 @@ impl<'a> Simulator<'a> {
                 }
                 End::Receiver => state.feedback += packet.size,
             }
-            let onward = self.router.enter(now, route(flow, end), packet);
-            self.after_move(now, onward);
+            let next = self.router.enter(now, route(flow, end), packet);
+            self.after_move(now, next);
         }
         self.outbox.packets = packets;
     }
@@ -272,14 +272,14 @@ impl<'a> Simulator<'a> {
     fn deliver(&mut self, now: Timestamp, part: Part) {
         let is_access = self.router.access_part() == Some(part);
         loop {
-            let fate = self.router.poll(now, part);
-            let is_last = fate.is_none();
-            if let Some(fate) = fate {
+            let outcome = self.router.poll(now, part);
+            let is_last = outcome.is_none();
+            if let Some(outcome) = outcome {
                 if is_access {
-                    self.on_left_access(now, &fate);
+                    self.on_left_access(now, &outcome);
                 }
-                let onward = self.router.go_on(fate);
-                self.after_move(now, onward);
+                let next = self.router.go_on(outcome);
+                self.after_move(now, next);
             }
             // Most events move one packet, so a second poll would rarely return one.
             let next = self.router.next_event(part);
@@ -291,37 +291,37 @@ impl<'a> Simulator<'a> {
 
     /// Notifies a sender on a terminal of the access network that its packet has left the
     /// terminal's queue.
-    fn on_left_access(&mut self, now: Timestamp, fate: &Fate<Traveller<Packet>>) {
-        let traveller = match fate {
-            Fate::Delivered(delivery) => &delivery.payload,
-            Fate::Dropped(dropped) => &dropped.payload,
+    fn on_left_access(&mut self, now: Timestamp, outcome: &Outcome<InFlight<Packet>>) {
+        let packet = match outcome {
+            Outcome::Delivered(delivery) => &delivery.payload,
+            Outcome::Dropped(dropped) => &dropped.payload,
         };
-        let (flow, from) = sender(traveller.route);
+        let (flow, from) = sender(packet.route);
         let config = &self.config.flows[flow];
         if from == End::Sender && config.sends_from_terminal() && now < config.stop {
             let ends = &mut self.flows[flow].ends;
-            ends.on_left_host(now, &traveller.payload, &mut self.outbox);
+            ends.on_left_host(now, &packet.payload, &mut self.outbox);
             self.process_outbox(now, flow, End::Sender);
         }
     }
 
     /// Handles the result of a packet's move.
     #[inline]
-    fn after_move(&mut self, now: Timestamp, onward: Onward<Packet>) {
-        match onward {
-            Onward::Entered(part) => self.schedule_part(part),
-            Onward::Arrived(traveller) => self.arrive(now, traveller),
-            Onward::Dropped(Dropped { payload: traveller, .. }) => {
+    fn after_move(&mut self, now: Timestamp, next: NextHop<Packet>) {
+        match next {
+            NextHop::Entered(part) => self.schedule_part(part),
+            NextHop::Arrived(packet) => self.arrive(now, packet),
+            NextHop::Dropped(Dropped { payload: packet, .. }) => {
                 // Lost feedback is not counted: only the flow's data is.
-                if let (flow, End::Sender) = sender(traveller.route) {
+                if let (flow, End::Sender) = sender(packet.route) {
                     self.flows[flow].row.lost_packets += 1;
                 }
             }
         }
     }
 
-    fn arrive(&mut self, now: Timestamp, traveller: Traveller<Packet>) {
-        let Traveller { route, waited, payload: packet, .. } = traveller;
+    fn arrive(&mut self, now: Timestamp, packet: InFlight<Packet>) {
+        let InFlight { route, waited, payload: packet, .. } = packet;
         let (flow, from) = sender(route);
         let state = &mut self.flows[flow];
         if from == End::Sender {
@@ -392,8 +392,8 @@ fn add_routes(router: &mut Router<Packet>, flow: &FlowConfig) {
     let name = format!("{}/access", flow.name);
     // The flow's own access delay is at its sender, on either side.
     let own = router.add_own_links(flow.access_delay, &name, &name);
-    let near = Site::new(flow.hops.start).with_attachment(flow.attachment);
-    let far = Site::new(flow.hops.end);
+    let near = Placement::new(flow.hops.start).with_attachment(flow.attachment);
+    let far = Placement::new(flow.hops.end);
     let [sender, receiver] = match flow.direction {
         Direction::Up => [near.with_own(own), far],
         Direction::Down => [far.with_own(own), near],

@@ -295,7 +295,7 @@ typedef struct {
   uint8_t reserved[7];
 } weir_sent_packet;
 
-// Fate of one packet. The layout never changes.
+// What became of one packet. The layout never changes.
 typedef struct {
   // As when it was sent.
   int64_t sequence_number;

@@ -59,7 +59,7 @@ growing!(weir_sent_packet, reserved: [u8; 7], Self {
     reserved: [0; 7],
 });
 
-/// Fate of one packet. The layout never changes.
+/// What became of one packet. The layout never changes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct weir_packet_report {

@@ -7,7 +7,7 @@ use weir::feedback::{FeedbackReport, RtpNumber, SendHistory, TwccHeader};
 use weir::media_sender::TargetChange;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{ControllerFactory, MediaSender, RateLimits};
-use weir_rtcp::{Message, messages};
+use weir_rtcp::{Message, compact_ntp_to_time, messages};
 use weir_wire::report::ReportBlock;
 use weir_wire::twcc::{ReferenceTime, TICK_US};
 
@@ -491,9 +491,4 @@ impl PacedSender {
         let rate = self.media.target().pacing_rate;
         if rate.as_bps() == 0 { TimeDelta::ZERO } else { waiting / rate }
     }
-}
-
-/// Converts a time in units of 1/65536 s.
-fn compact_ntp_to_time(units: u32) -> TimeDelta {
-    TimeDelta::from_micros((i64::from(units) * 1_000_000) >> 16)
 }

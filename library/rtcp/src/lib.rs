@@ -21,6 +21,7 @@
 //! [RFC3550 §6.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.1
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 extern crate alloc;
 #[cfg(test)]
@@ -54,7 +55,7 @@ mod sender;
 mod sender_reports;
 
 pub use interval::Random;
-pub use message::{Ignored, Message, messages, rtcp_from_fci};
+pub use message::{Ignored, Message, compact_ntp_to_time, messages, rtcp_from_fci};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use reporter::{Feedback, Reporter, ReporterConfig};
 pub use rtp_packet::{is_rtcp, write_element};

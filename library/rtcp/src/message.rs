@@ -118,8 +118,10 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Converts a time in units of 1/65536 s.
-pub(crate) fn compact_ntp_to_time(units: u32) -> TimeDelta {
+/// Converts a time in units of 1/65536 s, as report blocks have them [RFC3550 §6.4.1].
+///
+/// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
+pub fn compact_ntp_to_time(units: u32) -> TimeDelta {
     TimeDelta::from_micros((i64::from(units) * 1_000_000) >> 16)
 }
 

@@ -254,7 +254,10 @@ impl fmt::Display for LimitsError {
 impl core::error::Error for LimitsError {}
 
 impl RateLimits {
-    /// Limits; an error unless `0 < min <= start <= max`.
+    /// Limits of the target bitrate.
+    ///
+    /// # Errors
+    /// Unless `0 < min <= start <= max`.
     pub fn new(min: Bitrate, start: Bitrate, max: Bitrate) -> Result<Self, LimitsError> {
         if min == Bitrate::ZERO || min > start || start > max {
             return Err(LimitsError);

@@ -84,7 +84,7 @@ impl SentPacket {
     }
 }
 
-/// Fate of one packet, as far as feedback reports it.
+/// What became of one packet, as far as feedback reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketReport {

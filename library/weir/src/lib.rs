@@ -47,6 +47,7 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 extern crate alloc;
 #[cfg(any(test, feature = "std"))]

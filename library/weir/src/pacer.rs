@@ -44,14 +44,14 @@ pub struct Pacer<T> {
     /// Number of urgent packets at the front of the queue.
     urgent: usize,
     /// Budget of the pacing rate.
-    paced: Account,
+    paced: PacingDebt,
     /// Time by which packets may leave ahead of the pacing rate.
     burst: Burst,
     /// A whole burst has left and packets wait. The next burst begins when the budget has
     /// recovered.
     resting: bool,
     /// Budget of the padding rate. All packets count; padding waits until the budget has recovered.
-    padded: Account,
+    padded: PacingDebt,
     /// Size of the padding packets.
     padding_size: DataSize,
     /// True if the controller's window has room for a packet.
@@ -85,29 +85,29 @@ pub struct Release<T> {
 
 /// Budget of a rate: the time at which everything sent would have left at exactly that rate.
 #[derive(Clone, Copy, Debug)]
-struct Account {
+struct PacingDebt {
     rate: Bitrate,
-    paid_until: Timestamp,
+    ends: Timestamp,
 }
 
-impl Account {
+impl PacingDebt {
     /// Changes the rate. Data sent ahead of the old rate is paid off at the new rate.
     fn set_rate(&mut self, now: Timestamp, rate: Bitrate) {
         if rate == self.rate {
             return;
         }
-        if self.paid_until > now {
-            let ahead = self.rate * (self.paid_until - now);
+        if self.ends > now {
+            let ahead = self.rate * (self.ends - now);
             // Nothing is sent at rate zero, so there is nothing to pay off.
             let time = if rate == Bitrate::ZERO { TimeDelta::ZERO } else { ahead / rate };
-            self.paid_until = now + time;
+            self.ends = now + time;
         }
         self.rate = rate;
     }
 
     fn charge(&mut self, now: Timestamp, size: DataSize) {
         if self.rate > Bitrate::ZERO {
-            self.paid_until = self.paid_until.max(now) + size / self.rate;
+            self.ends = self.ends.max(now) + size / self.rate;
         }
     }
 }
@@ -131,15 +131,15 @@ impl Probing {
 impl<T> Pacer<T> {
     /// An empty pacer.
     pub fn new(target: &Target) -> Self {
-        let account = |rate| Account { rate, paid_until: Timestamp::ZERO };
+        let debt = |rate| PacingDebt { rate, ends: Timestamp::ZERO };
         Self {
             queue: VecDeque::new(),
             queued: DataSize::ZERO,
             urgent: 0,
-            paced: account(target.pacing_rate),
+            paced: debt(target.pacing_rate),
             burst: target.burst,
             resting: false,
-            padded: account(target.padding_rate),
+            padded: debt(target.padding_rate),
             padding_size: PADDING_PACKET,
             window_open: true,
             probing: None,
@@ -211,8 +211,8 @@ impl<T> Pacer<T> {
     pub fn next_send_time(&self) -> Option<Timestamp> {
         Some(match self.next_kind()? {
             Kind::Probe => self.running_probe()?.due,
-            Kind::Media => self.paced.paid_until - self.ahead(),
-            Kind::Padding => self.padded.paid_until.max(self.paced.paid_until),
+            Kind::Media => self.paced.ends - self.ahead(),
+            Kind::Padding => self.padded.ends.max(self.paced.ends),
         })
     }
 
@@ -278,12 +278,11 @@ impl<T> Pacer<T> {
     /// Charges a packet that leaves now and was due before.
     fn charge(&mut self, now: Timestamp, kind: Kind, due: Timestamp, size: DataSize) {
         self.paced.charge(due, size);
-        let is_whole =
-            matches!(self.burst, Burst::Whole(all) if self.paced.paid_until - now >= all);
+        let is_whole = matches!(self.burst, Burst::Whole(all) if self.paced.ends - now >= all);
         self.resting = is_whole && !self.queue.is_empty();
         // The padding did not wait for the driver while something else was to leave.
         self.padded.charge(if kind == Kind::Padding { due } else { now }, size);
-        self.padded.paid_until = self.padded.paid_until.min(now + MAX_PADDING_DEBT);
+        self.padded.ends = self.padded.ends.min(now + MAX_PADDING_DEBT);
     }
 
     /// A probe starts with a media packet, because there is nothing to pad before the first one.

@@ -25,7 +25,7 @@ use crate::controller::{RateLimits, Settings};
 use crate::factory::ControllerFactory;
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 use driver::ensure;
-use script::Dice;
+use script::Rng;
 
 /// Maximum script length for rules that are checked after each step.
 const LONG: u64 = 300;
@@ -104,18 +104,18 @@ pub fn check_controller(
         let failure = |violation| Failure { rule, violation, settings, script: Vec::new() };
         holds(factory, settings).map_err(failure)?;
     }
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     for number in 0..scripts {
-        let settings = dice.settings();
-        let script = dice.script(LONG);
+        let settings = rng.settings();
+        let script = rng.script(LONG);
         hold(factory, "hostile feedback breaks no invariant", settings, &script, invariants)?;
         let usual = Settings::new(usual_limits());
         hold(factory, "equal calls give equal results", usual, &script, equal_results)?;
-        let kbps = 1 + dice.below(5_000);
+        let kbps = 1 + rng.below(5_000);
         let only = Settings::new(limits(kbps, kbps, kbps));
         hold(factory, "min equal to max is a constant target", only, &script, constant_target)?;
         if number.is_multiple_of(HEALED) {
-            let script = dice.script(SHORT);
+            let script = rng.script(SHORT);
             hold(factory, "a healed path is used again", usual, &script, healed_path)?;
         }
     }
@@ -330,8 +330,8 @@ mod tests {
 
     #[test]
     fn a_failing_script_is_shortened_to_the_steps_that_matter() {
-        let mut dice = Dice::new(1);
-        let script = dice.script(LONG);
+        let mut rng = Rng::new(1);
+        let script = rng.script(LONG);
         let only = Settings::new(limits(300, 300, 350));
         let failure = hold(&climber(), "rule", only, &script, invariants).unwrap_err();
         assert!(matches!(failure.script.as_slice(), [Op::Feedback(_)]), "{failure}");
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn equal_seeds_draw_equal_scripts() {
-        let script = |seed| format!("{:?}", Dice::new(seed).script(LONG));
+        let script = |seed| format!("{:?}", Rng::new(seed).script(LONG));
         assert_eq!(script(1), script(1));
         assert_ne!(script(1), script(2));
     }

@@ -174,6 +174,10 @@ impl Header {
     }
 
     /// Reads the header at the front of a payload. Also returns the parity after it.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] if the payload ends within the header, [`Error::Variant`] for a variant
+    /// without masks, [`Error::NoStatus`] if it protects no packet.
     pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), Error> {
         if payload.len() < field::MASK_15.end {
             return Err(Error::Truncated);

@@ -56,6 +56,9 @@ pub struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// Reads bytes that contain exactly one packet.
+    ///
+    /// # Errors
+    /// As [`Packet::split_first`], and [`Error::Surplus`] if bytes follow the packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         match Self::split_first(bytes)? {
             (packet, []) => Ok(packet),
@@ -64,6 +67,10 @@ impl<'a> Packet<'a> {
     }
 
     /// Reads the first packet of a compound. Also returns the bytes after it.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::Version`] or [`Error::Padding`] if the header does not fit
+    /// the bytes.
     pub fn split_first(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Error> {
         if bytes.len() < SIZE {
             return Err(Error::Truncated);

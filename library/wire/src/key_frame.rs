@@ -55,11 +55,18 @@ impl PictureLoss {
     pub const SIZE: usize = field::ENTRIES;
 
     /// Reads bytes that contain exactly one packet.
+    ///
+    /// # Errors
+    /// As [`PictureLoss::new`], and if the bytes are no packet of RTCP or more than one.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
     /// Reads one packet of a compound. Its few fields are copied, so it has no view.
+    ///
+    /// # Errors
+    /// [`Error::PacketType`] for another packet, [`Error::Truncated`] or [`Error::Surplus`] if its
+    /// size is another one.
     pub fn new(packet: Packet<'_>) -> Result<Self, Error> {
         if packet.packet_type() != PAYLOAD_FEEDBACK || packet.count() != PICTURE_LOSS_FORMAT {
             return Err(Error::PacketType);
@@ -155,11 +162,17 @@ pub struct FullIntraView<'a> {
 
 impl<'a> FullIntraView<'a> {
     /// Reads bytes that contain exactly one packet.
+    ///
+    /// # Errors
+    /// As [`FullIntraView::new`], and if the bytes are no packet of RTCP or more than one.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
     /// Reads one packet of a compound. The packet must contain at least one request.
+    ///
+    /// # Errors
+    /// [`Error::PacketType`] for another packet, [`Error::Truncated`] if it has no whole request.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != PAYLOAD_FEEDBACK || packet.count() != FULL_INTRA_FORMAT {
             return Err(Error::PacketType);

@@ -123,11 +123,17 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Reads bytes that contain exactly one packet.
+    ///
+    /// # Errors
+    /// As [`View::new`], and if the bytes are no packet of RTCP or more than one.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
     /// Reads one packet of a compound. The packet must list at least one sequence number.
+    ///
+    /// # Errors
+    /// [`Error::PacketType`] for another packet, [`Error::Truncated`] if it lists no whole pair.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != TRANSPORT_FEEDBACK || packet.count() != FORMAT {
             return Err(Error::PacketType);

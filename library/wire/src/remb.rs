@@ -113,11 +113,18 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Reads bytes that contain exactly one REMB packet.
+    ///
+    /// # Errors
+    /// As [`View::new`], and if the bytes are no packet of RTCP or more than one.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
     /// Reads one packet of a compound. Other application-layer feedback is an `Error::PacketType`.
+    ///
+    /// # Errors
+    /// [`Error::PacketType`] for another packet, [`Error::Truncated`] if it ends too early,
+    /// [`Error::Overflow`] if the bitrate needs more than 64 bits.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != PAYLOAD_FEEDBACK || packet.count() != FORMAT {
             return Err(Error::PacketType);

@@ -58,6 +58,9 @@ impl Descriptor {
     }
 
     /// Reads the beginning of a payload.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] if the payload ends within the descriptor.
     pub fn parse(payload: &[u8]) -> Result<Self, Error> {
         let byte = |index: usize| payload.get(index).copied().ok_or(Error::Truncated);
         let first = byte(0)?;

@@ -3,7 +3,7 @@
 use weir::SendHistory;
 use weir::feedback::{FeedbackReport, Outgoing, PacketReport, RtpNumber, SentPacket};
 use weir::units::{DataSize, TimeDelta, Timestamp};
-use weir_rtcp::{Message, messages};
+use weir_rtcp::{Message, compact_ntp_to_time, messages};
 use weir_wire::report::ReportBlock;
 
 use super::{PacketLog, Sent};
@@ -167,6 +167,6 @@ fn begin(number: i64) -> (SendHistory, Indices) {
 /// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
 fn round_trip_time(log: &PacketLog, now: Timestamp, block: &ReportBlock) -> Option<TimeDelta> {
     let left = log.sender_reports.get(&block.last_sender_report)?;
-    let held = (i64::from(block.delay_since_last_sender_report) * 1_000_000) >> 16;
-    Some((now - *left - TimeDelta::from_micros(held)).max(TimeDelta::ZERO))
+    let held = compact_ntp_to_time(block.delay_since_last_sender_report);
+    Some((now - *left - held).max(TimeDelta::ZERO))
 }

@@ -18,7 +18,8 @@ use anyhow::Context;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_emu::{Emulation, Emulator, Host, Lateness, Plan, Probe, Probed, probe, wake_lateness};
 use weir_net::{
-    Bottleneck, Capacity, Fate, Header, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
+    Bottleneck, Capacity, Header, Jitter, LinkConfig, LossModel, Outcome, QueueLimit, Schedule,
+    Seed,
 };
 
 use crate::args::research::Validate;
@@ -289,7 +290,7 @@ fn replay(link: &LinkConfig, size: DataSize, probed: &Probed) -> Probed {
     let mut received = Vec::new();
     let mut take = |model: &mut Bottleneck<usize>, until: Timestamp| {
         while let Some(at) = model.next_event().filter(|at| *at <= until) {
-            if let Some(Fate::Delivered(delivery)) = model.poll(at) {
+            if let Some(Outcome::Delivered(delivery)) = model.poll(at) {
                 received.push((delivery.payload, delivery.due));
             }
         }

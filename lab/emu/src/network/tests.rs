@@ -319,7 +319,7 @@ fn a_packet_of_a_station_takes_what_the_cell_alone_takes_and_then_the_hop() {
     let header = ip::header(&packet(A, C), 0);
     let way = (NodeId::station(0), NodeId::ACCESS_POINT);
     alone.enqueue(ms(5), way, AccessCategory::BestEffort, header, ());
-    let Some(Fate::Delivered(Delivery { due, .. })) = alone.poll(ms(100)) else { panic!() };
+    let Some(Outcome::Delivered(Delivery { due, .. })) = alone.poll(ms(100)) else { panic!() };
     assert!(due > ms(5) && due < ms(6), "{due:?}");
 
     let mut network = cell_network(Vec::new());

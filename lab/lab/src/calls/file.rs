@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::calls_made::CallsMade;
 pub use super::compared::{Agreement, Compared};
-use super::fate::Fate;
 pub use super::finding::{Finding, FindingSample};
 pub use super::page::{AudioInterval, PageConnection, PageEvent, ReceivedAudio};
 
@@ -160,9 +160,9 @@ pub struct AskedPicture {
 
 impl CallFile {
     /// Outcome of the run.
-    pub fn fate(&self) -> Fate {
+    pub fn calls_made(&self) -> CallsMade {
         let succeeded = self.calls.iter().filter(|call| call.failure.is_none()).count();
-        Fate { made: self.calls.len(), succeeded, disturbed: self.emulation.disturbed }
+        CallsMade { made: self.calls.len(), succeeded, disturbed: self.emulation.disturbed }
     }
 
     /// The calls whose two ends were captured; none of a command.

@@ -39,7 +39,7 @@ pub struct FlowMeter {
     /// Rows with a capacity of zero.
     outages: Vec<Range<usize>>,
     /// Capacity of the previous row, and how much it can carry in one row.
-    carried: Option<(Bitrate, Carried)>,
+    carried: Option<(Bitrate, Available)>,
 }
 
 /// Measurements of a flow.
@@ -77,7 +77,7 @@ impl FlowMeter {
         let (index, transfers) = (self.targets.len(), self.goodput.len());
         // The capacity rarely changes, and computing this takes a slow division.
         let known = self.carried.filter(|(capacity, _)| Some(*capacity) == row.capacity);
-        self.carried = known.or_else(|| Some((row.capacity?, Carried::in_row(row.capacity?))));
+        self.carried = known.or_else(|| Some((row.capacity?, Available::in_row(row.capacity?))));
         let carried = self.carried.map(|(_, carried)| carried);
         self.whole.push(index, transfers, row, carried);
         for (time, part) in &mut self.parts {
@@ -162,7 +162,7 @@ struct Part {
     rows: Range<usize>,
     received: DataSize,
     /// `None` if the bottleneck is unlimited.
-    carried: Option<Carried>,
+    carried: Option<Available>,
     target_share: RunningMean,
     target_mbps: RunningMean,
     queuing_delay: Tally,
@@ -177,12 +177,12 @@ struct Part {
 
 /// What the bottleneck could carry: exactly in bits, and in bytes with each row rounded.
 #[derive(Clone, Copy, Debug, Default)]
-struct Carried {
+struct Available {
     bits: f64,
     bytes: f64,
 }
 
-impl Carried {
+impl Available {
     fn in_row(capacity: Bitrate) -> Self {
         Self {
             bits: capacity.as_bps_f64() * ROW_INTERVAL.as_secs_f64(),
@@ -196,7 +196,7 @@ impl Default for Part {
         Self {
             rows: 0..0,
             received: DataSize::ZERO,
-            carried: Some(Carried::default()),
+            carried: Some(Available::default()),
             target_share: RunningMean::default(),
             target_mbps: RunningMean::default(),
             queuing_delay: Tally::default(),
@@ -212,16 +212,16 @@ impl Default for Part {
 
 impl Part {
     /// `index` counts the flow's rows, `transfers` those with a transfer; `carried` is of this row.
-    fn push(&mut self, index: usize, transfers: usize, row: &Row, carried: Option<Carried>) {
+    fn push(&mut self, index: usize, transfers: usize, row: &Row, carried: Option<Available>) {
         if self.rows.is_empty() {
             self.rows.start = index;
         }
         self.rows.end = index + 1;
         self.received += row.received;
-        self.carried = self
-            .carried
-            .zip(carried)
-            .map(|(sum, row)| Carried { bits: sum.bits + row.bits, bytes: sum.bytes + row.bytes });
+        self.carried = self.carried.zip(carried).map(|(sum, row)| Available {
+            bits: sum.bits + row.bits,
+            bytes: sum.bytes + row.bytes,
+        });
         let usable = row.capacity.filter(|rate| *rate > Bitrate::ZERO);
         self.target_share.extend(row.target.zip(usable).map(|(target, rate)| target / rate));
         self.target_mbps.extend(row.target.map(Bitrate::as_mbps_f64));

@@ -10,9 +10,9 @@ declare! {
         offered_mbps: f64 = "Mbit/s", Neither, [];
         /// Rate of the IP bytes that arrived.
         delivered_mbps: f64 = "Mbit/s", Higher, [];
-        /// Packets given up after their last attempt, over all whose fate was known.
+        /// Packets given up after their last attempt, over all whose outcome was known.
         loss_ratio: Option<f64> = "ratio", Lower, [];
-        /// Packets that a queue dropped, over all whose fate was known.
+        /// Packets that a queue dropped, over all whose outcome was known.
         drop_ratio: Option<f64> = "ratio", Lower, [];
         /// Mean number of transmissions of a packet.
         attempts_per_packet: Option<f64> = "", Lower, [];

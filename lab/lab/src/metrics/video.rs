@@ -20,8 +20,8 @@ declare! {
         rtx_share: Option<f64> = "ratio", Neither, [Repair];
         /// Parity packets over all received bytes of the video.
         fec_share: Option<f64> = "ratio", Neither, [Repair];
-        /// Media packets that were missing even after repair, over all media packets whose fate was
-        /// known.
+        /// Media packets that were missing even after repair, over all media packets whose outcome
+        /// was known.
         residual_loss_ratio: Option<f64> = "ratio", Lower, [Repair];
         /// Frames shown per second.
         frame_rate: Option<f64> = "1/s", Higher, [Repair];

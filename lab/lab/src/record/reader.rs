@@ -18,7 +18,7 @@ use super::{
     blocks, damaged, events, io_error, lines, nodes, read_json,
 };
 use crate::calls::file::CallFile;
-use crate::calls::{Calls, Flaw};
+use crate::calls::{Calls, Exclusion};
 use crate::files;
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{self, Access, Scenario};
@@ -158,8 +158,8 @@ impl Reader {
     }
 
     /// Why the values of a real run do not count; `None` if they do, or if the run is simulated.
-    pub fn flaw(&self) -> Option<Flaw> {
-        self.call.as_ref()?.fate().flaw()
+    pub fn exclusion(&self) -> Option<Exclusion> {
+        self.call.as_ref()?.calls_made().exclusion()
     }
 
     /// The files of the record from which everything is measured.

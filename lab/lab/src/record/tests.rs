@@ -143,9 +143,9 @@ fn the_record_of_a_command_has_a_flow_each_way_and_lasts_as_long_as_the_command(
     let folder = record.write(out.path()).unwrap();
     let again = Record::read(&folder).unwrap();
     assert_eq!(again, record);
-    assert_eq!(again.flaw(), Some(Flaw::Disturbed));
+    assert_eq!(again.exclusion(), Some(Exclusion::Disturbed));
     let summary = again.summary();
-    assert_eq!(summary.flaw(), Some(Flaw::Disturbed));
+    assert_eq!(summary.exclusion(), Some(Exclusion::Disturbed));
     assert_eq!((summary.engine.as_str(), summary.duration_s), ("link", 1.0));
     assert_eq!(summary.metric(Some("link-down"), "rate_mbps.mean"), Some(20.0 * 800.0 / 1e6));
     assert!(summary.expect.is_empty() && summary.paper.is_empty());
@@ -298,12 +298,12 @@ fn a_call_file_that_is_cut_off_or_of_another_shape_is_an_error_and_never_an_empt
     let good = fs::read_to_string(&path).unwrap();
     let read = |text: &str| {
         fs::write(&path, text).unwrap();
-        Reader::open(&folder, &Scenarios::default()).map(|reader| reader.flaw())
+        Reader::open(&folder, &Scenarios::default()).map(|reader| reader.exclusion())
     };
-    assert_eq!(read(&good).unwrap(), Some(Flaw::Disturbed));
+    assert_eq!(read(&good).unwrap(), Some(Exclusion::Disturbed));
     let old = good.replace("  \"refused_packets\": 0\n", "  \"added_later\": {}\n");
     assert_ne!(old, good);
-    assert_eq!(read(&old).unwrap(), Some(Flaw::Disturbed));
+    assert_eq!(read(&old).unwrap(), Some(Exclusion::Disturbed));
     let cut = &good[..good.len() / 2];
     for wrong in ["", "{}", "[]", "null", cut, &good.replace("true", "\"yes\"")] {
         let error = read(wrong).unwrap_err().to_string();

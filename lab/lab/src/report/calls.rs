@@ -14,7 +14,7 @@ use crate::calls::file::{
     Limitation, Peer, SentInterval, Stream,
 };
 use crate::calls::streams;
-use crate::calls::{Each, Flaw};
+use crate::calls::{Each, Exclusion};
 use crate::metrics::mean;
 use crate::run::Engine;
 
@@ -34,7 +34,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         .collect();
     let (first, first_file) = runs.first()?;
     let of_calls = || columns.iter().filter(|column| column.engine == Engine::Call);
-    let is_disturbed = |run: &&Run| run.record.flaw() == Some(Flaw::Disturbed);
+    let is_disturbed = |run: &&Run| run.record.exclusion() == Some(Exclusion::Disturbed);
     let left_out = || of_calls().flat_map(|column| column.left_out).filter(is_disturbed);
     let entries = || runs.iter().flat_map(|(_, file)| &file.calls);
     let captures = || runs.iter().flat_map(|(_, file)| file.captures());

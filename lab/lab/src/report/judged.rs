@@ -10,10 +10,10 @@ use crate::summary::{Bound, ExpectRow, Summary};
 
 const DECIMALS: i32 = 6;
 
-/// Judges every expectation of every run, as `weir check` does. A real run with a flaw is not
+/// Judges every expectation of every run, as `weir check` does. A real run with an exclusion is not
 /// judged: its values describe the machine, or a failed call is missing from them.
 pub(super) fn judge(runs: &[Run]) -> Vec<Judgement> {
-    let trusted = runs.iter().filter(|run| run.record.flaw().is_none());
+    let trusted = runs.iter().filter(|run| run.record.exclusion().is_none());
     let summaries: Vec<Summary> = trusted.map(|run| run.summary.clone()).collect();
     gate::judge(&summaries)
 }

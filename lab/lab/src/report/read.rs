@@ -66,7 +66,7 @@ struct Done {
     events: Vec<(usize, Vec<format::RateChange>)>,
 }
 
-/// The runs of these folders, sorted by scenario, engine, controller, flaw and seed; `None` if
+/// The runs of these folders, sorted by scenario, engine, controller, exclusion and seed; `None` if
 /// `stop` was set.
 pub(super) fn runs(
     folders: &[PathBuf],
@@ -134,7 +134,7 @@ fn sorted(mut records: Vec<Reader>) -> Result<Vec<Reader>, RecordError> {
     let rank = |name: &str| controllers.iter().position(|controller| controller == name);
     let key = |record: &Reader| {
         let info = &record.info;
-        (info.scenario.clone(), info.engine, rank(&info.controller), record.flaw(), info.seed)
+        (info.scenario.clone(), info.engine, rank(&info.controller), record.exclusion(), info.seed)
     };
     // Calls with the same seed differ, so their content decides their order, not the order of the
     // folders.
@@ -204,8 +204,8 @@ fn jobs(records: Vec<Reader>, detail: impl Fn(usize) -> Detail) -> Vec<Job> {
         let with_bearers = of_scenario.iter().position(is_simulated).unwrap_or(0);
         let mut number = 0;
         for of_column in of_scenario.chunk_by(of_column) {
-            let flaws: Vec<_> = of_column.iter().map(Reader::flaw).collect();
-            let shown = parts(&flaws).shown;
+            let exclusions: Vec<_> = of_column.iter().map(Reader::exclusion).collect();
+            let shown = parts(&exclusions).shown;
             let durations = of_column[shown.clone()].iter().map(|it| it.scenario.duration);
             let duration = durations.max().unwrap_or_default();
             let grid = Arc::new(Grid::over(duration, detail.points));

@@ -18,8 +18,8 @@ fn run(config: &LinkConfig, arrivals: &[i64]) -> (Vec<(i64, usize)>, Counters) {
     let mut delivered = Vec::new();
     let mut drain = |link: &mut Bottleneck<usize>, until: Timestamp| {
         while let Some(next) = link.next_event().filter(|&next| next <= until) {
-            while let Some(fate) = link.poll(next) {
-                let Fate::Delivered(delivery) = fate else { continue };
+            while let Some(outcome) = link.poll(next) {
+                let Outcome::Delivered(delivery) = outcome else { continue };
                 assert!(delivery.due <= next);
                 delivered.push((delivery.due.as_millis(), delivery.payload));
             }
@@ -129,11 +129,11 @@ fn queuing_delay_is_the_time_that_a_packet_waited() {
     (0..3).for_each(|packet| link.enqueue(ms(0), Header::new(MTU), packet));
     assert_eq!(link.queued(ms(0)), DataSize::from_bytes(2_500));
     assert_eq!(link.queuing_delay(ms(0)), TimeDelta::from_millis(20));
-    let fates = std::iter::from_fn(|| link.poll(ms(100)));
-    let delays: Vec<i64> = fates
-        .filter_map(|fate| match fate {
-            Fate::Delivered(delivery) => Some(delivery.queuing_delay.as_millis()),
-            Fate::Dropped(_) => None,
+    let outcomes = std::iter::from_fn(|| link.poll(ms(100)));
+    let delays: Vec<i64> = outcomes
+        .filter_map(|outcome| match outcome {
+            Outcome::Delivered(delivery) => Some(delivery.queuing_delay.as_millis()),
+            Outcome::Dropped(_) => None,
         })
         .collect();
     assert_eq!(delays, [0, 10, 20]);
@@ -289,11 +289,11 @@ fn a_delay_step_moves_later_packets_and_a_shorter_one_lets_them_overtake() {
 
 /// When the packets on a link arrive.
 fn arrivals(link: &mut Bottleneck<usize>) -> Vec<(i64, usize)> {
-    let fates = std::iter::from_fn(|| link.poll(Timestamp::from_secs(1_000)));
-    fates
-        .filter_map(|fate| match fate {
-            Fate::Delivered(delivery) => Some((delivery.due.as_millis(), delivery.payload)),
-            Fate::Dropped(_) => None,
+    let outcomes = std::iter::from_fn(|| link.poll(Timestamp::from_secs(1_000)));
+    outcomes
+        .filter_map(|outcome| match outcome {
+            Outcome::Delivered(delivery) => Some((delivery.due.as_millis(), delivery.payload)),
+            Outcome::Dropped(_) => None,
         })
         .collect()
 }
@@ -315,7 +315,7 @@ fn an_outage_by_hand_ends_by_hand() {
     link.set_capacity(ms(0), Bitrate::ZERO);
     (0..4).for_each(|packet| link.enqueue(ms(10), Header::new(MTU), packet));
     assert_eq!(link.queued(ms(10)), DataSize::from_bytes(2_500));
-    assert!(matches!(link.poll(ms(10)), Some(Fate::Dropped(_))));
+    assert!(matches!(link.poll(ms(10)), Some(Outcome::Dropped(_))));
     assert_eq!((link.poll(ms(5_000)).is_none(), link.next_event()), (true, None));
     link.set_capacity(ms(5_000), Bitrate::from_kbps(100));
     assert_eq!(arrivals(&mut link), [(5_125, 0), (5_225, 1), (5_325, 2)]);

@@ -6,9 +6,9 @@ use super::ScheduleError;
 
 /// Bits times nanoseconds per second: at 1 bit/s a nanosecond carries one of these. They keep the
 /// fraction of a byte that a short step carries.
-type Carried = u128;
+type BitNanos = u128;
 
-const CARRIED_PER_BIT: Carried = 1_000_000_000;
+const NANOS_PER_BIT: BitNanos = 1_000_000_000;
 
 /// A transmission that is not over after this time, some 70 years, is never over.
 const NEVER: TimeDelta = TimeDelta::from_nanos(i64::MAX / 4);
@@ -29,7 +29,7 @@ pub(super) struct Recording {
     pub(super) length: TimeDelta,
     pub(super) end: TraceEnd,
     /// What one round carries.
-    carried: Carried,
+    carried: BitNanos,
 }
 
 impl Recording {
@@ -60,7 +60,7 @@ impl Recording {
 
     /// Mean rate over one round, at least 1 bit/s.
     pub(super) fn mean_rate(&self) -> Bitrate {
-        let mean = self.carried / self.length.as_nanos().unsigned_abs() as Carried;
+        let mean = self.carried / self.length.as_nanos().unsigned_abs() as BitNanos;
         Bitrate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX).max(1))
     }
 
@@ -71,7 +71,7 @@ impl Recording {
         start: Timestamp,
         size: DataSize,
     ) -> Option<Timestamp> {
-        let mut left = Carried::from(size.as_bytes()) * 8 * CARRIED_PER_BIT;
+        let mut left = BitNanos::from(size.as_bytes()) * 8 * NANOS_PER_BIT;
         let mut round = self.round(start);
         let mut now = start;
         let mut index = steps.partition_point(|step| step.0 <= now - round).saturating_sub(1);
@@ -107,13 +107,13 @@ impl Recording {
     }
 }
 
-fn carried(rate: Bitrate, time: TimeDelta) -> Carried {
-    Carried::from(rate.as_bps()) * Carried::from(time.as_nanos().max(0).unsigned_abs())
+fn carried(rate: Bitrate, time: TimeDelta) -> BitNanos {
+    BitNanos::from(rate.as_bps()) * BitNanos::from(time.as_nanos().max(0).unsigned_abs())
 }
 
 /// The time that a rate above zero takes, rounded up.
-fn time(left: Carried, rate: Bitrate) -> TimeDelta {
-    let nanos = left.div_ceil(Carried::from(rate.as_bps()));
+fn time(left: BitNanos, rate: Bitrate) -> TimeDelta {
+    let nanos = left.div_ceil(BitNanos::from(rate.as_bps()));
     TimeDelta::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 

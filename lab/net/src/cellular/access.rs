@@ -11,7 +11,7 @@ use super::cell::Cell;
 use super::config::{CellularConfig, Load, SignalChange, Terminal};
 use super::log::CellularLog;
 use super::service::{AskedChange, BearerChange};
-use crate::packet::{Fate, Header};
+use crate::packet::{Header, Outcome};
 use crate::path::{AccessChange, AccessKind, AccessNetwork, Attachment, Crossing, Network, Way};
 use crate::seed::Seed;
 
@@ -48,7 +48,7 @@ impl<T: Debug + Send + 'static> Network<T> for LoggedCell<T> {
         self.cell.next_event()
     }
 
-    fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
+    fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>> {
         self.cell.poll(now)
     }
 

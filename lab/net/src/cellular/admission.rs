@@ -99,7 +99,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     fn end_bearer(&mut self, now: Timestamp, terminal: usize, number: usize) {
         let state = &mut self.terminals[terminal];
-        state.bearers[number].end(now, &mut self.fates);
+        state.bearers[number].end(now, &mut self.outcomes);
         state.uplink.claims[number] = 0;
         // Blocks on the air may carry parts of it; the packets are gone.
         for way in [Way::Up, Way::Down] {

@@ -90,10 +90,10 @@ impl<T: Debug + Send + 'static> Bearer<T> {
     }
 
     /// Removes the bearer: its packets are dropped.
-    pub(super) fn end(&mut self, now: Timestamp, fates: &mut Fates<T>) {
+    pub(super) fn end(&mut self, now: Timestamp, outcomes: &mut Fates<T>) {
         self.is_active = false;
-        self.channels.up.clear(now, fates);
-        self.channels.down.clear(now, fates);
+        self.channels.up.clear(now, outcomes);
+        self.channels.down.clear(now, outcomes);
     }
 }
 

@@ -18,7 +18,7 @@ use super::scheduler::Rotation;
 use super::service::BearerChange;
 use super::source::LoadSource;
 use super::terminal::Terminal;
-use crate::packet::{Delivery, DropCause, Dropped, Fate, Header};
+use crate::packet::{Delivery, DropCause, Dropped, Header, Outcome};
 use crate::path::Way;
 use crate::seed::Seed;
 
@@ -59,8 +59,8 @@ pub struct Cell<T> {
     pub(super) rotations: Directions<Rotation>,
     pub(super) grants: VecDeque<PendingGrant>,
     pub(super) reports: VecDeque<PendingReport>,
-    pub(super) fates: Fates<T>,
-    out: VecDeque<Fate<T>>,
+    pub(super) outcomes: Fates<T>,
+    out: VecDeque<Outcome<T>>,
     pub(super) blocks: Option<Vec<BlockRecord>>,
     pub(super) events: Vec<BearerEvent>,
     /// The next TTI in which something may happen; `None` if nothing is pending.
@@ -137,7 +137,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             rotations: Directions::default(),
             grants: VecDeque::new(),
             reports: VecDeque::new(),
-            fates: Fates::new(),
+            outcomes: Fates::new(),
             out: VecDeque::new(),
             blocks: None,
             events: Vec::new(),
@@ -178,9 +178,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.find_next().map(|(time, _)| time)
     }
 
-    /// Returns the fate of the next packet that was dropped or delivered by `now`, in the order of
-    /// events. Call it until it returns `None`.
-    pub fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
+    /// Returns the outcome of the next packet that was dropped or delivered by `now`, in the order
+    /// of events. Call it until it returns `None`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>> {
         self.run_until(now, true);
         self.out.pop_front()
     }
@@ -283,10 +283,10 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let index = state.bearer_of(bearer, way, header.flow, &self.addresses);
         let bearer = &mut state.bearers[index];
         bearer.totals.of_mut(way).offered += header.size;
-        let before = self.fates.dropped.dropped.len();
-        bearer.channels.of_mut(way).enqueue(now, header, payload, &mut self.fates);
+        let before = self.outcomes.dropped.dropped.len();
+        bearer.channels.of_mut(way).enqueue(now, header, payload, &mut self.outcomes);
         bearer.totals.of_mut(way).dropped_packets +=
-            (self.fates.dropped.dropped.len() - before) as u64;
+            (self.outcomes.dropped.dropped.len() - before) as u64;
         if way == Way::Up {
             // The terminal's report of its queue follows with the next TTI.
             state.uplink.claims[index] = bearer.channels.up.claimed();
@@ -404,7 +404,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 let bearer = &mut self.terminals[block.terminal].bearers[part.bearer];
                 let channel = bearer.channels.of_mut(way);
                 if block.is_decoded {
-                    channel.receive(now, part.span, &mut self.fates);
+                    channel.receive(now, part.span, &mut self.outcomes);
                 } else {
                     channel.lose(now, part.span);
                 }
@@ -422,29 +422,30 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
     }
 
-    /// Counts what was delivered and lost for a bearer, before the fates leave.
+    /// Counts what was delivered and lost for a bearer, before the outcomes leave.
     fn count_fates(&mut self, (terminal, bearer): (usize, usize), way: Way) {
         let totals = self.terminals[terminal].bearers[bearer].totals.of_mut(way);
-        for delivery in &self.fates.delivered {
+        for delivery in &self.outcomes.delivered {
             totals.delivered += delivery.size;
             totals.delivered_packets += 1;
         }
-        let lost = self.fates.dropped.dropped.iter();
+        let lost = self.outcomes.dropped.dropped.iter();
         totals.lost_packets += lost.filter(|it| it.cause == DropCause::RetryLimit).count() as u64;
         self.collect();
     }
 
-    /// Passes on the fates of packets; those of loads end here.
+    /// Passes on the outcomes of packets; those of loads end here.
     pub(super) fn collect(&mut self) {
-        for Delivery { due, queuing_delay, size, ecn, payload } in self.fates.delivered.drain(..) {
+        for Delivery { due, queuing_delay, size, ecn, payload } in self.outcomes.delivered.drain(..)
+        {
             if let Some(payload) = payload {
                 let delivery = Delivery { due, queuing_delay, size, ecn, payload };
-                self.out.push_back(Fate::Delivered(delivery));
+                self.out.push_back(Outcome::Delivered(delivery));
             }
         }
-        for Dropped { at, cause, size, payload } in self.fates.dropped.dropped.drain(..) {
+        for Dropped { at, cause, size, payload } in self.outcomes.dropped.dropped.drain(..) {
             if let Some(payload) = payload {
-                self.out.push_back(Fate::Dropped(Dropped { at, cause, size, payload }));
+                self.out.push_back(Outcome::Dropped(Dropped { at, cause, size, payload }));
             }
         }
     }
@@ -466,7 +467,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                         continue;
                     }
                     let before = channel.backlog();
-                    channel.on_time(now, *delays.of(way), &mut self.fates);
+                    channel.on_time(now, *delays.of(way), &mut self.outcomes);
                     let repeated = channel.backlog().saturating_sub(before);
                     state.totals.of_mut(way).repeated += DataSize::from_bytes(repeated);
                     if way == Way::Up && repeated > 0 {
@@ -552,8 +553,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 terminal.uplink.has_requested = false;
                 terminal.uplink.is_fresh = true;
                 for bearer in &mut terminal.bearers {
-                    bearer.channels.up.interrupt(now, &mut self.fates);
-                    bearer.channels.down.interrupt(now, &mut self.fates);
+                    bearer.channels.up.interrupt(now, &mut self.outcomes);
+                    bearer.channels.down.interrupt(now, &mut self.outcomes);
                 }
                 for way in [Way::Up, Way::Down] {
                     self.air.of_mut(way).retain(|block| block.terminal != index);

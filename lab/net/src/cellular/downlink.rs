@@ -208,9 +208,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
         room: u64,
     ) -> u64 {
         let bearer = &mut self.terminals[block.terminal].bearers[index];
-        let dropped = self.fates.dropped.dropped.len();
-        let (span, taken) = bearer.channels.of_mut(way).fill(now, room, &mut self.fates);
-        let dropped = self.fates.dropped.dropped.len() - dropped;
+        let dropped = self.outcomes.dropped.dropped.len();
+        let (span, taken) = bearer.channels.of_mut(way).fill(now, room, &mut self.outcomes);
+        let dropped = self.outcomes.dropped.dropped.len() - dropped;
         bearer.totals.of_mut(way).dropped_packets += dropped as u64;
         if span.is_empty() {
             return 0;

@@ -132,7 +132,7 @@ impl<T: Debug + Send + 'static> Channel<T> {
         now: Timestamp,
         header: Header,
         payload: Option<T>,
-        fates: &mut Fates<T>,
+        outcomes: &mut Fates<T>,
     ) {
         let packet = Waiting { since: now, header, payload };
         // The limit counts the rest of a packet that is partly sent, and the headers of PDCP.
@@ -143,10 +143,10 @@ impl<T: Debug + Send + 'static> Channel<T> {
             other => other,
         };
         let room = Room { capacity: &Capacity::Unlimited, limit };
-        let dropped = fates.dropped.dropped.len();
-        self.waiting.enqueue(now, room, packet, &mut fates.dropped);
+        let dropped = outcomes.dropped.dropped.len();
+        self.waiting.enqueue(now, room, packet, &mut outcomes.dropped);
         self.packets += 1;
-        self.packets -= fates.dropped.dropped.len() - dropped;
+        self.packets -= outcomes.dropped.dropped.len() - dropped;
     }
 
     /// Whether the queue holds fewer bytes than this. Loads that never end refill it until it does
@@ -207,7 +207,12 @@ impl<T: Debug + Send + 'static> Channel<T> {
 
     /// Fills a part of a block of at most this size. Returns the range that it carries, which is
     /// empty if there is nothing to send or no room, and the bytes that it takes with its headers.
-    pub(super) fn fill(&mut self, now: Timestamp, size: u64, fates: &mut Fates<T>) -> (Span, u64) {
+    pub(super) fn fill(
+        &mut self,
+        now: Timestamp,
+        size: u64,
+        outcomes: &mut Fates<T>,
+    ) -> (Span, u64) {
         let Some(mut room) = size.checked_sub(self.header()).filter(|room| *room > 0) else {
             return (Span::default(), 0);
         };
@@ -223,7 +228,7 @@ impl<T: Debug + Send + 'static> Channel<T> {
         let from = self.next;
         let mut lengths = 0_u64;
         while room > 0 {
-            if self.next == self.end && !self.begin(now, fates) {
+            if self.next == self.end && !self.begin(now, outcomes) {
                 break;
             }
             let taken = room.min(self.end - self.next);
@@ -242,10 +247,10 @@ impl<T: Debug + Send + 'static> Channel<T> {
     }
 
     /// Takes the next packet from the queue into the stream.
-    fn begin(&mut self, now: Timestamp, fates: &mut Fates<T>) -> bool {
-        let dropped = fates.dropped.dropped.len();
-        let packet = self.waiting.dequeue(now, &mut fates.dropped);
-        self.packets -= fates.dropped.dropped.len() - dropped + usize::from(packet.is_some());
+    fn begin(&mut self, now: Timestamp, outcomes: &mut Fates<T>) -> bool {
+        let dropped = outcomes.dropped.dropped.len();
+        let packet = self.waiting.dequeue(now, &mut outcomes.dropped);
+        self.packets -= outcomes.dropped.dropped.len() - dropped + usize::from(packet.is_some());
         let Some(packet) = packet else { return false };
         let span = Span { from: self.end, to: self.end + packet.size().as_bytes() + PDCP_HEADER };
         self.end = span.to;
@@ -254,9 +259,9 @@ impl<T: Debug + Send + 'static> Channel<T> {
     }
 
     /// A part has been decoded.
-    pub(super) fn receive(&mut self, now: Timestamp, span: Span, fates: &mut Fates<T>) {
+    pub(super) fn receive(&mut self, now: Timestamp, span: Span, outcomes: &mut Fates<T>) {
         self.receiver.insert(span);
-        self.advance(now, fates);
+        self.advance(now, outcomes);
         if let RlcMode::Acknowledged { .. } = self.mode {
             self.acknowledgements.is_due = true;
         }
@@ -273,7 +278,7 @@ impl<T: Debug + Send + 'static> Channel<T> {
     }
 
     /// Delivers what is in order, and starts or stops the timer of a gap.
-    fn advance(&mut self, now: Timestamp, fates: &mut Fates<T>) {
+    fn advance(&mut self, now: Timestamp, outcomes: &mut Fates<T>) {
         let timer = match self.mode {
             RlcMode::Unacknowledged { reordering } | RlcMode::Acknowledged { reordering, .. } => {
                 reordering
@@ -288,9 +293,9 @@ impl<T: Debug + Send + 'static> Channel<T> {
             if lost {
                 let cause = DropCause::RetryLimit;
                 let dropped = Dropped { at: now, cause, size: header.size, payload };
-                fates.dropped.dropped.push_back(dropped);
+                outcomes.dropped.dropped.push_back(dropped);
             } else {
-                fates.delivered.push_back(Delivery {
+                outcomes.delivered.push_back(Delivery {
                     due: now,
                     queuing_delay: begun - since,
                     size: header.size,
@@ -319,15 +324,15 @@ impl<T: Debug + Send + 'static> Channel<T> {
     }
 
     /// Runs the timers that are due. A status takes `delay` to the sender.
-    pub(super) fn on_time(&mut self, now: Timestamp, delay: TimeDelta, fates: &mut Fates<T>) {
+    pub(super) fn on_time(&mut self, now: Timestamp, delay: TimeDelta, outcomes: &mut Fates<T>) {
         if let Some((_, reached)) = self.receiver.reordering.filter(|(end, _)| *end <= now) {
             self.receiver.reordering = None;
             match self.mode {
-                RlcMode::Unacknowledged { .. } => self.give_up(now, reached, fates),
+                RlcMode::Unacknowledged { .. } => self.give_up(now, reached, outcomes),
                 RlcMode::Acknowledged { .. } => {
                     self.acknowledgements.reportable = reached;
                     self.acknowledgements.is_due = true;
-                    self.advance(now, fates);
+                    self.advance(now, outcomes);
                 }
             }
         }
@@ -368,7 +373,7 @@ impl<T: Debug + Send + 'static> Channel<T> {
     }
 
     /// Gives up what is missing before an offset: the packets concerned are lost.
-    fn give_up(&mut self, now: Timestamp, before: u64, fates: &mut Fates<T>) {
+    fn give_up(&mut self, now: Timestamp, before: u64, outcomes: &mut Fates<T>) {
         while self.receiver.delivered < before {
             let from = self.receiver.delivered;
             let to = self.receiver.ahead.front().map_or(before, |span| span.from.min(before));
@@ -377,26 +382,26 @@ impl<T: Debug + Send + 'static> Channel<T> {
             }
             self.receiver.skip_to(to);
         }
-        self.advance(now, fates);
+        self.advance(now, outcomes);
     }
 
     /// Takes back or gives up everything that is on the air, as at a handover: acknowledged mode
     /// sends it again, unacknowledged mode loses it.
-    pub(super) fn interrupt(&mut self, now: Timestamp, fates: &mut Fates<T>) {
+    pub(super) fn interrupt(&mut self, now: Timestamp, outcomes: &mut Fates<T>) {
         match self.mode {
             RlcMode::Acknowledged { .. } => {
                 self.again.clear();
                 self.send_again(self.next);
             }
-            RlcMode::Unacknowledged { .. } => self.give_up(now, self.next, fates),
+            RlcMode::Unacknowledged { .. } => self.give_up(now, self.next, outcomes),
         }
     }
 
     /// Drops all packets, as when the bearer ends.
-    pub(super) fn clear(&mut self, now: Timestamp, fates: &mut Fates<T>) {
-        while self.begin(now, fates) {}
+    pub(super) fn clear(&mut self, now: Timestamp, outcomes: &mut Fates<T>) {
+        while self.begin(now, outcomes) {}
         for Sent { packet, .. } in self.sent.drain(..) {
-            fates.dropped.drop(now, DropCause::RetryLimit, packet);
+            outcomes.dropped.drop(now, DropCause::RetryLimit, packet);
         }
         self.next = self.end;
         self.again.clear();

@@ -6,7 +6,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::*;
 use crate::load::Arrivals;
-use crate::packet::{Fate, FlowKey, Header};
+use crate::packet::{FlowKey, Header, Outcome};
 use crate::path::Way;
 use crate::queue::{Aqm, CoDelConfig, QueueLimit};
 use crate::seed::Seed;
@@ -25,24 +25,27 @@ fn lte(terminals: Vec<Terminal>) -> CellularConfig {
 struct Run {
     cell: Cell<usize>,
     /// Delivery time of each packet, `None` while unknown, or the time of its loss.
-    fates: Vec<Option<Result<Timestamp, Timestamp>>>,
+    outcomes: Vec<Option<Result<Timestamp, Timestamp>>>,
     sent: Vec<Timestamp>,
 }
 
 impl Run {
     fn new(config: &CellularConfig) -> Self {
-        Self { cell: Cell::new(config, Seed::new(1)), fates: Vec::new(), sent: Vec::new() }
+        Self { cell: Cell::new(config, Seed::new(1)), outcomes: Vec::new(), sent: Vec::new() }
     }
 
     /// Runs the cell to a time and notes what happens.
     fn until(&mut self, end: Timestamp) {
         while let Some(now) = self.cell.next_event().filter(|now| *now <= end) {
-            while let Some(fate) = self.cell.poll(now) {
-                let (number, fate) = match fate {
-                    Fate::Delivered(it) => (it.payload, Ok(it.due)),
-                    Fate::Dropped(it) => (it.payload, Err(it.at)),
+            while let Some(outcome) = self.cell.poll(now) {
+                let (number, outcome) = match outcome {
+                    Outcome::Delivered(it) => (it.payload, Ok(it.due)),
+                    Outcome::Dropped(it) => (it.payload, Err(it.at)),
                 };
-                assert!(self.fates[number].replace(fate).is_none(), "two fates of {number}");
+                assert!(
+                    self.outcomes[number].replace(outcome).is_none(),
+                    "two outcomes of {number}"
+                );
             }
         }
     }
@@ -61,7 +64,7 @@ impl Run {
             self.until(now);
             let number = self.sent.len();
             self.sent.push(now);
-            self.fates.push(None);
+            self.outcomes.push(None);
             self.cell.enqueue(now, place, bearer, Header::new(PACKET), number);
             now += PACKET / rate;
         }
@@ -69,7 +72,7 @@ impl Run {
     }
 
     fn delays_ms(&self, packets: std::ops::Range<usize>) -> Vec<f64> {
-        let delay = |number: usize| match self.fates[number] {
+        let delay = |number: usize| match self.outcomes[number] {
             Some(Ok(due)) => Some((due - self.sent[number]).as_millis_f64()),
             _ => None,
         };
@@ -253,16 +256,16 @@ fn the_oldest_packet_counts_whether_or_not_a_part_of_it_is_sent() {
         let queue = BearerQueue { aqm, ..BearerConfig::default().queue.up };
         let stream = Seed::new(1).stream("queue");
         let mut channel: rlc::Channel<usize> = rlc::Channel::new(RlcMode::AM, &queue, stream);
-        let mut fates = rlc::Fates::new();
+        let mut outcomes = rlc::Fates::new();
         assert_eq!(channel.head_delay(secs(1.0)), TimeDelta::ZERO);
-        channel.enqueue(secs(1.0), Header::new(PACKET), Some(0), &mut fates);
-        channel.enqueue(secs(1.01), Header::new(PACKET), Some(1), &mut fates);
+        channel.enqueue(secs(1.0), Header::new(PACKET), Some(0), &mut outcomes);
+        channel.enqueue(secs(1.01), Header::new(PACKET), Some(1), &mut outcomes);
         assert_eq!(channel.head_delay(secs(1.03)), TimeDelta::from_millis(30), "{aqm:?}");
         // Four bytes of RLC leave 96 of the 1230 that the first packet has with PDCP.
-        let (span, taken) = channel.fill(secs(1.03), 100, &mut fates);
+        let (span, taken) = channel.fill(secs(1.03), 100, &mut outcomes);
         assert_eq!((span.to - span.from, taken), (96, 100));
         assert_eq!(channel.head_delay(secs(1.03)), TimeDelta::from_millis(30), "{aqm:?}");
-        let (span, taken) = channel.fill(secs(1.03), 1_138, &mut fates);
+        let (span, taken) = channel.fill(secs(1.03), 1_138, &mut outcomes);
         assert_eq!((span.to, taken), (1_230, 1_138));
         assert_eq!(channel.head_delay(secs(1.04)), TimeDelta::from_millis(30), "{aqm:?}");
     }
@@ -291,14 +294,18 @@ fn acknowledged_mode_loses_nothing_and_keeps_the_order_beside_another_terminal()
             for ue in &run.cell.terminals {
                 assert!(ue.totals.of(way).abandoned > 10, "{} {way:?}", ue.name);
             }
-            let fates: Vec<_> = packets.map(|number| run.fates[number]).collect();
+            let outcomes: Vec<_> = packets.map(|number| run.outcomes[number]).collect();
             // Without acknowledgements, a receiver learns of a loss only from a later packet.
-            let known = fates.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-            assert!(known == fates.len() || !is_lossless, "{mode:?} {way:?}: only {known} known");
-            let fates: Vec<_> = fates[..known].iter().map(|fate| fate.expect("a fate")).collect();
-            let (due, lost): (Vec<_>, Vec<_>) = fates.into_iter().partition(Result::is_ok);
+            let known = outcomes.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+            assert!(
+                known == outcomes.len() || !is_lossless,
+                "{mode:?} {way:?}: only {known} known"
+            );
+            let outcomes: Vec<_> =
+                outcomes[..known].iter().map(|outcome| outcome.expect("an outcome")).collect();
+            let (due, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
             assert_eq!(lost.is_empty(), is_lossless, "{mode:?} {way:?}: {} lost", lost.len());
-            assert!(due.is_sorted_by_key(|fate| fate.unwrap()), "{mode:?} {way:?}");
+            assert!(due.is_sorted_by_key(|outcome| outcome.unwrap()), "{mode:?} {way:?}");
             let other = run.cell.terminals[1].bearers[0].totals.of(way);
             assert!(other.delivered > DataSize::from_bytes(100_000), "{mode:?} {way:?}");
         }
@@ -390,7 +397,7 @@ fn what_happens_does_not_depend_on_when_the_driver_asks() {
     ue.signal.down.fading = Some(fading::Fading::new(fading::Profile::Epa, 3.0));
     ue.loads = vec![Load::new(Way::Up, 0, Arrivals::Poisson(mbps(1)), PACKET)];
     let config = lte(vec![ue]);
-    let fates = |extra: bool| {
+    let outcomes = |extra: bool| {
         let mut run = Run::new(&config);
         for step in 0..200 {
             let from = secs(0.5 + 0.01 * f64::from(step));
@@ -401,7 +408,7 @@ fn what_happens_does_not_depend_on_when_the_driver_asks() {
             }
         }
         run.until(secs(5.0));
-        run.fates
+        run.outcomes
     };
-    assert_eq!(fates(false), fates(true));
+    assert_eq!(outcomes(false), outcomes(true));
 }

@@ -105,9 +105,10 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 continue;
             }
             let bearer = &mut terminal.bearers[index];
-            let dropped = self.fates.dropped.dropped.len();
-            let (span, _) = bearer.channels.up.fill(now, share, &mut self.fates);
-            bearer.totals.up.dropped_packets += (self.fates.dropped.dropped.len() - dropped) as u64;
+            let dropped = self.outcomes.dropped.dropped.len();
+            let (span, _) = bearer.channels.up.fill(now, share, &mut self.outcomes);
+            bearer.totals.up.dropped_packets +=
+                (self.outcomes.dropped.dropped.len() - dropped) as u64;
             let claim = &mut terminal.uplink.claims[index];
             *claim = claim.saturating_sub(share - HEADERS);
             if !span.is_empty() {

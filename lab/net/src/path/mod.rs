@@ -32,7 +32,9 @@ pub use crate::access::{AccessConfig, AccessLog, AccessPlan};
 pub use network::{
     AccessChange, AccessKind, AccessNetwork, Attachment, Crossing, NOTE_INTERVAL, Network, Way,
 };
-pub use router::{Carried, Leg, Onward, OwnLinks, Part, Route, RouteId, Router, Site, Traveller};
+pub use router::{
+    InFlight, Leg, NextHop, OwnLinks, Part, Placement, Routable, Route, RouteId, Router,
+};
 
 use weir::units::Timestamp;
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use crate::bottleneck::Bottleneck;
-use crate::packet::{Fate, Header};
+use crate::packet::{Header, Outcome};
 use crate::seed::Seed;
 
 /// Time between two calls of [`AccessNetwork::note`].
@@ -53,7 +53,7 @@ pub trait Network<T>: Debug + Send {
 
     /// The next packet that has left the network by `now`, delivered or dropped. Call it until
     /// `None`.
-    fn poll(&mut self, now: Timestamp) -> Option<Fate<T>>;
+    fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>>;
 
     /// Bytes in the queue that a packet with this crossing would enter.
     fn queued(&mut self, now: Timestamp, crossing: Self::Crossing) -> DataSize;
@@ -70,7 +70,7 @@ impl<T: Clone + Debug + Send + 'static> Network<T> for Bottleneck<T> {
         Self::next_event(self)
     }
 
-    fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
+    fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>> {
         Self::poll(self, now)
     }
 

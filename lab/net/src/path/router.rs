@@ -9,11 +9,11 @@ use super::network::{AccessNetwork, Attachment, Crossing, Way};
 use super::{Hop, link_name};
 use crate::access::{AccessLog, AccessPlan};
 use crate::bottleneck::{Bottleneck, LinkConfig};
-use crate::packet::{Delivery, Dropped, Fate, Header};
+use crate::packet::{Delivery, Dropped, Header, Outcome};
 use crate::seed::Seed;
 
 /// A packet that a router can carry.
-pub trait Carried: Clone + Debug + Send + 'static {
+pub trait Routable: Clone + Debug + Send + 'static {
     /// The header that a network on this route sees.
     fn header(&self, route: RouteId) -> Header;
 
@@ -44,7 +44,7 @@ pub type Route = Vec<Leg>;
 /// Where an end is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Site {
+pub struct Placement {
     /// Its node in the row of hops.
     pub node: usize,
     /// The end's own links; `None` if it has none.
@@ -66,7 +66,7 @@ pub struct OwnLinks {
     pub pairs: usize,
 }
 
-impl Site {
+impl Placement {
     /// An end at this node, without links of its own, which is not a terminal.
     pub const fn new(node: usize) -> Self {
         Self { node, own: None, attachment: None, access: 0 }
@@ -128,7 +128,7 @@ const fn hop_link(hop: usize, way: Way) -> usize {
 /// A packet in transit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Traveller<T> {
+pub struct InFlight<T> {
     /// Its route.
     pub route: RouteId,
     /// Number of legs that it has crossed.
@@ -141,13 +141,13 @@ pub struct Traveller<T> {
 
 /// Result of moving a packet with [`Router::enter`] or [`Router::go_on`].
 #[derive(Debug)]
-pub enum Onward<T> {
+pub enum NextHop<T> {
     /// It entered this part, whose next event may have changed.
     Entered(Part),
     /// It has reached the end of its route.
-    Arrived(Traveller<T>),
+    Arrived(InFlight<T>),
     /// It was dropped.
-    Dropped(Dropped<Traveller<T>>),
+    Dropped(Dropped<InFlight<T>>),
 }
 
 /// Hops, other links, access networks, the routes over them, and the packets in transit.
@@ -156,15 +156,15 @@ pub struct Router<T> {
     seed: Seed,
     hops: usize,
     /// The links up and down of each hop, then all other links.
-    links: Vec<Bottleneck<Traveller<T>>>,
+    links: Vec<Bottleneck<InFlight<T>>>,
     /// The access network that all share, if there is one, then those of single ends.
-    access: Vec<Box<dyn AccessNetwork<Traveller<T>>>>,
+    access: Vec<Box<dyn AccessNetwork<InFlight<T>>>>,
     /// Whether the first access network is the one that all share.
     is_shared: bool,
     routes: Vec<Route>,
 }
 
-impl<T: Carried> Router<T> {
+impl<T: Routable> Router<T> {
     /// A router with a row of hops, an access network if given, and no routes yet.
     pub fn new(hops: &[Hop], access: Option<&AccessPlan>, seed: Seed) -> Self {
         let access = access.map(|plan| plan.config.build(&plan.noted, seed));
@@ -174,7 +174,7 @@ impl<T: Carried> Router<T> {
     /// The same with an access network that the caller has built.
     pub fn with_access(
         hops: &[Hop],
-        access: Option<Box<dyn AccessNetwork<Traveller<T>>>>,
+        access: Option<Box<dyn AccessNetwork<InFlight<T>>>>,
         seed: Seed,
     ) -> Self {
         let mut links = Vec::with_capacity(2 * hops.len());
@@ -242,19 +242,19 @@ impl<T: Carried> Router<T> {
     }
 
     /// One direction of a hop.
-    pub fn hop(&self, hop: usize, way: Way) -> &Bottleneck<Traveller<T>> {
+    pub fn hop(&self, hop: usize, way: Way) -> &Bottleneck<InFlight<T>> {
         assert!(hop < self.hops, "there are {} hops", self.hops);
         &self.links[hop_link(hop, way)]
     }
 
     /// Mutable access to one direction of a hop.
-    pub fn hop_mut(&mut self, hop: usize, way: Way) -> &mut Bottleneck<Traveller<T>> {
+    pub fn hop_mut(&mut self, hop: usize, way: Way) -> &mut Bottleneck<InFlight<T>> {
         assert!(hop < self.hops, "there are {} hops", self.hops);
         &mut self.links[hop_link(hop, way)]
     }
 
     /// The access network that all share.
-    pub fn access(&mut self) -> Option<&mut dyn AccessNetwork<Traveller<T>>> {
+    pub fn access(&mut self) -> Option<&mut dyn AccessNetwork<InFlight<T>>> {
         match self.access.first_mut() {
             Some(access) if self.is_shared => Some(&mut **access),
             _ => None,
@@ -262,7 +262,7 @@ impl<T: Carried> Router<T> {
     }
 
     /// All access networks, with those of single ends.
-    pub fn all_access(&mut self) -> impl Iterator<Item = &mut dyn AccessNetwork<Traveller<T>>> {
+    pub fn all_access(&mut self) -> impl Iterator<Item = &mut dyn AccessNetwork<InFlight<T>>> {
         self.access.iter_mut().map(|access| &mut **access as _)
     }
 
@@ -285,22 +285,22 @@ impl<T: Carried> Router<T> {
 
     /// Starts a packet on its route. On a route without legs it arrives at once.
     #[inline]
-    pub fn enter(&mut self, now: Timestamp, route: RouteId, payload: T) -> Onward<T> {
-        self.forward(now, Traveller { route, passed: 0, waited: TimeDelta::ZERO, payload })
+    pub fn enter(&mut self, now: Timestamp, route: RouteId, payload: T) -> NextHop<T> {
+        self.forward(now, InFlight { route, passed: 0, waited: TimeDelta::ZERO, payload })
     }
 
     #[inline]
-    fn forward(&mut self, now: Timestamp, traveller: Traveller<T>) -> Onward<T> {
-        let header = || traveller.payload.header(traveller.route);
-        match self.routes[traveller.route.0].get(traveller.passed) {
-            None => Onward::Arrived(traveller),
+    fn forward(&mut self, now: Timestamp, packet: InFlight<T>) -> NextHop<T> {
+        let header = || packet.payload.header(packet.route);
+        match self.routes[packet.route.0].get(packet.passed) {
+            None => NextHop::Arrived(packet),
             Some(&Leg::Link(link)) => {
-                self.links[link].enqueue(now, header(), traveller);
-                Onward::Entered(Part(link))
+                self.links[link].enqueue(now, header(), packet);
+                NextHop::Entered(Part(link))
             }
             Some(&Leg::Access(access, crossing)) => {
-                self.access[access].enqueue(now, crossing, header(), traveller);
-                Onward::Entered(Part(self.links.len() + access))
+                self.access[access].enqueue(now, crossing, header(), packet);
+                NextHop::Entered(Part(self.links.len() + access))
             }
         }
     }
@@ -325,7 +325,7 @@ impl<T: Carried> Router<T> {
     /// The next packet that has left a part by `now` or was dropped there. Call it until it returns
     /// `None`, and pass each result to [`Router::go_on`].
     #[inline]
-    pub fn poll(&mut self, now: Timestamp, part: Part) -> Option<Fate<Traveller<T>>> {
+    pub fn poll(&mut self, now: Timestamp, part: Part) -> Option<Outcome<InFlight<T>>> {
         match self.links.get_mut(part.0) {
             Some(link) => link.poll(now),
             None => self.access.get_mut(part.0 - self.links.len())?.poll(now),
@@ -334,17 +334,17 @@ impl<T: Carried> Router<T> {
 
     /// Moves a packet that has left a part to the next leg, or returns it at the end of its route.
     #[inline]
-    pub fn go_on(&mut self, fate: Fate<Traveller<T>>) -> Onward<T> {
-        match fate {
-            Fate::Delivered(Delivery {
-                due, queuing_delay, ecn, payload: mut traveller, ..
+    pub fn go_on(&mut self, outcome: Outcome<InFlight<T>>) -> NextHop<T> {
+        match outcome {
+            Outcome::Delivered(Delivery {
+                due, queuing_delay, ecn, payload: mut packet, ..
             }) => {
-                traveller.passed += 1;
-                traveller.waited += queuing_delay;
-                traveller.payload.set_ecn(ecn);
-                self.forward(due, traveller)
+                packet.passed += 1;
+                packet.waited += queuing_delay;
+                packet.payload.set_ecn(ecn);
+                self.forward(due, packet)
             }
-            Fate::Dropped(dropped) => Onward::Dropped(dropped),
+            Outcome::Dropped(dropped) => NextHop::Dropped(dropped),
         }
     }
 

@@ -6,7 +6,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::*;
 use crate::loss::LossModel;
-use crate::packet::{Delivery, DropCause, Dropped, Fate, FlowKey, Header};
+use crate::packet::{Delivery, DropCause, Dropped, FlowKey, Header, Outcome};
 use crate::wifi::{AccessCategory, Association, Band, Cell, CellConfig, DataRate, Mcs, NodeId};
 use crate::wifi::{RateControl, Station};
 use crate::{Bottleneck, Seed};
@@ -22,7 +22,7 @@ fn ms(ms: i64) -> Timestamp {
 #[derive(Clone, Debug, PartialEq)]
 struct Numbered(u32, Ecn);
 
-impl Carried for Numbered {
+impl Routable for Numbered {
     fn header(&self, route: RouteId) -> Header {
         Header { size: SIZE, ecn: self.1, flow: FlowKey(route.0 as u64) }
     }
@@ -52,7 +52,7 @@ fn hop(up_ms: i64, down_ms: i64) -> Hop {
 #[derive(Debug)]
 struct Ferry<T> {
     shore: VecDeque<(Timestamp, Header, T)>,
-    refused: VecDeque<Fate<T>>,
+    refused: VecDeque<Outcome<T>>,
     crosses_every: TimeDelta,
 }
 
@@ -87,7 +87,7 @@ impl<T: fmt::Debug + Send> Network<T> for Ferry<T> {
     fn enqueue(&mut self, now: Timestamp, crossing: Crossing, header: Header, payload: T) {
         if crossing.attachment.class == 1 {
             let (cause, size) = (DropCause::QueueFull, header.size);
-            self.refused.push_back(Fate::Dropped(Dropped { at: now, cause, size, payload }));
+            self.refused.push_back(Outcome::Dropped(Dropped { at: now, cause, size, payload }));
             return;
         }
         self.shore.push_back((now, header, payload));
@@ -98,9 +98,9 @@ impl<T: fmt::Debug + Send> Network<T> for Ferry<T> {
         refused.or_else(|| Some(self.crossing_after(self.shore.front()?.0)))
     }
 
-    fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
-        if let Some(fate) = self.refused.pop_front() {
-            return Some(fate);
+    fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>> {
+        if let Some(outcome) = self.refused.pop_front() {
+            return Some(outcome);
         }
         let due = self.next_event().filter(|due| *due <= now)?;
         let (since, Header { size, .. }, payload) = self.shore.pop_front()?;
@@ -108,7 +108,7 @@ impl<T: fmt::Debug + Send> Network<T> for Ferry<T> {
             *waits_since = due;
         }
         let queuing_delay = due - since;
-        Some(Fate::Delivered(Delivery { due, queuing_delay, size, ecn: Ecn::Ce, payload }))
+        Some(Outcome::Delivered(Delivery { due, queuing_delay, size, ecn: Ecn::Ce, payload }))
     }
 
     fn queued(&mut self, _now: Timestamp, _crossing: Crossing) -> DataSize {
@@ -128,12 +128,12 @@ fn behind_ferry(hops: &[Hop]) -> Router<Numbered> {
     Router::with_access(hops, Some(Box::new(Ferry::new())), SEED)
 }
 
-fn aboard(node: usize, class: usize) -> Site {
-    Site { node, attachment: Some(Attachment { terminal: 1, class }), own: None, access: 0 }
+fn aboard(node: usize, class: usize) -> Placement {
+    Placement { node, attachment: Some(Attachment { terminal: 1, class }), own: None, access: 0 }
 }
 
-fn at(node: usize) -> Site {
-    Site::new(node)
+fn at(node: usize) -> Placement {
+    Placement::new(node)
 }
 
 /// Runs a router until it is empty. Returns the time in ms and a text for each arrival and each
@@ -141,13 +141,13 @@ fn at(node: usize) -> Site {
 fn happenings(router: &mut Router<Numbered>) -> Vec<(i64, String)> {
     let mut happenings = Vec::new();
     while let Some((now, part)) = router.next() {
-        while let Some(fate) = router.poll(now, part) {
-            let what = match router.go_on(fate) {
-                Onward::Entered(_) => continue,
-                Onward::Arrived(Traveller { route, payload, .. }) => {
+        while let Some(outcome) = router.poll(now, part) {
+            let what = match router.go_on(outcome) {
+                NextHop::Entered(_) => continue,
+                NextHop::Arrived(InFlight { route, payload, .. }) => {
                     format!("{} at the end of {}", payload.0, route.0)
                 }
-                Onward::Dropped(dropped) => {
+                NextHop::Dropped(dropped) => {
                     format!("{} lost: {:?}", dropped.payload.payload.0, dropped.cause)
                 }
             };
@@ -167,14 +167,14 @@ fn a_route_leads_over_the_access_network_the_own_link_and_the_hops_in_between() 
         Leg::Access(0, Crossing { attachment: Attachment { terminal, class }, way })
     };
     let (up, down) = (crossing(1, 0, Way::Up), crossing(1, 0, Way::Down));
-    let near = Site { own: Some(OwnLinks { first: 8, pairs: 1 }), ..aboard(0, 0) };
+    let near = Placement { own: Some(OwnLinks { first: 8, pairs: 1 }), ..aboard(0, 0) };
     let link = Leg::Link;
     assert_eq!(near.route_to(&at(2)), [up, link(8), link(0), link(2)]);
     assert_eq!(at(2).route_to(&near), [link(3), link(1), link(9), down]);
     assert_eq!(at(1).route_to(&at(2)), [link(2)]);
-    let other = Site { attachment: Some(Attachment { terminal: 2, class: 3 }), ..at(0) };
+    let other = Placement { attachment: Some(Attachment { terminal: 2, class: 3 }), ..at(0) };
     assert_eq!(near.route_to(&other), [up, link(8), crossing(2, 3, Way::Down)]);
-    let same = Site { attachment: Some(Attachment { terminal: 1, class: 3 }), ..at(0) };
+    let same = Placement { attachment: Some(Attachment { terminal: 1, class: 3 }), ..at(0) };
     assert!(near.is_beside(&same) && !near.is_beside(&other) && !near.is_beside(&at(0)));
     assert_eq!(near.route_beside(&same, 7), [link(8), link(7)]);
 }
@@ -183,7 +183,7 @@ fn a_route_leads_over_the_access_network_the_own_link_and_the_hops_in_between() 
 fn ends_with_access_networks_of_their_own_are_a_star() {
     let mut router = behind_ferry(&[]);
     let cell = cell();
-    let [a, b] = ["a", "b"].map(|name| Site {
+    let [a, b] = ["a", "b"].map(|name| Placement {
         own: router.add_own_hops(&[hop(10, 20), hop(30, 40)], name),
         access: router.add_access(&cell, name),
         ..aboard(0, 0)
@@ -197,7 +197,7 @@ fn ends_with_access_networks_of_their_own_are_a_star() {
     assert!(!a.is_beside(&b) && !a.is_beside(&aboard(0, 0)));
     assert_eq!((router.access_part(), router.parts()), (Some(Part(8)), 11));
     assert_eq!(router.all_access().count(), 3);
-    let wired = Site { attachment: None, ..a };
+    let wired = Placement { attachment: None, ..a };
     assert!(wired.is_beside(&at(0)));
     let route = router.add_route(wired.route_beside(&at(0), 7));
     assert_eq!(router.route(route), [link(0), link(2), link(7)]);
@@ -212,7 +212,7 @@ fn ends_with_access_networks_of_their_own_are_a_star() {
 fn a_path_over_an_access_network_and_two_hops_takes_what_each_takes_both_ways() {
     let mut router = behind_ferry(&[hop(10, 20), hop(30, 40)]);
     let own = router.add_own_links(TimeDelta::from_millis(5), "out", "in");
-    let near = Site { own, ..aboard(0, 0) };
+    let near = Placement { own, ..aboard(0, 0) };
     let routes = [near.route_to(&at(2)), at(2).route_to(&near)];
     let [there, back] = routes.map(|route| router.add_route(route));
     router.enter(ms(50), there, packet(1));
@@ -227,10 +227,10 @@ fn a_path_over_an_access_network_and_two_hops_takes_what_each_takes_both_ways() 
 fn at_the_same_time_links_go_in_order_and_the_access_network_after_them() {
     // All three have an event at 100 ms: the ferry, and both hops after 1 + 49 ms.
     let mut router = behind_ferry(&[hop(49, 0), hop(49, 0)]);
-    let over = |router: &mut Router<Numbered>, from: Site, to| {
+    let over = |router: &mut Router<Numbered>, from: Placement, to| {
         let route = router.add_route(from.route_to(&to));
         move |router: &mut Router<Numbered>, now, number| {
-            assert!(matches!(router.enter(now, route, packet(number)), Onward::Entered(_)));
+            assert!(matches!(router.enter(now, route, packet(number)), NextHop::Entered(_)));
         }
     };
     let ferry = over(&mut router, aboard(0, 0), at(0));
@@ -269,19 +269,19 @@ fn a_packet_carries_its_waiting_time_and_its_marks_along() {
     let mut router = behind_ferry(&[hop(10, 10)]);
     let route = router.add_route(aboard(0, 0).route_to(&at(1)));
     router.enter(ms(40), route, packet(1));
-    let fate = router.poll(ms(100), Part(2)).unwrap();
-    assert!(matches!(router.go_on(fate), Onward::Entered(Part(0))));
-    let fate = router.poll(ms(111), Part(0)).unwrap();
-    let Onward::Arrived(traveller) = router.go_on(fate) else { panic!("it is at the end") };
-    assert_eq!(traveller.waited, TimeDelta::from_millis(60));
-    assert_eq!(traveller.payload, Numbered(1, Ecn::Ce));
+    let outcome = router.poll(ms(100), Part(2)).unwrap();
+    assert!(matches!(router.go_on(outcome), NextHop::Entered(Part(0))));
+    let outcome = router.poll(ms(111), Part(0)).unwrap();
+    let NextHop::Arrived(packet) = router.go_on(outcome) else { panic!("it is at the end") };
+    assert_eq!(packet.waited, TimeDelta::from_millis(60));
+    assert_eq!(packet.payload, Numbered(1, Ecn::Ce));
 }
 
 #[test]
 fn a_route_without_legs_ends_where_it_begins() {
     let mut router: Router<Numbered> = Router::new(&[], None, SEED);
     let route = router.add_route(Vec::new());
-    assert!(matches!(router.enter(ms(1), route, packet(1)), Onward::Arrived(_)));
+    assert!(matches!(router.enter(ms(1), route, packet(1)), NextHop::Arrived(_)));
     assert_eq!((router.next(), router.parts(), router.capacity(ms(1), route)), (None, 0, None));
 }
 
@@ -315,15 +315,15 @@ fn each_link_draws_from_the_streams_of_its_name() {
         }
         let Leg::Link(link) = router.route(route)[0] else { panic!("it is a link") };
         let lost: Vec<u32> = std::iter::from_fn(|| router.poll(ms(0), Part(link)))
-            .filter_map(|fate| match fate {
-                Fate::Dropped(dropped) => Some(dropped.payload.payload.0),
-                Fate::Delivered(_) => None,
+            .filter_map(|outcome| match outcome {
+                Outcome::Dropped(dropped) => Some(dropped.payload.payload.0),
+                Outcome::Delivered(_) => None,
             })
             .collect();
         let expected: Vec<u32> = std::iter::from_fn(|| alone.poll(ms(0)))
-            .filter_map(|fate| match fate {
-                Fate::Dropped(dropped) => Some(dropped.payload.0),
-                Fate::Delivered(_) => None,
+            .filter_map(|outcome| match outcome {
+                Outcome::Dropped(dropped) => Some(dropped.payload.0),
+                Outcome::Delivered(_) => None,
             })
             .collect();
         assert!(expected.len() > 16, "{name}: {expected:?}");
@@ -346,19 +346,19 @@ fn a_station_reaches_its_access_point_as_in_the_cell_alone_and_the_frames_are_no
     let mut alone = Cell::new(config, SEED);
     let way = (own.station, NodeId::ACCESS_POINT);
     alone.enqueue(ms(5), way, own.category, Header::new(SIZE), ());
-    let Some(Fate::Delivered(Delivery { due, .. })) = alone.poll(ms(100)) else { panic!() };
+    let Some(Outcome::Delivered(Delivery { due, .. })) = alone.poll(ms(100)) else { panic!() };
 
     let mut router: Router<Numbered> = Router::new(&[hop(9, 9)], Some(&plan), SEED);
-    let far = Site { attachment: Some(own.into()), ..at(0) };
+    let far = Placement { attachment: Some(own.into()), ..at(0) };
     let route = router.add_route(far.route_to(&at(1)));
     router.enter(ms(5), route, packet(1));
     let air = router.access_part().unwrap();
-    let mut fate = std::iter::from_fn(|| {
+    let mut outcome = std::iter::from_fn(|| {
         let now = router.next_event(air)?;
         Some((now, router.poll(now, air)))
     });
-    let (_, fate) = fate.find(|(_, fate)| fate.is_some()).unwrap();
-    assert!(matches!(router.go_on(fate.unwrap()), Onward::Entered(Part(0))));
+    let (_, outcome) = outcome.find(|(_, outcome)| outcome.is_some()).unwrap();
+    assert!(matches!(router.go_on(outcome.unwrap()), NextHop::Entered(Part(0))));
     let arrived = happenings(&mut router);
     assert_eq!(arrived[0].0, (due + TimeDelta::from_millis(10)).as_millis());
 

@@ -10,7 +10,7 @@ use super::cell::Cell;
 use super::config::{AccessCategory, Association, CellConfig, Link, NodeId, StationLoad};
 use super::log::CellLog;
 use super::rate::RateControl;
-use crate::packet::{Fate, Header};
+use crate::packet::{Header, Outcome};
 use crate::path::{AccessKind, AccessNetwork, Attachment, Crossing, Network, Way};
 use crate::seed::Seed;
 
@@ -49,7 +49,7 @@ impl<T: Debug + Send + 'static> Network<T> for LoggedCell<T> {
         self.cell.next_event()
     }
 
-    fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
+    fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>> {
         self.cell.poll(now)
     }
 

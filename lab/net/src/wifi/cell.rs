@@ -15,7 +15,7 @@ use super::phy::Band;
 use super::record::{AirtimeRecord, Ledger, NodeCounters};
 use super::retry::Congestion;
 use super::send_queue::SendQueue;
-use crate::packet::{Fate, Header};
+use crate::packet::{Header, Outcome};
 use crate::seed::Seed;
 
 /// A Wi-Fi cell with the packets in it.
@@ -29,7 +29,7 @@ pub struct Cell<T> {
     pub(super) accesses: Vec<Timestamp>,
     /// When each node's planned action after a frame is due; `MAX` for never.
     pub(super) actions: Vec<Timestamp>,
-    pub(super) fates: VecDeque<Fate<T>>,
+    pub(super) outcomes: VecDeque<Outcome<T>>,
     pub(super) airtime: Option<Vec<AirtimeRecord>>,
     /// The latest time that a caller has passed.
     now: Timestamp,
@@ -83,7 +83,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             sources,
             accesses: vec![Timestamp::MAX; count],
             actions: vec![Timestamp::MAX; count],
-            fates: VecDeque::new(),
+            outcomes: VecDeque::new(),
             airtime: None,
             now: Timestamp::ZERO,
             next: None,
@@ -139,17 +139,17 @@ impl<T: Debug + Send + 'static> Cell<T> {
     /// The earliest time at which [`Cell::poll`] may return something; `None` if nothing is
     /// pending. It may be too early: poll, and ask again.
     pub fn next_event(&self) -> Option<Timestamp> {
-        if !self.fates.is_empty() {
+        if !self.outcomes.is_empty() {
             return Some(self.now);
         }
         self.next.unwrap_or_else(|| self.find_next()).map(|(time, _)| time)
     }
 
-    /// Returns the fate of the next packet that was dropped or delivered by `now`, in the order of
-    /// events. Call it until it returns `None`.
-    pub fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
+    /// Returns the outcome of the next packet that was dropped or delivered by `now`, in the order
+    /// of events. Call it until it returns `None`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>> {
         self.run_until(now, true);
-        self.fates.pop_front()
+        self.outcomes.pop_front()
     }
 
     /// Bytes queued at a node in all categories, including MPDUs in transmission.
@@ -273,7 +273,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let Node { categories, counters, chance, .. } = &mut self.nodes[node];
         let Category { contention, queue } = &mut categories[category.index()];
         let had_packets = queue.has_packets();
-        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        let mut ledger = Ledger { outcomes: &mut self.outcomes, counters };
         queue.enqueue(now, receiver, packet, &mut ledger);
         if !had_packets && queue.has_packets() {
             contention.on_packet(now, idle_from, chance);

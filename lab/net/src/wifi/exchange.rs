@@ -54,7 +54,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let Node { categories, counters, chance, .. } = &mut self.nodes[node];
         let entry = &mut categories[category.index()];
         counters.virtual_collisions += 1;
-        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        let mut ledger = Ledger { outcomes: &mut self.outcomes, counters };
         let receiver = entry.queue.next_receiver().expect("it has packets");
         let one = Limits { mpdus: 1, size: DataSize::ZERO, at_least_one: true };
         entry.queue.fill(now, receiver, one, &mut ledger);
@@ -90,7 +90,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
         let size = aggregation.bytes.min(rate.content_within(duration));
         let limits = Limits { mpdus: aggregation.mpdus, size, at_least_one: is_first };
-        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        let mut ledger = Ledger { outcomes: &mut self.outcomes, counters };
         let content = queue.fill(now, receiver, limits, &mut ledger);
         if content.mpdus == 0 {
             return false;
@@ -178,7 +178,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             let size = end.saturating_sub(begin);
             is_noticed && link.decodes(now, rate.mcs, size, signal(part(begin), part(end)))
         };
-        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        let mut ledger = Ledger { outcomes: &mut self.outcomes, counters };
         let queue = &mut categories[category.index()].queue;
         queue.receive(now, (receiver, start), decodes, &mut ledger)
     }
@@ -270,7 +270,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let Exchange { category, receiver, rate, content, txop_end } =
             exchange.expect("it waits for an answer");
         let entry = &mut categories[category.index()];
-        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        let mut ledger = Ledger { outcomes: &mut self.outcomes, counters };
         let resolution = entry.queue.resolve(now, receiver, is_answered, &mut ledger);
         let [sent, acknowledged] = [content.mpdus, resolution.acknowledged].map(|n| n as u32);
         links[receiver].rate.on_outcome(now, rate, sent, acknowledged);

@@ -7,7 +7,7 @@ use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::config::{AccessCategory, NodeId};
 use super::phy::DataRate;
-use crate::packet::{Delivery, DropCause, Dropped, Fate};
+use crate::packet::{Delivery, DropCause, Dropped, Outcome};
 
 /// Totals of a node as a sender, since the start. They include packets of its own loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,9 +92,9 @@ pub enum FrameKind {
     BlockAck,
 }
 
-/// Collects the fates of a node's packets and counts them.
+/// Collects the outcomes of a node's packets and counts them.
 pub(super) struct Ledger<'a, T> {
-    pub(super) fates: &'a mut VecDeque<Fate<T>>,
+    pub(super) outcomes: &'a mut VecDeque<Outcome<T>>,
     pub(super) counters: &'a mut NodeCounters,
 }
 
@@ -104,14 +104,15 @@ impl<T> Ledger<'_, T> {
         self.counters.offered += size;
     }
 
-    /// Counts a delivered packet. Packets of loads have no payload, and their fate is not reported.
+    /// Counts a delivered packet. Packets of loads have no payload, and their outcome is not
+    /// reported.
     pub(super) fn deliver(&mut self, delivery: Delivery<Option<T>>) {
         let Delivery { due, queuing_delay, size, ecn, payload } = delivery;
         self.counters.delivered_packets += 1;
         self.counters.delivered += size;
         if let Some(payload) = payload {
             let delivery = Delivery { due, queuing_delay, size, ecn, payload };
-            self.fates.push_back(Fate::Delivered(delivery));
+            self.outcomes.push_back(Outcome::Delivered(delivery));
         }
     }
 
@@ -123,7 +124,7 @@ impl<T> Ledger<'_, T> {
             DropCause::Managed | DropCause::RandomLoss => self.counters.managed += 1,
         }
         if let Some(payload) = payload {
-            self.fates.push_back(Fate::Dropped(Dropped { at, cause, size, payload }));
+            self.outcomes.push_back(Outcome::Dropped(Dropped { at, cause, size, payload }));
         }
     }
 }

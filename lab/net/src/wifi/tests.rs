@@ -5,7 +5,7 @@
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::*;
-use crate::packet::{DropCause, Fate, Header};
+use crate::packet::{DropCause, Header, Outcome};
 use crate::queue::CoDelConfig;
 use crate::seed::Seed;
 
@@ -53,22 +53,22 @@ fn with_neighbour(mut config: CellConfig, size: u64, start_us: i64) -> CellConfi
     config
 }
 
-/// A cell that records its frames and the fates of its packets.
+/// A cell that records its frames and the outcomes of its packets.
 struct Bench {
     cell: Cell<u32>,
-    fates: Vec<Fate<u32>>,
+    outcomes: Vec<Outcome<u32>>,
 }
 
 impl Bench {
     fn new(config: &CellConfig) -> Self {
         let mut cell = Cell::new(config, Seed::new(1));
         cell.record_airtime();
-        Self { cell, fates: Vec::new() }
+        Self { cell, outcomes: Vec::new() }
     }
 
     fn run_until(&mut self, us: i64) {
         while let Some(next) = self.cell.next_event().filter(|&next| next <= at(us)) {
-            self.fates.extend(std::iter::from_fn(|| self.cell.poll(next)));
+            self.outcomes.extend(std::iter::from_fn(|| self.cell.poll(next)));
         }
     }
 
@@ -101,23 +101,23 @@ impl Bench {
     /// Packet numbers and arrival times, in the order of arrival.
     fn delivered(&mut self) -> Vec<(u32, i64)> {
         self.run_until(1_000_000);
-        let delivery = |fate: &Fate<u32>| match fate {
-            Fate::Delivered(delivery) => Some((delivery.payload, delivery.due.as_micros())),
-            Fate::Dropped(_) => None,
+        let delivery = |outcome: &Outcome<u32>| match outcome {
+            Outcome::Delivered(delivery) => Some((delivery.payload, delivery.due.as_micros())),
+            Outcome::Dropped(_) => None,
         };
-        self.fates.iter().filter_map(delivery).collect()
+        self.outcomes.iter().filter_map(delivery).collect()
     }
 
     /// Packet numbers, times and causes of drops.
     fn dropped(&mut self) -> Vec<(u32, i64, DropCause)> {
         self.run_until(1_000_000);
-        let drop = |fate: &Fate<u32>| match fate {
-            Fate::Dropped(dropped) => {
+        let drop = |outcome: &Outcome<u32>| match outcome {
+            Outcome::Dropped(dropped) => {
                 Some((dropped.payload, dropped.at.as_micros(), dropped.cause))
             }
-            Fate::Delivered(_) => None,
+            Outcome::Delivered(_) => None,
         };
-        self.fates.iter().filter_map(drop).collect()
+        self.outcomes.iter().filter_map(drop).collect()
     }
 }
 
@@ -139,7 +139,7 @@ fn queuing_delay_is_the_time_until_the_frame_that_brings_the_packet_begins() {
     bench.enqueue(1_000, (A, AP), 1);
     bench.enqueue(1_100, (A, AP), 2);
     bench.run_until(10_000);
-    let [Fate::Delivered(_), Fate::Delivered(second)] = &bench.fates[..] else { panic!() };
+    let [Outcome::Delivered(_), Outcome::Delivered(second)] = &bench.outcomes[..] else { panic!() };
     assert_eq!(second.queuing_delay, TimeDelta::from_micros(1_315 - 1_100));
 }
 

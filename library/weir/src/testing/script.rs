@@ -7,12 +7,12 @@ use crate::controller::{EcnMode, RateLimits, Settings};
 use crate::units::TimeDelta;
 
 /// A random number generator; equal seeds give equal numbers.
-pub(super) struct Dice {
+pub(super) struct Rng {
     seed: u64,
     drawn: u64,
 }
 
-impl Dice {
+impl Rng {
     pub(super) fn new(seed: u64) -> Self {
         Self { seed, drawn: 0 }
     }

@@ -65,6 +65,9 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Reads bytes that contain exactly one feedback packet.
+    ///
+    /// # Errors
+    /// As [`View::new`], and if the bytes are no packet of RTCP or more than one.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
@@ -76,6 +79,10 @@ impl<'a> View<'a> {
     /// writer whose block has an even number of reports, of which the last is a packet not
     /// received, produces the same bytes as a new writer with one report less. The packet is read
     /// as the latter; a later feedback may report the loss.
+    ///
+    /// # Errors
+    /// [`Error::PacketType`] for another packet, [`Error::Truncated`] or [`Error::TooManyReports`]
+    /// if its blocks do not fit it.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != TRANSPORT_FEEDBACK || packet.count() != FORMAT {
             return Err(Error::PacketType);

@@ -281,11 +281,18 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Reads bytes that contain exactly one report.
+    ///
+    /// # Errors
+    /// As [`View::new`], and if the bytes are no packet of RTCP or more than one.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
     /// Reads one packet of a compound.
+    ///
+    /// # Errors
+    /// [`Error::PacketType`] for another packet, [`Error::Truncated`] if it ends before its last
+    /// block.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         let info_size = match packet.packet_type() {
             SENDER_REPORT => info_field::SIZE,

@@ -256,6 +256,9 @@ impl<'a> View<'a> {
     ///
     /// Damage inside the extension block does not reject the packet: its payload is still usable,
     /// and so are the elements before the damage.
+    ///
+    /// # Errors
+    /// As [`View::parse_header`], and [`Error::Padding`] if the padding does not fit the packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut view = Self::parse_header(bytes)?;
         if view.is_padded() {
@@ -270,6 +273,10 @@ impl<'a> View<'a> {
 
     /// Like [`View::parse`], for a packet whose end is encrypted [RFC3711 §3.1] or cut off.
     /// Everything after the header counts as payload.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] if the bytes end within the header, [`Error::Version`] for another
+    /// version.
     ///
     /// [RFC3711 §3.1]: https://www.rfc-editor.org/rfc/rfc3711#section-3.1
     pub fn parse_header(bytes: &'a [u8]) -> Result<Self, Error> {

@@ -25,6 +25,9 @@ impl<'a> Rtx<'a> {
     pub const OVERHEAD: usize = 2;
 
     /// Reads the payload of a packet whose payload type is that of retransmissions.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] if the payload has no whole sequence number.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Error> {
         let (number, payload) = payload.split_first_chunk().ok_or(Error::Truncated)?;
         Ok(Self { sequence_number: u16::from_be_bytes(*number), payload })

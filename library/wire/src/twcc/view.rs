@@ -24,6 +24,9 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Reads bytes that contain exactly one feedback packet.
+    ///
+    /// # Errors
+    /// As [`View::new`], and if the bytes are no packet of RTCP or more than one.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
@@ -33,6 +36,11 @@ impl<'a> View<'a> {
     /// A packet that reports received packets but carries no deltas is rejected as truncated: a
     /// controller cannot use it. (The second form of the sequence number extension can request such
     /// feedback.)
+    ///
+    /// # Errors
+    /// [`Error::PacketType`] for another packet, [`Error::Truncated`] if it ends too early,
+    /// [`Error::NoStatus`] if it reports on no packet, [`Error::ReservedSymbol`] for a status that
+    /// is reserved.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != TRANSPORT_FEEDBACK || packet.count() != FORMAT {
             return Err(Error::PacketType);

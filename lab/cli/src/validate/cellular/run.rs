@@ -8,7 +8,7 @@ use weir_net::cellular::{
     Scheduler, Signal, SignalChange, Terminal,
 };
 use weir_net::path::Way;
-use weir_net::{Aqm, Fate, Header, QueueLimit, Seed};
+use weir_net::{Aqm, Header, Outcome, QueueLimit, Seed};
 
 use super::reference::{Results, Row};
 
@@ -80,8 +80,8 @@ pub fn run(rows: &[Row], seed: u64) -> Result<Vec<Results>> {
         if now >= end {
             break;
         }
-        while let Some(fate) = cell.poll(now) {
-            if let Fate::Delivered(delivery) = fate {
+        while let Some(outcome) = cell.poll(now) {
+            if let Outcome::Delivered(delivery) = outcome {
                 let Packet { source, sent } = delivery.payload;
                 let flow = &mut measured[source];
                 flow.bytes += if delivery.due >= WARM_UP { PAYLOAD } else { 0 };

@@ -8,7 +8,7 @@ use weir_net::cellular::{
     Adaptation, Carrier, Cell, CellularConfig, Directions, RlcMode, Signal, SignalChange, Terminal,
 };
 use weir_net::path::Way;
-use weir_net::{Fate, Header, Seed};
+use weir_net::{Header, Outcome, Seed};
 
 use super::{Check, Limit};
 
@@ -105,8 +105,8 @@ fn goodput(prbs: u16, sinr_db: f64) -> f64 {
         }
         // A hundred packets are more than a block of the largest carrier takes in five TTIs.
         now += TimeDelta::from_millis(5);
-        while let Some(fate) = cell.poll(now) {
-            let is_counted = now > WARM_UP && matches!(fate, Fate::Delivered(_));
+        while let Some(outcome) = cell.poll(now) {
+            let is_counted = now > WARM_UP && matches!(outcome, Outcome::Delivered(_));
             delivered += if is_counted { PACKET } else { 0 };
         }
     }
@@ -126,8 +126,8 @@ fn delay_ms(blocks: u64, load: f64, seed: u64) -> f64 {
         let gap = -(1.0 - chance.uniform()).ln() * blocks as f64 * TTI_S / load;
         let arrival = now + TimeDelta::from_secs_f64(gap);
         while let Some(event) = cell.next_event().filter(|event| *event <= arrival) {
-            while let Some(fate) = cell.poll(event) {
-                let Fate::Delivered(delivery) = fate else { continue };
+            while let Some(outcome) = cell.poll(event) {
+                let Outcome::Delivered(delivery) = outcome else { continue };
                 if delivery.payload >= WARM_UP {
                     sum_ms += (delivery.due - delivery.payload).as_millis_f64();
                     count += 1;

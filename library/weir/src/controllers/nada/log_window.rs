@@ -13,7 +13,7 @@ const MAX_PACKETS: usize = 1 << 13;
 
 /// What feedback reported about one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fate {
+pub(super) struct Reported {
     pub(super) lost: bool,
     pub(super) marked: bool,
     /// `d_fwd - d_base` was at least `QEPS` when the packet arrived.
@@ -24,7 +24,7 @@ pub(super) struct Fate {
 struct Entry {
     sequence_number: i64,
     send_time: Timestamp,
-    fate: Fate,
+    reported: Reported,
 }
 
 /// The packets of the window, and the counts of each kind.
@@ -43,29 +43,29 @@ impl LogWindow {
         &mut self,
         sequence_number: i64,
         send_time: Timestamp,
-        fate: Fate,
+        reported: Reported,
         length: TimeDelta,
     ) {
-        let entry = Entry { sequence_number, send_time, fate };
+        let entry = Entry { sequence_number, send_time, reported };
         match self.entries.back() {
             Some(newest) if sequence_number <= newest.sequence_number => {
                 match self.entries.binary_search_by_key(&sequence_number, |e| e.sequence_number) {
                     Ok(at) => {
-                        let old = core::mem::replace(&mut self.entries[at].fate, fate);
+                        let old = core::mem::replace(&mut self.entries[at].reported, reported);
                         self.uncount(old);
-                        self.count(fate);
+                        self.count(reported);
                     }
                     // The packet is older than the window.
                     Err(0) => {}
                     Err(at) => {
                         self.entries.insert(at, entry);
-                        self.count(fate);
+                        self.count(reported);
                     }
                 }
             }
             _ => {
                 self.entries.push_back(entry);
-                self.count(fate);
+                self.count(reported);
             }
         }
         let newest = self.entries.back().map_or(send_time, |newest| newest.send_time);
@@ -73,20 +73,20 @@ impl LogWindow {
             && (oldest.send_time <= newest - length || self.entries.len() > MAX_PACKETS)
         {
             self.entries.pop_front();
-            self.uncount(oldest.fate);
+            self.uncount(oldest.reported);
         }
     }
 
-    fn count(&mut self, fate: Fate) {
-        self.lost += usize::from(fate.lost);
-        self.marked += usize::from(fate.marked);
-        self.delayed += usize::from(fate.delayed);
+    fn count(&mut self, reported: Reported) {
+        self.lost += usize::from(reported.lost);
+        self.marked += usize::from(reported.marked);
+        self.delayed += usize::from(reported.delayed);
     }
 
-    fn uncount(&mut self, fate: Fate) {
-        self.lost -= usize::from(fate.lost);
-        self.marked -= usize::from(fate.marked);
-        self.delayed -= usize::from(fate.delayed);
+    fn uncount(&mut self, reported: Reported) {
+        self.lost -= usize::from(reported.lost);
+        self.marked -= usize::from(reported.marked);
+        self.delayed -= usize::from(reported.delayed);
     }
 
     /// `p_inst` for losses, 0.0..=1.0.
@@ -124,12 +124,12 @@ mod tests {
     use super::*;
 
     const LENGTH: TimeDelta = TimeDelta::from_millis(500);
-    const FINE: Fate = Fate { lost: false, marked: false, delayed: false };
-    const LOST: Fate = Fate { lost: true, ..FINE };
+    const FINE: Reported = Reported { lost: false, marked: false, delayed: false };
+    const LOST: Reported = Reported { lost: true, ..FINE };
 
     /// Packet `number` was sent at `number` times 10 ms.
-    fn feed(window: &mut LogWindow, number: i64, fate: Fate) {
-        window.on_packet(number, Timestamp::from_millis(10 * number), fate, LENGTH);
+    fn feed(window: &mut LogWindow, number: i64, reported: Reported) {
+        window.on_packet(number, Timestamp::from_millis(10 * number), reported, LENGTH);
     }
 
     // [NADA §5.1.2]
@@ -137,7 +137,7 @@ mod tests {
     fn ratios_count_the_packets_of_the_last_500_ms() {
         let mut window = LogWindow::default();
         feed(&mut window, 0, LOST);
-        feed(&mut window, 1, Fate { marked: true, delayed: true, ..FINE });
+        feed(&mut window, 1, Reported { marked: true, delayed: true, ..FINE });
         for number in 2..50 {
             feed(&mut window, number, FINE);
         }

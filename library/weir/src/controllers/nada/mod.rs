@@ -35,7 +35,7 @@ pub use parameters::Parameters;
 
 use self::congestion_signal::{CongestionSignal, Measurements};
 use self::delay::{MinFilter, OneWayDelay};
-use self::log_window::{Fate, LogWindow};
+use self::log_window::{LogWindow, Reported};
 use self::loss_intervals::LossIntervals;
 use self::mode::Mode;
 use self::receive_rate::ReceiveRate;
@@ -110,11 +110,11 @@ impl Nada {
     fn on_packet_report(&mut self, now: Timestamp, packet: &PacketReport) {
         let p = &self.parameters;
         let (number, send_time) = (packet.sequence_number, packet.send_time);
-        let mut fate = Fate { lost: true, ..Fate::default() };
+        let mut reported = Reported { lost: true, ..Reported::default() };
         if let (Some(arrival), Some(delay)) = (packet.arrival_time, packet.one_way_delay()) {
             self.delay.on_packet(now, send_time, delay);
             self.receive_rate.on_arrival(arrival, packet.size, p.logwin);
-            fate = Fate {
+            reported = Reported {
                 lost: false,
                 // Marks count only if the sender uses ECN.
                 marked: packet.ecn == Ecn::Ce && self.settings.ecn != EcnMode::Off,
@@ -122,9 +122,9 @@ impl Nada {
                 delayed: self.delay.queuing_delay() >= Some(p.qeps),
             };
         }
-        self.window.on_packet(number, send_time, fate, p.logwin);
+        self.window.on_packet(number, send_time, reported, p.logwin);
         self.loss_intervals.on_packet(number, send_time);
-        if fate.lost {
+        if reported.lost {
             let rtt = self.rtt.min().unwrap_or(TimeDelta::ZERO);
             self.loss_intervals.on_loss(number, send_time, rtt);
         } else if packet.recovered {

@@ -34,7 +34,7 @@ impl Mode {
 
 #[cfg(test)]
 mod tests {
-    use super::super::log_window::Fate;
+    use super::super::log_window::Reported;
     use super::*;
     use crate::units::{TimeDelta, Timestamp};
 
@@ -42,17 +42,18 @@ mod tests {
     #[test]
     fn ramp_up_needs_500_ms_without_loss_queue_and_mark() {
         for bits in 0..8_u8 {
-            let fate = Fate { lost: bits & 1 > 0, delayed: bits & 2 > 0, marked: bits & 4 > 0 };
+            let reported =
+                Reported { lost: bits & 1 > 0, delayed: bits & 2 > 0, marked: bits & 4 > 0 };
             let mut window = LogWindow::default();
-            let mut feed = |number: i64, fate| {
+            let mut feed = |number: i64, reported| {
                 let sent = Timestamp::from_millis(number * 100);
-                window.on_packet(number, sent, fate, TimeDelta::from_millis(500));
+                window.on_packet(number, sent, reported, TimeDelta::from_millis(500));
                 Mode::of(&window)
             };
             let expected = if bits == 0 { Mode::RampUp } else { Mode::Gradual };
-            assert_eq!(feed(0, fate), expected, "{fate:?}");
-            assert_eq!(feed(4, Fate::default()), expected, "{fate:?}");
-            assert_eq!(feed(5, Fate::default()), Mode::RampUp, "{fate:?}");
+            assert_eq!(feed(0, reported), expected, "{reported:?}");
+            assert_eq!(feed(4, Reported::default()), expected, "{reported:?}");
+            assert_eq!(feed(5, Reported::default()), Mode::RampUp, "{reported:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::units::{DataSize, TimeDelta, Timestamp};
 pub(in super::super) const SIZE: DataSize = DataSize::from_bytes(1_000);
 
 /// The one-way delay of a packet in ms, or `None` if it was lost.
-type Fate = Option<i64>;
+type Delay = Option<i64>;
 
 /// Sends ten packets, one every 10 ms, starting at `number` times 500 ms. Their report arrives
 /// 400 ms after the first.
@@ -17,10 +17,10 @@ pub(in super::super) fn round(
     controller: &mut impl Controller,
     number: i64,
     new_clock: bool,
-    fate: impl Fn(i64) -> Fate,
+    delay: impl Fn(i64) -> Delay,
 ) {
-    let fate = |index| (fate(index), Ecn::NotEct);
-    round_with_ecn(controller, number, new_clock, fate);
+    let delay = |index| (delay(index), Ecn::NotEct);
+    round_with_ecn(controller, number, new_clock, delay);
 }
 
 /// Like [`round`], with the ECN bits of each packet.
@@ -28,10 +28,10 @@ pub(in super::super) fn round_with_ecn(
     controller: &mut impl Controller,
     number: i64,
     new_clock: bool,
-    fate: impl Fn(i64) -> (Fate, Ecn),
+    delay: impl Fn(i64) -> (Delay, Ecn),
 ) {
     let report = |index: i64| {
-        let (delay_ms, ecn) = fate(index);
+        let (delay_ms, ecn) = delay(index);
         let send_time = Timestamp::from_millis(500 * number + 10 * index);
         PacketReport {
             sequence_number: 10 * number + index,

@@ -65,7 +65,7 @@ impl Outgoing {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum Receipt {
     Unknown,
     Lost,
     Received,
@@ -77,13 +77,13 @@ struct Entry {
     size: DataSize,
     probe: Option<ProbeId>,
     ssrc: Option<u32>,
-    fate: Fate,
+    receipt: Receipt,
 }
 
 impl Entry {
-    /// Nothing changes the fate of a received packet. A lost one may still arrive.
+    /// Nothing changes the receipt of a received packet. A lost one may still arrive.
     fn is_of_no_use(&self, now: Timestamp) -> bool {
-        self.fate == Fate::Received || self.send_time + HISTORY < now
+        self.receipt == Receipt::Received || self.send_time + HISTORY < now
     }
 }
 
@@ -110,10 +110,10 @@ enum Format {
     ReceiverReports,
 }
 
-/// The packets sent in the last seconds, and their fate as reported by feedback.
+/// The packets sent in the last seconds, and their receipt as reported by feedback.
 ///
 /// The format of the feedback may change at any time. The first report on another clock is marked
-/// ([`FeedbackReport::new_clock`]). A fate reported in one format is not reported again in the
+/// ([`FeedbackReport::new_clock`]). A receipt reported in one format is not reported again in the
 /// next.
 ///
 /// Memory is bounded: 10 s or 32,768 packets, whichever is less. [`SendHistory::set_capacity`]
@@ -198,7 +198,13 @@ impl SendHistory {
             self.streams.on_packet_sent(rtp, sequence_number);
         }
         let ssrc = rtp.map(|rtp| rtp.ssrc);
-        self.entries.push_back(Entry { send_time: now, size, probe, ssrc, fate: Fate::Unknown });
+        self.entries.push_back(Entry {
+            send_time: now,
+            size,
+            probe,
+            ssrc,
+            receipt: Receipt::Unknown,
+        });
         SentPacket { sequence_number, size, queued, probe, padding }
     }
 
@@ -230,17 +236,17 @@ impl SendHistory {
         };
     }
 
-    /// Adds a packet to the report, unless its fate is no news.
+    /// Adds a packet to the report, unless its receipt is no news.
     #[inline]
     fn judge(&mut self, sequence_number: i64, verdict: Verdict) {
         let Verdict { arrival_time, ecn } = verdict;
         let Some(entry) = self.entry(sequence_number) else { return };
-        let recovered = match (entry.fate, arrival_time) {
-            (Fate::Unknown, _) => false,
-            (Fate::Lost, Some(_)) => true,
-            (Fate::Lost, None) | (Fate::Received, _) => return,
+        let recovered = match (entry.receipt, arrival_time) {
+            (Receipt::Unknown, _) => false,
+            (Receipt::Lost, Some(_)) => true,
+            (Receipt::Lost, None) | (Receipt::Received, _) => return,
         };
-        entry.fate = if arrival_time.is_some() { Fate::Received } else { Fate::Lost };
+        entry.receipt = if arrival_time.is_some() { Receipt::Received } else { Receipt::Lost };
         let Entry { size, send_time, probe, .. } = *entry;
         self.report.packets.push(PacketReport {
             sequence_number,

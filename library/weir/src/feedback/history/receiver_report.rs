@@ -1,6 +1,6 @@
 //! RTCP receiver reports as feedback: number of lost packets and round-trip time [RFC3550 §6.4.2].
 
-use super::{Fate, Format, SendHistory, Verdict};
+use super::{Format, Receipt, SendHistory, Verdict};
 use crate::feedback::FeedbackReport;
 use crate::units::TimeDelta;
 
@@ -75,13 +75,13 @@ impl SendHistory {
         self.report_recovered(block.ssrc, highest, rtt, -lost);
     }
 
-    /// Number of consecutive packets of a stream, up to this one, whose fate is unknown.
+    /// Number of consecutive packets of a stream, up to this one, whose receipt is unknown.
     fn unreported_up_to(&mut self, ssrc: u32, highest: i64) -> i64 {
         let mut unreported = 0;
         while self
             .transport_number(ssrc, highest - unreported)
             .and_then(|number| self.entry(number))
-            .is_some_and(|entry| entry.fate == Fate::Unknown)
+            .is_some_and(|entry| entry.receipt == Receipt::Unknown)
         {
             unreported += 1;
         }
@@ -94,7 +94,7 @@ impl SendHistory {
         while count > 0 {
             let number = self.transport_number(ssrc, rtp_number);
             let Some(entry) = number.and_then(|number| self.entry(number)) else { return };
-            if entry.fate == Fate::Lost {
+            if entry.receipt == Receipt::Lost {
                 self.judge_by_round_trip(number, rtt, false);
                 count -= 1;
             }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why the values of a real run do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Flaw {
+pub enum Exclusion {
     /// A call failed, so its media was missing on the path of the others.
     Failed,
     /// The machine disturbed the run: packets left late, or processors were busy all the time.
@@ -13,7 +13,7 @@ pub enum Flaw {
 
 /// Outcome of a real run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fate {
+pub struct CallsMade {
     /// Number of calls that were attempted.
     pub made: usize,
     /// Number of calls that connected and lasted.
@@ -23,12 +23,12 @@ pub struct Fate {
     pub disturbed: bool,
 }
 
-impl Fate {
+impl CallsMade {
     /// Why the values of the run do not count; `None` if they do.
-    pub fn flaw(self) -> Option<Flaw> {
+    pub fn exclusion(self) -> Option<Exclusion> {
         match self {
-            Self { disturbed: true, .. } => Some(Flaw::Disturbed),
-            Self { made, succeeded, .. } => (succeeded < made).then_some(Flaw::Failed),
+            Self { disturbed: true, .. } => Some(Exclusion::Disturbed),
+            Self { made, succeeded, .. } => (succeeded < made).then_some(Exclusion::Failed),
         }
     }
 }
