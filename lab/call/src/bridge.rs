@@ -20,7 +20,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_emu::Host;
-use weir_wire::stun;
+use weir_capture::stun;
 
 use crate::error::CallError;
 use crate::message::Peer;

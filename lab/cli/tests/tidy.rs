@@ -7,11 +7,12 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 18] = [
+const DEPENDENCIES: [(&str, &[&str]); 19] = [
     ("library/weir", &[]),
     ("library/wire", &[]),
     ("library/rtcp", &["weir", "weir-wire"]),
     ("library/capi", &["weir", "weir-rtcp", "weir-wire"]),
+    ("lab/capture", &["weir-wire"]),
     ("lab/controllers", &["weir", "weir-wire"]),
     ("lab/net", &["weir"]),
     ("lab/sim", &["weir", "weir-controllers", "weir-net", "weir-rtcp", "weir-wire"]),
@@ -19,11 +20,27 @@ const DEPENDENCIES: [(&str, &[&str]); 18] = [
     ("lab/lab", &["weir", "weir-controllers", "weir-net", "weir-sim"]),
     (
         "lab/call",
-        &["weir", "weir-controllers", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"],
+        &[
+            "weir",
+            "weir-capture",
+            "weir-controllers",
+            "weir-emu",
+            "weir-lab",
+            "weir-net",
+            "weir-sim",
+        ],
     ),
     (
         "lab/analyze",
-        &["weir", "weir-controllers", "weir-lab", "weir-rtcp", "weir-sim", "weir-wire"],
+        &[
+            "weir",
+            "weir-capture",
+            "weir-controllers",
+            "weir-lab",
+            "weir-rtcp",
+            "weir-sim",
+            "weir-wire",
+        ],
     ),
     ("library/gst", &["weir", "weir-rtcp", "weir-wire"]),
     ("lab/python", &["weir", "weir-controllers", "weir-net", "weir-sim", "weir-lab"]),
@@ -47,11 +64,12 @@ const DEPENDENCIES: [(&str, &[&str]); 18] = [
     ),
 ];
 /// Crates below the drivers, which get the time as an argument.
-const WITHOUT_CLOCK: [&str; 11] = [
+const WITHOUT_CLOCK: [&str; 12] = [
     "library/weir",
     "library/wire",
     "library/rtcp",
     "library/capi",
+    "lab/capture",
     "lab/controllers",
     "lab/net",
     "lab/sim",
@@ -67,7 +85,7 @@ const PARTS: [&str; 3] = ["library", "lab", "ims"];
 const CONVERTS_TIME: &str = "library/weir/src/std_time.rs";
 /// Closures with a name, `let x = |..|`, in each crate's product code. A function or a loop reads
 /// better. The numbers only fall: lower one when you have replaced a closure.
-const NAMED_CLOSURES: [(&str, usize); 18] = [
+const NAMED_CLOSURES: [(&str, usize); 19] = [
     ("library/capi", 1),
     ("library/gst", 31),
     ("library/rtcp", 2),
@@ -75,6 +93,7 @@ const NAMED_CLOSURES: [(&str, usize); 18] = [
     ("library/wire", 5),
     ("lab/analyze", 90),
     ("lab/call", 85),
+    ("lab/capture", 0),
     ("lab/cli", 134),
     ("lab/controllers", 2),
     ("lab/emu", 32),

@@ -57,7 +57,9 @@ pub trait Controller {
 
     /// The coupled flows of this sender ([`crate::coupled`]) gave this flow a new share of their
     /// total rate. The controller continues from this target bitrate.
-    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate);
+    ///
+    /// A controller that ignores this call cannot be coupled.
+    fn on_shared_rate(&mut self, _now: Timestamp, _share: Bitrate) {}
 
     /// The time given by [`Controller::next_timeout`] has passed.
     fn on_timeout(&mut self, now: Timestamp);

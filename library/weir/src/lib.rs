@@ -46,6 +46,8 @@
 //! assert!(controller.target().bitrate > kbps(1_000));
 //! ```
 #![no_std]
+// Labels in the documentation say which feature adds an item.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 

@@ -36,13 +36,11 @@ pub mod ccfb;
 mod error;
 pub mod flexfec;
 pub mod header;
-pub mod ip;
 pub mod key_frame;
 pub mod nack;
 pub mod remb;
 pub mod report;
 pub mod rtp;
-pub mod stun;
 pub mod twcc;
 pub mod vp8;
 

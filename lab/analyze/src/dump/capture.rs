@@ -9,7 +9,7 @@ use std::io::BufRead;
 use std::net::IpAddr;
 
 use weir::units::Timestamp;
-use weir_wire::ip::{Content, Packet, Rtp};
+use weir_capture::{Content, Packet, Rtp};
 use weir_wire::rtp::View;
 
 use super::left_out::LeftOut;

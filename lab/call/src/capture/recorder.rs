@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use weir_emu::{Host, Tap};
-use weir_wire::ip::{LONGEST_HEADERS, Packet};
+use weir_capture::{LONGEST_HEADERS, Packet};
 
 use super::pcapng::{self, Writer};
 use crate::error::CallError;

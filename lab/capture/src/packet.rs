@@ -6,9 +6,11 @@
 //! [RFC3711 §3.1]: https://www.rfc-editor.org/rfc/rfc3711#section-3.1
 //! [RFC3711 §3.4]: https://www.rfc-editor.org/rfc/rfc3711#section-3.4
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::{rtp, stun};
+use weir_wire::rtp;
+
+use crate::stun;
 
 const IP_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
@@ -253,8 +255,6 @@ fn media(payload: &[u8], length: usize) -> (Content, usize) {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec;
-    use alloc::vec::Vec;
 
     use super::*;
 
