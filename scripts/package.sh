@@ -39,7 +39,8 @@ mapfile -t manifests < <(grep -L '^publish = false' {library,lab,ims}/*/Cargo.to
 for manifest in "${manifests[@]}"; do
     # The first name is the package's. Names of its programs may follow.
     package=$(sed -n 's/^name = "\(weir-.*\)"/\1/p' "$manifest" | head -n 1)
-    tar -xzf "$target/package/$package-$version.crate" -C "$unpacked"
+    # With the time of now: cargo gives all files one old time, by which it would not see a change.
+    tar -mxzf "$target/package/$package-$version.crate" -C "$unpacked"
     echo "$package = { path = \"$package-$version\" }" >> "$unpacked/Cargo.toml"
     has "$package" README.md LICENSE-APACHE LICENSE-MIT
 done
