@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use weir_emu::Host;
 use weir_capture::stun;
+use weir_emu::Host;
 
 use crate::error::CallError;
 use crate::message::Peer;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use weir::feedback::SeqUnwrapper;
 use weir::units::{TimeDelta, Timestamp};
-use weir_lab::calls::derive::Count;
 use weir_capture::{Content, Packet, Rtp};
+use weir_lab::calls::derive::Count;
 
 use super::pcapng::Reader;
 use super::recorder::Recorded;

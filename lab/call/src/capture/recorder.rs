@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
-use weir_emu::{Host, Tap};
 use weir_capture::{LONGEST_HEADERS, Packet};
+use weir_emu::{Host, Tap};
 
 use super::pcapng::{self, Writer};
 use crate::error::CallError;
