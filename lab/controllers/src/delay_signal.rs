@@ -1,5 +1,6 @@
-//! Types shared by the controllers that use the delay gradient: the detector's signal, and the
-//! states of the rate control that it drives [GCC §5.5] [BARI §remote rate controller, Figure 2].
+//! What both historical controllers share: the detector's signal, and the states of the rate
+//! control that it drives. `gcc` of the library has a file of its own, which may change with
+//! libwebrtc; these do not change any more [GCC §5.5] [BARI §remote rate controller, Figure 2].
 
 /// State of the bottleneck queue, as the delay gradient shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -288,6 +288,7 @@ mod tests {
                 "keep the picture's size",
             ),
             ("[call]\nvideo = { codec = \"vp9\" }\n[[flow]]\n", "send VP8, not VP9"),
+            ("[[flow]]\ncontroller = \"gcc-2013\"\n", "have no gcc-2013"),
             (
                 "[call]\ntopology = \"forwarding-server\"\n[[flow]]\ncount = 2\n",
                 "forwarding server",

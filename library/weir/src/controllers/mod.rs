@@ -1,6 +1,5 @@
 //! The congestion controllers, one folder per standard, and their names.
 
-mod delay_signal;
 pub mod gcc;
 pub mod nada;
 pub mod scream;

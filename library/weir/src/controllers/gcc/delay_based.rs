@@ -5,11 +5,11 @@
 use alloc::vec::Vec;
 
 use super::arrival_groups::{ArrivalGroups, Passage};
+use super::delay_signal::{BandwidthUsage, RateState};
 use super::overuse_detector::OveruseDetector;
 use super::rate_control::RateControl;
 use super::trendline::{Step, Trendline};
 use crate::controller::{RateLimits, Reason};
-use crate::controllers::delay_signal::{BandwidthUsage, RateState};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 /// After a longer time without feedback, groups and detector are reset [LIBWEBRTC §DelayBasedBwe].

@@ -21,6 +21,7 @@ mod alr_detector;
 mod arrival_groups;
 mod congestion_window;
 mod delay_based;
+mod delay_signal;
 mod link_capacity;
 mod loss_based;
 mod loss_model;
@@ -40,12 +41,12 @@ use self::acknowledged_bitrate::{AcknowledgedBitrate, Packet};
 use self::alr_detector::AlrDetector;
 use self::congestion_window::CongestionWindow;
 use self::delay_based::DelayBased;
+use self::delay_signal::BandwidthUsage;
 use self::loss_based::{Conditions, LossBased, LossState};
 use self::loss_rules::LossRules;
 use self::probe_controller::ProbeController;
 use self::probe_estimator::ProbeEstimator;
 use self::rtt_backoff::RttBackoff;
-use super::delay_signal::BandwidthUsage;
 use crate::controller::{
     Burst, Controller, Metrics, ProbeId, RateLimits, Reason, Settings, Signals, Target,
 };

@@ -3,7 +3,7 @@
 //! Implements the second half of [LIBWEBRTC §TrendlineEstimator], which is the detector of
 //! [GCC §5.4] with other gains and another measure of the time above the threshold.
 
-use crate::controllers::delay_signal::BandwidthUsage;
+use super::delay_signal::BandwidthUsage;
 use crate::units::{TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §TrendlineEstimator].

@@ -3,9 +3,9 @@
 //!
 //! Implements [LIBWEBRTC §AimdRateControl].
 
+use super::delay_signal::{BandwidthUsage, RateState};
 use super::link_capacity::LinkCapacity;
 use crate::controller::{RateLimits, Reason};
-use crate::controllers::delay_signal::{BandwidthUsage, RateState};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §AimdRateControl].

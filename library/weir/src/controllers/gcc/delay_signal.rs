@@ -1,5 +1,5 @@
-//! Types shared by the controllers that use the delay gradient: the detector's signal, and the
-//! states of the rate control that it drives [GCC §5.5] [BARI §remote rate controller, Figure 2].
+//! The signal of the delay detector, and the states of the rate control that it drives
+//! [GCC §5.5] [BARI §remote rate controller, Figure 2].
 
 /// State of the bottleneck queue, as the delay gradient shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
