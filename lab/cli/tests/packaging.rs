@@ -261,3 +261,55 @@ fn the_gstreamer_plugin_is_installed_found_and_removed() {
     let relative = script("install").env("PREFIX", "here").output().unwrap();
     assert_eq!(relative.status.code(), Some(2));
 }
+
+/// A git repository with a library and a lab of one file each, for `scripts/changed.py`.
+fn repository() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        (
+            "Cargo.toml",
+            "[workspace]\nresolver = \"3\"\nmembers = [\"library/weir\", \"lab/lab\"]\n",
+        ),
+        ("library/weir/Cargo.toml", "[package]\nname = \"weir-rtc\"\nedition = \"2024\"\n"),
+        ("library/weir/src/lib.rs", ""),
+        ("lab/lab/Cargo.toml", "[package]\nname = \"weir-lab\"\nedition = \"2024\"\n"),
+        ("lab/lab/src/lib.rs", ""),
+    ];
+    for (name, content) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    let identity = ["-c", "user.name=weir", "-c", "user.email=weir@example.org"];
+    for arguments in [&["init", "-q"][..], &["add", "."], &["commit", "-q", "-m", "all"]] {
+        let mut git = Command::new("git");
+        text(git.args(identity).args(arguments).current_dir(folder.path()));
+    }
+    folder
+}
+
+#[test]
+fn a_check_takes_the_parts_that_a_changed_file_can_affect() {
+    let folder = repository();
+    let choice = |since: &str| -> Vec<String> {
+        let mut script = Command::new(root().join("scripts/changed.py"));
+        let printed = text(script.arg(since).current_dir(folder.path()));
+        printed.lines().map(String::from).collect()
+    };
+    let first = choice("");
+    assert_eq!(first[1], "all()", "no check before: everything");
+    assert_eq!(choice(&first[0])[1..], ["rdeps(=weir-cli)", ""], "nothing changed");
+
+    fs::write(folder.path().join("lab/lab/src/lib.rs"), "//! Changed.\n").unwrap();
+    let after_lab = choice(&first[0]);
+    assert_eq!(after_lab[1], "rdeps(=weir-cli) | rdeps(=weir-lab)");
+    assert_eq!(after_lab[2], "python-build documentation");
+
+    fs::write(folder.path().join("library/weir/src/new.rs"), "").unwrap();
+    let after_library = choice(&after_lab[0]);
+    assert_eq!(after_library[1], "rdeps(=weir-cli) | rdeps(=weir-rtc)", "a new file counts");
+    assert_eq!(after_library[2], "gstreamer python-build documentation memory");
+
+    fs::write(folder.path().join("Cargo.toml"), "[workspace]\nmembers = [\"lab/lab\"]\n").unwrap();
+    assert_eq!(choice(&after_library[0])[1], "all()", "the build of every part changed");
+}

@@ -280,10 +280,11 @@ fn chromium_and_firefox_reach_a_server_elsewhere_through_the_network_and_tell_al
 #[test]
 fn a_call_of_the_page_of_janus_has_its_four_streams() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let playwright = root.join("lab/web/node_modules/playwright-core");
+    let folder = root.join("examples/apps/janus");
+    let playwright = folder.join("node_modules/playwright-core");
     let demos = Path::new("/usr/share/janus/demos");
     if missing().is_some() || !demos.exists() || !playwright.exists() {
-        println!("skipped: needs root, chromium, node, janus, janus-demos and make web");
+        println!("skipped: needs root, chromium, node, janus, janus-demos and make npm-deps");
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -291,7 +292,7 @@ fn a_call_of_the_page_of_janus_has_its_four_streams() {
     fs::write(&scenario, SCENARIO).unwrap();
     let out = place.path().join("runs");
     let mut weir = Command::new(WEIR);
-    weir.current_dir(root.join("examples/apps/janus")).env("WEIR_PLAYWRIGHT", playwright);
+    weir.current_dir(folder);
     weir.arg("call").arg(&scenario).args(["--app", "http://{server}:9000/videoroomtest.html"]);
     weir.args(["--join", "join.mjs", "--serve-app", "node server.mjs", "--out"]).arg(&out);
     let done = weir.args(["--attempts", "1", "--seed", "1"]).output().unwrap();
