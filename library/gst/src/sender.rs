@@ -3,39 +3,16 @@
 use std::collections::VecDeque;
 
 use weir::controller::{Controller, Metrics, Settings, Target};
-use weir::feedback::{FeedbackReport, RtpNumber, SendHistory, TwccHeader};
+use weir::feedback::{FeedbackReport, LossCounts, RtpNumber, TwccHeader};
 use weir::media_sender::TargetChange;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{ControllerFactory, MediaSender, RateLimits};
-use weir_rtcp::{Message, compact_ntp_to_time, messages};
-use weir_wire::report::ReportBlock;
+use weir_rtcp::{FeedbackInput, FeedbackKind, Message, compact_ntp_to_time, messages};
 use weir_wire::twcc::{ReferenceTime, TICK_US};
 
 use crate::key_frames::KeyFrameRequests;
 use crate::retransmissions::{MAX_REPAIR_TIME, Retransmissions};
 use crate::streams::Streams;
-
-/// The kinds of feedback, from the least to the most precise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum FeedbackKind {
-    /// RTCP receiver reports.
-    Reports,
-    /// Transport-wide feedback.
-    Twcc,
-    /// RFC 8888.
-    Ccfb,
-}
-
-impl FeedbackKind {
-    /// The name of the kind in `stats`, as in the property `feedback`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Reports => "rr",
-            Self::Twcc => "twcc",
-            Self::Ccfb => "ccfb",
-        }
-    }
-}
 
 /// Frames are discarded while the queue would take longer than this to leave.
 const MAX_QUEUE: TimeDelta = TimeDelta::from_secs(2);
@@ -124,8 +101,7 @@ pub(crate) struct PacedSender {
     unpaced: VecDeque<gst::Buffer>,
     enqueued: u64,
     released: u64,
-    /// The most precise kind of feedback so far.
-    feedback: Option<FeedbackKind>,
+    feedback: FeedbackInput,
     /// RTCP arrives whole, so that the session's events are not needed.
     has_rtcp: bool,
     /// The receiver's limit (REMB).
@@ -151,7 +127,7 @@ impl PacedSender {
             unpaced: VecDeque::new(),
             enqueued: 0,
             released: 0,
-            feedback: None,
+            feedback: FeedbackInput::new(config.feedback),
             has_rtcp: false,
             receiver_limit: None,
             last_probe: None,
@@ -175,7 +151,7 @@ impl PacedSender {
         let had_numbers = self.streams.has_transport_numbers();
         self.streams.set_caps(caps);
         let is_new = !had_numbers && self.streams.has_transport_numbers();
-        if is_new && self.enqueued > 0 && self.feedback.is_none() {
+        if is_new && self.enqueued > 0 && self.feedback.kind().is_none() {
             self.start_anew();
         }
         self.update_padding_size();
@@ -366,49 +342,17 @@ impl PacedSender {
     }
 
     fn on_message(&mut self, now: Timestamp, compact_ntp: u32, message: Message<'_>) {
-        let kind = match message {
-            Message::Twcc(_) => FeedbackKind::Twcc,
-            Message::Ccfb(_) => FeedbackKind::Ccfb,
-            Message::Report(_) => FeedbackKind::Reports,
-            Message::Remb(_) => {
-                self.receiver_limit = message.limit();
-                return self.media.on_receiver_limit(now, self.receiver_limit);
-            }
-            _ => return,
-        };
-        let rtt_of =
-            |block: &ReportBlock| block.round_trip_time(compact_ntp).map(compact_ntp_to_time);
-        if self.uses(kind) {
-            self.on_feedback(now, |history| message.join_with(history, rtt_of));
+        if message.kind().is_none() {
+            self.receiver_limit = message.limit();
         }
-        if let Message::Report(view) = message
-            && let Some(rtt) = view.blocks().filter_map(|block| rtt_of(&block)).min()
-        {
-            self.media.on_round_trip_time(now, rtt);
-        }
+        let counts = self.feedback.on_message(now, &message, &mut self.media, |block| {
+            block.round_trip_time(compact_ntp).map(compact_ntp_to_time)
+        });
+        self.count(counts);
     }
 
-    /// Whether feedback of this kind drives the controller: the configured kind, or the most
-    /// precise one so far. Two kinds at once would mix two clocks.
-    fn uses(&mut self, kind: FeedbackKind) -> bool {
-        let is_used = match self.config.feedback {
-            Some(configured) => kind == configured,
-            None => self.feedback.is_none_or(|best| best <= kind),
-        };
-        if is_used {
-            self.feedback = Some(kind);
-        }
-        is_used
-    }
-
-    fn on_feedback(
-        &mut self,
-        now: Timestamp,
-        join: impl FnOnce(&mut SendHistory) -> Option<&FeedbackReport>,
-    ) {
-        let report = self.media.on_feedback(now, join);
-        let counts = report.map(FeedbackReport::loss_counts);
-        if let Some(counts) = counts {
+    fn count(&mut self, feedback: Option<LossCounts>) {
+        if let Some(counts) = feedback {
             self.counts.feedback_packets += 1;
             self.counts.packets_lost += counts.lost;
         }
@@ -421,7 +365,7 @@ impl PacedSender {
         const TICK_NS: u64 = TICK_US as u64 * 1_000;
         const UNIT_NS: u64 = ReferenceTime::UNIT_US as u64 * 1_000;
         let arrivals = packets.iter().filter_map(|(_, arrival)| *arrival);
-        if self.feedback == Some(FeedbackKind::Ccfb) || self.has_rtcp {
+        if self.has_rtcp {
             return;
         }
         let unit = arrivals.min().unwrap_or(0) / UNIT_NS;
@@ -432,8 +376,10 @@ impl PacedSender {
         };
         self.twcc_events = self.twcc_events.wrapping_add(1);
         let packets = packets.iter().map(|&(number, arrival)| (number, arrival.and_then(ticks)));
-        if self.uses(FeedbackKind::Twcc) {
-            self.on_feedback(now, |history| history.on_twcc(header, packets));
+        if self.feedback.accepts(now, FeedbackKind::Twcc) {
+            let report = self.media.on_feedback(now, |history| history.on_twcc(header, packets));
+            let counts = report.map(FeedbackReport::loss_counts);
+            self.count(counts);
         }
     }
 
@@ -474,7 +420,7 @@ impl PacedSender {
 
     /// The kind of feedback that drives the controller; `None` before the first.
     pub(crate) fn feedback(&self) -> Option<FeedbackKind> {
-        self.feedback
+        self.feedback.kind()
     }
 
     /// Bytes in the pacer.

@@ -11,7 +11,8 @@
 //!
 //! [`Sender`] and [`Receiver`] combine these parts, with bytes on both sides. A program with its
 //! own RTP stack can use single parts: [`Message`] to read feedback (and [`rtcp_from_fci`], if the
-//! stack keeps the RTCP header), [`SenderReports`] and [`Reporter`].
+//! stack keeps the RTCP header), [`FeedbackInput`] to pass it to the controller, [`SenderReports`]
+//! and [`Reporter`].
 //!
 //! Nothing here reads a clock or opens a socket: `now` is always an argument, counted from any
 //! origin. All RTCP packets written are of reduced size: each one stands alone, not in a compound
@@ -45,6 +46,7 @@ macro_rules! with {
     )*};
 }
 
+mod feedback_input;
 mod interval;
 mod message;
 mod outbox;
@@ -54,6 +56,7 @@ mod rtp_packet;
 mod sender;
 mod sender_reports;
 
+pub use feedback_input::{FeedbackInput, FeedbackKind};
 pub use interval::Random;
 pub use message::{Ignored, Message, compact_ntp_to_time, messages, rtcp_from_fci};
 pub use receiver::{Receiver, ReceiverConfig};

@@ -10,6 +10,7 @@ use weir_wire::header::{Packet, Packets};
 use weir_wire::report::{self, ReportBlock, compact_ntp_from_micros};
 use weir_wire::{Error, ccfb, remb, twcc};
 
+use crate::feedback_input::FeedbackKind;
 use crate::rtp_packet::ecn_from_wire;
 
 /// An RTCP packet that matters to a congestion controller.
@@ -45,6 +46,16 @@ impl<'a> Message<'a> {
         message
     }
 
+    /// The kind of feedback; `None` for a limit (REMB).
+    pub fn kind(&self) -> Option<FeedbackKind> {
+        match self {
+            Self::Twcc(_) => Some(FeedbackKind::Twcc),
+            Self::Ccfb(_) => Some(FeedbackKind::Ccfb),
+            Self::Report(_) => Some(FeedbackKind::ReceiverReports),
+            Self::Remb(_) => None,
+        }
+    }
+
     /// The receiver's upper limit of the bitrate, if the message is a REMB. Pass it to
     /// [`MediaSender::on_receiver_limit`](weir::MediaSender::on_receiver_limit).
     pub fn limit(&self) -> Option<Bitrate> {
@@ -61,10 +72,8 @@ impl<'a> Message<'a> {
     /// Use it with [`MediaSender::on_feedback`](weir::MediaSender::on_feedback):
     /// `sender.on_feedback(now, |history| message.join(now, history))`.
     ///
-    /// A receiver that sends TWCC or CCFB as well as plain reports uses two clocks. If both were
-    /// joined, the controller would have to measure its base delay again at each change. Such
-    /// reports should only provide [round-trip times](crate::SenderReports::round_trip_time), as
-    /// [`Sender`](crate::Sender) does it.
+    /// A receiver may send several kinds of feedback: [`FeedbackInput`](crate::FeedbackInput) joins
+    /// only one of them.
     pub fn join<'h>(
         &self,
         now: Timestamp,

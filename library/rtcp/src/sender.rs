@@ -12,6 +12,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_wire::Error;
 use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader, View};
 
+use crate::feedback_input::FeedbackInput;
 use crate::interval::Random;
 use crate::message::{Ignored, Message, messages};
 use crate::outbox::Outbox;
@@ -112,8 +113,7 @@ pub struct Sender<C = Box<dyn Controller + Send>> {
     padding_number: u16,
     /// When the last media packet was queued, and its RTP timestamp.
     last_media: Option<(Timestamp, u32)>,
-    /// TWCC or CCFB feedback has arrived; receiver reports now only provide round-trip times.
-    has_packet_feedback: bool,
+    feedback: FeedbackInput,
     /// The packets of one call that were checked so far. Empty between calls.
     checked: Vec<(DataSize, Vec<u8>)>,
     /// Empty buffers for reuse.
@@ -138,7 +138,7 @@ impl<C: Controller> Sender<C> {
             reports: config.sender_reports.then(|| SenderReports::new(now, config.ssrc, random)),
             padding_number: 0,
             last_media: None,
-            has_packet_feedback: false,
+            feedback: FeedbackInput::default(),
             checked: Vec::new(),
             spare: Vec::new(),
             due: Outbox::default(),
@@ -215,32 +215,16 @@ impl<C: Controller> Sender<C> {
         ignored
     }
 
-    /// A message for congestion control arrived that the host parsed itself.
-    ///
-    /// Receiver reports count as feedback until the first TWCC or CCFB packet arrives. After that
-    /// they only provide round-trip times.
+    /// A message for congestion control arrived that the host parsed itself. If the receiver sends
+    /// several kinds of feedback, one of them counts: see [`FeedbackInput`].
     pub fn on_message(&mut self, now: Timestamp, message: Message<'_>) {
-        match &message {
-            Message::Remb(_) => self.media.on_receiver_limit(now, message.limit()),
-            Message::Twcc(_) | Message::Ccfb(_) => {
-                self.has_packet_feedback = true;
-                self.media.on_feedback(now, |history| message.join(now, history));
-            }
-            Message::Report(view) => {
-                let Some(reports) = &self.reports else { return };
-                let rtt_of = |block: &_| reports.round_trip_time(now, block);
-                let rtt = view.blocks().filter_map(|block| rtt_of(&block)).min();
-                let is_feedback = !self.has_packet_feedback;
-                let is_used = is_feedback
-                    && self
-                        .media
-                        .on_feedback_with(now, |sent| message.join_with(sent, rtt_of), |_| rtt)
-                        .is_some();
-                if let (false, Some(rtt)) = (is_used, rtt) {
-                    self.media.on_round_trip_time(now, rtt);
-                }
-            }
+        let reports = self.reports.as_ref();
+        if reports.is_none() && matches!(message, Message::Report(_)) {
+            return; // It answers the host's sender reports, whose times are unknown here.
         }
+        self.feedback.on_message(now, &message, &mut self.media, |block| {
+            reports.and_then(|reports| reports.round_trip_time(now, block))
+        });
     }
 
     /// When [`Sender::on_timeout`] and [`Sender::next_packet`] are due next.

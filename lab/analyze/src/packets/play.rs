@@ -3,7 +3,7 @@
 use weir::SendHistory;
 use weir::feedback::{FeedbackReport, Outgoing, PacketReport, RtpNumber, SentPacket};
 use weir::units::{DataSize, TimeDelta, Timestamp};
-use weir_rtcp::{Message, compact_ntp_to_time, messages};
+use weir_rtcp::{FeedbackInput, Message, compact_ntp_to_time, messages};
 use weir_wire::report::ReportBlock;
 
 use super::{PacketLog, Sent};
@@ -84,21 +84,20 @@ struct Player<'a> {
     next: i64,
     /// Numbers of all holes so far.
     holes: i64,
-    /// Whether receiver reports are the only feedback.
-    only_reports: bool,
+    feedback: FeedbackInput,
 }
 
 impl<'a> Player<'a> {
     fn new(log: &'a PacketLog) -> Self {
-        let mut only_reports = true;
+        let mut most_precise = None;
         for (_, bytes) in &log.rtcp {
-            for message in messages(bytes) {
-                only_reports &= !matches!(message, Ok(Message::Twcc(_) | Message::Ccfb(_)));
+            for message in messages(bytes).flatten() {
+                most_precise = most_precise.max(message.kind());
             }
         }
         let next = log.sent.first().and_then(|packet| packet.number).unwrap_or(0);
         let (history, indices) = begin(next);
-        Self { log, history, indices, next, holes: 0, only_reports }
+        Self { log, history, indices, next, holes: 0, feedback: FeedbackInput::new(most_precise) }
     }
 
     fn send(&mut self, index: usize, packet: &Sent, take: &mut dyn FnMut(Timestamp, Event<'_>)) {
@@ -141,15 +140,18 @@ impl<'a> Player<'a> {
         take: &mut dyn FnMut(Timestamp, Event<'_>),
     ) {
         for message in messages(bytes).flatten() {
-            if let (Message::Report(view), false) = (message, self.only_reports) {
-                let rtts =
-                    view.blocks().filter_map(|block| round_trip_time(self.log, time, &block));
-                rtts.for_each(|rtt| take(time, Event::RoundTrip(rtt)));
-                continue;
-            }
-            let rtt = |block: &ReportBlock| round_trip_time(self.log, time, block);
-            if let Some(report) = message.join_with(&mut self.history, rtt) {
-                take(time, Event::Report { report, indices: &self.indices });
+            let Some(kind) = message.kind() else { continue };
+            if self.feedback.accepts(time, kind) {
+                let rtt = |block: &ReportBlock| round_trip_time(self.log, time, block);
+                if let Some(report) = message.join_with(&mut self.history, rtt) {
+                    take(time, Event::Report { report, indices: &self.indices });
+                }
+            } else if let Message::Report(view) = message {
+                for block in view.blocks() {
+                    if let Some(rtt) = round_trip_time(self.log, time, &block) {
+                        take(time, Event::RoundTrip(rtt));
+                    }
+                }
             }
         }
     }

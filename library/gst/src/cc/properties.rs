@@ -5,10 +5,10 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 use weir::controller::{EcnMode, RateLimits};
 use weir::units::Bitrate;
+use weir_rtcp::FeedbackKind;
 
 use super::WeirCc;
 use super::session::Rtcp;
-use crate::sender::FeedbackKind;
 
 /// Which feedback drives the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
@@ -33,7 +33,7 @@ impl Feedback {
             Self::Auto => None,
             Self::Twcc => Some(FeedbackKind::Twcc),
             Self::Ccfb => Some(FeedbackKind::Ccfb),
-            Self::Rr => Some(FeedbackKind::Reports),
+            Self::Rr => Some(FeedbackKind::ReceiverReports),
         }
     }
 }
