@@ -64,6 +64,9 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
+    /// Without data, to fill an array.
+    pub(super) const EMPTY: Self = Self { id: ExtensionId(NonZeroU8::MIN), data: &[] };
+
     /// Returns `None` if the data is longer than 255 bytes.
     pub fn new(id: ExtensionId, data: &'a [u8]) -> Option<Self> {
         (data.len() <= usize::from(u8::MAX)).then_some(Self { id, data })

@@ -17,8 +17,9 @@
 //! ```
 //!
 //! A view reads any packet. The value, `RtpHeader`, has the fields that a congestion-controlled
-//! sender needs: no CSRC and at most two extensions, the transport-wide sequence number and the
-//! absolute send time.
+//! sender fills in itself: no CSRC, and the transport-wide sequence number and the absolute send
+//! time as typed extensions. All other extensions (`mid`, `rid`, a dependency descriptor) are
+//! elements, an id with bytes: [`View::elements`] reads them, [`RtpHeader::emit_with`] writes them.
 //!
 //! [RFC3550 §5.1]: https://www.rfc-editor.org/rfc/rfc3550#section-5.1
 //! [RFC8285 §4]: https://www.rfc-editor.org/rfc/rfc8285#section-4
@@ -111,7 +112,10 @@ pub struct RtpHeader {
 }
 
 impl RtpHeader {
-    /// Size in bytes of the largest header: both extensions in the two-byte form.
+    /// Most elements of [`RtpHeader::emit_with`].
+    pub const MAX_ELEMENTS: usize = 14;
+    /// Size in bytes of the largest header without further elements: both extensions in the
+    /// two-byte form.
     pub const MAX_SIZE: usize = field::CSRCS + 16;
     /// Size in bytes of one CSRC.
     pub const CSRC_SIZE: usize = CSRC_SIZE;
@@ -146,7 +150,15 @@ impl RtpHeader {
 
     /// Size in bytes of the header.
     pub fn size(&self) -> usize {
-        self.with_elements(|elements| match elements {
+        self.size_with(&[])
+    }
+
+    /// Size in bytes of the header with these extension elements besides its own.
+    ///
+    /// # Panics
+    /// If there are more than [`RtpHeader::MAX_ELEMENTS`].
+    pub fn size_with(&self, others: &[Element<'_>]) -> usize {
+        self.with_elements(others, |elements| match elements {
             [] => field::CSRCS,
             _ => field::CSRCS + elements_size(elements),
         })
@@ -157,22 +169,28 @@ impl RtpHeader {
     /// # Panics
     /// If `buffer` is shorter than `size`.
     pub fn emit(&self, buffer: &mut [u8]) -> usize {
-        buffer[field::FLAGS] = VERSION << 6;
-        let marker_flag = if self.marker { MARKER_FLAG } else { 0 };
-        buffer[field::PAYLOAD_TYPE] = marker_flag | self.payload_type.get();
-        write_u16(buffer, field::SEQUENCE_NUMBER, self.sequence_number);
-        write_u32(buffer, field::TIMESTAMP, self.timestamp);
-        write_u32(buffer, field::SSRC, self.ssrc);
         if let (Some((id, number)), None) = (self.transport_sequence_number, self.abs_send_time)
             && let Some(block) = extension::block_of_two_bytes(id, number.to_be_bytes())
         {
             // Fast path for the usual packet of a sender with transport-wide feedback.
+            self.emit_fixed(buffer);
             buffer[field::FLAGS] |= EXTENSION_FLAG;
             let end = field::CSRCS + block.len();
             buffer[field::CSRCS..end].copy_from_slice(&block);
             return end;
         }
-        self.with_elements(|elements| {
+        self.emit_with(&[], buffer)
+    }
+
+    /// Like [`RtpHeader::emit`], with these extension elements behind the header's own, such as
+    /// `mid`, `rid` or a dependency descriptor.
+    ///
+    /// # Panics
+    /// If `buffer` is shorter than [`size_with`](RtpHeader::size_with), or if there are more than
+    /// [`RtpHeader::MAX_ELEMENTS`].
+    pub fn emit_with(&self, others: &[Element<'_>], buffer: &mut [u8]) -> usize {
+        self.emit_fixed(buffer);
+        self.with_elements(others, |elements| {
             if elements.is_empty() {
                 return field::CSRCS;
             }
@@ -181,18 +199,37 @@ impl RtpHeader {
         })
     }
 
-    /// Calls `take` with the extension elements, whose data is on the stack.
-    fn with_elements<T>(&self, take: impl FnOnce(&[Element<'_>]) -> T) -> T {
+    /// Writes what precedes CSRCs and extensions.
+    fn emit_fixed(&self, buffer: &mut [u8]) {
+        buffer[field::FLAGS] = VERSION << 6;
+        let marker_flag = if self.marker { MARKER_FLAG } else { 0 };
+        buffer[field::PAYLOAD_TYPE] = marker_flag | self.payload_type.get();
+        write_u16(buffer, field::SEQUENCE_NUMBER, self.sequence_number);
+        write_u32(buffer, field::TIMESTAMP, self.timestamp);
+        write_u32(buffer, field::SSRC, self.ssrc);
+    }
+
+    /// Calls `take` with all extension elements. The data of the header's own is on the stack.
+    fn with_elements<T>(
+        &self,
+        others: &[Element<'_>],
+        take: impl FnOnce(&[Element<'_>]) -> T,
+    ) -> T {
         let number = self.transport_sequence_number.map(|(id, number)| (id, number.to_be_bytes()));
         let time = self.abs_send_time.map(|(id, time)| (id, time.to_bytes()));
-        match (&number, &time) {
-            (None, None) => take(&[]),
-            (Some((id, data)), None) => take(&[Element::of_array(*id, data)]),
-            (None, Some((id, data))) => take(&[Element::of_array(*id, data)]),
-            (Some((number_id, number)), Some((time_id, time))) => {
-                take(&[Element::of_array(*number_id, number), Element::of_array(*time_id, time)])
-            }
+        let mut elements = [Element::EMPTY; Self::MAX_ELEMENTS + 2];
+        let mut count = 0;
+        if let Some((id, data)) = &number {
+            elements[count] = Element::of_array(*id, data);
+            count += 1;
         }
+        if let Some((id, data)) = &time {
+            elements[count] = Element::of_array(*id, data);
+            count += 1;
+        }
+        assert!(others.len() <= Self::MAX_ELEMENTS, "{} extension elements", others.len());
+        elements[count..count + others.len()].copy_from_slice(others);
+        take(&elements[..count + others.len()])
     }
 
     /// Writes the header with one CSRC and returns its size, which is [`RtpHeader::CSRC_SIZE`] more
@@ -472,6 +509,33 @@ mod tests {
         let bytes = emit(&alone);
         assert_eq!(bytes[12..], [0xbe, 0xde, 0, 1, 0x32, 0x06, 0, 0]);
         assert_eq!(View::parse(&bytes).unwrap().header(both), alone);
+    }
+
+    // [RFC8285 §4.2]
+    #[test]
+    fn other_extensions_are_written_behind_the_header_s_own_and_read_as_elements() {
+        let others = [
+            Element::new(ID_3, b"audio").unwrap(),             // mid
+            Element::new(ID_15, &[0x80, 0, 1, 0, 7]).unwrap(), // a dependency descriptor
+        ];
+        let mut bytes = [0xaa; 64];
+        let size = HEADER.emit_with(&others, &mut bytes);
+        assert_eq!(size, HEADER.size_with(&others));
+        let view = View::parse(&bytes[..size]).unwrap();
+        assert_eq!(view.header(number(ID_5)), HEADER);
+        let read: Vec<_> = view.elements().skip(1).collect();
+        assert_eq!(read, others);
+
+        let plain = RtpHeader { transport_sequence_number: None, ..HEADER };
+        let size = plain.emit_with(&others[..1], &mut bytes);
+        assert!(View::parse(&bytes[..size]).unwrap().elements().eq([others[0]]));
+    }
+
+    #[test]
+    #[should_panic(expected = "15 extension elements")]
+    fn a_header_takes_at_most_14_other_elements() {
+        let element = Element::new(ID_3, &[1]).unwrap();
+        HEADER.size_with(&[element; RtpHeader::MAX_ELEMENTS + 1]);
     }
 
     #[test]
