@@ -35,6 +35,10 @@ impl<C: Controller> Controller for Padded<C> {
         self.controller.set_limits(now, limits);
     }
 
+    fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
+        self.controller.set_desired_bitrate(now, desired);
+    }
+
     fn on_route_change(&mut self, now: Timestamp) {
         self.controller.on_route_change(now);
     }

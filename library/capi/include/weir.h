@@ -528,6 +528,12 @@ weir_status weir_controller_set_limits(weir_controller *controller,
                                        uint64_t start_bps,
                                        uint64_t max_bps);
 
+// The most that the source could use now, in bit/s; `WEIR_NO_VALUE` for an unknown amount. A
+// controller that probes does not probe far above it.
+weir_status weir_controller_set_desired_bitrate(weir_controller *controller,
+                                                int64_t now_ns,
+                                                uint64_t desired_bps);
+
 // Packets take another route from now on, for instance because the device left a Wi-Fi network.
 // What was measured is forgotten, and the target is the start bitrate again. Do not pass on
 // feedback on packets of the old route.
@@ -677,6 +683,12 @@ weir_status weir_sender_set_limits(weir_sender *sender,
                                    uint64_t min_bps,
                                    uint64_t start_bps,
                                    uint64_t max_bps);
+
+// The most that the source could use now, in bit/s; `WEIR_NO_VALUE` for an unknown amount. A
+// controller that probes does not probe far above it.
+weir_status weir_sender_set_desired_bitrate(weir_sender *sender,
+                                            int64_t now_ns,
+                                            uint64_t desired_bps);
 
 // Packets take another route from now on, for instance because the device left a Wi-Fi network.
 // What was measured is forgotten, and the target is the start bitrate again. Feedback on

@@ -273,6 +273,24 @@ pub unsafe extern "C" fn weir_controller_set_limits(
     }
 }
 
+/// The most that the source could use now, in bit/s; `WEIR_NO_VALUE` for an unknown amount. A
+/// controller that probes does not probe far above it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_controller_set_desired_bitrate(
+    controller: *mut weir_controller,
+    now_ns: i64,
+    desired_bps: u64,
+) -> weir_status {
+    let desired = (desired_bps != WEIR_NO_VALUE).then(|| Bitrate::from_bps(desired_bps));
+    // SAFETY: as this function requires.
+    unsafe {
+        event(controller, now_ns, |handle, now| {
+            handle.controller.set_desired_bitrate(now, desired);
+            Ok(())
+        })
+    }
+}
+
 /// Packets take another route from now on, for instance because the device left a Wi-Fi network.
 /// What was measured is forgotten, and the target is the start bitrate again. Do not pass on
 /// feedback on packets of the old route.

@@ -14,7 +14,7 @@ use crate::rtp::extensions;
 use crate::settings::{build, limits, weir_settings};
 use crate::status::weir_status;
 use crate::target::{number_of, weir_target};
-use crate::{WEIR_NEVER, WEIR_NO_PROBE};
+use crate::{WEIR_NEVER, WEIR_NO_PROBE, WEIR_NO_VALUE};
 
 /// The sending half of a media flow.
 pub struct weir_sender {
@@ -425,6 +425,25 @@ pub unsafe extern "C" fn weir_sender_set_limits(
             let limits = limits(min_bps, start_bps, max_bps)?;
             let now = handle.guard.now(now_ns);
             handle.sender.set_limits(now, limits);
+            Ok(())
+        })
+    }
+}
+
+/// The most that the source could use now, in bit/s; `WEIR_NO_VALUE` for an unknown amount. A
+/// controller that probes does not probe far above it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_set_desired_bitrate(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    desired_bps: u64,
+) -> weir_status {
+    let desired = (desired_bps != WEIR_NO_VALUE).then(|| Bitrate::from_bps(desired_bps));
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let now = handle.guard.now(now_ns);
+            handle.sender.set_desired_bitrate(now, desired);
             Ok(())
         })
     }

@@ -326,6 +326,12 @@ impl<C: Controller> Sender<C> {
         self.media.set_limits(now, limits);
     }
 
+    /// The most that the source could use now; `None` for an unknown amount. See
+    /// [`Controller::set_desired_bitrate`].
+    pub fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
+        self.media.set_desired_bitrate(now, desired);
+    }
+
     /// Packets take another route from now on: see
     /// [`MediaSender::on_route_change`](weir::MediaSender::on_route_change).
     pub fn on_route_change(&mut self, now: Timestamp) {

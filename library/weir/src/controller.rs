@@ -47,6 +47,13 @@ pub trait Controller {
     /// stays known. The start bitrate of the new limits counts from the next new route.
     fn set_limits(&mut self, now: Timestamp, limits: RateLimits);
 
+    /// The most that the source could use now, for instance the sum of the layers that exist; `None`
+    /// for an unknown amount. A controller that probes does not probe far above it, and probes when
+    /// it rises while the source is application-limited. The target may be higher.
+    ///
+    /// A controller that ignores this call learns only from what is sent.
+    fn set_desired_bitrate(&mut self, _now: Timestamp, _desired: Option<Bitrate>) {}
+
     /// Packets take another route from now on, for instance because the device left a Wi-Fi
     /// network. What was measured on the old route is forgotten, above all its base delay, and the
     /// target is the start bitrate again. Limits stay. Feedback on packets of the old route must
@@ -98,6 +105,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
         (**self).set_limits(now, limits);
+    }
+
+    fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
+        (**self).set_desired_bitrate(now, desired);
     }
 
     fn on_route_change(&mut self, now: Timestamp) {

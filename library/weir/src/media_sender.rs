@@ -298,6 +298,14 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.control.obey(now);
     }
 
+    /// The most that the source could use now; `None` for an unknown amount. See
+    /// [`Controller::set_desired_bitrate`].
+    pub fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
+        let now = self.advance(now);
+        self.control.controller.set_desired_bitrate(now, desired);
+        self.control.obey(now);
+    }
+
     /// Packets take another route from now on. The controller starts anew, and feedback on packets
     /// of the old route is ignored. What waits in the queue takes the new route.
     pub fn on_route_change(&mut self, now: Timestamp) {

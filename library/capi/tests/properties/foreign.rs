@@ -112,6 +112,12 @@ impl Controller for Foreign {
         ok(unsafe { weir_controller_set_limits(self.handle, now.as_nanos(), min, start, max) });
     }
 
+    fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
+        let desired = desired.map_or(WEIR_NO_VALUE, Bitrate::as_bps);
+        // SAFETY: the handle lives.
+        ok(unsafe { weir_controller_set_desired_bitrate(self.handle, now.as_nanos(), desired) });
+    }
+
     fn on_route_change(&mut self, now: Timestamp) {
         // SAFETY: the handle lives.
         ok(unsafe { weir_controller_on_route_change(self.handle, now.as_nanos()) });

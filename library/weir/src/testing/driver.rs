@@ -71,6 +71,8 @@ pub enum Op {
     RoundTrip(TimeDelta),
     /// The application changes the range of the target bitrate.
     Limits(RateLimits),
+    /// The source can use another bitrate at most.
+    Desired(Option<Bitrate>),
     /// Packets take another route, and those under way are forgotten.
     NewRoute,
 }
@@ -176,6 +178,7 @@ impl Driver {
                 self.limits = *limits;
                 self.controller.set_limits(self.now, *limits);
             }
+            Op::Desired(desired) => self.controller.set_desired_bitrate(self.now, *desired),
             Op::NewRoute => {
                 self.unreported.clear();
                 self.reported.clear();

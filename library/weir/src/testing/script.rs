@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::driver::{Feedback, Format, Op, Violation, mix};
 use crate::controller::{EcnMode, RateLimits, Settings};
-use crate::units::TimeDelta;
+use crate::units::{Bitrate, TimeDelta};
 
 /// A random number generator; equal seeds give equal numbers.
 pub(super) struct Rng {
@@ -45,13 +45,18 @@ impl Rng {
         super::limits(min, start, max)
     }
 
+    fn desired(&mut self) -> Option<Bitrate> {
+        let kbps = self.below(5_000);
+        (kbps < 4_000).then(|| Bitrate::from_kbps(kbps))
+    }
+
     /// A random script of fewer than `most` steps.
     pub(super) fn script(&mut self, most: u64) -> Vec<Op> {
         (0..self.below(most)).map(|_| self.op()).collect()
     }
 
     fn op(&mut self) -> Op {
-        match self.below(22) {
+        match self.below(23) {
             0..4 => Op::Advance(TimeDelta::from_millis(self.between(1, 300))),
             4 => Op::Advance(TimeDelta::from_secs(self.between(1, 20_000))),
             5..9 => {
@@ -64,6 +69,7 @@ impl Rng {
             17 => Op::Format(self.format()),
             18 => Op::NewRoute,
             19 => Op::Limits(self.limits()),
+            20 => Op::Desired(self.desired()),
             _ => Op::RoundTrip(TimeDelta::from_millis(self.between(-1_000, 100_000))),
         }
     }

@@ -57,6 +57,18 @@ fn a_lowered_maximum_holds_at_once_and_costs_little_once_it_is_lifted() {
     }
 }
 
+#[test]
+fn what_the_source_could_use_does_not_move_the_target() {
+    for algorithm in Algorithm::all() {
+        let mut driver = after_a_minute(algorithm);
+        let before = driver.controller.target().bitrate;
+        for kbps in [Some(200), Some(5_000), None] {
+            driver.apply(&Op::Desired(kbps.map(Bitrate::from_kbps)));
+            assert_eq!(driver.controller.target().bitrate, before, "{algorithm}");
+        }
+    }
+}
+
 // The pacer starts a probe only if its number is new.
 #[test]
 fn a_new_route_is_probed_under_a_new_number() {

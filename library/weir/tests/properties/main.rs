@@ -56,6 +56,8 @@ fn any_op() -> impl Strategy<Value = Op> {
         1 => any_format().prop_map(Op::Format),
         1 => (-1_000_i64..100_000).prop_map(|ms| Op::RoundTrip(TimeDelta::from_millis(ms))),
         1 => any_limits().prop_map(Op::Limits),
+        1 => prop::option::of(0_u64..9_000)
+            .prop_map(|kbps| Op::Desired(kbps.map(Bitrate::from_kbps))),
         1 => Just(Op::NewRoute),
     ]
 }

@@ -76,41 +76,56 @@ const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
 pub struct Gcc {
     settings: Settings,
     delay_based: DelayBased,
+    /// Delay-based estimate that limits the target; `None` without measured arrival times.
+    delay_limit: Option<Bitrate>,
+    loss_based: LossBased,
+    loss_rules: LossRules,
     acknowledged: AcknowledgedBitrate,
     /// Acknowledged bitrate as of the last report.
     acknowledged_bitrate: Option<Bitrate>,
-    probe_estimator: ProbeEstimator,
-    loss_based: LossBased,
-    loss_rules: LossRules,
-    rtt_backoff: RttBackoff,
+    probing: Probing,
+    round_trip: RoundTrip,
     window: CongestionWindow,
-    alr: AlrDetector,
-    was_in_alr: bool,
-    probes: ProbeController,
-    /// Delay-based estimate that limits the target; `None` without measured arrival times.
-    delay_limit: Option<Bitrate>,
     receiver_limit: Option<Bitrate>,
     /// Kind of arrival times in the last report; `None` before the first report.
     arrival_times: Option<ArrivalTimes>,
-    rtt: Option<TimeDelta>,
-    /// Round-trip time last passed to the rate control, in whole ms.
-    reported_rtt_ms: Option<i64>,
-    /// Earliest time at which feedback may update the round-trip time.
-    rtt_due: Timestamp,
     /// State at the last update of the probe controller.
     seen: Option<Seen>,
     /// Estimate before the receiver's limit is applied.
-    estimate: Bitrate,
-    /// Reason of the last change of the estimate.
-    cause: Reason,
+    estimate: Explained,
     /// Target in effect.
-    target: Bitrate,
-    /// Reason of the last change of the target.
-    reason: Reason,
+    target: Explained,
     /// Arrivals of the current report. Its allocation is reused.
     arrivals: Vec<Arrival>,
-    /// True if some of `arrivals` belong to a probe.
-    has_probes: bool,
+}
+
+/// What decides when to probe, and measures the result.
+#[derive(Clone, Debug)]
+struct Probing {
+    controller: ProbeController,
+    estimator: ProbeEstimator,
+    alr: AlrDetector,
+    was_in_alr: bool,
+    /// True if some arrivals of the current report belong to a probe.
+    has_results: bool,
+}
+
+/// The round-trip time, and what watches it.
+#[derive(Clone, Debug, Default)]
+struct RoundTrip {
+    rtt: Option<TimeDelta>,
+    /// Round-trip time last passed to the rate control, in whole ms.
+    reported_ms: Option<i64>,
+    /// Earliest time at which feedback may update the round-trip time.
+    due: Timestamp,
+    backoff: RttBackoff,
+}
+
+/// A bitrate, and the reason of its last change.
+#[derive(Clone, Copy, Debug)]
+struct Explained {
+    rate: Bitrate,
+    reason: Reason,
 }
 
 /// State whose change updates the probe controller. While it is unchanged, the probe controller
@@ -149,29 +164,26 @@ impl Gcc {
         Self {
             settings,
             delay_based: DelayBased::new(limits, compete_with_tcp),
-            acknowledged: AcknowledgedBitrate::default(),
-            acknowledged_bitrate: None,
-            probe_estimator: ProbeEstimator::default(),
+            delay_limit: None,
             loss_based: LossBased::new(limits),
             loss_rules: LossRules::default(),
-            rtt_backoff: RttBackoff::default(),
+            acknowledged: AcknowledgedBitrate::default(),
+            acknowledged_bitrate: None,
+            probing: Probing {
+                controller: ProbeController::new(limits, probe_when_limited),
+                estimator: ProbeEstimator::default(),
+                alr: AlrDetector::new(start),
+                was_in_alr: false,
+                has_results: false,
+            },
+            round_trip: RoundTrip::default(),
             window: CongestionWindow::new(),
-            alr: AlrDetector::new(start),
-            was_in_alr: false,
-            probes: ProbeController::new(limits, probe_when_limited),
-            delay_limit: None,
             receiver_limit: None,
             arrival_times: None,
-            rtt: None,
-            reported_rtt_ms: None,
-            rtt_due: Timestamp::ZERO,
             seen: None,
-            estimate: start,
-            cause: Reason::Start,
-            target: start,
-            reason: Reason::Start,
+            estimate: Explained { rate: start, reason: Reason::Start },
+            target: Explained { rate: start, reason: Reason::Start },
             arrivals: Vec::new(),
-            has_probes: false,
         }
     }
 
@@ -198,17 +210,17 @@ impl Gcc {
         if let Some(reason) = outcome.reason {
             let delay_based = self.delay_based.estimate();
             if reason == Reason::Probe {
-                self.estimate = delay_based;
+                self.estimate.rate = delay_based;
             }
             self.delay_limit = Some(delay_based);
-            self.cause = reason;
+            self.estimate.reason = reason;
         }
         self.on_losses(now, report);
         self.update_target(now);
         if outcome.recovered {
-            self.probes.on_recovered(now, self.alr.since().is_some());
+            self.probing.controller.on_recovered(now, self.probing.alr.since().is_some());
         }
-        self.window.on_rtt(longest_rtt, self.estimate);
+        self.window.on_rtt(longest_rtt, self.estimate.rate);
     }
 
     /// Handles a report made of receiver reports only, which has no delay gradient.
@@ -217,20 +229,20 @@ impl Gcc {
         let Some(rtt) = report.rtt(now).map(|rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT)) else {
             return;
         };
-        self.rtt = Some(rtt);
-        self.rtt_backoff.on_rtt(now, rtt);
+        self.round_trip.rtt = Some(rtt);
+        self.round_trip.backoff.on_rtt(now, rtt);
         let counts = report.loss_counts();
-        let ruled = self.loss_rules.on_counts(now, counts, rtt, self.estimate);
+        let ruled = self.loss_rules.on_counts(now, counts, rtt, self.estimate.rate);
         if let Some((estimate, reason)) = ruled {
             // GOOGCC-D4: without arrival times, only this ends the growth of an application-limited
             // source.
-            if estimate < self.estimate || self.alr.since().is_none() {
-                self.estimate = self.settings.limits.clamp(estimate);
-                self.cause = reason;
+            if estimate < self.estimate.rate || self.probing.alr.since().is_none() {
+                self.estimate.rate = self.settings.limits.clamp(estimate);
+                self.estimate.reason = reason;
             }
         }
         self.update_target(now);
-        self.window.on_rtt(rtt, self.estimate);
+        self.window.on_rtt(rtt, self.estimate.rate);
     }
 
     /// Collects the arrived packets in arrival order. Reports are sorted by sequence number, which
@@ -238,13 +250,13 @@ impl Gcc {
     fn collect_arrivals(&mut self, report: &FeedbackReport) {
         self.arrivals.clear();
         self.arrivals.reserve(report.packets.len());
-        self.has_probes = false;
+        self.probing.has_results = false;
         // The other fields only break ties, so strictly increasing arrival times need no sort.
         let (mut is_sorted, mut newest) = (true, Timestamp::from_nanos(i64::MIN));
         for packet in &report.packets {
             let Some(arrival_time) = packet.arrival_time else { continue };
             let (send_time, size, probe) = (packet.send_time, packet.size, packet.probe);
-            self.has_probes |= probe.is_some();
+            self.probing.has_results |= probe.is_some();
             is_sorted &= newest < arrival_time;
             newest = arrival_time;
             self.arrivals.push(Arrival { arrival_time, send_time, size, probe });
@@ -269,32 +281,32 @@ impl Gcc {
         }
         let longest = bounded(first_sent.map(|sent| now - sent));
         let rtt = bounded(shortest);
-        self.rtt = Some(rtt);
-        self.rtt_backoff.on_rtt(now, rtt);
-        if now >= self.rtt_due {
-            self.rtt_due = now + RTT_INTERVAL;
+        self.round_trip.rtt = Some(rtt);
+        self.round_trip.backoff.on_rtt(now, rtt);
+        if now >= self.round_trip.due {
+            self.round_trip.due = now + RTT_INTERVAL;
             self.set_reported_rtt(rtt);
         }
         longest
     }
 
     fn set_reported_rtt(&mut self, rtt: TimeDelta) {
-        self.reported_rtt_ms = Some(libm::round(rtt.as_millis_f64()) as i64);
+        self.round_trip.reported_ms = Some(libm::round(rtt.as_millis_f64()) as i64);
         self.delay_based.set_rtt(rtt);
     }
 
     fn note_alr_end(&mut self, now: Timestamp) {
-        let in_alr = self.alr.since().is_some();
-        if self.was_in_alr && !in_alr {
-            self.probes.on_alr_ended(now);
+        let in_alr = self.probing.alr.since().is_some();
+        if self.probing.was_in_alr && !in_alr {
+            self.probing.controller.on_alr_ended(now);
         }
-        self.was_in_alr = in_alr;
+        self.probing.was_in_alr = in_alr;
     }
 
     /// The last probe result of a report, raised to a floor: a result far below the acknowledged
     /// bitrate is not a valid measurement.
     fn probe_result(&mut self, acknowledged: Option<Bitrate>) -> Option<Bitrate> {
-        if !self.has_probes {
+        if !self.probing.has_results {
             return None;
         }
         let mut result = None;
@@ -302,7 +314,7 @@ impl Gcc {
             let Arrival { arrival_time, send_time, size, .. } = *packet;
             let measured = packet
                 .probe
-                .and_then(|id| self.probe_estimator.on_packet(id, send_time, arrival_time, size));
+                .and_then(|id| self.probing.estimator.on_packet(id, send_time, arrival_time, size));
             result = measured.or(result);
         }
         let floor = acknowledged.map_or(Bitrate::ZERO, |rate| {
@@ -315,9 +327,9 @@ impl Gcc {
     /// delay-based estimate [LIBWEBRTC §SendSideBandwidthEstimation].
     fn on_losses(&mut self, now: Timestamp, report: &FeedbackReport) {
         let conditions = Conditions {
-            delay_based: self.delay_limit.unwrap_or(self.estimate),
+            delay_based: self.delay_limit.unwrap_or(self.estimate.rate),
             acknowledged: self.acknowledged_bitrate,
-            in_alr: self.alr.since().is_some(),
+            in_alr: self.probing.alr.since().is_some(),
         };
         self.loss_based.on_report(report, &conditions);
         if self.back_off(now) {
@@ -325,57 +337,57 @@ impl Gcc {
         }
         let limit = self.delay_limit.unwrap_or(Bitrate::MAX);
         let loss_based = self.loss_based.estimate();
-        let wanted = loss_based.unwrap_or_else(|| self.estimate.max(conditions.delay_based));
+        let wanted = loss_based.unwrap_or_else(|| self.estimate.rate.max(conditions.delay_based));
         let estimate = self.settings.limits.clamp(wanted.min(limit));
-        if loss_based.is_some_and(|rate| rate < limit) && estimate != self.estimate {
-            let is_cut = estimate < self.estimate;
+        if loss_based.is_some_and(|rate| rate < limit) && estimate != self.estimate.rate {
+            let is_cut = estimate < self.estimate.rate;
             let reason = if is_cut { self.loss_based.decrease_reason() } else { Reason::Increase };
-            self.cause = reason;
+            self.estimate.reason = reason;
         }
-        self.estimate = estimate;
+        self.estimate.rate = estimate;
     }
 
     /// Cuts the target while feedback is missing or very late. Returns true while it is.
     fn back_off(&mut self, now: Timestamp) -> bool {
-        if !self.rtt_backoff.is_above_limit() {
+        if !self.round_trip.backoff.is_above_limit() {
             return false;
         }
-        if let Some(cut) = self.rtt_backoff.cut(now, self.estimate) {
-            self.estimate = self.settings.limits.clamp(cut);
-            self.cause = Reason::FeedbackLost;
+        if let Some(cut) = self.round_trip.backoff.cut(now, self.estimate.rate) {
+            self.estimate.rate = self.settings.limits.clamp(cut);
+            self.estimate.reason = Reason::FeedbackLost;
         }
         true
     }
 
     /// Derives the target from the estimate and passes it to the parts that depend on it.
     fn update_target(&mut self, now: Timestamp) {
-        let target = self.settings.limits.cap(self.estimate, self.receiver_limit);
-        self.alr.set_estimate(target);
+        let target = self.settings.limits.cap(self.estimate.rate, self.receiver_limit);
+        self.probing.alr.set_estimate(target);
         self.window.update();
         let seen = Seen {
             target,
             source_bitrate: self.window.push_back(target),
             loss_state: self.loss_based.state(),
-            rtt_ms: self.reported_rtt_ms,
-            in_alr: self.alr.since().is_some(),
+            rtt_ms: self.round_trip.reported_ms,
+            in_alr: self.probing.alr.since().is_some(),
         };
         if self.seen != Some(seen) {
             self.seen = Some(seen);
             let is_allowed = self.delay_based.usage() == BandwidthUsage::Normal
                 && self.loss_based.state() == LossState::DelayBased
-                && !self.rtt_backoff.is_above_limit();
-            self.probes.set_estimate(now, target, is_allowed);
+                && !self.round_trip.backoff.is_above_limit();
+            self.probing.controller.set_estimate(now, target, is_allowed);
         }
-        if target != self.target {
-            self.reason = self.explain(target);
-            self.target = target;
+        if target != self.target.rate {
+            self.target.reason = self.explain(target);
+            self.target.rate = target;
         }
     }
 
     fn explain(&self, target: Bitrate) -> Reason {
-        let rises = target > self.target;
-        match self.cause {
-            _ if target < self.estimate => Reason::ReceiverLimit,
+        let rises = target > self.target.rate;
+        match self.estimate.reason {
+            _ if target < self.estimate.rate => Reason::ReceiverLimit,
             // The target rises although the estimate was cut, because a limit was lifted.
             Reason::OverUse | Reason::Loss | Reason::Ecn | Reason::FeedbackLost if rises => {
                 Reason::Increase
@@ -389,24 +401,26 @@ impl Controller for Gcc {
     /// GOOGCC-D1: Chromium runs its timed steps every 25 ms. They have no effect while nothing is
     /// sent. So each sent packet runs them here and catches up on missed ones; there is no timer.
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        self.rtt_backoff.on_packet_sent(now);
-        self.alr.on_packet_sent(now, packet.size);
-        self.window.on_time(now, self.estimate);
+        self.round_trip.backoff.on_packet_sent(now);
+        self.probing.alr.on_packet_sent(now, packet.size);
+        self.window.on_time(now, self.estimate.rate);
         self.window.on_packet_sent(now, packet);
-        if let Some(probe) = self.probes.probe().filter(|probe| packet.probe == Some(probe.id)) {
-            self.probe_estimator.on_probe(probe);
+        if let Some(probe) =
+            self.probing.controller.probe().filter(|probe| packet.probe == Some(probe.id))
+        {
+            self.probing.estimator.on_probe(probe);
         }
-        self.probes.on_packet_sent(now, packet);
+        self.probing.controller.on_packet_sent(now, packet);
         self.back_off(now);
         self.update_target(now);
-        self.probes.process(now, self.alr.since());
+        self.probing.controller.process(now, self.probing.alr.since());
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
         if report.packets.is_empty() {
             return;
         }
-        self.window.on_time(now, self.estimate);
+        self.window.on_time(now, self.estimate.rate);
         self.window.on_report(report);
         match report.arrival_times {
             ArrivalTimes::Measured => self.on_measured(now, report),
@@ -416,14 +430,14 @@ impl Controller for Gcc {
     }
 
     fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
-        self.rtt_due = now + REPORT_TIMEOUT;
+        self.round_trip.due = now + REPORT_TIMEOUT;
         self.set_reported_rtt(rtt.clamp(TimeDelta::ZERO, MAX_RTT));
         self.update_target(now);
     }
 
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
         self.receiver_limit = limit;
-        self.cause = Reason::ReceiverLimit;
+        self.estimate.reason = Reason::ReceiverLimit;
         self.update_target(now);
     }
 
@@ -431,10 +445,14 @@ impl Controller for Gcc {
         self.settings.limits = limits;
         self.delay_based.set_min(limits.min());
         self.loss_based.set_limits(limits);
-        self.estimate = limits.clamp(self.estimate);
-        self.cause = Reason::Limits;
+        self.estimate.rate = limits.clamp(self.estimate.rate);
+        self.estimate.reason = Reason::Limits;
         self.update_target(now);
-        self.probes.set_max(now, limits.max());
+        self.probing.controller.set_max(now, limits.max());
+    }
+
+    fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
+        self.probing.controller.set_desired(now, desired, self.probing.alr.since().is_some());
     }
 
     /// Resets all but the limits and the numbers of the probes [LIBWEBRTC
@@ -443,10 +461,10 @@ impl Controller for Gcc {
     /// [LIBWEBRTC §GoogCcNetworkController]: https://github.com/signalapp/webrtc
     fn on_route_change(&mut self, now: Timestamp) {
         let mut fresh = Self::new(self.settings);
-        fresh.probes.number_from(self.probes.next_id());
+        fresh.probing.controller.continue_from(&self.probing.controller);
         fresh.receiver_limit = self.receiver_limit;
-        fresh.cause = Reason::NewRoute;
-        fresh.reason = Reason::NewRoute;
+        fresh.estimate.reason = Reason::NewRoute;
+        fresh.target.reason = Reason::NewRoute;
         *self = fresh;
         self.update_target(now);
     }
@@ -454,8 +472,8 @@ impl Controller for Gcc {
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         self.delay_based.share(share);
         self.delay_limit = self.delay_limit.map(|_| self.delay_based.estimate());
-        self.estimate = self.settings.limits.clamp(share);
-        self.cause = Reason::Coupled;
+        self.estimate.rate = self.settings.limits.clamp(share);
+        self.estimate.reason = Reason::Coupled;
         self.update_target(now);
     }
 
@@ -470,13 +488,13 @@ impl Controller for Gcc {
         let factor = if is_measured { PACING_FACTOR } else { INITIAL_PACING_FACTOR };
         let pads = self.loss_based.state() == LossState::IncreaseUsingPadding;
         Target {
-            bitrate: self.target,
-            source_bitrate: self.window.push_back(self.target),
-            pacing_rate: self.target * factor,
+            bitrate: self.target.rate,
+            source_bitrate: self.window.push_back(self.target.rate),
+            pacing_rate: self.target.rate * factor,
             burst: BURST,
             window: None,
-            padding_rate: if pads { self.target } else { Bitrate::ZERO },
-            probe: self.probes.probe(),
+            padding_rate: if pads { self.target.rate } else { Bitrate::ZERO },
+            probe: self.probing.controller.probe(),
         }
     }
 
@@ -485,14 +503,14 @@ impl Controller for Gcc {
         let loss_based = self.loss_based.estimate().unwrap_or(self.settings.limits.max());
         let is_measured = self.arrival_times != Some(ArrivalTimes::RoundTrip);
         Metrics {
-            reason: self.reason,
+            reason: self.target.reason,
             state: match self.loss_based.state() {
                 _ if !is_measured => "loss rules",
                 LossState::DelayBased => self.delay_based.state().as_str(),
                 LossState::IncreaseUsingPadding => "loss, increase",
                 LossState::Decreasing => "loss, decrease",
             },
-            rtt: self.rtt,
+            rtt: self.round_trip.rtt,
             // The algorithm uses only the gradient of the delay.
             queuing_delay: None,
             loss_ratio: if is_measured {

@@ -23,6 +23,12 @@ const RESULT_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
 /// Time between probes while the source is application-limited, and their factor on the estimate.
 const ALR_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
 const ALR_FACTOR: f64 = 2.0;
+/// No probe is above this factor of what the source could use. If that changes while the source is
+/// application-limited, two probes with `DESIRED_FACTORS` of it check whether it fits, at most at
+/// `DESIRED_MAX` times the estimate.
+const CEILING_FACTOR: f64 = 2.0;
+const DESIRED_FACTORS: [f64; 2] = [1.0, 2.0];
+const DESIRED_MAX: f64 = 2.0;
 /// A fall of the estimate below `LARGE_DROP` of its value is a large drop. Once over-use has ended,
 /// a probe runs at `RECOVERY_FACTOR` of the rate before the drop. Conditions: the drop is less than
 /// `RECOVERY_TIMEOUT` ago, the source is application-limited or was so less than
@@ -51,6 +57,8 @@ struct Pending {
 #[derive(Clone, Debug)]
 pub(super) struct ProbeController {
     max: Bitrate,
+    /// The most that the source could use, if the host says so.
+    desired: Option<Bitrate>,
     probes_when_limited: bool,
     estimate: Bitrate,
     pending: VecDeque<Pending>,
@@ -72,6 +80,7 @@ impl ProbeController {
     pub(super) fn new(limits: RateLimits, probes_when_limited: bool) -> Self {
         let mut controller = Self {
             max: limits.max(),
+            desired: None,
             probes_when_limited,
             estimate: limits.start(),
             pending: VecDeque::new(),
@@ -87,17 +96,26 @@ impl ProbeController {
         controller
     }
 
-    /// Numbers the probes from here on, those that wait included. The pacer starts a probe only if
-    /// its number is new.
-    pub(super) fn number_from(&mut self, first: u32) {
+    /// Continues the numbers of the controller for the route before, for the probes that wait too:
+    /// the pacer starts a probe only if its number is new. What the source could use stays.
+    pub(super) fn continue_from(&mut self, before: &Self) {
         for pending in &mut self.pending {
-            pending.probe.id.0 += first;
+            pending.probe.id.0 += before.next_id;
         }
-        self.next_id += first;
+        self.next_id += before.next_id;
+        self.desired = before.desired;
     }
 
-    pub(super) fn next_id(&self) -> u32 {
-        self.next_id
+    /// The most that the source could use changed. A new amount above the estimate is probed for
+    /// while the source is application-limited.
+    pub(super) fn set_desired(&mut self, now: Timestamp, desired: Option<Bitrate>, in_alr: bool) {
+        let has_changed = self.desired != desired;
+        self.desired = desired;
+        let Some(desired) = desired else { return };
+        if has_changed && in_alr && desired > self.estimate {
+            let most = self.estimate * DESIRED_MAX;
+            self.ask(Some(now), &DESIRED_FACTORS.map(|factor| (desired * factor).min(most)), false);
+        }
     }
 
     /// Adopts the maximum. A higher one is probed at once if the estimate may rise to it.
@@ -186,12 +204,14 @@ impl ProbeController {
     }
 
     fn ask(&mut self, now: Option<Timestamp>, rates: &[Bitrate], mut further: bool) {
-        // GOOGCC-D3: at the maximum a probe cannot raise the estimate.
-        if !self.is_allowed || self.estimate >= self.max {
+        let desired = self.desired.map_or(Bitrate::MAX, |desired| desired * CEILING_FACTOR);
+        let ceiling = self.max.min(desired);
+        // GOOGCC-D3: at the ceiling a probe cannot raise the estimate, or nobody needs it.
+        if !self.is_allowed || self.estimate >= ceiling {
             return;
         }
         for &wanted in rates {
-            let rate = wanted.min(self.max);
+            let rate = wanted.min(ceiling);
             further &= rate == wanted;
             let (id, size) = (ProbeId(self.next_id), rate * PROBE_LENGTH);
             self.next_id += 1;
@@ -325,6 +345,32 @@ mod tests {
         let mut after_alr = dropped(1_000);
         after_alr.on_alr_ended(at(9_500));
         assert_eq!(rates(after_alr, 12_000, false), [1_700]);
+    }
+
+    // [LIBWEBRTC §ProbeController]
+    #[test]
+    fn no_probe_is_above_twice_what_the_source_could_use() {
+        let mut controller = controller(5_000);
+        send_all(&mut controller, 0);
+        controller.set_desired(at(10), Some(kbps(500)), false);
+        controller.process(at(20_000), Some(at(2_000)));
+        assert_eq!(send_all(&mut controller, 20_000), [600], "twice the estimate");
+        controller.set_estimate(at(20_100), kbps(900), true);
+        assert_eq!(send_all(&mut controller, 20_100), [1_000], "twice the desired bitrate");
+    }
+
+    // [LIBWEBRTC §ProbeController]
+    #[test]
+    fn a_new_desired_bitrate_is_probed_for_while_the_source_is_limited() {
+        let mut controller = controller(5_000);
+        send_all(&mut controller, 0);
+        controller.set_desired(at(10), Some(kbps(900)), false);
+        assert_eq!(controller.probe(), None, "the source fills its target");
+        controller.set_desired(at(20), Some(kbps(500)), true);
+        assert_eq!(send_all(&mut controller, 20), [500, 600], "at most twice the estimate");
+        controller.set_desired(at(30), Some(kbps(500)), true);
+        controller.set_desired(at(40), Some(kbps(200)), true);
+        assert_eq!(controller.probe(), None, "nothing new, or less than the estimate");
     }
 
     // GOOGCC-D3

@@ -234,7 +234,7 @@ fn while_feedback_stays_away_the_estimate_falls_by_a_fifth_a_second_after_3_s() 
     for ms in (0..5_500).step_by(10) {
         path.send(ms, ms / 10);
     }
-    assert_eq!(path.gcc.estimate, kbps(900) * 0.8 * 0.8 * 0.8);
+    assert_eq!(path.gcc.estimate.rate, kbps(900) * 0.8 * 0.8 * 0.8);
     assert_eq!(path.gcc.metrics().reason, Reason::FeedbackLost);
 }
 
@@ -256,9 +256,9 @@ fn receiver_reports_alone_grow_by_8_percent_a_second_and_see_no_delay() {
         path.gcc.on_feedback(at(second * 1_000 + 1_050), &report);
     }
     // x 1.08 and 1 kbit/s four times.
-    assert_eq!(path.gcc.estimate, Bitrate::from_bps(1_364_995));
+    assert_eq!(path.gcc.estimate.rate, Bitrate::from_bps(1_364_995));
     assert_eq!(path.gcc.metrics().state, "loss rules");
-    assert_eq!(path.gcc.target().pacing_rate, path.gcc.estimate * 2.5);
+    assert_eq!(path.gcc.target().pacing_rate, path.gcc.estimate.rate * 2.5);
 }
 
 // [LIBWEBRTC §GoogCcNetworkController]
@@ -270,13 +270,17 @@ fn what_limits_the_estimate_is_asked_when_something_changes_and_the_answer_stand
     path.run(3_000, 4_000, 10, |ms, _| Some((ms - 3_000) / 2));
     // A source at an eighth of its rate is application-limited while the queue drains.
     path.run(4_000, 6_000, 80, |ms, _| Some((6_000 - ms) / 4));
-    let is_limited = |path: &Loop| path.gcc.alr.since().is_some();
+    let is_limited = |path: &Loop| path.gcc.probing.alr.since().is_some();
     assert!(is_limited(&path));
     assert_eq!(path.gcc.delay_based.usage(), BandwidthUsage::Underuse);
-    let estimate = path.gcc.estimate;
+    let estimate = path.gcc.estimate.rate;
     path.run(6_000, 20_000, 80, free);
     assert_eq!(path.gcc.delay_based.usage(), BandwidthUsage::Normal);
-    assert_eq!((path.gcc.estimate, is_limited(&path)), (estimate, true), "nothing has changed");
+    assert_eq!(
+        (path.gcc.estimate.rate, is_limited(&path)),
+        (estimate, true),
+        "nothing has changed"
+    );
     assert_eq!(path.gcc.target().probe, None, "though it was due 10 s ago");
     path.gcc.on_round_trip_time(at(20_000), TimeDelta::from_millis(51));
     path.send(20_000, path.number);
@@ -286,7 +290,7 @@ fn what_limits_the_estimate_is_asked_when_something_changes_and_the_answer_stand
 // [LIBWEBRTC §GoogCcNetworkController]
 #[test]
 fn where_receiver_reports_tell_the_round_trip_time_feedback_does_not() {
-    let reported_rtt = |path: &Loop| path.gcc.reported_rtt_ms;
+    let reported_rtt = |path: &Loop| path.gcc.round_trip.reported_ms;
     let mut path = Loop::new(controller(100, 900, 1_500));
     path.run(0, 3_000, 10, free);
     assert_eq!(reported_rtt(&path), Some(60), "of the last packet of each report");

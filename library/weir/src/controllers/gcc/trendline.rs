@@ -247,4 +247,83 @@ mod tests {
             }
         }
     }
+
+    /// The trendline as [LIBWEBRTC §TrendlineEstimator] writes it, step by step: what the partial
+    /// sums and the steps taken together must equal to the bit.
+    #[derive(Default)]
+    struct Plain {
+        first_arrival: Option<Timestamp>,
+        accumulated_ms: f64,
+        smoothed_ms: f64,
+        window: alloc::collections::VecDeque<(f64, f64)>,
+        slope: f64,
+    }
+
+    impl Plain {
+        fn update(&mut self, (delta, arrival): Step) -> f64 {
+            let first = *self.first_arrival.get_or_insert(arrival);
+            self.accumulated_ms += (delta.arrival - delta.send).as_millis_f64();
+            self.smoothed_ms =
+                SMOOTHING * self.smoothed_ms + (1.0 - SMOOTHING) * self.accumulated_ms;
+            self.window.push_back(((arrival - first).as_millis_f64(), self.smoothed_ms));
+            if self.window.len() > WINDOW {
+                self.window.pop_front();
+            }
+            if self.window.len() == WINDOW {
+                self.fit();
+            }
+            self.slope
+        }
+
+        /// Ordinary least squares.
+        fn fit(&mut self) {
+            let (mut sum_x, mut sum_y) = (0.0, 0.0);
+            for (x, y) in &self.window {
+                sum_x += x;
+                sum_y += y;
+            }
+            let (mean_x, mean_y) = (sum_x / WINDOW as f64, sum_y / WINDOW as f64);
+            let (mut numerator, mut denominator) = (0.0, 0.0);
+            for (x, y) in &self.window {
+                numerator += (x - mean_x) * (y - mean_y);
+                denominator += (x - mean_x) * (x - mean_x);
+            }
+            if denominator > 0.0 {
+                self.slope = numerator / denominator;
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_fast_trendline_equals_the_plain_one(
+            steps in proptest::collection::vec((0_i64..40_000, -5_000_i64..60_000), 1..120),
+            sizes in proptest::collection::vec(1_usize..=4, 120),
+        ) {
+            let (mut plain, mut fast) = (Plain::default(), Trendline::default());
+            let mut arrival = Timestamp::from_millis(100_000);
+            let mut given = alloc::vec::Vec::new();
+            for (send_us, arrival_us) in steps {
+                arrival += TimeDelta::from_micros(arrival_us.max(0));
+                let send = TimeDelta::from_micros(send_us);
+                given.push((GroupDelta { send, arrival: TimeDelta::from_micros(arrival_us) }, arrival));
+            }
+            let mut rest = given.as_slice();
+            for size in sizes {
+                let (now, later) = rest.split_at(size.min(rest.len()));
+                rest = later;
+                let slopes = match *now {
+                    [] => break,
+                    [a] => fast.update([a]).to_vec(),
+                    [a, b] => fast.update([a, b]).to_vec(),
+                    [a, b, c] => fast.update([a, b, c]).to_vec(),
+                    [a, b, c, d] => fast.update([a, b, c, d]).to_vec(),
+                    _ => unreachable!("at most four"),
+                };
+                for (step, slope) in now.iter().zip(slopes) {
+                    proptest::prop_assert_eq!(plain.update(*step), slope);
+                }
+            }
+        }
+    }
 }
