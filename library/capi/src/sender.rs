@@ -88,7 +88,8 @@ impl weir_sender_config {
         let extensions = extensions(self.transport_sequence_number_id, self.abs_send_time_id)?;
         Ok(SenderConfig::new(self.ssrc, extensions)
             .with_overhead(DataSize::from_bytes(self.overhead_bytes.into()))
-            .with_padding((self.padding_ssrc, payload_type))
+            .with_padding_ssrc(self.padding_ssrc)
+            .with_padding_payload_type(payload_type)
             .with_clock_rate(self.clock_rate_hz)
             .with_sender_reports(switch(self.sender_reports)?))
     }

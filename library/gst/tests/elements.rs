@@ -72,7 +72,7 @@ fn the_parser_passes_rtcp_on_and_reports_each_feedback_once() {
     // Base 7, two packets, feedback 3: the first was received 2 ticks after 1 x 64 ms, and the
     // second was not. One-bit vector chunk.
     let fci = [0, 7, 0, 2, 0, 0, 1, 3, 0xa0, 0x00, 2, 0];
-    let rtcp = weir_rtcp::rtcp_from_fci((205, 15), 2, MEDIA, &fci).unwrap();
+    let rtcp = weir_rtcp::rtcp_from_fci(205, 15, 2, MEDIA, &fci).unwrap();
     for _ in 0..2 {
         harness.push(gst::Buffer::from_mut_slice(rtcp.clone())).unwrap();
         assert_eq!(common::bytes(&harness.pull().unwrap()), rtcp);

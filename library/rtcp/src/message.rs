@@ -167,7 +167,8 @@ pub fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Ignore
 ///
 /// [RFC4585 §6.1]: https://www.rfc-editor.org/rfc/rfc4585#section-6.1
 pub fn rtcp_from_fci(
-    (packet_type, format): (u8, u8),
+    packet_type: u8,
+    format: u8,
     sender_ssrc: u32,
     media_ssrc: u32,
     fci: &[u8],

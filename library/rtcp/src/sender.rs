@@ -39,9 +39,10 @@ pub struct SenderConfig {
     /// Bytes that other layers add to each RTP packet; they count towards the rate. The default is
     /// 28: IPv4 and UDP. Add the overhead of encryption.
     pub overhead: DataSize,
-    /// SSRC and payload type of padding packets. The defaults are `ssrc` plus one and payload type
-    /// 127. Media must not use this SSRC.
-    pub padding: (u32, PayloadType),
+    /// SSRC of padding packets. The default is `ssrc` plus one. Media must not use it.
+    pub padding_ssrc: u32,
+    /// Payload type of padding packets. The default is 127.
+    pub padding_payload_type: PayloadType,
     /// Clock rate of the RTP timestamps, in Hz. The default is 90,000, as for video.
     pub clock_rate: u32,
     /// Whether to send sender reports. Set it to false if the host sends its own.
@@ -59,7 +60,8 @@ impl SenderConfig {
             ssrc,
             extensions,
             overhead: DataSize::from_bytes(28),
-            padding: (ssrc.wrapping_add(1), PayloadType::new(127).unwrap()),
+            padding_ssrc: ssrc.wrapping_add(1),
+            padding_payload_type: PayloadType::new(127).unwrap(),
             clock_rate: 90_000,
             sender_reports: true,
             history_capacity: None,
@@ -74,7 +76,8 @@ impl SenderConfig {
 
     with! {
         with_overhead: overhead: DataSize,
-        with_padding: padding: (u32, PayloadType),
+        with_padding_ssrc: padding_ssrc: u32,
+        with_padding_payload_type: padding_payload_type: PayloadType,
         with_clock_rate: clock_rate: u32,
         with_sender_reports: sender_reports: bool,
         with_history_capacity: history_capacity: Option<usize>,
@@ -369,8 +372,7 @@ fn check<'a>(config: &SenderConfig, packet: &'a [u8]) -> Result<View<'a>, Enqueu
 
 fn padding_header(config: &SenderConfig, number: u16, timestamp: u32) -> RtpHeader {
     let ExtensionIds { transport_sequence_number, abs_send_time, .. } = config.extensions;
-    let (ssrc, payload_type) = config.padding;
-    RtpHeader::new(ssrc, payload_type, number, timestamp)
+    RtpHeader::new(config.padding_ssrc, config.padding_payload_type, number, timestamp)
         .with_transport_sequence_number(transport_sequence_number.map(|id| (id, 0)))
         .with_abs_send_time(abs_send_time.map(|id| (id, AbsSendTime::from_ticks(0))))
 }

@@ -149,7 +149,7 @@ proptest! {
         fci in prop::collection::vec(any::<u8>(), 0..100),
     ) {
         let mut sender = sender(Algorithm::Scream);
-        if let Some(bytes) = rtcp_from_fci((packet_type, format), 1, SSRC, &fci) {
+        if let Some(bytes) = rtcp_from_fci(packet_type, format, 1, SSRC, &fci) {
             sender.on_rtcp(Timestamp::from_secs(1), &bytes);
         }
         check(&sender);

@@ -290,7 +290,9 @@ fn it_follows_a_drop_to_300_kbps_and_recovers() {
 fn two_flows_share_by_their_priorities() {
     let flow = (limits(150, 300, 2500), Parameters::DEFAULT);
     for (prio, range) in [(1.0, 0.8..1.25), (2.0, 1.6..2.4)] {
-        let other = (flow.0, Parameters { prio, ..Parameters::DEFAULT });
+        let mut parameters = Parameters::DEFAULT;
+        parameters.prio = prio;
+        let other = (flow.0, parameters);
         let [a, b] = run([flow, other], 120, |_| capacity(2000));
         assert_within(mean_target(&b[60..]) / mean_target(&a[60..]), range);
     }

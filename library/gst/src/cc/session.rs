@@ -66,7 +66,8 @@ pub(super) enum Rtcp {
     /// The fields of one feedback packet.
     Feedback {
         /// Packet type and format.
-        kind: (u8, u8),
+        packet_type: u8,
+        format: u8,
         sender_ssrc: u32,
         media_ssrc: u32,
         /// Feedback control information.
@@ -78,9 +79,11 @@ impl Rtcp {
     /// Reads the arguments of `on-feedback-rtcp`, after the emitter.
     pub(super) fn from_values(values: &[glib::Value]) -> Option<Self> {
         let number = |index: usize| values.get(index)?.get::<u32>().ok();
-        let kind = (u8::try_from(number(1)?).ok()?, u8::try_from(number(2)?).ok()?);
+        let packet_type = u8::try_from(number(1)?).ok()?;
+        let format = u8::try_from(number(2)?).ok()?;
+        let (sender_ssrc, media_ssrc) = (number(3)?, number(4)?);
         let fci = values.get(5)?.get::<Option<gst::Buffer>>().ok()?;
-        Some(Self::Feedback { kind, sender_ssrc: number(3)?, media_ssrc: number(4)?, fci })
+        Some(Self::Feedback { packet_type, format, sender_ssrc, media_ssrc, fci })
     }
 
     /// The datagram; `None` if the fields do not make one.
@@ -91,9 +94,9 @@ impl Rtcp {
         };
         match self {
             Self::Datagram(buffer) => content(buffer),
-            Self::Feedback { kind, sender_ssrc, media_ssrc, fci } => {
+            Self::Feedback { packet_type, format, sender_ssrc, media_ssrc, fci } => {
                 let fci = fci.as_ref().map_or(Some(Vec::new()), content)?;
-                rtcp_from_fci(*kind, *sender_ssrc, *media_ssrc, &fci)
+                rtcp_from_fci(*packet_type, *format, *sender_ssrc, *media_ssrc, &fci)
             }
         }
     }

@@ -103,16 +103,16 @@ fn damage_inside_a_packet_does_not_hide_the_next_and_a_bad_length_ends_the_datag
 #[test]
 fn content_without_its_header_reads_as_the_packet_does() {
     let whole = twcc_bytes();
-    let bytes = rtcp_from_fci((205, 15), RECEIVER, SSRC, &whole[12..]).unwrap();
+    let bytes = rtcp_from_fci(205, 15, RECEIVER, SSRC, &whole[12..]).unwrap();
     let view = |bytes| twcc::View::parse(bytes).unwrap().to_string();
     assert_eq!(view(&bytes), view(&whole));
     let remb = remb_bytes(1_000_000);
-    assert_eq!(rtcp_from_fci((206, 15), RECEIVER, 0, &remb[12..]).unwrap(), remb);
+    assert_eq!(rtcp_from_fci(206, 15, RECEIVER, 0, &remb[12..]).unwrap(), remb);
     // Content whose length is not a multiple of four bytes is padded.
-    let odd = rtcp_from_fci((205, 15), RECEIVER, SSRC, &whole[12..whole.len() - 1]).unwrap();
+    let odd = rtcp_from_fci(205, 15, RECEIVER, SSRC, &whole[12..whole.len() - 1]).unwrap();
     assert_eq!(odd.len(), whole.len());
-    assert_eq!(rtcp_from_fci((205, 32), 1, 2, &[]), None);
-    assert_eq!(rtcp_from_fci((205, 15), 1, 2, &vec![0; 1 << 18]), None);
+    assert_eq!(rtcp_from_fci(205, 32, 1, 2, &[]), None);
+    assert_eq!(rtcp_from_fci(205, 15, 1, 2, &vec![0; 1 << 18]), None);
 }
 
 // [REMB §2.2]

@@ -46,6 +46,7 @@ type Checked<T = ()> = Result<T, Violation>;
 
 /// One step of a script.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Op {
     /// Time passes; due timeouts are delivered.
     Advance(TimeDelta),

@@ -7,6 +7,7 @@ use crate::units::TimeDelta;
 ///
 /// [NADA §4.1]: https://www.rfc-editor.org/rfc/rfc8698#section-4.1
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Parameters {
     /// `PRIO`: weight of the flow among flows that share a bottleneck.
     pub prio: f64,

@@ -61,12 +61,19 @@ const SILENCE_TICK: TimeDelta = TimeDelta::from_millis(200);
 
 /// Options that the draft leaves to the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// `REDUCE_JITTER`: change the window more slowly while the queuing delay varies
     /// [SCREAMV2 §4.2.1.4].
     ///
     /// [SCREAMV2 §4.2.1.4]: https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.4
     pub reduce_jitter: bool,
+}
+
+impl Options {
+    with! {
+        with_reduce_jitter: reduce_jitter: bool,
+    }
 }
 
 /// The SCReAMv2 controller.
