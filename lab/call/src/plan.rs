@@ -312,10 +312,13 @@ impl<'a> Builder<'a> {
         }
         let media = planned.flows().filter_map(|flow| self.scenario.flows[flow].media());
         for media in media {
-            if media.source_limit.is_some() || media.receiver_clock != ReceiverClock::default() {
+            if media.source_limit.is_some()
+                || media.receiver_clock != ReceiverClock::default()
+                || !media.route_changes.is_empty()
+            {
                 return Err(format!(
-                    "a flow of call {number} has source_limit or receiver_clock, which only the \
-                     simulator supports"
+                    "a flow of call {number} has source_limit, receiver_clock or route_changes, \
+                     which only the simulator supports"
                 ));
             }
         }
@@ -587,6 +590,7 @@ mod tests {
             ),
             ("[[flow]]\npauses = [[\"1s\", \"2s\"]]\n", "pauses"),
             ("[[flow]]\nsource_limit = \"1Mbps\"\n", "only the simulator"),
+            ("[[flow]]\nroute_changes = [\"1s\"]\n", "only the simulator"),
             ("[[flow]]\nreceiver_clock = { skew_ppm = 200 }\n", "only the simulator"),
             ("[[flow]]\nkind = \"audio\"\n", "only audio"),
             (

@@ -150,6 +150,8 @@ pub struct Media {
     pub receiver_clock: ReceiverClock,
     /// Feedback formats that its receiver uses, each from a given time on.
     pub feedback: Vec<(Timestamp, Feedback)>,
+    /// When its host tells the controller that packets take another route.
+    pub route_changes: Vec<Timestamp>,
     /// Name of the sender. Media flows of one sender share their knowledge of the path.
     pub sender: Option<String>,
     /// How lost packets are repaired; `None` for a receiver that only counts packets.
@@ -444,6 +446,7 @@ impl Scenario {
                 .with_source_limit(media.source_limit.clone())
                 .with_receiver_clock(media.receiver_clock.clone())
                 .with_feedback(media.feedback.clone())
+                .with_route_changes(media.route_changes.clone())
                 .with_feedback_interval(self.feedback_interval)
                 .with_repair(media.repair)
         };

@@ -141,6 +141,8 @@ pub struct Media {
     /// Feedback format of its receiver, with the time from which each one applies. Before the first
     /// of these times the format is TWCC.
     pub feedback: Vec<(Timestamp, Feedback)>,
+    /// When its host learns that packets take another route, and tells the controller. In order.
+    pub route_changes: Vec<Timestamp>,
     /// Interval at which its receiver sends TWCC or CCFB. Receiver reports have a timing of their
     /// own.
     pub feedback_interval: TimeDelta,
@@ -164,6 +166,7 @@ impl Media {
             source_limit: None,
             receiver_clock: ReceiverClock::default(),
             feedback: Vec::new(),
+            route_changes: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,
         }
@@ -174,6 +177,7 @@ impl Media {
         with_source_limit: source_limit: Option<Schedule>,
         with_receiver_clock: receiver_clock: ReceiverClock,
         with_feedback: feedback: Vec<(Timestamp, Feedback)>,
+        with_route_changes: route_changes: Vec<Timestamp>,
         with_feedback_interval: feedback_interval: TimeDelta,
         with_repair: repair: Option<Repair>,
     }

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use weir::controller::Controller;
@@ -151,6 +152,8 @@ struct Sender {
     next_frame: Timestamp,
     hand_over: HandOver,
     pauses: Vec<Range<Timestamp>>,
+    /// The changes of route to come, in order.
+    route_changes: VecDeque<Timestamp>,
     media: MediaSender<Queued>,
     /// ECN codepoint of its packets.
     ecn: Ecn,
@@ -191,6 +194,7 @@ impl Sender {
                 busy_until: flow.start,
             },
             pauses: flow.pauses.clone(),
+            route_changes: media.route_changes.iter().copied().collect(),
             media: media_sender,
             ecn: media.controller.ecn_mode(media.settings.ecn).codepoint(),
             ssrc,
@@ -214,11 +218,16 @@ impl Sender {
     fn next_deadline(&self) -> Option<Timestamp> {
         let report = self.sender_reports.as_ref().map(SenderReports::next_timeout);
         let send = self.media.next_send_time().map(|time| time.max(self.hand_over.busy_until));
-        let timers = [send, self.media.controller().next_timeout(), report];
+        let route = self.route_changes.front().copied();
+        let timers = [send, self.media.controller().next_timeout(), report, route];
         Some(earliest(self.next_frame, timers))
     }
 
     fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
+        if self.route_changes.pop_front_if(|at| *at <= now).is_some() {
+            self.media.on_route_change(now);
+            self.note_change(out);
+        }
         if self.next_frame <= now {
             self.make_frame(now);
             self.note_change(out);

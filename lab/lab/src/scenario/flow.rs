@@ -40,6 +40,7 @@ const MEDIA_ALONE: &[&str] = &[
     "source_limit",
     "receiver_clock",
     "feedback",
+    "route_changes",
     "ecn",
     "priority",
     "sender",
@@ -295,6 +296,9 @@ fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
             .get("receiver_clock")
             .map_or(Ok(ReceiverClock::default()), |item| receiver_clock(&item, duration))?,
         feedback: feedback(table, duration)?,
+        route_changes: table
+            .get("route_changes")
+            .map_or(Ok(Vec::new()), |item| route_changes(&item, duration))?,
         sender: table.get("sender").map(|item| item.prose()).transpose()?,
         repair: repair(table, duration)?,
     })
@@ -416,6 +420,21 @@ fn receiver_clock(item: &Item, duration: TimeDelta) -> Result<ReceiverClock> {
         increase.then_some(jumps).ok_or_else(|| item.error("each jump must be later"))
     })?;
     Ok(ReceiverClock::new(skew_ppm, jumps))
+}
+
+/// Reads times such as `["30s", "60s"]`. They must be in order and within the run.
+fn route_changes(item: &Item, duration: TimeDelta) -> Result<Vec<Timestamp>> {
+    let mut times = Vec::new();
+    let elements = item.elements().ok_or_else(|| item.error("expected times such as [\"30s\"]"))?;
+    for element in elements {
+        let time = element.time()?;
+        let is_later = times.last().is_none_or(|last| *last < Timestamp::ZERO + time);
+        if !is_later || time >= duration {
+            return Err(item.error("each time must be later than the one before, within the run"));
+        }
+        times.push(Timestamp::ZERO + time);
+    }
+    Ok(times)
 }
 
 fn feedback(table: &Table, duration: TimeDelta) -> Result<Vec<(Timestamp, Feedback)>> {
