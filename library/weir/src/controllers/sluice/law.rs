@@ -61,6 +61,15 @@ impl Seen {
     }
 }
 
+/// A base test after the delay rose at once (S-34).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StepTest {
+    /// When its effect must have been seen.
+    seen_by: Timestamp,
+    /// The standing queue at its beginning.
+    queue: TimeDelta,
+}
+
 impl Sluice {
     /// One step of the rate. Returns its reason.
     pub(super) fn step(&mut self, seen: &Seen) -> Reason {
@@ -155,6 +164,7 @@ impl Sluice {
         {
             // S-19: less is sent, and the delay is the same. The path has become longer.
             self.queue.rebase();
+            self.queue.forget_step();
             self.crowding = Default::default();
             self.state = State::Track;
         }
@@ -279,13 +289,38 @@ impl Sluice {
         if self.test_until.is_some_and(|until| until <= seen.now) {
             self.test_until = None;
         }
-        let is_due = seen.now - self.empty_at > self.p.t_base;
+        self.judge_step(seen);
+        let has_stepped = self.queue.stepped_within(seen.now, self.p.t_stepped)
+            && !self.queue.stepped_within(seen.now, self.p.t_moved);
+        let after = if has_stepped { self.p.t_moved } else { self.p.t_base };
+        let is_due = seen.now - self.empty_at > after;
         if !is_due || self.test_until.is_some() || self.state != State::Track {
             return false;
         }
-        self.test_until = Some(seen.now + self.rtt() + self.p.test_extra);
+        let until = seen.now + self.rtt() + self.p.test_extra;
+        // What the test does to the queue is seen a round trip later, in two whole buckets.
+        let seen_by = until + self.rtt() + self.p.test_extra;
+        self.step_test = has_stepped.then_some(StepTest { seen_by, queue: seen.queue });
+        self.test_until = Some(until);
         self.empty_at = seen.now;
         self.rate = self.rate.min(seen.delivered * self.p.test_rate);
         true
+    }
+
+    /// S-34: the delay rose at once, and a base test that should have drained a part of a queue did
+    /// not. The path has become longer.
+    fn judge_step(&mut self, seen: &Seen) {
+        let Some(test) = self.step_test.filter(|test| test.seen_by <= seen.now) else { return };
+        self.step_test = None;
+        let drained = (self.rtt() + self.p.test_extra) * (1.0 - self.p.test_rate);
+        let has_fallen = test.queue - seen.queue > drained * self.p.moved_fall;
+        if self.state != State::Track {
+            return;
+        }
+        if !has_fallen && seen.congestion.is_none() {
+            self.queue.rebase();
+            self.crowding = Default::default();
+        }
+        self.queue.forget_step();
     }
 }

@@ -14,6 +14,7 @@
 //! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-27.
 
 mod competition;
+mod hand_over;
 mod law;
 mod losses;
 mod marks;
@@ -27,7 +28,8 @@ mod tests;
 pub use parameters::Parameters;
 
 use self::competition::{Crowding, RivalTests};
-use self::law::{Seen, State};
+use self::hand_over::Cuts;
+use self::law::{Seen, State, StepTest};
 use self::losses::Losses;
 use self::marks::Marks;
 use self::queue::Queue;
@@ -64,6 +66,7 @@ pub struct Sluice {
     delivered: RateMeter,
     sent: RateMeter,
     losses: Losses,
+    cuts: Cuts,
     sharing: Sharing,
     marks: Marks,
     silence: Silence,
@@ -95,6 +98,7 @@ pub struct Sluice {
     empty_at: Timestamp,
     /// End of the base test that runs.
     test_until: Option<Timestamp>,
+    step_test: Option<StepTest>,
     /// The rate before the limits of the receiver.
     rate: Bitrate,
     target: Target,
@@ -119,6 +123,7 @@ impl Sluice {
             delivered: RateMeter::default(),
             sent: RateMeter::default(),
             losses: Losses::default(),
+            cuts: Cuts::default(),
             sharing: Sharing::default(),
             marks: Marks::default(),
             silence: Silence::default(),
@@ -138,6 +143,7 @@ impl Sluice {
             responded: None,
             empty_at: Timestamp::ZERO,
             test_until: None,
+            step_test: None,
             rate: start,
             target: Target::new(start, start),
             reason: Reason::Start,
@@ -191,7 +197,7 @@ impl Sluice {
             self.delivered = RateMeter::default();
         }
         self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
-        let counts = report.loss_counts();
+        let mut counts = report.loss_counts();
         let received = counts.received + counts.recovered;
         let mut marked = 0;
         self.queue.begin_report();
@@ -202,7 +208,16 @@ impl Sluice {
             if !packet.recovered {
                 self.sent.add(packet.send_time, packet.size);
             }
-            let Some(arrival) = packet.arrival_time else { continue };
+            let Some(arrival) = packet.arrival_time else {
+                self.cuts.on_lost();
+                continue;
+            };
+            if let Some(lost) = self.cuts.on_arrived(packet.send_time, &self.p) {
+                // S-35: the queue of the path before is gone, and so are these losses.
+                counts.lost = counts.lost.saturating_sub(lost);
+                self.queue.on_new_clock();
+                self.crowding = Default::default();
+            }
             // Marks count only if the sender uses ECN.
             marked += u64::from(packet.ecn == Ecn::Ce && self.settings.ecn != EcnMode::Off);
             let above = self.queue.on_packet(arrival - packet.send_time);

@@ -114,6 +114,14 @@ parameters! {
     limited: f64 = 1.5;
     /// `T_BASE`: time without a sight of the empty path after which the base is tested.
     t_base: TimeDelta = TimeDelta::from_secs(10);
+    /// `T_MOVED`: the same after the delay rose at once.
+    t_moved: TimeDelta = TimeDelta::from_secs(1);
+    /// `MOVED_FALL`: share of what a base test drains that a queue must have fallen by.
+    moved_fall: f64 = 0.3;
+    /// `T_CUT`: the path was away if nothing arrived of what was sent over this time, ...
+    t_cut: TimeDelta = TimeDelta::from_millis(150);
+    /// `CUT_PACKETS`: ... and at least so many packets were lost.
+    cut_packets: f64 = 5.0;
     /// `TEST_RATE`: share of the delivered rate that a base test sends.
     test_rate: f64 = 0.75;
     /// `TEST_EXTRA`: a base test lasts this long beyond a round trip.

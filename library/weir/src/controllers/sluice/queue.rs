@@ -116,6 +116,11 @@ impl Queue {
         self.stepped_at > Timestamp::ZERO && now - self.stepped_at < time
     }
 
+    /// The last rise of the delay at once has been judged.
+    pub(super) fn forget_step(&mut self) {
+        self.stepped_at = Timestamp::ZERO;
+    }
+
     /// The path has another base delay than before: what stands now is the base.
     pub(super) fn rebase(&mut self) {
         let min = self.buckets.into_iter().fold(self.filling, TimeDelta::min);
