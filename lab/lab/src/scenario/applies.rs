@@ -89,10 +89,7 @@ impl MetricScope<'_> {
     fn links(&self, flow: &Flow) -> impl Iterator<Item = &LinkConfig> {
         let hops = self.hops.get(flow.hops.clone()).unwrap_or_default();
         let direction = flow.direction;
-        hops.iter().map(move |hop| match direction {
-            Direction::Up => &hop.up,
-            Direction::Down => &hop.down,
-        })
+        hops.iter().map(move |hop| direction.link(hop))
     }
 
     fn tcp_flow(&self) -> &str {
