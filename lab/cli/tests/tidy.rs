@@ -97,7 +97,7 @@ const NAMED_CLOSURES: [(&str, usize); 19] = [
     ("lab/cli", 134),
     ("lab/controllers", 2),
     ("lab/emu", 32),
-    ("lab/lab", 86),
+    ("lab/lab", 40),
     ("lab/net", 15),
     ("lab/python", 17),
     ("lab/sim", 8),

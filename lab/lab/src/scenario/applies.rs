@@ -73,8 +73,7 @@ impl MetricScope<'_> {
             // The rate of a UDP flow is subtracted from the capacity against which a flow is
             // measured.
             Need::Change => {
-                let is_load = |other: &Flow| matches!(other.traffic, Traffic::Udp(_));
-                self.flows.iter().any(is_load)
+                self.flows.iter().any(|other| matches!(other.traffic, Traffic::Udp(_)))
                     || self.links(flow).any(|link| changes(&link.capacity))
             }
             Need::Rivals => {
