@@ -168,7 +168,7 @@ pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
             controllers.push(&judgement.controller);
         }
     }
-    let mut verdicts = Vec::new();
+    let mut all = Vec::new();
     for &(requirement, text) in REQUIREMENTS {
         for &controller in &controllers {
             let mut tested: Vec<&Judgement> = judgements.iter().collect();
@@ -178,7 +178,7 @@ pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
             });
             let held = tested.iter().filter(|judgement| judgement.row.pass).count();
             let by = tested.iter().min_by(|a, b| margin(&a.row).total_cmp(&margin(&b.row)));
-            verdicts.push(Verdict {
+            all.push(Verdict {
                 requirement,
                 text,
                 controller: controller.into(),
@@ -189,7 +189,7 @@ pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
             });
         }
     }
-    verdicts
+    all
 }
 
 /// Distance from the limit, relative to the limit; positive on the right side.

@@ -152,20 +152,20 @@ fn fairness(
         media.iter().map(|(index, _, priority)| (&received[*index], *priority)).collect();
     let mut totals = vec![0.0; media.len()];
     for span in &spans {
-        for (total, bits) in totals.iter_mut().zip(throughputs(&media, span)) {
+        for (total, bits) in totals.iter_mut().zip(throughputs_over(&media, span)) {
             *total += bits;
         }
     }
     let [ratio_1s, ratio_5s, ratio_20s] = WINDOWS.map(|seconds| {
         let length = TimeDelta::from_secs(seconds);
         let windows = spans.iter().flat_map(|span| windows(span, length));
-        ratio(windows.map(|window| throughputs(&media, &window)))
+        ratio(windows.map(|window| throughputs_over(&media, &window)))
     });
     Some(Fairness { jain: jain(&totals)?, ratio_1s, ratio_5s, ratio_20s })
 }
 
 /// Bits of each flow over its priority.
-fn throughputs(media: &[(&Received, f64)], window: &Range<Timestamp>) -> Vec<f64> {
+fn throughputs_over(media: &[(&Received, f64)], window: &Range<Timestamp>) -> Vec<f64> {
     media.iter().map(|(of, priority)| of.within(window).as_bits() as f64 / priority).collect()
 }
 

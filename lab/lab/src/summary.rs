@@ -221,7 +221,7 @@ impl Summary {
             let part = flow.part(section);
             (&flow.flow, part.and_then(|part| part.at(&expectation.metric)))
         });
-        worst(values, expectation.condition)
+        worst_of(values, expectation.condition)
     }
 
     /// The same for participants of an application under test.
@@ -233,12 +233,12 @@ impl Summary {
             _ => one.is_participant(),
         });
         let values = wanted.map(|one| (&one.name, one.at(&expectation.metric)));
-        worst(values, expectation.condition)
+        worst_of(values, expectation.condition)
     }
 }
 
 /// The first of the worst values, and its name.
-fn worst<'a>(
+fn worst_of<'a>(
     values: impl Iterator<Item = (&'a String, Option<f64>)>,
     condition: Condition,
 ) -> (Option<String>, Option<f64>) {

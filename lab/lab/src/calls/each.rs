@@ -103,7 +103,10 @@ fn is_inside(time_s: f64, span: &Range<f64>) -> bool {
 }
 
 /// The reports of a stream within a span.
-fn inside<'a>(stream: &'a Peer, span: &'a Range<f64>) -> impl Iterator<Item = &'a Interval> {
+fn reports_within<'a>(
+    stream: &'a Peer,
+    span: &'a Range<f64>,
+) -> impl Iterator<Item = &'a Interval> {
     stream.intervals.iter().filter(|it| is_inside(it.time_s, span))
 }
 
@@ -117,7 +120,7 @@ fn together(
 ) -> Option<f64> {
     let mut reports: Vec<Vec<(f64, f64)>> = Vec::new();
     for stream in streams {
-        let values = inside(stream, span).map(|it| (it.time_s, value(it)));
+        let values = reports_within(stream, span).map(|it| (it.time_s, value(it)));
         reports.push(values.filter_map(|(time, value)| Some((time, value?))).collect());
     }
     let longest = reports.iter().map(Vec::len).max().filter(|count| *count > 0)?;
@@ -161,12 +164,13 @@ fn average(
     span: &Range<f64>,
     value: fn(&Interval) -> Option<f64>,
 ) -> Option<f64> {
-    let means = streams.iter().map(|stream| mean(inside(stream, span).filter_map(value).collect()));
+    let means =
+        streams.iter().map(|stream| mean(reports_within(stream, span).filter_map(value).collect()));
     mean(means.flatten().collect())
 }
 
 fn total(streams: &[&Peer], span: &Range<f64>, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
-    let all = streams.iter().flat_map(|stream| inside(stream, span));
+    let all = streams.iter().flat_map(|stream| reports_within(stream, span));
     all.filter_map(value).reduce(|a, b| a + b)
 }
 

@@ -361,14 +361,14 @@ fn levels(possible: &Possible) -> Vec<(Timestamp, f64)> {
 
 fn rises(possible: &Possible) -> Vec<Rise> {
     let levels = levels(possible);
-    let mut rises = Vec::new();
+    let mut found = Vec::new();
     for three in levels.windows(3) {
         let ((_, before), (at, share), (until, _)) = (three[0], three[1], three[2]);
         if before > 0.0 && share >= before * RISE && until - at >= RISE_LASTS {
-            rises.push(Rise { at, until, ratio: share / before, share });
+            found.push(Rise { at, until, ratio: share / before, share });
         }
     }
-    rises
+    found
 }
 
 fn falls(possible: &Possible) -> Vec<Timestamp> {

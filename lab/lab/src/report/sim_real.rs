@@ -79,7 +79,7 @@ fn is_pair(simulated: &str, real: &str, columns: &[Column<'_>]) -> bool {
 }
 
 /// Simulated and real columns that are compared with each other.
-fn pairs<'a, 'b>(columns: &'a [Column<'b>]) -> Vec<(&'a Column<'b>, &'a Column<'b>)> {
+fn compared_pairs<'a, 'b>(columns: &'a [Column<'b>]) -> Vec<(&'a Column<'b>, &'a Column<'b>)> {
     let mut pairs = Vec::new();
     for sim in columns.iter().filter(|column| column.engine == Engine::Sim) {
         for real in columns.iter().filter(|column| column.engine == Engine::Call) {
@@ -95,7 +95,7 @@ fn pairs<'a, 'b>(columns: &'a [Column<'b>]) -> Vec<(&'a Column<'b>, &'a Column<'
 pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str]) -> Vec<SimReal> {
     let mut compared = Vec::new();
     for flow in flows {
-        for (sim, real) in pairs(columns) {
+        for (sim, real) in compared_pairs(columns) {
             if !sim.has_flow(flow) || !real.has_flow(flow) {
                 continue;
             }
@@ -122,7 +122,7 @@ pub(super) fn errors(id: &str, columns: &[Column<'_>], flows: &[&str]) -> Vec<Er
         if first.is_none_or(|summary| summary.kind != "media") {
             continue;
         }
-        for (sim, real) in pairs(columns) {
+        for (sim, real) in compared_pairs(columns) {
             rows.extend(error_row(id, flow, sim, real));
         }
     }

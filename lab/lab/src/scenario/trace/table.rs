@@ -63,7 +63,7 @@ impl<'o> Table<'o> {
     /// Reads a row of cells in the order of the header.
     pub(super) fn row<T: AsRef<str>>(&mut self, line: usize, cells: &[T]) -> Result<()> {
         for (index, wanted) in &self.rows {
-            let text = cell(cells, *index);
+            let text = cell_at(cells, *index);
             let counts = match wanted {
                 Cell::Text(wanted) => text == wanted.trim(),
                 Cell::Number(wanted) => number(text) == Some(*wanted),
@@ -75,11 +75,11 @@ impl<'o> Table<'o> {
         self.has_row = true;
         let at = match self.time {
             Time::At(index, unit) => {
-                let text = cell(cells, index);
+                let text = cell_at(cells, index);
                 clock::read(text, unit).ok_or_else(|| not_what(line, "a time", text))?
             }
             Time::LastsMs(index) => {
-                let text = cell(cells, index);
+                let text = cell_at(cells, index);
                 let lasts = number(text).and_then(|ms| clock::nanos(ms / 1e3));
                 let Some(lasts) = lasts.filter(|lasts| *lasts > 0) else {
                     return Err(not_what(line, "milliseconds above 0", text));
@@ -88,7 +88,7 @@ impl<'o> Table<'o> {
             }
             Time::Every(lasts) => self.advance(lasts),
         };
-        let text = cell(cells, self.value);
+        let text = cell_at(cells, self.value);
         if MISSING.contains(&text) {
             // The value before stays.
             return Ok(());
@@ -142,7 +142,7 @@ fn value(
 }
 
 /// Empty if the line has no such column.
-fn cell<T: AsRef<str>>(cells: &[T], index: usize) -> &str {
+fn cell_at<T: AsRef<str>>(cells: &[T], index: usize) -> &str {
     cells.get(index).map_or("", |cell| cell.as_ref().trim())
 }
 
