@@ -25,7 +25,7 @@ use weir::units::Timestamp;
 
 use crate::metrics::declared::Shape;
 use crate::metrics::{CallMetrics, CallSuccess, OneWayDelay, mean};
-use file::{CallFile, Capture, Delays, Interval, Participant, Peer, Setup, Stream};
+use file::{CallFile, Delays, Interval, Participant, Peer, Setup};
 use streams::StreamError;
 
 pub use calls_made::{CallsMade, Exclusion};
@@ -84,7 +84,6 @@ impl Calls {
     /// Measures the calls of a run. `sections` are the names and times of the scenario's sections.
     pub(crate) fn of(file: &CallFile, sections: &[(String, Range<Timestamp>)]) -> Self {
         let count = file.calls_made();
-        let of = |side: &str| over_participants(file, |name| name.starts_with(side));
         Self {
             count,
             participants: file.participants.iter().filter(|one| one.name != SERVER).count(),
@@ -92,8 +91,8 @@ impl Calls {
                 success_ratio: (count.made > 0).then(|| count.succeeded as f64 / count.made as f64),
             },
             all: over_participants(file, |_| true),
-            a: of("a"),
-            b: of("b"),
+            a: over_participants(file, |name| name.starts_with('a')),
+            b: over_participants(file, |name| name.starts_with('b')),
             streams: streams::errors(file),
             each: Each::all(file, sections),
         }
@@ -132,34 +131,35 @@ fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallM
         })
         .filter(|one| !one.ends.is_empty())
         .collect();
-    let over = |value: fn(&One<'_>) -> Option<f64>| mean(people.iter().filter_map(value).collect());
-    let delay = |value: fn(&Delays) -> f64| {
-        let captures = file.captures().iter().filter(|capture| file.lasted(capture.call));
-        let of_capture = |capture: &Capture| -> Vec<f64> {
-            let is_theirs = |stream: &&Stream| {
-                let receiver = file.receiver(capture.call, stream);
-                people.iter().any(|one| Some(one.program.name.as_str()) == receiver)
-            };
-            let streams = capture.streams.iter().filter(|stream| stream.role == "video");
-            let theirs = streams.filter(is_theirs);
-            theirs.filter_map(|stream| stream.delay_ms.as_ref().map(value)).collect()
-        };
-        mean(captures.flat_map(of_capture).collect())
-    };
+    let mut delays = Vec::new();
+    for capture in file.captures().iter().filter(|capture| file.lasted(capture.call)) {
+        for stream in capture.streams.iter().filter(|stream| stream.role == "video") {
+            let receiver = file.receiver(capture.call, stream);
+            if people.iter().any(|one| Some(one.program.name.as_str()) == receiver) {
+                delays.extend(&stream.delay_ms);
+            }
+        }
+    }
     CallMetrics {
-        signalling_ms: over(|one| one.step(|it| Some(it.described? - it.start))),
-        ice_ms: over(|one| one.step(|it| Some(it.path_found()? - it.described?))),
-        dtls_ms: over(|one| one.step(|it| Some(it.connected - it.path_found()?))),
-        setup_ms: over(|one| one.step(|it| Some(it.connected - it.start))),
-        first_frame_ms: over(|one| one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))),
-        one_way_delay_ms: delays(&delay),
-        rtt_ms: over(|one| one.mean(|end| over_time(end, |it| it.of_sent(|sent| sent.rtt_ms)))),
-        send_rate_mbps: over(|one| one.rate(|it| it.of_sent(|sent| sent.send_bps))),
-        receive_rate_mbps: over(|one| {
+        signalling_ms: mean_over(&people, |one| one.step(|it| Some(it.described? - it.start))),
+        ice_ms: mean_over(&people, |one| one.step(|it| Some(it.path_found()? - it.described?))),
+        dtls_ms: mean_over(&people, |one| one.step(|it| Some(it.connected - it.path_found()?))),
+        setup_ms: mean_over(&people, |one| one.step(|it| Some(it.connected - it.start))),
+        first_frame_ms: mean_over(&people, |one| {
+            one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))
+        }),
+        one_way_delay_ms: mean_delays(&delays),
+        rtt_ms: mean_over(&people, |one| {
+            one.mean(|end| over_time(end, |it| it.of_sent(|sent| sent.rtt_ms)))
+        }),
+        send_rate_mbps: mean_over(&people, |one| one.rate(|it| it.of_sent(|sent| sent.send_bps))),
+        receive_rate_mbps: mean_over(&people, |one| {
             one.rate(|it| it.of_received(|received| received.receive_bps))
         }),
-        cpu_cores: over(|one| one.program.cpu_cores),
-        memory_mb: over(|one| Some(one.program.memory_bytes? as f64 / BYTES_PER_MEGABYTE)),
+        cpu_cores: mean_over(&people, |one| one.program.cpu_cores),
+        memory_mb: mean_over(&people, |one| {
+            Some(one.program.memory_bytes? as f64 / BYTES_PER_MEGABYTE)
+        }),
     }
 }
 
@@ -180,14 +180,22 @@ impl One<'_> {
 
     /// Mean rate of all connections together, in Mbit/s.
     fn rate(&self, bps: fn(&Interval) -> Option<u64>) -> Option<f64> {
-        let of_end = |end: &&Peer| over_time(end, |it| bps(it).map(|bps| bps as f64));
-        let rates = self.ends.iter().filter_map(of_end);
+        let ends = self.ends.iter();
+        let rates = ends.filter_map(|end| over_time(end, |it| bps(it).map(|bps| bps as f64)));
         rates.reduce(|sum, rate| sum + rate).map(|rate| rate / BITS_PER_MEGABIT)
     }
 }
 
-fn delays(of: &impl Fn(fn(&Delays) -> f64) -> Option<f64>) -> Option<OneWayDelay> {
-    Some(OneWayDelay { mean: of(|it| it.mean)?, p50: of(|it| it.p50)?, p95: of(|it| it.p95)? })
+fn mean_over(people: &[One<'_>], value: fn(&One<'_>) -> Option<f64>) -> Option<f64> {
+    mean(people.iter().filter_map(value).collect())
+}
+
+fn mean_delays(delays: &[&Delays]) -> Option<OneWayDelay> {
+    Some(OneWayDelay {
+        mean: mean(delays.iter().map(|it| it.mean).collect())?,
+        p50: mean(delays.iter().map(|it| it.p50).collect())?,
+        p95: mean(delays.iter().map(|it| it.p95).collect())?,
+    })
 }
 
 fn over_time(end: &Peer, value: impl Fn(&Interval) -> Option<f64>) -> Option<f64> {

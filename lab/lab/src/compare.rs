@@ -81,6 +81,12 @@ pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
     groups
 }
 
+/// A metric of a flow by seed, of the runs that have it.
+fn values<'a>(group: &[&'a Summary], flow: &str, metric: &str) -> Vec<(&'a str, f64)> {
+    let of_runs = group.iter().map(|run| (run.seed.as_str(), run.metric(Some(flow), metric)));
+    of_runs.filter_map(|(seed, value)| Some((seed, value?))).collect()
+}
+
 /// Which runs of two sets are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
@@ -141,13 +147,7 @@ pub fn differences<'a>(before: &'a [Summary], after: &'a [Summary], by: By) -> V
         let has_chance = may_differ(&old) || may_differ(&new);
         for flow in &of.flows {
             for metric in METRICS {
-                let values = |set: &[&'a Summary]| {
-                    let value = |run: &&'a Summary| {
-                        Some((run.seed.as_str(), run.metric(Some(&flow.flow), metric)?))
-                    };
-                    set.iter().filter_map(value).collect::<Vec<_>>()
-                };
-                let (before, after) = (values(&old), values(&new));
+                let [before, after] = [&old, &new].map(|group| values(group, &flow.flow, metric));
                 if !before.is_empty() || !after.is_empty() {
                     let flow = flow.flow.as_str();
                     differences.push(Difference {
@@ -218,14 +218,18 @@ impl<'a> Difference<'a> {
 
     /// Whether each seed has the same value as before, or all runs of both sides have one value.
     fn is_equal(&self) -> bool {
-        let sorted = |set: &[(&'a str, f64)]| {
-            let mut runs = set.to_vec();
+        let mut all = self.before.iter().chain(&self.after);
+        if let (Some(first), false) = (self.before.first(), self.after.is_empty())
+            && all.all(|run| run.1 == first.1)
+        {
+            return true;
+        }
+        let [before, after] = [&self.before, &self.after].map(|set| {
+            let mut runs = set.clone();
             runs.sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
             runs
-        };
-        let all = || self.before.iter().chain(&self.after).map(|run| run.1);
-        let is_one = || !self.before.is_empty() && all().all(|value| value == self.before[0].1);
-        sorted(&self.before) == sorted(&self.after) || (!self.after.is_empty() && is_one())
+        });
+        before == after
     }
 
     /// What came of the comparison.

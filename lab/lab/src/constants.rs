@@ -41,8 +41,7 @@ pub enum ConstantError {
 
 /// Names and values of all constants; times in ms.
 pub fn constants() -> impl Iterator<Item = (&'static str, f64)> {
-    let value = |name: &&'static str| Some((*name, Parameters::DEFAULT.get(name)?));
-    Parameters::NAMES.iter().filter_map(value)
+    Parameters::NAMES.iter().filter_map(|name| Some((*name, Parameters::DEFAULT.get(name)?)))
 }
 
 /// Names of the controller's boxes, each with the settings that switch it off.
@@ -62,9 +61,9 @@ pub fn sluice_with(settings: &[String]) -> Result<LabController, ConstantError> 
     for setting in settings {
         set(&mut parameters, setting)?;
     }
-    let build = move |settings| Box::new(Sluice::with_parameters(settings, parameters)) as Box<_>;
-    let name = LabAlgorithm::Sluice.name();
-    let own = ControllerFactory::new(name, build);
+    let own = ControllerFactory::new(LabAlgorithm::Sluice.name(), move |settings| {
+        Box::new(Sluice::with_parameters(settings, parameters)) as Box<_>
+    });
     Ok(own.with_ecn(|wanted| LabAlgorithm::Sluice.ecn_mode(wanted)).into())
 }
 

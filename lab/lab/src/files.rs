@@ -44,8 +44,7 @@ pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
         let why = format!("is larger than {} MB", max / 1_000_000);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
-    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "is not text");
-    String::from_utf8(bytes).map_err(not_text)
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "is not text"))
 }
 
 #[cfg(test)]

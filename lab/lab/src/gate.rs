@@ -78,10 +78,10 @@ pub struct Judgement {
 pub fn judge(summaries: &[Summary]) -> Vec<Judgement> {
     let mut groups: Vec<Vec<&Summary>> = Vec::new();
     for summary in summaries {
-        let same = |group: &&mut Vec<&Summary>| {
+        let own = groups.iter_mut().find(|group| {
             (&group[0].scenario, &group[0].controller) == (&summary.scenario, &summary.controller)
-        };
-        match groups.iter_mut().find(same) {
+        });
+        match own {
             Some(group) => group.push(summary),
             None => groups.push(vec![summary]),
         }
@@ -91,7 +91,8 @@ pub fn judge(summaries: &[Summary]) -> Vec<Judgement> {
 
 fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
     let first = runs[0];
-    let judgement = |(index, row): (usize, &ExpectRow)| {
+    let mut judgements = Vec::new();
+    for (index, row) in first.expect.iter().enumerate() {
         let rows = runs.iter().filter_map(|run| run.expect.get(index));
         let held = rows.clone().filter(|row| row.pass).count();
         let values: Option<Vec<f64>> = rows.map(|row| row.measured).collect();
@@ -109,7 +110,7 @@ fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
             Some(_) if held == runs.len() && !row.by_chance => Outcome::MissIsGone,
             Some(_) => Outcome::KnownMiss,
         };
-        Judgement {
+        judgements.push(Judgement {
             scenario: first.scenario.clone(),
             controller: first.controller.clone(),
             engine: first.engine.clone(),
@@ -119,9 +120,9 @@ fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
             seeds: runs.iter().map(|run| run.seed.clone()).collect(),
             held,
             outcome,
-        }
-    };
-    first.expect.iter().enumerate().map(judgement).collect()
+        });
+    }
+    judgements
 }
 
 /// The flows that decided, each once, in the order of the runs.
@@ -167,27 +168,28 @@ pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
             controllers.push(&judgement.controller);
         }
     }
-    let verdict = |controller: &str, (requirement, text): (&'static str, &'static str)| {
-        let speaks = |judgement: &&Judgement| {
-            judgement.controller == controller
-                && judgement.row.requirements.iter().any(|known| known == requirement)
-        };
-        let tested: Vec<&Judgement> = judgements.iter().filter(speaks).collect();
-        let held = tested.iter().filter(|judgement| judgement.row.pass).count();
-        let by = tested.iter().min_by(|a, b| margin(&a.row).total_cmp(&margin(&b.row)));
-        Verdict {
-            requirement,
-            text,
-            controller: controller.into(),
-            met: (!tested.is_empty()).then_some(held == tested.len()),
-            by: by.map(|judgement| (*judgement).clone()),
-            tested: tested.len(),
-            held,
+    let mut all = Vec::new();
+    for &(requirement, text) in REQUIREMENTS {
+        for &controller in &controllers {
+            let mut tested: Vec<&Judgement> = judgements.iter().collect();
+            tested.retain(|judgement| {
+                judgement.controller == controller
+                    && judgement.row.requirements.iter().any(|known| known == requirement)
+            });
+            let held = tested.iter().filter(|judgement| judgement.row.pass).count();
+            let by = tested.iter().min_by(|a, b| margin(&a.row).total_cmp(&margin(&b.row)));
+            all.push(Verdict {
+                requirement,
+                text,
+                controller: controller.into(),
+                met: (!tested.is_empty()).then_some(held == tested.len()),
+                by: by.map(|judgement| (*judgement).clone()),
+                tested: tested.len(),
+                held,
+            });
         }
-    };
-    let all = REQUIREMENTS.iter();
-    all.flat_map(|&requirement| controllers.iter().map(move |name| verdict(name, requirement)))
-        .collect()
+    }
+    all
 }
 
 /// Distance from the limit, relative to the limit; positive on the right side.

@@ -163,8 +163,10 @@ impl Types<'_> {
         }
         text.push('\n');
         text.push_str(declaration);
-        let is_comment = |line: &&str| line.trim_start().starts_with(['*', '/']);
-        for line in declaration.lines().filter(|line| !is_comment(line)) {
+        for line in declaration.lines() {
+            if line.trim_start().starts_with(['*', '/']) {
+                continue;
+            }
             let words = line.split(|letter: char| !letter.is_alphanumeric());
             words.for_each(|word| self.write(word, written, text));
         }
@@ -209,20 +211,21 @@ fn pretty(name: &str, declaration: &str) -> String {
 /// End of a member: the first comma outside all brackets.
 fn end_of_member(text: &str) -> usize {
     let mut depth = 0;
-    let end = |byte: u8| {
+    let end = text.bytes().position(|byte| {
         depth += i32::from(b"<([{".contains(&byte)) - i32::from(b">)]}".contains(&byte));
         byte == b',' && depth == 0
-    };
-    text.bytes().position(end).unwrap_or(text.len())
+    });
+    end.unwrap_or(text.len())
 }
 
 /// Doc comments in TypeScript, from the lines of one.
 fn comment(docs: &str, indent: &str) -> String {
-    let line = |line: &str| {
+    let mut lines = Vec::new();
+    for line in docs.lines() {
         let line = line.trim().trim_start_matches("/**").trim_end_matches("*/");
-        line.trim().trim_start_matches('*').trim().to_string()
-    };
-    let lines: Vec<String> = docs.lines().map(line).filter(|line| !line.is_empty()).collect();
+        lines.push(line.trim().trim_start_matches('*').trim());
+    }
+    lines.retain(|line| !line.is_empty());
     match lines.as_slice() {
         [] => String::new(),
         [one] => format!("{indent}/** {one} */\n"),

@@ -36,7 +36,7 @@ use weir_controllers::LabAlgorithm;
 
 use crate::calls::{Calls, Exclusion};
 use crate::gate::Judgement;
-use crate::metrics::{self, CapacityChange};
+use crate::metrics::{self, CapacityChange, Metrics};
 use crate::protocol::oracle;
 use crate::record::memory::Files;
 use crate::record::{Reader, RecordError};
@@ -53,6 +53,9 @@ pub use format::Report;
 pub use page::ReportError;
 pub use signalling::find;
 pub use sweep::SweepReport;
+
+/// Decimals of a value in a table.
+const DECIMALS: i32 = 6;
 
 /// A run and what the page needs of it.
 struct Run {
@@ -143,6 +146,35 @@ impl<'a> Column<'a> {
         metrics::mean(self.runs.iter().filter_map(value).collect())
     }
 
+    /// The same for tables.
+    fn rounded_mean(&self, value: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
+        self.mean(value).map(|mean| rounded(mean, DECIMALS))
+    }
+
+    fn of_flow(&self, flow: &str, value: fn(&Metrics) -> Option<f64>) -> Option<f64> {
+        self.of_section(flow, None, value)
+    }
+
+    /// Over the whole time if `section` is `None`.
+    fn of_section(
+        &self,
+        flow: &str,
+        section: Option<usize>,
+        value: fn(&Metrics) -> Option<f64>,
+    ) -> Option<f64> {
+        self.rounded_mean(|run| {
+            let summary = run.flow(flow)?;
+            match section {
+                None => value(&summary.metrics),
+                Some(section) => value(&summary.sections.get(section)?.metrics),
+            }
+        })
+    }
+
+    fn has_flow(&self, flow: &str) -> bool {
+        self.runs.iter().any(|run| run.flow_index(flow).is_some())
+    }
+
     /// The value of each counted run that is compared with a published value.
     fn beside(&self, value: &PaperValue) -> Vec<f64> {
         let runs = if Calls::names(&value.metric) { self.counted } else { self.runs };
@@ -158,10 +190,8 @@ impl Report {
         command: &str,
         stop: &AtomicBool,
     ) -> Result<Option<Self>, RecordError> {
-        let is_other =
-            |folder: &PathBuf| !signalling::is_run(folder) && signalling::is_there(folder);
-        let records: Vec<PathBuf> =
-            folders.iter().filter(|folder| !is_other(folder)).cloned().collect();
+        let mut records = folders.to_vec();
+        records.retain(|folder| signalling::is_run(folder) || !signalling::is_there(folder));
         let read = read::runs(&records, stop)?;
         let signalling = signalling::of(folders)?;
         Ok(read.map(|(runs, drawings)| Self::of_runs(&runs, &drawings, command).with(signalling)))
@@ -186,8 +216,10 @@ impl Report {
     }
 
     fn of_runs(runs: &[Run], drawings: &Drawings, command: &str) -> Self {
-        let of_scenario = |a: &Run, b: &Run| a.summary.scenario == b.summary.scenario;
-        let chosen: Vec<Chosen<'_>> = runs.chunk_by(of_scenario).map(Chosen::of).collect();
+        let chosen: Vec<Chosen<'_>> = runs
+            .chunk_by(|a, b| a.summary.scenario == b.summary.scenario)
+            .map(Chosen::of)
+            .collect();
         let judgements = judged::judge(runs);
         let scenarios: Vec<Scenario> =
             chosen.iter().map(|chosen| scenario(chosen, &judgements, drawings)).collect();
@@ -229,9 +261,11 @@ impl Report {
 /// Names of the controllers: algorithms in the order of [`LabAlgorithm::all`], then the user's own
 /// controllers and browsers by name.
 fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
-    let rank = |name: &str| LabAlgorithm::all().position(|algorithm| algorithm.name() == name);
     let mut names: Vec<String> = runs.map(|run| run.controller.clone()).collect();
-    names.sort_by_key(|name| (rank(name).unwrap_or(usize::MAX), name.clone()));
+    names.sort_by_key(|name| {
+        let rank = LabAlgorithm::all().position(|algorithm| algorithm.name() == name);
+        (rank.unwrap_or(usize::MAX), name.clone())
+    });
     names.dedup();
     names
 }
@@ -249,11 +283,11 @@ impl<'a> Chosen<'a> {
     /// `runs` must not be empty. They are of one scenario, and sorted by engine, controller,
     /// exclusion and seed.
     fn of(runs: &'a [Run]) -> Self {
-        let of_column = |a: &Run, b: &Run| is_of_column(&a.record.info, &b.record.info);
+        let columns = runs.chunk_by(|a, b| is_of_column(&a.record.info, &b.record.info));
         Self {
             id: &runs[0].record.info.scenario,
             shown: &runs[0].record.scenario,
-            columns: runs.chunk_by(of_column).map(Column::of).collect(),
+            columns: columns.map(Column::of).collect(),
             flows: drawn_flows(runs.iter().map(|run| &run.record)),
         }
     }
@@ -301,19 +335,25 @@ impl Detail {
     const TOTAL: Self = Self { points: 120_000, changes: 20_000 };
 
     fn of(groups: usize) -> Self {
-        let share = |total: usize, least, most| (total / groups.max(1)).clamp(least, most);
         let Self { points, changes } = Self::TOTAL;
+        let groups = groups.max(1);
         Self {
-            points: share(points, Self::LEAST.points, Self::MOST.points),
-            changes: share(changes, Self::LEAST.changes, Self::MOST.changes),
+            points: (points / groups).clamp(Self::LEAST.points, Self::MOST.points),
+            changes: (changes / groups).clamp(Self::LEAST.changes, Self::MOST.changes),
         }
+    }
+
+    fn with_all_changes(groups: usize) -> Self {
+        Self { changes: usize::MAX, ..Self::of(groups) }
     }
 }
 
 fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], drawings: &Drawings) -> Scenario {
     let Chosen { id, shown, columns, flows } = chosen;
-    let group =
-        |flow| columns.iter().filter_map(move |column| group(column, flow, shown, drawings));
+    let mut groups = Vec::new();
+    for flow in flows {
+        groups.extend(columns.iter().filter_map(|column| group(column, flow, shown, drawings)));
+    }
     Scenario {
         id: (*id).into(),
         title: shown.title.clone(),
@@ -321,7 +361,7 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], drawings: &Drawings) 
         description: shown.description.clone(),
         duration_s: longest(columns).as_secs_f64(),
         network: shown.network_in_words(),
-        groups: flows.iter().flat_map(|flow| group(flow)).collect(),
+        groups,
         paper: tables::paper(shown, columns),
         findings: tables::findings(shown, columns),
         sections: tables::sections(shown, columns, flows),
@@ -359,7 +399,6 @@ fn group(
     // A cell would have to be simulated, and a report computes nothing but what records say.
     let is_wired = scenario.access.is_none() && index < scenario.flows.len();
     let possible = if is_wired { oracle::on_wire(scenario, index, 0.0) } else { None };
-    let values = |of: fn(&Point) -> Option<f64>| boxes::of(points.iter().filter_map(of).collect());
     Some(Group {
         controller: column.controller.into(),
         engine: column.engine,
@@ -369,10 +408,10 @@ fn group(
         series: drawn.average.series(drawn.grid.as_ref()?, possible.as_ref()),
         events: drawn.events.clone(),
         boxes: Boxes {
-            utilization: values(|point| point.utilization),
-            rtt_ms: values(|point| point.rtt_ms),
-            responsiveness_s: values(|point| point.responsiveness_s),
-            loss_percent: values(|point| point.loss_percent),
+            utilization: boxes::of(&points, |point| point.utilization),
+            rtt_ms: boxes::of(&points, |point| point.rtt_ms),
+            responsiveness_s: boxes::of(&points, |point| point.responsiveness_s),
+            loss_percent: boxes::of(&points, |point| point.loss_percent),
         },
         points,
         warnings: warnings(&runs, column.left_out, shown),
@@ -411,16 +450,14 @@ fn command(runs: &[&Run]) -> String {
 fn warnings(runs: &[&Run], left_out: &[Run], shown: &crate::scenario::Scenario) -> Vec<String> {
     let mut warnings: Vec<String> = left_out.iter().map(left_out_in_words).collect();
     for run in runs {
-        let mut warn = |text: &str| {
+        let differs = (run.record.scenario.text != shown.text)
+            .then_some("this run's scenario file differs from the one that the report describes");
+        for text in differs.into_iter().chain(noted(run)) {
             warnings.push(match runs.len() {
                 1 => text.into(),
                 _ => format!("seed {}: {text}", run.seed()),
             });
-        };
-        if run.record.scenario.text != shown.text {
-            warn("this run's scenario file differs from the one that the report describes");
         }
-        noted(run).for_each(warn);
     }
     warnings
 }
@@ -438,11 +475,10 @@ fn left_out_in_words(run: &Run) -> String {
 
 /// Histogram of the run with the largest 99th percentile of release lateness.
 fn worst_lateness(runs: &[&Run]) -> Option<Histogram> {
-    let histogram = |run: &&Run| -> Option<Histogram> {
-        let lateness = run.record.call.as_ref()?.emulation.lateness_us.as_ref()?;
-        (lateness.edges.len() == lateness.counts.len() + 1).then(|| Histogram::of(lateness))
-    };
-    runs.iter().filter_map(histogram).max_by(|a, b| a.p99.total_cmp(&b.p99))
+    let calls = runs.iter().filter_map(|run| run.record.call.as_ref());
+    let late = calls.filter_map(|call| call.emulation.lateness_us.as_ref());
+    let whole = late.filter(|it| it.edges.len() == it.counts.len() + 1);
+    whole.map(Histogram::of).max_by(|a, b| a.p99.total_cmp(&b.p99))
 }
 
 /// Rounds to a number of decimals, so that a file of curves stays small.

@@ -86,25 +86,34 @@ fn link(scenario: &Scenario, received: &[Received], part: &Range<Timestamp>) -> 
     let Some(direction) = scenario.flows.first().map(|flow| flow.direction) else {
         return LinkSummary { utilization: None, hops: BTreeMap::new() };
     };
-    let utilization = |hop: usize| {
-        let crossing = || {
-            let flows = scenario.flows.iter().enumerate();
-            flows.filter(move |(_, flow)| flow.direction == direction && flow.hops.contains(&hop))
-        };
-        let start = crossing().map(|(_, flow)| flow.start).min()?.max(part.start);
-        let stop = crossing().map(|(_, flow)| flow.stop).max()?.min(part.end);
-        let bits = |index: usize| received[index].within(&(start..stop)).as_bits() as f64;
-        let bits: f64 = crossing().map(|(index, _)| bits(index)).sum();
-        let carried = carried(scenario, hop, direction, &(start..stop))?;
-        (carried > 0.0).then(|| bits / carried)
-    };
-    let hops: BTreeMap<String, f64> = (0..scenario.hops.len())
-        .filter_map(|hop| Some(((hop + 1).to_string(), utilization(hop)?)))
-        .collect();
+    let mut hops = BTreeMap::new();
+    for hop in 0..scenario.hops.len() {
+        if let Some(utilization) = utilization(scenario, received, part, hop, direction) {
+            hops.insert((hop + 1).to_string(), utilization);
+        }
+    }
     LinkSummary {
         utilization: hops.values().copied().reduce(f64::max),
         hops: if scenario.hops.len() > 1 { hops } else { BTreeMap::new() },
     }
+}
+
+/// Share of what a bottleneck could carry while flows crossed it; `None` if it is unlimited.
+fn utilization(
+    scenario: &Scenario,
+    received: &[Received],
+    part: &Range<Timestamp>,
+    hop: usize,
+    direction: Direction,
+) -> Option<f64> {
+    let mut crossing: Vec<(&Flow, &Received)> = scenario.flows.iter().zip(received).collect();
+    crossing.retain(|(flow, _)| flow.direction == direction && flow.hops.contains(&hop));
+    let start = crossing.iter().map(|(flow, _)| flow.start).min()?.max(part.start);
+    let stop = crossing.iter().map(|(flow, _)| flow.stop).max()?.min(part.end);
+    let time = start..stop;
+    let bits: f64 = crossing.iter().map(|(_, of)| of.within(&time).as_bits() as f64).sum();
+    let carried = carried(scenario, hop, direction, &time)?;
+    (carried > 0.0).then(|| bits / carried)
 }
 
 /// Bits that a bottleneck could carry in a time; `None` if it is unlimited.
@@ -115,16 +124,10 @@ fn carried(
     time: &Range<Timestamp>,
 ) -> Option<f64> {
     let hop = &scenario.hops[hop];
-    let link = match direction {
-        Direction::Up => &hop.up,
-        Direction::Down => &hop.down,
-    };
-    let rows = (index(time.start)..index(time.end)).map(|row| ROW_INTERVAL * row as i64);
-    let bits = |start: TimeDelta| {
-        let rate = link.capacity.rate(Timestamp::ZERO + start)?;
-        Some(rate.as_bps_f64() * ROW_INTERVAL.as_secs_f64())
-    };
-    rows.map(bits).sum()
+    let link = direction.link(hop);
+    let starts = (index(time.start)..index(time.end)).map(|row| ROW_INTERVAL * row as i64);
+    let rates = starts.map(|start| link.capacity.rate(Timestamp::ZERO + start));
+    rates.map(|rate| Some(rate?.as_bps_f64() * ROW_INTERVAL.as_secs_f64())).sum()
 }
 
 fn fairness(
@@ -145,21 +148,25 @@ fn fairness(
         return None;
     }
     let spans = together(media.iter().map(|flow| flow.1), part);
-    let throughputs = |window: &Range<Timestamp>| -> Vec<f64> {
-        let bits = |index: usize| received[index].within(window).as_bits() as f64;
-        media.iter().map(|(index, _, priority)| bits(*index) / priority).collect()
-    };
+    let media: Vec<(&Received, f64)> =
+        media.iter().map(|(index, _, priority)| (&received[*index], *priority)).collect();
     let mut totals = vec![0.0; media.len()];
     for span in &spans {
-        for (total, bits) in totals.iter_mut().zip(throughputs(span)) {
+        for (total, bits) in totals.iter_mut().zip(throughputs_over(&media, span)) {
             *total += bits;
         }
     }
     let [ratio_1s, ratio_5s, ratio_20s] = WINDOWS.map(|seconds| {
         let length = TimeDelta::from_secs(seconds);
-        ratio(spans.iter().flat_map(|span| windows(span, length)).map(|w| throughputs(&w)))
+        let windows = spans.iter().flat_map(|span| windows(span, length));
+        ratio(windows.map(|window| throughputs_over(&media, &window)))
     });
     Some(Fairness { jain: jain(&totals)?, ratio_1s, ratio_5s, ratio_20s })
+}
+
+/// Bits of each flow over its priority.
+fn throughputs_over(media: &[(&Received, f64)], window: &Range<Timestamp>) -> Vec<f64> {
+    media.iter().map(|(of, priority)| of.within(window).as_bits() as f64 / priority).collect()
 }
 
 /// The times of a part in which all flows are active.
@@ -193,14 +200,13 @@ fn windows(
 }
 
 fn ratio(windows: impl Iterator<Item = Vec<f64>>) -> Option<Ratio> {
-    let worst = |throughputs: Vec<f64>| {
-        let most = throughputs.iter().copied().fold(0.0, f64::max);
-        // If nothing arrives, all flows are equal.
-        if most == 0.0 { 1.0 } else { throughputs.into_iter().fold(most, f64::min) / most }
-    };
     let (mut mean, mut min, mut within) =
         (RunningMean::default(), f64::INFINITY, RunningMean::default());
-    for ratio in windows.map(worst) {
+    for throughputs in windows {
+        let most = throughputs.iter().copied().fold(0.0, f64::max);
+        // If nothing arrives, all flows are equal.
+        let ratio =
+            if most == 0.0 { 1.0 } else { throughputs.into_iter().fold(most, f64::min) / most };
         mean.push(ratio);
         min = min.min(ratio);
         within.push(f64::from(u8::from(ratio * FAIR_RATIO >= 1.0)));

@@ -53,8 +53,8 @@ impl Significance {
         if let Some(differences) = paired(before, after).filter(|pairs| pairs.len() >= PAIRS) {
             return Some(Self { test: Test::SignedRank, p: signed_rank(&differences) });
         }
-        let values = |set: &[(&str, f64)]| set.iter().map(|entry| entry.1).collect::<Vec<f64>>();
-        let (before, after) = (values(before), values(after));
+        let [before, after]: [Vec<f64>; 2] =
+            [before, after].map(|set| set.iter().map(|entry| entry.1).collect());
         can_be_significant(before.len(), after.len())
             .then(|| Self { test: Test::RankSum, p: rank_sum(&before, &after) })
     }
@@ -67,13 +67,17 @@ impl Significance {
 
 /// The value after minus the value before, for each seed; `None` if the seeds differ.
 fn paired(before: &[(&str, f64)], after: &[(&str, f64)]) -> Option<Vec<f64>> {
-    let after_of = |seed: &str| {
-        let mut found = after.iter().filter(|entry| entry.0 == seed);
+    let mut differences = Vec::new();
+    for (seed, value) in before {
+        let mut found = after.iter().filter(|entry| entry.0 == *seed);
+        let partner = found.next()?;
         // A seed that occurs twice in a set has no unique partner.
-        found.next().filter(|_| found.next().is_none()).map(|entry| entry.1)
-    };
-    let pairs = before.iter().map(|(seed, value)| Some(after_of(seed)? - value));
-    pairs.collect::<Option<Vec<f64>>>().filter(|pairs| pairs.len() == after.len())
+        if found.next().is_some() {
+            return None;
+        }
+        differences.push(partner.1 - value);
+    }
+    (differences.len() == after.len()).then_some(differences)
 }
 
 /// Whether sets of these sizes can differ significantly: whether the most extreme assignment of
@@ -146,12 +150,13 @@ pub fn rank_sum(a: &[f64], b: &[f64]) -> f64 {
 fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let rank = |value: &f64| {
+    let mut ranks = Vec::with_capacity(values.len());
+    for value in values {
         let below = sorted.partition_point(|other| other < value);
         let up_to = sorted.partition_point(|other| other <= value);
-        below + 1 + up_to
-    };
-    values.iter().map(rank).collect()
+        ranks.push(below + 1 + up_to);
+    }
+    ranks
 }
 
 /// Share of the assignments whose sum is at least as far from the expected one as `sum`.

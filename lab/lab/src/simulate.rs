@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 
 use weir_controllers::LabController;
 use weir_net::Seed;
-use weir_sim::Trace;
 
 use crate::record::{RecordError, Writer};
 use crate::run::{Engine, RunInfo};
@@ -44,11 +43,11 @@ pub fn simulate(
     let names: Vec<String> = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
     let mut measurer = Measurer::new(scenario, &info, &names);
     let mut writer = out.map(|out| Writer::create(out, &info, scenario)).transpose()?;
-    let take = |part: &mut Trace| {
+    let is_whole = weir_sim::run_in_parts(&config, Seed::new(seed), stop, |part| {
         measurer.add(part);
         writer.as_mut().map_or(Ok(()), |writer| writer.add(part))
-    };
-    if !weir_sim::run_in_parts(&config, Seed::new(seed), stop, take)? {
+    })?;
+    if !is_whole {
         return Ok(None);
     }
     let summary = measurer.finish(None);

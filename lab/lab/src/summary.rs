@@ -10,10 +10,10 @@ use weir_net::cellular::BearerRow;
 use weir_net::wifi::NodeRow;
 use weir_sim::trace::{Row, Trace};
 
-use crate::calls::{Calls, Each, Exclusion};
+use crate::calls::{Calls, Exclusion};
 use crate::metrics::{CapacityChange, FlowMeter, Metrics};
 use crate::run::RunInfo;
-use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
+use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario};
 use crate::shared::{Shared, without_load};
 use crate::terminals::TerminalsMeter;
 use crate::wifi_cell::CellMeter;
@@ -209,37 +209,42 @@ impl Summary {
         if expectation.flow.is_of_application() {
             return self.judged_participant(expectation);
         }
-        let value = |flow: &FlowSummary| flow.part(section)?.at(&expectation.metric);
-        let mut media = self.flows.iter().filter(|flow| flow.kind == "media");
-        let decides = match &expectation.flow {
-            ExpectedFlow::Named(name) => self.flow(Some(name)),
-            ExpectedFlow::First => media.next(),
-            ExpectedFlow::Every => media.reduce(|worst, flow| {
-                let is_worse = is_worse(value(flow), value(worst), expectation.condition);
-                if is_worse { flow } else { worst }
-            }),
-            ExpectedFlow::EveryParticipant | ExpectedFlow::Participant(_) => None,
-        };
-        (decides.map(|flow| flow.flow.clone()), decides.and_then(value))
+        let mut flows: Vec<&FlowSummary> = self.flows.iter().collect();
+        match &expectation.flow {
+            ExpectedFlow::Named(name) => flows.retain(|flow| flow.flow == *name),
+            _ => flows.retain(|flow| flow.kind == "media"),
+        }
+        if expectation.flow != ExpectedFlow::Every {
+            flows.truncate(1);
+        }
+        let values = flows.into_iter().map(|flow| {
+            let part = flow.part(section);
+            (&flow.flow, part.and_then(|part| part.at(&expectation.metric)))
+        });
+        worst_of(values, expectation.condition)
     }
 
     /// The same for participants of an application under test.
     fn judged_participant(&self, expectation: &Expectation) -> (Option<String>, Option<f64>) {
         let each = self.calls.iter().flat_map(|calls| &calls.each);
-        let is_wanted = |one: &&Each| match &expectation.flow {
+        let of_section = each.filter(|one| one.section == expectation.section);
+        let wanted = of_section.filter(|one| match &expectation.flow {
             ExpectedFlow::Participant(name) => one.name == *name,
             _ => one.is_participant(),
-        };
-        let value = |one: &Each| one.at(&expectation.metric);
-        let decides = each
-            .filter(|one| one.section == expectation.section)
-            .filter(is_wanted)
-            .reduce(|worst, one| {
-                let is_worse = is_worse(value(one), value(worst), expectation.condition);
-                if is_worse { one } else { worst }
-            });
-        (decides.map(|one| one.name.clone()), decides.and_then(value))
+        });
+        let values = wanted.map(|one| (&one.name, one.at(&expectation.metric)));
+        worst_of(values, expectation.condition)
     }
+}
+
+/// The first of the worst values, and its name.
+fn worst_of<'a>(
+    values: impl Iterator<Item = (&'a String, Option<f64>)>,
+    condition: Condition,
+) -> (Option<String>, Option<f64>) {
+    let worst =
+        values.reduce(|worst, one| if is_worse(one.1, worst.1, condition) { one } else { worst });
+    worst.map_or((None, None), |(name, value)| (Some(name.clone()), value))
 }
 
 /// Whether a value is further from what an expectation wants than the worst one so far. No value is
@@ -271,16 +276,17 @@ impl<'a> Measurer<'a> {
         let sections: Vec<Range<Timestamp>> =
             scenario.sections.iter().map(|section| section.from..section.to).collect();
         let spool = Arc::default();
-        let meter = |flow| FlowMeter::new(&sections, scenario.arrivals(flow), &spool);
         let access = scenario.access.as_ref();
-        let parts = || iter::once(whole(scenario)).chain(sections.iter().cloned());
+        let parts = iter::once(whole(scenario)).chain(sections.iter().cloned());
         Self {
             scenario,
             info,
             names: flows.to_vec(),
-            flows: (0..flows.len()).map(meter).collect(),
-            cell: parts().map(|part| CellMeter::new(access, part)).collect(),
-            terminals: parts().map(|part| TerminalsMeter::new(access, part)).collect(),
+            flows: (0..flows.len())
+                .map(|flow| FlowMeter::new(&sections, scenario.arrivals(flow), &spool))
+                .collect(),
+            cell: parts.clone().map(|part| CellMeter::new(access, part)).collect(),
+            terminals: parts.map(|part| TerminalsMeter::new(access, part)).collect(),
         }
     }
 
@@ -321,34 +327,30 @@ impl<'a> Measurer<'a> {
         let (mut summaries, mut changes, mut received) = (Vec::new(), Vec::new(), Vec::new());
         for ((index, name), meter) in names.into_iter().enumerate().zip(flows) {
             let measured = meter.finish();
-            let section = |(section, metrics): (&Section, Metrics)| SectionSummary {
-                name: section.name.clone(),
-                from_s: section.from.as_secs_f64(),
-                to_s: section.to.as_secs_f64(),
-                metrics,
-            };
+            let mut sections = Vec::new();
+            for (section, metrics) in scenario.sections.iter().zip(measured.parts) {
+                let (from_s, to_s) = (section.from.as_secs_f64(), section.to.as_secs_f64());
+                sections.push(SectionSummary { name: section.name.clone(), from_s, to_s, metrics });
+            }
             summaries.push(FlowSummary {
                 flow: name,
                 kind: scenario.flows.get(index).map_or("media", Flow::kind).into(),
                 metrics: measured.whole,
-                sections: scenario.sections.iter().zip(measured.parts).map(section).collect(),
+                sections,
             });
             changes.push(measured.changes);
             received.push(measured.received);
         }
-        let mut cell = cell.into_iter().map(CellMeter::finish);
-        let mut terminals = terminals.into_iter().map(TerminalsMeter::finish);
-        let mut shared = |part: Range<Timestamp>| {
-            let cell = cell.next().expect("each part has its meter");
-            let terminals = terminals.next().expect("each part has its meter");
-            Shared::of(scenario, &received, &part, cell, terminals)
-        };
-        let whole = shared(whole(scenario));
-        let section = |section: &Section| SharedSection {
-            name: section.name.clone(),
-            shared: shared(section.from..section.to),
-        };
-        let sections: Vec<SharedSection> = scenario.sections.iter().map(section).collect();
+        let parts = scenario.sections.iter().map(|section| section.from..section.to);
+        let parts = iter::once(whole(scenario)).chain(parts);
+        let mut shared = Vec::new();
+        for ((part, cell), terminals) in parts.zip(cell).zip(terminals) {
+            let (cell, terminals) = (cell.finish(), terminals.finish());
+            shared.push(Shared::of(scenario, &received, &part, cell, terminals));
+        }
+        let of_sections = shared.split_off(1);
+        let names = scenario.sections.iter().map(|section| section.name.clone());
+        let sections = names.zip(of_sections).map(|(name, shared)| SharedSection { name, shared });
         let mut summary = Summary {
             schema: SCHEMA,
             scenario: info.scenario.clone(),
@@ -356,8 +358,8 @@ impl<'a> Measurer<'a> {
             engine: info.engine.as_str().into(),
             seed: info.seed.to_string(),
             duration_s: scenario.duration.as_secs_f64(),
-            shared: whole,
-            sections,
+            shared: shared.remove(0),
+            sections: sections.collect(),
             flows: summaries,
             paper: Vec::new(),
             expect: Vec::new(),
@@ -389,18 +391,20 @@ fn paper_rows(
     info: &RunInfo,
     measured: impl Fn(&PaperValue) -> Option<f64>,
 ) -> Vec<PaperRow> {
-    let ours = |controller: Option<weir_controllers::LabAlgorithm>| {
-        controller.is_none_or(|controller| controller.name() == info.controller)
-    };
-    let row = |value: &PaperValue| PaperRow {
-        location: value.location.clone(),
-        flow: value.flow.clone(),
-        section: value.section.clone(),
-        metric: value.metric.clone(),
-        published: value.published.clone(),
-        measured: measured(value),
-    };
-    scenario.paper.iter().filter(|value| ours(value.controller)).map(row).collect()
+    let mut rows = Vec::new();
+    for value in &scenario.paper {
+        if value.controller.is_none_or(|controller| controller.name() == info.controller) {
+            rows.push(PaperRow {
+                location: value.location.clone(),
+                flow: value.flow.clone(),
+                section: value.section.clone(),
+                metric: value.metric.clone(),
+                published: value.published.clone(),
+                measured: measured(value),
+            });
+        }
+    }
+    rows
 }
 
 fn expect_rows(
@@ -409,7 +413,12 @@ fn expect_rows(
     is_application: bool,
     judged: impl Fn(&Expectation) -> (Option<String>, Option<f64>),
 ) -> Vec<ExpectRow> {
-    let row = |expectation: &Expectation| {
+    let mut rows = Vec::new();
+    for expectation in &scenario.expectations {
+        let is_possible = is_application || !expectation.flow.is_of_application();
+        if !is_possible || !expectation.applies_to(&info.controller) {
+            continue;
+        }
         let (flow, measured) = judged(expectation);
         let (bound, limit) = match expectation.condition {
             Condition::Below(limit) => (Bound::Below, limit),
@@ -419,7 +428,7 @@ fn expect_rows(
             }
         };
         let known = expectation.known_miss(&info.controller);
-        ExpectRow {
+        rows.push(ExpectRow {
             text: expectation.text.clone(),
             flow,
             measured,
@@ -429,12 +438,7 @@ fn expect_rows(
             known_miss: known.map(|miss| miss.why.clone()),
             by_chance: known.is_some_and(|miss| miss.by_chance),
             requirements: expectation.requirements.clone(),
-        }
-    };
-    let expectations = scenario.expectations.iter();
-    let applies = |expectation: &&Expectation| {
-        expectation.applies_to(&info.controller)
-            && (is_application || !expectation.flow.is_of_application())
-    };
-    expectations.filter(applies).map(row).collect()
+        });
+    }
+    rows
 }

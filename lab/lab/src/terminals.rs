@@ -20,13 +20,13 @@ pub(crate) fn prbs_per_second(carrier: &Carrier, way: Way) -> f64 {
     let share = match &carrier.duplex {
         Duplex::Frequency => 1.0,
         Duplex::Time(pattern) => {
-            let carries = |slot: &&SlotKind| match (slot, way) {
+            let carrying = pattern.iter().filter(|slot| match (slot, way) {
                 (SlotKind::Down, Way::Down) | (SlotKind::Up, Way::Up) => true,
                 (SlotKind::Special { down, .. }, Way::Down) => *down > 0,
                 (SlotKind::Special { up, .. }, Way::Up) => *up > 0,
                 _ => false,
-            };
-            pattern.iter().filter(carries).count() as f64 / pattern.len().max(1) as f64
+            });
+            carrying.count() as f64 / pattern.len().max(1) as f64
         }
     };
     f64::from(*carrier.prbs.of(way)) * share / carrier.tti().as_secs_f64()

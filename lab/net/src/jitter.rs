@@ -51,7 +51,8 @@ impl Jitter {
         }
     }
 
-    pub(crate) fn may_reorder(&self) -> bool {
+    /// Whether packets may overtake others.
+    pub fn may_reorder(&self) -> bool {
         match *self {
             Self::None => false,
             Self::Uniform { reorder, .. } | Self::HalfNormal { reorder, .. } => reorder,

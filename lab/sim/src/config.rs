@@ -5,8 +5,8 @@ use std::ops::Range;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_controllers::LabController;
-use weir_net::Schedule;
 use weir_net::path::{AccessPlan, Attachment, Hop};
+use weir_net::{LinkConfig, Schedule};
 
 pub use weir_rtcp::Feedback;
 
@@ -48,6 +48,16 @@ pub enum Direction {
     Up,
     /// From B's side to A's.
     Down,
+}
+
+impl Direction {
+    /// The link of a hop in this direction.
+    pub const fn link(self, hop: &Hop) -> &LinkConfig {
+        match self {
+            Self::Up => &hop.up,
+            Self::Down => &hop.down,
+        }
+    }
 }
 
 /// One flow.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
 
-use super::file::{CallEntry, CallFile, Interval, PageConnection, Peer, ReceivedAudio};
+use super::file::{CallEntry, CallFile, Interval, PageConnection, Peer};
 use crate::metrics::declared::Shape;
 use crate::metrics::{ParticipantMetrics, mean};
 
@@ -47,16 +47,13 @@ impl Each {
     /// All participants and streams of an application; none of a call between two browsers.
     pub(super) fn all(file: &CallFile, sections: &[(String, Range<Timestamp>)]) -> Vec<Self> {
         // A call between browsers has two participants.
-        let is_app =
-            !file.calls.is_empty() && file.calls.iter().all(|it| it.participants.len() == 1);
-        if !is_app {
+        if file.calls.is_empty() || file.calls.iter().any(|it| it.participants.len() != 1) {
             return Vec::new();
         }
-        let section = |(name, span): &(String, Range<Timestamp>)| {
-            (Some(name.clone()), span.start.as_secs_f64()..span.end.as_secs_f64())
-        };
-        let whole = std::iter::once((None, 0.0..f64::INFINITY));
-        let spans: Vec<_> = whole.chain(sections.iter().map(section)).collect();
+        let mut spans = vec![(None, 0.0..f64::INFINITY)];
+        for (name, span) in sections {
+            spans.push((Some(name.clone()), span.start.as_secs_f64()..span.end.as_secs_f64()));
+        }
         let mut all = Vec::new();
         for call in &file.calls {
             let streams: Vec<&Peer> = file.peers.iter().filter(|it| it.call == call.call).collect();
@@ -86,19 +83,31 @@ impl Each {
 
 /// Adds how long the connections of a participant took.
 fn set_up(metrics: &mut ParticipantMetrics, file: &CallFile, call: usize) {
-    let own = || file.connections.iter().filter(|it| it.call == call);
-    metrics.setup_ms = mean(own().filter_map(PageConnection::setup_ms).collect());
-    metrics.first_frame_ms = mean(own().filter_map(PageConnection::first_frame_ms).collect());
+    let own = file.connections.iter().filter(|it| it.call == call);
+    metrics.setup_ms = mean(own.clone().filter_map(PageConnection::setup_ms).collect());
+    metrics.first_frame_ms = mean(own.filter_map(PageConnection::first_frame_ms).collect());
 }
 
 /// The share of made-up samples in the audio that a participant received.
 fn concealed(file: &CallFile, call: usize, span: &Range<f64>) -> Option<f64> {
-    let of_stream = |audio: &ReceivedAudio| {
-        let inside =
-            audio.intervals.iter().filter(|it| span.start < it.time_s && it.time_s <= span.end);
-        mean(inside.filter_map(|it| it.concealed_ratio).collect())
-    };
-    mean(file.audio.iter().filter(|it| it.call == call).filter_map(of_stream).collect())
+    let mut ratios = Vec::new();
+    for audio in file.audio.iter().filter(|it| it.call == call) {
+        let inside = audio.intervals.iter().filter(|it| is_inside(it.time_s, span));
+        ratios.extend(mean(inside.filter_map(|it| it.concealed_ratio).collect()));
+    }
+    mean(ratios)
+}
+
+fn is_inside(time_s: f64, span: &Range<f64>) -> bool {
+    span.start < time_s && time_s <= span.end
+}
+
+/// The reports of a stream within a span.
+fn reports_within<'a>(
+    stream: &'a Peer,
+    span: &'a Range<f64>,
+) -> impl Iterator<Item = &'a Interval> {
+    stream.intervals.iter().filter(|it| is_inside(it.time_s, span))
 }
 
 /// The sum over streams that need not be there at the same time, such as those of a connection and
@@ -107,14 +116,13 @@ fn concealed(file: &CallFile, call: usize, span: &Range<f64>) -> Option<f64> {
 fn together(
     streams: &[&Peer],
     span: &Range<f64>,
-    value: &dyn Fn(&Interval) -> Option<f64>,
+    value: fn(&Interval) -> Option<f64>,
 ) -> Option<f64> {
-    let of_stream = |peer: &&Peer| -> Vec<(f64, f64)> {
-        let inside =
-            peer.intervals.iter().filter(|it| span.start < it.time_s && it.time_s <= span.end);
-        inside.filter_map(|it| Some((it.time_s, value(it)?))).collect()
-    };
-    let reports: Vec<Vec<(f64, f64)>> = streams.iter().map(of_stream).collect();
+    let mut reports: Vec<Vec<(f64, f64)>> = Vec::new();
+    for stream in streams {
+        let values = reports_within(stream, span).map(|it| (it.time_s, value(it)));
+        reports.push(values.filter_map(|(time, value)| Some((time, value?))).collect());
+    }
     let longest = reports.iter().map(Vec::len).max().filter(|count| *count > 0)?;
     let ends = reports.iter().filter_map(|it| Some((it.first()?.0, it.last()?.0)));
     let (first, last) = ends.clone().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
@@ -128,45 +136,52 @@ fn together(
 }
 
 fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> ParticipantMetrics {
-    let over = |value: &dyn Fn(&Interval) -> Option<f64>| -> Vec<f64> {
-        let of_stream = |peer: &&Peer| {
-            let inside =
-                peer.intervals.iter().filter(|it| span.start < it.time_s && it.time_s <= span.end);
-            mean(inside.filter_map(value).collect())
-        };
-        streams.iter().filter_map(of_stream).collect()
-    };
-    let average = |value: &dyn Fn(&Interval) -> Option<f64>| mean(over(value));
-    let sum = |value: &dyn Fn(&Interval) -> Option<f64>| together(streams, span, value);
-    let total = |value: &dyn Fn(&Interval) -> Option<f64>| {
-        let inside = streams.iter().flat_map(|peer| &peer.intervals);
-        let inside = inside.filter(|it| span.start < it.time_s && it.time_s <= span.end);
-        inside.filter_map(value).reduce(|a, b| a + b)
-    };
-    let mbps = |bps: u64| bps as f64 / BITS_PER_MEGABIT;
-    let limited = |by: &'static str| {
-        average(&move |it: &Interval| {
-            Some(f64::from(u8::from(it.sent.as_ref()?.limitation.as_ref()? == by)))
-        })
-    };
     ParticipantMetrics {
         success_ratio: Some(f64::from(u8::from(call.failure.is_none()))),
-        send_rate_mbps: sum(&|it| it.of_sent(|sent| sent.send_bps).map(mbps)),
-        receive_rate_mbps: sum(&|it| it.of_received(|got| got.receive_bps).map(mbps)),
-        sent_frame_rate: average(&|it| it.of_sent(|sent| sent.sent_frame_rate)),
-        frame_rate: average(&|it| it.of_received(|got| got.frame_rate)),
-        frame_height: average(&|it| {
-            it.of_received(|got| got.frame_size).map(|size| f64::from(size.1))
+        send_rate_mbps: together(streams, span, |it| mbps(it.of_sent(|sent| sent.send_bps)?)),
+        receive_rate_mbps: together(streams, span, |it| {
+            mbps(it.of_received(|got| got.receive_bps)?)
         }),
-        freeze_count: total(&|it| it.of_received(|got| got.freezes).map(|count| count as f64)),
-        freeze_duration_s: total(&|it| it.of_received(|got| got.frozen_s)),
-        loss_ratio: average(&|it| it.of_received(|got| got.loss_ratio)),
-        rtt_ms: average(&|it| it.of_sent(|sent| sent.rtt_ms)),
-        limited_by_bandwidth_ratio: limited("bandwidth"),
-        limited_by_cpu_ratio: limited("cpu"),
+        sent_frame_rate: average(streams, span, |it| it.of_sent(|sent| sent.sent_frame_rate)),
+        frame_rate: average(streams, span, |it| it.of_received(|got| got.frame_rate)),
+        frame_height: average(streams, span, |it| {
+            Some(f64::from(it.of_received(|got| got.frame_size)?.1))
+        }),
+        freeze_count: total(streams, span, |it| Some(it.of_received(|got| got.freezes)? as f64)),
+        freeze_duration_s: total(streams, span, |it| it.of_received(|got| got.frozen_s)),
+        loss_ratio: average(streams, span, |it| it.of_received(|got| got.loss_ratio)),
+        rtt_ms: average(streams, span, |it| it.of_sent(|sent| sent.rtt_ms)),
+        limited_by_bandwidth_ratio: average(streams, span, |it| limited_by(it, "bandwidth")),
+        limited_by_cpu_ratio: average(streams, span, |it| limited_by(it, "cpu")),
         // What belongs to the participant and to no stream is added by the caller.
         ..ParticipantMetrics::default()
     }
+}
+
+/// The mean over the streams of their means.
+fn average(
+    streams: &[&Peer],
+    span: &Range<f64>,
+    value: fn(&Interval) -> Option<f64>,
+) -> Option<f64> {
+    let means =
+        streams.iter().map(|stream| mean(reports_within(stream, span).filter_map(value).collect()));
+    mean(means.flatten().collect())
+}
+
+fn total(streams: &[&Peer], span: &Range<f64>, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
+    let all = streams.iter().flat_map(|stream| reports_within(stream, span));
+    all.filter_map(value).reduce(|a, b| a + b)
+}
+
+fn mbps(bps: u64) -> Option<f64> {
+    Some(bps as f64 / BITS_PER_MEGABIT)
+}
+
+/// 1 if this limited the quality, else 0.
+fn limited_by(interval: &Interval, cause: &str) -> Option<f64> {
+    let limitation = interval.sent.as_ref()?.limitation.as_ref()?;
+    Some(f64::from(u8::from(limitation == cause)))
 }
 
 #[cfg(test)]

@@ -116,10 +116,10 @@ impl FlowMeter {
         let changes: Vec<&CapacityChange> =
             all.iter().filter(|it| rows.start < it.first && it.first < rows.end).collect();
         let spans = self.spans(&rows, &changes);
-        let response = |up: Option<bool>| {
+        let [response, up, down] = [None, Some(true), Some(false)].map(|up| {
             let wanted = changes.iter().filter(|change| up.is_none_or(|up| change.up == up));
             wanted.filter_map(|it| it.response_s(rows.end)).collect::<RunningMean>().value()
-        };
+        });
         let late = rows.start + rows.len() / 2..rows.end;
         let late = self.targets.iter(late).filter(|target| *target != NO_TARGET);
         let late = late.map(|target| Bitrate::from_bps(target).as_mbps_f64());
@@ -132,9 +132,9 @@ impl FlowMeter {
             rtt_above_min_ms: part.rtt.above(least_rtt),
             loss_ratio: part.loss.ratio(),
             feedback_ratio: part.feedback_ratio(),
-            responsiveness_s: response(None),
-            responsiveness_up_s: response(Some(true)),
-            responsiveness_down_s: response(Some(false)),
+            responsiveness_s: response,
+            responsiveness_up_s: up,
+            responsiveness_down_s: down,
             convergence_s: convergence_s(&self.received, &spans, &self.outages),
             oscillations_per_min: oscillations_per_min(&self.received, &spans),
             target_rate_mbps: part.target_mbps.value(),
@@ -146,9 +146,10 @@ impl FlowMeter {
 
     /// The rows between changes of the capacity and starts or stops of other flows.
     fn spans(&self, rows: &Range<usize>, changes: &[&CapacityChange]) -> Vec<Range<usize>> {
-        let after = |time: &Timestamp| self.received.until(*time).clamp(rows.start, rows.end);
         let mut bounds: Vec<usize> = changes.iter().map(|change| change.first).collect();
-        bounds.extend(self.arrivals.iter().map(after));
+        for time in &self.arrivals {
+            bounds.push(self.received.until(*time).clamp(rows.start, rows.end));
+        }
         bounds.extend([rows.start, rows.end]);
         bounds.sort_unstable();
         bounds.dedup();

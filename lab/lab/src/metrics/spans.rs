@@ -24,27 +24,29 @@ pub(super) fn convergence_s(
     spans: &[Range<usize>],
     outages: &[Range<usize>],
 ) -> Option<f64> {
-    let converged = |span: &Range<usize>| {
+    let mut times = RunningMean::default();
+    for span in spans {
         if span.len() < 2 * ROWS_PER_SECOND {
-            return None;
+            continue;
         }
         let end = received.rate(late(span)).as_bps_f64();
         // An outage has no rate to converge to. A capacity of zero is not enough to detect one: a
         // flow next to a load that takes all capacity may still receive.
         if end == 0.0 && outages.iter().any(|outage| outage.contains(&span.start)) {
-            return None;
+            continue;
         }
         let mut window = Window::default();
-        let mut near = |bytes: u64| {
+        // The first second near the final rate ends with this row.
+        let row = received.bytes().iter(span.clone()).position(|bytes| {
             let bytes = DataSize::from_bytes(window.push(bytes));
             let rate = bytes / (ROW_INTERVAL * ROWS_PER_SECOND as i64);
             window.is_full() && (rate.as_bps_f64() - end).abs() <= CONVERGED * end
-        };
-        // The first second near the final rate ends with this row.
-        let row = received.bytes().iter(span.clone()).position(&mut near)?;
-        Some((ROW_INTERVAL * (row + 1) as i64).as_secs_f64())
-    };
-    spans.iter().filter_map(converged).collect::<RunningMean>().value()
+        });
+        if let Some(row) = row {
+            times.push((ROW_INTERVAL * (row + 1) as i64).as_secs_f64());
+        }
+    }
+    times.value()
 }
 
 /// Counts passages from below the low to above the high watermark, as in the example of

@@ -43,13 +43,12 @@ impl Tally {
         for (time, count) in &self.counts {
             (0..*count).for_each(|_| sum += ms(*time));
         }
-        let percentile = |q| self.percentile(q, ms);
         Some(Distribution {
             mean: sum / self.total as f64,
-            p25: percentile(0.25),
-            p50: percentile(0.5),
-            p90: percentile(0.9),
-            p95: percentile(0.95),
+            p25: self.percentile(0.25, ms),
+            p50: self.percentile(0.5, ms),
+            p90: self.percentile(0.9, ms),
+            p95: self.percentile(0.95, ms),
             max: ms(largest),
         })
     }
@@ -65,11 +64,11 @@ impl Tally {
     /// The time at a rank; ranks begin at zero.
     fn at(&self, rank: usize) -> TimeDelta {
         let mut ranks = 0;
-        let within = |&&(_, count): &&(TimeDelta, u32)| {
-            ranks += count as usize;
+        let found = self.counts.iter().find(|(_, count)| {
+            ranks += *count as usize;
             rank < ranks
-        };
-        self.counts.iter().find(within).expect("a rank is below the total").0
+        });
+        found.expect("a rank is below the total").0
     }
 
     /// Counts the collected times.

@@ -99,11 +99,11 @@ impl Contest {
     /// Compares the scores of two controllers. Runs without a partner of the same scenario and seed
     /// do not count.
     pub fn between(own: &str, rival: &str, scores: &[Score]) -> Self {
-        let of = |controller: &str| -> BTreeMap<(&str, u64), &Score> {
+        let [own, theirs] = [own, rival].map(|controller| {
             let of = scores.iter().filter(|score| score.controller == controller);
             of.map(|score| ((score.scenario.as_str(), score.seed), score)).collect()
-        };
-        let (own, theirs) = (of(own), of(rival));
+        });
+        let [own, theirs]: [BTreeMap<(&str, u64), &Score>; 2] = [own, theirs];
         let mut pairs: BTreeMap<&str, Vec<(&Score, &Score)>> = BTreeMap::new();
         for (key, own) in &own {
             if let Some(rival) = theirs.get(key) {
@@ -170,31 +170,32 @@ fn place(family: &str) -> (usize, &str) {
 }
 
 fn families(bouts: &[Bout]) -> Vec<FamilyResult> {
-    fn within<'a>(bouts: &'a [Bout], family: &'a str) -> impl Iterator<Item = &'a Bout> {
-        bouts.iter().filter(move |bout| bout.family == family)
+    let mut by_family: BTreeMap<(usize, &str), Vec<&Bout>> = BTreeMap::new();
+    for bout in bouts {
+        by_family.entry(place(&bout.family)).or_default().push(bout);
     }
-    let mut names: Vec<&str> = bouts.iter().map(|bout| bout.family.as_str()).collect();
-    names.sort_by_key(|name| place(name));
-    names.dedup();
-    let gains = |name: &str| -> Vec<f64> {
-        within(bouts, name).flat_map(|bout| bout.improvements.iter().copied()).collect()
-    };
-    let plain: Vec<f64> = names.iter().map(|name| signed_rank(&gains(name))).collect();
-    let result = |(name, p): (&&str, f64)| {
-        let better_by = mean(gains(name)).unwrap_or_default();
+    let mut gains: Vec<Vec<f64>> = Vec::new();
+    for bouts in by_family.values() {
+        gains.push(bouts.iter().flat_map(|bout| bout.improvements.iter().copied()).collect());
+    }
+    let plain: Vec<f64> = gains.iter().map(|gains| signed_rank(gains)).collect();
+    let mut results = Vec::new();
+    for ((((_, name), bouts), gains), p) in by_family.into_iter().zip(gains).zip(holm(&plain)) {
+        let confidence = Spread::of(&gains).map(|spread| spread.confidence);
+        let better_by = mean(gains).unwrap_or_default();
         let sign = if p <= LEVEL { 0.0 } else { f64::INFINITY };
-        FamilyResult {
-            family: (*name).into(),
-            counts: counts(within(bouts, name)),
-            own: mean(within(bouts, name).map(|bout| bout.own).collect()).unwrap_or_default(),
-            rival: mean(within(bouts, name).map(|bout| bout.rival).collect()).unwrap_or_default(),
+        results.push(FamilyResult {
+            family: name.into(),
+            own: mean(bouts.iter().map(|bout| bout.own).collect()).unwrap_or_default(),
+            rival: mean(bouts.iter().map(|bout| bout.rival).collect()).unwrap_or_default(),
+            counts: counts(bouts.into_iter()),
             better_by,
-            confidence: Spread::of(&gains(name)).map(|spread| spread.confidence),
+            confidence,
             p,
             outcome: outcome(better_by, sign),
-        }
-    };
-    names.iter().zip(holm(&plain)).map(result).collect()
+        });
+    }
+    results
 }
 
 /// P-values corrected for their number: the smallest is multiplied by the number of tests, the next

@@ -18,9 +18,9 @@ use std::sync::atomic::AtomicBool;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{LossModel, Schedule, Seed};
-use weir_sim::trace::{ROW_INTERVAL, Trace};
+use weir_sim::trace::ROW_INTERVAL;
 
-use crate::scenario::{Direction, Flow, Media, Scenario, Source, Traffic, Udp};
+use crate::scenario::{Flow, Media, Scenario, Source, Traffic, Udp};
 
 /// Step of the fluid model.
 const TICK: TimeDelta = TimeDelta::from_millis(10);
@@ -83,16 +83,16 @@ pub fn on_wire(scenario: &Scenario, flow: usize, hold: f64) -> Option<Possible> 
     let own = &scenario.flows[flow];
     let media = own.media()?;
     let steps = (scenario.duration.as_nanos() / TICK.as_nanos()) as usize;
-    let at = |step: usize| Timestamp::ZERO + TICK * step as i64;
-    let share: Vec<f64> = (0..steps).map(|step| share(scenario, flow, at(step))).collect();
+    let times = (0..steps).map(|step| Timestamp::ZERO + TICK * step as i64);
+    let share: Vec<f64> = times.clone().map(|time| share(scenario, flow, time)).collect();
     let lag = lag(scenario, own);
     let lag_steps = (lag.as_nanos() / TICK.as_nanos()).max(1) as usize;
     let start = media.settings.limits.start().as_bps_f64();
     let tick_s = TICK.as_secs_f64();
     let (mut sent, mut queues, mut active) = (vec![0.0; steps], vec![0.0; steps + 1], 0_usize);
     let (mut rate, mut delay) = (Vec::with_capacity(steps), Vec::with_capacity(steps));
-    for (step, &now) in share.iter().enumerate() {
-        active = if is_active(own, at(step)) { active + 1 } else { 0 };
+    for ((step, &now), time) in share.iter().enumerate().zip(times) {
+        active = if is_active(own, time) { active + 1 } else { 0 };
         // Before its first feedback the sender knows nothing of the path.
         let (known, seen) = match active > lag_steps {
             true => (share[step - lag_steps], step - lag_steps),
@@ -100,11 +100,13 @@ pub fn on_wire(scenario: &Scenario, flow: usize, hold: f64) -> Option<Possible> 
         };
         // The queue as the sender believes it to be: what it was when the feedback left, and what
         // came and went since if the capacity has not changed again.
-        let change = |queue: f64, sent: &f64| (queue + (sent - known) * tick_s).max(0.0);
-        let believed = sent[seen..step].iter().fold(queues[seen], change);
+        let mut believed = queues[seen];
+        for sent in &sent[seen..step] {
+            believed = (believed + (sent - known) * tick_s).max(0.0);
+        }
         let wanted = known + (hold * known - believed) / tick_s;
         if active > 0 {
-            sent[step] = wanted.clamp(0.0, demand(media, at(step)).max(known));
+            sent[step] = wanted.clamp(0.0, demand(media, time).max(known));
         }
         let queued = queues[step];
         let served = now.min(sent[step] + queued / tick_s);
@@ -147,18 +149,15 @@ fn share(scenario: &Scenario, flow: usize, at: Timestamp) -> f64 {
     let Some(media) = own.media().filter(|_| is_active(own, at)) else { return 0.0 };
     let mut least = demand(media, at);
     for hop in own.hops.clone() {
-        let link = match own.direction {
-            Direction::Up => &scenario.hops[hop].up,
-            Direction::Down => &scenario.hops[hop].down,
-        };
+        let link = own.direction.link(&scenario.hops[hop]);
         // What is lost before the queue does not arrive, whatever the capacity.
         least *= 1.0 - mean_loss(&link.loss);
         let Some(capacity) = link.capacity.rate(at) else { continue };
-        let on_hop = |other: &&Flow| {
-            other.direction == own.direction && other.hops.contains(&hop) && is_active(other, at)
-        };
         let (mut left, mut wants) = (capacity.as_bps_f64(), Vec::new());
-        for other in scenario.flows.iter().filter(on_hop) {
+        for other in scenario.flows.iter().filter(|other| other.hops.contains(&hop)) {
+            if other.direction != own.direction || !is_active(other, at) {
+                continue;
+            }
             match &other.traffic {
                 Traffic::Media(media) => {
                     wants.push((demand(media, at), media.settings.priority));
@@ -202,39 +201,40 @@ pub(super) fn mean_loss(loss: &LossModel) -> f64 {
 /// Measures a cell with flows of constant rate in place of the media flows.
 fn in_cell(scenario: &Scenario, seed: u64) -> Vec<Option<Possible>> {
     let mut probed = scenario.clone();
-    let demand = |flow: &Flow| flow.media().map(|media| demand(media, flow.start));
-    let most: Vec<Option<f64>> = scenario.flows.iter().map(demand).collect();
-    for (flow, most) in probed.flows.iter_mut().zip(&most) {
-        let Some(most) = *most else { continue };
-        let rate = Schedule::constant(Bitrate::from_bps(most as u64)).expect("not zero");
+    for flow in &mut probed.flows {
+        let Some(media) = flow.media() else { continue };
+        let most = Bitrate::from_bps(demand(media, flow.start) as u64);
+        let rate = Schedule::constant(most).expect("not zero");
         flow.traffic = Traffic::Udp(Udp::new(rate, PROBE_PACKET));
     }
-    let row_of =
-        |time: Timestamp| ((time - Timestamp::ZERO).as_nanos() / ROW_INTERVAL.as_nanos()) as usize;
     let rows = row_of(Timestamp::ZERO + scenario.duration);
     let mut rates = vec![vec![0.0; rows]; scenario.flows.len()];
-    let take = |part: &mut Trace| {
+    // No controller is left for which a name matters.
+    let config = probed.sim_config(weir_controllers::LabAlgorithm::Gcc);
+    let (seed, stop) = (Seed::new(seed), AtomicBool::new(false));
+    let Ok(_) = weir_sim::run_in_parts(&config, seed, &stop, |part| {
         for row in &part.rows {
             if let Some(rate) = rates[row.flow].get_mut(row_of(row.time).saturating_sub(1)) {
                 *rate = row.received.as_bits() as f64 / ROW_INTERVAL.as_secs_f64();
             }
         }
         Ok::<(), std::convert::Infallible>(())
-    };
-    // No controller is left for which a name matters.
-    let config = probed.sim_config(weir_controllers::LabAlgorithm::Gcc);
-    let Ok(_) = weir_sim::run_in_parts(&config, Seed::new(seed), &AtomicBool::new(false), take);
-    let of_flow = |(flow, rate): (&Flow, Vec<f64>)| {
-        flow.media()?;
-        // Rows of a cell vary by chance. Only their mean is a share.
-        let (from, to) = (row_of(flow.start), row_of(flow.stop));
-        let share = rate.get(from..to.min(rate.len()))?;
-        let mean = share.iter().sum::<f64>() / share.len().max(1) as f64;
-        let delay = vec![0.0; rate.len()];
-        let lag = lag(scenario, flow);
-        Some(Possible { step: ROW_INTERVAL, share: vec![mean; rate.len()], rate, delay, lag })
-    };
-    scenario.flows.iter().zip(rates).map(of_flow).collect()
+    });
+    scenario.flows.iter().zip(rates).map(|(flow, rate)| reached(scenario, flow, rate)).collect()
+}
+
+fn row_of(time: Timestamp) -> usize {
+    ((time - Timestamp::ZERO).as_nanos() / ROW_INTERVAL.as_nanos()) as usize
+}
+
+/// What a flow reached in the rows of a cell.
+fn reached(scenario: &Scenario, flow: &Flow, rate: Vec<f64>) -> Option<Possible> {
+    flow.media()?;
+    // Rows of a cell vary by chance. Only their mean is a share.
+    let share = rate.get(row_of(flow.start)..row_of(flow.stop).min(rate.len()))?;
+    let mean = share.iter().sum::<f64>() / share.len().max(1) as f64;
+    let (share, delay) = (vec![mean; rate.len()], vec![0.0; rate.len()]);
+    Some(Possible { step: ROW_INTERVAL, share, rate, delay, lag: lag(scenario, flow) })
 }
 
 #[cfg(test)]

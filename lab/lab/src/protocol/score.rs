@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 use weir::units::{TimeDelta, Timestamp};
 use weir_controllers::LabController;
 use weir_net::Seed;
-use weir_sim::trace::{ROW_INTERVAL, Row, Trace};
+use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::oracle::{Possible, mean_loss, on_wire};
 use crate::metrics::percentile;
-use crate::scenario::{Direction, Flow, Scenario, Traffic};
+use crate::scenario::{Flow, Scenario, Traffic};
 
 /// Time after the start of a flow that does not count.
 const START: TimeDelta = TimeDelta::from_secs(3);
@@ -103,8 +103,7 @@ impl Meter {
         }
         self.sent_packets += row.sent_packets;
         self.lost_packets += row.lost_packets;
-        let after = |fall: &Timestamp| *fall < row.time && row.time <= *fall + AFTER_FALL;
-        if falls.iter().any(after) {
+        if is_after_fall(row.time, falls) {
             return;
         }
         self.network_ms.extend(row.queuing_delay.map(TimeDelta::as_millis_f64));
@@ -131,18 +130,19 @@ pub fn score(
     stop: &AtomicBool,
 ) -> Option<Score> {
     let rows = index(Timestamp::ZERO + scenario.duration);
-    let meter = || Meter { received: vec![0.0; rows], ..Meter::default() };
-    let mut meters: Vec<Meter> = scenario.flows.iter().map(|_| meter()).collect();
+    let mut meters = Vec::new();
+    for _ in &scenario.flows {
+        meters.push(Meter { received: vec![0.0; rows], ..Meter::default() });
+    }
     let falls: Vec<Vec<Timestamp>> =
         possible.iter().map(|of| of.as_ref().map_or_else(Vec::new, falls)).collect();
-    let take = |part: &mut Trace| {
+    let config = scenario.sim_config(controller);
+    let Ok(is_whole) = weir_sim::run_in_parts(&config, Seed::new(seed), stop, |part| {
         for row in &part.rows {
             meters[row.flow].push(row, &scenario.flows[row.flow], &falls[row.flow]);
         }
         Ok::<(), Infallible>(())
-    };
-    let config = scenario.sim_config(controller);
-    let Ok(is_whole) = weir_sim::run_in_parts(&config, Seed::new(seed), stop, take);
+    });
     if !is_whole {
         return None;
     }
@@ -163,22 +163,30 @@ pub fn oracle_with_queue(scenario: &Scenario, hold: f64) -> Option<(f64, f64)> {
             continue;
         }
         let of = on_wire(scenario, index, hold)?;
-        let (from, to) = (flow.start + START, flow.stop.min(Timestamp::ZERO + scenario.duration));
+        let (from, to) = counted(scenario, flow);
         bits += of.bits(from, to);
         shared += of.shared_bits(from, to);
         let falls = falls(&of);
-        let counts = |time: Timestamp| {
-            from < time
-                && time <= to
-                && !falls.iter().any(|fall| *fall < time && time <= *fall + AFTER_FALL)
-        };
-        let at = |step: usize| Timestamp::ZERO + of.step * step as i64;
-        let delays = of.delay.iter().enumerate().filter(|(step, _)| counts(at(*step)));
-        let mut delays: Vec<f64> = delays.map(|(_, delay)| delay * 1e3).collect();
+        let mut delays = Vec::new();
+        for (step, delay) in of.delay.iter().enumerate() {
+            let time = Timestamp::ZERO + of.step * step as i64;
+            if from < time && time <= to && !is_after_fall(time, &falls) {
+                delays.push(delay * 1e3);
+            }
+        }
         delays.sort_by(f64::total_cmp);
         worst = worst.max(percentile(&delays, 0.95).unwrap_or(0.0));
     }
     (shared > 0.0).then(|| (bits / shared, worst))
+}
+
+/// The time of a flow that a score counts.
+fn counted(scenario: &Scenario, flow: &Flow) -> (Timestamp, Timestamp) {
+    (flow.start + START, flow.stop.min(Timestamp::ZERO + scenario.duration))
+}
+
+fn is_after_fall(time: Timestamp, falls: &[Timestamp]) -> bool {
+    falls.iter().any(|fall| *fall < time && time <= *fall + AFTER_FALL)
 }
 
 /// The family of a scenario: the name of its folder.
@@ -196,31 +204,21 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn score(&self, controller: &str, seed: u64) -> Option<Score> {
-        let is_own = |flow: &Flow| flow.media().is_some_and(|media| media.controller.is_none());
-        let own: Vec<usize> =
-            (0..self.meters.len()).filter(|&flow| is_own(&self.scenario.flows[flow])).collect();
+        let mut own: Vec<usize> = (0..self.meters.len()).collect();
+        own.retain(|&flow| {
+            self.scenario.flows[flow].media().is_some_and(|media| media.controller.is_none())
+        });
         let first = *own.first()?;
-        let counted = |flow: usize| {
-            let of = &self.scenario.flows[flow];
-            (of.start + START, of.stop.min(Timestamp::ZERO + self.scenario.duration))
-        };
         let (mut received, mut possible, mut available, mut seconds) = (0.0, 0.0, 0.0, 0.0_f64);
         for &flow in &own {
-            let (from, to) = counted(flow);
+            let (from, to) = counted(self.scenario, &self.scenario.flows[flow]);
             received += self.meters[flow].bits(from, to);
             possible += self.possible[flow].as_ref().map_or(0.0, |of| of.bits(from, to));
             available += self.possible[flow].as_ref().map_or(0.0, |of| of.shared_bits(from, to));
             seconds = seconds.max((to - from).as_secs_f64());
         }
-        let p95 = |of: fn(&Meter) -> &Vec<f64>| {
-            let sorted = |&flow: &usize| {
-                let mut values = of(&self.meters[flow]).clone();
-                values.sort_by(f64::total_cmp);
-                percentile(&values, 0.95)
-            };
-            own.iter().filter_map(sorted).fold(0.0, f64::max)
-        };
-        let (network_ms, sender_ms) = (p95(|of| &of.network_ms), p95(|of| &of.sender_ms));
+        let network_ms = self.largest_p95(&own, |meter| &meter.network_ms);
+        let sender_ms = self.largest_p95(&own, |meter| &meter.sender_ms);
         let loss_ratio = own.iter().map(|&flow| self.loss(flow)).fold(0.0, f64::max);
         let beside_tcp = self.scenario.flows.iter().any(|flow| {
             let of = &self.scenario.flows[first];
@@ -254,6 +252,16 @@ impl Run<'_> {
         })
     }
 
+    fn largest_p95(&self, flows: &[usize], values: fn(&Meter) -> &Vec<f64>) -> f64 {
+        let mut largest = 0.0_f64;
+        for &flow in flows {
+            let mut sorted = values(&self.meters[flow]).clone();
+            sorted.sort_by(f64::total_cmp);
+            largest = largest.max(percentile(&sorted, 0.95).unwrap_or(0.0));
+        }
+        largest
+    }
+
     /// Loss of a flow beyond the loss that its links have of their own.
     fn loss(&self, flow: usize) -> f64 {
         let meter = &self.meters[flow];
@@ -261,10 +269,8 @@ impl Run<'_> {
             return 0.0;
         }
         let of = &self.scenario.flows[flow];
-        let links = self.scenario.hops[of.hops.clone()].iter().map(|hop| match of.direction {
-            Direction::Up => &hop.up,
-            Direction::Down => &hop.down,
-        });
+        let hops = &self.scenario.hops[of.hops.clone()];
+        let links = hops.iter().map(|hop| of.direction.link(hop));
         let arrives: f64 = links.map(|link| 1.0 - mean_loss(&link.loss)).product();
         (meter.lost_packets as f64 / meter.sent_packets as f64 - (1.0 - arrives)).max(0.0)
     }
@@ -274,37 +280,32 @@ impl Run<'_> {
     /// the highest share of a media flow, since it could reach as much.
     fn fairness(&self, first: usize) -> Option<f64> {
         let of = &self.scenario.flows[first];
-        let lasting = |flow: &Flow| match &flow.traffic {
-            Traffic::Media(_) => true,
-            Traffic::Tcp(tcp) => tcp.short.is_none(),
-            _ => false,
-        };
-        let flows: Vec<usize> = (0..self.meters.len())
-            .filter(|&index| {
-                let flow = &self.scenario.flows[index];
-                flow.direction == of.direction && lasting(flow)
-            })
-            .collect();
+        let mut flows = Vec::new();
+        let (mut from, mut to) = (Timestamp::ZERO, Timestamp::ZERO + self.scenario.duration);
+        for (index, flow) in self.scenario.flows.iter().enumerate().take(self.meters.len()) {
+            let lasts = match &flow.traffic {
+                Traffic::Media(_) => true,
+                Traffic::Tcp(tcp) => tcp.short.is_none(),
+                _ => false,
+            };
+            if lasts && flow.direction == of.direction {
+                flows.push(index);
+                (from, to) = (from.max(flow.start + START), to.min(flow.stop));
+            }
+        }
         if flows.len() < 2 {
             return None;
         }
-        let each = || flows.iter().map(|&index| &self.scenario.flows[index]);
-        let from = each().map(|flow| flow.start).max()? + START;
-        let to = each().map(|flow| flow.stop).min()?.min(Timestamp::ZERO + self.scenario.duration);
-        let shares: Vec<f64> = flows
-            .iter()
-            .map(|&index| self.possible[index].as_ref().map_or(0.0, |of| of.shared_bits(from, to)))
-            .collect();
+        let mut shares = Vec::new();
+        for &index in &flows {
+            shares.push(self.possible[index].as_ref().map_or(0.0, |of| of.shared_bits(from, to)));
+        }
         let most = shares.iter().copied().fold(0.0, f64::max);
-        let ratios: Vec<f64> = flows
-            .iter()
-            .zip(&shares)
-            .map(|(&index, &share)| {
-                self.meters[index].bits(from, to) / if share > 0.0 { share } else { most }
-            })
-            .collect();
-        let (low, high) =
-            ratios.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
+        let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
+        for (&index, &share) in flows.iter().zip(&shares) {
+            let ratio = self.meters[index].bits(from, to) / if share > 0.0 { share } else { most };
+            (low, high) = (low.min(ratio), high.max(ratio));
+        }
         (most > 0.0 && high > 0.0).then(|| low / high)
     }
 
@@ -360,17 +361,20 @@ fn levels(possible: &Possible) -> Vec<(Timestamp, f64)> {
 
 fn rises(possible: &Possible) -> Vec<Rise> {
     let levels = levels(possible);
-    let rise = |three: &[(Timestamp, f64)]| {
-        let [(_, before), (at, share), (until, _)] = *three else { return None };
-        let counts = before > 0.0 && share >= before * RISE && until - at >= RISE_LASTS;
-        counts.then(|| Rise { at, until, ratio: share / before, share })
-    };
-    levels.windows(3).filter_map(rise).collect()
+    let mut found = Vec::new();
+    for three in levels.windows(3) {
+        let ((_, before), (at, share), (until, _)) = (three[0], three[1], three[2]);
+        if before > 0.0 && share >= before * RISE && until - at >= RISE_LASTS {
+            found.push(Rise { at, until, ratio: share / before, share });
+        }
+    }
+    found
 }
 
 fn falls(possible: &Possible) -> Vec<Timestamp> {
-    let fall = |pair: &[(Timestamp, f64)]| (pair[1].1 < pair[0].1 * FALL).then_some(pair[1].0);
-    levels(possible).windows(2).filter_map(fall).collect()
+    let levels = levels(possible);
+    let falls = levels.windows(2).filter(|pair| pair[1].1 < pair[0].1 * FALL);
+    falls.map(|pair| pair[1].0).collect()
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::wifi::{AirtimeRecord, FrameKind};
 
+use super::Column;
 use super::format::{AirFrame, AirFrameKind, Airtime};
-use super::{Column, Run};
 use crate::record::airtime::word;
 use crate::run::Engine;
 
@@ -47,12 +47,11 @@ impl Frames {
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Airtime> {
     let (simulated, called): (Vec<&Column<'_>>, _) =
         columns.iter().partition(|column| column.engine == Engine::Sim);
-    let has_frames = |run: &&Run| !run.frames.is_empty();
-    let runs = simulated.into_iter().chain(called).flat_map(|column| column.runs);
-    let run = runs.into_iter().find(has_frames)?;
+    let mut runs = simulated.into_iter().chain(called).flat_map(|column| column.runs);
+    let run = runs.find(|run| !run.frames.is_empty())?;
     let (from, shown) = (run.frames.from(), run.frames.shown());
     let micros = |time: TimeDelta| time.as_nanos() as f64 / 1e3;
-    let frame = |frame: &AirtimeRecord| AirFrame {
+    let frames = shown.map(|frame| AirFrame {
         start_us: micros(frame.start - from),
         end_us: micros(frame.end - from),
         node: frame.from.0,
@@ -64,13 +63,13 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Airtime> {
         mpdus: mpdus(frame),
         decoded: frame.decoded,
         text: text(frame, &run.record.nodes),
-    };
+    });
     Some(Airtime {
         command: run.record.info.command(),
         controller: run.record.info.controller.clone(),
         from_s: from.as_secs_f64(),
         nodes: run.record.nodes.clone(),
-        frames: shown.map(frame).collect(),
+        frames: frames.collect(),
     })
 }
 

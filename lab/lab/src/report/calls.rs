@@ -10,11 +10,10 @@ use super::call_format::{
 use super::format::ParticipantsRow;
 use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::file::{
-    Agreement, CallFile, Candidate, CandidatePair, Capture, Compared, Delays, Finding, Interval,
-    Limitation, Peer, SentInterval, Stream,
+    Agreement, CallEntry, CallFile, Candidate, CandidatePair, Capture, Compared, Interval,
+    Limitation, Peer, SentInterval,
 };
-use crate::calls::streams;
-use crate::calls::{Each, Exclusion};
+use crate::calls::{Exclusion, streams};
 use crate::metrics::mean;
 use crate::run::Engine;
 
@@ -26,73 +25,86 @@ const BYTES_PER_MEGABYTE: f64 = 1e6;
 /// Results of the calls of a scenario; `None` if there are none. Plots are of the first run. Tables
 /// cover all runs, also those with failed calls, because each row names its run.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
-    let runs: Vec<(&Run, &CallFile)> = columns
-        .iter()
-        .filter(|column| column.engine == Engine::Call)
-        .flat_map(|column| column.counted)
-        .filter_map(|run| Some((run, run.record.call.as_ref()?)))
-        .collect();
+    let columns: Vec<&Column<'_>> =
+        columns.iter().filter(|column| column.engine == Engine::Call).collect();
+    let (mut runs, mut left_out) = (Vec::new(), Vec::new());
+    for column in &columns {
+        runs.extend(column.counted.iter().filter_map(|run| Some((run, run.record.call.as_ref()?))));
+        for run in column.left_out {
+            if run.record.exclusion() == Some(Exclusion::Disturbed) {
+                left_out.push(left_out_in_words(run));
+            }
+        }
+    }
     let (first, first_file) = runs.first()?;
-    let of_calls = || columns.iter().filter(|column| column.engine == Engine::Call);
-    let is_disturbed = |run: &&Run| run.record.exclusion() == Some(Exclusion::Disturbed);
-    let left_out = || of_calls().flat_map(|column| column.left_out).filter(is_disturbed);
-    let entries = || runs.iter().flat_map(|(_, file)| &file.calls);
-    let captures = || runs.iter().flat_map(|(_, file)| file.captures());
-    let rows = || captures().flat_map(|capture| &capture.agreement);
+    let first_captures = first_file.captures();
+    let entries: Vec<&CallEntry> = runs.iter().flat_map(|(_, file)| &file.calls).collect();
+    let captures = runs.iter().flat_map(|(_, file)| file.captures());
+    let rows: Vec<&Agreement> = captures.flat_map(|capture| &capture.agreement).collect();
     Some(Calls {
         seed: first.seed(),
-        tried: entries().count(),
-        succeeded: entries().filter(|call| call.failure.is_none()).count(),
-        left_out: left_out().map(left_out_in_words).collect(),
-        disturbed: of_calls().all(Column::is_disturbed),
+        tried: entries.len(),
+        succeeded: entries.iter().filter(|call| call.failure.is_none()).count(),
+        left_out,
+        disturbed: columns.iter().all(|column| column.is_disturbed()),
         failures: runs.iter().flat_map(|(run, file)| failures(run, file)).collect(),
-        setup: runs.iter().flat_map(|(run, file)| setup(run, file)).collect(),
+        setup: runs.iter().flat_map(|(run, file)| setups(run, file)).collect(),
         peers: runs.iter().flat_map(|(run, file)| peers(run, file)).collect(),
-        streams: first_file.captures().iter().flat_map(captured).collect(),
-        agreement: first_file.captures().iter().flat_map(|it| agreement(first_file, it)).collect(),
-        compared: rows().count(),
-        agreed: rows().filter(|row| row.agrees).count(),
+        streams: first_captures.iter().flat_map(captured).collect(),
+        agreement: first_captures.iter().flat_map(|it| agreement(first_file, it)).collect(),
+        compared: rows.len(),
+        agreed: rows.iter().filter(|row| row.agrees).count(),
         rates: rates(first_file),
         errors: errors(first_file),
-        delays: first_file.captures().iter().flat_map(|it| delays(first_file, it)).collect(),
-        pacers: columns.iter().flat_map(pacers).collect(),
+        delays: first_captures.iter().flat_map(|it| delays(first_file, it)).collect(),
+        pacers: columns.iter().flat_map(|column| pacers(column)).collect(),
         verdict: runs.iter().find_map(|(_, file)| file.verdict.clone()),
         findings: runs.iter().flat_map(|(run, file)| findings(run, file)).collect(),
         app: runs.iter().flat_map(|(run, file)| app(run, file)).collect(),
     })
 }
 
+fn round(value: Option<f64>) -> Option<f64> {
+    value.map(|value| rounded(value, DECIMALS))
+}
+
+fn percent(ratio: Option<f64>) -> Option<f64> {
+    ratio.map(|ratio| rounded(ratio * 100.0, 1))
+}
+
 /// The participants of an application and their streams, over the whole run.
 fn app(run: &Run, file: &CallFile) -> Vec<AppRow> {
-    let each = run.summary.calls.iter().flat_map(|calls| &calls.each);
-    let row = |one: &Each| {
-        let value = |value: Option<f64>| value.map(|value| rounded(value, DECIMALS));
-        let percent = |value: Option<f64>| value.map(|value| rounded(value * 100.0, 1));
-        let of = &one.metrics;
-        AppRow {
+    let mut rows = Vec::new();
+    for one in run.summary.calls.iter().flat_map(|calls| &calls.each) {
+        if one.section.is_some() {
+            continue;
+        }
+        let metrics = &one.metrics;
+        rows.push(AppRow {
             seed: run.seed(),
             name: one.name.clone(),
             sends: sends(file, &one.name),
-            setup_ms: value(of.setup_ms),
-            first_frame_ms: value(of.first_frame_ms),
-            send_rate_mbps: value(of.send_rate_mbps),
-            receive_rate_mbps: value(of.receive_rate_mbps),
-            frame_rate: value(of.frame_rate),
-            frame_height: value(of.frame_height),
-            freezes: value(of.freeze_count),
-            limited_by_bandwidth_percent: percent(of.limited_by_bandwidth_ratio),
-            concealed_percent: percent(of.audio_concealed_ratio),
-        }
-    };
-    each.filter(|one| one.section.is_none()).map(row).collect()
+            setup_ms: round(metrics.setup_ms),
+            first_frame_ms: round(metrics.first_frame_ms),
+            send_rate_mbps: round(metrics.send_rate_mbps),
+            receive_rate_mbps: round(metrics.receive_rate_mbps),
+            frame_rate: round(metrics.frame_rate),
+            frame_height: round(metrics.frame_height),
+            freezes: round(metrics.freeze_count),
+            limited_by_bandwidth_percent: percent(metrics.limited_by_bandwidth_ratio),
+            concealed_percent: percent(metrics.audio_concealed_ratio),
+        });
+    }
+    rows
 }
 
 /// What the stream with this name is, if its participant sends it.
 fn sends(file: &CallFile, stream: &str) -> Option<String> {
     let (participant, number) = stream.split_once('/')?;
     let number: usize = number.parse().ok()?;
-    let of_participant = |peer: &&Peer| peer.participant.split('/').next() == Some(participant);
-    let peer = file.peers.iter().filter(of_participant).nth(number.checked_sub(1)?)?;
+    let mut own =
+        file.peers.iter().filter(|peer| peer.participant.split('/').next() == Some(participant));
+    let peer = own.nth(number.checked_sub(1)?)?;
     let encoder = peer.encoder.as_ref()?;
     let layer = peer.layer.as_ref().map(|layer| format!("layer {layer}"));
     let parts = [encoder.mime_type.clone(), layer, encoder.scalability_mode.clone()];
@@ -100,17 +112,20 @@ fn sends(file: &CallFile, stream: &str) -> Option<String> {
 }
 
 fn findings(run: &Run, file: &CallFile) -> Vec<FindingRow> {
-    let row = |finding: &Finding| FindingRow {
-        seed: run.seed(),
-        stream: finding.stream.clone(),
-        part: finding.part.clone(),
-        rule: finding.rule.clone(),
-        says: finding.says.clone(),
-        from_s: finding.from_s,
-        to_s: finding.to_s,
-        samples: finding.samples.len(),
-    };
-    file.findings.iter().map(row).collect()
+    let mut rows = Vec::new();
+    for finding in &file.findings {
+        rows.push(FindingRow {
+            seed: run.seed(),
+            stream: finding.stream.clone(),
+            part: finding.part.clone(),
+            rule: finding.rule.clone(),
+            says: finding.says.clone(),
+            from_s: finding.from_s,
+            to_s: finding.to_s,
+            samples: finding.samples.len(),
+        });
+    }
+    rows
 }
 
 /// Why calls of a run failed.
@@ -121,92 +136,101 @@ fn failures(run: &Run, file: &CallFile) -> Vec<String> {
 
 /// One row for each browser, or pair of browsers, that ran the scenario.
 pub(super) fn participants(id: &str, columns: &[Column<'_>]) -> Vec<ParticipantsRow> {
-    let row = |column: &Column<'_>| {
-        let calls = |run: &Run| run.summary.calls.clone();
-        let of = |path: &str| {
-            let values = column.counted.iter().filter_map(|run| calls(run)?.at(path)).collect();
-            mean(values).map(|mean| rounded(mean, DECIMALS))
-        };
-        Some(ParticipantsRow {
+    let mut rows = Vec::new();
+    for column in columns {
+        let first = column.counted.first();
+        let Some(calls) = first.and_then(|run| run.summary.calls.as_ref()) else { continue };
+        rows.push(ParticipantsRow {
             scenario: id.into(),
             controller: column.controller.into(),
-            participants: calls(column.counted.first()?)?.participants,
+            participants: calls.participants,
             runs: column.counted.len(),
-            success_ratio: of("calls.success_ratio"),
-            setup_ms: of("calls.setup_ms"),
-            first_frame_ms: of("calls.first_frame_ms"),
-            rtt_ms: of("calls.rtt_ms"),
-            one_way_delay_ms: of("calls.one_way_delay_ms.mean"),
-            send_rate_mbps: of("calls.send_rate_mbps"),
-            receive_rate_mbps: of("calls.receive_rate_mbps"),
-            cpu_percent: of("calls.cpu_cores").map(|cores| rounded(cores * 100.0, 1)),
-            memory_mb: of("calls.memory_mb"),
-        })
-    };
-    columns.iter().filter_map(row).collect()
+            success_ratio: mean_of_calls(column, "calls.success_ratio"),
+            setup_ms: mean_of_calls(column, "calls.setup_ms"),
+            first_frame_ms: mean_of_calls(column, "calls.first_frame_ms"),
+            rtt_ms: mean_of_calls(column, "calls.rtt_ms"),
+            one_way_delay_ms: mean_of_calls(column, "calls.one_way_delay_ms.mean"),
+            send_rate_mbps: mean_of_calls(column, "calls.send_rate_mbps"),
+            receive_rate_mbps: mean_of_calls(column, "calls.receive_rate_mbps"),
+            cpu_percent: percent(mean_of_calls(column, "calls.cpu_cores")),
+            memory_mb: mean_of_calls(column, "calls.memory_mb"),
+        });
+    }
+    rows
 }
 
-fn setup(run: &Run, file: &CallFile) -> Vec<SetupRow> {
-    let row = |peer: &Peer| {
-        let setup = peer.setup_ms?;
+fn mean_of_calls(column: &Column<'_>, path: &str) -> Option<f64> {
+    let calls = column.counted.iter().filter_map(|run| run.summary.calls.as_ref());
+    round(mean(calls.filter_map(|calls| calls.at(path)).collect()))
+}
+
+fn setups(run: &Run, file: &CallFile) -> Vec<SetupRow> {
+    let mut rows = Vec::new();
+    for peer in &file.peers {
+        let Some(setup) = peer.setup_ms else { continue };
         let ready = setup.camera.unwrap_or(setup.joined);
         let found = setup.path_found();
-        let ms = |from: f64, to: f64| rounded(to - from, DECIMALS);
-        Some(SetupRow {
+        rows.push(SetupRow {
             seed: run.seed(),
             peer: file.name(peer),
             page_ms: rounded(setup.joined, DECIMALS),
-            camera_ms: setup.camera.map(|camera| ms(setup.joined, camera)),
-            waiting_ms: ms(ready, setup.start),
-            signalling_ms: setup.described.map(|described| ms(setup.start, described)),
-            ice_ms: setup.described.zip(found).map(|(described, found)| ms(described, found)),
-            dtls_ms: found.map(|found| ms(found, setup.connected)),
-            total_ms: ms(setup.start, setup.connected),
-            first_frame_ms: peer.first_frame_ms.map(|frame| ms(setup.connected, frame)),
+            camera_ms: setup.camera.map(|camera| span(setup.joined, camera)),
+            waiting_ms: span(ready, setup.start),
+            signalling_ms: setup.described.map(|described| span(setup.start, described)),
+            ice_ms: setup.described.zip(found).map(|(described, found)| span(described, found)),
+            dtls_ms: found.map(|found| span(found, setup.connected)),
+            total_ms: span(setup.start, setup.connected),
+            first_frame_ms: peer.first_frame_ms.map(|frame| span(setup.connected, frame)),
             path: peer.candidate_pair.as_ref().map(path).unwrap_or_default(),
-        })
-    };
-    file.peers.iter().filter_map(row).collect()
+        });
+    }
+    rows
+}
+
+fn span(from: f64, to: f64) -> f64 {
+    rounded(to - from, DECIMALS)
 }
 
 fn path(CandidatePair { local, remote }: &CandidatePair) -> String {
-    let end = |candidate: &Candidate| {
-        let address = candidate.address.as_deref().unwrap_or("hidden");
-        format!("{address} ({})", candidate.candidate_type)
-    };
-    format!("{} to {}, {}", end(local), end(remote), local.protocol)
+    format!("{} to {}, {}", candidate(local), candidate(remote), local.protocol)
+}
+
+fn candidate(of: &Candidate) -> String {
+    let address = of.address.as_deref().unwrap_or("hidden");
+    format!("{address} ({})", of.candidate_type)
 }
 
 fn peers(run: &Run, file: &CallFile) -> Vec<PeerRow> {
-    let row = |peer: &Peer| {
+    let mut rows = Vec::new();
+    for peer in &file.peers {
         let participant = file.participants.iter().find(|it| it.name == peer.participant);
-        let over = |value: fn(&Interval) -> Option<f64>| {
-            let mean = mean(peer.intervals.iter().filter_map(value).collect());
-            mean.map(|mean| rounded(mean, DECIMALS))
-        };
-        let sum = |value: fn(&Interval) -> Option<f64>| -> Option<f64> {
-            let values: Vec<f64> = peer.intervals.iter().filter_map(value).collect();
-            (!values.is_empty()).then(|| rounded(values.iter().sum(), DECIMALS))
-        };
+        let memory = participant.and_then(|it| it.memory_bytes);
         let size = peer.intervals.iter().rev().find_map(|it| it.of_received(|it| it.frame_size));
-        PeerRow {
+        rows.push(PeerRow {
             seed: run.seed(),
             controller: run.record.info.controller.clone(),
             peer: file.name(peer),
-            cpu_percent: participant.and_then(|it| it.cpu_cores).map(|it| rounded(it * 100.0, 1)),
-            memory_mb: participant
-                .and_then(|it| it.memory_bytes)
-                .map(|bytes| rounded(bytes as f64 / BYTES_PER_MEGABYTE, 1)),
-            encode_ms: over(|it| it.of_sent(|it| it.encode_ms)),
-            decode_ms: over(|it| it.of_received(|it| it.decode_ms)),
-            frame_rate: over(|it| it.of_received(|it| it.frame_rate)),
+            cpu_percent: percent(participant.and_then(|it| it.cpu_cores)),
+            memory_mb: memory.map(|bytes| rounded(bytes as f64 / BYTES_PER_MEGABYTE, 1)),
+            encode_ms: mean_over(peer, |it| it.of_sent(|it| it.encode_ms)),
+            decode_ms: mean_over(peer, |it| it.of_received(|it| it.decode_ms)),
+            frame_rate: mean_over(peer, |it| it.of_received(|it| it.frame_rate)),
             frame_size: size.map(|(width, height)| format!("{width} x {height}")),
-            freezes: sum(|it| it.of_received(|it| it.freezes.map(|count| count as f64))),
-            frozen_s: sum(|it| it.of_received(|it| it.frozen_s)),
+            freezes: sum_over(peer, |it| it.of_received(|it| Some(it.freezes? as f64))),
+            frozen_s: sum_over(peer, |it| it.of_received(|it| it.frozen_s)),
             limited: peer.limitation_s.map(limited),
-        }
-    };
-    file.peers.iter().map(row).collect()
+        });
+    }
+    rows
+}
+
+fn mean_over(peer: &Peer, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
+    round(mean(peer.intervals.iter().filter_map(value).collect()))
+}
+
+fn sum_over(peer: &Peer, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = peer.intervals.iter().filter_map(value).collect();
+    (!values.is_empty()).then(|| rounded(values.iter().sum(), DECIMALS))
 }
 
 /// The causes that limited the quality, with their shares of the time.
@@ -220,32 +244,30 @@ fn limited(it: Limitation) -> String {
 }
 
 fn captured(capture: &Capture) -> Vec<StreamRow> {
-    let span_s = span_s(capture);
-    let row = |stream: &Stream| {
+    let mut rows = Vec::new();
+    let duration_s = span_s(capture);
+    for stream in &capture.streams {
         let lost = 100.0 * stream.lost_packets as f64 / stream.sent_packets.max(1) as f64;
-        let delay = |value: fn(&Delays) -> f64| {
-            stream.delay_ms.as_ref().map(|delays| rounded(value(delays), DECIMALS))
-        };
-        StreamRow {
+        let mbits = stream.received_bytes as f64 * 8.0 / BITS_PER_MEGABIT;
+        let delays = stream.delay_ms.as_ref();
+        rows.push(StreamRow {
             call: capture.call,
             from: stream.from.clone(),
             to: stream.to.clone(),
             role: stream.role.clone(),
             ssrc: hexadecimal(stream.ssrc),
             packets: stream.sent_packets,
-            received_mbps: span_s.map(|seconds| {
-                rounded(stream.received_bytes as f64 * 8.0 / BITS_PER_MEGABIT / seconds, DECIMALS)
-            }),
+            received_mbps: round(duration_s.map(|seconds| mbits / seconds)),
             lost_percent: rounded(lost, DECIMALS),
             reordered: stream.reordered_packets,
             duplicates: stream.duplicate_packets,
-            mean_delay_ms: delay(|delays| delays.mean),
-            p50_delay_ms: delay(|delays| delays.p50),
-            p95_delay_ms: delay(|delays| delays.p95),
-            max_delay_ms: delay(|delays| delays.max),
-        }
-    };
-    capture.streams.iter().map(row).collect()
+            mean_delay_ms: round(delays.map(|it| it.mean)),
+            p50_delay_ms: round(delays.map(|it| it.p50)),
+            p95_delay_ms: round(delays.map(|it| it.p95)),
+            max_delay_ms: round(delays.map(|it| it.max)),
+        });
+    }
+    rows
 }
 
 /// Duration of the call in seconds, from the end times of its intervals.
@@ -259,72 +281,76 @@ fn span_s(capture: &Capture) -> Option<f64> {
 
 /// Counts by getStats and by the captures, one row for each stream.
 fn errors(file: &CallFile) -> Vec<StreamErrorRow> {
-    let captures = file.captures().iter();
-    let compared = captures.flat_map(|it| it.compared.iter().map(move |one| (it.call, one)));
-    let row = |(call, compared): (usize, &Compared)| {
-        let error = streams::error(file, call, compared);
-        let percent = |value: Option<f64>| value.map(|value| rounded(value, DECIMALS));
-        let ssrcs = error.ssrcs.iter().map(|ssrc| hexadecimal(*ssrc));
-        StreamErrorRow {
-            peer: end(file, call, compared),
-            what: format!("{} {}", error.way, error.stream),
-            ssrcs: ssrcs.collect::<Vec<_>>().join(", "),
-            reported_packets: error.reported_packets,
-            captured_packets: error.captured_packets,
-            error_percent: percent(error.payload_error_percent),
-            interval_error_percent: percent(error.interval_error_percent),
-            mid: error.mid,
+    let mut rows = Vec::new();
+    for capture in file.captures() {
+        for compared in &capture.compared {
+            let error = streams::error(file, capture.call, compared);
+            let ssrcs: Vec<String> = error.ssrcs.iter().copied().map(hexadecimal).collect();
+            rows.push(StreamErrorRow {
+                peer: end(file, capture.call, compared),
+                what: format!("{} {}", error.way, error.stream),
+                ssrcs: ssrcs.join(", "),
+                reported_packets: error.reported_packets,
+                captured_packets: error.captured_packets,
+                error_percent: round(error.payload_error_percent),
+                interval_error_percent: round(error.interval_error_percent),
+                mid: error.mid,
+            });
         }
-    };
-    compared.map(row).collect()
+    }
+    rows
 }
 
 /// The same counts over time, for the first call. Streams without any packets have no plot.
 fn rates(file: &CallFile) -> Vec<RatePlot> {
-    let Some(capture) = file.captures().first() else { return Vec::new() };
-    let plot = |compared: &Compared| {
+    let mut plots = Vec::new();
+    let Some(capture) = file.captures().first() else { return plots };
+    for compared in &capture.compared {
+        if compared.reported_bps.iter().chain(&compared.captured_bps).all(|rate| *rate == 0) {
+            continue;
+        }
         let error = streams::error(file, capture.call, compared);
-        let percent = |value: Option<f64>| value.map(|value| rounded(value, DECIMALS));
-        let kbps = |rates: &[u64]| -> Vec<f64> {
-            rates.iter().map(|rate| rounded(*rate as f64 / BITS_PER_KILOBIT, DECIMALS)).collect()
-        };
-        RatePlot {
+        plots.push(RatePlot {
             peer: end(file, capture.call, compared),
             what: format!("{} {}", compared.way, compared.stream),
             time_s: compared.time_s.iter().map(|time| rounded(*time, DECIMALS)).collect(),
             reported_kbps: kbps(&compared.reported_bps),
             captured_kbps: kbps(&compared.captured_bps),
-            error_percent: percent(error.payload_error_percent),
-            interval_error_percent: percent(error.interval_error_percent),
-        }
-    };
-    let is_seen = |compared: &&Compared| {
-        let mut rates = compared.reported_bps.iter().chain(&compared.captured_bps);
-        rates.any(|rate| *rate > 0)
-    };
-    capture.compared.iter().filter(is_seen).map(plot).collect()
+            error_percent: round(error.payload_error_percent),
+            interval_error_percent: round(error.interval_error_percent),
+        });
+    }
+    plots
+}
+
+fn kbps(rates: &[u64]) -> Vec<f64> {
+    rates.iter().map(|rate| rounded(*rate as f64 / BITS_PER_KILOBIT, DECIMALS)).collect()
 }
 
 /// The pacer of each pipeline in a controller's first run.
 fn pacers(column: &Column<'_>) -> Vec<PacerPlot> {
+    let mut plots = Vec::new();
     let file = column.counted.iter().find_map(|run| run.record.call.as_ref());
-    let Some(file) = file.filter(|_| column.engine == Engine::Call) else { return Vec::new() };
-    let plot = |peer: &Peer| {
-        let over = |value: fn(&SentInterval) -> Option<f64>| -> Vec<Option<f64>> {
-            let value = |it: &Interval| Some(rounded(value(it.sent.as_ref()?)?, DECIMALS));
-            peer.intervals.iter().map(value).collect()
-        };
+    let Some(file) = file else { return plots };
+    for peer in &file.peers {
         let plot = PacerPlot {
             controller: column.controller.into(),
             peer: file.name(peer),
             time_s: peer.intervals.iter().map(|it| rounded(it.time_s, DECIMALS)).collect(),
-            queue_ms: over(|sent| sent.pacer_queue_ms),
-            encoder_mbps: over(|sent| Some(sent.target_bps? as f64 / BITS_PER_MEGABIT)),
+            queue_ms: over_sent(peer, |sent| sent.pacer_queue_ms),
+            encoder_mbps: over_sent(peer, |it| Some(it.target_bps? as f64 / BITS_PER_MEGABIT)),
         };
         // A browser does not tell what waits in its pacer.
-        plot.queue_ms.iter().any(Option::is_some).then_some(plot)
-    };
-    file.peers.iter().filter_map(plot).collect()
+        if plot.queue_ms.iter().any(Option::is_some) {
+            plots.push(plot);
+        }
+    }
+    plots
+}
+
+/// A value of the sent video in each interval.
+fn over_sent(peer: &Peer, value: fn(&SentInterval) -> Option<f64>) -> Vec<Option<f64>> {
+    peer.intervals.iter().map(|it| round(it.of_sent(value))).collect()
 }
 
 /// Name of the peer that counted.
@@ -345,22 +371,26 @@ fn of_call(file: &CallFile, call: usize) -> String {
 }
 
 fn agreement(file: &CallFile, capture: &Capture) -> Vec<Agreement> {
-    let call = of_call(file, capture.call);
-    let named =
-        |row: &Agreement| Agreement { subject: format!("{call}{}", row.subject), ..row.clone() };
-    capture.agreement.iter().map(named).collect()
+    let mut rows = capture.agreement.clone();
+    for row in &mut rows {
+        row.subject.insert_str(0, &of_call(file, capture.call));
+    }
+    rows
 }
 
 /// Delay histogram of each video stream with packets.
 fn delays(file: &CallFile, capture: &Capture) -> Vec<DelayPlot> {
     let call = of_call(file, capture.call);
-    let streams = capture.streams.iter().filter(|stream| stream.role == "video");
-    let plot = |stream: &Stream| DelayPlot {
-        stream: format!("{call}{} from {} to {}", stream.role, stream.from, stream.to),
-        counts: stream.delay_counts.clone(),
-    };
-    let seen = streams.filter(|stream| stream.delay_counts.iter().any(|count| *count > 0));
-    seen.map(plot).collect()
+    let mut plots = Vec::new();
+    for stream in capture.streams.iter().filter(|stream| stream.role == "video") {
+        if stream.delay_counts.iter().any(|count| *count > 0) {
+            plots.push(DelayPlot {
+                stream: format!("{call}{} from {} to {}", stream.role, stream.from, stream.to),
+                counts: stream.delay_counts.clone(),
+            });
+        }
+    }
+    plots
 }
 
 #[cfg(test)]

@@ -86,10 +86,10 @@ impl Bearers {
     }
 
     fn push(&mut self, row: &BearerRow) {
-        let is_own = |curve: &Curve| {
+        let own = self.curves.iter().position(|curve| {
             curve.node == row.node && curve.way == row.way && curve.bearer == row.bearer
-        };
-        let index = match self.curves.iter().position(is_own) {
+        });
+        let index = match own {
             Some(index) => index,
             None if self.curves.len() == CURVES_MAX => {
                 self.is_cut = true;
@@ -142,29 +142,30 @@ impl Bin {
 
 /// The cell in the run of the scenario that has one, preferably a simulated run.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Cellular> {
-    let runs = || columns.iter().flat_map(|column| column.runs);
-    let has = |run: &&Run| run.bearers.as_ref().is_some_and(|it| !it.curves.is_empty());
-    let simulated = |run: &&Run| has(run) && run.record.info.engine == Engine::Sim;
-    let run = runs().find(simulated).or_else(|| runs().find(has))?;
-    let bearers = run.bearers.as_ref()?;
+    let mut runs: Vec<(&Run, &Bearers)> = Vec::new();
+    for run in columns.iter().flat_map(|column| column.runs) {
+        runs.extend(run.bearers.iter().filter(|it| !it.curves.is_empty()).map(|it| (run, it)));
+    }
+    let simulated = runs.iter().find(|(run, _)| run.record.info.engine == Engine::Sim);
+    let (run, bearers) = simulated.or(runs.first())?;
     let access = run.record.scenario.access.as_ref()?;
     let config = cellular(Some(access))?;
     let prbs = Directions::from_fn(|way| prbs_per_second(&config.carrier, way));
     let nodes = &run.record.nodes;
-    let time = |point: usize| (bearers.step * (point as i64 + 1)).as_secs_f64();
-    let change = |event: &BearerEvent| BearerChange {
+    let changes = bearers.events.iter().map(|event| BearerChange {
         time_s: event.time.as_secs_f64(),
         terminal: nodes[event.node].clone(),
         bearer: event.bearer.clone(),
         event: event.kind.to_string(),
-    };
+    });
+    let ends = (1..=bearers.points).map(|point| bearers.step * point as i64);
     Some(Cellular {
         command: run.record.info.command(),
         controller: run.record.info.controller.clone(),
-        time_s: (0..bearers.points).map(time).collect(),
+        time_s: ends.map(TimeDelta::as_secs_f64).collect(),
         curves: bearers.curves.iter().map(|it| curve(it, nodes, *prbs.of(it.way))).collect(),
         is_cut: bearers.is_cut,
-        changes: bearers.events.iter().map(change).collect(),
+        changes: changes.collect(),
         grid: grid(bearers, access, nodes),
     })
 }
@@ -177,23 +178,29 @@ const fn direction(way: Way) -> Direction {
 }
 
 fn curve(curve: &Curve, nodes: &[String], prbs_per_second: f64) -> BearerCurve {
-    let values = |value: fn(Bin, f64) -> Option<f64>| {
-        curve.bins.iter().map(|bin| value(*bin, prbs_per_second)).collect()
-    };
+    let bins = curve.bins.iter().copied();
     BearerCurve {
         terminal: nodes[curve.node].clone(),
         bearer: curve.bearer.clone(),
         direction: direction(curve.way),
-        rate_mbps: values(|bin, _| of_time(bin, bin.delivered as f64 * 8.0 / 1e6, 3)),
-        queue_kb: values(|bin, _| bin.mean(bin.queue / 1e3, 2)),
-        prb_percent: values(|bin, prbs| of_time(bin, bin.prbs / prbs * 100.0, 2)),
-        sinr_db: values(|bin, _| bin.mean(bin.sinr_db, 2)),
-        mcs: values(|bin, _| share(bin.mcs, bin.blocks as f64, 2)),
-        retransmission_percent: values(|bin, _| {
-            let again = bin.retransmissions as f64;
-            share(100.0 * again, bin.blocks as f64 + again, 2)
-        }),
+        rate_mbps: bins
+            .clone()
+            .map(|bin| of_time(bin, bin.delivered as f64 * 8.0 / 1e6, 3))
+            .collect(),
+        queue_kb: bins.clone().map(|bin| bin.mean(bin.queue / 1e3, 2)).collect(),
+        prb_percent: bins
+            .clone()
+            .map(|bin| of_time(bin, bin.prbs / prbs_per_second * 100.0, 2))
+            .collect(),
+        sinr_db: bins.clone().map(|bin| bin.mean(bin.sinr_db, 2)).collect(),
+        mcs: bins.clone().map(|bin| share(bin.mcs, bin.blocks as f64, 2)).collect(),
+        retransmission_percent: bins.map(retransmission_percent).collect(),
     }
+}
+
+fn retransmission_percent(bin: Bin) -> Option<f64> {
+    let again = bin.retransmissions as f64;
+    share(100.0 * again, bin.blocks as f64 + again, 2)
 }
 
 fn of_time(bin: Bin, amount: f64, decimals: i32) -> Option<f64> {
@@ -208,9 +215,10 @@ fn share(part: f64, whole: f64, decimals: i32) -> Option<f64> {
 fn grid(bearers: &Bearers, access: &Access, nodes: &[String]) -> Option<ResourceGrid> {
     let config = cellular(Some(access))?;
     let from = bearers.blocks.first()?.start;
-    let block = |block: &BlockRecord| {
+    let mut blocks = Vec::new();
+    for block in &bearers.blocks {
         let tti = (block.start - from).as_nanos() as f64 / bearers.tti.as_nanos() as f64;
-        GridBlock {
+        blocks.push(GridBlock {
             tti: tti.round() as u32,
             direction: direction(block.way),
             node: block.node,
@@ -219,8 +227,8 @@ fn grid(bearers: &Bearers, access: &Access, nodes: &[String]) -> Option<Resource
             bytes: block.bytes,
             attempt: block.attempt,
             is_decoded: block.is_decoded,
-        }
-    };
+        });
+    }
     Some(ResourceGrid {
         from_s: from.as_secs_f64(),
         tti_ms: bearers.tti.as_millis_f64(),
@@ -228,6 +236,6 @@ fn grid(bearers: &Bearers, access: &Access, nodes: &[String]) -> Option<Resource
         prbs_up: config.carrier.prbs.up,
         prbs_down: config.carrier.prbs.down,
         nodes: nodes.to_vec(),
-        blocks: bearers.blocks.iter().map(block).collect(),
+        blocks,
     })
 }

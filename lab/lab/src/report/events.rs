@@ -20,9 +20,8 @@ struct Step {
 
 impl Step {
     fn continues_with(&self, next: &trace::RateChange) -> bool {
-        let rises = |change: &trace::RateChange| change.to > change.from;
         self.last.reason == next.reason
-            && rises(&self.last) == rises(next)
+            && (self.last.to > self.last.from) == (next.to > next.from)
             && next.time - self.start < MERGED
     }
 
@@ -98,9 +97,10 @@ impl Thinner {
 
 fn rate_change(step: &Step) -> RateChange {
     let last = &step.last;
-    let rounded_6 = |value: f64| Value::from(rounded(value, 6));
-    let signals: Map<String, Value> =
-        last.signals.iter().map(|(name, value)| (name.to_string(), rounded_6(*value))).collect();
+    let mut signals = Map::new();
+    for (name, value) in last.signals.iter() {
+        signals.insert(name.to_string(), Value::from(rounded(*value, 6)));
+    }
     RateChange {
         time_s: rounded(last.time.as_secs_f64(), 3),
         from_mbps: rounded(step.from.as_mbps_f64(), 4),

@@ -3,12 +3,10 @@
 use weir_controllers::LabAlgorithm;
 
 use super::format::{Expectation, ExpectationOutcome, FairnessRow, Measured, ThenAndNow, Verdict};
-use super::{Column, Run, rounded};
+use super::{Column, DECIMALS, Run, rounded};
 use crate::gate::{self, Judgement, Outcome};
 use crate::run::Engine;
 use crate::summary::{Bound, ExpectRow, Summary};
-
-const DECIMALS: i32 = 6;
 
 /// Judges every expectation of every run, as `weir check` does. A real run with an exclusion is not
 /// judged: its values describe the machine, or a failed call is missing from them.
@@ -51,51 +49,64 @@ pub(super) fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
     if verdicts.iter().all(|verdict| verdict.met.is_none()) {
         return Vec::new();
     }
-    let by = |judgement: &Judgement| {
-        let row = &judgement.row;
-        let value = row.measured.map_or("not measured".into(), |value| format!("{value:.3}"));
-        format!("{}: {}: {value}, {}", judgement.scenario, row.text, limit(row))
+    let mut rows = Vec::new();
+    for verdict in verdicts {
+        rows.push(Verdict {
+            requirement: verdict.requirement.into(),
+            text: verdict.text.into(),
+            met: verdict.met,
+            held: verdict.held,
+            tested: verdict.tested,
+            by: verdict.by.as_ref().map(decided_by).unwrap_or_default(),
+            figure: verdict.by.as_ref().and_then(figure).unwrap_or_default(),
+            controller: verdict.controller,
+        });
+    }
+    rows
+}
+
+fn decided_by(judgement: &Judgement) -> String {
+    let row = &judgement.row;
+    let value = row.measured.map_or("not measured".into(), |value| format!("{value:.3}"));
+    format!("{}: {}: {value}, {}", judgement.scenario, row.text, limit(row))
+}
+
+fn figure(judgement: &Judgement) -> Option<String> {
+    let value = judgement.row.measured?;
+    let decimals = match value.abs() {
+        size if size >= 10.0 => 0,
+        size if size >= 1.0 => 2,
+        _ => 3,
     };
-    let figure = |judgement: &Judgement| {
-        let value = judgement.row.measured?;
-        let decimals = match value.abs() {
-            size if size >= 10.0 => 0,
-            size if size >= 1.0 => 2,
-            _ => 3,
-        };
-        Some(format!("{value:.decimals$}, {}", limit(&judgement.row)))
-    };
-    let verdict = |verdict: gate::Verdict| Verdict {
-        requirement: verdict.requirement.into(),
-        text: verdict.text.into(),
-        met: verdict.met,
-        held: verdict.held,
-        tested: verdict.tested,
-        by: verdict.by.as_ref().map(by).unwrap_or_default(),
-        figure: verdict.by.as_ref().and_then(figure).unwrap_or_default(),
-        controller: verdict.controller,
-    };
-    verdicts.into_iter().map(verdict).collect()
+    Some(format!("{value:.decimals$}, {}", limit(&judgement.row)))
 }
 
 /// One row for each controller whose media flows share a path.
 pub(super) fn fairness(columns: &[Column<'_>]) -> Vec<FairnessRow> {
-    let row = |column: &Column<'_>| {
-        let mean = |path: &str| {
-            let value = |run: &Run| run.summary.shared.at(path);
-            column.mean(value).map(|value| rounded(value, DECIMALS))
-        };
-        Some(FairnessRow {
-            controller: column.controller.into(),
-            engine: column.engine,
-            jain: Some(mean("fairness.jain")?),
-            ratio_1s: mean("fairness.ratio_1s.min"),
-            ratio_5s: mean("fairness.ratio_5s.min"),
-            ratio_20s: mean("fairness.ratio_20s.min"),
-            within_5s: mean("fairness.ratio_5s.within"),
-        })
-    };
-    columns.iter().filter_map(row).collect()
+    let mut rows = Vec::new();
+    for column in columns {
+        let [jain, ratio_1s, ratio_5s, ratio_20s, within_5s] = [
+            "fairness.jain",
+            "fairness.ratio_1s.min",
+            "fairness.ratio_5s.min",
+            "fairness.ratio_20s.min",
+            "fairness.ratio_5s.within",
+        ]
+        .map(|path| column.rounded_mean(|run| run.summary.shared.at(path)));
+        if jain.is_some() {
+            let (controller, engine) = (column.controller.into(), column.engine);
+            rows.push(FairnessRow {
+                controller,
+                engine,
+                jain,
+                ratio_1s,
+                ratio_5s,
+                ratio_20s,
+                within_5s,
+            });
+        }
+    }
+    rows
 }
 
 /// Rows for the flows of scenarios of bari, if they ran under both of Google's algorithms.
@@ -104,32 +115,28 @@ pub(super) fn then_and_now(
     columns: &[Column<'_>],
     flows: &[&str],
 ) -> Vec<ThenAndNow> {
-    let find = |algorithm: LabAlgorithm| {
-        let wanted = |column: &&Column<'_>| {
-            column.engine == Engine::Sim && column.controller == algorithm.name()
-        };
-        columns.iter().find(wanted)
-    };
-    let pair = find(LabAlgorithm::Gcc2013).zip(find(LabAlgorithm::Gcc));
-    let Some((then, now)) = pair.filter(|_| scenario.starts_with("bari/")) else {
-        return Vec::new();
-    };
-    let row = |flow: &&str| ThenAndNow {
-        scenario: scenario.into(),
-        flow: (*flow).into(),
-        then: measured(then, flow),
-        now: measured(now, flow),
-    };
-    flows.iter().map(row).collect()
+    let [then, now] = [LabAlgorithm::Gcc2013, LabAlgorithm::Gcc].map(|algorithm| {
+        let mut simulated = columns.iter().filter(|column| column.engine == Engine::Sim);
+        simulated.find(|column| column.controller == algorithm.name())
+    });
+    let mut rows = Vec::new();
+    if let (Some(then), Some(now), true) = (then, now, scenario.starts_with("bari/")) {
+        for flow in flows {
+            let (then, now) = (measured(then, flow), measured(now, flow));
+            rows.push(ThenAndNow { scenario: scenario.into(), flow: (*flow).into(), then, now });
+        }
+    }
+    rows
 }
 
 fn measured(column: &Column<'_>, flow: &str) -> Measured {
-    let mean = |path: &str| column.mean(|run| run.summary.metric(Some(flow), path));
-    let rounded = |value: Option<f64>| value.map(|value| rounded(value, DECIMALS));
+    let [utilization, rate_mbps, p95_queuing_delay_ms, loss_ratio] =
+        ["utilization", "rate_mbps.mean", "queuing_delay_ms.p95", "loss_ratio.mean"]
+            .map(|path| column.mean(|run| run.summary.metric(Some(flow), path)));
     Measured {
-        utilization: rounded(mean("utilization")),
-        rate_mbps: rounded(mean("rate_mbps.mean")),
-        p95_queuing_delay_ms: rounded(mean("queuing_delay_ms.p95")),
-        loss_percent: rounded(mean("loss_ratio.mean").map(|ratio| ratio * 100.0)),
+        utilization: utilization.map(|value| rounded(value, DECIMALS)),
+        rate_mbps: rate_mbps.map(|value| rounded(value, DECIMALS)),
+        p95_queuing_delay_ms: p95_queuing_delay_ms.map(|value| rounded(value, DECIMALS)),
+        loss_percent: loss_ratio.map(|ratio| rounded(ratio * 100.0, DECIMALS)),
     }
 }

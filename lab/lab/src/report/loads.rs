@@ -1,11 +1,8 @@
 //! Loads beside the media: TCP transfers and packets at a given rate.
 
+use super::Column;
 use super::format::LoadRow;
-use super::{Column, Run, rounded};
-use crate::metrics::Metrics;
 use crate::scenario::{Flow, Scenario, Traffic};
-
-const DECIMALS: i32 = 6;
 
 /// One row for each load, column and part of the run, the whole time first. A part in which nothing
 /// arrived has no row.
@@ -15,8 +12,9 @@ pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<LoadRow> {
     let mut rows = Vec::new();
     for flow in scenario.flows.iter().filter(|flow| is_load(flow)) {
         for &part in &parts {
-            let row = |column| row(scenario, column, &flow.name, part);
-            rows.extend(columns.iter().filter_map(row));
+            for column in columns {
+                rows.extend(row(scenario, column, &flow.name, part));
+            }
         }
     }
     rows
@@ -37,26 +35,21 @@ fn row(
     flow: &str,
     part: Option<usize>,
 ) -> Option<LoadRow> {
-    let mean = |value: fn(&Metrics) -> Option<f64>| {
-        let of_run = |run: &Run| {
-            let summary = run.flow(flow)?;
-            match part {
-                None => value(&summary.metrics),
-                Some(section) => value(&summary.sections.get(section)?.metrics),
-            }
-        };
-        column.mean(of_run).map(|mean| rounded(mean, DECIMALS))
-    };
-    let rate_mbps = mean(|metrics| Some(metrics.rate_mbps?.mean));
-    rate_mbps.filter(|&rate| rate > 0.0).map(|_| LoadRow {
+    let rate_mbps = column.of_section(flow, part, |metrics| Some(metrics.rate_mbps?.mean));
+    rate_mbps.filter(|&rate| rate > 0.0)?;
+    Some(LoadRow {
         controller: column.controller.into(),
         engine: column.engine,
         flow: flow.into(),
         section: part.map(|section| scenario.sections[section].name.clone()),
         rate_mbps,
-        goodput_mbps: mean(|metrics| Some(metrics.transfer.goodput_mbps?.mean)),
-        retransmitted_packets: mean(|metrics| Some(metrics.transfer.retransmitted_packets? as f64)),
-        p95_queuing_delay_ms: mean(|metrics| Some(metrics.queuing_delay_ms?.p95)),
-        loss_percent: mean(|metrics| Some(metrics.loss_ratio?.mean * 100.0)),
+        goodput_mbps: column
+            .of_section(flow, part, |metrics| Some(metrics.transfer.goodput_mbps?.mean)),
+        retransmitted_packets: column
+            .of_section(flow, part, |metrics| Some(metrics.transfer.retransmitted_packets? as f64)),
+        p95_queuing_delay_ms: column
+            .of_section(flow, part, |metrics| Some(metrics.queuing_delay_ms?.p95)),
+        loss_percent: column
+            .of_section(flow, part, |metrics| Some(metrics.loss_ratio?.mean * 100.0)),
     })
 }

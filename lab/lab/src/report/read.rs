@@ -6,7 +6,6 @@
 //!
 //! Memory does not grow with the length of the runs. For each run only its summary stays in memory.
 
-use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -62,6 +61,7 @@ struct Job {
 /// Result of a job.
 struct Done {
     run: Run,
+    grid: Arc<Grid>,
     curves: Vec<(usize, Curve)>,
     events: Vec<(usize, Vec<format::RateChange>)>,
 }
@@ -73,9 +73,8 @@ pub(super) fn runs(
     stop: &AtomicBool,
 ) -> Result<Option<(Vec<Run>, Drawings)>, RecordError> {
     let scenarios = Scenarios::default();
-    let open = |folder: &PathBuf| Reader::open(folder, &scenarios);
-    let records: Vec<Reader> = folders.par_iter().map(open).collect::<Result<_, _>>()?;
-    of_records(records, Detail::of, stop)
+    let readers = folders.par_iter().map(|folder| Reader::open(folder, &scenarios));
+    of_records(readers.collect::<Result<_, _>>()?, Detail::of, stop)
 }
 
 /// The same of records in memory, with every rate change.
@@ -84,16 +83,14 @@ pub(super) fn runs_in_memory(
     stop: &AtomicBool,
 ) -> Result<Option<(Vec<Run>, Drawings)>, RecordError> {
     let scenarios = Scenarios::default();
-    let open = |files: &Files| Reader::of_files(files, &scenarios);
-    let records: Vec<Reader> = records.iter().map(open).collect::<Result<_, _>>()?;
-    let detail = |groups| Detail { changes: usize::MAX, ..Detail::of(groups) };
-    of_records(records, detail, stop)
+    let readers = records.iter().map(|files| Reader::of_files(files, &scenarios));
+    of_records(readers.collect::<Result<_, _>>()?, Detail::with_all_changes, stop)
 }
 
 /// `detail` says how much of each group is kept, by the number of groups.
 fn of_records(
     records: Vec<Reader>,
-    detail: impl Fn(usize) -> Detail,
+    detail: fn(usize) -> Detail,
     stop: &AtomicBool,
 ) -> Result<Option<(Vec<Run>, Drawings)>, RecordError> {
     let records = sorted(records)?;
@@ -102,25 +99,17 @@ fn of_records(
     while !jobs.is_empty() {
         let rest = jobs.split_off(jobs.len().min(BATCH));
         let batch = std::mem::replace(&mut jobs, rest);
-        let do_one = |job: Job| {
-            let grid = Arc::clone(&job.grid);
-            if stop.load(Relaxed) { Ok(None) } else { job.run().map(|done| Some((grid, done))) }
-        };
-        let batch: Vec<_> = batch.into_par_iter().map(do_one).collect::<Result<_, _>>()?;
+        let batch: Vec<_> =
+            batch.into_par_iter().map(|job| job.run(stop)).collect::<Result<_, _>>()?;
         for done in batch {
-            let Some((grid, Done { run, curves, events })) = done else { return Ok(None) };
-            let info = &run.record.info;
-            let key = |flow: usize| {
-                let flow = run.record.flows[flow].clone();
-                (info.scenario.clone(), info.engine, info.controller.clone(), flow)
-            };
+            let Some(Done { run, grid, curves, events }) = done else { return Ok(None) };
             for (flow, curve) in curves {
-                let drawn = drawings.entry(key(flow)).or_default();
+                let drawn = drawings.entry(key(&run.record, flow)).or_default();
                 drawn.average.add(&curve);
                 drawn.grid = Some(Arc::clone(&grid));
             }
             for (flow, events) in events {
-                drawings.entry(key(flow)).or_default().events = events;
+                drawings.entry(key(&run.record, flow)).or_default().events = events;
             }
             runs.push(run);
         }
@@ -128,30 +117,45 @@ fn of_records(
     Ok(Some((runs, drawings)))
 }
 
+fn key(record: &Reader, flow: usize) -> (String, Engine, String, String) {
+    let info = &record.info;
+    let flow = record.flows[flow].clone();
+    (info.scenario.clone(), info.engine, info.controller.clone(), flow)
+}
+
 /// Sorts the records in the order of the report and removes duplicates.
 fn sorted(mut records: Vec<Reader>) -> Result<Vec<Reader>, RecordError> {
     let controllers = controllers(records.iter().map(|record| &record.info));
-    let rank = |name: &str| controllers.iter().position(|controller| controller == name);
-    let key = |record: &Reader| {
-        let info = &record.info;
-        (info.scenario.clone(), info.engine, rank(&info.controller), record.exclusion(), info.seed)
-    };
     // Calls with the same seed differ, so their content decides their order, not the order of the
     // folders.
-    let failure = Cell::new(None);
-    let content = |a: &Reader, b: &Reader| {
-        compare(a, b).unwrap_or_else(|error| {
-            failure.set(Some(error));
-            Ordering::Equal
-        })
-    };
-    records.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| content(a, b)));
+    let mut failure = None;
+    records.sort_by(|a, b| order(a, b, &controllers, &mut failure));
     // The same record given twice is one run.
-    records.dedup_by(|a, b| key(a) == key(b) && content(a, b).is_eq());
-    match failure.into_inner() {
+    records.dedup_by(|a, b| order(a, b, &controllers, &mut failure).is_eq());
+    match failure {
         Some(error) => Err(error),
         None => Ok(records),
     }
+}
+
+/// Order of the report. Records that cannot be read are equal, and leave their `failure`.
+fn order(
+    a: &Reader,
+    b: &Reader,
+    controllers: &[String],
+    failure: &mut Option<RecordError>,
+) -> Ordering {
+    let [a_key, b_key] = [a, b].map(|record| {
+        let info = &record.info;
+        let rank = controllers.iter().position(|name| *name == info.controller);
+        (&info.scenario, info.engine, rank, record.exclusion(), info.seed)
+    });
+    a_key.cmp(&b_key).then_with(|| {
+        compare(a, b).unwrap_or_else(|error| {
+            *failure = Some(error);
+            Ordering::Equal
+        })
+    })
 }
 
 /// Compares two records by the bytes of their files.
@@ -188,22 +192,22 @@ fn compare_files(mut a: BufReader<impl Read>, mut b: BufReader<impl Read>) -> io
 }
 
 /// Decides what is drawn from each record.
-fn jobs(records: Vec<Reader>, detail: impl Fn(usize) -> Detail) -> Vec<Job> {
-    let of_scenario = |a: &Reader, b: &Reader| a.info.scenario == b.info.scenario;
-    let of_column = |a: &Reader, b: &Reader| is_of_column(&a.info, &b.info);
-    let groups = records
-        .chunk_by(of_scenario)
-        .map(|records| records.chunk_by(of_column).count() * drawn_flows(records.iter()).len());
-    let detail = detail(groups.sum());
+fn jobs(records: Vec<Reader>, detail: fn(usize) -> Detail) -> Vec<Job> {
+    let mut groups = 0;
+    for of_scenario in records.chunk_by(is_of_scenario) {
+        let columns = of_scenario.chunk_by(|a, b| is_of_column(&a.info, &b.info));
+        groups += columns.count() * drawn_flows(of_scenario.iter()).len();
+    }
+    let detail = detail(groups);
     let mut jobs = Vec::with_capacity(records.len());
-    for of_scenario in records.chunk_by(of_scenario) {
+    for of_scenario in records.chunk_by(is_of_scenario) {
         let drawn = drawn_flows(of_scenario.iter());
         let engine = of_scenario[0].info.engine;
         let changes = of_scenario.iter().any(|record| record.info.engine != engine);
-        let is_simulated = |record: &Reader| record.info.engine == Engine::Sim;
-        let with_bearers = of_scenario.iter().position(is_simulated).unwrap_or(0);
+        let simulated = of_scenario.iter().position(|record| record.info.engine == Engine::Sim);
+        let with_bearers = simulated.unwrap_or(0);
         let mut number = 0;
-        for of_column in of_scenario.chunk_by(of_column) {
+        for of_column in of_scenario.chunk_by(|a, b| is_of_column(&a.info, &b.info)) {
             let exclusions: Vec<_> = of_column.iter().map(Reader::exclusion).collect();
             let shown = parts(&exclusions).shown;
             let durations = of_column[shown.clone()].iter().map(|it| it.scenario.duration);
@@ -211,16 +215,17 @@ fn jobs(records: Vec<Reader>, detail: impl Fn(usize) -> Detail) -> Vec<Job> {
             let grid = Arc::new(Grid::over(duration, detail.points));
             let mut with_events: Vec<&str> = Vec::new();
             for (index, record) in of_column.iter().enumerate() {
-                let curves: Vec<usize> = match shown.contains(&index) {
-                    true => (0..record.flows.len())
-                        .filter(|flow| drawn.contains(&record.flows[*flow].as_str()))
-                        .collect(),
-                    false => Vec::new(),
-                };
-                let is_first =
-                    |flow: &&usize| !with_events.contains(&record.flows[**flow].as_str());
-                let events: Vec<usize> = curves.iter().filter(is_first).copied().collect();
-                with_events.extend(events.iter().map(|flow| record.flows[*flow].as_str()));
+                let (mut curves, mut events) = (Vec::new(), Vec::new());
+                for (flow, name) in record.flows.iter().enumerate() {
+                    if !shown.contains(&index) || !drawn.contains(&name.as_str()) {
+                        continue;
+                    }
+                    curves.push(flow);
+                    if !with_events.contains(&name.as_str()) {
+                        events.push(flow);
+                        with_events.push(name);
+                    }
+                }
                 jobs.push(Job {
                     record: record.clone(),
                     grid: Arc::clone(&grid),
@@ -238,8 +243,16 @@ fn jobs(records: Vec<Reader>, detail: impl Fn(usize) -> Detail) -> Vec<Job> {
     jobs
 }
 
+fn is_of_scenario(a: &Reader, b: &Reader) -> bool {
+    a.info.scenario == b.info.scenario
+}
+
 impl Job {
-    fn run(self) -> Result<Done, RecordError> {
+    /// `None` if `stop` was set.
+    fn run(self, stop: &AtomicBool) -> Result<Option<Done>, RecordError> {
+        if stop.load(Relaxed) {
+            return Ok(None);
+        }
         let Self { record, grid, duration, curves, events, most_events, changes, bearers } = self;
         let mut measurer = Measurer::new(&record.scenario, &record.info, &record.flows);
         let mut pens: Vec<Option<Pen<'_>>> = record.flows.iter().map(|_| None).collect();
@@ -267,8 +280,8 @@ impl Job {
                 }
             })?;
         }
-        let of = |call| Calls::of(call, &record.scenario.section_spans());
-        let calls = record.call.as_ref().map(of);
+        let sections = record.scenario.section_spans();
+        let calls = record.call.as_ref().map(|call| Calls::of(call, &sections));
         let (summary, mut steps) = measurer.finish_with_changes(calls);
         if !changes {
             steps.clear();
@@ -276,6 +289,7 @@ impl Job {
         let curves = pens.into_iter().enumerate();
         let curves = curves.filter_map(|(flow, pen)| Some((flow, pen?.finish()))).collect();
         let events = thinners.into_iter().map(|(flow, it)| (flow, it.finish())).collect();
-        Ok(Done { run: Run { record, summary, changes: steps, frames, bearers }, curves, events })
+        let run = Run { record, summary, changes: steps, frames, bearers };
+        Ok(Some(Done { run, grid, curves, events }))
     }
 }

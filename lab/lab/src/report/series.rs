@@ -112,8 +112,8 @@ impl Average {
 
     pub(super) fn series(&self, grid: &Grid, possible: Option<&Possible>) -> Series {
         let mut columns = self.0.iter().zip(&COLUMNS).map(|(means, column)| {
-            let value = |mean: &RunningMean| mean.value().map(|it| rounded(it, column.decimals));
-            means.iter().map(value).collect()
+            let values = means.iter().map(|mean| mean.value());
+            values.map(|value| value.map(|value| rounded(value, column.decimals))).collect()
         });
         let mut next = || columns.next().expect("the page has as many columns");
         Series {
@@ -168,8 +168,9 @@ impl Grid {
 
 /// The rows of the time that ends at `end`.
 fn ending_at(rows: &[Row], end: Timestamp, length: TimeDelta) -> &[Row] {
-    let until = |time| rows.partition_point(|row| row.time <= time);
-    &rows[until(end - length)..until(end)]
+    let [from, until] =
+        [end - length, end].map(|time| rows.partition_point(|row| row.time <= time));
+    &rows[from..until]
 }
 
 fn mean_of(rows: &[Row], value: impl Fn(&Row) -> Option<f64>) -> Option<f64> {

@@ -122,10 +122,9 @@ fn read(folder: &Path) -> Result<Signalling, RecordError> {
         let run: Run = json(&path, &text(&path)?)?;
         title = format!("{}, seed {}: {title}", run.scenario, run.seed);
     }
-    let duration = |(name, value): (&String, &Value)| {
-        Some(Phase { name: name.clone(), duration_ms: value.as_f64()? })
-    };
-    let phases = phases.phases_ms.iter().filter_map(duration).collect();
+    let durations = phases.phases_ms.into_iter().map(|(name, value)| (name, value.as_f64()));
+    let phases =
+        durations.filter_map(|(name, value)| Some(Phase { name, duration_ms: value? })).collect();
     Ok(Signalling { title, parts, phases, messages })
 }
 
@@ -138,15 +137,15 @@ fn messages(path: &Path, text: &str) -> Result<Vec<SignallingMessage>, RecordErr
     }
     lines.sort_by_key(|(time, _)| *time);
     let start = lines.first().map_or(0, |(time, _)| *time);
-    let of = |(time, line): (u64, Line)| SignallingMessage {
+    let messages = lines.into_iter().map(|(time, line)| SignallingMessage {
         time_ms: super::rounded((time - start) as f64 / 1e6, 1),
         from: line.from,
         to: line.to,
         protocol: line.protocol,
         name: line.name,
         text: line.text,
-    };
-    Ok(lines.into_iter().map(of).collect())
+    });
+    Ok(messages.collect())
 }
 
 fn text(path: &Path) -> Result<String, RecordError> {

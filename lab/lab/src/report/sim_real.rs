@@ -1,15 +1,13 @@
 //! Compares each flow of the real calls with its simulation.
 
 use weir::units::Bitrate;
-use weir_net::{Capacity, LinkConfig};
+use weir_net::Capacity;
 
 use super::format::{ErrorRow, SimReal, SimRealRow};
-use super::{Column, Run, rounded};
+use super::{Column, DECIMALS, Run, rounded};
 use crate::metrics::{CapacityChange, Metrics, mean};
 use crate::run::{Engine, is_ours};
-use crate::scenario::{Direction, Scenario};
-
-const DECIMALS: i32 = 6;
+use crate::scenario::Scenario;
 
 // Notes on metrics that are measured differently in simulated and real runs.
 const RATE_NOTE: &str = "Real: all IP packets that the emulator carried, including RTCP, STUN and \
@@ -71,84 +69,93 @@ fn is_pair(simulated: &str, real: &str, columns: &[Column<'_>]) -> bool {
     if is_ours(real) {
         return simulated == real;
     }
-    let was_simulated =
-        |name: &&&str| columns.iter().any(|it| it.engine == Engine::Sim && it.controller == **name);
     let models = if real.contains("scream") { SCREAM_MODELS } else { BROWSER_MODELS };
-    models.iter().find(was_simulated).is_some_and(|best| *best == simulated)
+    for model in models {
+        if columns.iter().any(|it| it.engine == Engine::Sim && it.controller == *model) {
+            return *model == simulated;
+        }
+    }
+    false
 }
 
-/// Compares each real controller with its simulation, for each flow. Empty without both engines.
-pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str]) -> Vec<SimReal> {
-    let of = |engine: Engine, flow: &str| -> Vec<&Column<'_>> {
-        let has_flow = |column: &&Column<'_>| {
-            column.engine == engine && column.runs.iter().any(|run| run.flow(flow).is_some())
-        };
-        columns.iter().filter(has_flow).collect()
-    };
+/// Simulated and real columns that are compared with each other.
+fn compared_pairs<'a, 'b>(columns: &'a [Column<'b>]) -> Vec<(&'a Column<'b>, &'a Column<'b>)> {
     let mut pairs = Vec::new();
-    for flow in flows {
-        for sim in of(Engine::Sim, flow) {
-            let reals = of(Engine::Call, flow).into_iter();
-            for real in reals.filter(|real| is_pair(sim.controller, real.controller, columns)) {
-                let mut rows: Vec<SimRealRow> =
-                    METRICS.iter().map(|metric| metric_row(metric, flow, sim, real)).collect();
-                rows.extend(change_rows(scenario, flow, sim, real));
-                pairs.push(SimReal {
-                    flow: (*flow).into(),
-                    sim_controller: sim.controller.into(),
-                    real_controller: real.controller.into(),
-                    rows,
-                });
+    for sim in columns.iter().filter(|column| column.engine == Engine::Sim) {
+        for real in columns.iter().filter(|column| column.engine == Engine::Call) {
+            if is_pair(sim.controller, real.controller, columns) {
+                pairs.push((sim, real));
             }
         }
     }
     pairs
 }
 
+/// Compares each real controller with its simulation, for each flow. Empty without both engines.
+pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str]) -> Vec<SimReal> {
+    let mut compared = Vec::new();
+    for flow in flows {
+        for (sim, real) in compared_pairs(columns) {
+            if !sim.has_flow(flow) || !real.has_flow(flow) {
+                continue;
+            }
+            let mut rows: Vec<SimRealRow> =
+                METRICS.iter().map(|metric| metric_row(metric, flow, sim, real)).collect();
+            rows.extend(change_rows(scenario, flow, sim, real));
+            compared.push(SimReal {
+                flow: (*flow).into(),
+                sim_controller: sim.controller.into(),
+                real_controller: real.controller.into(),
+                rows,
+            });
+        }
+    }
+    compared
+}
+
 /// One row for each media flow, simulated controller and real one: the overview that a reader needs
 /// first.
 pub(super) fn errors(id: &str, columns: &[Column<'_>], flows: &[&str]) -> Vec<ErrorRow> {
-    let of = |engine| columns.iter().filter(move |column| column.engine == engine);
-    let row = |flow: &str, sim: &Column<'_>, real: &Column<'_>| {
-        let mean = |column: &Column<'_>, value: fn(&Metrics) -> Option<f64>| {
-            let of_run = |run: &Run| value(&run.flow(flow)?.metrics);
-            column.mean(of_run).map(|mean| rounded(mean, DECIMALS))
-        };
-        let rate = |metrics: &Metrics| Some(metrics.rate_mbps?.mean);
-        let delay = |metrics: &Metrics| Some(metrics.queuing_delay_ms?.p95);
-        let (sim_rate, real_rate) = (mean(sim, rate)?, mean(real, rate)?);
-        let (sim_delay, real_delay) = (mean(sim, delay), mean(real, delay));
-        let error_ms = real_delay.zip(sim_delay).map(|(real, sim)| rounded(sim - real, DECIMALS));
-        Some(ErrorRow {
-            scenario: id.into(),
-            flow: flow.into(),
-            sim_controller: sim.controller.into(),
-            real_controller: real.controller.into(),
-            real_mbps: real_rate,
-            sim_mbps: sim_rate,
-            error_percent: (real_rate > 0.0)
-                .then(|| rounded(100.0 * (sim_rate - real_rate) / real_rate, DECIMALS)),
-            real_p95_ms: real_delay,
-            sim_p95_ms: sim_delay,
-            error_ms,
-            is_disturbed: real.is_disturbed(),
-        })
-    };
-    let is_media = |flow: &&&str| {
-        let summary = columns.iter().flat_map(|column| column.runs).find_map(|run| run.flow(flow));
-        summary.is_some_and(|summary| summary.kind == "media")
-    };
-    let of_flow = |flow: &&str| -> Vec<ErrorRow> {
-        let pairs = of(Engine::Sim).flat_map(|sim| of(Engine::Call).map(move |real| (sim, real)));
-        let pairs = pairs.filter(|(sim, real)| is_pair(sim.controller, real.controller, columns));
-        pairs.filter_map(|(sim, real)| row(flow, sim, real)).collect()
-    };
-    flows.iter().filter(is_media).flat_map(of_flow).collect()
+    let mut rows = Vec::new();
+    for flow in flows {
+        let first = columns.iter().flat_map(|column| column.runs).find_map(|run| run.flow(flow));
+        if first.is_none_or(|summary| summary.kind != "media") {
+            continue;
+        }
+        for (sim, real) in compared_pairs(columns) {
+            rows.extend(error_row(id, flow, sim, real));
+        }
+    }
+    rows
+}
+
+/// `None` if one of the two has no rate.
+fn error_row(id: &str, flow: &str, sim: &Column<'_>, real: &Column<'_>) -> Option<ErrorRow> {
+    let [sim_mbps, real_mbps] =
+        [sim, real].map(|column| column.of_flow(flow, |metrics| Some(metrics.rate_mbps?.mean)));
+    let (sim_mbps, real_mbps) = (sim_mbps?, real_mbps?);
+    let [sim_p95_ms, real_p95_ms] = [sim, real]
+        .map(|column| column.of_flow(flow, |metrics| Some(metrics.queuing_delay_ms?.p95)));
+    Some(ErrorRow {
+        scenario: id.into(),
+        flow: flow.into(),
+        sim_controller: sim.controller.into(),
+        real_controller: real.controller.into(),
+        real_mbps,
+        sim_mbps,
+        error_percent: (real_mbps > 0.0)
+            .then(|| rounded(100.0 * (sim_mbps - real_mbps) / real_mbps, DECIMALS)),
+        real_p95_ms,
+        sim_p95_ms,
+        error_ms: sim_p95_ms.zip(real_p95_ms).map(|(sim, real)| rounded(sim - real, DECIMALS)),
+        is_disturbed: real.is_disturbed(),
+    })
 }
 
 fn metric_row(metric: &Metric, flow: &str, sim: &Column<'_>, real: &Column<'_>) -> SimRealRow {
-    let mean = |column: &Column<'_>| column.mean(|run| (metric.value)(&run.flow(flow)?.metrics));
-    row(metric.name, metric.unit, mean(sim), mean(real), metric.note.into())
+    let [simulated, real] =
+        [sim, real].map(|column| column.mean(|run| (metric.value)(&run.flow(flow)?.metrics)));
+    row(metric.name, metric.unit, simulated, real, metric.note.into())
 }
 
 fn row(
@@ -158,13 +165,12 @@ fn row(
     real: Option<f64>,
     note: String,
 ) -> SimRealRow {
-    let round = |value: f64| rounded(value, DECIMALS);
     SimRealRow {
         metric: metric.into(),
         unit: unit.into(),
-        simulated: simulated.map(round),
-        real: real.map(round),
-        error: simulated.zip(real).map(|(simulated, real)| round(simulated - real)),
+        simulated: simulated.map(|value| rounded(value, DECIMALS)),
+        real: real.map(|value| rounded(value, DECIMALS)),
+        error: simulated.zip(real).map(|(sim, real)| rounded(sim - real, DECIMALS)),
         note,
     }
 }
@@ -177,38 +183,31 @@ fn change_rows(
     sim: &Column<'_>,
     real: &Column<'_>,
 ) -> Vec<SimRealRow> {
-    let wanted = scenario.flows.iter().find(|candidate| candidate.name == flow);
-    let link = wanted.zip(scenario.only_hop()).map(|(flow, hop)| match flow.direction {
-        Direction::Up => &hop.up,
-        Direction::Down => &hop.down,
-    });
-    let planned = |link: &LinkConfig| match &link.capacity {
-        Capacity::Schedule(schedule) => schedule.recording().is_none(),
-        Capacity::Unlimited | Capacity::Trace(_) => false,
+    let mut rows = Vec::new();
+    let planned = scenario.flows.iter().find(|candidate| candidate.name == flow);
+    let (Some(planned), Some(hop)) = (planned, scenario.only_hop()) else { return rows };
+    let Capacity::Schedule(schedule) = &planned.direction.link(hop).capacity else { return rows };
+    let Some(first) = sim.runs.first().filter(|_| schedule.recording().is_none()) else {
+        return rows;
     };
-    if !link.is_some_and(planned) {
-        return Vec::new();
+    for (index, change) in changes(first, flow).iter().enumerate() {
+        if change.capacity <= Bitrate::ZERO {
+            continue;
+        }
+        let simulated = times_to_90_percent(sim, flow, index, change.capacity);
+        let real = times_to_90_percent(real, flow, index, change.capacity);
+        let name = format!(
+            "Time to 90 % of {} Mbit/s from {} s",
+            change.capacity.as_mbps_f64(),
+            rounded(change.time.as_secs_f64(), 3)
+        );
+        let notes = [not_reached("simulated", &simulated), not_reached("real", &real)];
+        let note = notes.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let [simulated, real] =
+            [simulated, real].map(|times| mean(times.into_iter().flatten().collect()));
+        rows.push(row(&name, "s", simulated, real, note));
     }
-    let changes = sim.runs.first().map_or(&[][..], |run| changes(run, flow));
-    changes
-        .iter()
-        .enumerate()
-        .filter(|(_, change)| change.capacity > Bitrate::ZERO)
-        .map(|(index, change)| {
-            let simulated = times_to_90_percent(sim, flow, index, change.capacity);
-            let real = times_to_90_percent(real, flow, index, change.capacity);
-            let name = format!(
-                "Time to 90 % of {} Mbit/s from {} s",
-                change.capacity.as_mbps_f64(),
-                rounded(change.time.as_secs_f64(), 3)
-            );
-            let notes =
-                [("simulated", simulated.as_slice()), ("real", real.as_slice())].map(not_reached);
-            let note = notes.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            let mean = |times: &[Option<f64>]| mean(times.iter().copied().flatten().collect());
-            row(&name, "s", mean(&simulated), mean(&real), note)
-        })
-        .collect()
+    rows
 }
 
 fn changes<'a>(run: &'a Run, flow: &str) -> &'a [CapacityChange] {
@@ -223,14 +222,11 @@ fn times_to_90_percent(
     index: usize,
     capacity: Bitrate,
 ) -> Vec<Option<f64>> {
-    let time = |run: &Run| {
-        let change = changes(run, flow).get(index)?;
-        (change.capacity == capacity).then_some(change.reached_s)
-    };
-    column.runs.iter().filter_map(time).collect()
+    let of_runs = column.runs.iter().filter_map(|run| changes(run, flow).get(index));
+    of_runs.filter(|change| change.capacity == capacity).map(|change| change.reached_s).collect()
 }
 
-fn not_reached((engine, times): (&str, &[Option<f64>])) -> Option<String> {
+fn not_reached(engine: &str, times: &[Option<f64>]) -> Option<String> {
     let missed = times.iter().filter(|time| time.is_none()).count();
     let runs = times.len();
     let noun = if runs == 1 { "run" } else { "runs" };

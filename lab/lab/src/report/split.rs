@@ -5,43 +5,50 @@
 //! getStats.
 
 use super::call_format::SplitRow;
-use super::{Column, Run, rounded};
-use crate::calls::file::{CallFile, Interval, Peer};
-use crate::metrics::{Metrics, VideoMetrics, mean};
+use super::{Column, DECIMALS, rounded};
+use crate::calls::file::{CallFile, Peer, ReceivedInterval};
+use crate::metrics::{VideoMetrics, mean};
 use crate::run::Engine;
 use crate::scenario::Scenario;
 
-const DECIMALS: i32 = 6;
 const BITS_PER_MEGABIT: f64 = 1e6;
 
 /// One row for each column and flow whose receiver reported what it received.
 pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<SplitRow> {
-    let rows = |column: &Column<'_>| match column.engine {
-        Engine::Sim => simulated(scenario, column),
-        Engine::Call => called(scenario, column),
-        // The content of a command's packets is unknown.
-        Engine::Link => Vec::new(),
-    };
-    columns.iter().flat_map(rows).collect()
+    let mut rows = Vec::new();
+    for column in columns {
+        match column.engine {
+            Engine::Sim => {
+                let flows = scenario.flows.iter();
+                rows.extend(flows.filter_map(|flow| simulated(column, &flow.name)));
+            }
+            Engine::Call => rows.extend(called(scenario, column)),
+            // The content of a command's packets is unknown.
+            Engine::Link => {}
+        }
+    }
+    rows
 }
 
-fn simulated(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
-    let row = |flow: &str| {
-        let rate = |share: fn(&VideoMetrics) -> Option<f64>| {
-            let of_run = |run: &Run| {
-                let video = &run.flow(flow)?.metrics.video;
-                Some(video.media_rate_mbps? / media_share(video)? * share(video)?)
-            };
-            column.mean(of_run).map(round)
-        };
-        Some(SplitRow {
-            video_mbps: rate(media_share)?,
-            retransmission_mbps: rate(|video| video.rtx_share),
-            fec_mbps: rate(|video| video.fec_share),
-            ..whole(column, flow)
-        })
-    };
-    scenario.flows.iter().filter_map(|flow| row(&flow.name)).collect()
+fn simulated(column: &Column<'_>, flow: &str) -> Option<SplitRow> {
+    Some(SplitRow {
+        video_mbps: video_rate(column, flow, media_share)?,
+        retransmission_mbps: video_rate(column, flow, |video| video.rtx_share),
+        fec_mbps: video_rate(column, flow, |video| video.fec_share),
+        ..whole(column, flow)
+    })
+}
+
+/// Mean rate of the part of a flow that has this share.
+fn video_rate(
+    column: &Column<'_>,
+    flow: &str,
+    share: fn(&VideoMetrics) -> Option<f64>,
+) -> Option<f64> {
+    column.rounded_mean(|run| {
+        let video = &run.flow(flow)?.metrics.video;
+        Some(video.media_rate_mbps? / media_share(video)? * share(video)?)
+    })
 }
 
 /// Share of the rate that is not repair; `None` if it is zero.
@@ -53,22 +60,30 @@ fn called(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
     let files: Vec<&CallFile> =
         column.runs.iter().filter_map(|run| run.record.call.as_ref()).collect();
     let Some(first) = files.first() else { return Vec::new() };
-    let row = |(index, peer): (usize, &Peer)| {
+    let mut rows = Vec::new();
+    for (index, peer) in first.peers.iter().enumerate() {
         // Every run has its peers in the order of its calls, even if calls failed.
-        let rate = |value: fn(&Interval) -> Option<u64>| {
-            let of_peer = |file: &&CallFile| over_time(file.peers.get(index)?, value);
-            mean(files.iter().filter_map(of_peer).collect()).map(round)
-        };
-        let video_mbps = rate(|it| it.of_received(|it| it.media_bps))?;
+        let peers: Vec<&Peer> = files.iter().filter_map(|file| file.peers.get(index)).collect();
+        let Some(video_mbps) = received(&peers, |it| it.media_bps) else { continue };
         let flow = received_flow(scenario, peer.call, index % 2 == 0);
-        Some(SplitRow {
+        rows.push(SplitRow {
             video_mbps,
-            retransmission_mbps: rate(|it| it.of_received(|it| it.again_bps)),
-            fec_mbps: rate(|it| it.of_received(|it| it.fec_bps)),
+            retransmission_mbps: received(&peers, |it| it.again_bps),
+            fec_mbps: received(&peers, |it| it.fec_bps),
             ..whole(column, flow.unwrap_or(&first.name(peer)))
-        })
-    };
-    first.peers.iter().enumerate().filter_map(row).collect()
+        });
+    }
+    rows
+}
+
+/// Mean over the peers of a received rate in Mbit/s.
+fn received(peers: &[&Peer], bps: fn(&ReceivedInterval) -> Option<u64>) -> Option<f64> {
+    let mut means = Vec::new();
+    for peer in peers {
+        let rates = peer.intervals.iter().filter_map(|it| it.of_received(bps));
+        means.extend(mean(rates.map(|bps| bps as f64).collect()));
+    }
+    mean(means.into_iter().map(|bps| bps / BITS_PER_MEGABIT).collect()).map(round)
 }
 
 /// The flow that ends at this peer of a call. Peer a comes first and receives the downlink flow.
@@ -81,11 +96,9 @@ fn received_flow(scenario: &Scenario, call: usize, is_a: bool) -> Option<&str> {
 
 /// A row with the rate and capacity of a flow, without its parts.
 fn whole(column: &Column<'_>, flow: &str) -> SplitRow {
-    let of_flow = |value: fn(&Metrics) -> Option<f64>| {
-        column.mean(|run| value(&run.flow(flow)?.metrics)).map(round)
-    };
-    let rate_mbps = of_flow(|metrics| Some(metrics.rate_mbps?.mean));
-    let utilization = of_flow(|metrics| metrics.utilization.filter(|share| *share > 0.0));
+    let rate_mbps = column.of_flow(flow, |metrics| Some(metrics.rate_mbps?.mean));
+    let utilization =
+        column.of_flow(flow, |metrics| metrics.utilization.filter(|share| *share > 0.0));
     SplitRow {
         controller: column.controller.into(),
         engine: column.engine,
@@ -96,11 +109,6 @@ fn whole(column: &Column<'_>, flow: &str) -> SplitRow {
         retransmission_mbps: None,
         fec_mbps: None,
     }
-}
-
-fn over_time(peer: &Peer, bps: fn(&Interval) -> Option<u64>) -> Option<f64> {
-    let rates = peer.intervals.iter().filter_map(bps).map(|bps| bps as f64).collect();
-    mean(rates).map(|rate| rate / BITS_PER_MEGABIT)
 }
 
 fn round(value: f64) -> f64 {

@@ -5,16 +5,13 @@
 //! was measured with browsers or is true for all, so it is compared with every controller and every
 //! browser. Means are over the seeds. Findings compare algorithms, so they use simulated runs only.
 
-use std::iter;
-
+use super::Column;
 use super::format::{Finding, PaperRow, SectionRow, VideoRow};
-use super::{Column, Run, rounded};
 use crate::calls::Calls;
-use crate::metrics::{Metrics, VideoMetrics, mean};
+use crate::metrics::{VideoMetrics, mean};
 use crate::run::{self, Engine};
 use crate::scenario::{Condition, PaperValue, Scenario};
 
-const DECIMALS: i32 = 6;
 /// Prefix of the names of GCC's versions.
 const GCC_FAMILY: &str = "gcc";
 /// Largest relative difference from a published number without a spread at which a value still
@@ -28,58 +25,54 @@ fn simulated<'a, 'b>(columns: &'a [Column<'b>]) -> impl Iterator<Item = &'a Colu
 /// One row for each published value and each controller that it applies to. A value without a run
 /// keeps a row without a measured value.
 pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow> {
-    let row =
-        |value: &PaperValue, controller: Option<&str>, column: Option<&Column<'_>>| PaperRow {
-            location: value.location.clone(),
-            flow: value.flow.clone(),
-            section: value.section.clone(),
-            metric: value.metric.clone(),
-            controller: controller.map(Into::into),
-            published: value.published.clone(),
-            measured: column.and_then(|column| mean_and_range(column, value)),
-            note: value.note.clone(),
-            since: match column.filter(|column| column.engine == Engine::Call) {
-                Some(column)
-                    if mean(column.beside(value))
-                        .is_some_and(|it| is_outside(&value.published, it)) =>
-                {
-                    value.since.clone()
-                }
-                _ => String::new(),
-            },
-        };
-    let rows = |value: &PaperValue| -> Vec<PaperRow> {
-        match value.controller {
-            Some(algorithm) => {
-                let name = algorithm.name();
+    let mut rows = Vec::new();
+    for value in &scenario.paper {
+        if let Some(algorithm) = value.controller {
+            let name = algorithm.name();
+            let column = simulated(columns).find(|column| column.controller == name);
+            rows.push(paper_row(value, Some(name), column));
+            for call in columns.iter().filter(|column| column.engine == Engine::Call) {
                 // A browser's own congestion control is a version of GCC.
-                let speaks_for = |real: &str| {
-                    real == name || (name.starts_with(GCC_FAMILY) && !run::is_ours(real))
-                };
-                let column = simulated(columns).find(|column| column.controller == name);
-                let calls = columns.iter().filter(|column| {
-                    column.engine == Engine::Call && speaks_for(column.controller)
-                });
-                let beside = |call: &Column<'_>| row(value, Some(call.controller), Some(call));
-                iter::once(row(value, Some(name), column)).chain(calls.map(beside)).collect()
-            }
-            None => {
-                // Simulated runs have no calls.
-                let has = |column: &&Column<'_>| {
-                    column.engine == Engine::Call || !Calls::names(&value.metric)
-                };
-                let columns: Vec<&Column<'_>> = columns.iter().filter(has).collect();
-                if columns.is_empty() {
-                    return vec![row(value, None, None)];
+                let is_browser = name.starts_with(GCC_FAMILY) && !run::is_ours(call.controller);
+                if call.controller == name || is_browser {
+                    rows.push(paper_row(value, Some(call.controller), Some(call)));
                 }
-                columns
-                    .into_iter()
-                    .map(|column| row(value, Some(column.controller), Some(column)))
-                    .collect()
+            }
+            continue;
+        }
+        let before = rows.len();
+        for column in columns {
+            // Simulated runs have no calls.
+            if column.engine == Engine::Call || !Calls::names(&value.metric) {
+                rows.push(paper_row(value, Some(column.controller), Some(column)));
             }
         }
-    };
-    scenario.paper.iter().flat_map(rows).collect()
+        if rows.len() == before {
+            rows.push(paper_row(value, None, None));
+        }
+    }
+    rows
+}
+
+fn paper_row(
+    value: &PaperValue,
+    controller: Option<&str>,
+    column: Option<&Column<'_>>,
+) -> PaperRow {
+    let called = column.filter(|column| column.engine == Engine::Call);
+    let mean_of_calls = called.and_then(|column| mean(column.beside(value)));
+    let has_changed = mean_of_calls.is_some_and(|mean| is_outside(&value.published, mean));
+    PaperRow {
+        location: value.location.clone(),
+        flow: value.flow.clone(),
+        section: value.section.clone(),
+        metric: value.metric.clone(),
+        controller: controller.map(Into::into),
+        published: value.published.clone(),
+        measured: column.and_then(|column| mean_and_range(column, value)),
+        note: value.note.clone(),
+        since: if has_changed { value.since.clone() } else { String::new() },
+    }
 }
 
 /// `0.784 (0.779 to 0.790)`: the mean over the seeds and their range.
@@ -99,12 +92,13 @@ fn mean_and_range(column: &Column<'_>, value: &PaperValue) -> Option<String> {
 /// Whether a value is outside the published spread, such as `1.95 ± 0.23`, or more than a tenth
 /// away from a published number without a spread. False if the published value is not a number.
 fn is_outside(published: &str, value: f64) -> bool {
-    let number = |text: &str| text.trim().parse::<f64>().ok();
     let (center, spread) = match published.split_once('±') {
-        Some((center, spread)) => (number(center), number(spread)),
-        None => (number(published), number(published).map(|it| it.abs() * UNSPREAD)),
+        Some((center, spread)) => (center, Some(spread)),
+        None => (published, None),
     };
-    center.zip(spread).is_some_and(|(center, spread)| (value - center).abs() > spread)
+    let Ok(center) = center.trim().parse::<f64>() else { return false };
+    let spread = spread.map_or(Ok(center.abs() * UNSPREAD), |spread| spread.trim().parse());
+    spread.is_ok_and(|spread| (value - center).abs() > spread)
 }
 
 /// Three significant digits, without an exponent; zero is `0`.
@@ -123,12 +117,15 @@ pub(super) fn findings(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<Findi
 
 fn judge(finding: &crate::scenario::Finding, columns: &[Column<'_>]) -> Finding {
     let name = finding.controller.name();
-    let value = |column: &Column<'_>| column.mean(|run| run.summary.metric(None, &finding.metric));
-    let ours = simulated(columns).find(|column| column.controller == name).and_then(value);
-    let rivals: Vec<(&str, f64)> = simulated(columns)
-        .filter(|column| column.controller != name)
-        .filter_map(|column| Some((column.controller, value(column)?)))
-        .collect();
+    let (mut ours, mut rivals) = (None, Vec::new());
+    for column in simulated(columns) {
+        let value = column.mean(|run| run.summary.metric(None, &finding.metric));
+        if column.controller == name {
+            ours = value;
+        } else if let Some(value) = value {
+            rivals.push((column.controller, value));
+        }
+    }
     let against_rivals = matches!(finding.condition, Condition::Highest | Condition::Lowest);
     let holds = ours.and_then(|ours| match finding.condition {
         Condition::Below(limit) => Some(ours <= limit),
@@ -172,26 +169,24 @@ pub(super) fn sections(
                 [_] => section.name.clone(),
                 _ => format!("{}, {flow}", section.name),
             };
-            let has_flow =
-                |column: &&Column<'_>| column.runs.iter().any(|run| run.flow_index(flow).is_some());
-            rows.extend(columns.iter().filter(has_flow).map(|column| {
-                let mean = |value: fn(&Metrics) -> Option<f64>| {
-                    let of_run = |run: &Run| value(&run.flow(flow)?.sections.get(index)?.metrics);
-                    column.mean(of_run).map(|mean| rounded(mean, DECIMALS))
-                };
-                SectionRow {
+            let part = Some(index);
+            for column in columns.iter().filter(|column| column.has_flow(flow)) {
+                rows.push(SectionRow {
                     controller: column.controller.into(),
                     engine: column.engine,
                     name: name.clone(),
                     from_s: section.from.as_secs_f64(),
                     to_s: section.to.as_secs_f64(),
-                    utilization: mean(|metrics| metrics.utilization),
-                    rate_mbps: mean(|metrics| Some(metrics.rate_mbps?.mean)),
-                    p95_queuing_delay_ms: mean(|metrics| Some(metrics.queuing_delay_ms?.p95)),
-                    rtt_ms: mean(|metrics| Some(metrics.rtt_ms?.mean)),
-                    loss_percent: mean(|metrics| Some(metrics.loss_ratio?.mean * 100.0)),
-                }
-            }));
+                    utilization: column.of_section(flow, part, |metrics| metrics.utilization),
+                    rate_mbps: column
+                        .of_section(flow, part, |metrics| Some(metrics.rate_mbps?.mean)),
+                    p95_queuing_delay_ms: column
+                        .of_section(flow, part, |metrics| Some(metrics.queuing_delay_ms?.p95)),
+                    rtt_ms: column.of_section(flow, part, |metrics| Some(metrics.rtt_ms?.mean)),
+                    loss_percent: column
+                        .of_section(flow, part, |metrics| Some(metrics.loss_ratio?.mean * 100.0)),
+                });
+            }
         }
     }
     rows
@@ -199,29 +194,38 @@ pub(super) fn sections(
 
 /// One row for each column and flow with shown video: means over the seeds.
 pub(super) fn video(columns: &[Column<'_>], flows: &[&str]) -> Vec<VideoRow> {
-    let row = |flow: &str, column: &Column<'_>| {
-        let mean = |value: fn(&VideoMetrics) -> Option<f64>| {
-            let mean = column.mean(|run| value(&run.flow(flow)?.metrics.video));
-            mean.map(|mean| rounded(mean, DECIMALS))
-        };
-        let frame_rate = mean(|video| video.frame_rate);
-        frame_rate.is_some().then(|| VideoRow {
-            controller: column.controller.into(),
-            engine: column.engine,
-            flow: flow.into(),
-            frame_rate,
-            freezes: mean(|video| Some(video.freeze_count? as f64)),
-            frozen_s: mean(|video| video.freeze_duration_s),
-            p95_frame_delay_ms: mean(|video| Some(video.frame_delay_ms?.p95)),
-            residual_loss_percent: mean(|video| Some(video.residual_loss_ratio? * 100.0)),
-            rtx_percent: mean(|video| Some(video.rtx_share? * 100.0)),
-            fec_percent: mean(|video| Some(video.fec_share? * 100.0)),
-        })
-    };
-    let of_flow = |flow: &&str| -> Vec<VideoRow> {
-        columns.iter().filter_map(|column| row(flow, column)).collect()
-    };
-    flows.iter().flat_map(of_flow).collect()
+    let mut rows = Vec::new();
+    for flow in flows {
+        rows.extend(columns.iter().filter_map(|column| video_row(column, flow)));
+    }
+    rows
+}
+
+/// `None` if no video was shown.
+fn video_row(column: &Column<'_>, flow: &str) -> Option<VideoRow> {
+    let frame_rate = video_mean(column, flow, |video| video.frame_rate)?;
+    Some(VideoRow {
+        controller: column.controller.into(),
+        engine: column.engine,
+        flow: flow.into(),
+        frame_rate: Some(frame_rate),
+        freezes: video_mean(column, flow, |video| Some(video.freeze_count? as f64)),
+        frozen_s: video_mean(column, flow, |video| video.freeze_duration_s),
+        p95_frame_delay_ms: video_mean(column, flow, |video| Some(video.frame_delay_ms?.p95)),
+        residual_loss_percent: video_mean(column, flow, |video| {
+            Some(video.residual_loss_ratio? * 100.0)
+        }),
+        rtx_percent: video_mean(column, flow, |video| Some(video.rtx_share? * 100.0)),
+        fec_percent: video_mean(column, flow, |video| Some(video.fec_share? * 100.0)),
+    })
+}
+
+fn video_mean(
+    column: &Column<'_>,
+    flow: &str,
+    value: fn(&VideoMetrics) -> Option<f64>,
+) -> Option<f64> {
+    column.rounded_mean(|run| value(&run.flow(flow)?.metrics.video))
 }
 
 #[cfg(test)]

@@ -73,8 +73,7 @@ impl MetricScope<'_> {
             // The rate of a UDP flow is subtracted from the capacity against which a flow is
             // measured.
             Need::Change => {
-                let is_load = |other: &Flow| matches!(other.traffic, Traffic::Udp(_));
-                self.flows.iter().any(is_load)
+                self.flows.iter().any(|other| matches!(other.traffic, Traffic::Udp(_)))
                     || self.links(flow).any(|link| changes(&link.capacity))
             }
             Need::Rivals => {
@@ -89,10 +88,7 @@ impl MetricScope<'_> {
     fn links(&self, flow: &Flow) -> impl Iterator<Item = &LinkConfig> {
         let hops = self.hops.get(flow.hops.clone()).unwrap_or_default();
         let direction = flow.direction;
-        hops.iter().map(move |hop| match direction {
-            Direction::Up => &hop.up,
-            Direction::Down => &hop.down,
-        })
+        hops.iter().map(move |hop| direction.link(hop))
     }
 
     fn tcp_flow(&self) -> &str {

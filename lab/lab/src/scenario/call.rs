@@ -269,18 +269,17 @@ pub(super) fn number(table: &Table) -> Result<Option<usize>> {
 /// Numbers the calls of flows that name none. Refuses two flows of one kind and direction in one
 /// call.
 pub(super) fn assign(flows: &mut [Flow], top: &Table) -> Result<()> {
-    let kind = |flow: &Flow| (flow.kind(), flow.direction);
     for index in 0..flows.len() {
-        let before = flows[..index].iter().filter(|flow| kind(flow) == kind(&flows[index]));
+        let before = flows[..index].iter().filter(|flow| is_alike(flow, &flows[index]));
         let number = 1 + before.count();
         if matches!(flows[index].traffic, Traffic::Media(_) | Traffic::Audio) {
             flows[index].call.get_or_insert(number);
         }
     }
     for (index, flow) in flows.iter().enumerate() {
-        let same = |other: &&Flow| kind(other) == kind(flow) && other.call == flow.call;
+        let mut alike = flows[..index].iter().filter(|other| is_alike(other, flow));
         if flow.call.is_some()
-            && let Some(other) = flows[..index].iter().find(same)
+            && let Some(other) = alike.find(|other| other.call == flow.call)
         {
             let message = format!(
                 "{} and {} are in one direction of call {}; give one of them another call",
@@ -306,22 +305,19 @@ fn topology(item: &Item) -> Result<Topology> {
 
 fn browsers(item: &Item) -> Result<[BrowserKind; 2]> {
     let table = item.table(BROWSER)?;
-    let kind = |key| {
-        table.get(key).map_or(Ok(BrowserKind::Chromium), |item: Item| {
-            item.choice(
-                &[BrowserKind::Chromium, BrowserKind::Firefox].map(|kind| (kind.name(), kind)),
-            )
-        })
-    };
-    Ok([kind("a")?, kind("b")?])
+    let kinds = [BrowserKind::Chromium, BrowserKind::Firefox].map(|kind| (kind.name(), kind));
+    let [a, b] = ["a", "b"]
+        .map(|key| table.get(key).map_or(Ok(BrowserKind::Chromium), |item| item.choice(&kinds)));
+    Ok([a?, b?])
+}
+
+fn is_alike(a: &Flow, b: &Flow) -> bool {
+    (a.kind(), a.direction) == (b.kind(), b.direction)
 }
 
 fn picture(item: &Item) -> Result<Picture> {
     let table = item.table(VIDEO)?;
     let default = Picture::default();
-    let side = |key, otherwise| {
-        table.get(key).map_or(Ok(otherwise), |item: Item| whole(&item, 16.0, MAX_SIDE))
-    };
     let codec = table.get("codec").map(|item| {
         item.choice(&[
             ("vp8", Codec::Vp8),
@@ -332,8 +328,10 @@ fn picture(item: &Item) -> Result<Picture> {
     });
     let layers = table.get("simulcast").map_or(Ok(default.layers), |item| layers(&item));
     let picture = Picture {
-        width: side("width", default.width)?,
-        height: side("height", default.height)?,
+        width: table.get("width").map_or(Ok(default.width), |item| whole(&item, 16.0, MAX_SIDE))?,
+        height: table
+            .get("height")
+            .map_or(Ok(default.height), |item| whole(&item, 16.0, MAX_SIDE))?,
         fps: table.get("fps").map_or(Ok(default.fps), |item| whole(&item, 1.0, MAX_FPS))?,
         codec: codec.transpose()?.unwrap_or(default.codec),
         content: table

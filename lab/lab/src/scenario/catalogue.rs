@@ -16,16 +16,14 @@ const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"
 
 /// All scenarios and variants of the files, ordered by id.
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-    let entries = |&(file, text): &(&'static str, &'static str)| {
-        let variant = move |variant: String| Entry {
-            id: format!("{file}/{variant}"),
-            variant: Some(variant),
-            text,
-        };
-        let base = Entry { id: file.into(), variant: None, text };
-        std::iter::once(base).chain(parse::variants(text).into_iter().map(variant))
-    };
-    let mut all: Vec<Entry> = FILES.iter().flat_map(entries).collect();
+    let mut all = Vec::new();
+    for &(file, text) in FILES {
+        all.push(Entry { id: file.into(), variant: None, text });
+        for variant in parse::variants(text) {
+            let id = format!("{file}/{variant}");
+            all.push(Entry { id, variant: Some(variant), text });
+        }
+    }
     all.sort_by(|a, b| a.id.cmp(&b.id));
     all
 });
@@ -129,11 +127,13 @@ fn read_text(
 }
 
 fn named(id: &str) -> Vec<&'static Entry> {
-    let is_variant = |name: &str| name.strip_prefix(id).is_some_and(|rest| rest.starts_with('/'));
-    let exact = ENTRIES.iter().find(|entry| entry.id == id);
     // A source, such as `lund`, is not a scenario, and its scenarios are not variants of it.
-    let first = || ENTRIES.iter().find(|entry| id.contains('/') && is_variant(&entry.id));
-    exact.or_else(first).into_iter().collect()
+    let variants = if id.contains('/') { Some(format!("{id}/")) } else { None };
+    let exact = ENTRIES.iter().find(|entry| entry.id == id);
+    let first = ENTRIES
+        .iter()
+        .find(|entry| variants.as_ref().is_some_and(|prefix| entry.id.starts_with(prefix)));
+    exact.or(first).into_iter().collect()
 }
 
 fn matching(name: &str) -> Result<Vec<&'static Entry>, CatalogueError> {
@@ -149,11 +149,11 @@ fn unknown(name: &str) -> CatalogueError {
     let of_source = ids().filter(|id| id.starts_with(&trimmed));
     // The name may be an id without its source, or part of an id.
     let within = ids().filter(|id| trimmed.len() > 2 && id.contains(&trimmed));
-    let last = |id: &'static str| id.rsplit_once('/').map_or(id, |(_, last)| last);
-    // For short words, the allowed two slips would match almost anything.
-    let is_long = |name: &str| name.len() >= SHORTEST;
-    let near_last = |id: &&'static str| !nearest(&trimmed, [last(id)]).is_empty();
-    let without_source = ids().filter(|id| is_long(&trimmed) && is_long(last(id)) && near_last(id));
+    let without_source = ids().filter(|id| {
+        let last = id.rsplit_once('/').map_or(*id, |(_, last)| last);
+        // For short words, the allowed two slips would match almost anything.
+        trimmed.len().min(last.len()) >= SHORTEST && !nearest(&trimmed, [last]).is_empty()
+    });
     let mut near: Vec<&str> = Vec::new();
     for id in
         nearest(&trimmed, ids()).into_iter().chain(of_source).chain(within).chain(without_source)

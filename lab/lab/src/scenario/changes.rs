@@ -28,12 +28,13 @@ pub fn changes(before: &Scenario, after: &Scenario) -> Vec<Change> {
     let [before, after] = [before, after].map(values);
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let differs = keys.into_iter().filter(|key| before.get(*key) != after.get(*key));
-    let change = |key: &String| Change {
-        key: key.clone(),
-        before: before.get(key).cloned(),
-        after: after.get(key).cloned(),
-    };
-    differs.map(change).collect()
+    differs
+        .map(|key| Change {
+            key: key.clone(),
+            before: before.get(key).cloned(),
+            after: after.get(key).cloned(),
+        })
+        .collect()
 }
 
 /// The text of a file that means this scenario without naming a variant: the file's own text, or
@@ -86,16 +87,19 @@ fn put_over(table: &mut Table, variant: &Table) {
 /// Lists all values below `path`. A table yields one entry per key. A list of tables yields its
 /// length and the entries of its tables with their numbers.
 fn flatten(path: &str, value: &Value, values: &mut BTreeMap<String, String>) {
-    let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
     match value {
         Value::Table(table) if !table.is_empty() => {
-            table.iter().for_each(|(key, value)| flatten(&below(key), value, values));
+            for (key, value) in table {
+                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                flatten(&below, value, values);
+            }
         }
         Value::Array(elements) if elements.iter().any(Value::is_table) => {
             values.insert(path.into(), format!("list of {}", elements.len()));
-            let filled = |value: &Value| value.as_table().is_none_or(|table| !table.is_empty());
-            for (index, element) in elements.iter().enumerate().filter(|(_, of)| filled(of)) {
-                flatten(&format!("{path}[{}]", index + 1), element, values);
+            for (index, element) in elements.iter().enumerate() {
+                if element.as_table().is_none_or(|table| !table.is_empty()) {
+                    flatten(&format!("{path}[{}]", index + 1), element, values);
+                }
             }
         }
         _ => {
@@ -107,8 +111,10 @@ fn flatten(path: &str, value: &Value, values: &mut BTreeMap<String, String>) {
 /// A short summary that identifies the content of a trace file, which has thousands of lines.
 fn contents(text: &str) -> String {
     // FNV-1a with 64 bits. It identifies a text and is not meant for security.
-    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
     format!("{} lines, {hash:016x}", text.lines().count())
 }
 

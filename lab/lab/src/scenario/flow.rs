@@ -100,8 +100,9 @@ pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Resu
             return Err(table
                 .error(&format!("it crosses no network; write the {terminal} at which it ends")));
         }
-        let flow = || Flow { attachment: attachments.next(), ..flow.clone() };
-        flows.extend(std::iter::repeat_with(flow).take(count));
+        for _ in 0..count {
+            flows.push(Flow { attachment: attachments.next(), ..flow.clone() });
+        }
     }
     if flows.is_empty() {
         return Err(top.error("there is no traffic; write [[flow]]"));
@@ -118,11 +119,10 @@ fn refuse_too_long(flows: &[Flow], top: &Table) -> Result<()> {
     if together <= FLOW_TIME_MAX {
         return Ok(());
     }
-    let hours = |time: TimeDelta| time.as_secs_f64() / 3600.0;
+    let [hours, most] = [together, FLOW_TIME_MAX].map(|time| time.as_secs_f64() / 3600.0);
     Err(top.error(&format!(
-        "the flows last {:.1} h in total; write fewer or shorter ones, of at most {:.0} h",
-        hours(together),
-        hours(FLOW_TIME_MAX)
+        "the flows last {hours:.1} h in total; \
+            write fewer or shorter ones, of at most {most:.0} h"
     )))
 }
 
@@ -143,15 +143,18 @@ fn with_defaults<'a>(table: Table<'a>, top: &Table<'a>) -> Result<Table<'a>> {
 /// as in `media-1-up`.
 fn name(flows: &mut [Flow]) {
     let both_ways = flows.iter().any(|flow| flow.direction != flows[0].direction);
-    let of_its_kind = |flow: &Flow| (kind(&flow.traffic), flow.direction);
     for index in 0..flows.len() {
-        let (kind, direction) = of_its_kind(&flows[index]);
-        let before = flows[..index].iter().filter(|flow| of_its_kind(flow) == (kind, direction));
-        let number = 1 + before.count();
-        flows[index].name = match direction {
-            _ if !both_ways => format!("{kind}-{number}"),
-            Direction::Up => format!("{kind}-{number}-up"),
-            Direction::Down => format!("{kind}-{number}-down"),
+        let (before, rest) = flows.split_at_mut(index);
+        let flow = &mut rest[0];
+        let word = kind(&flow.traffic);
+        let number = 1 + before
+            .iter()
+            .filter(|other| other.direction == flow.direction && kind(&other.traffic) == word)
+            .count();
+        flow.name = match flow.direction {
+            _ if !both_ways => format!("{word}-{number}"),
+            Direction::Up => format!("{word}-{number}-up"),
+            Direction::Down => format!("{word}-{number}-down"),
         };
     }
 }
@@ -252,11 +255,11 @@ fn crossed(item: &Item, hops: usize) -> Result<Range<usize>> {
 
 /// Reads pauses such as `[["40s", "60s"]]`. They must be in order and within the flow's time.
 fn pauses(item: &Item, start: Timestamp, stop: Timestamp) -> Result<Vec<Range<Timestamp>>> {
-    let expected = || item.error("expected pauses such as [[\"40s\", \"60s\"]]");
+    const EXPECTED: &str = "expected pauses such as [[\"40s\", \"60s\"]]";
     let mut pauses: Vec<Range<Timestamp>> = Vec::new();
-    for pause in item.elements().ok_or_else(expected)? {
+    for pause in item.elements().ok_or_else(|| item.error(EXPECTED))? {
         let pair = pause.elements();
-        let Some([from, to]) = pair.as_deref() else { return Err(expected()) };
+        let Some([from, to]) = pair.as_deref() else { return Err(item.error(EXPECTED)) };
         let (from, to) = (Timestamp::ZERO + from.time()?, Timestamp::ZERO + to.time()?);
         let after = pauses.last().map_or(start, |last| last.end);
         if from < after || to <= from || to > stop {
@@ -311,8 +314,8 @@ fn repair(flow: &Table, duration: TimeDelta) -> Result<Option<Repair>> {
         return Err(interval.error("only a flow with repair shows frames; write repair = {}"));
     };
     let table = item.table(REPAIR)?;
-    let switch = |key| table.get(key).map_or(Ok(false), |item: Item| item.boolean());
-    let (nack, fec) = (switch("nack")?, switch("fec")?);
+    let nack = table.get("nack").map_or(Ok(false), |item| item.boolean())?;
+    let fec = table.get("fec").map_or(Ok(false), |item| item.boolean())?;
     let key_frame_interval =
         interval.map(|item| key_frame_interval(&item, duration)).transpose()?;
     let repair = Repair::NONE.with_nack(nack).with_fec(fec);
@@ -336,14 +339,14 @@ fn priority(item: &Item) -> Result<f64> {
 }
 
 fn limits(table: &Table) -> Result<RateLimits> {
-    let rate = |key| table.get(key).map(|item: Item| item.rate()).transpose();
-    let min = rate("min_bitrate")?.unwrap_or(MIN_BITRATE);
-    let max = rate("max_bitrate")?.unwrap_or(MAX_BITRATE);
+    let min = table.get("min_bitrate").map_or(Ok(MIN_BITRATE), |item| item.rate())?;
+    let max = table.get("max_bitrate").map_or(Ok(MAX_BITRATE), |item| item.rate())?;
     if min > max {
         let message = format!("min_bitrate ({min}) must not be above max_bitrate ({max})");
         return Err(table.error(&message));
     }
-    let start = rate("start_bitrate")?.unwrap_or(START_BITRATE.clamp(min, max));
+    let start = START_BITRATE.clamp(min, max);
+    let start = table.get("start_bitrate").map_or(Ok(start), |item| item.rate())?;
     RateLimits::new(min, start, max).map_err(|_| {
         table.error(&format!(
             "start_bitrate ({start}) must lie between min_bitrate ({min}) and max_bitrate ({max})"
@@ -374,7 +377,6 @@ fn source(flow: &Table) -> Result<Source> {
         Err(item.error(&format!("must be between {FPS_MIN} and {FPS_MAX} frames a second")))
     })?;
     let cap = table.get("cap");
-    let rate = || cap.as_ref().map(|item| item.rate()).transpose();
     let reaction = table.get("reaction");
     let waits = reaction.as_ref().map(|item| item.time()).transpose()?;
     match (kind, &cap, &reaction) {
@@ -387,10 +389,13 @@ fn source(flow: &Table) -> Result<Source> {
         (_, _, Some(reaction)) if waits > Some(TimeDelta::ZERO) => {
             Err(reaction.error("this source follows its target at once; write \"0s\" or rfc8593"))
         }
-        (SourceKind::Filler, ..) => Ok(Source::Filler { fps, cap: rate()? }),
+        (SourceKind::Filler, ..) => {
+            Ok(Source::Filler { fps, cap: cap.map(|item| item.rate()).transpose()? })
+        }
         (SourceKind::Encoder, ..) => {
+            let cap = cap.map(|item| item.rate()).transpose()?;
             // The video follows once the table of the call is read.
-            Ok(Source::Encoder { fps, cap: rate()?, video: EncoderVideo::default() })
+            Ok(Source::Encoder { fps, cap, video: EncoderVideo::default() })
         }
     }
 }
@@ -413,8 +418,9 @@ fn receiver_clock(item: &Item, duration: TimeDelta) -> Result<ReceiverClock> {
         Err(item.error(&format!("must be between -{SKEW_PPM_MAX} and {SKEW_PPM_MAX} ppm")))
     })?;
     let jumps = table.get("jumps").map_or(Ok(Vec::new()), |item| {
-        let expected = || item.error("expected jumps ahead such as [[\"60s\", \"1s\"]]");
-        let elements = item.elements().ok_or_else(expected)?;
+        let Some(elements) = item.elements() else {
+            return Err(item.error("expected jumps ahead such as [[\"60s\", \"1s\"]]"));
+        };
         let jumps = steps(&elements, duration, "\"1s\"", Item::time)?;
         let increase = jumps.is_sorted_by(|a, b| a.0 < b.0);
         increase.then_some(jumps).ok_or_else(|| item.error("each jump must be later"))
@@ -438,18 +444,15 @@ fn route_changes(item: &Item, duration: TimeDelta) -> Result<Vec<Timestamp>> {
 }
 
 fn feedback(table: &Table, duration: TimeDelta) -> Result<Vec<(Timestamp, Feedback)>> {
-    let word = |item: &Item| {
-        item.choice(&[
-            ("twcc", Feedback::Twcc),
-            ("ccfb", Feedback::Ccfb),
-            ("rr", Feedback::ReceiverReports),
-        ])
-    };
+    const KINDS: &[(&str, Feedback)] =
+        &[("twcc", Feedback::Twcc), ("ccfb", Feedback::Ccfb), ("rr", Feedback::ReceiverReports)];
     let Some(item) = table.get("feedback") else {
         return Ok(vec![(Timestamp::ZERO, Feedback::Twcc)]);
     };
-    let Some(elements) = item.elements() else { return Ok(vec![(Timestamp::ZERO, word(&item)?)]) };
-    let steps = steps(&elements, duration, "\"ccfb\"", word)?;
+    let Some(elements) = item.elements() else {
+        return Ok(vec![(Timestamp::ZERO, item.choice(KINDS)?)]);
+    };
+    let steps = steps(&elements, duration, "\"ccfb\"", |item| item.choice(KINDS))?;
     let starts = steps.first().is_some_and(|step| step.0 == Timestamp::ZERO);
     if starts && steps.is_sorted_by(|a, b| a.0 < b.0) {
         return Ok(steps);

@@ -70,9 +70,11 @@ impl Access {
 
     /// Numbers of the nodes with this name, which may be the name of a group or of one node.
     pub fn nodes(&self, name: &str) -> Option<Range<usize>> {
-        let group = self.groups.iter().find(|group| group.name == name);
-        let number = || self.names().iter().position(|node| node == name);
-        group.map(|group| group.nodes.clone()).or_else(|| number().map(|node| node..node + 1))
+        if let Some(group) = self.groups.iter().find(|group| group.name == name) {
+            return Some(group.nodes.clone());
+        }
+        let number = self.names().iter().position(|node| node == name)?;
+        Some(number..number + 1)
     }
 
     /// Whether it is a cellular cell.

@@ -45,10 +45,9 @@ pub(super) fn common_load(
         let error = format!("must be between {}B and {}B", packets.start(), packets.end());
         return Err(item.error(&error));
     }
-    let moment = |key, default: TimeDelta| {
-        table.get(key).map_or(Ok(Timestamp::ZERO + default), |item| item.moment(duration))
-    };
-    let (start, stop) = (moment("start", TimeDelta::ZERO)?, moment("stop", duration)?);
+    let start = table.get("start").map_or(Ok(Timestamp::ZERO), |item| item.moment(duration))?;
+    let end = Timestamp::ZERO + duration;
+    let stop = table.get("stop").map_or(Ok(end), |item| item.moment(duration))?;
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }

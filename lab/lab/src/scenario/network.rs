@@ -90,8 +90,7 @@ fn read(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Netw
         }
     }
     let has_hops = kind.has_hop || wired::KEYS.iter().any(|key| network.get(key).is_some());
-    let read_hops = || wired::hops(&network, duration, files);
-    let hops = if has_hops { read_hops()? } else { Vec::new() };
+    let hops = if has_hops { wired::hops(&network, duration, files)? } else { Vec::new() };
     Ok(Network { kind, access: (kind.access)(&network, duration, files)?, hops })
 }
 

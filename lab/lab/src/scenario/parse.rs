@@ -3,6 +3,7 @@
 //! The lists of keys below show the structure of the format.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use toml::de::DeTable;
@@ -164,10 +165,10 @@ fn read_from(
 /// Applies the variant of this name.
 fn varied<'a>(top: Table<'a>, name: &str) -> Result<Table<'a>> {
     let variants = top.get("variant").map_or(Ok(Vec::new()), |item| item.named())?;
-    let found = variants.iter().find(|variant| variant.0 == name);
-    let missing = || top.error(&format!("there is no variant {}", quoted(name)));
-    let (_, variant) = found.ok_or_else(missing)?;
-    top.varied(variant)
+    match variants.iter().find(|variant| variant.0 == name) {
+        Some((_, variant)) => top.varied(variant),
+        None => Err(top.error(&format!("there is no variant {}", quoted(name)))),
+    }
 }
 
 fn syntax_error(file: File, error: &toml::de::Error) -> ScenarioError {
@@ -234,10 +235,11 @@ fn paper(
                 let (values, sections) = (elements.len(), sections.len());
                 return Err(published.error(&format!("{values} values for {sections} sections")));
             }
-            let value = |(section, item): (&Section, &Item)| {
-                Ok((Some(section.name.clone()), item.prose()?))
-            };
-            sections.iter().zip(&elements).map(value).collect::<Result<_>>()?
+            let mut values = Vec::new();
+            for (section, item) in sections.iter().zip(&elements) {
+                values.push((Some(section.name.clone()), item.prose()?));
+            }
+            values
         }
     };
     let value = PaperValue {
@@ -250,8 +252,10 @@ fn paper(
         note: prose_or_empty(table, "note")?,
         since: prose_or_empty(table, "since")?,
     };
-    let of_part = |(section, published)| PaperValue { section, published, ..value.clone() };
-    Ok(values.into_iter().map(of_part).collect())
+    let parts = values.into_iter();
+    Ok(parts
+        .map(|(section, published)| PaperValue { section, published, ..value.clone() })
+        .collect())
 }
 
 fn finding(table: &Table) -> Result<Finding> {
@@ -308,10 +312,9 @@ fn participant(table: &Table) -> Result<Option<ExpectedFlow>> {
     if name == "every" {
         return Ok(Some(ExpectedFlow::EveryParticipant));
     }
-    let is_number = |text: &str| text.parse::<u32>().is_ok_and(|number| number > 0);
     let number = name.strip_prefix('p').unwrap_or_default();
     let (number, stream) = number.split_once('/').unwrap_or((number, "1"));
-    if !is_number(number) || !is_number(stream) {
+    if [number, stream].iter().any(|text| text.parse::<NonZeroU32>().is_err()) {
         let message = format!(
             "there is no participant {}; write \"every\", \"p2\", or \"p2/1\" for its first stream",
             quoted(name)
@@ -398,15 +401,21 @@ fn controllers(item: Item) -> Result<Vec<LabAlgorithm>> {
 
 /// Reads the numbers of requirements of RFC 8836.
 fn requirements(item: Item) -> Result<Vec<String>> {
-    let expected = || item.error("expected a list such as [\"1c\", \"4\"]");
-    let number = |item: &Item| {
-        let number = item.string("a requirement of RFC 8836 such as \"1c\"")?;
-        if REQUIREMENTS.iter().any(|known| known.0 == number) {
-            return Ok(number.into());
-        }
-        Err(item.error(&format!("RFC 8836 has no requirement {} that can be run", quoted(number))))
+    let Some(elements) = item.elements() else {
+        return Err(item.error("expected a list such as [\"1c\", \"4\"]"));
     };
-    item.elements().ok_or_else(expected)?.iter().map(number).collect()
+    let mut numbers = Vec::new();
+    for item in elements {
+        let number = item.string("a requirement of RFC 8836 such as \"1c\"")?;
+        if REQUIREMENTS.iter().all(|known| known.0 != number) {
+            let number = quoted(number);
+            return Err(
+                item.error(&format!("RFC 8836 has no requirement {number} that can be run"))
+            );
+        }
+        numbers.push(number.into());
+    }
+    Ok(numbers)
 }
 
 fn prose_or_empty(table: &Table, key: &'static str) -> Result<String> {
@@ -470,11 +479,11 @@ fn paper_metric(table: &Table, shared: SharedPath<'_>) -> Result<String> {
 fn flow_name(table: &Table, flows: &[Flow]) -> Result<Option<String>> {
     let Some(item) = table.get("flow") else { return Ok(None) };
     let name = item.string("a flow's name")?;
-    let names = || flows.iter().map(|flow| flow.name.as_str());
-    if names().any(|known| known == name) {
+    let names = flows.iter().map(|flow| flow.name.as_str());
+    if names.clone().any(|known| known == name) {
         return Ok(Some(name.into()));
     }
-    let first = nearest(name, names()).first().copied().unwrap_or(&flows[0].name);
+    let first = nearest(name, names).first().copied().unwrap_or(&flows[0].name);
     Err(item.error(&format!("there is no flow {}; write one such as \"{first}\"", quoted(name))))
 }
 

@@ -264,13 +264,13 @@ impl<'a> Item<'a> {
     /// The elements if the value is a list.
     pub(super) fn elements(&self) -> Option<Vec<Item<'a>>> {
         let DeValue::Array(array) = self.value.get_ref() else { return None };
-        let element = |(index, value)| Item {
+        let elements = array.iter().enumerate().map(|(index, value)| Item {
             file: self.file,
             path: format!("{}[{}]", self.path, index + 1),
             value,
             under: Vec::new(),
-        };
-        Some(array.iter().enumerate().map(element).collect())
+        });
+        Some(elements.collect())
     }
 
     fn entries(&self) -> Result<&'a DeTable<'a>> {
@@ -296,13 +296,14 @@ impl<'a> Item<'a> {
             let known = names.clone();
             names.extend(new.filter(|name| !known.contains(name)));
         }
-        let item = |name: &'a str| {
+        let mut items = Vec::with_capacity(names.len());
+        for name in names {
             let mut values = layers.iter().filter_map(|layer| layer.get(name));
             let value = values.next().expect("the name is that of a value");
             let path = format!("{}.{name}", self.path);
-            (name, Item { file: self.file, path, value, under: values.collect() })
-        };
-        Ok(names.into_iter().map(item).collect())
+            items.push((name, Item { file: self.file, path, value, under: values.collect() }));
+        }
+        Ok(items)
     }
 
     pub(super) fn table(&self, keys: &'static [&'static str]) -> Result<Table<'a>> {
@@ -332,9 +333,13 @@ pub(super) fn steps<'a, T>(
     example: &str,
     value: impl Fn(&Item<'a>) -> Result<T>,
 ) -> Result<Vec<(Timestamp, T)>> {
-    let step = |item: &Item<'a>| match item.elements().as_deref() {
-        Some([from, to]) => Ok((from.moment(duration)?, value(to)?)),
-        _ => Err(item.error(&format!("expected a step such as [\"20s\", {example}]"))),
-    };
-    elements.iter().map(step).collect()
+    let mut steps = Vec::with_capacity(elements.len());
+    for item in elements {
+        let pair = item.elements();
+        let Some([from, to]) = pair.as_deref() else {
+            return Err(item.error(&format!("expected a step such as [\"20s\", {example}]")));
+        };
+        steps.push((from.moment(duration)?, value(to)?));
+    }
+    Ok(steps)
 }

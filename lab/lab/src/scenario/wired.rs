@@ -44,22 +44,24 @@ pub(super) fn hops(
     duration: TimeDelta,
     files: &TraceFiles<'_>,
 ) -> Result<Vec<Hop>> {
-    let hop = |table: &Table| {
-        let link = |key, way| match table.get(key) {
-            Some(item) => link(&item.table(LINK)?, way, duration, files),
-            None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
-        };
-        Ok(Hop::new(link("up", Want::Up)?, link("down", Want::Down)?))
-    };
     let hops = network.tables("hop", HOP)?;
     if hops.is_empty() {
-        return Ok(vec![hop(network)?]);
+        return Ok(vec![hop(network, duration, files)?]);
     }
     for key in HOP {
         network
             .refuse(key, "each hop has its own; write [network.hop.up] below [[network.hop]]")?;
     }
-    hops.iter().map(hop).collect()
+    hops.iter().map(|table| hop(table, duration, files)).collect()
+}
+
+fn hop(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Hop> {
+    let [up, down] =
+        [("up", Want::Up), ("down", Want::Down)].map(|(key, way)| match table.get(key) {
+            Some(item) => link(&item.table(LINK)?, way, duration, files),
+            None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
+        });
+    Ok(Hop::new(up?, down?))
 }
 
 fn link(

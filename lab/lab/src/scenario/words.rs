@@ -6,30 +6,33 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::{Aqm, Capacity, Jitter, LinkConfig, LossModel, QueueLimit, TraceEnd};
 
 use super::aqm::name;
-use super::{Condition, Hop, Scenario};
+use super::{Condition, Scenario};
 
 impl Scenario {
     /// The network in words: the lines of the access network, then one per direction of each
     /// bottleneck.
     pub fn network_in_words(&self) -> Vec<String> {
-        let access = self.access.iter().flat_map(|access| access.words.iter().cloned());
-        let hop = |(index, hop): (usize, &Hop)| {
+        let mut words = Vec::new();
+        words.extend(self.access.iter().flat_map(|access| access.words.iter().cloned()));
+        for (index, hop) in self.hops.iter().enumerate() {
             let place =
                 if self.hops.len() == 1 { String::new() } else { format!("hop {} ", index + 1) };
-            [format!("{place}up: {}", link(&hop.up)), format!("{place}down: {}", link(&hop.down))]
-        };
-        let own = access.chain(self.hops.iter().enumerate().flat_map(hop));
-        own.chain(self.participants_in_words()).collect()
+            words.push(format!("{place}up: {}", link(&hop.up)));
+            words.push(format!("{place}down: {}", link(&hop.down)));
+        }
+        words.extend(self.participants_in_words());
+        words
     }
 
     /// The networks of participants of an application, one line each.
     fn participants_in_words(&self) -> impl Iterator<Item = String> {
         self.participants.iter().map(|(name, network)| {
-            let access = network.access.iter().flat_map(|access| access.words.iter().cloned());
-            let hop = |hop: &Hop| {
-                [format!("up: {}", link(&hop.up)), format!("down: {}", link(&hop.down))]
-            };
-            let parts: Vec<String> = access.chain(network.hops.iter().flat_map(hop)).collect();
+            let mut parts = Vec::new();
+            parts.extend(network.access.iter().flat_map(|access| access.words.iter().cloned()));
+            for hop in &network.hops {
+                parts.push(format!("up: {}", link(&hop.up)));
+                parts.push(format!("down: {}", link(&hop.down)));
+            }
             format!("{name} {}", parts.join("; "))
         })
     }
@@ -85,11 +88,14 @@ fn recorded(length: TimeDelta, end: TraceEnd, mean: Bitrate) -> String {
 
 /// Formats steps such as `2 Mbit/s, then 500 kbit/s from 15 s`.
 fn steps<T: Copy>(steps: &[(Timestamp, T)], value: impl Fn(T) -> String) -> String {
-    let words = |&(from, to): &(Timestamp, T)| match from {
-        Timestamp::ZERO => value(to),
-        _ => format!("then {} from {}", value(to), time(from - Timestamp::ZERO)),
-    };
-    steps.iter().map(words).collect::<Vec<_>>().join(", ")
+    let mut words = Vec::new();
+    for &(from, to) in steps {
+        words.push(match from {
+            Timestamp::ZERO => value(to),
+            _ => format!("then {} from {}", value(to), time(from - Timestamp::ZERO)),
+        });
+    }
+    words.join(", ")
 }
 
 /// Formats steps of a property that may be absent.
@@ -99,8 +105,10 @@ fn changing<T: Copy>(
     value: fn(T) -> Option<String>,
 ) -> Option<String> {
     let all = [&[(Timestamp::ZERO, first)], later].concat();
-    let words = || steps(&all, |to| value(to).unwrap_or_else(|| "none".into()));
-    all.iter().any(|step| value(step.1).is_some()).then(words)
+    if all.iter().all(|step| value(step.1).is_none()) {
+        return None;
+    }
+    Some(steps(&all, |to| value(to).unwrap_or_else(|| "none".into())))
 }
 
 fn queue(link: &LinkConfig) -> String {
@@ -116,14 +124,14 @@ fn queue(link: &LinkConfig) -> String {
 }
 
 fn jitter(jitter: Jitter) -> Option<String> {
-    let order = |reorder| if reorder { "may reorder" } else { "in order" };
+    let order = if jitter.may_reorder() { "may reorder" } else { "in order" };
     match jitter {
         Jitter::None => None,
-        Jitter::Uniform { amount, reorder } => {
-            Some(format!("jitter ±{} as netem ({})", time(amount), order(reorder)))
+        Jitter::Uniform { amount, .. } => {
+            Some(format!("jitter ±{} as netem ({order})", time(amount)))
         }
-        Jitter::HalfNormal { sd, reorder } => {
-            Some(format!("jitter with sd {} as RFC 8868 ({})", time(sd), order(reorder)))
+        Jitter::HalfNormal { sd, .. } => {
+            Some(format!("jitter with sd {} as RFC 8868 ({order})", time(sd)))
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::block::{Grant, modulation_index, power_factor};
 use super::carrier::{Carrier, SLOT_SYMBOLS, Tti};
 use super::config::{Adaptation, Estimate};
-use super::errors::{Modulation, Scheme, information_for};
+use super::errors::{Modulation, information_for};
 use super::radio::{Sinr, db_to_factor};
 use crate::path::Way;
 
@@ -190,14 +190,16 @@ impl Chooser {
         let between = all..all + some;
         let mut known = [None; Modulation::COUNT];
         let schemes = &carrier.schemes(self.way)[between.clone()];
-        let works = |(scheme, least): &(&Scheme, &f64)| {
+        let mut feasible = all;
+        for (scheme, least) in schemes.iter().zip(&least.information[between]) {
             let entry = &mut known[modulation_index(scheme.modulation)];
             let information = *entry
                 .get_or_insert_with(|| sinr.information(scheme.modulation, prbs.clone(), factor));
-            information >= **least
-        };
-        let feasible =
-            all + schemes.iter().zip(&least.information[between]).take_while(works).count();
+            if information < *least {
+                break;
+            }
+            feasible += 1;
+        }
         let mcs = feasible.checked_sub(1)? as u8;
         self.by_index(mcs)
     }

@@ -58,8 +58,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
         bearer.is_active = fits;
         // A bearer of the same name that was removed gives its number, so that packets whose sender
         // names the number find it.
-        let of_old = |it: &Bearer<T>| !it.is_active && it.config.name == config.name;
-        match state.bearers.iter().position(of_old) {
+        let old =
+            state.bearers.iter().position(|it| !it.is_active && it.config.name == config.name);
+        match old {
             Some(number) => state.bearers[number] = bearer,
             None => {
                 state.bearers.push(bearer);
@@ -120,12 +121,11 @@ impl<T: Debug + Send + 'static> Cell<T> {
         guarantee: Guarantee,
         priority: Priority,
     ) -> bool {
-        let need = |cell: &mut Self, way| cell.share_of(now, terminal, guarantee, way);
-        let needs = [need(self, Way::Up), need(self, Way::Down)];
+        let needs = [Way::Up, Way::Down].map(|way| self.share_of(now, terminal, guarantee, way));
         loop {
             let taken = [Way::Up, Way::Down].map(|way| self.taken(now, (terminal, own), way));
-            let fits = |index: usize| taken[index] + needs[index] <= self.admission.share;
-            if fits(0) && fits(1) {
+            let mut sums = taken.iter().zip(needs).map(|(taken, need)| taken + need);
+            if sums.all(|sum| sum <= self.admission.share) {
                 return true;
             }
             let victim = self.least_important((terminal, own), priority);

@@ -105,15 +105,16 @@ impl<T: Debug + Send + 'static> Cell<T> {
             }
             terminals.push(state);
         }
-        let chooser = |way: Way| {
+        let choosers = Directions::from_fn(|way| {
             Chooser::new(&carrier, *config.adaptation.of(way), way, config.timing.report)
-        };
-        let schemes = 0..carrier.schemes(Way::Down).len() as u8;
-        let bytes = |prbs, mcs| carrier.block_bytes(Way::Down, prbs, mcs, carrier.symbols);
-        let largest = |way: Way| {
+        });
+        let largest_block = Directions::from_fn(|way| {
             let fastest = carrier.schemes(way).len() as u8 - 1;
             carrier.block_bytes(way, *carrier.prbs.of(way), fastest, carrier.symbols)
-        };
+        });
+        let schemes = 0..carrier.schemes(Way::Down).len() as u8;
+        let group_bytes = schemes
+            .map(|mcs| carrier.block_bytes(Way::Down, carrier.group_size(), mcs, carrier.symbols));
         let mut cell = Self {
             timing: config.timing,
             harq: config.harq,
@@ -124,9 +125,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
             control_errors: config.control_errors,
             admission: config.admission,
             seed,
-            choosers: Directions::from_fn(chooser),
-            largest_block: Directions::from_fn(largest),
-            group_bytes: schemes.map(|mcs| bytes(carrier.group_size(), mcs)).collect(),
+            choosers,
+            largest_block,
+            group_bytes: group_bytes.collect(),
             terminals,
             addresses: Vec::new(),
             sources,
@@ -322,15 +323,13 @@ impl<T: Debug + Send + 'static> Cell<T> {
             }
             let (bearer, header) = (load.bearer, load.source.header());
             let enough = 2 * u64::from(*self.largest_block.of(way)) + header.size.as_bytes();
-            let lacks = |cell: &Self| {
-                let bearer = &cell.terminals[terminal].bearers[bearer];
-                bearer.channels.of(way).holds_less_than(enough)
-            };
             // A queue that is shorter than that drops packets; it is full then.
-            let mut left = enough / header.size.as_bytes().max(1) + 1;
-            while lacks(self) && left > 0 {
+            for _ in 0..=enough / header.size.as_bytes().max(1) {
+                let queue = self.terminals[terminal].bearers[bearer].channels.of(way);
+                if !queue.holds_less_than(enough) {
+                    break;
+                }
                 self.admit(now, (terminal, way), Some(bearer), header, None);
-                left -= 1;
             }
         }
     }

@@ -112,12 +112,10 @@ impl<T: Debug + Send + 'static> Cell<T> {
             let owed = terminal.owed(now, Way::Down);
             let known = &terminal.known.down;
             let count = if known.is_flat() { 1 } else { self.carrier.groups() };
-            let rate = |group| known.of(group).map_or(0, |mcs| self.group_bytes[usize::from(mcs)]);
+            let group_bytes = &self.group_bytes;
             let rates = match self.scheduler {
-                Scheduler::RoundRobin => {
-                    vec![known.wide.map_or(0, |mcs| self.group_bytes[usize::from(mcs)])]
-                }
-                _ => (0..count).map(rate).collect(),
+                Scheduler::RoundRobin => vec![bytes_with(known.wide, group_bytes)],
+                _ => (0..count).map(|group| bytes_with(known.of(group), group_bytes)).collect(),
             };
             candidates.push(Candidate {
                 terminal: index,
@@ -153,8 +151,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     fn fill_equally(&mut self, now: Timestamp, block: &mut Block, way: Way, room: u64) {
         let terminal = &mut self.terminals[block.terminal];
-        let has_data = |index: &usize| terminal.has_data(*index, way);
-        let active: Vec<usize> = (0..terminal.bearers.len()).filter(has_data).collect();
+        let mut active: Vec<usize> = (0..terminal.bearers.len()).collect();
+        active.retain(|index| terminal.has_data(*index, way));
         let share = room / active.len().max(1) as u64;
         for index in active {
             if share >= PART_MIN {
@@ -167,8 +165,10 @@ impl<T: Debug + Send + 'static> Cell<T> {
     fn fill_by_priority(&mut self, now: Timestamp, block: &mut Block, way: Way, mut room: u64) {
         let terminal = &mut self.terminals[block.terminal];
         let mut order: Vec<usize> = (0..terminal.bearers.len()).collect();
-        let priority = |index: &usize| terminal.bearers[*index].config.qci.priority;
-        order.sort_by(|a, b| priority(a).total_cmp(&priority(b)));
+        order.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|index| terminal.bearers[*index].config.qci.priority);
+            a.total_cmp(&b)
+        });
         for is_guarantee in [true, false] {
             for &index in &order {
                 let terminal = &mut self.terminals[block.terminal];
@@ -227,4 +227,8 @@ fn cyclic(free: u64, own: u64, count: u32) -> u64 {
     let behind = if last + 1 < u64::BITS { !0 << (last + 1) } else { 0 };
     let order = groups(free & behind).chain(groups(free & !behind));
     order.take(count as usize).fold(0, |mask, group| mask | 1 << group)
+}
+
+fn bytes_with(mcs: Option<u8>, group_bytes: &[u32]) -> u32 {
+    mcs.map_or(0, |mcs| group_bytes[usize::from(mcs)])
 }

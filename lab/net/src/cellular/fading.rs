@@ -233,21 +233,19 @@ impl Multipath {
         let Grid { prbs, prb_hz, tti } = grid;
         let shift_hz = fading.speed_kmh / 3.6 / LIGHT_MPS * fading.carrier_hz;
         let profile = fading.profile.taps();
-        let turn = |prb: u16, hz: f64, seconds: f64| {
-            let (sin, cos) = libm::sincos(-core::f64::consts::TAU * f64::from(prb) * hz * seconds);
-            (cos, sin)
-        };
         let Origin::Recording { seed } = fading.origin else {
-            let of_tap = |(delay_ns, _): &(f64, f64)| {
-                (0..prbs).map(|prb| turn(prb, prb_hz, delay_ns * 1e-9)).collect()
-            };
+            let mut rotations = Vec::new();
+            for (delay_ns, _) in profile {
+                let of_prbs = (0..prbs).map(|prb| rotation(prb, prb_hz, delay_ns * 1e-9));
+                rotations.push(of_prbs.collect());
+            }
             let step = TimeDelta::from_secs_f64((1.0 / (STEPS_PER_TURN * shift_hz)).min(1e3));
             let step = step.min(STEP_MAX).max(tti);
             return Self {
                 taps: taps(profile, (shift_hz, step), stream),
                 anchor: None,
                 start: 0,
-                rotations: profile.iter().map(of_tap).collect(),
+                rotations,
                 sums: Parts::default(),
                 step,
                 windows: None,
@@ -330,42 +328,52 @@ fn taps(
 ) -> Vec<Tap> {
     let power = |db: f64| libm::pow(10.0, db / 10.0);
     let total: f64 = profile.iter().map(|(_, db)| power(*db)).sum();
-    let mut turn = || core::f64::consts::TAU * stream.uniform();
-    let tap = |(_, db): &(f64, f64)| {
-        let first = turn();
+    let mut taps = Vec::new();
+    for (_, db) in profile {
+        let first = core::f64::consts::TAU * stream.uniform();
         let waves = core::array::from_fn(|wave| {
             let angle = (core::f64::consts::TAU * wave as f64 + first) / WAVES as f64;
-            (core::f64::consts::TAU * shift_hz * libm::cos(angle), turn())
+            let start = core::f64::consts::TAU * stream.uniform();
+            (core::f64::consts::TAU * shift_hz * libm::cos(angle), start)
         });
-        let turns = |count: i64| {
-            let seconds = (step * count).as_secs_f64();
-            Waves::of(waves.map(|(speed, _): (f64, f64)| speed * seconds))
-        };
         let amplitude = libm::sqrt(power(*db) / total / WAVES as f64);
-        let steps: Vec<Waves> = (0..STRETCH).map(turns).collect();
-        let stretches = (0..STRETCHES).map(|count| turns(count * STRETCH)).collect();
-        let still = turns(0);
-        Tap { amplitude, waves, anchor: still.clone(), start: still, steps, stretches }
-    };
-    profile.iter().map(tap).collect()
+        let steps = (0..STRETCH).map(|count| turned(&waves, step * count)).collect();
+        let stretches =
+            (0..STRETCHES).map(|count| turned(&waves, step * (count * STRETCH))).collect();
+        let still = turned(&waves, TimeDelta::ZERO);
+        taps.push(Tap { amplitude, waves, anchor: still.clone(), start: still, steps, stretches });
+    }
+    taps
+}
+
+/// How far the waves turn in a time.
+fn turned(waves: &[(f64, f64); WAVES], time: TimeDelta) -> Waves {
+    Waves::of(waves.map(|(speed, _)| speed * time.as_secs_f64()))
+}
+
+fn rotation(prb: u16, hz: f64, seconds: f64) -> Complex {
+    let (sin, cos) = libm::sincos(-core::f64::consts::TAU * f64::from(prb) * hz * seconds);
+    (cos, sin)
 }
 
 /// Turns of a tap at each resource block of a recording: its delay is interpolated between the
 /// samples of a grid, by a filter that ends a few samples beyond the taps.
 fn filter(delay_ns: f64, profile: &[(f64, f64)], prbs: u16) -> Parts {
-    let samples = |delay_ns: f64| delay_ns * 1e-9 * SAMPLING_HZ;
-    let longest = profile.iter().map(|(delay, _)| samples(*delay)).fold(0.0, f64::max);
+    let longest = profile.iter().map(|(delay, _)| delay * 1e-9 * SAMPLING_HZ).fold(0.0, f64::max);
     let last = libm::ceil(longest) as i32 + FILTER_MARGIN;
-    let of_prb = |prb: u16| {
-        (-FILTER_MARGIN..=last).fold((0.0, 0.0), |sum: Complex, sample| {
-            let distance = core::f64::consts::PI * (f64::from(sample) - samples(delay_ns));
+    let delay = delay_ns * 1e-9 * SAMPLING_HZ;
+    let of_prbs = (0..prbs).map(|prb| {
+        let mut sum: Complex = (0.0, 0.0);
+        for sample in -FILTER_MARGIN..=last {
+            let distance = core::f64::consts::PI * (f64::from(sample) - delay);
             let weight = if distance.abs() < 1e-9 { 1.0 } else { libm::sin(distance) / distance };
             let angle = -core::f64::consts::TAU * f64::from(prb) * f64::from(sample);
             let (sin, cos) = libm::sincos(angle / RECORDING_PRBS);
-            (sum.0 + weight * cos, sum.1 + weight * sin)
-        })
-    };
-    (0..prbs).map(of_prb).collect()
+            sum = (sum.0 + weight * cos, sum.1 + weight * sin);
+        }
+        sum
+    });
+    of_prbs.collect()
 }
 
 /// A number that depends on all bits of another one (the finalizer of SplitMix64).

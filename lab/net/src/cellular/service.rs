@@ -45,10 +45,10 @@ impl Default for BearerConfig {
     /// The default bearer for internet traffic: QCI 9, acknowledged mode, FIFO queues of 4 MB down
     /// and 2.5 MB up.
     fn default() -> Self {
-        let queue = |bytes| BearerQueue {
+        let [up, down] = [2_500_000, 4_000_000].map(|bytes| BearerQueue {
             limit: QueueLimit::Bytes(DataSize::from_bytes(bytes)),
             aqm: Aqm::DropTail,
-        };
+        });
         Self {
             name: "default".into(),
             qci: Qci::DEFAULT,
@@ -56,7 +56,7 @@ impl Default for BearerConfig {
             priority: Priority::default(),
             filters: Vec::new(),
             rlc: RlcMode::AM,
-            queue: Directions { up: queue(2_500_000), down: queue(4_000_000) },
+            queue: Directions { up, down },
         }
     }
 }
@@ -206,13 +206,16 @@ impl PacketFilter {
                 let (source, destination) = flow.ports();
                 let (own, far) =
                     if way == Way::Up { (source, destination) } else { (destination, source) };
-                let is_from = |&(from, to): &(Ipv4Addr, Ipv4Addr)| {
-                    remote.contains(if way == Way::Up { to } else { from })
-                };
-                flow.protocol() == *protocol
-                    && ports.contains(own)
-                    && remote_ports.contains(far)
-                    && (*remote == Subnet::ANY || addresses.get(flow.pair()).is_some_and(is_from))
+                if flow.protocol() != *protocol
+                    || !ports.contains(own)
+                    || !remote_ports.contains(far)
+                {
+                    return false;
+                }
+                let far = addresses
+                    .get(flow.pair())
+                    .map(|(from, to)| if way == Way::Up { *to } else { *from });
+                *remote == Subnet::ANY || far.is_some_and(|far| remote.contains(far))
             }
         }
     }

@@ -13,7 +13,6 @@ use super::config::{self, Drx, Handover};
 use super::directions::Directions;
 use super::fading::Grid;
 use super::radio::Channel;
-use super::service::BearerConfig;
 use crate::packet::FlowKey;
 use crate::path::Way;
 use crate::seed::{Seed, Stream};
@@ -83,27 +82,29 @@ pub(super) struct Uplink {
 impl<T: Debug + Send + 'static> Terminal<T> {
     pub(super) fn new(config: &config::Terminal, carrier: &Carrier, seed: Seed) -> Self {
         let name = &config.name;
-        let stream =
-            |what: &str, way: Way| seed.stream(&format!("cellular/{name}/{what}/{}", way.word()));
         let spacing = match carrier.technology {
             Technology::Lte => PRB_HZ,
             Technology::Nr { numerology } => PRB_HZ * f64::from(1_u32 << numerology),
         };
-        let channel = |way: Way| {
+        let bearers = config.bearers.iter().map(|bearer| Bearer::new(bearer.clone(), name, seed));
+        let channels = Directions::from_fn(|way| {
             let grid = Grid { prbs: *carrier.prbs.of(way), prb_hz: spacing, tti: carrier.tti() };
-            Channel::new(config.signal.of(way), &config.handovers, grid, stream("signal", way))
-        };
-        let bearer = |bearer: &BearerConfig| Bearer::new(bearer.clone(), name, seed);
+            let stream = seed.stream(&format!("cellular/{name}/signal/{}", way.word()));
+            Channel::new(config.signal.of(way), &config.handovers, grid, stream)
+        });
+        let chances = Directions::from_fn(|way| {
+            seed.stream(&format!("cellular/{name}/errors/{}", way.word()))
+        });
         Self {
             name: name.clone(),
-            bearers: config.bearers.iter().map(bearer).collect(),
-            channels: Directions::from_fn(channel),
+            bearers: bearers.collect(),
+            channels,
             known: Directions::default(),
             // As in ns-3: nobody has had anything yet.
             averages: Directions::both(1.0),
             processes: Directions::default(),
             totals: Directions::default(),
-            chances: Directions::from_fn(|way| stream("errors", way)),
+            chances,
             ambr: Directions::from_fn(|way| Bucket::new(*config.ambr.of(way))),
             uplink: Uplink { claims: vec![0; config.bearers.len()], ..Uplink::default() },
             drx: config.drx,
@@ -123,12 +124,16 @@ impl<T: Debug + Send + 'static> Terminal<T> {
         flow: FlowKey,
         addresses: &[(Ipv4Addr, Ipv4Addr)],
     ) -> usize {
-        let is_active = |index: &usize| self.bearers.get(*index).is_some_and(|it| it.is_active);
-        let selects = |bearer: &Bearer<T>| {
+        if let Some(index) = class
+            && self.bearers.get(index).is_some_and(|it| it.is_active)
+        {
+            return index;
+        }
+        let selecting = self.bearers.iter().rposition(|bearer| {
             bearer.is_active
                 && bearer.config.filters.iter().any(|it| it.selects(way, flow, addresses))
-        };
-        class.filter(is_active).or_else(|| self.bearers.iter().rposition(selects)).unwrap_or(0)
+        });
+        selecting.unwrap_or(0)
     }
 
     /// Bytes that wait in a direction and may be sent now.

@@ -227,12 +227,13 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 
     /// As in ns-3: equal shares in turn for all that are believed to have data.
+    fn wants(&self, terminal: usize, busy: &[usize]) -> bool {
+        self.terminals[terminal].uplink.believed > 0 && !busy.contains(&terminal)
+    }
+
     fn grant_shares(&mut self, tti: Tti, symbols: u8, free: &mut Row, busy: &[usize]) {
         let count = self.terminals.len();
-        let wants = |cell: &Self, index: usize| {
-            cell.terminals[index].uplink.believed > 0 && !busy.contains(&index)
-        };
-        let wanting = (0..count).filter(|index| wants(self, *index)).count();
+        let wanting = (0..count).filter(|index| self.wants(*index, busy)).count();
         if wanting == 0 {
             return;
         }
@@ -242,7 +243,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let first = self.rotations.up.next % count;
         for step in 0..count {
             let index = (first + step) % count;
-            if !wants(self, index) {
+            if !self.wants(index, busy) {
                 continue;
             }
             let Some(place) = free.place(end, &mut share) else {
@@ -323,20 +324,16 @@ impl<T: Debug + Send + 'static> Cell<T> {
         need: u64,
         symbols: u8,
     ) -> Option<(u16, u8)> {
-        let scheme = |count| {
-            let grant = Grant::Row { first, count };
-            self.choosers.up.for_grant(&self.carrier, known, grant)
-        };
-        let fits =
-            |count, mcs| u64::from(self.carrier.block_bytes(Way::Up, count, mcs, symbols)) >= need;
+        let chooser = &self.choosers.up;
         let mut count = room;
         // The scheme depends on the number and the number on the scheme; two rounds settle it.
         for _ in 0..2 {
-            let mcs = scheme(count)?;
+            let mcs = chooser.for_grant(&self.carrier, known, Grant::Row { first, count })?;
             let (mut low, mut high) = (1, count);
             while low < high {
                 let middle = u16::midpoint(low, high);
-                if fits(middle, mcs) {
+                let bytes = self.carrier.block_bytes(Way::Up, middle, mcs, symbols);
+                if u64::from(bytes) >= need {
                     high = middle;
                 } else {
                     low = middle + 1;
@@ -344,7 +341,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
             }
             count = low;
         }
-        Some((count, scheme(count)?))
+        let mcs = chooser.for_grant(&self.carrier, known, Grant::Row { first, count })?;
+        Some((count, mcs))
     }
 
     fn grant(&mut self, tti: Tti, index: usize, grant: Grant, (mcs, symbols): (u8, u8)) {
@@ -431,24 +429,26 @@ impl Row {
     /// would end one beyond finds no place. `end` is where the share before ended.
     fn place(&self, end: u16, share: &mut u16) -> Option<u16> {
         let prbs = self.taken.len() as u16;
-        let shrink = |first: u16, share: &mut u16| {
-            if first + *share > prbs + 1 {
-                *share = prbs.saturating_sub(first);
-                if *share < SHARE_MIN {
-                    *share = 0;
-                }
-            }
-        };
-        shrink(end, share);
+        shrink(end, share, prbs);
         let mut first = 0;
         while *share > 0 && first + *share <= prbs {
             if self.is_free(first, *share) {
                 return Some(first);
             }
             first += 1;
-            shrink(first, share);
+            shrink(first, share, prbs);
         }
         None
+    }
+}
+
+/// Makes a share fit between its first resource block and the end of the carrier.
+fn shrink(first: u16, share: &mut u16, prbs: u16) {
+    if first + *share > prbs + 1 {
+        *share = prbs.saturating_sub(first);
+        if *share < SHARE_MIN {
+            *share = 0;
+        }
     }
 }
 

@@ -81,19 +81,18 @@ impl Placement {
     /// Whether packets between the two ends cross neither a hop nor the access network. Both ends
     /// are then at one node; if they are terminals, they are the same terminal.
     pub fn is_beside(&self, other: &Self) -> bool {
-        let terminal = |site: &Self| site.attachment.map(|own| (site.access, own.terminal));
-        self.node == other.node && terminal(self) == terminal(other)
+        let [own, theirs] =
+            [self, other].map(|site| site.attachment.map(|it| (site.access, it.terminal)));
+        self.node == other.node && own == theirs
     }
 
     /// The legs to another end: the access network, the hops between the two nodes, and the access
     /// network again. Legs that the two ends do not need are left out.
     pub fn route_to(&self, other: &Self) -> Route {
-        let crossing = |site: &Self, way| {
-            let access = site.access;
-            site.attachment.map(|attachment| Leg::Access(access, Crossing { attachment, way }))
-        };
-        let up = crossing(self, Way::Up);
-        let down = crossing(other, Way::Down);
+        let [up, down] = [(self, Way::Up), (other, Way::Down)].map(|(site, way)| {
+            let crossing = site.attachment.map(|attachment| Crossing { attachment, way });
+            crossing.map(|crossing| Leg::Access(site.access, crossing))
+        });
         let ups = (self.node..other.node).map(|hop| Leg::Link(hop_link(hop, Way::Up)));
         let downs = (other.node..self.node).rev().map(|hop| Leg::Link(hop_link(hop, Way::Down)));
         let hops = ups.chain(downs);
@@ -198,12 +197,12 @@ impl<T: Routable> Router<T> {
     /// `into` are the names of the link from the end to its node and of the link back.
     pub fn add_own_links(&mut self, delay: TimeDelta, out: &str, into: &str) -> Option<OwnLinks> {
         let config = LinkConfig::unlimited(delay);
-        let mut add = |name| self.add_link(&config, name);
-        (delay > TimeDelta::ZERO).then(|| {
-            let first = add(out);
-            add(into);
-            OwnLinks { first, pairs: 1 }
-        })
+        if delay <= TimeDelta::ZERO {
+            return None;
+        }
+        let first = self.add_link(&config, out);
+        self.add_link(&config, into);
+        Some(OwnLinks { first, pairs: 1 })
     }
 
     /// Adds the row of hops between an end and its node. Their random streams are derived from
@@ -291,15 +290,15 @@ impl<T: Routable> Router<T> {
 
     #[inline]
     fn forward(&mut self, now: Timestamp, packet: InFlight<T>) -> NextHop<T> {
-        let header = || packet.payload.header(packet.route);
         match self.routes[packet.route.0].get(packet.passed) {
             None => NextHop::Arrived(packet),
             Some(&Leg::Link(link)) => {
-                self.links[link].enqueue(now, header(), packet);
+                self.links[link].enqueue(now, packet.payload.header(packet.route), packet);
                 NextHop::Entered(Part(link))
             }
             Some(&Leg::Access(access, crossing)) => {
-                self.access[access].enqueue(now, crossing, header(), packet);
+                let header = packet.payload.header(packet.route);
+                self.access[access].enqueue(now, crossing, header, packet);
                 NextHop::Entered(Part(self.links.len() + access))
             }
         }
@@ -318,8 +317,8 @@ impl<T: Routable> Router<T> {
     /// The earliest next event and its part. At equal times links come first, in the order of their
     /// numbers, then the access networks.
     pub fn next(&self) -> Option<(Timestamp, Part)> {
-        let at = |part| Some((self.next_event(Part(part))?, Part(part)));
-        (0..self.parts()).filter_map(at).min()
+        let parts = (0..self.parts()).map(Part);
+        parts.filter_map(|part| Some((self.next_event(part)?, part))).min()
     }
 
     /// The next packet that has left a part by `now` or was dropped there. Call it until it returns
@@ -351,20 +350,20 @@ impl<T: Routable> Router<T> {
     /// Bytes in the queues along a route: in its links, and where it enters the access network.
     pub fn queued(&mut self, now: Timestamp, route: RouteId) -> DataSize {
         let Self { links, access, routes, .. } = self;
-        let queued = |leg: &Leg| match *leg {
+        let on_legs = routes[route.0].iter().map(|leg| match *leg {
             Leg::Link(link) => links[link].queued(now),
             Leg::Access(number, crossing) => access[number].queued(now, crossing),
-        };
-        routes[route.0].iter().map(queued).sum()
+        });
+        on_legs.sum()
     }
 
     /// The smallest link capacity on a route at a time; zero in an outage, `None` if all links are
     /// unlimited. An access network has no fixed capacity, so it does not count.
     pub fn capacity(&self, at: Timestamp, route: RouteId) -> Option<Bitrate> {
-        let capacity = |leg: &Leg| match *leg {
+        let of_links = self.routes[route.0].iter().filter_map(|leg| match *leg {
             Leg::Link(link) => self.links[link].capacity(at),
             Leg::Access(..) => None,
-        };
-        self.routes[route.0].iter().filter_map(capacity).min()
+        });
+        of_links.min()
     }
 }

@@ -46,14 +46,14 @@ struct FlowQueue<T> {
 
 impl<T> FqCoDel<T> {
     pub(crate) fn new(config: CoDelConfig, salt: u64) -> Self {
-        let queue = || FlowQueue {
+        let queues = (0..QUEUES).map(|_| FlowQueue {
             queue: Fifo::new(),
             control: Control::new(config),
             credit: 0,
             active: false,
-        };
+        });
         Self {
-            queues: std::iter::repeat_with(queue).take(QUEUES).collect(),
+            queues: queues.collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             bytes: DataSize::ZERO,

@@ -192,8 +192,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
         debug_assert!(now >= self.now, "time goes on");
         loop {
             let next = self.next.take().unwrap_or_else(|| self.find_next());
-            let is_due = |time: Timestamp| time < now || (inclusive && time == now);
-            let Some((time, step)) = next.filter(|(time, _)| is_due(*time)) else {
+            let Some((time, step)) =
+                next.filter(|(time, _)| *time < now || (inclusive && *time == now))
+            else {
                 self.next = Some(next);
                 break;
             };
@@ -382,24 +383,20 @@ impl<'a> Builder<'a> {
         let categories = AccessCategory::EACH.map(|category| {
             let parameters = edca.of(category);
             let aifs = band.aifs(parameters.aifsn);
-            let chance = |receiver: usize| {
+            let queue = SendQueue::new(*queue, *retry, links.len(), |receiver| {
                 let category = category.index();
                 self.seed.stream(&format!("wifi/{name}/queue/{category}/{receiver}"))
-            };
-            Category {
-                contention: Contention::new(parameters, aifs, band.slot),
-                queue: SendQueue::new(*queue, *retry, links.len(), chance),
-            }
+            });
+            Category { contention: Contention::new(parameters, aifs, band.slot), queue }
         });
-        let state = |NamedLink { to, link, name, path }: &NamedLink<'_>| {
-            LinkState::new(*to, link, self.seed, (name, path))
-        };
+        let links =
+            links.iter().map(|it| LinkState::new(it.to, it.link, self.seed, (&it.name, &it.path)));
         Node {
             name: name.clone(),
             aggregation: *aggregation,
             txops: edca.0.map(|parameters| parameters.txop),
             categories,
-            links: links.iter().map(state).collect(),
+            links: links.collect(),
             saturating: Vec::new(),
             exchange: None,
             action: Action::None,

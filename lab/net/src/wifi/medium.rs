@@ -47,8 +47,9 @@ impl Frame {
     /// Sum of the powers of all frames that overlap this part of the frame at any time, in
     /// milliwatts.
     pub(super) fn interference_mw(&self, from: Timestamp, until: Timestamp) -> f64 {
-        let hits = |overlap: &&Overlap| overlap.from < until && overlap.until > from;
-        self.overlaps.iter().filter(hits).map(|overlap| overlap.power_mw).sum()
+        let overlaps = self.overlaps.iter();
+        let hits = overlaps.filter(|overlap| overlap.from < until && overlap.until > from);
+        hits.map(|overlap| overlap.power_mw).sum()
     }
 }
 
@@ -94,10 +95,13 @@ impl Medium {
             // A node that sends receives nothing else.
             from[node] = f64::INFINITY;
         }
-        let in_mw = |from: &Vec<f64>| from.iter().map(|&dbm| to_mw(dbm)).collect();
+        let mut power_mw = power_dbm.clone();
+        for power in power_mw.iter_mut().flatten() {
+            *power = to_mw(*power);
+        }
         let radio = Radio { sensed: 0, receiving: None, idle_from: Timestamp::ZERO };
         Self {
-            power_mw: power_dbm.iter().map(in_mw).collect(),
+            power_mw,
             power_dbm,
             radios: vec![radio; nodes],
             on_air: Vec::new(),

@@ -132,10 +132,14 @@ impl RateSelector {
 /// The ideal rate. Among rates of equal bitrate it is the one with fewer streams, which comes first
 /// and is more robust.
 fn ideal(set: RateSet, snr_db: f64) -> DataRate {
-    let works = |rate: &DataRate| error_rate(rate.mcs, snr_db, REFERENCE_PACKET) <= IDEAL_LOSS;
-    set.rates()
-        .filter(works)
-        .fold(set.lowest(), |best, rate| if rate.bitrate() > best.bitrate() { rate } else { best })
+    let mut best = set.lowest();
+    for rate in set.rates() {
+        let works = error_rate(rate.mcs, snr_db, REFERENCE_PACKET) <= IDEAL_LOSS;
+        if works && rate.bitrate() > best.bitrate() {
+            best = rate;
+        }
+    }
+    best
 }
 
 #[derive(Clone, Debug)]
@@ -233,10 +237,7 @@ impl Minstrel {
     /// Ranks the rates. Among equals, the lowest rate comes first.
     fn rank(&mut self) {
         let mut order: Vec<usize> = (0..self.rates.len()).collect();
-        let by_throughput = |&a: &usize, &b: &usize| {
-            self.rates[b].throughput().total_cmp(&self.rates[a].throughput())
-        };
-        order.sort_by(by_throughput);
+        order.sort_by(|&a, &b| self.rates[b].throughput().total_cmp(&self.rates[a].throughput()));
         let (best, second) = (order[0], order[1]);
         // The first reliable rate in the order of throughput. If none is reliable, the most
         // reliable one.

@@ -69,11 +69,12 @@ pub(super) fn steps(seed: u64, draw: &mut Draw) -> String {
     let count = draw.whole(2, 6);
     // Steps are at least half of an equal part apart.
     let part = DURATION * 1_000 / count;
-    let level = |draw: &mut Draw| draw.rounded(path.kbps / 2.5, path.kbps * 2.0).max(150);
-    let mut steps = vec![(0, level(draw))];
-    for index in 1..count {
-        let at = ((index as f64 + draw.uniform(-0.25, 0.25)) * part as f64) as u64;
-        steps.push((at / 100 * 100, level(draw)));
+    let mut steps = Vec::new();
+    for index in 0..count {
+        let shift = if index == 0 { 0.0 } else { draw.uniform(-0.25, 0.25) };
+        let at = ((index as f64 + shift) * part as f64) as u64;
+        let level = draw.rounded(path.kbps / 2.5, path.kbps * 2.0).max(150);
+        steps.push((at / 100 * 100, level));
     }
     let most = steps.iter().map(|step| step.1).max().expect("there is a first step");
     head(Family::Steps, seed, DURATION, path.feedback_ms)
@@ -86,12 +87,11 @@ pub(super) fn walk(seed: u64, draw: &mut Draw) -> String {
     let path = Path::draw(draw, 400.0, 8_000.0);
     let (low, high) = (path.kbps / 2.75, path.kbps * 2.75);
     let mut rate = path.kbps;
-    let step = |second: u64| {
-        let kbps = two_digits(rate).max(100);
+    let mut steps = Vec::new();
+    for second in 0..DURATION {
+        steps.push((second * 1_000, two_digits(rate).max(100)));
         rate = (rate * draw.uniform(0.8, 1.25)).clamp(low, high);
-        (second * 1_000, kbps)
-    };
-    let steps: Vec<(u64, u64)> = (0..DURATION).map(step).collect();
+    }
     head(Family::Walk, seed, DURATION, path.feedback_ms)
         + &path.network(&list(&steps), "")
         + &media(draw, path.kbps * 2.0)
@@ -107,12 +107,11 @@ pub(super) fn lte(seed: u64, draw: &mut Draw) -> String {
     let kept = libm::exp(-(step_ms as f64) / correlation_ms);
     let fresh = sd * libm::sqrt(1.0 - kept * kept);
     let mut log = sd * draw.normal();
-    let step = |index: u64| {
-        let kbps = two_digits(path.kbps * libm::exp(log)).max(100);
+    let mut steps = Vec::new();
+    for index in 0..LTE_DURATION * 1_000 / step_ms {
+        steps.push((index * step_ms, two_digits(path.kbps * libm::exp(log)).max(100)));
         log = kept * log + fresh * draw.normal();
-        (index * step_ms, kbps)
-    };
-    let steps: Vec<(u64, u64)> = (0..LTE_DURATION * 1_000 / step_ms).map(step).collect();
+    }
     head(Family::Lte, seed, LTE_DURATION, path.feedback_ms)
         + &path.network(&list(&steps), "")
         + &media(draw, path.kbps * 1.5)

@@ -83,14 +83,15 @@ pub(super) fn bearers(
             format!("a terminal has at most {BEARERS_MAX} bearers, the default one included");
         return Err(item.error(&error));
     }
-    let bearer = |(name, item): &(&str, Item)| {
+    let mut bearers = Vec::new();
+    for (name, item) in &named {
         check_name(name, item)?;
         if *name == DEFAULT {
             return Err(item.error("the keys of the default bearer stand at the terminal itself"));
         }
-        scheduled(name, &item.table(BEARER)?, duration, defaults)
-    };
-    named.iter().map(bearer).collect()
+        bearers.push(scheduled(name, &item.table(BEARER)?, duration, defaults)?);
+    }
+    Ok(bearers)
 }
 
 fn scheduled(
@@ -117,8 +118,8 @@ fn scheduled(
             table.refuse(key, "only a bearer of QCI 1 to 4 has a guarantee")?;
         }
     }
-    let moment = |key| table.get(key).map(|item: Item| item.moment(duration)).transpose();
-    let (from, until) = (moment("from")?, moment("until")?);
+    let from = table.get("from").map(|item| item.moment(duration)).transpose()?;
+    let until = table.get("until").map(|item| item.moment(duration)).transpose()?;
     let end = Timestamp::ZERO + duration;
     let lasting = from.unwrap_or(Timestamp::ZERO)..until.unwrap_or(end);
     if lasting.is_empty() {
@@ -129,11 +130,12 @@ fn scheduled(
         Some(item) => {
             let expected = "expected steps such as [[\"20s\", { gbr = \"2Mbps\" }]]";
             let elements = item.elements().ok_or_else(|| item.error(expected))?;
-            let rates = |item: &Item| guarantee(&item.table(RATES)?);
-            let changes = steps(&elements, duration, "{ gbr = \"2Mbps\" }", rates)?;
+            let changes = steps(&elements, duration, "{ gbr = \"2Mbps\" }", |item| {
+                guarantee(&item.table(RATES)?)
+            })?;
             let is_within =
-                |change: &(Timestamp, _)| lasting.start < change.0 && change.0 < lasting.end;
-            if !changes.iter().all(is_within) || !changes.is_sorted_by(|a, b| a.0 < b.0) {
+                changes.iter().all(|(time, _)| lasting.start < *time && *time < lasting.end);
+            if !is_within || !changes.is_sorted_by(|a, b| a.0 < b.0) {
                 return Err(item.error("changes must be in order and within the bearer's time"));
             }
             changes
@@ -157,8 +159,8 @@ fn filter(table: &Table) -> Result<PacketFilter> {
 fn ports(item: &Item) -> Result<PortRange> {
     let ports =
         item.elements().filter(|ports| ports.len() == 2).ok_or_else(|| item.error(PORTS))?;
-    let port = |item: &Item| whole(item, 0..=u16::MAX.into()).map(|port| port as u16);
-    let (first, last) = (port(&ports[0])?, port(&ports[1])?);
+    let first = whole(&ports[0], 0..=u16::MAX.into())? as u16;
+    let last = whole(&ports[1], 0..=u16::MAX.into())? as u16;
     if last < first {
         return Err(item.error(PORTS));
     }
@@ -242,23 +244,29 @@ fn rlc(item: &Item, defaults: &Defaults) -> Result<RlcMode> {
         return item.choice(&modes);
     }
     let table = item.table(RLC)?;
-    let mode = table.require("mode", "\"am\"")?.choice(&modes)?;
-    let timer = |key, default, min| or(&table, key, default, |item| time(item, min..=TIMER_MAX));
-    Ok(match mode {
+    let mut mode = table.require("mode", "\"am\"")?.choice(&modes)?;
+    match &mut mode {
         RlcMode::Unacknowledged { reordering } => {
             for key in ["status_prohibit", "poll_retransmit"] {
                 table.refuse(key, "only acknowledged mode has it; write mode = \"am\"")?;
             }
-            RlcMode::Unacknowledged {
-                reordering: timer("reordering", reordering, TimeDelta::ZERO)?,
-            }
+            read_timer(&table, "reordering", reordering, TimeDelta::ZERO)?;
         }
         RlcMode::Acknowledged { reordering, status_prohibit, poll_retransmit } => {
-            RlcMode::Acknowledged {
-                reordering: timer("reordering", reordering, TimeDelta::ZERO)?,
-                status_prohibit: timer("status_prohibit", status_prohibit, TimeDelta::ZERO)?,
-                poll_retransmit: timer("poll_retransmit", poll_retransmit, MS)?,
-            }
+            read_timer(&table, "reordering", reordering, TimeDelta::ZERO)?;
+            read_timer(&table, "status_prohibit", status_prohibit, TimeDelta::ZERO)?;
+            read_timer(&table, "poll_retransmit", poll_retransmit, MS)?;
         }
-    })
+    }
+    Ok(mode)
+}
+
+fn read_timer(
+    table: &Table,
+    key: &'static str,
+    timer: &mut TimeDelta,
+    min: TimeDelta,
+) -> Result<()> {
+    *timer = or(table, key, *timer, |item| time(item, min..=TIMER_MAX))?;
+    Ok(())
 }

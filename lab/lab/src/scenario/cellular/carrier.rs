@@ -51,9 +51,10 @@ pub(super) fn carrier(network: &Table) -> Result<Carrier> {
         Carrier::lte(0)
     };
     carrier.prbs = prbs(network, carrier.technology)?;
-    let layers = |item: &Item| whole(item, 1..=LAYERS_MAX).map(|layers| layers as u8);
     if let Some(item) = network.get("layers") {
-        carrier.layers = directed(&item, Some(carrier.layers), layers)?;
+        carrier.layers = directed(&item, Some(carrier.layers), |item| {
+            whole(item, 1..=LAYERS_MAX).map(|layers| layers as u8)
+        })?;
     }
     Ok(carrier)
 }
@@ -91,12 +92,12 @@ fn prbs(network: &Table, technology: Technology) -> Result<Directions<u16>> {
 fn tdd(item: &Item) -> Result<Duplex> {
     let (pattern, special) = if item.is_table() {
         let table = item.table(TDD)?;
-        let symbols = |key, default| {
-            or(&table, key, default, |item| {
+        let mut special = SPECIAL;
+        for (key, symbols) in [("down", &mut special.0), ("up", &mut special.1)] {
+            *symbols = or(&table, key, *symbols, |item| {
                 whole(item, 0..=u32::from(SLOT_SYMBOLS)).map(|count| count as u8)
-            })
-        };
-        let special = (symbols("down", SPECIAL.0)?, symbols("up", SPECIAL.1)?);
+            })?;
+        }
         if special.0 + special.1 > SLOT_SYMBOLS {
             return Err(table.error("a slot has 14 symbols; down and up must fit into it"));
         }
@@ -105,20 +106,19 @@ fn tdd(item: &Item) -> Result<Duplex> {
         (item.clone(), SPECIAL)
     };
     let text = pattern.string("a pattern such as \"DDDSU\"")?;
-    let kind = |letter| match letter {
+    let kinds = text.chars().take(PATTERN_MAX + 1).map(|letter| match letter {
         'D' => Some(SlotKind::Down),
         'U' => Some(SlotKind::Up),
         'S' => Some(SlotKind::Special { down: special.0, up: special.1 }),
         _ => None,
-    };
-    let slots: Option<Vec<SlotKind>> = text.chars().take(PATTERN_MAX + 1).map(kind).collect();
+    });
+    let slots: Option<Vec<SlotKind>> = kinds.collect();
     let Some(slots) = slots.filter(|slots| slots.len() <= PATTERN_MAX) else {
         let error =
             format!("{} is not a pattern; write D, S and U for up to 80 slots", quoted(text));
         return Err(pattern.error(&error));
     };
-    let has = |way| slots.contains(&way);
-    if has(SlotKind::Down) && has(SlotKind::Up) {
+    if slots.contains(&SlotKind::Down) && slots.contains(&SlotKind::Up) {
         return Ok(Duplex::Time(slots));
     }
     Err(pattern.error("a pattern needs a slot for each direction, as in \"DDDSU\""))

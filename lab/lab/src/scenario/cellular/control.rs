@@ -48,9 +48,9 @@ pub(super) fn cell(network: &Table, carrier: Carrier) -> Result<(CellularConfig,
             ("qos", Scheduler::QualityOfService),
         ])
     })?;
-    let switch = |key, default| or(network, key, default, Item::boolean);
-    config.stops_at_queue_end = switch("stops_at_queue_end", config.stops_at_queue_end)?;
-    config.control_errors = switch("control_errors", config.control_errors)?;
+    config.stops_at_queue_end =
+        or(network, "stops_at_queue_end", config.stops_at_queue_end, Item::boolean)?;
+    config.control_errors = or(network, "control_errors", config.control_errors, Item::boolean)?;
     config.sharing = or(network, "sharing", config.sharing, |item| {
         item.choice(&[("priority", Sharing::Priority), ("equal", Sharing::Equal)])
     })?;
@@ -86,27 +86,33 @@ fn harq(item: &Item, default: Harq) -> Result<Harq> {
 
 /// Reads a table for both directions, or one for each.
 fn adaptation(item: &Item, defaults: Directions<Adaptation>) -> Result<Directions<Adaptation>> {
-    let read = |item: &Item, default: Adaptation| {
-        let table = item.table(ADAPTATION)?;
-        let mut adaptation = default;
-        adaptation.period =
-            or(&table, "period", default.period, |item| time(item, PERIOD_MIN..=PERIOD_MAX))?;
-        adaptation.target = or(&table, "target", default.target, |item| {
-            let target = item.probability()?;
-            if (0.001..=0.9).contains(&target) {
-                return Ok(target);
-            }
-            Err(item.error("must be between 0.1% and 90%"))
-        })?;
-        adaptation.outer_loop = or(&table, "outer_loop", default.outer_loop, outer_loop)?;
-        Ok(adaptation)
-    };
     // The directions of a profile have different defaults, so each one is read with its own.
-    let up =
-        directed(item, Some(Directions::both(None)), |item| read(item, defaults.up).map(Some))?;
-    let down =
-        directed(item, Some(Directions::both(None)), |item| read(item, defaults.down).map(Some))?;
+    let up = directed(item, Some(Directions::both(None)), |item| {
+        adaptation_of_way(item, defaults.up).map(Some)
+    })?;
+    let down = directed(item, Some(Directions::both(None)), |item| {
+        adaptation_of_way(item, defaults.down).map(Some)
+    })?;
     Ok(Directions { up: up.up.unwrap_or(defaults.up), down: down.down.unwrap_or(defaults.down) })
+}
+
+fn adaptation_of_way(item: &Item, default: Adaptation) -> Result<Adaptation> {
+    let table = item.table(ADAPTATION)?;
+    let mut adaptation = default;
+    adaptation.period = or(&table, "period", default.period, period)?;
+    adaptation.target = or(&table, "target", default.target, |item| {
+        let target = item.probability()?;
+        if (0.001..=0.9).contains(&target) {
+            return Ok(target);
+        }
+        Err(item.error("must be between 0.1% and 90%"))
+    })?;
+    adaptation.outer_loop = or(&table, "outer_loop", default.outer_loop, outer_loop)?;
+    Ok(adaptation)
+}
+
+fn period(item: &Item) -> Result<TimeDelta> {
+    time(item, PERIOD_MIN..=PERIOD_MAX)
 }
 
 /// Reads `true`, `false`, or `{ step = 0.5, limit = 6 }`.
@@ -155,7 +161,6 @@ fn uplink(item: &Item) -> Result<UplinkAccess> {
     for &key in foreign {
         table.refuse(key, "this kind of access has no such key")?;
     }
-    let period = |item: &Item| time(item, PERIOD_MIN..=PERIOD_MAX);
     Ok(match access {
         Access::Ideal => UplinkAccess::Ideal,
         Access::Request => UplinkAccess::Requested(SchedulingRequest {
@@ -172,11 +177,14 @@ fn uplink(item: &Item) -> Result<UplinkAccess> {
 fn timing(item: &Item, default: Timing) -> Result<Timing> {
     let table = item.table(TIMING)?;
     let mut timing = default;
-    let ttis = |key, default, min| or(&table, key, default, |item| whole(item, min..=TTIS_MAX));
-    timing.down_prepare = ttis("down_prepare", timing.down_prepare, 0)?;
-    timing.up_fill = ttis("up_fill", timing.up_fill, 1)?;
-    timing.up_prepare = ttis("up_prepare", timing.up_prepare, 1)?;
-    timing.report = ttis("report", timing.report, 0)?;
+    for (key, ttis, min) in [
+        ("down_prepare", &mut timing.down_prepare, 0),
+        ("up_fill", &mut timing.up_fill, 1),
+        ("up_prepare", &mut timing.up_prepare, 1),
+        ("report", &mut timing.report, 0),
+    ] {
+        *ttis = or(&table, key, *ttis, |item| whole(item, min..=TTIS_MAX))?;
+    }
     if let Some(item) = table.get("decode") {
         timing.decode = directed(&item, Some(timing.decode), |item| whole(item, 1..=TTIS_MAX))?;
     }

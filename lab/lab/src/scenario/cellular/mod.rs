@@ -10,7 +10,7 @@ mod words;
 
 use std::ops::Range;
 
-use weir::units::{TimeDelta, Timestamp};
+use weir::units::TimeDelta;
 use weir_net::cellular::{
     BearerChange, BearerConfig, BearerRef, CellularConfig, FILTERED, Qci, Signal, Terminal,
 };
@@ -160,16 +160,16 @@ fn cell(network: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<
 fn schedule(config: &mut CellularConfig, terminals: Range<usize>, bearers: &[Scheduled]) {
     for terminal in terminals {
         for Scheduled { bearer, from, changes, until } in bearers {
-            let named = || BearerRef { terminal, bearer: bearer.name.clone() };
+            let named = BearerRef { terminal, bearer: bearer.name.clone() };
             if let Some(from) = from {
                 let add = BearerChange::Add { terminal, bearer: bearer.clone() };
                 config.changes.push((*from, add));
             }
-            let change = |(time, guarantee): &(Timestamp, _)| {
-                (*time, BearerChange::Guarantee { bearer: named(), guarantee: Some(*guarantee) })
-            };
-            config.changes.extend(changes.iter().map(change));
-            config.changes.extend(until.map(|until| (until, BearerChange::Remove(named()))));
+            for (time, guarantee) in changes {
+                let (bearer, guarantee) = (named.clone(), Some(*guarantee));
+                config.changes.push((*time, BearerChange::Guarantee { bearer, guarantee }));
+            }
+            config.changes.extend(until.map(|until| (until, BearerChange::Remove(named))));
         }
     }
 }
@@ -195,10 +195,9 @@ impl Reading<'_> {
             Some(item) => bearers(&item, self.duration, &self.defaults)?,
             None => Vec::new(),
         };
-        let standing = |scheduled: &&Scheduled| scheduled.from.is_none();
-        let standing = scheduled.iter().filter(standing).map(|it| it.bearer.clone());
-        terminal.bearers =
-            std::iter::once(default_bearer(table, &self.defaults)?).chain(standing).collect();
+        terminal.bearers = vec![default_bearer(table, &self.defaults)?];
+        let standing = scheduled.iter().filter(|scheduled| scheduled.from.is_none());
+        terminal.bearers.extend(standing.map(|scheduled| scheduled.bearer.clone()));
         terminal.ambr = match table.get("ambr") {
             Some(item) => directed(&item, Some(terminal.ambr), |item| item.rate().map(Some))?,
             None => terminal.ambr,
@@ -212,8 +211,8 @@ impl Reading<'_> {
 
 /// Refuses names that the files of a record, metrics or random streams could not tell apart.
 fn check_name(name: &str, item: &Item) -> Result<()> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if !name.is_empty() && name.len() <= NAME_MAX && name.chars().all(is_plain) {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if !name.is_empty() && name.len() <= NAME_MAX && is_plain {
         return Ok(());
     }
     let error = format!("a name has up to {NAME_MAX} letters, digits, \"-\" and \"_\"");

@@ -57,9 +57,8 @@ pub(super) fn means(
 
 /// Reads `20`, steps such as `[["0s", 20], ["10s", 5]]`, or `{ trace = "walk.txt" }`.
 fn sinr(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<SignalChange> {
-    let db = |item: &Item| within(item, SINR);
     if let Some(elements) = item.elements() {
-        let values = steps(&elements, duration, "20", db)?;
+        let values = steps(&elements, duration, "20", |item| within(item, SINR))?;
         let starts = values.first().is_some_and(|first| first.0 == Timestamp::ZERO);
         if !starts || !values.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(item.error("the first step must be at 0s, and each step after the last"));
@@ -67,7 +66,7 @@ fn sinr(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Sign
         return Ok(SignalChange::Trace { values, period: None });
     }
     if !item.is_table() {
-        return db(item).map(SignalChange::Constant);
+        return within(item, SINR).map(SignalChange::Constant);
     }
     let table = item.table(TRACE)?;
     let name_item = table.require("trace", "\"walk.txt\"")?;
@@ -143,8 +142,9 @@ fn place(network: &Table, item: &Item) -> Result<Directions<SignalChange>> {
         shadowing_db: or(&loss, "shadowing", 0.0, |item| within(item, 0.0..=20.0))?,
         correlation_m: or(&loss, "correlation", CORRELATION_M, |it| within(it, 1.0..=10_000.0))?,
     };
-    let way = |db| SignalChange::Moving(MovingTerminal { sinr_at_1_km_db: db, ..moving });
-    Ok(Directions { up: way(at_1_km.up), down: way(at_1_km.down) })
+    let [up, down] = [at_1_km.up, at_1_km.down]
+        .map(|db| SignalChange::Moving(MovingTerminal { sinr_at_1_km_db: db, ..moving }));
+    Ok(Directions { up, down })
 }
 
 /// Reads `{ profile = "EPA", speed = 3 }`.
@@ -182,12 +182,12 @@ pub(super) fn drx(item: &Item) -> Result<Option<Drx>> {
         return Ok(item.boolean()?.then_some(default));
     }
     let table = item.table(DRX)?;
-    let key = |key, default| or(&table, key, default, |item| time(item, MS..=CYCLE_MAX));
-    let drx = Drx {
-        inactivity: key("inactivity", default.inactivity)?,
-        cycle: key("cycle", default.cycle)?,
-        on: key("on", default.on)?,
-    };
+    let mut drx = default;
+    for (key, value) in
+        [("inactivity", &mut drx.inactivity), ("cycle", &mut drx.cycle), ("on", &mut drx.on)]
+    {
+        *value = or(&table, key, *value, |item| time(item, MS..=CYCLE_MAX))?;
+    }
     if drx.on > drx.cycle {
         return Err(table.error("on must not be above cycle"));
     }

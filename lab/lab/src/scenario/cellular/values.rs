@@ -36,8 +36,8 @@ pub(super) fn time(item: &Item, range: RangeInclusive<TimeDelta>) -> Result<Time
     if range.contains(&time) {
         return Ok(time);
     }
-    let ms = |time: &TimeDelta| time.as_millis_f64();
-    Err(item.error(&format!("must be between {}ms and {}ms", ms(range.start()), ms(range.end()))))
+    let [least, most] = [range.start(), range.end()].map(|time| time.as_millis_f64());
+    Err(item.error(&format!("must be between {least}ms and {most}ms")))
 }
 
 /// A size within a range of bytes.
@@ -66,18 +66,18 @@ pub(super) fn directed<'a, V: Clone>(
     default: Option<Directions<V>>,
     read: impl Fn(&Item<'a>) -> Result<V>,
 ) -> Result<Directions<V>> {
-    let is_way = |(name, _): &(&str, Item)| WAYS.contains(name);
-    if !item.is_table() || !item.named()?.iter().any(is_way) {
+    if !item.is_table() || item.named()?.iter().all(|(name, _)| !WAYS.contains(name)) {
         return read(item).map(Directions::both);
     }
     let table = item.table(WAYS)?;
-    let way = |key: &'static str, default: Option<V>| match (table.get(key), default) {
-        (Some(item), _) => read(&item),
-        (None, Some(default)) => Ok(default),
-        (None, None) => Err(table.error(&format!("{key} is missing; write both directions"))),
-    };
     let (up, down) = default.map_or((None, None), |it| (Some(it.up), Some(it.down)));
-    Ok(Directions { up: way("up", up)?, down: way("down", down)? })
+    let [up, down] =
+        [("up", up), ("down", down)].map(|(key, default)| match (table.get(key), default) {
+            (Some(item), _) => read(&item),
+            (None, Some(default)) => Ok(default),
+            (None, None) => Err(table.error(&format!("{key} is missing; write both directions"))),
+        });
+    Ok(Directions { up: up?, down: down? })
 }
 
 /// Reads a frequency such as `"1.8GHz"` in hertz.

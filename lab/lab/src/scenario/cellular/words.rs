@@ -1,6 +1,6 @@
 //! Describes a cellular cell in words: one line for the base station, one per group of terminals.
 
-use weir::units::{Bitrate, Timestamp};
+use weir::units::Timestamp;
 use weir_net::cellular::{
     BearerChange, BearerConfig, BearerQueue, CellularConfig, Directions, Duplex, Load, RlcMode,
     Scheduler, Signal, SignalChange, SlotKind, Technology, Terminal, UplinkAccess,
@@ -14,7 +14,8 @@ use crate::scenario::kind::NodeGroup;
 use crate::scenario::words::{rate, thousands, time};
 
 pub(super) fn in_words(config: &CellularConfig, groups: &[NodeGroup]) -> Vec<String> {
-    let group = |NodeGroup { name, nodes }: &NodeGroup| {
+    let mut words = vec![base_station(config)];
+    for NodeGroup { name, nodes } in groups {
         let terminal = &config.terminals[nodes.start - 1];
         let later: Vec<String> = config
             .changes
@@ -22,14 +23,13 @@ pub(super) fn in_words(config: &CellularConfig, groups: &[NodeGroup]) -> Vec<Str
             .filter(|(_, change)| change.terminal() == nodes.start - 1)
             .filter_map(|(at, change)| later_in_words(*at, change))
             .collect();
-        match nodes.len() {
-            1 => format!("terminal {name}: {}", terminal_in_words(terminal, &later)),
-            count => {
-                format!("{count} terminals {name}, each: {}", terminal_in_words(terminal, &later))
-            }
-        }
-    };
-    std::iter::once(base_station(config)).chain(groups.iter().map(group)).collect()
+        let terminal = terminal_in_words(terminal, &later);
+        words.push(match nodes.len() {
+            1 => format!("terminal {name}: {terminal}"),
+            count => format!("{count} terminals {name}, each: {terminal}"),
+        });
+    }
+    words
 }
 
 fn base_station(config: &CellularConfig) -> String {
@@ -104,9 +104,9 @@ fn terminal_in_words(terminal: &Terminal, later: &[String]) -> String {
     if terminal.drx.is_some() {
         parts.push("DRX".into());
     }
-    let limit = |limit: &Option<Bitrate>| limit.map_or("none".into(), rate);
     if (terminal.ambr.up, terminal.ambr.down) != (None, None) {
-        parts.push(format!("AMBR {}", both(&terminal.ambr, limit)));
+        let limits = both(&terminal.ambr, |limit| limit.map_or("none".into(), rate));
+        parts.push(format!("AMBR {limits}"));
     }
     parts.extend(terminal.bearers.iter().map(bearer));
     parts.extend(later.iter().cloned());

@@ -99,8 +99,7 @@ fn days_in(year: i64, month: i64) -> i64 {
 }
 
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let of_year = |year: i64| if days_in(year, 2) == 29 { 366 } else { 365 };
-    let years: i64 = (1970..year).map(of_year).sum();
+    let years: i64 = (1970..year).map(|year| if days_in(year, 2) == 29 { 366 } else { 365 }).sum();
     let months: i64 = (1..month).map(|month| days_in(year, month)).sum();
     years + months + day - 1
 }

@@ -1,5 +1,6 @@
 //! The keys of a table that names a trace file.
 
+use weir::units::TimeDelta;
 use weir_net::TraceEnd;
 
 use super::{Cell, Column, Format, Options, Result as ReadResult, Trace, Unit, Want, read};
@@ -48,25 +49,17 @@ pub(in crate::scenario) fn from_table<T>(
 }
 
 fn options(table: &Table<'_>, want: Want) -> Result<Options> {
-    let time_units = ["s", "ms", "us"].map(|unit| (unit, unit));
-    let time_unit = |item: &Item<'_>| {
-        let unit = item.choice(&time_units)?;
-        let one = crate::scenario::quantity::time(&format!("1{unit}"));
-        one.map_err(|error| item.error(&error))
-    };
-    let column = |key| table.get(key).map(|item| column(&item)).transpose();
-    let time = |key| table.get(key).map(|item: Item<'_>| item.time()).transpose();
     Ok(Options {
         want,
         format: table.get("format").map(|item| item.choice(&Format::ALL)).transpose()?,
-        column: column("column")?,
+        column: table.get("column").map(|item| column(&item)).transpose()?,
         unit: table.get("unit").map(|item| item.choice(&Unit::ALL)).transpose()?,
-        time: column("time")?,
+        time: table.get("time").map(|item| column(&item)).transpose()?,
         time_unit: table.get("time_unit").map(|item| time_unit(&item)).transpose()?,
-        interval: time("interval")?,
+        interval: table.get("interval").map(|item| item.time()).transpose()?,
         rows: table.get("where").map_or(Ok(Vec::new()), |item| rows(&item))?,
-        from: time("from")?,
-        to: time("to")?,
+        from: table.get("from").map(|item| item.time()).transpose()?,
+        to: table.get("to").map(|item| item.time()).transpose()?,
     })
 }
 
@@ -79,14 +72,23 @@ fn column(item: &Item<'_>) -> Result<Column> {
     }
 }
 
+fn time_unit(item: &Item<'_>) -> Result<TimeDelta> {
+    item.choice(&[
+        ("s", TimeDelta::from_secs(1)),
+        ("ms", TimeDelta::from_millis(1)),
+        ("us", TimeDelta::from_micros(1)),
+    ])
+}
+
 fn rows(item: &Item<'_>) -> Result<Vec<(String, Cell)>> {
-    let cell = |(name, item): (&str, Item<'_>)| {
+    let mut cells = Vec::new();
+    for (name, item) in item.named()? {
         let cell = match (item.number(), item.boolean()) {
             (Ok(number), _) => Cell::Number(number),
             (_, Ok(value)) => Cell::Text(value.to_string()),
             _ => Cell::Text(item.string("a text or a number")?.into()),
         };
-        Ok((name.to_owned(), cell))
-    };
-    item.named()?.into_iter().map(cell).collect()
+        cells.push((name.to_owned(), cell));
+    }
+    Ok(cells)
 }

@@ -116,8 +116,8 @@ const ALL: &[Known] = &[
 impl Known {
     /// The table with this header.
     pub(super) fn of(header: &[String]) -> Option<&'static Self> {
-        let has = |column: &&str| header.iter().any(|name| name == column);
-        ALL.iter().find(|known| known.needs.iter().all(has))
+        ALL.iter()
+            .find(|known| known.needs.iter().all(|column| header.iter().any(|name| name == column)))
     }
 
     /// The column that has what is wanted, and its unit.

@@ -145,12 +145,15 @@ impl<'de> Deserialize<'de> for Pattern {
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Pattern, A::Error> {
                 let list = SeqAccessDeserializer::new(list);
                 let list: Vec<(f64, Vec<f64>)> = Vec::deserialize(list)?;
-                let rates = |mbps: Vec<f64>| mbps.into_iter().map(|mbps| Rate(mbps * 1e6));
-                let element = |(ms, mbps): (f64, Vec<f64>)| {
-                    Some((Span(nanos(ms * 1e6)?), rates(mbps).collect()))
-                };
-                let pattern: Option<_> = list.into_iter().map(element).collect();
-                pattern.map(Pattern).ok_or_else(|| A::Error::custom("a duration is out of range"))
+                let mut pattern = Vec::new();
+                for (ms, mbps) in list {
+                    let Some(nanos) = nanos(ms * 1e6) else {
+                        return Err(A::Error::custom("a duration is out of range"));
+                    };
+                    let rates = mbps.into_iter().map(|mbps| Rate(mbps * 1e6));
+                    pattern.push((Span(nanos), rates.collect()));
+                }
+                Ok(Pattern(pattern))
             }
         }
         reader.deserialize_any(Either)
@@ -176,13 +179,13 @@ impl Quantity for Rate {
     const WORDS: &str = "a rate such as \"12Mbps\" or {\"gbps\": 0, \"bps\": 12000000}";
 
     fn of_text(text: &str) -> Option<Self> {
-        let unit = |unit: &str| {
+        let bps = sum(text, |unit| {
             let prefix = PER_SECOND.iter().find_map(|per_second| unit.strip_suffix(per_second))?;
             let prefix = prefix.to_ascii_lowercase();
             RATES.iter().find(|known| known.0 == prefix).map(|known| known.1)
-        };
+        });
         // The crate cuts off what is below 1 bit/s.
-        sum(text, unit).map(|bps| Self(bps.floor()))
+        bps.map(|bps| Self(bps.floor()))
     }
 
     fn of_object(object: RateObject) -> Option<Self> {
@@ -208,7 +211,7 @@ impl Quantity for Span {
     const WORDS: &str = "a duration such as \"1s\" or {\"secs\": 1, \"nanos\": 0}";
 
     fn of_text(text: &str) -> Option<Self> {
-        let unit = |unit: &str| match unit {
+        let time = sum(text, |unit| match unit {
             "ns" | "nsec" => Some(1.0),
             "us" | "µs" | "usec" => Some(1e3),
             "ms" | "msec" => Some(1e6),
@@ -217,8 +220,8 @@ impl Quantity for Span {
             "h" | "hr" | "hour" | "hours" => Some(3600e9),
             "d" | "day" | "days" => Some(86_400e9),
             _ => None,
-        };
-        sum(text, unit).and_then(nanos).map(Self)
+        });
+        time.and_then(nanos).map(Self)
     }
 
     fn of_object(object: SpanObject) -> Option<Self> {
@@ -266,13 +269,12 @@ impl<'de, Q: Quantity> Visitor<'de> for Either<Q> {
         f.write_str(Q::WORDS)
     }
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Q, E> {
-        let wrong = || E::custom(format!("expected {}, not {}", Q::WORDS, quoted(text)));
-        Q::of_text(text).ok_or_else(wrong)
+        Q::of_text(text)
+            .ok_or_else(|| E::custom(format!("expected {}, not {}", Q::WORDS, quoted(text))))
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Q, A::Error> {
         let object = Q::Object::deserialize(MapAccessDeserializer::new(map))?;
-        let wrong = || A::Error::custom(format!("expected {}", Q::WORDS));
-        Q::of_object(object).ok_or_else(wrong)
+        Q::of_object(object).ok_or_else(|| A::Error::custom(format!("expected {}", Q::WORDS)))
     }
 }
 

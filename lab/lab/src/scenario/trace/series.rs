@@ -149,13 +149,12 @@ impl Samples {
         if first.at > CALENDAR {
             check_gaps(part)?;
         }
-        let step = |sample: &Sample| {
-            (Timestamp::from_nanos((sample.at - first.at - from).max(0)), sample.value)
-        };
-        Ok(Series {
-            steps: part.iter().map(step).collect(),
-            length: TimeDelta::from_nanos(to - from),
-        })
+        let mut steps = Vec::with_capacity(part.len());
+        for sample in part {
+            let time = (sample.at - first.at - from).max(0);
+            steps.push((Timestamp::from_nanos(time), sample.value));
+        }
+        Ok(Series { steps, length: TimeDelta::from_nanos(to - from) })
     }
 }
 

@@ -44,47 +44,51 @@ impl<'o> Table<'o> {
         if header.len() > MAX_COLUMNS {
             return Err(TraceError::at(line, &format!("more than {MAX_COLUMNS} columns")));
         }
-        let place = |error: TraceError| TraceError { line: Some(line), ..error };
+        Self::of_header(header, options).map_err(|error| TraceError { line: Some(line), ..error })
+    }
+
+    fn of_header(header: &[String], options: &'o Options) -> Result<Self> {
         let known = Known::of(header);
-        let (value, unit) = value(header, known, options).map_err(place)?;
-        let unit = unit.check(options.want).map_err(place)?;
-        let time = time(header, known, options).map_err(place)?;
-        let cell = |(name, cell): &'o (String, Cell)| {
-            Ok((find(header, &Column::Name(name.clone()))?, cell))
-        };
-        let rows = options.rows.iter().map(cell).collect::<Result<_>>().map_err(place)?;
+        let (value, unit) = value(header, known, options)?;
+        let unit = unit.check(options.want)?;
+        let time = time(header, known, options)?;
+        let mut rows = Vec::new();
+        for (name, cell) in &options.rows {
+            rows.push((find(header, &Column::Name(name.clone()))?, cell));
+        }
         let samples = Samples::of_log(HINT);
         Ok(Self { time, value, unit, rows, samples, next: 0, has_row: false })
     }
 
     /// Reads a row of cells in the order of the header.
     pub(super) fn row<T: AsRef<str>>(&mut self, line: usize, cells: &[T]) -> Result<()> {
-        let cell = |index: usize| cells.get(index).map_or("", |cell| cell.as_ref().trim());
-        let counts = |(index, wanted): &(usize, &Cell)| match wanted {
-            Cell::Text(text) => cell(*index) == text.trim(),
-            Cell::Number(wanted) => number(cell(*index)) == Some(*wanted),
-        };
-        if !self.rows.iter().all(counts) {
-            return Ok(());
+        for (index, wanted) in &self.rows {
+            let text = cell_at(cells, *index);
+            let counts = match wanted {
+                Cell::Text(wanted) => text == wanted.trim(),
+                Cell::Number(wanted) => number(text) == Some(*wanted),
+            };
+            if !counts {
+                return Ok(());
+            }
         }
         self.has_row = true;
         let at = match self.time {
             Time::At(index, unit) => {
-                let text = cell(index);
-                let wrong = || format!("expected a time, not {}", quoted(text));
-                clock::read(text, unit).ok_or_else(|| TraceError::at(line, &wrong()))?
+                let text = cell_at(cells, index);
+                clock::read(text, unit).ok_or_else(|| not_what(line, "a time", text))?
             }
             Time::LastsMs(index) => {
-                let text = cell(index);
-                let wrong = || format!("expected milliseconds above 0, not {}", quoted(text));
+                let text = cell_at(cells, index);
                 let lasts = number(text).and_then(|ms| clock::nanos(ms / 1e3));
-                let lasts = lasts.filter(|lasts| *lasts > 0);
-                let lasts = lasts.ok_or_else(|| TraceError::at(line, &wrong()))?;
+                let Some(lasts) = lasts.filter(|lasts| *lasts > 0) else {
+                    return Err(not_what(line, "milliseconds above 0", text));
+                };
                 self.advance(lasts)
             }
             Time::Every(lasts) => self.advance(lasts),
         };
-        let text = cell(self.value);
+        let text = cell_at(cells, self.value);
         if MISSING.contains(&text) {
             // The value before stays.
             return Ok(());
@@ -129,17 +133,24 @@ fn value(
     };
     let index = find(header, column)?;
     let name = header.get(index).map_or("", String::as_str);
-    let of_set = || known.and_then(|known| known.unit(name));
-    let unit = options.unit.or_else(of_set).or_else(|| Unit::of_name(name));
-    let missing = || {
+    let unit = options.unit.or_else(|| known?.unit(name)).or_else(|| Unit::of_name(name));
+    let Some(unit) = unit else {
         let message = format!("the unit of {} is not known; write unit", quoted(name));
-        TraceError::of_file(&message)
+        return Err(TraceError::of_file(&message));
     };
-    Ok((index, unit.ok_or_else(missing)?))
+    Ok((index, unit))
+}
+
+/// Empty if the line has no such column.
+fn cell_at<T: AsRef<str>>(cells: &[T], index: usize) -> &str {
+    cells.get(index).map_or("", |cell| cell.as_ref().trim())
+}
+
+fn not_what(line: usize, expected: &str, text: &str) -> TraceError {
+    TraceError::at(line, &format!("expected {expected}, not {}", quoted(text)))
 }
 
 fn time(header: &[String], known: Option<&'static Known>, options: &Options) -> Result<Time> {
-    let named = |name: &str| find(header, &Column::Name(name.into()));
     match (&options.time, options.interval, known) {
         (Some(_), Some(_), _) => Err(TraceError::of_file("write time or interval, not both")),
         (Some(column), None, _) => Ok(Time::At(find(header, column)?, options.time_unit)),
@@ -148,8 +159,12 @@ fn time(header: &[String], known: Option<&'static Known>, options: &Options) -> 
         }
         (None, Some(_), _) => Err(TraceError::of_file("the interval must be above zero")),
         (None, None, Some(known)) => match known.time {
-            KnownTime::At(name) => Ok(Time::At(named(name)?, options.time_unit)),
-            KnownTime::LastsMs(name) => Ok(Time::LastsMs(named(name)?)),
+            KnownTime::At(name) => {
+                Ok(Time::At(find(header, &Column::Name(name.into()))?, options.time_unit))
+            }
+            KnownTime::LastsMs(name) => {
+                Ok(Time::LastsMs(find(header, &Column::Name(name.into()))?))
+            }
         },
         (None, None, None) => {
             Err(TraceError::of_file("which column has the time? Write time or interval"))

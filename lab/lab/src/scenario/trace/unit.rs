@@ -76,15 +76,19 @@ impl Unit {
 
     /// The value of a text in bit/s or dB.
     pub(super) fn read(self, line: usize, text: &str) -> Result<f64> {
-        let wrong = || TraceError::at(line, &format!("expected a number, not {}", quoted(text)));
-        self.value(line, number(text).ok_or_else(wrong)?)
+        match number(text) {
+            Some(number) => self.value(line, number),
+            None => Err(TraceError::at(line, &format!("expected a number, not {}", quoted(text)))),
+        }
     }
 }
 
 /// A finite number in decimal digits.
 pub(super) fn number(text: &str) -> Option<f64> {
     // Rust also parses words such as `infinity`.
-    let is_digits = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
     let text = text.trim();
-    text.bytes().all(is_digits).then(|| text.parse().ok()).flatten().filter(|n: &f64| n.is_finite())
+    if !text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) {
+        return None;
+    }
+    text.parse().ok().filter(|number: &f64| number.is_finite())
 }

@@ -92,11 +92,10 @@ fn attachments(table: &Table, cell: &Access) -> Result<Vec<Attachment>> {
         return Ok(Vec::new());
     };
     let name = item.string("a station's name")?;
-    let of_station = |nodes: &Range<usize>| {
-        let stations = cell.config.terminals();
-        stations.contains(&nodes.start) && nodes.end <= stations.end
-    };
-    let Some(nodes) = cell.nodes(name).filter(of_station) else {
+    let stations = cell.config.terminals();
+    let nodes = cell.nodes(name);
+    let Some(nodes) = nodes.filter(|it| stations.contains(&it.start) && it.end <= stations.end)
+    else {
         let known = cell.names();
         let hint = nearest(name, known.iter().skip(1).map(String::as_str))
             .first()
@@ -140,14 +139,12 @@ fn cell(network: &Table, duration: TimeDelta) -> Result<Access> {
         if let Some(item) = table.get("power") {
             powers.push((first..first + count, power(&item)?));
         }
-        let numbered = |number| {
-            let mut station = station.clone();
-            station.node.name = format!("{name}-{number}");
-            station
-        };
-        match table.get("count") {
-            None => stations.push(station),
-            Some(_) => stations.extend((1..=count).map(numbered)),
+        for number in 1..=count {
+            let mut numbered = station.clone();
+            if table.get("count").is_some() {
+                numbered.node.name = format!("{name}-{number}");
+            }
+            stations.push(numbered);
         }
     }
     if stations.len() > STATIONS_MAX {
@@ -158,10 +155,10 @@ fn cell(network: &Table, duration: TimeDelta) -> Result<Access> {
     }
     let mut config = CellConfig::new(band, stations).with_access_point(access_point);
     for (nodes, dbm) in powers {
-        let ways =
-            |node| [(NodeId(node), NodeId::ACCESS_POINT), (NodeId::ACCESS_POINT, NodeId(node))];
-        let between = nodes.flat_map(ways).map(|(from, to)| (from, to, dbm));
-        config.powers.between.extend(between);
+        for node in nodes.map(NodeId) {
+            config.powers.between.push((node, NodeId::ACCESS_POINT, dbm));
+            config.powers.between.push((NodeId::ACCESS_POINT, node, dbm));
+        }
     }
     if let Some(neighbours) = network.get("neighbour") {
         for (name, item) in neighbours.named()? {
@@ -205,24 +202,24 @@ fn refuse_doubles(network: &Table, cell: &CellConfig) -> Result<()> {
 
 /// Reads `[["laptop", "neighbour"]]`: pairs of nodes that do not hear each other.
 fn hide(pairs: &Item, cell: &Access, config: &mut CellConfig) -> Result<()> {
-    let expected = || pairs.error("expected pairs such as [[\"laptop\", \"phone\"]]");
-    for pair in pairs.elements().ok_or_else(expected)? {
+    const EXPECTED: &str = "expected pairs such as [[\"laptop\", \"phone\"]]";
+    for pair in pairs.elements().ok_or_else(|| pairs.error(EXPECTED))? {
         let names = pair.elements();
-        let Some([a, b]) = names.as_deref() else { return Err(expected()) };
-        let nodes = |item: &Item| {
-            let name = item.string("a node's name")?;
-            let known = cell.nodes(name);
-            known.ok_or_else(|| item.error(&format!("there is no node {}", quoted(name))))
-        };
-        for (a, b) in pairs_of(nodes(a)?, &nodes(b)?) {
-            config.powers.hide(NodeId(a), NodeId(b));
+        let Some([a, b]) = names.as_deref() else { return Err(pairs.error(EXPECTED)) };
+        let (first, second) = (known_nodes(a, cell)?, known_nodes(b, cell)?);
+        for a in first {
+            for b in second.clone().filter(|b| *b != a) {
+                config.powers.hide(NodeId(a), NodeId(b));
+            }
         }
     }
     Ok(())
 }
 
-fn pairs_of(a: Range<usize>, b: &Range<usize>) -> Vec<(usize, usize)> {
-    a.flat_map(|a| b.clone().map(move |b| (a, b))).filter(|(a, b)| a != b).collect()
+fn known_nodes(item: &Item, cell: &Access) -> Result<Range<usize>> {
+    let name = item.string("a node's name")?;
+    let nodes = cell.nodes(name);
+    nodes.ok_or_else(|| item.error(&format!("there is no node {}", quoted(name))))
 }
 
 fn node(name: &str, table: &Table) -> Result<NodeConfig> {
@@ -243,16 +240,17 @@ fn node(name: &str, table: &Table) -> Result<NodeConfig> {
 }
 
 fn station(name: &str, table: &Table, duration: TimeDelta) -> Result<Station> {
-    let direction = |key| {
-        let own = table.get(key).map(|item| item.table(LINK)).transpose()?;
-        match own {
-            Some(own) => link(&own, Some(table), duration),
-            None => link_without_load(table, None, duration),
-        }
-    };
-    let (mut up, down) = (direction("up")?, direction("down")?);
+    let mut up = link_of_station(table, "up", duration)?;
+    let down = link_of_station(table, "down", duration)?;
     up.loads.extend(loads(table, duration)?);
     Ok(Station::from_parts(node(name, table)?, up, down))
+}
+
+fn link_of_station(table: &Table, key: &'static str, duration: TimeDelta) -> Result<Link> {
+    match table.get(key) {
+        Some(item) => link(&item.table(LINK)?, Some(table), duration),
+        None => link_without_load(table, None, duration),
+    }
 }
 
 /// Reads one direction. Keys that it omits are taken from the station's table.
@@ -261,14 +259,13 @@ fn link(own: &Table, station: Option<&Table>, duration: TimeDelta) -> Result<Lin
 }
 
 fn link_without_load(own: &Table, station: Option<&Table>, duration: TimeDelta) -> Result<Link> {
-    let from_station = |key| station.and_then(|station| station.get(key));
-    let rate = match own.get("rate").or_else(|| from_station("rate")) {
+    let rate = match own.get("rate").or_else(|| station?.get("rate")) {
         Some(item) => rate(&item, duration)?,
         None => {
             return Err(own.require("rate", "7").expect_err("it is not there"));
         }
     };
-    let errors = own.get("errors").or_else(|| from_station("errors"));
+    let errors = own.get("errors").or_else(|| station?.get("errors"));
     let errors = errors.map_or(Ok(Errors::NONE), |item| errors_of(&item))?;
     Ok(Link::new(rate).with_errors(errors))
 }
@@ -383,10 +380,9 @@ fn queue(item: &Item) -> Result<NodeQueue> {
     let table = item.table(QUEUE)?;
     table.require("kind", "\"fq-codel\"")?.choice(&[("fq-codel", ())])?;
     let default = CoDelConfig::default();
-    let time = |key, default| table.get(key).map_or(Ok(default), |item| positive(&item));
     let codel = default
-        .with_target(time("target", default.target)?)
-        .with_interval(time("interval", default.interval)?)
+        .with_target(table.get("target").map_or(Ok(default.target), |item| positive(&item))?)
+        .with_interval(table.get("interval").map_or(Ok(default.interval), |item| positive(&item))?)
         .with_ecn(table.get("ecn").map_or(Ok(default.ecn), |item| item.boolean())?);
     Ok(NodeQueue::FairCoDel { limit: limit(&table.require("limit", "\"1000packets\"")?)?, codel })
 }
@@ -437,15 +433,19 @@ fn edca(item: &Item) -> Result<Edca> {
 }
 
 fn parameters(table: &Table, default: &EdcaParameters) -> Result<EdcaParameters> {
-    let number = |key, default: u32, max| {
-        table.get(key).map_or(Ok(default), |item| item.whole(max).map(|number| number as u32))
-    };
-    let parameters = EdcaParameters {
-        aifsn: number("aifsn", default.aifsn, MAX_AIFSN)?,
-        cw_min: number("cw_min", default.cw_min, MAX_WINDOW)?,
-        cw_max: number("cw_max", default.cw_max, MAX_WINDOW)?,
-        txop: table.get("txop").map_or(Ok(default.txop), |item| item.time())?,
-    };
+    let mut parameters = *default;
+    for (key, number, max) in [
+        ("aifsn", &mut parameters.aifsn, MAX_AIFSN),
+        ("cw_min", &mut parameters.cw_min, MAX_WINDOW),
+        ("cw_max", &mut parameters.cw_max, MAX_WINDOW),
+    ] {
+        if let Some(item) = table.get(key) {
+            *number = item.whole(max)? as u32;
+        }
+    }
+    if let Some(item) = table.get("txop") {
+        parameters.txop = item.time()?;
+    }
     if parameters.cw_min > parameters.cw_max {
         return Err(table.error("cw_min must not be above cw_max"));
     }

@@ -9,13 +9,14 @@ use crate::scenario::kind::NodeGroup;
 use crate::scenario::words::{percent, rate, thousands, time};
 
 pub(super) fn in_words(config: &CellConfig, groups: &[NodeGroup]) -> Vec<String> {
-    let group = |NodeGroup { name, nodes }: &NodeGroup| {
+    let mut words = vec![format!("Wi-Fi access point: {}", node(&config.access_point))];
+    for NodeGroup { name, nodes } in groups {
         let stations = config.stations.len();
         let count = match nodes.len() {
             1 => format!("station {name}"),
             count => format!("{count} stations {name}"),
         };
-        match config.stations.get(nodes.start - 1) {
+        words.push(match config.stations.get(nodes.start - 1) {
             Some(station) => {
                 let links = format!("up {}; down {}", link(&station.up), link(&station.down));
                 format!("{count}: {links}; {}", node(&station.node))
@@ -25,10 +26,9 @@ pub(super) fn in_words(config: &CellConfig, groups: &[NodeGroup]) -> Vec<String>
                 let (link, node) = (link(&neighbour.link), node(&neighbour.node));
                 format!("neighbour {name}: {link}; {node}")
             }
-        }
-    };
-    let access_point = format!("Wi-Fi access point: {}", node(&config.access_point));
-    std::iter::once(access_point).chain(groups.iter().map(group)).collect()
+        });
+    }
+    words
 }
 
 fn node(node: &NodeConfig) -> String {
