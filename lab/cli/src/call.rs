@@ -240,10 +240,10 @@ impl CallRunner<'_> {
             attempt += 1;
         };
         count.add(&outcome);
-        let of_call = |call: &weir_call::CallResult| {
-            call.peers.each_ref().map(|peer| peer.signalling.clone())
-        };
-        self.signalling = outcome.calls.iter().map(of_call).collect();
+        self.signalling.clear();
+        for call in &outcome.calls {
+            self.signalling.push(call.peers.each_ref().map(|peer| peer.signalling.clone()));
+        }
         let record = match outcome.ended {
             None => weir_call::record(scenario, info, config, &outcome, attempt),
             Some(ended) => {

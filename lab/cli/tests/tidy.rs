@@ -91,10 +91,10 @@ const NAMED_CLOSURES: [(&str, usize); 19] = [
     ("library/rtcp", 2),
     ("library/weir", 21),
     ("library/wire", 3),
-    ("lab/analyze", 90),
+    ("lab/analyze", 5),
     ("lab/call", 85),
     ("lab/capture", 2),
-    ("lab/cli", 134),
+    ("lab/cli", 5),
     ("lab/controllers", 2),
     ("lab/emu", 32),
     ("lab/lab", 351),
@@ -109,7 +109,7 @@ const NAMED_CLOSURES: [(&str, usize); 19] = [
 const LONGEST_FILE: usize = 600;
 const LONGEST_LINE: usize = 100;
 /// Lines beyond that, nearly all of them texts of tables, help and reports. The number only falls.
-const LONG_LINES: usize = 134;
+const LONG_LINES: usize = 131;
 /// Folders with generated files.
 const MADE: [&str; 8] =
     ["target", "node_modules", "dist", "screenshots", "runs", "corpus", "artifacts", ".git"];

@@ -12,9 +12,9 @@ mod run;
 mod theory;
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
+use rayon::prelude::*;
 
 use self::reference::{Results, Row};
 use crate::output;
@@ -64,9 +64,8 @@ impl Limit {
 
 impl Check {
     fn range(&self) -> (f64, f64) {
-        let fold =
-            |start, pick: fn(f64, f64) -> f64| self.measured.iter().copied().fold(start, pick);
-        (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max))
+        let least = self.measured.iter().copied().fold(f64::INFINITY, f64::min);
+        (least, self.measured.iter().copied().fold(f64::NEG_INFINITY, f64::max))
     }
 
     fn is_within(&self) -> bool {
@@ -90,13 +89,12 @@ impl Check {
             Limit::Share(share) => format!("{} %", share * 100.0),
             Limit::Plain(plain) => plain.to_string(),
         };
-        let number = |value: f64| format!("{value:.3}");
         vec![
             self.run.clone(),
             self.what.into(),
-            number(self.reference),
-            number(least),
-            number(most),
+            format!("{:.3}", self.reference),
+            format!("{least:.3}"),
+            format!("{most:.3}"),
             limit,
             match (self.is_within(), self.is_known_miss()) {
                 (true, false) => "within",
@@ -135,31 +133,15 @@ pub fn validate(is_quick: bool) -> Result<bool> {
 
 /// Results of all runs: by run, by seed, by row.
 fn measure(runs: &[&[Row]], is_quick: bool) -> Result<Vec<Vec<Vec<Results>>>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(rows) = runs.get(index) else { return done };
-            let seeds = match rows[0].fading.as_str() {
-                _ if is_quick => QUICK_SEEDS,
-                "none" => SEEDS,
-                _ => FADING_SEEDS,
-            };
-            let results: Result<Vec<_>> = seeds.map(|seed| run::run(rows, seed)).collect();
-            done.push((index, results));
-        }
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut all: Vec<_> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
-            handle.join().expect("a worker does not panic")
+    let all = runs.par_iter().map(|rows| {
+        let seeds = match rows[0].fading.as_str() {
+            _ if is_quick => QUICK_SEEDS,
+            "none" => SEEDS,
+            _ => FADING_SEEDS,
         };
-        handles.into_iter().flat_map(join).collect()
+        seeds.map(|seed| run::run(rows, seed)).collect()
     });
-    all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, results)| results).collect()
+    all.collect()
 }
 
 /// The checks of a run: those of its rows, one after another.
