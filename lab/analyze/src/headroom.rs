@@ -65,8 +65,8 @@ fn of_connection(connection: &Connection, whose: &str, found: &mut Vec<Finding>)
 /// The capacity that was measured during most of a sample.
 fn capacity_at(capacity: &[TestedCapacity], sample: &Sample) -> Option<f64> {
     let middle = (sample.start_s + sample.end_s) / 2.0;
-    let during = |it: &&TestedCapacity| (it.from_s..=it.to_s).contains(&middle);
-    Some(capacity.iter().find(during)?.bps)
+    let during = capacity.iter().find(|it| (it.from_s..=it.to_s).contains(&middle));
+    Some(during?.bps)
 }
 
 fn is_far_below(moment: Moment<'_>, carried: f64) -> bool {

@@ -109,8 +109,8 @@ fn growth(before: Option<u64>, after: Option<u64>) -> u64 {
 }
 
 fn frozen_s(before: &InboundRtp, after: &InboundRtp) -> f64 {
-    let total = |it: &InboundRtp| it.total_freezes_duration.unwrap_or(0.0);
-    (total(after) - total(before)).max(0.0)
+    let [before, after] = [before, after].map(|it| it.total_freezes_duration.unwrap_or(0.0));
+    (after - before).max(0.0)
 }
 
 /// The freezes of a stream: the seconds in which it stood longest, and how often it froze in all.
@@ -176,7 +176,7 @@ impl Heard {
     fn between(before: &InboundRtp, after: &InboundRtp) -> Self {
         let concealed = growth(before.concealed_samples, after.concealed_samples);
         let silent = growth(before.silent_concealed_samples, after.silent_concealed_samples);
-        let waited = |it: &InboundRtp| it.jitter_buffer_delay.unwrap_or(0.0);
+        let [start, end] = [before, after].map(|it| it.jitter_buffer_delay.unwrap_or(0.0));
         Self {
             samples: growth(before.total_samples_received, after.total_samples_received),
             // A sender that pauses makes the receiver play silence. Nothing was lost.
@@ -184,7 +184,7 @@ impl Heard {
             gaps: growth(before.concealment_events, after.concealment_events),
             received: after.packets_received.saturating_sub(before.packets_received),
             lost: u64::try_from(after.packets_lost - before.packets_lost).unwrap_or(0),
-            buffer_s: (waited(after) - waited(before)).max(0.0),
+            buffer_s: (end - start).max(0.0),
             emitted: growth(before.jitter_buffer_emitted_count, after.jitter_buffer_emitted_count),
         }
     }

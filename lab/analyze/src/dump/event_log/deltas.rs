@@ -35,9 +35,11 @@ pub(super) fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Ve
         false => vec![true; count],
     };
     let mut last = base;
-    let mut value = |is_present: bool| -> Option<Option<u64>> {
+    let mut values = Vec::new();
+    for is_present in present {
         if !is_present {
-            return Some(None);
+            values.push(None);
+            continue;
         }
         let value = match last {
             None => bits.read_variable()?,
@@ -49,9 +51,9 @@ pub(super) fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Ve
             }
         };
         last = Some(value);
-        Some(Some(value))
-    };
-    present.into_iter().map(&mut value).collect()
+        values.push(last);
+    }
+    Some(values)
 }
 
 /// The texts of the events behind the first: all lengths, and then all texts. `None` if the bytes
@@ -60,12 +62,13 @@ pub(super) fn blobs(bytes: &[u8], count: usize) -> Option<Vec<&[u8]>> {
     let mut bits = Bits { bytes, at: 0 };
     let lengths = (0..count).map(|_| bits.read_variable()).collect::<Option<Vec<u64>>>()?;
     let mut rest = bytes.get(bits.at / 8..)?;
-    let mut take = |length: u64| {
+    let mut blobs = Vec::new();
+    for length in lengths {
         let (blob, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+        blobs.push(blob);
         rest = after;
-        Some(blob)
-    };
-    lengths.into_iter().map(&mut take).collect()
+    }
+    Some(blobs)
 }
 
 fn mask(width: u32) -> u64 {
