@@ -231,12 +231,13 @@ impl Announced {
 
 impl AnnouncedFilter {
     fn filter(&self) -> PacketFilter {
-        let only = |port| PortRange { first: port, last: port };
+        let [ports, remote_ports] = [Some(self.port), self.remote_port]
+            .map(|port| port.map_or(PortRange::ANY, |port| PortRange { first: port, last: port }));
         PacketFilter::Packets {
             protocol: UDP,
-            ports: only(self.port),
+            ports,
             remote: self.remote.map_or(Subnet::ANY, |address| Subnet { address, prefix: 32 }),
-            remote_ports: self.remote_port.map_or(PortRange::ANY, only),
+            remote_ports,
         }
     }
 }

@@ -86,20 +86,21 @@ impl Bridge {
             }
             ends.push(Arc::new(End { outside, inside, peer: Mutex::default() }));
         }
-        let connect = |from: &End, to: &End| from.inside.connect(to.inside.local_addr()?);
-        let both = connect(&ends[0], &ends[1]).and_then(|()| connect(&ends[1], &ends[0]));
-        both.map_err(failed("connect two emulated hosts"))?;
-        let address = |end: &End| end.outside.local_addr();
-        let addresses = address(&ends[0]).and_then(|a| Ok([a, address(&ends[1])?]));
-        let addresses = addresses.map_err(failed("ask a socket for its address"))?;
         let ends = <[Arc<End>; 2]>::try_from(ends).expect("there are two hosts");
+        ends[0].connect(&ends[1]).map_err(failed("connect two emulated hosts"))?;
+        ends[1].connect(&ends[0]).map_err(failed("connect two emulated hosts"))?;
+        let [a, b] = ends
+            .each_ref()
+            .map(|end| end.outside.local_addr().map_err(failed("ask a socket for its address")));
+        let addresses = [a?, b?];
         let gone = Arc::new(AtomicBool::new(false));
         let mut bridge = Self { addresses, ends, gone, threads: Vec::new() };
         for end in bridge.ends.clone() {
             for pump in [End::forward_to_network, End::forward_to_peer] {
                 let (end, gone) = (Arc::clone(&end), Arc::clone(&bridge.gone));
-                let run = move || while !gone.load(Ordering::Relaxed) && pump(&end).is_ok() {};
-                let thread = thread::Builder::new().name("weir-bridge".into()).spawn(run);
+                let thread = thread::Builder::new()
+                    .name("weir-bridge".into())
+                    .spawn(move || while !gone.load(Ordering::Relaxed) && pump(&end).is_ok() {});
                 bridge.threads.push(thread.map_err(failed("start a thread"))?);
             }
         }
@@ -123,6 +124,11 @@ impl Drop for Bridge {
 }
 
 impl End {
+    /// Lets the host send only to the other one.
+    fn connect(&self, other: &Self) -> io::Result<()> {
+        self.inside.connect(other.inside.local_addr()?)
+    }
+
     /// Forwards datagrams from the peer into the emulated network, until none arrives for a tick.
     fn forward_to_network(&self) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
@@ -187,9 +193,11 @@ pub(crate) fn user_fragment(sdp: &str) -> Option<&str> {
 
 /// A session description without its candidates.
 pub(crate) fn without_candidates(sdp: &str) -> String {
-    let is_candidate =
-        |line: &&str| line.starts_with("a=candidate:") || line.starts_with("a=end-of-candidates");
-    sdp.split_inclusive('\n').filter(|line| !is_candidate(line)).collect()
+    let mut lines: Vec<&str> = sdp.split_inclusive('\n').collect();
+    lines.retain(|line| {
+        !line.starts_with("a=candidate:") && !line.starts_with("a=end-of-candidates")
+    });
+    lines.concat()
 }
 
 #[cfg(test)]

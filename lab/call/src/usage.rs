@@ -37,7 +37,7 @@ impl UsageMeter {
 
     /// Samples the current memory.
     pub(crate) fn sample_memory(&mut self) {
-        let tree = tree(self.root, &processes());
+        let tree = tree_of(self.root, &processes());
         let memory = tree.iter().map(|pid| proportional_bytes(*pid)).sum();
         self.memory_bytes = self.memory_bytes.max(memory);
     }
@@ -62,11 +62,11 @@ struct Process {
 
 fn processes() -> BTreeMap<u32, Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let process = |entry: fs::DirEntry| {
+    let processes = entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         Some((pid, parse(&fs::read_to_string(entry.path().join("stat")).ok()?)?))
-    };
-    entries.filter_map(process).collect()
+    });
+    processes.collect()
 }
 
 /// Parses `PID (name) state parent ...`. The name may contain blanks and parentheses. Fields 14 to
@@ -80,7 +80,7 @@ fn parse(stat: &str) -> Option<Process> {
 }
 
 /// A process and all its descendants.
-fn tree(root: u32, processes: &BTreeMap<u32, Process>) -> Vec<u32> {
+fn tree_of(root: u32, processes: &BTreeMap<u32, Process>) -> Vec<u32> {
     let mut tree = vec![root];
     let mut next = 0;
     while let Some(&parent) = tree.get(next) {
@@ -92,8 +92,8 @@ fn tree(root: u32, processes: &BTreeMap<u32, Process>) -> Vec<u32> {
 }
 
 fn ticks(root: u32, processes: &BTreeMap<u32, Process>) -> u64 {
-    let of = |pid: &u32| processes.get(pid).map_or(0, |process| process.ticks);
-    tree(root, processes).iter().map(of).sum()
+    let tree = tree_of(root, processes);
+    tree.iter().filter_map(|pid| processes.get(pid)).map(|process| process.ticks).sum()
 }
 
 /// Memory of a process, with its share of memory that it shares with others.
@@ -127,7 +127,7 @@ mod tests {
             (8, process(1, 100)),
             (9, process(7, 1000)),
         ]);
-        assert_eq!(tree(7, &processes), [7, 9, 5]);
+        assert_eq!(tree_of(7, &processes), [7, 9, 5]);
         assert_eq!(ticks(7, &processes), 1011);
         assert_eq!(ticks(3, &processes), 0);
     }

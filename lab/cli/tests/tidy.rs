@@ -92,7 +92,7 @@ const NAMED_CLOSURES: [(&str, usize); 19] = [
     ("library/weir", 21),
     ("library/wire", 3),
     ("lab/analyze", 5),
-    ("lab/call", 85),
+    ("lab/call", 12),
     ("lab/capture", 2),
     ("lab/cli", 5),
     ("lab/controllers", 2),

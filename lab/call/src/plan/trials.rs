@@ -1,8 +1,6 @@
 //! Experiments of libwebrtc that a run switches on in Chromium.
 
-use weir_lab::scenario::call::BrowserKind;
-
-use super::{CallConfig, Player};
+use super::CallConfig;
 
 /// Feedback of RFC 8888 with ECN, in place of the transport-wide one.
 const CCFB: &str = "WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";
@@ -39,8 +37,7 @@ impl CallConfig {
     /// # Errors
     /// One line, if an end of a call is not Chromium.
     pub fn with_chromium(mut self, mode: ChromiumMode) -> Result<Self, &'static str> {
-        let is_chromium = |player| player == Player::Browser(BrowserKind::Chromium);
-        if !self.participants.iter().all(|one| is_chromium(one.player)) {
+        if !self.is_all_chromium() {
             return Err("this scenario has an end that is not Chromium: leave out --controller \
                         chromium and chromium-scream-v2");
         }

@@ -130,24 +130,21 @@ impl Sources {
     }
 
     pub(super) fn with(&self, counted: Counted) -> Vec<u32> {
-        let layers = |place: fn(&[Option<u32>; 2]) -> Vec<Option<u32>>| -> Vec<u32> {
-            self.layers.iter().flat_map(place).flatten().collect()
-        };
-        if !self.layers.is_empty() {
-            return match counted {
-                Counted::Video => layers(|layer| vec![layer[0]]),
-                Counted::Retransmissions => layers(|layer| vec![layer[1]]),
-                Counted::VideoAndRetransmissions => layers(|layer| layer.to_vec()),
-                Counted::Audio => self.audio.into_iter().collect(),
-            };
+        if counted == Counted::Audio {
+            return self.audio.into_iter().collect();
         }
-        let of = match counted {
-            Counted::Video => [self.video, None],
-            Counted::Retransmissions => [self.retransmissions, None],
-            Counted::VideoAndRetransmissions => [self.video, self.retransmissions],
-            Counted::Audio => [self.audio, None],
-        };
-        of.into_iter().flatten().collect()
+        let single = [[self.video, self.retransmissions]];
+        let layers = if self.layers.is_empty() { &single[..] } else { &self.layers };
+        let mut ssrcs = Vec::new();
+        for [video, retransmissions] in layers {
+            if counted != Counted::Retransmissions {
+                ssrcs.extend(*video);
+            }
+            if counted != Counted::Video {
+                ssrcs.extend(*retransmissions);
+            }
+        }
+        ssrcs
     }
 
     /// The separate counts in the last report of a peer.
