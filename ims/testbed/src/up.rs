@@ -37,14 +37,14 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
     if let Some(missing) = layout::missing() {
         bail!("{missing}");
     }
-    let read = |path: &Option<std::path::PathBuf>, default: &str| match path {
-        None => Ok(default.to_owned()),
-        Some(path) => {
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-        }
+    let subscribers = match &args.subscribers {
+        Some(path) => layout::read(path)?,
+        None => include_str!("../ims/subscribers.toml").into(),
     };
-    let subscribers = read(&args.subscribers, include_str!("../ims/subscribers.toml"))?;
-    let policy = read(&args.policy, include_str!("../ims/policy.toml"))?;
+    let policy = match &args.policy {
+        Some(path) => layout::read(path)?,
+        None => include_str!("../ims/policy.toml").into(),
+    };
     let files = Files::parse(&subscribers, &policy)?;
     let running: Vec<String> = namespaces()?;
     ensure!(running.is_empty(), "an IMS is running already: weir ims down");
@@ -131,11 +131,12 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
 
 /// How many connections of Diameter HSS and PCRF have accepted since the IMS was started.
 fn connections(folder: &Path) -> usize {
-    let of = |server: &str| {
-        let log = fs::read_to_string(folder.join(format!("{server}.log"))).unwrap_or_default();
-        log.lines().filter(|line| line.contains("is connected")).count()
-    };
-    of("hss") + of("pcrf")
+    let mut count = 0;
+    for log in ["hss.log", "pcrf.log"] {
+        let text = fs::read_to_string(folder.join(log)).unwrap_or_default();
+        count += text.lines().filter(|line| line.contains("is connected")).count();
+    }
+    count
 }
 
 /// How many connections of Diameter a part opens or accepts when it is started; none without
@@ -219,9 +220,8 @@ pub(crate) fn restart(args: &args::Restart) -> anyhow::Result<ExitCode> {
         let before = connections(&folder);
         start_part(&folder, name)?;
         if let Some(count) = clients_of(name) {
-            let is_back = || connections(&folder) >= before + count;
             let start = Instant::now();
-            while !is_back() {
+            while connections(&folder) < before + count {
                 ensure!(
                     start.elapsed() < PATIENCE,
                     "{name} has no connection of Diameter after {} s; see {}/{name}.log",
@@ -303,18 +303,17 @@ fn remove_all_but_logs(folder: &Path) -> anyhow::Result<()> {
 }
 
 fn end_processes(namespace: &str) -> anyhow::Result<()> {
-    let signal = |signal| -> anyhow::Result<()> {
+    for signal in [Signal::TERM, Signal::KILL] {
         for pid in processes(namespace)?.into_iter().filter_map(Pid::from_raw) {
             let _ = kill_process(pid, signal);
         }
-        Ok(())
-    };
-    signal(Signal::TERM)?;
-    let start = Instant::now();
-    while !processes(namespace)?.is_empty() && start.elapsed() < GRACE {
-        thread::sleep(TICK);
+        let start = Instant::now();
+        while signal == Signal::TERM && !processes(namespace)?.is_empty() && start.elapsed() < GRACE
+        {
+            thread::sleep(TICK);
+        }
     }
-    signal(Signal::KILL)
+    Ok(())
 }
 
 /// Processes whose network is this namespace.

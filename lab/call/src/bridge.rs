@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_check_is_none() {
+    fn a_truncated_check_is_not_accepted() {
         let whole = check("far:near");
         assert!((0..whole.len()).all(|length| !is_check_of("near", &whole[..length])));
     }

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_what_goes_one_way_and_a_silent_one_has_rows_too() {
+    fn a_link_flow_is_one_direction_and_has_rows_even_if_silent() {
         let scenario = &catalogue::find("demo/first-call").unwrap()[0];
         let (controller, engine) = ("true".into(), Engine::Link);
         let info = RunInfo { scenario: scenario.id.clone(), controller, engine, seed: 1 };

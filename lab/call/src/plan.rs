@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mixer_cannot_do_is_said_before_anything_starts() {
+    fn a_scenario_that_a_mixer_cannot_play_is_refused() {
         let refused = |call: &str, flows: &str| {
             refusal(&format!("[call]\ntopology = \"mixer\"\n{call}{LINK}"), flows)
         };
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn what_browsers_and_iperf3_cannot_do_is_said_before_anything_starts() {
+    fn a_scenario_that_browsers_or_iperf3_cannot_play_is_refused() {
         for (flows, wanted) in [
             ("[[flow]]\nkind = \"tcp\"\n", "no media flow"),
             (

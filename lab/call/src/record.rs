@@ -90,9 +90,11 @@ pub fn app_rows(
     received: &[Interval],
 ) -> Vec<Row> {
     let emulation = &outcome.emulation;
-    let bytes = |from, to| emulation.flow(from, to).map_or(0, |it| it.total.delivered.as_bytes());
-    let hosts = 1..outcome.network.hosts.len();
-    let far = hosts.max_by_key(|host| bytes(0, *host) + bytes(*host, 0)).unwrap_or(0);
+    let far = (1..outcome.network.hosts.len()).max_by_key(|&host| {
+        let both = [emulation.flow(0, host), emulation.flow(host, 0)].into_iter().flatten();
+        both.map(|flow| flow.total.delivered.as_bytes()).sum::<u64>()
+    });
+    let far = far.unwrap_or(0);
     let [up, down] = [Direction::Up, Direction::Down].map(|wanted| {
         let mut flows = scenario.flows.iter();
         flows.position(|flow| flow.media().is_some() && flow.direction == wanted)

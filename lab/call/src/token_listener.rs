@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_a_head_lets_anybody_in() {
+    fn a_partial_request_head_is_refused() {
         let head = b"GET /0af1/call/0/a HTTP/1.1\r\nHost: x\r\n\r\n";
         for length in 0..head.len() {
             assert_eq!(judge(&head[..length], "0af1"), Verdict::Incomplete, "{length} bytes");

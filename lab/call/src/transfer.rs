@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_iperf3_told_is_spread_over_the_rows_from_where_the_data_began() {
+    fn reports_of_iperf3_are_spread_over_the_rows_from_the_first_data() {
         let report = LoadReport {
             sent: vec![interval(0, 100, 30_000, Some(0)), interval(100, 200, 30_000, Some(4))],
             received: vec![interval(0, 100, 20_000, None), interval(100, 200, 30_001, None)],

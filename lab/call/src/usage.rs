@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_holds_children_of_children_and_nobody_else() {
+    fn a_process_tree_has_all_descendants_and_no_other_process() {
         let process = |parent, ticks| Process { parent, ticks };
         let processes = BTreeMap::from([
             (5, process(9, 1)),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_process_has_memory() {
+    fn the_memory_of_the_own_process_is_measured() {
         assert!(proportional_bytes(std::process::id()) > 0);
         assert_eq!(proportional_bytes(0), 0);
     }

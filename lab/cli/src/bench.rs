@@ -134,7 +134,9 @@ fn time_a_packet(repeat: usize, config: &weir_sim::Config) -> f64 {
 fn packets_of(config: &weir_sim::Config) -> u64 {
     let mut packets = 0;
     let count = |part: &mut weir_sim::Trace| -> Result<(), Infallible> {
-        packets += part.rows.iter().map(|row| row.sent_packets).sum::<u64>();
+        for row in &part.rows {
+            packets += row.sent_packets;
+        }
         Ok(())
     };
     let Ok(_) = weir_sim::run_in_parts(config, Seed::new(1), &AtomicBool::new(false), count);

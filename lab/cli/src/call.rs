@@ -263,7 +263,7 @@ impl CallRunner<'_> {
             .expect("the template is valid");
         let bar = ProgressBar::new(length as u64).with_style(style);
         let console = &mut self.console;
-        let mut progress = |progress: Progress<'_>| match progress {
+        let outcome = run_call(config, &self.interrupt.flag(), &mut |progress| match progress {
             Progress::SettingUp([]) => {
                 bar.set_message(format!("{}: programs start", scenario.id));
             }
@@ -280,8 +280,7 @@ impl CallRunner<'_> {
                 },
             },
             Progress::Ending => bar.set_message(format!("{}: call ends", scenario.id)),
-        };
-        let outcome = run_call(config, &self.interrupt.flag(), &mut progress);
+        });
         bar.finish_and_clear();
         self.interrupt.check()?;
         Ok(outcome?)

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn four_digits_count() {
+    fn values_have_four_significant_digits() {
         let shown = |value: f64| format!("{value:.*}", decimals_of(value));
         assert_eq!(shown(145.4021), "145.4");
         assert_eq!(shown(1.12419), "1.124");

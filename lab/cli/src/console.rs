@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_answered_with_what_can_be_typed() {
+    fn an_unknown_line_is_answered_with_the_help() {
         for line in ["capacity", "capacity left 1Mbps", "speed 1Mbps", "delay 1 ms now"] {
             assert_eq!(parse(line), Err(HELP.into()), "{line}");
         }
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_is_one_line() {
+    fn the_status_is_one_line() {
         let up = WayStatus {
             capacity: Some(Bitrate::from_kbps(2_000)),
             rate: Bitrate::from_kbps(1_250),

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rows_have_in_common_goes_above_them_and_then_columns_are_left_out() {
+    fn common_values_go_above_the_rows_before_columns_are_left_out() {
         assert_eq!(
             table().text(Some(70)),
             "  controller          rate   loss                             why\n\

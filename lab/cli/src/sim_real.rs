@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_of_them_reached_is_a_miss_and_what_neither_did_is_no_question() {
+    fn a_value_of_only_one_side_is_a_miss_and_one_of_neither_has_no_verdict() {
         assert_eq!(pair(&[3.0], &[], TIME_LIMIT_S, false), Some(Verdict::Missed));
         assert_eq!(pair(&[], &[3.0], TIME_LIMIT_S, false), Some(Verdict::Missed));
         assert_eq!(pair(&[], &[], TIME_LIMIT_S, false), None);
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_goal_it_counts_whether_chance_may_have_put_it_there() {
+    fn an_error_beyond_the_goal_may_be_within_the_spread() {
         let judge = |real: &[f64], simulated: &[f64]| pair(real, simulated, RATE_LIMIT, true);
         // The calls differ from each other as much as the simulated mean differs from theirs.
         assert_eq!(judge(&[0.97, 1.52, 1.3], &[1.0, 1.05, 1.1]), Some(Verdict::WithinSpread));

@@ -219,8 +219,8 @@ pub(crate) struct Poll<'fd> {
 impl<'fd> Poll<'fd> {
     /// None of the descriptors counts as readable before the first wait.
     pub(crate) fn new(fds: impl IntoIterator<Item = BorrowedFd<'fd>>) -> Self {
-        let entry = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        Self { polled: fds.into_iter().map(entry).collect() }
+        let polled = fds.into_iter().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        Self { polled: polled.collect() }
     }
 
     /// Waits until one of them can be read or the time has passed.
@@ -309,8 +309,7 @@ pub(crate) fn kill_and_reap(pid: c_int) {
     // Not reaped before, so the number is still the child's.
     let Some(child) = Pid::from_raw(pid) else { return };
     let _ = rustix::process::kill_process(child, Signal::KILL);
-    let wait = || rustix::process::waitpid(Some(child), WaitOptions::empty());
-    while matches!(wait(), Err(Errno::INTR)) {}
+    while let Err(Errno::INTR) = rustix::process::waitpid(Some(child), WaitOptions::empty()) {}
 }
 
 /// Kills a process group; that there is none any more is fine.

@@ -76,10 +76,17 @@ impl User {
 /// Whether the map of a user namespace contains this number inside. Each line contains the first
 /// number inside, the first number outside and the count.
 fn has_number(map: &str, number: u32) -> bool {
-    let numbers = |line: &str| line.split_whitespace().map(str::parse).collect::<Result<_, _>>();
-    let ranges = map.lines().filter_map(|line| numbers(line).ok());
-    let mut ranges = ranges.filter_map(|range: Vec<u32>| Some((*range.first()?, *range.get(2)?)));
-    ranges.any(|(first, count)| number >= first && number - first < count)
+    for line in map.lines() {
+        let mut numbers = line.split_whitespace().map(str::parse::<u32>);
+        if let (Some(Ok(first)), Some(Ok(_)), Some(Ok(count))) =
+            (numbers.next(), numbers.next(), numbers.next())
+            && number >= first
+            && number - first < count
+        {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]

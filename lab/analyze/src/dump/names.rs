@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_names() {
+    fn a_known_number_stands_for_a_name() {
         assert_eq!(member("80"), "bytesSent");
         assert_eq!(member("bytesSent"), "bytesSent");
         assert_eq!(member("9999"), "9999");

@@ -235,7 +235,7 @@ mod tests {
 
     // [RFC3711 §3.4]
     #[test]
-    fn unreadable_rtcp_is_told_from_plain() {
+    fn encrypted_rtcp_is_told_from_plain_rtcp() {
         // An empty receiver report, and an empty one behind it.
         let plain = [0x80, 201, 0, 1, 0, 0, 0, 9];
         assert!(is_readable(&plain) && is_readable(&[plain, plain].concat()));

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_within_its_travel_after_the_start_may_have_left_before_it() {
+    fn arrivals_soon_after_the_start_count_at_the_edge() {
         let packets = [(-5, false, 1), (34, false, 2), (36, false, 3), (995, false, 4)];
         let traffic = capture(&packets).received.hosts[&Ipv4Addr::new(10, 45, 0, 1)];
         assert_eq!((traffic.within.packets, traffic.at_edges.packets), (3, 3));

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_arrived_is_lost_but_for_the_end_which_may_be_on_its_way() {
+    fn packets_that_never_arrived_are_lost_except_the_last_ones() {
         let stream = stream(&[(10, 1), (20, 2), (30, 3), (40, 4)], &[(40, 1), (60, 3)]);
         assert_eq!((stream.lost, stream.delays.len()), (1, 2));
         assert_eq!((stream.sent.within.packets, stream.received.within.packets), (4, 2));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_from_before_the_window_counts_nowhere() {
+    fn a_packet_before_the_window_is_not_counted() {
         let stream = stream(&[(-30, 1), (-10, 2), (10, 3)], &[(20, 1), (40, 3)]);
         assert_eq!((stream.lost, stream.delays.len()), (0, 1));
         assert_eq!(stream.sent.within.packets, 1);

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pipelines_cannot_play_is_said() {
+    fn a_scenario_that_pipelines_cannot_play_is_refused() {
         let relay = "[call]\nrelay = \"udp\"\n[[network.hop]]\n[[network.hop]]\n[[flow]]\n";
         let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n";
         let relay = parse("x", &format!("{head}{relay}"), None).unwrap();

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_does_not_tell_is_not_compared() {
+    fn a_count_that_a_browser_does_not_report_is_not_compared() {
         let hidden = |text: &str| text.replace(r#""srtpCipher":"AEAD_AES_128_GCM""#, "");
         let of_receiver = RECEIVER.map(hidden);
         let together = of_receiver

@@ -98,22 +98,27 @@ pub(super) struct Sources {
 
 impl Sources {
     pub(super) fn of(sender: &[TimedReport], receiver: &[TimedReport]) -> Self {
-        type Told = fn(&StatsReport) -> Option<u32>;
-        let known = |sent: Told, received: Told| match sender {
-            [] => receiver.iter().find_map(|timed| received(&timed.report)),
-            _ => sender.iter().find_map(|timed| sent(&timed.report)),
-        };
+        let [mut video, mut retransmissions, mut audio] = [None; 3];
+        // A forwarding server reports nothing.
+        let (reports, is_sender) =
+            if sender.is_empty() { (receiver, false) } else { (sender, true) };
+        for TimedReport { report, .. } in reports {
+            let [of_video, of_audio] = [Kind::Video, Kind::Audio].map(|kind| match is_sender {
+                true => report.sent(kind).map(|it| (it.ssrc, it.rtx_ssrc)),
+                false => report.received(kind).map(|it| (it.ssrc, it.rtx_ssrc)),
+            });
+            video = video.or(of_video.and_then(|it| it.0));
+            retransmissions = retransmissions.or(of_video.and_then(|it| it.1));
+            audio = audio.or(of_audio.and_then(|it| it.0));
+        }
         let layers = sender.iter().rev().find(|timed| !timed.report.layers.is_empty());
         Self {
             layers: layers.map_or(Vec::new(), |timed| {
                 timed.report.layers.iter().map(|layer| [layer.ssrc, layer.rtx_ssrc]).collect()
             }),
-            video: known(|it| it.sent(Kind::Video)?.ssrc, |it| it.received(Kind::Video)?.ssrc),
-            retransmissions: known(
-                |it| it.sent(Kind::Video)?.rtx_ssrc,
-                |it| it.received(Kind::Video)?.rtx_ssrc,
-            ),
-            audio: known(|it| it.sent(Kind::Audio)?.ssrc, |it| it.received(Kind::Audio)?.ssrc),
+            video,
+            retransmissions,
+            audio,
         }
     }
 

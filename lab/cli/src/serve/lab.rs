@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_and_no_foreign_command_gets_through() {
+    fn paths_and_unknown_commands_are_refused() {
         let (_out, lab) = lab();
         for id in ["/etc/passwd", "../x.toml", "x.toml", "--help", "", "demo/*"] {
             assert!(lab.text(id).unwrap_err().to_string().contains("no scenario"), "{id}");

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_run_there_is_only_that() {
+    fn metrics_without_a_run_say_only_that_none_is_active() {
         let mut job = call();
         job.end(None);
         assert_eq!(text(Some(&job)), text(None));

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_server_left_is_removed_and_what_one_uses_stays() {
+    fn folders_of_killed_servers_are_removed_and_those_in_use_stay() {
         let place = tempfile::tempdir().unwrap();
         let (left, other) = (place.path().join("weir-serve-left"), place.path().join("weir-other"));
         for folder in [&left, &other] {

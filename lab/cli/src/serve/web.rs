@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_own_page_is_let_in() {
+    fn requests_of_pages_of_other_sites_are_refused() {
         let address: SocketAddr = "127.0.0.1:8099".parse().unwrap();
         let judged = |method, pairs: &[_]| refusal(&method, &headers(pairs), address);
         let host = ("host", "127.0.0.1:8099");

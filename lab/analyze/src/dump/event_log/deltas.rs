@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_repeat_the_first_value() {
+    fn empty_deltas_repeat_the_first_value() {
         assert_eq!(values(&[], Some(5), 2), Some(vec![Some(5), Some(5)]));
         assert_eq!(values(&[], None, 1), Some(vec![None]));
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_value_and_a_missing_base() {
+    fn a_value_and_the_base_may_be_missing() {
         // Present, missing, present: 300 as a variable-length number, and one more.
         let bytes = packed(&[
             (2, 1),
@@ -164,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn blobs_are_behind_their_lengths() {
+    fn blobs_follow_their_lengths() {
         assert_eq!(blobs(&[1, 2, 7, 8, 9], 2), Some(vec![&[7][..], &[8, 9][..]]));
         assert_eq!(blobs(&[1, 2, 7, 8], 2), None);
     }
 
     #[test]
-    fn cut_or_unknown_bytes_are_none() {
+    fn cut_or_unknown_bytes_are_refused() {
         let bytes = packed(&[(2, 1), (6, 62), (1, 1), (1, 0), (6, 63), (63, 1), (63, 9)]);
         assert_eq!(values(&bytes, Some(1), 2), Some(vec![Some(2), Some(11)]));
         for end in 1..bytes.len() {

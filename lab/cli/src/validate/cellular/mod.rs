@@ -151,39 +151,47 @@ fn checks(rows: &[Row], results: &[Vec<Results>]) -> Vec<Check> {
 
 /// The checks of a row: rate, then MCS or delays, with the limits of its kind.
 fn of_row(row: &Row, index: usize, results: &[Vec<Results>]) -> Vec<Check> {
-    let is_fading = row.fading != "none";
-    let is_saturated = row.load == "sat";
     let run = match row.terminal.as_str() {
         "1" | "all" if row.flow == 1 => row.id.clone(),
         terminal => format!("{} ({terminal}/{})", row.id, row.flow),
     };
-    let check = |what, of: fn(&Results) -> Option<f64>, limit| {
-        let measured: Option<Vec<f64>> = results.iter().map(|rows| of(&rows[index])).collect();
-        let reference = of(&row.results)?;
-        Some(Check { run: run.clone(), what, reference, measured: measured?, limit })
-    };
-    let share = if is_fading { 0.1 } else { 0.02 };
     let mut checks = Vec::new();
+    for (what, of, limit) in limits(row) {
+        let measured: Option<Vec<f64>> = results.iter().map(|rows| of(&rows[index])).collect();
+        if let (Some(reference), Some(measured)) = (of(&row.results), measured) {
+            checks.push(Check { run: run.clone(), what, reference, measured, limit });
+        }
+    }
+    checks
+}
+
+/// Name, value and limit of a check.
+type Limited = (&'static str, fn(&Results) -> Option<f64>, Limit);
+
+/// What is compared of a row.
+fn limits(row: &Row) -> Vec<Limited> {
+    let is_fading = row.fading != "none";
+    let is_saturated = row.load == "sat";
     if row.id.starts_with("same") && !is_saturated {
         // Which share of its packets finds room in the full queue depends on the phase of the
         // saturating load, which the reference does not give.
-        checks.push(check("loss", |it| it.loss, Limit::Plain(0.1)));
-        return checks.into_iter().flatten().collect();
+        return vec![("loss", |it| it.loss, Limit::Plain(0.1))];
     }
-    checks.push(check("rate, Mbit/s", |it| it.mbps, Limit::Share(share)));
+    let share = if is_fading { 0.1 } else { 0.02 };
+    let mut limits: Vec<Limited> = vec![("rate, Mbit/s", |it| it.mbps, Limit::Share(share))];
     if is_fading {
-        checks.push(check("p95, ms", |it| it.p95_ms, Limit::Share(0.25)));
-    } else {
-        // ns-3 counts grants that were not used among the blocks of the uplink, so the mean over
-        // different terminals is not exact.
-        let limit = if row.id.starts_with("other") { 0.3 } else { 0.05 };
-        checks.push(check("MCS", |it| it.mcs, Limit::Plain(limit)));
-        if is_saturated {
-            checks.push(check("p50, ms", |it| it.p50_ms, Limit::Share(0.02)));
-        } else {
-            checks.push(check("p50, ms", |it| it.p50_ms, Limit::Plain(0.5)));
-            checks.push(check("p99, ms", |it| it.p99_ms, Limit::Plain(1.5)));
-        }
+        limits.push(("p95, ms", |it| it.p95_ms, Limit::Share(0.25)));
+        return limits;
     }
-    checks.into_iter().flatten().collect()
+    // ns-3 counts grants that were not used among the blocks of the uplink, so the mean over
+    // different terminals is not exact.
+    let limit = if row.id.starts_with("other") { 0.3 } else { 0.05 };
+    limits.push(("MCS", |it| it.mcs, Limit::Plain(limit)));
+    if is_saturated {
+        limits.push(("p50, ms", |it| it.p50_ms, Limit::Share(0.02)));
+    } else {
+        limits.push(("p50, ms", |it| it.p50_ms, Limit::Plain(0.5)));
+        limits.push(("p99, ms", |it| it.p99_ms, Limit::Plain(1.5)));
+    }
+    limits
 }
