@@ -102,7 +102,8 @@ fn told(body: &str) -> io::Result<String> {
     Ok(answer.split(' ').nth(1).unwrap_or_default().to_owned())
 }
 
-/// What the facilitator must hear of a message from the S-CSCF; none if nothing.
+/// What the facilitator is told about a message from the S-CSCF. `None` if the message does not
+/// concern it.
 fn news(message: &Message) -> Option<Value> {
     let call = message.header("Call-ID")?;
     let state = |state: &str| Some(json!({ "call": call, "state": state }));

@@ -240,8 +240,7 @@ fn all_have(users: &[&mut User], is_it: fn(&Event) -> bool) -> bool {
     users.iter().all(|user| user.has(is_it))
 }
 
-/// Waits until the callee knows that its call is over, which it hears a little later than the
-/// caller.
+/// Waits until the callee knows that the call is over. The caller knows it a little earlier.
 fn hear_of_the_end(caller: &mut User, callee: &mut User) -> anyhow::Result<()> {
     let start = Instant::now();
     while callee.has(|event| matches!(event, Event::Incoming(_)))

@@ -40,7 +40,7 @@ pub(crate) fn serve() -> anyhow::Result<ExitCode> {
         let Some((time, length)) = tap.receive(&mut bytes)? else { continue };
         let Some(datagram) = Datagram::parse(&bytes[..length.min(MOST_BYTES)]) else { continue };
         if datagram.to == MARK {
-            // Who has asked may be gone.
+            // The asker may be gone.
             let _ = marks.send_to(&[], datagram.from);
         } else if let Some(noted) = noted(time, &datagram) {
             trace.note(&noted);

@@ -67,7 +67,7 @@ impl Part {
         Ipv4Addr::new(127, 46, 0, self.last)
     }
 
-    /// Whether nobody but the parts speaks to it: it has no address that terminals reach.
+    /// Whether only other parts speak to it. Then it has no address that terminals reach.
     pub(crate) fn is_inner(&self) -> bool {
         matches!(self.name, "hss" | "pcrf")
     }
@@ -349,7 +349,7 @@ fn on_path(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
 }
 
-/// What this machine lacks, as one line; none if it lacks nothing.
+/// The packages that this machine lacks, as one line. `None` if it has all.
 pub(crate) fn missing() -> Option<String> {
     let modules = "/usr/lib/x86_64-linux-gnu/kamailio/modules";
     let packages = [

@@ -139,8 +139,8 @@ fn connections(folder: &Path) -> usize {
     count
 }
 
-/// How many connections of Diameter a part opens or accepts when it is started; none without
-/// Diameter.
+/// How many Diameter connections a part opens or accepts when it is started. `None` if it does not
+/// use Diameter.
 fn clients_of(part: &str) -> Option<usize> {
     match part {
         "pcrf" => Some(3),
@@ -201,8 +201,8 @@ pub(crate) fn restart(args: &args::Restart) -> anyhow::Result<ExitCode> {
     // The number may belong to somebody else by now, but not within our namespace.
     let runs = || Ok::<bool, anyhow::Error>(processes(CORE)?.contains(&pid));
     if let Some(process) = Pid::from_raw(pid) {
-        // A P-CSCF with standing dialogs does not end by itself: Kamailio waits for a lock of its
-        // own for ever.
+        // SIGTERM does not end a P-CSCF with open dialogs: Kamailio deadlocks on one of its own
+        // locks.
         for signal in [Signal::TERM, Signal::KILL] {
             let start = Instant::now();
             if runs()? {
@@ -214,7 +214,7 @@ pub(crate) fn restart(args: &args::Restart) -> anyhow::Result<ExitCode> {
         }
         ensure!(!runs()?, "{name} does not end");
     }
-    // Kamailio does not start while this file names a process that nobody has waited for.
+    // Kamailio does not start while this file names a zombie process.
     let _ = fs::remove_file(folder.join(format!("{name}.pid")));
     if !args.stop {
         let before = connections(&folder);
@@ -253,7 +253,7 @@ fn stop() -> anyhow::Result<usize> {
     let names = namespaces()?;
     let mut result = Ok(names.len());
     for name in &names {
-        // One that cannot be removed keeps neither the others nor the secrets.
+        // If one cannot be removed, the others and the secrets are removed all the same.
         let removed = end_processes(name).and_then(|()| ip(&["netns", "delete", name]));
         if let Err(error) = removed {
             result = Err(error);

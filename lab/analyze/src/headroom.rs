@@ -32,7 +32,7 @@ pub(crate) fn findings(dump: &Dump) -> Vec<Finding> {
     found
 }
 
-/// `Chrome 117's estimate`, or `the sender's estimate` if nobody says who it was.
+/// `Chrome 117's estimate`, or `the sender's estimate` if the dump does not name the program.
 pub(crate) fn whose_estimate(dump: &Dump) -> String {
     let browser = dump.program.as_deref().and_then(browser::name);
     browser.map_or("the sender's estimate".into(), |name| format!("{name}'s estimate"))

@@ -59,14 +59,14 @@ fn explains(dump: &Dump, other: &file::Finding, finding: &file::Finding) -> bool
     }
     match (other.rule.as_str(), finding.rule.as_str()) {
         ("capacity", "loss" | "loss rule") => true,
-        // Of a path that is long even while nothing waits, both hold.
+        // If the round trip is long even without a queue, both findings are true.
         ("capacity", "delay") => !is_long(dump, finding) || overflows(other),
         ("capacity" | UNDERESTIMATE, "recovery" | "start-up") => other.stream == finding.stream,
         _ => false,
     }
 }
 
-/// Share of the finding's time that the other one has, too.
+/// Share of the finding's time that the other finding covers.
 fn shared(other: &file::Finding, finding: &file::Finding) -> f64 {
     let from = other.from_s.max(finding.from_s);
     let to = other.to_s.min(finding.to_s);

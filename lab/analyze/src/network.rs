@@ -13,8 +13,8 @@ use crate::packets::{PacketLog, play};
 use crate::rules::{Moment, RULES};
 use crate::samples::{self, Sample, SampledStream};
 
-/// Where the call did not test the path, the scenario has this multiple of the largest rate that
-/// was seen, so that nothing is limited that was not.
+/// Where the call did not test the path, the scenario's capacity is this multiple of the largest
+/// rate that was seen, so that the scenario does not limit what the real path did not limit.
 const HEADROOM: f64 = 2.0;
 /// Capacity where nothing was seen at all.
 const UNSEEN_BPS: f64 = 10e6;

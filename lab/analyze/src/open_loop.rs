@@ -1,8 +1,8 @@
 //! Every controller under the recorded feedback: where would its target have been?
 //!
 //! This is open loop. The controllers see what the recorded sender sent and what its far end
-//! reported. Nothing that they would have sent crosses a network, so their targets change nothing
-//! that they see.
+//! reported. Their targets change nothing of that, because none of the packets that they would have
+//! sent crosses a network.
 
 use weir::RateLimits;
 use weir::controller::{Controller, Settings};

@@ -392,8 +392,8 @@ fn from_to(first: Option<f64>, last: Option<f64>) -> String {
     }
 }
 
-/// What the congestion control itself logged: why it had gone down last, and what it did to come
-/// back.
+/// What the congestion control itself logged: the last overuse that lowered its rate, and its best
+/// probe since.
 fn its_own_words(stream: &SampledStream, span: &[Sample]) -> String {
     if span.iter().all(|it| it.controlled.is_none()) {
         return String::new();
@@ -418,8 +418,9 @@ impl Moment<'_> {
         &self.stream.samples[self.index]
     }
 
-    /// Whether packets wait for long. So they do if far more is sent than the estimate, and some of
-    /// it is lost; then the smallest round-trip time may have waited, too.
+    /// Whether packets wait for long: the round-trip time is far above the smallest one. They also
+    /// do if far more than the estimate is sent and some of it is lost. In that case the queue may
+    /// never have been empty, so the smallest round-trip time does not count.
     pub fn queues(&self) -> bool {
         let sample = self.sample();
         let rtt = sample.rtt_ms.zip(self.stream.base_rtt_ms);

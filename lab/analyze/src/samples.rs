@@ -78,7 +78,7 @@ pub(crate) struct SampledStream {
 /// The streams of a connection.
 pub(crate) fn streams(connection: &Connection) -> Vec<SampledStream> {
     let rtts = rtts(connection);
-    // Packets tell what a queue added, even if there was never none.
+    // Packets show the delay of the queue, even if the queue was never empty.
     let without_queue = connection.packets.as_ref().and_then(base_round_trip);
     let base = rtts.iter().map(|(_, ms)| *ms);
     let base = base.chain(without_queue.map(TimeDelta::as_millis_f64)).min_by(f64::total_cmp);

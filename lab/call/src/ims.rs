@@ -118,7 +118,7 @@ pub(crate) fn forward(
 ) -> io::Result<()> {
     let namespace = File::open(namespace)?;
     thread::Builder::new().name("weir-ims".into()).spawn(move || {
-        // Without the terminal's network there is nobody to pass anything on to.
+        // Without the terminal's network the eP-CSCF cannot be reached.
         if move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).is_err() {
             return;
         }

@@ -62,7 +62,7 @@ pub enum Progress<'a> {
         network: &'a Handle,
         /// The newest interval of each peer that has reported twice; empty for applications.
         stats: &'a [LiveStats],
-        /// Set to true, it ends the calls now; the outcome is that of the time until then.
+        /// If it is set to true, the calls end now. The outcome covers the time until then.
         end: &'a Cell<bool>,
     },
     /// The calls are over and are being taken down.

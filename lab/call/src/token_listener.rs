@@ -194,7 +194,8 @@ impl Connected<IncomingStream<'_, TokenListener>> for ReachedAt {
 }
 
 impl AdmittedStream {
-    /// An error once the connection has been open for too long. Until then, the task wakes up then.
+    /// Returns an error if the connection has been open for too long. If not, it makes the task
+    /// wake up at that time.
     fn check_expiry(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let expiry = self.expiry.as_mut().map(|expiry| expiry.as_mut().poll(context));
         if expiry.is_some_and(|expiry| expiry.is_ready()) {

@@ -26,7 +26,7 @@ pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
         "--scenario describes one call: name one dump"
     );
     check_outputs(args)?;
-    // Until something is written, signals end the program at once: nothing is left behind.
+    // Until the first file is written, a signal may end the program at once.
     let keys = args.keys.as_deref().map(KeyLog::read).transpose()?;
     let options = CaptureOptions { keys, local: args.local };
     let mut dumps = Vec::new();

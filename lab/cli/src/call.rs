@@ -104,7 +104,7 @@ const CHROMIUM_SCREAM_V2: &str = "chromium-scream-v2";
 enum Sender {
     /// The browsers that the scenario names.
     Browsers,
-    /// Chromium as it is installed.
+    /// Chromium with its default congestion control.
     Chromium,
     /// Chromium with its own SCReAM v2.
     ChromiumScreamV2,

@@ -38,7 +38,7 @@ enum Line {
 /// Whether the run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Nobody wants the run to end.
+    /// The run goes on.
     Continue,
     /// The run ends now, and its record is kept.
     End,

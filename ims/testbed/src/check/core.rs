@@ -7,7 +7,7 @@ use weir_ims::sip::{Message, Start, uri_of};
 use super::{Flow, Rule, has, is_call, is_proxy};
 use crate::layout::address;
 
-/// Whether the record has SIP between the CSCFs at all: one of before they were recorded does not.
+/// Whether the record has SIP between the CSCFs. Old records do not have it.
 fn is_recorded(flow: &Flow<'_>) -> bool {
     flow.messages.iter().any(|one| one.to == "icscf" && is_proxy(&one.from))
 }

@@ -36,7 +36,7 @@ fn answered_with_video(flow: &Flow<'_>) -> bool {
     facilitated(flow) && flow.place("200 INVITE", "*", flow.caller).is_ok()
 }
 
-/// The line of the callee's offer that says that media go to a gateway of ours; none if they do
+/// The line of the callee's offer that sends its media to a gateway of ours; `None` if they do
 /// not.
 fn gateway(flow: &Flow<'_>) -> Option<String> {
     let invite = flow.sip("INVITE", "*", flow.callee).ok()?;

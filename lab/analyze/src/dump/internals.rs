@@ -370,7 +370,8 @@ impl Objects {
 
 /// Index of the report in which a series begins.
 fn nearest(times: &[f64], series: &Series) -> usize {
-    // A series that is as long as the whole begins with it, whatever the page's clock said.
+    // A series with as many values as there are reports begins with the first report, even if the
+    // page's clock says otherwise.
     if series.values.len() >= times.len() {
         return 0;
     }

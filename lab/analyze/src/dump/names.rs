@@ -97,7 +97,7 @@ const TYPES: [&str; 14] = [
     "codec",
 ];
 
-/// The name of a member. A name stands for itself, and so does a number that is not known here.
+/// The name of a member. Known numbers are replaced by their name; anything else stays.
 pub(super) fn member(written: &str) -> &str {
     let number = written.parse::<u16>().ok();
     let known = MEMBERS.iter().find(|(it, _)| Some(*it) == number);

@@ -22,7 +22,7 @@ const LONGEST: TimeDelta = TimeDelta::from_secs(3);
 const WAITED: TimeDelta = TimeDelta::from_millis(3);
 /// Two windows whose rates differ by less have the same capacity.
 const SAME: f64 = 0.15;
-/// A packet that waits longer stands in a queue that grew.
+/// If a packet waits longer, a queue has grown before it.
 const LONG_WAIT: TimeDelta = TimeDelta::from_millis(50);
 /// Packets without a queue of which a share of losses can be told.
 const LEAST_FREE: u64 = 100;

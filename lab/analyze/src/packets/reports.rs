@@ -164,7 +164,7 @@ struct Heard {
 pub(super) fn add_feedback(streams: &mut [Stream], log: &PacketLog) {
     let known: BTreeSet<u32> = streams.iter().map(|stream| stream.ssrc).collect();
     let (heard, lost) = heard(log, &known);
-    // All of the estimate is for one video. Several would share it in a way that nobody reports.
+    // With one video, all of the estimate is for it. How several share it is not reported.
     let videos = streams.iter().filter(|it| it.way == Way::Sent && it.kind == Kind::Video);
     let has_one_video = videos.count() == 1;
     for stream in streams.iter_mut().filter(|stream| stream.way == Way::Sent) {
@@ -194,7 +194,7 @@ pub(super) fn add_feedback(streams: &mut [Stream], log: &PacketLog) {
     }
 }
 
-/// What was lost of a stream by the time that this many were heard.
+/// Lost packets of a stream after this many intervals of feedback.
 fn lost_by(lost: &[(usize, i64)], known: usize) -> i64 {
     let at = lost.partition_point(|(index, _)| *index < known);
     at.checked_sub(1).map_or(0, |at| lost[at].1)

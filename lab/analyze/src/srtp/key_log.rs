@@ -21,7 +21,7 @@ const SECRETS_MAX: usize = 100_000;
 pub struct KeyLog {
     /// Secrets of handshakes, by the client's random.
     pub(super) secrets: BTreeMap<[u8; 32], Secret>,
-    /// Keys that stand in descriptions.
+    /// Keys from session descriptions (a=crypto).
     pub(super) described: Vec<Session>,
 }
 

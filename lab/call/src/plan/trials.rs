@@ -10,7 +10,7 @@ const SCREAM_V2: &str = "WebRTC-Bwe-ScreamV2/Enabled,mode:always/";
 /// The congestion control of Chromium, as a sender and as a receiver of a pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChromiumMode {
-    /// As it is installed: GCC with transport-wide feedback.
+    /// Its default: GCC with transport-wide feedback.
     #[default]
     Default,
     /// GCC with the feedback of RFC 8888, which a pipeline asked for.

@@ -92,7 +92,7 @@ pub(super) struct Sources {
     video: Option<u32>,
     retransmissions: Option<u32>,
     audio: Option<u32>,
-    /// Videos and retransmissions of the layers of simulcast.
+    /// SSRCs of video and retransmissions of each simulcast layer.
     layers: Vec<[Option<u32>; 2]>,
 }
 

@@ -169,7 +169,7 @@ impl Lab {
             None => catalogued(&start.scenario)?,
         };
         let mut running = self.running();
-        // Its threads wait for this lock, so they find the job.
+        // The threads of the run wait for this lock, so they find the job.
         let mut current = lock(&self.current);
         ensure!(
             !current.as_ref().is_some_and(|job| job.state == State::Running),
@@ -332,7 +332,7 @@ impl Lab {
     /// The page with the report of these records.
     pub fn report(&self, names: &[String]) -> anyhow::Result<String> {
         ensure!(names.len() <= COMPARED_MAX, "a report has at most {COMPARED_MAX} records");
-        // Only what is found below the folder is read, whatever the names say.
+        // Only records below the folder are read, even if a name contains a path.
         let mut folders = record::find(&self.out)?;
         folders.retain(|folder| names.contains(&name_below(&self.out, folder)));
         ensure!(!folders.is_empty(), "there are no such records");

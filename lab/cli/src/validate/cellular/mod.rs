@@ -28,8 +28,8 @@ const FADING_SEEDS: RangeInclusive<u64> = 1..=4;
 const QUICK_SEEDS: RangeInclusive<u64> = 1..=2;
 
 /// Values outside their limits whose cause is known. ns-3 sends again only whole parts of RLC, and
-/// after `t-PollRetransmit` all that are not acknowledged; so a deep fade stalls it. The model cuts
-/// what it sends again to the block, as 3GPP TS 36.322 §5.2.1 has it.
+/// after `t-PollRetransmit` all parts that are not acknowledged; so a deep fade stalls it. The
+/// model cuts retransmissions to the size of the block, as 3GPP TS 36.322 §5.2.1 says.
 const KNOWN_MISSES: [(&str, &str); 2] =
     [("harqAM-dl-cqi40-s10", "p95, ms"), ("harqAM-ul-s20", "p95, ms")];
 

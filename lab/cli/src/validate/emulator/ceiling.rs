@@ -158,7 +158,7 @@ pub(super) fn highest(steps: &[Step], late_ms: f64) -> u32 {
     steps.iter().filter(|step| step.holds(late_ms)).map(|step| step.asked).max().unwrap_or(0)
 }
 
-/// The goals that the steps meet or miss: what was measured, what should be, whether it is.
+/// The goals of the steps: the measured value, the goal, and whether it is met.
 pub(super) fn goals(steps: &[Step]) -> [(String, String, bool); 2] {
     [LATE_MS, EXACT_MS].map(|limit| {
         let reached = highest(steps, limit);
