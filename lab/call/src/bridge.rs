@@ -87,8 +87,11 @@ impl Bridge {
             ends.push(Arc::new(End { outside, inside, peer: Mutex::default() }));
         }
         let ends = <[Arc<End>; 2]>::try_from(ends).expect("there are two hosts");
-        ends[0].connect(&ends[1]).map_err(failed("connect two emulated hosts"))?;
-        ends[1].connect(&ends[0]).map_err(failed("connect two emulated hosts"))?;
+        for (from, to) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
+            let to = to.inside.local_addr();
+            let connected = to.and_then(|address| from.inside.connect(address));
+            connected.map_err(failed("connect two emulated hosts"))?;
+        }
         let [a, b] = ends
             .each_ref()
             .map(|end| end.outside.local_addr().map_err(failed("ask a socket for its address")));
@@ -124,11 +127,6 @@ impl Drop for Bridge {
 }
 
 impl End {
-    /// Lets the host send only to the other one.
-    fn connect(&self, other: &Self) -> io::Result<()> {
-        self.inside.connect(other.inside.local_addr()?)
-    }
-
     /// Forwards datagrams from the peer into the emulated network, until none arrives for a tick.
     fn forward_to_network(&self) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];

@@ -159,9 +159,7 @@ impl CallConfig {
         let config = Builder::new(scenario).build(seed);
         config.map_err(|why| Unplayable { scenario: scenario.id.clone(), why })
     }
-}
 
-impl CallConfig {
     /// Changes the plan to calls between people, who open their pages themselves.
     ///
     /// # Errors
@@ -179,9 +177,7 @@ impl CallConfig {
         self.serve = Some(address);
         Ok(self)
     }
-}
 
-impl CallConfig {
     /// Changes the plan: the signalling of its calls goes through an IMS.
     ///
     /// # Errors
@@ -199,9 +195,7 @@ impl CallConfig {
         self.ims = Some(ims);
         Ok(self)
     }
-}
 
-impl CallConfig {
     /// The calls of a participant by index, and its role (peer a or b) in each.
     pub(crate) fn seats(&self, participant: usize) -> Vec<(usize, Peer)> {
         let mut seats = Vec::new();
@@ -213,11 +207,6 @@ impl CallConfig {
             }
         }
         seats
-    }
-
-    /// Whether all participants are Chromium.
-    fn is_all_chromium(&self) -> bool {
-        self.participants.iter().all(|one| one.player == Player::Browser(BrowserKind::Chromium))
     }
 }
 

@@ -72,10 +72,7 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
         anyhow::ensure!(is_whole, Interrupted);
         Ok(())
     });
-    written.map_err(|error: anyhow::Error| match error.is::<Interrupted>() {
-        true => error,
-        false => error.context(format!("cannot write {}", file.display())),
-    })
+    written.map_err(|error| Interrupted::or_why(error, format!("cannot write {}", file.display())))
 }
 
 /// Where the records of simulated runs go.
@@ -115,13 +112,7 @@ pub fn simulate(
     if kept > 0 {
         eprintln!("weir: {kept} of {} runs already have a record", jobs.len());
     }
-    anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write 1 or more");
-    // More threads than runs would be idle; 0 means one for each core.
-    let threads = selection.jobs.map_or(0, |threads| threads.min(jobs.len()));
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .context("cannot start the worker threads")?;
+    let pool = select::threads(selection.jobs, jobs.len())?;
     let bar = progress(jobs.len() - kept);
     let out = records.map(|records| records.out);
     let runs = jobs.par_iter().zip(finished).map(|(job, finished)| {

@@ -105,17 +105,9 @@ fn scores(
     threads: Option<usize>,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Score>> {
-    anyhow::ensure!(threads != Some(0), "--jobs 0 runs nothing: write 1 or more");
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.map_or(0, |threads| threads.min(jobs.len())))
-        .build()
-        .context("cannot start the worker threads")?;
-    pool.install(|| parallel_scores(scenarios, jobs, interrupt)).map_err(|error| match error
-        .is::<Interrupted>(
-    ) {
-        true => error,
-        false => error.context("cannot score"),
-    })
+    let pool = select::threads(threads, jobs.len())?;
+    pool.install(|| parallel_scores(scenarios, jobs, interrupt))
+        .map_err(|error| Interrupted::or_why(error, "cannot score".into()))
 }
 
 /// The scores, computed on all threads of the pool that calls this.

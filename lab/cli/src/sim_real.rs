@@ -44,16 +44,13 @@ enum Verdict {
 impl Pair {
     /// One value of the sections of all real and all simulated runs. The error is absolute.
     fn of(
-        [real, simulated]: [&[&SectionValues]; 2],
+        both: &[Vec<&SectionValues>; 2],
         value: fn(&SectionValues) -> Option<f64>,
         limit: f64,
     ) -> Self {
-        Self {
-            real: real.iter().filter_map(|values| value(values)).collect(),
-            simulated: simulated.iter().filter_map(|values| value(values)).collect(),
-            limit,
-            relative: false,
-        }
+        let [real, simulated] =
+            both.each_ref().map(|side| side.iter().filter_map(|values| value(values)).collect());
+        Self { real, simulated, limit, relative: false }
     }
 
     fn error(&self) -> Option<f64> {
@@ -207,10 +204,9 @@ fn groups(runs: &[Sections], engine: Engine) -> Vec<Vec<&Sections>> {
 fn lines_of(real: &[&Sections], simulated: &[&Sections]) -> Vec<Line> {
     let mut lines = Vec::new();
     for SectionValues { flow, section, .. } in &simulated[0].values {
-        let of_real: Vec<_> = real.iter().filter_map(|run| run.at(flow, section)).collect();
-        let of_sim: Vec<_> = simulated.iter().filter_map(|run| run.at(flow, section)).collect();
-        let both = [of_real.as_slice(), &of_sim];
-        let rate_mbps = Pair::of(both, |values| values.rate_mbps, RATE_LIMIT);
+        let both = [real, simulated]
+            .map(|runs| runs.iter().filter_map(|run| run.at(flow, section)).collect());
+        let rate_mbps = Pair::of(&both, |values| values.rate_mbps, RATE_LIMIT);
         lines.push(Line {
             scenario: simulated[0].scenario.clone(),
             flow: flow.clone(),
@@ -218,8 +214,8 @@ fn lines_of(real: &[&Sections], simulated: &[&Sections]) -> Vec<Line> {
             simulated: simulated[0].controller.clone(),
             section: section.clone(),
             rate_mbps: Pair { relative: true, ..rate_mbps },
-            delay_ms: Pair::of(both, |values| values.delay_ms, DELAY_LIMIT_MS),
-            time_s: Pair::of(both, |values| values.time_s, TIME_LIMIT_S),
+            delay_ms: Pair::of(&both, |values| values.delay_ms, DELAY_LIMIT_MS),
+            time_s: Pair::of(&both, |values| values.time_s, TIME_LIMIT_S),
         });
     }
     lines
@@ -283,22 +279,17 @@ pub fn table(lines: &[Line], width: Option<usize>) -> String {
         spare: vec![8, 11, 12, 13],
         words: Some(14),
     };
-    let [mut met, mut within, mut missed] = [0; 3];
-    for (_, pair) in lines.iter().flat_map(Line::pairs) {
-        match pair.verdict() {
-            Some(Verdict::Met) => met += 1,
-            Some(Verdict::WithinSpread) => within += 1,
-            Some(Verdict::Missed) => missed += 1,
-            None => {}
-        }
-    }
+    let verdicts: Vec<_> =
+        lines.iter().flat_map(Line::pairs).filter_map(|(_, pair)| pair.verdict()).collect();
+    let [met, within, missed] = [Verdict::Met, Verdict::WithinSpread, Verdict::Missed]
+        .map(|wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count());
     let legend = format!(
         "The goals for the errors are 10 % of the rate, 30 ms of the queuing delay's 95th percentile \
          (p95), and 1.5 s of the time to 90 % of a new capacity. Of {} errors {met} meet their \
          goal. {within} more are within the spread: they exceed the goal by no more than chance \
          may cause (Welch's t-test at 5 %). {missed} miss it.\n± is the 95 % confidence interval \
          of the mean.",
-        met + within + missed
+        verdicts.len()
     );
     let legend = legend.lines().flat_map(|line| wrapped(line, width.unwrap_or(usize::MAX)));
     let legend: String = legend.map(|line| line + "\n").collect();

@@ -36,12 +36,8 @@ pub fn sweep(args: &Sweep) -> anyhow::Result<ExitCode> {
 
 /// Whether a sweep has written into this folder: it has folders with Parquet files.
 pub fn has_sweep(folder: &Path) -> bool {
-    for part in entries(folder) {
-        if entries(&part).any(|path| path.extension() == Some("parquet".as_ref())) {
-            return true;
-        }
-    }
-    false
+    entries(folder)
+        .any(|part| entries(&part).any(|file| file.extension() == Some("parquet".as_ref())))
 }
 
 /// Paths of the entries of a folder; none if it cannot be read.

@@ -365,17 +365,10 @@ impl Samples {
     fn status(&self, link: &Bottleneck<InFlight<IpPacket>>) -> WayStatus {
         let second = &self.samples[self.samples.len().saturating_sub(SAMPLES_A_SECOND)..];
         let (mut delivered, mut gone, mut offered) = (DataSize::ZERO, 0, 0);
-        for TrafficTotals {
-            delivered: bytes,
-            lost_packets,
-            dropped_packets,
-            offered_packets,
-            ..
-        } in second.iter().map(|sample| &sample.traffic)
-        {
-            delivered += *bytes;
-            gone += lost_packets + dropped_packets;
-            offered += offered_packets;
+        for passed in second.iter().map(|sample| &sample.traffic) {
+            delivered += passed.delivered;
+            gone += passed.lost_packets + passed.dropped_packets;
+            offered += passed.offered_packets;
         }
         let last = second.last();
         let time = last.map_or(Timestamp::ZERO, |sample| sample.time);

@@ -76,17 +76,11 @@ impl User {
 /// Whether the map of a user namespace contains this number inside. Each line contains the first
 /// number inside, the first number outside and the count.
 fn has_number(map: &str, number: u32) -> bool {
-    for line in map.lines() {
-        let mut numbers = line.split_whitespace().map(str::parse::<u32>);
-        if let (Some(Ok(first)), Some(Ok(_)), Some(Ok(count))) =
-            (numbers.next(), numbers.next(), numbers.next())
-            && number >= first
-            && number - first < count
-        {
-            return true;
-        }
-    }
-    false
+    map.lines().any(|line| {
+        let words = line.split_whitespace();
+        let numbers: Vec<u32> = words.map_while(|word| word.parse().ok()).collect();
+        matches!(numbers[..], [first, _, count] if number >= first && number - first < count)
+    })
 }
 
 #[cfg(test)]

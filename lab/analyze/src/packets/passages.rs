@@ -52,24 +52,19 @@ pub(crate) fn up(log: &PacketLog) -> Vec<Passage> {
             }
         }
     });
-    let mut passages = Vec::new();
-    for (sent, fate) in log.sent.iter().zip(fates) {
-        if let Some(arrival) = fate {
-            passages.push(Passage { sent: sent.time, arrival, size: sent.size });
-        }
-    }
-    passages
+    let passages = log.sent.iter().zip(fates).filter_map(|(sent, fate)| {
+        Some(Passage { sent: sent.time, arrival: fate?, size: sent.size })
+    });
+    passages.collect()
 }
 
 /// The received packets that say when they were sent, in the order in which they left. Lost ones
 /// are unknown here.
 pub(crate) fn down(log: &PacketLog) -> Vec<Passage> {
-    let mut all = Vec::new();
-    for it in &log.received {
-        if let Some(sent) = it.send_time {
-            all.push(Passage { sent, arrival: Some(it.time), size: it.size });
-        }
-    }
+    let passages = log.received.iter().filter_map(|it| {
+        Some(Passage { sent: it.send_time?, arrival: Some(it.time), size: it.size })
+    });
+    let mut all: Vec<Passage> = passages.collect();
     all.sort_by_key(|it| it.sent);
     all
 }

@@ -1,6 +1,8 @@
 //! Experiments of libwebrtc that a run switches on in Chromium.
 
-use super::CallConfig;
+use weir_lab::scenario::call::BrowserKind;
+
+use super::{CallConfig, Player};
 
 /// Feedback of RFC 8888 with ECN, in place of the transport-wide one.
 const CCFB: &str = "WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";
@@ -43,6 +45,11 @@ impl CallConfig {
         }
         self.chromium = mode;
         Ok(self)
+    }
+
+    /// Whether all participants are Chromium.
+    pub(super) fn is_all_chromium(&self) -> bool {
+        self.participants.iter().all(|one| one.player == Player::Browser(BrowserKind::Chromium))
     }
 }
 
