@@ -216,14 +216,14 @@ fn component(number: u32, own: &Side, other: Option<&Side>) -> Avp {
 
 /// The two filters of a flow, seen from the terminal.
 fn flow(number: u32, own: &Side, other: &Side, is_rtcp: bool) -> Avp {
-    let port = |side: &Side| if is_rtcp { side.rtcp_port } else { side.port };
-    let (here, there) = ((own.address, port(own)), (other.address, port(other)));
-    let rule = |direction: &str, from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)| {
-        let text = format!("permit {direction} 17 from {} {} to {} {}", from.0, from.1, to.0, to.1);
-        avp::FLOW_DESCRIPTION.text(text)
-    };
-    let mut avps =
-        vec![avp::FLOW_NUMBER.number(number), rule("out", there, here), rule("in", here, there)];
+    let [here, there] = [own, other].map(|side| {
+        format!("{} {}", side.address, if is_rtcp { side.rtcp_port } else { side.port })
+    });
+    let mut avps = vec![
+        avp::FLOW_NUMBER.number(number),
+        avp::FLOW_DESCRIPTION.text(format!("permit out 17 from {there} to {here}")),
+        avp::FLOW_DESCRIPTION.text(format!("permit in 17 from {here} to {there}")),
+    ];
     if is_rtcp {
         avps.push(avp::FLOW_USAGE.number(RTCP));
     }

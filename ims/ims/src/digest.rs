@@ -25,23 +25,11 @@ impl Challenge {
     /// Reads a header value.
     pub fn parse(value: &str) -> Option<Self> {
         let rest = value.strip_prefix("Digest ")?;
-        let field = |name: &str| {
-            let at = rest.match_indices(name).map(|(at, _)| at).find(|at| {
-                let before = rest[..*at].chars().next_back();
-                before.is_none_or(|c| c == ' ' || c == ',')
-                    && rest[at + name.len()..].starts_with('=')
-            })?;
-            let value = &rest[at + name.len() + 1..];
-            match value.strip_prefix('"') {
-                Some(quoted) => quoted.split('"').next(),
-                None => value.split([',', ' ']).next(),
-            }
-        };
         Some(Self {
-            realm: field("realm")?.into(),
-            nonce: field("nonce")?.into(),
-            algorithm: field("algorithm").unwrap_or("MD5").into(),
-            has_qop: field("qop").is_some(),
+            realm: field(rest, "realm")?.into(),
+            nonce: field(rest, "nonce")?.into(),
+            algorithm: field(rest, "algorithm").unwrap_or("MD5").into(),
+            has_qop: field(rest, "qop").is_some(),
         })
     }
 
@@ -99,6 +87,20 @@ impl Challenge {
         }
         Ok(vector.res.to_vec())
     }
+}
+
+/// The value of a challenge's field, without quotation marks.
+fn field<'a>(fields: &'a str, name: &str) -> Option<&'a str> {
+    for (at, _) in fields.match_indices(name) {
+        let is_start = at == 0 || fields[..at].ends_with([' ', ',']);
+        if let (true, Some(value)) = (is_start, fields[at + name.len()..].strip_prefix('=')) {
+            return match value.strip_prefix('"') {
+                Some(quoted) => quoted.split('"').next(),
+                None => value.split([',', ' ']).next(),
+            };
+        }
+    }
+    None
 }
 
 /// Bytes of base64 with padding ([RFC4648 §4]).

@@ -59,11 +59,12 @@ impl Hss {
 
     /// The registrations, one a line, for [`Hss::restore`].
     pub fn state(&self) -> String {
-        let line = |(name, location): (&String, &Location)| {
-            let server = location.server.as_deref().unwrap_or("-");
-            format!("{name} {server} {} {}\n", u8::from(location.is_registered), location.sqn)
-        };
-        self.locations.iter().map(line).collect()
+        let mut lines = String::new();
+        for (name, Location { server, is_registered, sqn }) in &self.locations {
+            let server = server.as_deref().unwrap_or("-");
+            lines += &format!("{name} {server} {} {sqn}\n", u8::from(*is_registered));
+        }
+        lines
     }
 
     /// Takes over the registrations of a server that ran before. Lines that cannot be read, and
@@ -281,9 +282,12 @@ impl Hss {
     }
 
     fn with_public(&self, public: &str) -> Result<&Subscriber, Code> {
-        let has = |one: &&Subscriber| one.public.iter().any(|identity| matches(identity, public));
-        let found = self.subscribers.subscriber.iter().find(has);
-        found.ok_or(Code::Cx(USER_UNKNOWN))
+        for subscriber in &self.subscribers.subscriber {
+            if subscriber.public.iter().any(|identity| matches(identity, public)) {
+                return Ok(subscriber);
+            }
+        }
+        Err(Code::Cx(USER_UNKNOWN))
     }
 
     /// The subscriber of User-Name and Public-Identity, which must belong together.

@@ -108,12 +108,15 @@ fn end(words: &[&str]) -> Option<(Option<Ipv4Addr>, Option<u16>)> {
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let end = |(address, port): (Option<Ipv4Addr>, Option<u16>)| {
+        let [from, to] = [self.from, self.to].map(|(address, port)| {
             let address = address.map_or("any".into(), |address| address.to_string());
-            port.map_or(address.clone(), |port| format!("{address} {port}"))
-        };
+            match port {
+                Some(port) => format!("{address} {port}"),
+                None => address,
+            }
+        });
         let direction = if self.is_up { "in" } else { "out" };
-        write!(f, "permit {direction} 17 from {} to {}", end(self.from), end(self.to))
+        write!(f, "permit {direction} 17 from {from} to {to}")
     }
 }
 
@@ -309,9 +312,8 @@ impl Pcrf {
             (None, None) => None,
             (rr, rs) => Some(rr.unwrap_or(0).saturating_add(rs.unwrap_or(0))),
         };
-        let with_reports =
-            |rate: u32| rate.saturating_add(reports.unwrap_or(rate / 100 * RTCP_PERCENT));
-        let (up, down) = (with_reports(up), with_reports(down));
+        let [up, down] = [up, down]
+            .map(|rate| rate.saturating_add(reports.unwrap_or(rate / 100 * RTCP_PERCENT)));
         Ok(Some(Bearer {
             component: number,
             media,
@@ -328,10 +330,11 @@ impl Pcrf {
     /// Whether the guaranteed rates of all sessions fit the capacity.
     fn admit(&self, session: &str, bearers: &[Bearer]) -> Result<(), Refusal> {
         let others = self.sessions.iter().filter(|(name, _)| *name != session);
-        let all: Vec<&Bearer> =
-            others.flat_map(|(_, other)| &other.bearers).chain(bearers).collect();
-        let sum = |rate: fn(&Bearer) -> u32| all.iter().map(|one| u64::from(rate(one))).sum();
-        let (up, down): (u64, u64) = (sum(|one| one.gbr_up_bps), sum(|one| one.gbr_down_bps));
+        let (mut up, mut down) = (0, 0);
+        for bearer in others.flat_map(|(_, other)| &other.bearers).chain(bearers) {
+            up += u64::from(bearer.gbr_up_bps);
+            down += u64::from(bearer.gbr_down_bps);
+        }
         let capacity = u64::from(self.policy.capacity_kbps) * 1000;
         if up.max(down) > capacity {
             let why = format!("{} bit/s guaranteed are above {capacity}", up.max(down));
@@ -355,10 +358,9 @@ fn invalid(why: &str) -> Refusal {
 
 /// The address in Framed-IP-Address ([TS 29.214 §5.6.1]).
 fn terminal(request: &Message) -> Result<Ipv4Addr, Refusal> {
-    let missing = || Refusal(base::MISSING_AVP, "no Framed-IP-Address".into());
     let octets = request.find(&avp::FRAMED_IP_ADDRESS).and_then(Avp::octets);
     let octets: [u8; 4] = octets
-        .ok_or_else(missing)?
+        .ok_or_else(|| Refusal(base::MISSING_AVP, "no Framed-IP-Address".into()))?
         .try_into()
         .map_err(|_| Refusal(base::INVALID_AVP_VALUE, "Framed-IP-Address is not IPv4".into()))?;
     Ok(octets.into())
@@ -367,16 +369,15 @@ fn terminal(request: &Message) -> Result<Ipv4Addr, Refusal> {
 /// The packet filters of a component; those of RTCP come last.
 fn filters(component: &Avp) -> Result<Vec<Filter>, Refusal> {
     let flows = component.group().iter().filter(|avp| avp.is(&avp::MEDIA_SUB_COMPONENT));
-    let is_rtcp = |flow: &&Avp| flow.find(&avp::FLOW_USAGE).and_then(Avp::number) == Some(RTCP);
     let mut flows: Vec<&Avp> = flows.collect();
-    flows.sort_by_key(is_rtcp);
+    flows.sort_by_key(|flow| flow.find(&avp::FLOW_USAGE).and_then(Avp::number) == Some(RTCP));
     let mut filters = Vec::new();
     for flow in flows {
         for rule in flow.group().iter().filter(|avp| avp.is(&avp::FLOW_DESCRIPTION)) {
             let text = rule.text().unwrap_or_default();
-            let filter = Filter::parse(text);
-            let refusal = || Refusal(FILTER_RESTRICTIONS, format!("cannot filter '{text}'"));
-            filters.push(filter.ok_or_else(refusal)?);
+            let filter = Filter::parse(text)
+                .ok_or_else(|| Refusal(FILTER_RESTRICTIONS, format!("cannot filter '{text}'")));
+            filters.push(filter?);
         }
     }
     Ok(filters)

@@ -243,10 +243,10 @@ impl Connection {
 }
 
 fn has_application(request: &Message, application: u32) -> bool {
-    let is_it = |avp: Option<&Avp>| avp.and_then(Avp::number) == Some(application);
-    let in_group = |group: &Avp| is_it(group.find(&avp::AUTH_APPLICATION_ID));
-    is_it(request.find(&avp::AUTH_APPLICATION_ID))
-        || request.all(&avp::VENDOR_SPECIFIC_APPLICATION_ID).any(in_group)
+    let own = request.find(&avp::AUTH_APPLICATION_ID).into_iter();
+    let groups = request.all(&avp::VENDOR_SPECIFIC_APPLICATION_ID);
+    let mut all = own.chain(groups.filter_map(|group| group.find(&avp::AUTH_APPLICATION_ID)));
+    all.any(|avp| avp.number() == Some(application))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub struct Policy {
     /// Whether a call goes on without a bearer of its own.
     #[serde(default)]
     pub without_bearer: WithoutBearer,
-    /// First parts of the addresses of known terminals, such as "10.46."; none: all addresses.
+    /// Prefixes of the addresses of known terminals, such as "10.46.". Empty for all addresses.
     #[serde(default)]
     pub terminals: Vec<String>,
     /// What each kind of medium gets: `audio`, `video`, `application`. A kind that is not there is

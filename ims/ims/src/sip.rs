@@ -93,11 +93,11 @@ impl Message {
     /// [RFC3261 §8.2.6.2]: https://www.rfc-editor.org/rfc/rfc3261#section-8.2.6.2
     #[must_use]
     pub fn response(&self, code: u16, reason: &str) -> Self {
-        let is_kept = |name: &str| {
+        let mut headers = self.headers.clone();
+        headers.retain(|(name, _)| {
             MANDATORY.iter().any(|kept| kept.eq_ignore_ascii_case(name))
                 || name.eq_ignore_ascii_case("Record-Route")
-        };
-        let headers = self.headers.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
+        });
         let start = Start::Response { code, reason: reason.into() };
         Self { start, headers, body: String::new() }
     }
@@ -124,8 +124,8 @@ impl Message {
 
     /// The values of all headers of this name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let is_it = move |(of, _): &&(String, String)| of.eq_ignore_ascii_case(name);
-        self.headers.iter().filter(is_it).map(|(_, value)| value.as_str())
+        let found = self.headers.iter().filter(move |(of, _)| of.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
     }
 
     /// The elements of all headers of this name, split at commas outside of quotes and brackets.
@@ -190,13 +190,9 @@ fn parse_start(line: &str) -> Option<Start> {
     }
     let mut words = line.split(' ');
     let (method, uri, version) = (words.next()?, words.next()?, words.next()?);
-    let is_token = |text: &str| {
-        !text.is_empty()
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.!%*+`'~".contains(&byte))
-    };
-    let is_request = is_token(method) && !uri.is_empty() && version == "SIP/2.0";
+    let mut letters = method.bytes();
+    let is_token = letters.all(|it| it.is_ascii_alphanumeric() || b"-_.!%*+`'~".contains(&it));
+    let is_request = is_token && !method.is_empty() && !uri.is_empty() && version == "SIP/2.0";
     (is_request && words.next().is_none())
         .then(|| Start::Request { method: method.into(), uri: uri.into() })
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,10 +54,11 @@ fn bearer(bearer: &Bearer) -> Value {
         let (own, far) = if one.is_up { (one.from, one.to) } else { (one.to, one.from) };
         Some((own.1?, far.0, far.1))
     });
-    let filter = |(port, remote, remote_port): (u16, Option<Ipv4Addr>, Option<u16>)| {
+    let mut filters = Vec::new();
+    for (port, remote, remote_port) in ends.collect::<BTreeSet<_>>() {
         let remote = remote.map(|address| address.to_string());
-        json!({ "port": port, "remote": remote, "remote_port": remote_port })
-    };
+        filters.push(json!({ "port": port, "remote": remote, "remote_port": remote_port }));
+    }
     json!({
         "name": bearer.media,
         "qci": bearer.qci,
@@ -67,12 +67,14 @@ fn bearer(bearer: &Bearer) -> Value {
         "gbr_down_bps": bearer.gbr_down_bps,
         "mbr_up_bps": bearer.mbr_up_bps,
         "mbr_down_bps": bearer.mbr_down_bps,
-        "filters": ends.collect::<BTreeSet<_>>().into_iter().map(filter).collect::<Vec<_>>(),
+        "filters": filters,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use weir_ims::pcrf::Filter;
 
     use super::*;

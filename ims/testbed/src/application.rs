@@ -102,17 +102,18 @@ fn told(body: &str) -> io::Result<String> {
     Ok(answer.split(' ').nth(1).unwrap_or_default().to_owned())
 }
 
-/// What the facilitator must hear of a message from the S-CSCF; none if nothing.
+/// What the facilitator is told about a message from the S-CSCF. `None` if the message does not
+/// concern it.
 fn news(message: &Message) -> Option<Value> {
     let call = message.header("Call-ID")?;
     let state = |state: &str| Some(json!({ "call": call, "state": state }));
-    let is_for_facilitator = |routes: &[String]| {
-        routes.first().is_some_and(|route| uri_of(route).starts_with("sip:facilitator@"))
-    };
+    let routes = message.list("Route");
+    let is_for_facilitator =
+        routes.first().is_some_and(|route| uri_of(route).starts_with("sip:facilitator@"));
     match &message.start {
         Start::Request { method, uri } if method == "INVITE" => {
             let is_new = message.parameter("To", "tag").is_none();
-            if !is_new || !is_for_facilitator(&message.list("Route")) {
+            if !is_new || !is_for_facilitator {
                 return None;
             }
             // [TS 24.229 §5.2.6.3] The network has asserted who calls.

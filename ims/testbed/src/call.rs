@@ -73,14 +73,12 @@ pub(crate) fn register(args: &args::Register) -> anyhow::Result<ExitCode> {
 
 /// Whether a server of the network has failed (5xx).
 fn failed_at_server(user: &User) -> bool {
-    let is_it =
-        |event: &Event| matches!(event, Event::NotRegistered(why) if why.starts_with("status 5"));
-    user.when(is_it).is_some()
+    user.has(|event| matches!(event, Event::NotRegistered(why) if why.starts_with("status 5")))
 }
 
 /// The identities that the network says are registered.
 fn identities(user: &User) -> String {
-    let of = user.events.iter().find_map(|(_, event)| match event {
+    let of = user.events.iter().find_map(|event| match event {
         Event::Registered(identities) => Some(identities.join(", ")),
         _ => None,
     });
@@ -95,7 +93,7 @@ fn watch(user: &mut User, time: Duration) -> anyhow::Result<()> {
     user.act(Agent::watch)?;
     loop {
         poll(&mut [user])?;
-        while let Some((_, event)) = user.events.get(seen) {
+        while let Some(event) = user.events.get(seen) {
             seen += 1;
             match event {
                 Event::Registrations(bindings) => {
@@ -179,30 +177,23 @@ fn conduct(
 ) -> anyhow::Result<()> {
     let end = args.end;
     caller.act(|agent, now| agent.call(now, target))?;
-    let is_failed = |event: &Event| matches!(event, Event::Failed(_));
     match end {
         Ending::Refused => {
-            until(&mut [caller, callee], "the refusal", |users| users[0].when(is_failed))?;
+            until(&mut [caller, callee], "the refusal", |users| users[0].has(is_failed))?;
             return expect_failure(caller, BUSY);
         }
         Ending::Cancelled => {
-            let rings = |users: &[&mut User]| users[0].when(|event| *event == Event::Ringing);
-            until(&mut [caller, callee], "ringing", rings)?;
+            until(&mut [caller, callee], "ringing", |users| users[0].has(is_ringing))?;
             caller.act(Agent::hang_up)?;
-            until(&mut [caller, callee], "the end", |users| users[0].when(is_failed))?;
+            until(&mut [caller, callee], "the end", |users| users[0].has(is_failed))?;
             return expect_failure(caller, TERMINATED);
         }
         _ => {}
     }
-    let is_up = |event: &Event| matches!(event, Event::Established(..));
-    let stands = |users: &[&mut User]| {
-        if let Some((_, Event::Failed(_))) = users[0].events.last() {
-            return users[0].when(is_failed);
-        }
-        users[0].when(is_up).and(users[1].when(is_up))
-    };
-    until(&mut [caller, callee], "an answer", stands)?;
-    if let Some((_, Event::Failed(code))) = caller.events.last() {
+    until(&mut [caller, callee], "an answer", |users| {
+        users[0].events.last().is_some_and(is_failed) || all_have(users, is_established)
+    })?;
+    if let Some(Event::Failed(code)) = caller.events.last() {
         let code = *code;
         hear_of_the_end(caller, callee)?;
         bail!("the call failed with status {code}");
@@ -212,9 +203,8 @@ fn conduct(
     }
     if args.hold {
         caller.act(|agent, now| agent.hold(now, true))?;
-        let is_held = |event: &Event| *event == Event::Held(true);
         until(&mut [caller, callee], "hold on both sides", |users| {
-            users[0].when(is_held).and(users[1].when(is_held))
+            all_have(users, |event| *event == Event::Held(true))
         })?;
     }
     let start = Instant::now();
@@ -229,21 +219,32 @@ fn conduct(
         }
         _ => caller.act(Agent::hang_up)?,
     }
-    let is_over = |event: &Event| matches!(event, Event::Ended { .. });
     until(&mut [caller, callee], "the end of the call", |users| {
-        users[0].when(is_over).and(users[1].when(is_over))
-    })?;
-    Ok(())
+        all_have(users, |event| matches!(event, Event::Ended { .. }))
+    })
 }
 
-/// Waits until the callee knows that its call is over, which it hears a little later than the
-/// caller.
+fn is_failed(event: &Event) -> bool {
+    matches!(event, Event::Failed(_))
+}
+
+fn is_ringing(event: &Event) -> bool {
+    *event == Event::Ringing
+}
+
+fn is_established(event: &Event) -> bool {
+    matches!(event, Event::Established(..))
+}
+
+fn all_have(users: &[&mut User], is_it: fn(&Event) -> bool) -> bool {
+    users.iter().all(|user| user.has(is_it))
+}
+
+/// Waits until the callee knows that the call is over. The caller knows it a little earlier.
 fn hear_of_the_end(caller: &mut User, callee: &mut User) -> anyhow::Result<()> {
     let start = Instant::now();
-    let is_called = |event: &Event| matches!(event, Event::Incoming(_));
-    let is_told = |event: &Event| matches!(event, Event::Ended { .. } | Event::Failed(_));
-    while callee.when(is_called).is_some()
-        && callee.when(is_told).is_none()
+    while callee.has(|event| matches!(event, Event::Incoming(_)))
+        && !callee.has(|event| matches!(event, Event::Ended { .. } | Event::Failed(_)))
         && start.elapsed() < STANDING
     {
         poll(&mut [caller, callee])?;
@@ -262,15 +263,13 @@ fn restart(part: &str, users: [(&mut User, Way); 2]) -> anyhow::Result<()> {
     if part != "epcscf" || closed.is_empty() {
         return Ok(());
     }
-    let is_it = |event: &Event| matches!(event, Event::Registered(_));
     until(&mut closed, "a registration after the restart", |users| {
-        users.iter().map(|user| user.when(is_it)).collect::<Option<Vec<_>>>()?.into_iter().max()
-    })?;
-    Ok(())
+        all_have(users, |event| matches!(event, Event::Registered(_)))
+    })
 }
 
 fn expect_failure(caller: &User, expected: u16) -> anyhow::Result<()> {
-    let failed = caller.events.iter().find_map(|(_, event)| match event {
+    let failed = caller.events.iter().find_map(|event| match event {
         Event::Failed(code) => Some(*code),
         _ => None,
     });
@@ -288,12 +287,11 @@ fn registered_for(users: &mut [&mut User], expires: u32) -> anyhow::Result<Durat
     for user in &mut *users {
         user.act(|agent, now| agent.register(now, expires))?;
     }
-    let is_it = |event: &Event| matches!(event, Event::Registered(_) | Event::NotRegistered(_));
     until(users, "a registration", |users| {
-        users.iter().map(|user| user.when(is_it)).collect::<Option<Vec<_>>>()?.into_iter().max()
+        all_have(users, |event| matches!(event, Event::Registered(_) | Event::NotRegistered(_)))
     })?;
     for user in users {
-        if let Some((_, Event::NotRegistered(why))) = user.events.last() {
+        if let Some(Event::NotRegistered(why)) = user.events.last() {
             bail!("{} is not registered: {why}", user.name);
         }
     }
@@ -304,12 +302,11 @@ pub(crate) fn deregister(users: &mut [&mut User]) -> anyhow::Result<()> {
     for user in &mut *users {
         user.act(|agent, now| agent.register(now, 0))?;
     }
-    let is_it = |event: &Event| matches!(event, Event::Deregistered | Event::NotRegistered(_));
     until(users, "the end of a registration", |users| {
-        users.iter().map(|user| user.when(is_it)).collect::<Option<Vec<_>>>()?.into_iter().max()
+        all_have(users, |event| matches!(event, Event::Deregistered | Event::NotRegistered(_)))
     })?;
     for user in users {
-        if let Some((_, Event::NotRegistered(why))) = user.events.last() {
+        if let Some(Event::NotRegistered(why)) = user.events.last() {
             bail!("{} cannot end its registration: {why}", user.name);
         }
     }
@@ -328,13 +325,13 @@ fn poll(users: &mut [&mut User]) -> anyhow::Result<()> {
 pub(crate) fn until(
     users: &mut [&mut User],
     what: &str,
-    happened: impl Fn(&[&mut User]) -> Option<Duration>,
-) -> anyhow::Result<Duration> {
+    has_happened: impl Fn(&[&mut User]) -> bool,
+) -> anyhow::Result<()> {
     let start = Instant::now();
     loop {
         poll(users)?;
-        if let Some(time) = happened(users) {
-            return Ok(time);
+        if has_happened(users) {
+            return Ok(());
         }
         ensure!(
             start.elapsed() < PATIENCE,
@@ -352,22 +349,24 @@ fn ms(time: Duration) -> f64 {
 
 /// Times of the caller's phases, in ms.
 pub(crate) fn phases(caller: &[Noted]) -> Vec<(&'static str, f64)> {
-    let sent = |name: &str| caller.iter().find(|one| one.name == name).map(|one| one.time_ns);
-    let between = |from: &str, to: &str| {
-        let (from, to) = (sent(from)?, sent(to)?);
-        Some(to.saturating_sub(from) as f64 / 1e6)
-    };
-    let all = [
-        ("log-in to REGISTER", between("POST /login", "REGISTER")),
-        ("registration", between("REGISTER", "200 REGISTER")),
-        ("INVITE to 183", between("INVITE", "183 INVITE")),
-        ("183 to resources on both sides", between("183 INVITE", "200 UPDATE")),
-        ("INVITE to 180", between("INVITE", "180 INVITE")),
-        ("INVITE to 200", between("INVITE", "200 INVITE")),
-        ("INVITE to the first picture", between("INVITE", "first picture")),
-        ("REGISTER to the first picture", between("REGISTER", "first picture")),
+    const PHASES: [(&str, &str, &str); 8] = [
+        ("log-in to REGISTER", "POST /login", "REGISTER"),
+        ("registration", "REGISTER", "200 REGISTER"),
+        ("INVITE to 183", "INVITE", "183 INVITE"),
+        ("183 to resources on both sides", "183 INVITE", "200 UPDATE"),
+        ("INVITE to 180", "INVITE", "180 INVITE"),
+        ("INVITE to 200", "INVITE", "200 INVITE"),
+        ("INVITE to the first picture", "INVITE", "first picture"),
+        ("REGISTER to the first picture", "REGISTER", "first picture"),
     ];
-    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    let mut phases = Vec::new();
+    for (phase, from, to) in PHASES {
+        let [from, to] = [from, to].map(|name| caller.iter().find(|one| one.name == name));
+        if let (Some(from), Some(to)) = (from, to) {
+            phases.push((phase, to.time_ns.saturating_sub(from.time_ns) as f64 / 1e6));
+        }
+    }
+    phases
 }
 
 /// The messages of the terminals, with those of the network since then, in the order of time.
@@ -399,14 +398,10 @@ pub(crate) fn write(
     messages: &[Noted],
     phases: &[(&str, f64)],
 ) -> anyhow::Result<()> {
-    let put = |name: &str, text: String| {
-        let path = out.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-    };
     fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let lines: String = messages.iter().map(|one| format!("{}\n", one.to_json())).collect();
-    put("messages.jsonl", lines)?;
-    put("ladder.txt", trace::ladder(messages))?;
+    layout::put(out, "messages.jsonl", &lines)?;
+    layout::put(out, "ladder.txt", &trace::ladder(messages))?;
     let phases: serde_json::Map<String, Value> =
         phases.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     let summary = json!({
@@ -415,5 +410,5 @@ pub(crate) fn write(
         "phases_ms": phases,
         "messages": messages.len(),
     });
-    put("phases.json", format!("{summary:#}\n"))
+    layout::put(out, "phases.json", &format!("{summary:#}\n"))
 }

@@ -40,7 +40,7 @@ pub(crate) fn serve() -> anyhow::Result<ExitCode> {
         let Some((time, length)) = tap.receive(&mut bytes)? else { continue };
         let Some(datagram) = Datagram::parse(&bytes[..length.min(MOST_BYTES)]) else { continue };
         if datagram.to == MARK {
-            // Who has asked may be gone.
+            // The asker may be gone.
             let _ = marks.send_to(&[], datagram.from);
         } else if let Some(noted) = noted(time, &datagram) {
             trace.note(&noted);
@@ -78,11 +78,11 @@ impl<'a> Datagram<'a> {
         if ip.len() < IP_HEADER || udp.len() < UDP_HEADER {
             return None;
         }
-        let end = |at: usize, port: usize| {
+        let [from, to] = [(12, 0), (16, 2)].map(|(at, port)| {
             let address = Ipv4Addr::new(ip[at], ip[at + 1], ip[at + 2], ip[at + 3]);
             SocketAddrV4::new(address, u16::from_be_bytes([udp[port], udp[port + 1]]))
-        };
-        Some(Self { from: end(12, 0), to: end(16, 2), payload: &udp[UDP_HEADER..] })
+        });
+        Some(Self { from, to, payload: &udp[UDP_HEADER..] })
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_between_parts_or_not_sip_is_left_out() {
+    fn packets_that_are_not_sip_between_parts_are_left_out() {
         let (pcscf, terminal) = ([10, 46, 0, 1], [10, 46, 1, 2]);
         assert_eq!(of(terminal, pcscf, [5060, 5060], BYE.as_bytes()), None);
         assert_eq!(of(pcscf, [10, 46, 0, 7], [40_000, 2223], BYE.as_bytes()), None);

@@ -3,6 +3,7 @@
 mod core;
 mod flows;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::ExitCode;
 
@@ -38,32 +39,35 @@ struct Flow<'a> {
 
 const P_CSCFS: [&str; 2] = ["pcscf", "epcscf"];
 
+fn is_proxy(part: &str) -> bool {
+    P_CSCFS.contains(&part)
+}
+
+fn is_terminal(part: &str) -> bool {
+    PARTS.iter().all(|known| known.name != part)
+}
+
 impl<'a> Flow<'a> {
     fn new(messages: &'a [Noted]) -> Result<Self, String> {
-        let is_proxy = |part: &String| P_CSCFS.contains(&part.as_str());
-        let is_terminal = |part: &String| PARTS.iter().all(|known| known.name != part);
-        let sent = |name: &str| {
-            let is_it =
-                |one: &&Noted| one.name == name && is_terminal(&one.from) && is_proxy(&one.to);
-            messages.iter().find(is_it)
-        };
+        let [invite, register] = ["INVITE", "REGISTER"].map(|name| {
+            messages
+                .iter()
+                .find(|one| one.name == name && is_terminal(&one.from) && is_proxy(&one.to))
+        });
         // A registration alone is a flow too.
-        let first = sent("INVITE").or_else(|| sent("REGISTER"));
-        let first = first.ok_or("no INVITE and no REGISTER of a terminal")?;
-        let is_called =
-            |one: &&Noted| one.name == "INVITE" && is_proxy(&one.from) && is_terminal(&one.to);
-        let called = messages.iter().find(is_called);
+        let first = invite.or(register).ok_or("no INVITE and no REGISTER of a terminal")?;
+        let called = messages
+            .iter()
+            .find(|one| one.name == "INVITE" && is_proxy(&one.from) && is_terminal(&one.to));
         let (far_proxy, callee) = called.map_or(("", ""), |one| (&one.from, &one.to));
         Ok(Self { messages, caller: &first.from, callee, proxy: &first.to, far_proxy })
     }
 
     /// Place of the first message of this name between these parts. A star stands for any part.
     fn place(&self, name: &str, from: &str, to: &str) -> Result<usize, String> {
-        let fits = |of: &str, is: &str| of == "*" || of == is;
-        let found = self
-            .messages
-            .iter()
-            .position(|one| one.name == name && fits(from, &one.from) && fits(to, &one.to));
+        let found = self.messages.iter().position(|one| {
+            one.name == name && ["*", &one.from].contains(&from) && ["*", &one.to].contains(&to)
+        });
         found.ok_or_else(|| format!("no {name} from {from} to {to}"))
     }
 
@@ -323,12 +327,11 @@ const RULES: &[Rule] = &[
         text: "each Rx session ends with the call",
         when: is_call,
         check: |flow| {
-            let count = |name: &str| {
+            let [begun, ended] = ["AAR", "STR"].map(|name| {
                 let of = flow.messages.iter().filter(|one| one.name == name);
-                of.filter_map(|one| one.text.split(' ').nth(1))
-                    .collect::<std::collections::BTreeSet<_>>()
-            };
-            let open: Vec<&str> = count("AAR").difference(&count("STR")).copied().collect();
+                of.filter_map(|one| one.text.split(' ').nth(1)).collect::<BTreeSet<_>>()
+            });
+            let open: Vec<&str> = begun.difference(&ended).copied().collect();
             if open.is_empty() { Ok(()) } else { Err(format!("no STR for {}", open.join(", "))) }
         },
     },

@@ -234,7 +234,8 @@ impl Shared {
         let mut reader = BufReader::new(stream.try_clone()?);
         let mut line = || {
             let mut text = String::new();
-            reader.by_ref().take(LINE_BYTES).read_line(&mut text).map(|_| text)
+            reader.by_ref().take(LINE_BYTES).read_line(&mut text)?;
+            io::Result::Ok(text)
         };
         let first = line()?;
         let (mut length, mut expects) = (0, false);

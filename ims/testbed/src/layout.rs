@@ -67,7 +67,7 @@ impl Part {
         Ipv4Addr::new(127, 46, 0, self.last)
     }
 
-    /// Whether nobody but the parts speaks to it: it has no address that terminals reach.
+    /// Whether only other parts speak to it. Then it has no address that terminals reach.
     pub(crate) fn is_inner(&self) -> bool {
         matches!(self.name, "hss" | "pcrf")
     }
@@ -132,11 +132,8 @@ impl Files {
     pub(crate) fn of_running() -> anyhow::Result<Self> {
         let folder = folder();
         ensure!(folder.join("subscribers.toml").exists(), "no IMS is running: weir ims up");
-        let read = |name: &str| {
-            let path = folder.join(name);
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
-        };
-        Self::parse(&read("subscribers.toml")?, &read("policy.toml")?)
+        let subscribers = read(&folder.join("subscribers.toml"))?;
+        Self::parse(&subscribers, &read(&folder.join("policy.toml"))?)
     }
 
     pub(crate) fn parse(subscribers: &str, policy: &str) -> anyhow::Result<Self> {
@@ -149,8 +146,9 @@ impl Files {
             "at most {MOST_TERMINALS} subscribers"
         );
         // It becomes part of configuration files.
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
-        ensure!(subscribers.realm.chars().all(is_plain), "the realm must be a domain");
+        let mut letters = subscribers.realm.chars();
+        let is_domain = letters.all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-');
+        ensure!(is_domain, "the realm must be a domain");
         check_users(&subscribers)?;
         Ok(Self { subscribers, policy })
     }
@@ -206,12 +204,19 @@ pub(crate) struct Extra {
     pub(crate) epcscf_secret: Option<String>,
 }
 
+/// Writes a file in a folder.
+pub(crate) fn put(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let path = folder.join(name);
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Reads a file.
+pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
 /// Writes the configuration of all parts.
 pub(crate) fn write(folder: &Path, files: &Files, extra: &Extra) -> anyhow::Result<()> {
-    let put = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-    };
     for name in CSCFS {
         let (server, application, template) = match name {
             "icscf" => ("hss", base::CX, include_str!("../ims/icscf.cfg")),
@@ -220,11 +225,11 @@ pub(crate) fn write(folder: &Path, files: &Files, extra: &Extra) -> anyhow::Resu
         };
         let diameter = include_str!("../ims/diameter.xml");
         let text = filled(template, name, folder, files, extra);
-        put(&format!("{name}.cfg"), &text)?;
+        put(folder, &format!("{name}.cfg"), &text)?;
         let text = filled(diameter, name, folder, files, extra)
             .replace("%server%", server)
             .replace("%application%", &application.to_string());
-        put(&format!("{name}.xml"), &text)?;
+        put(folder, &format!("{name}.xml"), &text)?;
         fs::create_dir_all(folder.join(name))?;
     }
     tables(folder, &files.subscribers)?;
@@ -234,7 +239,7 @@ pub(crate) fn write(folder: &Path, files: &Files, extra: &Extra) -> anyhow::Resu
     if Path::new(SCHEMA).exists() {
         schema(folder)?;
     }
-    put("hosts", &hosts(&files.subscribers.realm))
+    put(folder, "hosts", &hosts(&files.subscribers.realm))
 }
 
 fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extra) -> String {
@@ -266,18 +271,17 @@ fn filled(template: &str, name: &str, folder: &Path, files: &Files, extra: &Extr
 /// For each wildcarded identity, the lines that replace an identity which it covers by the first
 /// one of its registration set.
 fn wildcards(subscribers: &Subscribers) -> String {
-    let of = |one: &Subscriber| -> String {
-        let patterns = one.public.iter().filter_map(|identity| {
-            let (before, after) = identity.split_once("!.*!")?;
-            Some(format!("^{}.*{}$", before.replace('.', "\\."), after.replace('.', "\\.")))
-        });
-        let line = |pattern| {
-            let first = &one.public[0];
-            format!("    if ($ru =~ \"{pattern}\") {{\n        $ru = \"{first}\";\n    }}\n")
-        };
-        patterns.map(line).collect()
-    };
-    subscribers.subscriber.iter().map(of).collect()
+    let mut lines = String::new();
+    for Subscriber { public, .. } in &subscribers.subscriber {
+        let first = &public[0];
+        for (before, after) in public.iter().filter_map(|identity| identity.split_once("!.*!")) {
+            let [before, after] = [before, after].map(|part| part.replace('.', "\\."));
+            lines += &format!(
+                "    if ($ru =~ \"^{before}.*{after}$\") {{\n        $ru = \"{first}\";\n    }}\n"
+            );
+        }
+    }
+    lines
 }
 
 /// The schema of the package, with the type of wildcarded public identities, which it is too old to
@@ -340,12 +344,13 @@ fn hosts(realm: &str) -> String {
     format!("127.0.0.1 localhost\n{parts}{} {realm}\n", address("icscf"))
 }
 
-/// What this machine lacks, as one line; none if it lacks nothing.
+fn on_path(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
+}
+
+/// The packages that this machine lacks, as one line. `None` if it has all.
 pub(crate) fn missing() -> Option<String> {
-    let on_path = |program: &str| {
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
-    };
     let modules = "/usr/lib/x86_64-linux-gnu/kamailio/modules";
     let packages = [
         (on_path("kamailio"), "kamailio"),
@@ -385,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn configurations_have_no_open_places() {
+    fn configurations_have_no_unfilled_placeholders() {
         let folder = tempfile::tempdir().unwrap();
         let extra = Extra { intercept: true, epcscf_secret: Some("x".into()) };
         write(folder.path(), &files(), &extra).unwrap();
@@ -405,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn users_whose_names_are_no_names_of_namespaces_are_refused() {
+    fn a_user_name_that_cannot_name_a_namespace_is_refused() {
         for private in
             ["a b@ims.test", "../a@ims.test", "-a@ims.test", "@ims.test", "core@ims.test"]
         {

@@ -23,8 +23,8 @@ pub(crate) fn record(args: &args::Record) -> anyhow::Result<ExitCode> {
     }
     ensure!(!own.is_empty(), "no terminal has left messages in {}", folder().display());
     own.sort_by_key(|message| message.time_ns);
-    let started = |message: &Noted| message.name == "INVITE" && files.user(&message.from).is_ok();
-    let caller = own.iter().find(|one| started(one)).unwrap_or(&own[0]).from.clone();
+    let call = own.iter().find(|one| one.name == "INVITE" && files.user(&one.from).is_ok());
+    let caller = call.unwrap_or(&own[0]).from.clone();
     let callee = own.iter().find(|one| one.name == "INVITE" && files.user(&one.to).is_ok());
     let callee = callee.map_or_else(|| "the network".to_owned(), |one| one.to.clone());
     let messages = with_network(own, 0);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -67,10 +67,6 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
         application,
         peers: peers.iter().map(|peer| format!("{peer}.{realm}")).collect(),
     };
-    let trace = |name: String| {
-        let path = folder.join(name);
-        Trace::append(&path).with_context(|| format!("cannot write {}", path.display()))
-    };
     let role = match args.server {
         Server::Hss => {
             let mut hss = Hss::new(identity.clone(), files.subscribers.clone());
@@ -81,13 +77,13 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
         }
         _ => Role::Pcrf {
             pcrf: Pcrf::new(identity.clone(), files.policy.clone()),
-            decisions: trace("bearers.jsonl".into())?,
+            decisions: trace(&folder.join("bearers.jsonl"))?,
         },
     };
     let shared = Arc::new(Shared {
         identity,
         role: Mutex::new(role),
-        trace: trace(format!("{name}.jsonl"))?,
+        trace: trace(&folder.join(format!("{name}.jsonl")))?,
         peers: Mutex::default(),
         started: Instant::now(),
     });
@@ -104,6 +100,10 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     });
     accept(&listener, &shared);
     Ok(ExitCode::SUCCESS)
+}
+
+fn trace(path: &Path) -> anyhow::Result<Trace> {
+    Trace::append(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
@@ -278,11 +278,11 @@ impl Shared {
     }
 
     fn note(&self, from: &str, to: &str, message: &Message) {
-        let short = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
+        let [from, to] = [from, to].map(|name| name.split('.').next().unwrap_or(name));
         let text = message.to_string();
         let result = message.result().map(|code| format!(" {code}")).unwrap_or_default();
         let name = message.name() + &result;
-        self.trace.note(&Noted::now(&short(from), &short(to), "Diameter", name, text));
+        self.trace.note(&Noted::now(from, to, "Diameter", name, text));
     }
 
     /// A line on the control socket: `abort` sends an ASR for each session.
@@ -311,9 +311,10 @@ impl Shared {
 fn note_decision(trace: &Trace, decision: &Decision) {
     let (name, text) = match decision {
         Decision::Install { session, terminal, bearers } => {
-            let bearer = |one: &weir_ims::pcrf::Bearer| {
+            let mut lines = Vec::new();
+            for one in bearers {
                 let filters: Vec<String> = one.filters.iter().map(ToString::to_string).collect();
-                format!(
+                lines.push(format!(
                     "{} QCI {} ARP {} GBR {}/{} MBR {}/{} bit/s up/down [{}]",
                     one.media,
                     one.qci,
@@ -323,10 +324,9 @@ fn note_decision(trace: &Trace, decision: &Decision) {
                     one.mbr_up_bps,
                     one.mbr_down_bps,
                     filters.join("; ")
-                )
-            };
-            let bearers: Vec<String> = bearers.iter().map(bearer).collect();
-            ("install", format!("{session} {terminal}: {}", bearers.join(", ")))
+                ));
+            }
+            ("install", format!("{session} {terminal}: {}", lines.join(", ")))
         }
         Decision::Remove { session } => ("remove", session.clone()),
         Decision::Refuse { session, code, why } => ("refuse", format!("{session} {code}: {why}")),

@@ -68,7 +68,7 @@ fn conduct(
     loop {
         user.poll()?;
         echoes.pass();
-        while let Some((_, event)) = user.events.get(seen) {
+        while let Some(event) = user.events.get(seen) {
             seen += 1;
             match event {
                 Event::Established(..) => {
@@ -123,13 +123,14 @@ struct Echo {
 impl Echoes {
     fn open(files: &Files, user: &str) -> anyhow::Result<Self> {
         let own = terminal_addresses(files.user(user)?).0;
-        let open = |port| -> std::io::Result<Echo> {
-            let socket = UdpSocket::bind((own, port))?;
-            socket.set_nonblocking(true)?;
-            Ok(Echo { socket, packets: 0 })
-        };
         let all = enter(&terminal_namespace(user), || {
-            MEDIA.iter().map(|medium| open(medium.1)).collect::<Result<Vec<_>, _>>()
+            let mut echoes = Vec::new();
+            for (_, port, ..) in MEDIA {
+                let socket = UdpSocket::bind((own, port))?;
+                socket.set_nonblocking(true)?;
+                echoes.push(Echo { socket, packets: 0 });
+            }
+            std::io::Result::Ok(echoes)
         })?;
         Ok(Self(all.context("cannot open the ports of the media")?))
     }

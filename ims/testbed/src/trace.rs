@@ -97,8 +97,8 @@ pub(crate) fn ladder(messages: &[Noted]) -> String {
     }
     text.push('\n');
     for message in messages {
-        let place = |name: &str| parts.iter().position(|part| *part == name).unwrap_or(0);
-        let (from, to) = (place(&message.from), place(&message.to));
+        let [from, to] = [&message.from, &message.to]
+            .map(|name| parts.iter().position(|part| part == name).unwrap_or(0));
         let (left, right) = (from.min(to), from.max(to));
         let ms = (message.time_ns - start) as f64 / 1e6;
         let name = &message.name;

@@ -37,14 +37,14 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
     if let Some(missing) = layout::missing() {
         bail!("{missing}");
     }
-    let read = |path: &Option<std::path::PathBuf>, default: &str| match path {
-        None => Ok(default.to_owned()),
-        Some(path) => {
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-        }
+    let subscribers = match &args.subscribers {
+        Some(path) => layout::read(path)?,
+        None => include_str!("../ims/subscribers.toml").into(),
     };
-    let subscribers = read(&args.subscribers, include_str!("../ims/subscribers.toml"))?;
-    let policy = read(&args.policy, include_str!("../ims/policy.toml"))?;
+    let policy = match &args.policy {
+        Some(path) => layout::read(path)?,
+        None => include_str!("../ims/policy.toml").into(),
+    };
     let files = Files::parse(&subscribers, &policy)?;
     let running: Vec<String> = namespaces()?;
     ensure!(running.is_empty(), "an IMS is running already: weir ims down");
@@ -131,15 +131,16 @@ fn start(folder: &Path, files: &Files, web: Option<&Path>) -> anyhow::Result<()>
 
 /// How many connections of Diameter HSS and PCRF have accepted since the IMS was started.
 fn connections(folder: &Path) -> usize {
-    let of = |server: &str| {
-        let log = fs::read_to_string(folder.join(format!("{server}.log"))).unwrap_or_default();
-        log.lines().filter(|line| line.contains("is connected")).count()
-    };
-    of("hss") + of("pcrf")
+    let mut count = 0;
+    for log in ["hss.log", "pcrf.log"] {
+        let text = fs::read_to_string(folder.join(log)).unwrap_or_default();
+        count += text.lines().filter(|line| line.contains("is connected")).count();
+    }
+    count
 }
 
-/// How many connections of Diameter a part opens or accepts when it is started; none without
-/// Diameter.
+/// How many Diameter connections a part opens or accepts when it is started. `None` if it does not
+/// use Diameter.
 fn clients_of(part: &str) -> Option<usize> {
     match part {
         "pcrf" => Some(3),
@@ -200,8 +201,8 @@ pub(crate) fn restart(args: &args::Restart) -> anyhow::Result<ExitCode> {
     // The number may belong to somebody else by now, but not within our namespace.
     let runs = || Ok::<bool, anyhow::Error>(processes(CORE)?.contains(&pid));
     if let Some(process) = Pid::from_raw(pid) {
-        // A P-CSCF with standing dialogs does not end by itself: Kamailio waits for a lock of its
-        // own for ever.
+        // SIGTERM does not end a P-CSCF with open dialogs: Kamailio deadlocks on one of its own
+        // locks.
         for signal in [Signal::TERM, Signal::KILL] {
             let start = Instant::now();
             if runs()? {
@@ -213,15 +214,14 @@ pub(crate) fn restart(args: &args::Restart) -> anyhow::Result<ExitCode> {
         }
         ensure!(!runs()?, "{name} does not end");
     }
-    // Kamailio does not start while this file names a process that nobody has waited for.
+    // Kamailio does not start while this file names a zombie process.
     let _ = fs::remove_file(folder.join(format!("{name}.pid")));
     if !args.stop {
         let before = connections(&folder);
         start_part(&folder, name)?;
         if let Some(count) = clients_of(name) {
-            let is_back = || connections(&folder) >= before + count;
             let start = Instant::now();
-            while !is_back() {
+            while connections(&folder) < before + count {
                 ensure!(
                     start.elapsed() < PATIENCE,
                     "{name} has no connection of Diameter after {} s; see {}/{name}.log",
@@ -253,7 +253,7 @@ fn stop() -> anyhow::Result<usize> {
     let names = namespaces()?;
     let mut result = Ok(names.len());
     for name in &names {
-        // One that cannot be removed keeps neither the others nor the secrets.
+        // If one cannot be removed, the others and the secrets are removed all the same.
         let removed = end_processes(name).and_then(|()| ip(&["netns", "delete", name]));
         if let Err(error) = removed {
             result = Err(error);
@@ -303,18 +303,17 @@ fn remove_all_but_logs(folder: &Path) -> anyhow::Result<()> {
 }
 
 fn end_processes(namespace: &str) -> anyhow::Result<()> {
-    let signal = |signal| -> anyhow::Result<()> {
+    for signal in [Signal::TERM, Signal::KILL] {
         for pid in processes(namespace)?.into_iter().filter_map(Pid::from_raw) {
             let _ = kill_process(pid, signal);
         }
-        Ok(())
-    };
-    signal(Signal::TERM)?;
-    let start = Instant::now();
-    while !processes(namespace)?.is_empty() && start.elapsed() < GRACE {
-        thread::sleep(TICK);
+        let start = Instant::now();
+        while signal == Signal::TERM && !processes(namespace)?.is_empty() && start.elapsed() < GRACE
+        {
+            thread::sleep(TICK);
+        }
     }
-    signal(Signal::KILL)
+    Ok(())
 }
 
 /// Processes whose network is this namespace.

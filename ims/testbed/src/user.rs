@@ -66,7 +66,7 @@ pub(crate) struct User {
     socket: Socket,
     started: Instant,
     proxy: &'static str,
-    pub(crate) events: Vec<(Duration, Event)>,
+    pub(crate) events: Vec<Event>,
     pub(crate) messages: Vec<Noted>,
 }
 
@@ -167,7 +167,7 @@ impl User {
     fn carry_out(&mut self, outputs: Vec<Output>) -> anyhow::Result<()> {
         for output in outputs {
             match output {
-                Output::Event(event) => self.events.push((self.started.elapsed(), event)),
+                Output::Event(event) => self.events.push(event),
                 Output::Send(text) => {
                     if let Ok(message) = sip::Message::parse(text.as_bytes()) {
                         let noted = Noted::now(
@@ -221,12 +221,11 @@ impl User {
     /// Forgets that the network has confirmed a registration, so that the next confirmation is
     /// seen.
     pub(crate) fn forget_registration(&mut self) {
-        self.events.retain(|(_, event)| !matches!(event, Event::Registered(_)));
+        self.events.retain(|event| !matches!(event, Event::Registered(_)));
     }
 
-    /// Time of the first event that this function takes.
-    pub(crate) fn when(&self, is_it: impl Fn(&Event) -> bool) -> Option<Duration> {
-        self.events.iter().find(|(_, event)| is_it(event)).map(|(time, _)| *time)
+    pub(crate) fn has(&self, is_it: fn(&Event) -> bool) -> bool {
+        self.events.iter().any(is_it)
     }
 }
 

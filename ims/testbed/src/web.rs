@@ -40,18 +40,16 @@ pub(crate) fn write(
         certificate::make(folder, name, realm)?;
     }
     let (wwsf, epcscf) = (secret()?, secret()?);
-    let identity = |pool: bool| -> Vec<Value> {
-        let of = files.subscribers.subscriber.iter().filter(|one| one.pool == pool);
-        of.map(|one| {
-            json!({
-                "name": user_name(&one.private),
-                "impi": one.private,
-                "impu": one.public[0],
-                "password": one.password,
-            })
-        })
-        .collect()
-    };
+    let (mut own, mut pool) = (Vec::new(), Vec::new());
+    for one in &files.subscribers.subscriber {
+        let identities = if one.pool { &mut pool } else { &mut own };
+        identities.push(json!({
+            "name": user_name(&one.private),
+            "impi": one.private,
+            "impu": one.public[0],
+            "password": one.password,
+        }));
+    }
     let config = json!({
         "realm": realm,
         "folder": folder,
@@ -74,8 +72,8 @@ pub(crate) fn write(
         "af": format!("http://{}:{FUNCTION_PORT}", address("af")),
         "bearerForVideo": args.facilitator_bearer,
         "tokenSeconds": args.token_seconds,
-        "users": identity(false),
-        "pool": identity(true),
+        "users": own,
+        "pool": pool,
         "secrets": { "wwsf": wwsf, "epcscf": epcscf },
     });
     let path = folder.join("web.json");
@@ -87,9 +85,8 @@ pub(crate) fn write(
 
 /// Names of the terminals by their addresses.
 fn terminals(files: &Files) -> serde_json::Map<String, Value> {
-    let of =
-        |(number, name): (usize, &str)| (terminal_addresses(number).0.to_string(), json!(name));
-    files.users().enumerate().map(of).collect()
+    let users = files.users().enumerate();
+    users.map(|(number, name)| (terminal_addresses(number).0.to_string(), json!(name))).collect()
 }
 
 /// A secret of this run, in hexadecimal.

@@ -75,12 +75,13 @@ impl Wic {
         let distinct: BTreeSet<&str> = names.iter().copied().collect();
         ensure!(distinct.len() == names.len(), "a user cannot be in two places: {users}");
         let files = Files::of_running()?;
-        let pair = |[caller, callee]: &[&str; 2]| {
-            anyhow::Ok([terminal(&files, caller)?, terminal(&files, callee)?])
-        };
+        let mut terminals = Vec::new();
+        for [caller, callee] in pairs {
+            terminals.push([terminal(&files, caller)?, terminal(&files, callee)?]);
+        }
         let hash = layout::folder().join("epcscf.hash");
         Ok(Self {
-            terminals: pairs.iter().map(pair).collect::<anyhow::Result<_>>()?,
+            terminals,
             proxy: SocketAddr::from((address("epcscf"), SECURE_PORT)),
             key_hash: fs::read_to_string(hash).context("no certificate of the eP-CSCF")?,
             bearers: announce::socket(),
@@ -132,24 +133,23 @@ fn terminal(files: &Files, name: &str) -> anyhow::Result<Terminal> {
 }
 
 fn noted(name: &str, messages: &[Signalled]) -> Vec<Noted> {
-    let of = |message: &Signalled| {
-        let time_ns = (message.time_ms * 1e6) as u64;
-        if message.text == FIRST_PICTURE {
-            let (part, protocol) = (name.to_owned(), "media".to_owned());
-            let (title, text) = (FIRST_PICTURE.into(), String::new());
-            return Noted { time_ns, from: part.clone(), to: part, protocol, name: title, text };
-        }
-        let parsed = sip::Message::parse(message.text.as_bytes());
-        let title = parsed.map_or_else(|_| "unreadable".into(), |parsed| title(&parsed));
+    let mut all = Vec::new();
+    for message in messages {
+        let text = message.text.as_str();
         let (from, to) = if message.is_sent { (name, "epcscf") } else { ("epcscf", name) };
-        Noted {
-            time_ns,
+        let (from, to, protocol, title, text) = match sip::Message::parse(text.as_bytes()) {
+            _ if text == FIRST_PICTURE => (name, name, "media", FIRST_PICTURE.into(), ""),
+            Ok(parsed) => (from, to, "SIP", title(&parsed), text),
+            Err(_) => (from, to, "SIP", "unreadable".into(), text),
+        };
+        all.push(Noted {
+            time_ns: (message.time_ms * 1e6) as u64,
             from: from.into(),
             to: to.into(),
-            protocol: "SIP".into(),
+            protocol: protocol.into(),
             name: title,
-            text: message.text.clone(),
-        }
-    };
-    messages.iter().map(of).collect()
+            text: text.into(),
+        });
+    }
+    all
 }

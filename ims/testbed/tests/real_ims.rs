@@ -245,7 +245,7 @@ fn sip_over<S: Read + Write>(stream: S) -> WebSocket<S> {
 
 // [RFC7118 §4]
 #[test]
-fn the_web_socket_takes_any_text_and_no_word_of_the_network() {
+fn the_web_socket_survives_any_text_and_refuses_messages_of_the_network() {
     let Some(_running) = Running::start(&[]) else { return };
     let whole = request("REGISTER", "sip:ims.test", "").replace("SIP/2.0/UDP", "SIP/2.0/WS");
     let long = format!("REGISTER sip:ims.test SIP/2.0\r\nVia: {}\r\n\r\n", "a".repeat(60_000));

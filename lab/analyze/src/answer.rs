@@ -48,7 +48,7 @@ fn effect(finding: &Finding) -> f64 {
     match finding.rule.as_str() {
         // No call.
         FAILED | NEVER => 1e6,
-        // Nothing was seen and heard.
+        // Neither video nor audio arrived.
         INTERRUPTED => 1e5 + seconds,
         FREEZE => 1.0 + 5.0 * seconds,
         CONCEALMENT => 1.0 + 5.0 * seconds,

@@ -8,11 +8,11 @@ use weir_lab::calls::derive::Interval;
 use weir_lab::calls::file::{self, CallFile, PageConnection};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
-use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
+use weir_lab::scenario::{Direction, Scenario, Traffic};
 use weir_sim::trace::{Row, Trace};
 
 use crate::answer::findings;
-use crate::dump::{Connection, Dump, Stream, Way};
+use crate::dump::{Dump, Stream, Way};
 use crate::error::AnalyzeError;
 use crate::record::{changes, merged};
 use crate::{network, page, samples};
@@ -68,9 +68,9 @@ pub fn app_record(
         }));
         if index == 0 {
             let [sent, received] = [Way::Sent, Way::Received].map(|way| first_video(&dump, way));
-            let intervals = |stream: Option<&Stream>| stream.map(samples::intervals);
-            let of = [intervals(sent), intervals(received)].map(Option::unwrap_or_default);
-            trace.rows = rows(&of[0], &of[1]);
+            let [own, others] =
+                [sent, received].map(|it| it.map(samples::intervals).unwrap_or_default());
+            trace.rows = rows(&own, &others);
             let up = first_up(scenario);
             trace.events =
                 sent.zip(up).map(|(it, flow)| changes(flow, it, None)).unwrap_or_default();
@@ -95,16 +95,14 @@ fn silence(connections: &[PageConnection]) -> &'static str {
 /// The dump without the reports before time zero, when not all participants had joined, and after
 /// the end, when not all were still there.
 fn running(dump: Dump, end: Timestamp) -> Dump {
-    let later = |mut stream: Stream| {
-        stream.reports.retain(|it| (Timestamp::ZERO..=end).contains(&it.timed.time));
-        (stream.reports.len() > 1).then_some(stream)
-    };
-    let connections = dump.connections.into_iter().map(|connection| Connection {
-        streams: connection.streams.into_iter().filter_map(later).collect(),
-        name: connection.name,
-        packets: connection.packets,
-    });
-    Dump { connections: connections.collect(), ..dump }
+    let mut running = dump;
+    for connection in &mut running.connections {
+        for stream in &mut connection.streams {
+            stream.reports.retain(|it| (Timestamp::ZERO..=end).contains(&it.timed.time));
+        }
+        connection.streams.retain(|stream| stream.reports.len() > 1);
+    }
+    running
 }
 
 fn first_video(dump: &Dump, way: Way) -> Option<&Stream> {
@@ -115,9 +113,9 @@ fn first_video(dump: &Dump, way: Way) -> Option<&Stream> {
 
 /// The scenario's first media flow up.
 fn first_up(scenario: &Scenario) -> Option<usize> {
-    let is_up =
-        |flow: &Flow| matches!(flow.traffic, Traffic::Media(_)) && flow.direction == Direction::Up;
-    scenario.flows.iter().position(is_up)
+    scenario.flows.iter().position(|flow| {
+        matches!(flow.traffic, Traffic::Media(_)) && flow.direction == Direction::Up
+    })
 }
 
 /// One entry for each pair of a sent and a received video.

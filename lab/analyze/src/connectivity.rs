@@ -214,20 +214,21 @@ impl ConnectionHistory {
     }
 
     fn findings(&self, name: &str, found: &mut Vec<Finding>) {
-        let mut add = |rule: &str, from_s: f64, to_s: f64, says: String| {
-            found.push(finding(name, rule, (from_s, to_s), says));
-        };
+        let words = format!("it {}", self.words());
         match self.end {
             End::Up => {}
-            End::Failed(at) => add(FAILED, at, at, format!("it {}", self.words())),
-            End::NeverConnected(at) => add(NEVER, self.first_s, at, format!("it {}", self.words())),
+            End::Failed(at) => found.push(finding(name, FAILED, (at, at), words)),
+            End::NeverConnected(at) => {
+                found.push(finding(name, NEVER, (self.first_s, at), words));
+            }
         }
         for (from, to) in &self.interruptions {
             let says = format!("no media could pass for {:.1} s", to - from);
-            add(INTERRUPTED, *from, *to, says);
+            found.push(finding(name, INTERRUPTED, (*from, *to), says));
         }
         for at in &self.restarts {
-            add(RESTART, *at, *at, "the application restarted ICE".into());
+            let says = "the application restarted ICE";
+            found.push(finding(name, RESTART, (*at, *at), says.into()));
         }
         for (url, (at, code)) in &self.servers {
             let server = if url.is_empty() { "a STUN or TURN server" } else { url };
@@ -236,7 +237,7 @@ impl ConnectionHistory {
                 Some(701) | None => format!("{server} did not answer"),
                 Some(code) => format!("{server} refused with {code}"),
             };
-            add(SERVER, *at, *at, says);
+            found.push(finding(name, SERVER, (*at, *at), says));
         }
     }
 }
@@ -308,12 +309,11 @@ impl Endpoints {
         if pair.local.protocol.is_empty() || pair.local.candidate_type.is_empty() {
             return None;
         }
-        let place = |it: &weir_lab::calls::stats::Candidate| Some((it.address?, it.port));
         Some(Self {
             protocol: pair.local.protocol.to_lowercase(),
             local: pair.local.candidate_type.clone(),
             remote: pair.remote.candidate_type.clone(),
-            places: [place(&pair.local), place(&pair.remote)],
+            places: [&pair.local, &pair.remote].map(|it| Some((it.address?, it.port))),
         })
     }
 

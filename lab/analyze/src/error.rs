@@ -1,7 +1,7 @@
 //! Why a dump could not be read.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::format::Format;
 
@@ -49,6 +49,13 @@ pub enum AnalyzeError {
         /// Its format.
         format: Format,
     },
+}
+
+impl AnalyzeError {
+    /// Makes errors of this file from those of the system.
+    pub(crate) fn of_file(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self::Io { path: path.into(), error }
+    }
 }
 
 /// What to do about an error of the system.

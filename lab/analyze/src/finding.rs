@@ -53,23 +53,28 @@ fn of_rule(stream: &SampledStream, rule: &Rule) -> Vec<Finding> {
             _ => spans.push(vec![sample]),
         }
     }
-    let long = |span: &Vec<Sample>| span[span.len() - 1].end_s - span[0].start_s >= rule.least_s;
-    // A moment looks at its neighbours, too, which need not belong to the finding.
-    let lossy = |span: &Vec<Sample>| rules::loss(span).unwrap_or(0.0) >= rule.least_loss;
-    let shown =
-        |span: &Vec<Sample>| rule.name != "capacity" || rules::shows_full_path(stream, span);
-    let found = spans.into_iter().filter(long).filter(lossy).filter(shown).map(|span| {
-        Finding(file::Finding {
+    let mut found = Vec::new();
+    for span in spans {
+        let (from_s, to_s) = (span[0].start_s, span[span.len() - 1].end_s);
+        // The rule looks at the neighbours of a sample, too, which need not belong to the finding.
+        let is_lossy = rules::loss(&span).unwrap_or(0.0) >= rule.least_loss;
+        if to_s - from_s < rule.least_s
+            || !is_lossy
+            || rule.name == "capacity" && !rules::shows_full_path(stream, &span)
+        {
+            continue;
+        }
+        found.push(Finding(file::Finding {
             stream: stream.name.clone(),
             part: rule.part.to_string(),
             rule: rule.name.into(),
-            from_s: rounded(span[0].start_s),
-            to_s: rounded(span[span.len() - 1].end_s),
+            from_s: rounded(from_s),
+            to_s: rounded(to_s),
             says: (rule.says)(stream, &span),
             samples: span.iter().map(Sample::evidence).collect(),
-        })
-    });
-    found.collect()
+        }));
+    }
+    found
 }
 
 /// A layer that sends nothing says nothing about the path or its estimate.

@@ -53,8 +53,10 @@ pub(crate) fn told_by(first: &[u8]) -> Option<Format> {
         return Some(Format::EventLog);
     }
     // What libraries send to a server: events, or a heading before them.
-    let begins = |with: &[u8]| first.starts_with(with);
-    if begins(b"[\"") || begins(b"[1,") || begins(b"{") && holds(first, VERSION) {
+    if first.starts_with(b"[\"")
+        || first.starts_with(b"[1,")
+        || first.starts_with(b"{") && holds(first, VERSION)
+    {
         return Some(Format::Rtcstats);
     }
     match first.iter().find(|byte| !byte.is_ascii_whitespace()) {

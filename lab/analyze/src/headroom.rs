@@ -32,7 +32,7 @@ pub(crate) fn findings(dump: &Dump) -> Vec<Finding> {
     found
 }
 
-/// `Chrome 117's estimate`, or `the sender's estimate` if nobody says who it was.
+/// `Chrome 117's estimate`, or `the sender's estimate` if the dump does not name the program.
 pub(crate) fn whose_estimate(dump: &Dump) -> String {
     let browser = dump.program.as_deref().and_then(browser::name);
     browser.map_or("the sender's estimate".into(), |name| format!("{name}'s estimate"))
@@ -65,8 +65,8 @@ fn of_connection(connection: &Connection, whose: &str, found: &mut Vec<Finding>)
 /// The capacity that was measured during most of a sample.
 fn capacity_at(capacity: &[TestedCapacity], sample: &Sample) -> Option<f64> {
     let middle = (sample.start_s + sample.end_s) / 2.0;
-    let during = |it: &&TestedCapacity| (it.from_s..=it.to_s).contains(&middle);
-    Some(capacity.iter().find(during)?.bps)
+    let during = capacity.iter().find(|it| (it.from_s..=it.to_s).contains(&middle));
+    Some(during?.bps)
 }
 
 fn is_far_below(moment: Moment<'_>, carried: f64) -> bool {

@@ -16,17 +16,17 @@ const PEEKED: u64 = 4_096;
 
 /// Opens a file and tells its format. `-` is the standard input.
 pub(crate) fn open(path: &Path) -> Result<(Format, Box<dyn BufRead>), AnalyzeError> {
-    let failed = |error| AnalyzeError::Io { path: path.into(), error };
+    let failed = AnalyzeError::of_file(path);
     let file: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
+        let file = File::open(path).map_err(&failed)?;
+        if file.metadata().map_err(&failed)?.is_dir() {
             return Err(failed(io::Error::other("this is a folder: name the files in it")));
         }
         Box::new(file)
     };
-    let (first, rest) = peek(file, GZIP.len() as u64).map_err(failed)?;
+    let (first, rest) = peek(file, GZIP.len() as u64).map_err(&failed)?;
     let is_packed = first == GZIP;
     let whole = Cursor::new(first).chain(rest);
     let whole: Box<dyn Read> = if is_packed {
@@ -34,7 +34,7 @@ pub(crate) fn open(path: &Path) -> Result<(Format, Box<dyn BufRead>), AnalyzeErr
     } else {
         Box::new(whole)
     };
-    let (first, rest) = peek(whole, PEEKED).map_err(failed)?;
+    let (first, rest) = peek(whole, PEEKED).map_err(&failed)?;
     let format = told_by(&first).ok_or_else(|| AnalyzeError::Unknown(path.into()))?;
     Ok((format, Box::new(BufReader::new(Cursor::new(first).chain(rest)))))
 }

@@ -101,7 +101,7 @@ fn read_with(
     let dump = dump.map_err(|what| AnalyzeError::Damaged { path: path.into(), what })?;
     let has_stream = dump.connections.iter().any(|connection| !connection.streams.is_empty());
     if !has_stream && !connectivity::has_failure(&dump) {
-        // What was wrong with the file says more than that nothing is left of it.
+        // The first problem of the file is a better message than that it has no streams.
         return Err(match dump.warnings.into_iter().next() {
             Some(why) => {
                 let what = format!("no video or audio stream with two reports is left: {why}");

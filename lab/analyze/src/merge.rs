@@ -59,14 +59,14 @@ fn explains(dump: &Dump, other: &file::Finding, finding: &file::Finding) -> bool
     }
     match (other.rule.as_str(), finding.rule.as_str()) {
         ("capacity", "loss" | "loss rule") => true,
-        // Of a path that is long even while nothing waits, both hold.
+        // If the round trip is long even without a queue, both findings are true.
         ("capacity", "delay") => !is_long(dump, finding) || overflows(other),
         ("capacity" | UNDERESTIMATE, "recovery" | "start-up") => other.stream == finding.stream,
         _ => false,
     }
 }
 
-/// Share of the finding's time that the other one has, too.
+/// Share of the finding's time that the other finding covers.
 fn shared(other: &file::Finding, finding: &file::Finding) -> f64 {
     let from = other.from_s.max(finding.from_s);
     let to = other.to_s.min(finding.to_s);
@@ -75,15 +75,17 @@ fn shared(other: &file::Finding, finding: &file::Finding) -> f64 {
 
 /// Streams of one connection, or the two ends of one stream in one dump.
 fn is_same_path(dump: &Dump, a: &file::Finding, b: &file::Finding) -> bool {
-    let connection = |it: &file::Finding| {
-        dump.connections.iter().position(|connection| {
-            let mut streams = connection.streams.iter();
-            streams.any(|stream| samples::name(connection, stream) == it.stream)
-        })
-    };
-    let ssrc =
-        |it: &file::Finding| it.stream.split(' ').rev().find_map(|word| word.parse::<u32>().ok());
-    connection(a) == connection(b) || ssrc(a).is_some() && ssrc(a) == ssrc(b)
+    let [ssrc, other_ssrc] =
+        [a, b].map(|it| it.stream.split(' ').rev().find_map(|word| word.parse::<u32>().ok()));
+    connection_of(dump, a) == connection_of(dump, b) || ssrc.is_some() && ssrc == other_ssrc
+}
+
+/// Index of the connection that the stream of a finding belongs to.
+fn connection_of(dump: &Dump, finding: &file::Finding) -> Option<usize> {
+    dump.connections.iter().position(|connection| {
+        let mut streams = connection.streams.iter();
+        streams.any(|stream| samples::name(connection, stream) == finding.stream)
+    })
 }
 
 fn is_long(dump: &Dump, finding: &file::Finding) -> bool {

@@ -6,15 +6,15 @@
 
 use weir_lab::calls::stats::Kind;
 
-use crate::dump::{Dump, Stream, Way};
+use crate::dump::{Connection, Dump, Way};
 use crate::format::Format;
 use crate::packets::passages::{self, Path};
 use crate::packets::{PacketLog, play};
 use crate::rules::{Moment, RULES};
 use crate::samples::{self, Sample, SampledStream};
 
-/// Where the call did not test the path, the scenario has this multiple of the largest rate that
-/// was seen, so that nothing is limited that was not.
+/// Where the call did not test the path, the scenario's capacity is this multiple of the largest
+/// rate that was seen, so that the scenario does not limit what the real path did not limit.
 const HEADROOM: f64 = 2.0;
 /// Capacity where nothing was seen at all.
 const UNSEEN_BPS: f64 = 10e6;
@@ -83,18 +83,7 @@ pub struct TestedCapacity {
 
 /// Estimates the network from the connection that carried most.
 pub fn estimate(dump: &Dump) -> NetworkEstimate {
-    let bytes = |stream: &Stream| {
-        let ends = samples::intervals(stream);
-        let rate = |it: &weir_lab::calls::derive::Interval| {
-            let sent = it.sent.as_ref().map_or(0, |it| it.send_rate.as_bps());
-            let received = it.received.as_ref().map_or(0, |it| it.receive_rate.as_bps());
-            (sent + received) as f64 * (it.end - it.start).as_secs_f64()
-        };
-        ends.iter().map(rate).sum::<f64>()
-    };
-    let total = |streams: &[Stream]| streams.iter().map(bytes).sum::<f64>();
-    let largest =
-        dump.connections.iter().max_by(|a, b| total(&a.streams).total_cmp(&total(&b.streams)));
+    let largest = dump.connections.iter().max_by(|a, b| carried(a).total_cmp(&carried(b)));
     let Some(connection) = largest else { return NetworkEstimate::default() };
     let streams = samples::streams(connection);
     let ends = dump.connections.iter().flat_map(samples::streams);
@@ -114,6 +103,16 @@ pub fn estimate(dump: &Dump) -> NetworkEstimate {
         }
     }
     NetworkEstimate { duration_s: last.max(LEAST_S), up, down }
+}
+
+/// Bits that a connection carried in both directions.
+fn carried(connection: &Connection) -> f64 {
+    let bits = connection.streams.iter().flat_map(samples::intervals).map(|it| {
+        let sent = it.sent.as_ref().map_or(0, |it| it.send_rate.as_bps());
+        let received = it.received.as_ref().map_or(0, |it| it.receive_rate.as_bps());
+        (sent + received) as f64 * (it.end - it.start).as_secs_f64()
+    });
+    bits.sum()
 }
 
 /// What trains of single packets measured of the way up.
@@ -157,18 +156,15 @@ fn by_packets(log: &PacketLog, up: &mut WayEstimate, down: &mut WayEstimate) {
 fn way(streams: &[SampledStream], way: Way) -> WayEstimate {
     let base = streams.iter().find_map(|stream| stream.base_rtt_ms);
     let mut estimate = WayEstimate { delay_ms: base.map(|ms| ms / 2.0), ..WayEstimate::default() };
-    let of_way = || streams.iter().filter(|stream| stream.way == way);
-    let carried =
-        |stream: &&SampledStream| stream.samples.iter().map(|it| it.rate_bps).sum::<f64>();
-    let Some(main) = of_way().max_by(|a, b| carried(a).total_cmp(&carried(b))) else {
-        return estimate;
-    };
+    let of_way: Vec<&SampledStream> = streams.iter().filter(|stream| stream.way == way).collect();
+    let main = of_way.iter().max_by(|a, b| sum_of_rates(a).total_cmp(&sum_of_rates(b)));
+    let Some(main) = main else { return estimate };
     let rule = RULES.iter().find(|rule| rule.name == "capacity").expect("the table has this rule");
     let mut span: Vec<Tested> = Vec::new();
     let (mut lost, mut free) = (0.0, 0.0);
     let (mut bits, mut seconds) = (0.0, 0.0);
     for (index, sample) in main.samples.iter().enumerate() {
-        let rate = delivered(of_way(), sample, way);
+        let rate = delivered(&of_way, sample, way);
         let length = sample.end_s - sample.start_s;
         (bits, seconds) = (bits + rate * length, seconds + length);
         let moment = Moment { stream: main, index };
@@ -196,21 +192,22 @@ fn way(streams: &[SampledStream], way: Way) -> WayEstimate {
     estimate
 }
 
+fn sum_of_rates(stream: &SampledStream) -> f64 {
+    stream.samples.iter().map(|it| it.rate_bps).sum()
+}
+
 /// What arrived of all streams of a direction during a sample.
-fn delivered<'a>(
-    streams: impl Iterator<Item = &'a SampledStream>,
-    sample: &Sample,
-    way: Way,
-) -> f64 {
+fn delivered(streams: &[&SampledStream], sample: &Sample, way: Way) -> f64 {
     let middle = (sample.start_s + sample.end_s) / 2.0;
-    let of_stream = |stream: &SampledStream| {
+    let mut sum = 0.0;
+    for stream in streams {
         let index = stream.samples.partition_point(|it| it.end_s < middle);
-        let found = stream.samples.get(index).filter(|it| it.start_s <= middle)?;
-        let arrived =
-            if way == Way::Sent { (1.0 - found.loss.unwrap_or(0.0)).max(0.0) } else { 1.0 };
-        Some(found.rate_bps * arrived)
-    };
-    streams.filter_map(of_stream).sum()
+        if let Some(found) = stream.samples.get(index).filter(|it| it.start_s <= middle) {
+            let lost = if way == Way::Sent { found.loss.unwrap_or(0.0) } else { 0.0 };
+            sum += found.rate_bps * (1.0 - lost).max(0.0);
+        }
+    }
+    sum
 }
 
 /// A sample of the largest stream, what arrived of all streams, and whether packets waited for
@@ -274,14 +271,7 @@ pub(crate) fn flows(dump: &Dump) -> Vec<(FlowPlan, usize, usize)> {
     let mut call = 0;
     for (at, connection) in dump.connections.iter().enumerate() {
         let sampled = samples::streams(connection);
-        let of = |way: Way| {
-            let streams = connection.streams.iter().enumerate();
-            let wanted = move |(_, stream): &(usize, &Stream)| {
-                stream.way == way && stream.kind == Kind::Video
-            };
-            streams.filter(wanted).map(|(index, _)| index).collect::<Vec<_>>()
-        };
-        let (sent, received) = (of(Way::Sent), of(Way::Received));
+        let (sent, received) = (videos(connection, Way::Sent), videos(connection, Way::Received));
         for pair in 0..sent.len().max(received.len()) {
             if call == CALLS_MAX {
                 return plans;
@@ -299,49 +289,58 @@ pub(crate) fn flows(dump: &Dump) -> Vec<(FlowPlan, usize, usize)> {
     plans
 }
 
-/// A scenario with the network that the call met, as text. `name` is the dump's name.
-pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> String {
-    let quoted = |text: String| {
-        let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        serde_json::to_string(&plain).expect("a text serializes")
-    };
-    let mut text = String::new();
-    let mut put = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
-    };
-    put(format!("title = {}", quoted(format!("The network that {name} met"))));
-    put(format!("source = {}", quoted(format!("weir analyze {name}, a {}", dump.format))));
-    let about = "Estimated from a call that was made elsewhere. The comments say what was tested \
-        and how far it may be off. Up is from the browser that reported.";
-    put(format!("description = {}", quoted(about.into())));
-    put(format!("duration = \"{}ms\"", milliseconds(network.duration_s)));
-    if dump.format != Format::Capture {
-        put("feedback_interval = \"62.5ms\"".into());
-    }
-    for (table, way) in [("up", &network.up), ("down", &network.down)] {
-        put(String::new());
-        way_text(table, way, network.duration_s, &mut put);
-    }
-    for (plan, ..) in flows(dump) {
-        put(String::new());
-        put("[[flow]]".into());
-        put(format!("direction = \"{}\"", if plan.way == Way::Sent { "up" } else { "down" }));
-        put(format!("call = {}", plan.call));
-        put(format!("max_bitrate = \"{}kbps\"", kilobits(plan.max_bps.max(300e3))));
-        if dump.format != Format::Capture {
-            BROWSER.iter().for_each(|line| put((*line).into()));
-        }
-    }
-    text
+/// Indices of the videos of a direction.
+fn videos(connection: &Connection, way: Way) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..connection.streams.len()).collect();
+    indices.retain(|index| {
+        let stream = &connection.streams[*index];
+        stream.way == way && stream.kind == Kind::Video
+    });
+    indices
 }
 
-fn way_text(table: &str, way: &WayEstimate, duration_s: f64, put: &mut impl FnMut(String)) {
-    put(format!("[network.{table}]"));
+/// A text in quotes, without control characters.
+fn quoted(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    serde_json::to_string(&plain).expect("a text serializes")
+}
+
+/// A scenario with the network that the call met, as text. `name` is the dump's name.
+pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> String {
+    let mut lines = Vec::new();
+    lines.push(format!("title = {}", quoted(&format!("The network that {name} met"))));
+    lines.push(format!("source = {}", quoted(&format!("weir analyze {name}, a {}", dump.format))));
+    let about = "Estimated from a call that was made elsewhere. The comments say what was tested \
+        and how far it may be off. Up is from the browser that reported.";
+    lines.push(format!("description = {}", quoted(about)));
+    lines.push(format!("duration = \"{}ms\"", milliseconds(network.duration_s)));
+    if dump.format != Format::Capture {
+        lines.push("feedback_interval = \"62.5ms\"".into());
+    }
+    for (table, way) in [("up", &network.up), ("down", &network.down)] {
+        lines.push(String::new());
+        way_text(table, way, network.duration_s, &mut lines);
+    }
+    for (plan, ..) in flows(dump) {
+        lines.push(String::new());
+        lines.push("[[flow]]".into());
+        lines
+            .push(format!("direction = \"{}\"", if plan.way == Way::Sent { "up" } else { "down" }));
+        lines.push(format!("call = {}", plan.call));
+        lines.push(format!("max_bitrate = \"{}kbps\"", kilobits(plan.max_bps.max(300e3))));
+        if dump.format != Format::Capture {
+            lines.extend(BROWSER.map(String::from));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn way_text(table: &str, way: &WayEstimate, duration_s: f64, lines: &mut Vec<String>) {
+    lines.push(format!("[network.{table}]"));
     let seen = way.largest_bps.filter(|bps| *bps > 0.0);
     let tested = way.tested.iter().map(|it| it.bps).fold(0.0, f64::max);
     let free = seen.map_or(UNSEEN_BPS, |bps| HEADROOM * bps.max(tested));
-    put(match seen {
+    lines.push(match seen {
         Some(_) if way.by_packets && !way.tested.is_empty() => {
             "# By trains of packets that waited behind each other. Between two measurements the \
              earlier one stands."
@@ -356,7 +355,7 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, put: &mut impl FnMu
     });
     let mut steps = vec![(0.0, free)];
     for (at, span) in way.tested.iter().enumerate() {
-        put(format!(
+        lines.push(format!(
             "# {:.1} to {:.1} s: {} kbit/s, single reports {} to {}.",
             span.from_s,
             span.to_s,
@@ -378,30 +377,32 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, put: &mut impl FnMu
         .iter()
         .map(|(at, bps)| format!("[\"{}ms\", \"{}kbps\"]", milliseconds(*at), kilobits(*bps)))
         .collect();
-    put(format!("capacity = [{}]", steps.join(", ")));
+    lines.push(format!("capacity = [{}]", steps.join(", ")));
     match (way.queue_ms, way.overflowed) {
         (Some(ms), true) => {
-            put("# Packets were lost while they waited, so the queue was full.".into());
-            put(format!("queue = \"{ms:.0}ms\""));
+            lines.push("# Packets were lost while they waited, so the queue was full.".into());
+            lines.push(format!("queue = \"{ms:.0}ms\""));
         }
         (Some(ms), false) => {
-            put(format!("# At least {ms:.0} ms: it was never full."));
-            put(format!("queue = \"{:.0}ms\"", ms.max(QUEUE_MS)));
+            lines.push(format!("# At least {ms:.0} ms: it was never full."));
+            lines.push(format!("queue = \"{:.0}ms\"", ms.max(QUEUE_MS)));
         }
-        (None, _) => put(format!("# Never seen.\nqueue = \"{QUEUE_MS:.0}ms\"")),
+        (None, _) => lines.push(format!("# Never seen.\nqueue = \"{QUEUE_MS:.0}ms\"")),
     }
     match way.delay_ms {
         Some(ms) => {
-            put("# Half of the smallest round-trip time. How the two directions share it is \
+            lines.push(
+                "# Half of the smallest round-trip time. How the two directions share it is \
                 unknown."
-                .into());
-            put(format!("delay = \"{ms:.1}ms\""));
+                    .into(),
+            );
+            lines.push(format!("delay = \"{ms:.1}ms\""));
         }
-        None => put("# No round trip was measured.\ndelay = \"0ms\"".into()),
+        None => lines.push("# No round trip was measured.\ndelay = \"0ms\"".into()),
     }
     if way.loss > 0.0 {
-        put("# Lost without a queue.".into());
-        put(format!("loss = \"{:.2}%\"", way.loss * 100.0));
+        lines.push("# Lost without a queue.".into());
+        lines.push(format!("loss = \"{:.2}%\"", way.loss * 100.0));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Every controller under the recorded feedback: where would its target have been?
 //!
 //! This is open loop. The controllers see what the recorded sender sent and what its far end
-//! reported. Nothing that they would have sent crosses a network, so their targets change nothing
-//! that they see.
+//! reported. Their targets change nothing of that, because none of the packets that they would have
+//! sent crosses a network.
 
 use weir::RateLimits;
 use weir::controller::{Controller, Settings};
@@ -62,8 +62,8 @@ impl OpenLoop {
 
     /// Smallest and largest target.
     pub fn range(&self) -> (Bitrate, Bitrate) {
-        let targets = || self.targets.iter().map(|(_, target)| *target);
-        (targets().min().unwrap_or_default(), targets().max().unwrap_or_default())
+        let targets = self.targets.iter().map(|(_, target)| *target);
+        (targets.clone().min().unwrap_or_default(), targets.max().unwrap_or_default())
     }
 }
 
@@ -79,31 +79,32 @@ pub fn open_loop(log: &PacketLog) -> Vec<OpenLoop> {
     play(log, &mut |now, event| {
         end = now;
         reports += u32::from(matches!(event, Event::Report { .. }));
-        played.iter_mut().for_each(|it| it.take(now, &event, log));
+        for it in &mut played {
+            it.take(now, &event, log);
+        }
     });
     if reports == 0 {
         return Vec::new();
     }
-    let finished = |it: Played| OpenLoop {
+    let finished = played.into_iter().map(|it| OpenLoop {
         algorithm: it.algorithm,
         is_cut: it.handlers >= HANDLERS_MAX,
         targets: it.targets,
         end,
-    };
-    played.into_iter().map(finished).collect()
+    });
+    finished.collect()
 }
 
 fn limits(log: &PacketLog) -> RateLimits {
     let first = log.sent.first().map_or(Timestamp::ZERO, |packet| packet.time);
     let last = log.sent.last().map_or(Timestamp::ZERO, |packet| packet.time);
-    let rate = |length: TimeDelta| {
-        let early = log.sent.iter().take_while(|packet| packet.time <= first + length);
-        let bytes: f64 = early.map(|packet| f64::from(packet.size)).sum();
+    let [early, mean] = [BEGIN, (last - first).max(BEGIN)].map(|length| {
+        let sent = log.sent.iter().take_while(|packet| packet.time <= first + length);
+        let bytes: f64 = sent.map(|packet| f64::from(packet.size)).sum();
         Bitrate::from_bps_f64(bytes * 8.0 / length.as_secs_f64())
-    };
-    let mean = rate((last - first).max(BEGIN));
+    });
     let max = MAX.max(mean * HEADROOM);
-    let start = rate(BEGIN).clamp(MIN, max);
+    let start = early.clamp(MIN, max);
     RateLimits::new(MIN, start, max).expect("0 < min <= start <= max")
 }
 

@@ -7,11 +7,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde_json::Value;
-use weir_lab::calls::derive::TimedReport;
 use weir_lab::calls::file::{AudioInterval, PageConnection, PageEvent, ReceivedAudio};
-use weir_lab::calls::stats::{InboundRtp, Kind};
+use weir_lab::calls::stats::Kind;
 
-use crate::dump::{Dump, Stream, StreamReport, Way};
+use crate::dump::{Dump, Stream, Way};
 use crate::error::AnalyzeError;
 use crate::samples;
 
@@ -32,9 +31,9 @@ pub(crate) fn read(
     call: usize,
     participant: &str,
 ) -> Result<Page, AnalyzeError> {
-    let failed = |error| AnalyzeError::Io { path: dump.into(), error };
-    let lines = BufReader::new(File::open(dump).map_err(failed)?);
-    page(lines, zero_ms, call, participant).map_err(failed)
+    File::open(dump)
+        .and_then(|file| page(BufReader::new(file), zero_ms, call, participant))
+        .map_err(AnalyzeError::of_file(dump))
 }
 
 fn page(
@@ -123,30 +122,34 @@ pub(crate) fn audio(dump: &Dump, call: usize, participant: &str) -> Vec<Received
 
 fn audio_intervals(stream: &Stream) -> Vec<AudioInterval> {
     let by_time: BTreeMap<_, _> = stream.reports.iter().map(|it| (it.timed.time, it)).collect();
-    let inbound = |it: &&StreamReport| -> Option<InboundRtp> {
-        let TimedReport { report, .. } = &it.timed;
-        report.inbound.clone()
-    };
-    let intervals = samples::intervals(stream).into_iter().filter_map(|interval| {
-        let received = interval.received?;
-        let before = by_time.get(&interval.start).and_then(inbound)?;
-        let after = by_time.get(&interval.end).and_then(inbound)?;
-        let growth =
-            |of: fn(&InboundRtp) -> Option<u64>| Some(of(&after)?.saturating_sub(of(&before)?));
-        let samples = growth(|it| it.total_samples_received).filter(|count| *count > 0);
-        // Silence is concealed where a sender sends none, which nobody hears.
-        let silent = growth(|it| it.silent_concealed_samples).unwrap_or(0);
-        let concealed = growth(|it| it.concealed_samples).map(|all| all.saturating_sub(silent));
-        Some(AudioInterval {
+    let mut intervals = Vec::new();
+    for interval in samples::intervals(stream) {
+        let [start, end] = [interval.start, interval.end]
+            .map(|time| by_time.get(&time)?.timed.report.inbound.as_ref());
+        let (Some(received), Some(before), Some(after)) = (interval.received, start, end) else {
+            continue;
+        };
+        let samples = growth(before.total_samples_received, after.total_samples_received)
+            .filter(|count| *count > 0);
+        // When a sender pauses, the receiver plays silence and counts it as concealed, although
+        // nothing was lost.
+        let silent = growth(before.silent_concealed_samples, after.silent_concealed_samples);
+        let concealed = growth(before.concealed_samples, after.concealed_samples)
+            .map(|all| all.saturating_sub(silent.unwrap_or(0)));
+        intervals.push(AudioInterval {
             time_s: interval.end.as_secs_f64(),
             receive_bps: Some(received.receive_rate.as_bps()),
             loss_ratio: received.loss_ratio,
             concealed_ratio: concealed.zip(samples).map(|(part, all)| part as f64 / all as f64),
-            concealments: growth(|it| it.concealment_events),
+            concealments: growth(before.concealment_events, after.concealment_events),
             jitter_buffer_ms: received.jitter_buffer_delay.map(|it| it.as_millis_f64()),
-        })
-    });
-    intervals.collect()
+        });
+    }
+    intervals
+}
+
+fn growth(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    Some(after?.saturating_sub(before?))
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub(crate) fn freezes(dump: &Dump) -> Freezes {
     all
 }
 
-/// What was heard of a stream of audio; `None` of others and without counters.
+/// Counters of what was heard of an audio stream. `None` for other streams and without counters.
 pub(crate) fn heard(stream: &Stream) -> Option<Heard> {
     if (stream.way, stream.kind) != (Way::Received, Kind::Audio) {
         return None;
@@ -109,11 +109,11 @@ fn growth(before: Option<u64>, after: Option<u64>) -> u64 {
 }
 
 fn frozen_s(before: &InboundRtp, after: &InboundRtp) -> f64 {
-    let total = |it: &InboundRtp| it.total_freezes_duration.unwrap_or(0.0);
-    (total(after) - total(before)).max(0.0)
+    let [before, after] = [before, after].map(|it| it.total_freezes_duration.unwrap_or(0.0));
+    (after - before).max(0.0)
 }
 
-/// The freezes of a stream: the seconds in which it stood longest, and how often it froze in all.
+/// The freezes of a stream: when it was frozen longest, and how often it froze in total.
 fn add_freezes(connection: &Connection, stream: &Stream, found: &mut Vec<Finding>) {
     // Begin and end, freezes, seconds.
     let mut spans: Vec<(f64, f64, u64, f64)> = Vec::new();
@@ -176,15 +176,16 @@ impl Heard {
     fn between(before: &InboundRtp, after: &InboundRtp) -> Self {
         let concealed = growth(before.concealed_samples, after.concealed_samples);
         let silent = growth(before.silent_concealed_samples, after.silent_concealed_samples);
-        let waited = |it: &InboundRtp| it.jitter_buffer_delay.unwrap_or(0.0);
+        let [start, end] = [before, after].map(|it| it.jitter_buffer_delay.unwrap_or(0.0));
         Self {
             samples: growth(before.total_samples_received, after.total_samples_received),
-            // A sender that pauses makes the receiver play silence. Nothing was lost.
+            // When a sender pauses, the receiver plays silence and counts it as concealed, although
+            // nothing was lost.
             concealed: concealed.saturating_sub(silent),
             gaps: growth(before.concealment_events, after.concealment_events),
             received: after.packets_received.saturating_sub(before.packets_received),
             lost: u64::try_from(after.packets_lost - before.packets_lost).unwrap_or(0),
-            buffer_s: (waited(after) - waited(before)).max(0.0),
+            buffer_s: (end - start).max(0.0),
             emitted: growth(before.jitter_buffer_emitted_count, after.jitter_buffer_emitted_count),
         }
     }

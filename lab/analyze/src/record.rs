@@ -39,10 +39,13 @@ pub fn record(name: &str, dump: &Dump) -> Result<Record, ScenarioError> {
 /// # Errors
 /// As [`record`].
 pub fn open_loop_records(name: &str, dump: &Dump) -> Result<Vec<Record>, ScenarioError> {
-    let logs = dump.connections.iter().enumerate();
-    let logs = logs.filter_map(|(at, it)| Some((at, it.packets.as_ref()?)));
-    let played = logs.flat_map(|(at, log)| open_loop(log).into_iter().map(move |it| (at, it)));
-    played.map(|(at, it)| build(name, dump, Some((at, &it)))).collect()
+    let mut records = Vec::new();
+    for (at, connection) in dump.connections.iter().enumerate() {
+        for played in connection.packets.iter().flat_map(open_loop) {
+            records.push(build(name, dump, Some((at, &played)))?);
+        }
+    }
+    Ok(records)
 }
 
 /// `played` is a controller under the feedback of the connection with this index.
@@ -59,14 +62,15 @@ fn build(
     let plans = network::flows(dump);
     for (flow, (_, connection, index)) in plans.iter().enumerate() {
         let stream = &dump.connections[*connection].streams[*index];
-        let of_flow = |(at, _): &(usize, &OpenLoop)| at == connection && stream.way == Way::Sent;
         let mut rows = rows(flow, stream, end);
-        match played.filter(of_flow) {
-            Some((_, played)) => {
-                rows.iter_mut().for_each(|row| *row = row.with_target(played.at(row.time)));
+        match played {
+            Some((at, played)) if at == *connection && stream.way == Way::Sent => {
+                for row in &mut rows {
+                    *row = row.with_target(played.at(row.time));
+                }
                 trace.events.extend(played_changes(flow, played));
             }
-            None => {
+            _ => {
                 let log = dump.connections[*connection].packets.as_ref();
                 trace.events.extend(changes(flow, stream, log));
             }
@@ -98,13 +102,12 @@ fn build(
 
 /// The changes of an open loop's target.
 fn played_changes(flow: usize, played: &OpenLoop) -> Vec<RateChange> {
-    let pairs = played.targets.windows(2);
-    let change = |pair: &[(Timestamp, weir::Bitrate)]| {
+    let changes = played.targets.windows(2).map(|pair| {
         RateChange::new(pair[1].0, flow, pair[0].1, pair[1].1)
             .with_reason("open loop".into())
             .with_state(played.algorithm.name().into())
-    };
-    pairs.map(change).collect()
+    });
+    changes.collect()
 }
 
 /// One row for each 50 ms. The bytes and packets of an interval are spread evenly over it.
@@ -131,21 +134,23 @@ fn rows(flow: usize, stream: &Stream, end: Timestamp) -> Vec<Row> {
 }
 
 fn filled(row: Row, interval: &Interval, counts: &Counts, time: Timestamp) -> Row {
-    let share = |total: u64| {
-        let part = |at: Timestamp| {
-            let passed = (at - interval.start).max(TimeDelta::ZERO).as_secs_f64();
-            let length = (interval.end - interval.start).as_secs_f64();
-            (total as f64 * (passed / length).min(1.0)) as u64
-        };
-        part(time) - part(time - ROW_INTERVAL)
-    };
     let rtt = interval.sent.as_ref().and_then(|sent| sent.rtt).or(interval.stun_rtt);
     row.with_target(interval.sent.as_ref().and(interval.estimated_bitrate))
         .with_rtt(rtt.map(|rtt| TimeDelta::from_micros(rtt.as_micros())))
-        .with_sent(DataSize::from_bytes(share(counts.sent_bytes)))
-        .with_received(DataSize::from_bytes(share(counts.received_bytes)))
-        .with_sent_packets(share(counts.sent_packets))
-        .with_lost_packets(share(counts.lost_packets))
+        .with_sent(DataSize::from_bytes(share(counts.sent_bytes, interval, time)))
+        .with_received(DataSize::from_bytes(share(counts.received_bytes, interval, time)))
+        .with_sent_packets(share(counts.sent_packets, interval, time))
+        .with_lost_packets(share(counts.lost_packets, interval, time))
+}
+
+/// The part of an interval's total that belongs to the row which ends at this time.
+fn share(total: u64, interval: &Interval, end: Timestamp) -> u64 {
+    let [before, until] = [end - ROW_INTERVAL, end].map(|at| {
+        let passed = (at - interval.start).max(TimeDelta::ZERO).as_secs_f64();
+        let length = (interval.end - interval.start).as_secs_f64();
+        (total as f64 * (passed / length).min(1.0)) as u64
+    });
+    until - before
 }
 
 /// What an interval carried.
@@ -159,62 +164,56 @@ struct Counts {
 impl Counts {
     /// One for each interval of the stream.
     fn of(stream: &Stream) -> Vec<Self> {
-        let pairs = stream.reports.windows(2);
-        let of_pair = |pair: &[crate::dump::StreamReport]| {
+        let mut all = Vec::new();
+        for pair in stream.reports.windows(2) {
             let timed = [pair[0].timed.clone(), pair[1].timed.clone()];
-            let interval = derive::intervals(&timed).pop()?;
-            Some(Self::between(stream.way, &timed[0].report, &timed[1].report, &interval))
-        };
-        pairs.filter_map(of_pair).collect()
+            if let Some(interval) = derive::intervals(&timed).pop() {
+                let [before, after] = timed.map(|it| it.report);
+                all.push(Self::between(stream.way, &before, &after, &interval));
+            }
+        }
+        all
     }
 
     fn between(way: Way, before: &StatsReport, after: &StatsReport, interval: &Interval) -> Self {
-        let length = (interval.end - interval.start).as_secs_f64();
-        let bytes = |bps: u64| (bps as f64 * length / 8.0) as u64;
-        let grown = |before: u64, after: u64| after.saturating_sub(before);
-        let (known_bytes, known_packets, lost_packets) = match way {
-            Way::Sent => {
-                let lost = |it: &StatsReport| it.remote_inbound.as_ref()?.packets_lost;
-                let lost = lost(after).zip(lost(before)).map_or(0, |(now, then)| now - then);
-                let packets =
-                    |it: &StatsReport| it.outbound.as_ref().map_or(0, |it| it.packets_sent);
-                let rate = interval.sent.as_ref().map_or(0, |sent| sent.send_rate.as_bps());
-                (bytes(rate), grown(packets(before), packets(after)), lost)
-            }
-            Way::Received => {
-                let lost = |it: &StatsReport| it.inbound.as_ref().map_or(0, |it| it.packets_lost);
-                let packets =
-                    |it: &StatsReport| it.inbound.as_ref().map_or(0, |it| it.packets_received);
-                let rate = interval.received.as_ref().map_or(0, |it| it.receive_rate.as_bps());
-                let lost = lost(after).saturating_sub(lost(before));
-                (bytes(rate), grown(packets(before), packets(after)), lost)
-            }
+        let rate = match way {
+            Way::Sent => interval.sent.as_ref().map(|sent| sent.send_rate),
+            Way::Received => interval.received.as_ref().map(|received| received.receive_rate),
         };
-        let lost_packets = u64::try_from(lost_packets).unwrap_or(0);
+        let length = (interval.end - interval.start).as_secs_f64();
+        let bytes = (rate.unwrap_or_default().as_bps() as f64 * length / 8.0) as u64;
+        let (packets_before, lost_before) = totals(way, before);
+        let (packets_after, lost_after) = totals(way, after);
+        let packets = packets_after.saturating_sub(packets_before);
+        let lost = match (lost_before, lost_after) {
+            (Some(before), Some(after)) => u64::try_from(after.saturating_sub(before)).unwrap_or(0),
+            _ => 0,
+        };
+        let (lost_packets, others) = match way {
+            Way::Sent => (lost.min(packets), packets.saturating_sub(lost)),
+            Way::Received => (lost, packets.saturating_add(lost)),
+        };
         // A packet that was lost is as large as the others.
-        let other_end =
-            |packets: f64| (known_bytes as f64 * packets / (known_packets.max(1)) as f64) as u64;
-        match way {
-            Way::Sent => {
-                let lost_packets = lost_packets.min(known_packets);
-                let arrived = (known_packets - lost_packets) as f64;
-                Self {
-                    sent_bytes: known_bytes,
-                    received_bytes: other_end(arrived),
-                    sent_packets: known_packets,
-                    lost_packets,
-                }
-            }
-            Way::Received => {
-                let left = known_packets.saturating_add(lost_packets);
-                Self {
-                    sent_bytes: other_end(left as f64),
-                    received_bytes: known_bytes,
-                    sent_packets: left,
-                    lost_packets,
-                }
-            }
-        }
+        let other_bytes = (bytes as f64 * others as f64 / packets.max(1) as f64) as u64;
+        let (sent_bytes, received_bytes, sent_packets) = match way {
+            Way::Sent => (bytes, other_bytes, packets),
+            Way::Received => (other_bytes, bytes, others),
+        };
+        Self { sent_bytes, received_bytes, sent_packets, lost_packets }
+    }
+}
+
+/// Packets of a stream that this end sent or received so far, and how many were lost.
+fn totals(way: Way, report: &StatsReport) -> (u64, Option<i64>) {
+    match way {
+        Way::Sent => (
+            report.outbound.as_ref().map_or(0, |it| it.packets_sent),
+            report.remote_inbound.as_ref().and_then(|it| it.packets_lost),
+        ),
+        Way::Received => report
+            .inbound
+            .as_ref()
+            .map_or((0, Some(0)), |it| (it.packets_received, Some(it.packets_lost))),
     }
 }
 
@@ -223,15 +222,17 @@ pub(crate) fn changes(flow: usize, stream: &Stream, log: Option<&PacketLog>) -> 
     if stream.way == Way::Received {
         return Vec::new();
     }
-    let changes = derive::estimate_changes(&samples::intervals(stream)).into_iter();
-    let change = |it: derive::EstimateChange| {
+    let mut changes = Vec::new();
+    for it in derive::estimate_changes(&samples::intervals(stream)) {
+        if it.time < Timestamp::ZERO {
+            continue;
+        }
         let why = log.and_then(|log| log.why(it.time));
         let (reason, state) = why.unwrap_or_else(|| ("not reported by getStats".into(), "browser"));
-        RateChange::new(it.time, flow, it.from, it.to)
-            .with_reason(reason.into())
-            .with_state(state.into())
-    };
-    changes.filter(|it| it.time >= Timestamp::ZERO).map(change).collect()
+        let change = RateChange::new(it.time, flow, it.from, it.to);
+        changes.push(change.with_reason(reason.into()).with_state(state.into()));
+    }
+    changes
 }
 
 /// One entry for each pair of a sent and a received video.
@@ -301,8 +302,7 @@ fn failure(dump: &Dump, call: usize) -> Option<String> {
 /// Adds the received parts to the intervals that end at the same time.
 fn merge(intervals: &mut Vec<file::Interval>, received: Vec<file::Interval>) {
     for entry in received {
-        let at = intervals.iter_mut().find(|it| (it.time_s - entry.time_s).abs() < 1e-6);
-        match at {
+        match intervals.iter_mut().find(|it| (it.time_s - entry.time_s).abs() < 1e-6) {
             Some(interval) => interval.received = entry.received,
             None => intervals.push(entry),
         }

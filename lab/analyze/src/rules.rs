@@ -7,7 +7,7 @@ use std::fmt;
 use weir_lab::calls::stats::{Kind, LimitationReason};
 
 use crate::dump::Way;
-use crate::samples::{Sample, SampledStream};
+use crate::samples::{Sample, SampledStream, median};
 
 /// Growth of the round-trip time over its minimum that only a queue explains: twice what the
 /// round-trip times of our calls on an idle link vary by.
@@ -392,16 +392,16 @@ fn from_to(first: Option<f64>, last: Option<f64>) -> String {
     }
 }
 
-/// What the congestion control itself logged: why it had gone down last, and what it did to come
-/// back.
+/// What the congestion control itself logged: the last overuse that lowered its rate, and its best
+/// probe since.
 fn its_own_words(stream: &SampledStream, span: &[Sample]) -> String {
     if span.iter().all(|it| it.controlled.is_none()) {
         return String::new();
     }
     let end_s = span.last().map_or(0.0, |it| it.end_s);
     let until = stream.samples.iter().take_while(|it| it.end_s <= end_s);
-    let overuse = |it: &&Sample| it.controlled.as_ref().is_some_and(|it| it.overuses > 0);
-    let last = until.filter(overuse).last();
+    let overused = until.filter(|it| it.controlled.as_ref().is_some_and(|it| it.overuses > 0));
+    let last = overused.last();
     let last = last.map(|it| format!("its delay detector said overuse last at {:.1} s", it.end_s));
     let probed = span.iter().filter_map(|it| it.controlled.as_ref()?.probed).max();
     let probed =
@@ -418,8 +418,9 @@ impl Moment<'_> {
         &self.stream.samples[self.index]
     }
 
-    /// Whether packets wait for long. So they do if far more is sent than the estimate, and some of
-    /// it is lost; then the smallest round-trip time may have waited, too.
+    /// Whether packets wait for long: the round-trip time is far above the smallest one. They also
+    /// do if far more than the estimate is sent and some of it is lost. In that case the queue may
+    /// never have been empty, so the smallest round-trip time does not count.
     pub fn queues(&self) -> bool {
         let sample = self.sample();
         let rtt = sample.rtt_ms.zip(self.stream.base_rtt_ms);
@@ -438,9 +439,8 @@ impl Moment<'_> {
         let to = (self.index + SHORT_QUEUE_SAMPLES + 1).min(self.stream.samples.len());
         let around = &self.stream.samples[from..to];
         let Some(base) = self.stream.base_rtt_ms else { return false };
-        let rises = |rtt: Option<f64>, by: f64| rtt.is_some_and(|rtt| rtt >= base + by);
-        rises(mean(around, |it| it.rtt_ms), SHORT_QUEUE_MS.0)
-            && rises(largest(around, |it| it.rtt_ms), SHORT_QUEUE_MS.1)
+        mean(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.0)
+            && largest(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.1)
     }
 
     /// Mean loss around the sample.
@@ -474,12 +474,6 @@ impl Moment<'_> {
     }
 }
 
-fn median(span: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
-    let mut values: Vec<f64> = span.iter().filter_map(value).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
-}
-
 fn mean(span: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = span.iter().filter_map(value).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -487,9 +481,13 @@ fn mean(span: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
 
 /// Lost packets of several samples over all of them.
 pub(crate) fn loss(span: &[Sample]) -> Option<f64> {
-    let known = || span.iter().filter_map(|it| Some((it.loss?, it.packets as f64)));
-    let packets: f64 = known().map(|(_, packets)| packets).sum();
-    let lost: f64 = known().map(|(loss, packets)| loss * packets).sum();
+    let (mut packets, mut lost) = (0.0, 0.0);
+    for sample in span {
+        if let Some(loss) = sample.loss {
+            packets += sample.packets as f64;
+            lost += loss * sample.packets as f64;
+        }
+    }
     (packets > 0.0).then(|| (lost / packets).min(1.0))
 }
 

@@ -78,7 +78,7 @@ pub(crate) struct SampledStream {
 /// The streams of a connection.
 pub(crate) fn streams(connection: &Connection) -> Vec<SampledStream> {
     let rtts = rtts(connection);
-    // Packets tell what a queue added, even if there was never none.
+    // Packets show the delay of the queue, even if the queue was never empty.
     let without_queue = connection.packets.as_ref().and_then(base_round_trip);
     let base = rtts.iter().map(|(_, ms)| *ms);
     let base = base.chain(without_queue.map(TimeDelta::as_millis_f64)).min_by(f64::total_cmp);
@@ -138,11 +138,6 @@ fn sampled(
             sample.controlled = log.controlled(from, to);
         }
     }
-    let median = |value: fn(&Sample) -> Option<f64>| {
-        let mut values: Vec<f64> = samples.iter().filter_map(value).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied()
-    };
     let targets = samples.iter().filter_map(|sample| sample.target_bps);
     SampledStream {
         name: name(connection, stream),
@@ -151,11 +146,18 @@ fn sampled(
         base_rtt_ms,
         peak_target_bps: targets.fold(0.0, f64::max),
         peak_rate_bps: samples.iter().map(|sample| sample.rate_bps).fold(0.0, f64::max),
-        source_rate: median(|sample| sample.source_rate),
-        frame_rate: median(|sample| sample.frame_rate),
-        jitter_buffer_ms: median(|sample| sample.jitter_buffer_ms),
+        source_rate: median(&samples, |sample| sample.source_rate),
+        frame_rate: median(&samples, |sample| sample.frame_rate),
+        jitter_buffer_ms: median(&samples, |sample| sample.jitter_buffer_ms),
         samples,
     }
+}
+
+/// Median of a value over the samples that have it.
+pub(crate) fn median(samples: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
+    let mut values: Vec<f64> = samples.iter().filter_map(value).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 fn sample(stream: &Stream, pair: &[StreamReport], rtts: &[(f64, f64)]) -> Option<Sample> {
@@ -203,15 +205,18 @@ fn sample(stream: &Stream, pair: &[StreamReport], rtts: &[(f64, f64)]) -> Option
 
 /// Growth of the lost packets that the receiver reported, over the packets sent.
 fn reported_loss(pair: &[TimedReport; 2]) -> Option<f64> {
-    let lost = |timed: &TimedReport| timed.report.remote_inbound.as_ref()?.packets_lost;
-    let lost = lost(&pair[1])?.saturating_sub(lost(&pair[0])?);
+    let [before, after] =
+        pair.each_ref().map(|timed| timed.report.remote_inbound.as_ref()?.packets_lost);
+    let lost = after?.saturating_sub(before?);
     let sent = packets_sent(pair);
     (sent > 0).then(|| (lost as f64 / sent as f64).max(0.0))
 }
 
 fn packets_sent(pair: &[TimedReport; 2]) -> u64 {
-    let sent = |timed: &TimedReport| timed.report.outbound.as_ref().map_or(0, |it| it.packets_sent);
-    sent(&pair[1]).saturating_sub(sent(&pair[0]))
+    let [before, after] = pair
+        .each_ref()
+        .map(|timed| timed.report.outbound.as_ref().map_or(0, |outbound| outbound.packets_sent));
+    after.saturating_sub(before)
 }
 
 fn bps(rate: Bitrate) -> f64 {
@@ -221,16 +226,14 @@ fn bps(rate: Bitrate) -> f64 {
 impl Sample {
     /// The values that a reader of a finding wants to see.
     pub fn evidence(&self) -> FindingSample {
-        let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
-        let kbps = |bps: f64| rounded(bps / 1e3, 1.0);
         FindingSample {
-            time_s: rounded(self.end_s, 1e3),
-            rate_kbps: kbps(self.rate_bps),
-            target_kbps: self.target_bps.map(kbps),
-            estimate_kbps: self.estimate_bps.map(kbps),
-            rtt_ms: self.rtt_ms.map(|ms| rounded(ms, 10.0)),
-            loss_ratio: self.loss.map(|loss| rounded(loss.min(1.0), 1e4)),
-            frame_rate: self.frame_rate.map(|rate| rounded(rate, 10.0)),
+            time_s: (self.end_s * 1e3).round() / 1e3,
+            rate_kbps: (self.rate_bps / 1e3).round(),
+            target_kbps: self.target_bps.map(|bps| (bps / 1e3).round()),
+            estimate_kbps: self.estimate_bps.map(|bps| (bps / 1e3).round()),
+            rtt_ms: self.rtt_ms.map(|ms| (ms * 10.0).round() / 10.0),
+            loss_ratio: self.loss.map(|loss| (loss.min(1.0) * 1e4).round() / 1e4),
+            frame_rate: self.frame_rate.map(|rate| (rate * 10.0).round() / 10.0),
         }
     }
 }

@@ -274,8 +274,8 @@ struct Bottleneck {
 
 /// `None` if the path's capacity was not tested in the time of the finding.
 fn bottleneck(way: &WayEstimate, finding: &file::Finding) -> Option<Bottleneck> {
-    let overlaps = |it: &&TestedCapacity| it.from_s < finding.to_s && finding.from_s < it.to_s;
-    let within: Vec<&TestedCapacity> = way.tested.iter().filter(overlaps).collect();
+    let mut within: Vec<&TestedCapacity> = way.tested.iter().collect();
+    within.retain(|it| it.from_s < finding.to_s && finding.from_s < it.to_s);
     let largest = way.tested.iter().map(|it| it.bps).fold(way.largest_bps.unwrap_or(0.0), f64::max);
     let mut low = within.clone();
     low.retain(|it| it.bps < FELL * largest);

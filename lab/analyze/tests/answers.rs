@@ -226,7 +226,7 @@ fn the_freezes_of_a_stream_are_one_finding_at_its_worst_seconds() {
 }
 
 #[test]
-fn what_happened_before_the_first_report_is_not_before_the_call() {
+fn an_event_before_the_first_report_has_no_negative_time() {
     let video = json!({ "V": { "type": "inbound-rtp", "kind": "video", "ssrc": 9, "packetsLost": 0,
         "packetsReceived": 100, "bytesReceived": 100_000, "timestamp": 1.7e12 + 2_000.0 } });
     let dump = made(&[
@@ -306,7 +306,7 @@ fn findings_of_the_same_seconds_do_not_contradict_each_other() {
 }
 
 #[test]
-fn no_finding_compares_with_what_it_does_not_know() {
+fn no_finding_compares_with_an_unknown_value() {
     for (name, dump) in all_dumps() {
         let answer = answer(&dump);
         assert!(!answer.verdict.is_empty() && answer.verdict.ends_with('.'), "{name}");

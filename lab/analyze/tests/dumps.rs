@@ -100,7 +100,7 @@ fn the_sender_says_itself_that_the_application_gives_it_little() {
 }
 
 #[test]
-fn a_controller_speaks_for_itself_in_an_event_log() {
+fn findings_quote_the_controller_of_an_event_log() {
     let found = findings(&dump("start-up.log.gz"));
     let words = "its delay detector never said overuse";
     assert!(
@@ -122,7 +122,7 @@ fn a_controller_speaks_for_itself_in_an_event_log() {
 }
 
 #[test]
-fn a_finding_says_when_and_on_what_it_rests() {
+fn a_finding_has_its_times_and_samples() {
     let found = findings(&dump("muted.rtcstats.gz"));
     let of_source: Vec<_> = found.iter().filter(|it| it.0.rule == "source").collect();
     let [finding] = &of_source[..] else { panic!("one finding: {found:?}") };
@@ -188,7 +188,7 @@ fn the_capacity_that_a_received_video_tested_is_within_10_percent() {
 }
 
 #[test]
-fn what_was_never_tested_is_not_called_a_limit() {
+fn a_capacity_that_was_not_tested_is_not_called_a_limit() {
     let network = estimate(&dump("free.rtcstats.gz"));
     assert!(network.up.tested.is_empty() && network.down.tested.is_empty());
     assert_eq!((network.up.loss, network.up.queue_ms), (0.0, None));
@@ -459,7 +459,7 @@ fn congestion_control_feedback_in_a_capture_says_what_arrived() {
 }
 
 #[test]
-fn unreadable_rtcp_only_counts() {
+fn unreadable_rtcp_is_only_counted() {
     let dump = dump("loss.pcapng.gz");
     let log = dump.connections[0].packets.as_ref().unwrap();
     assert!(log.unreadable_rtcp > 0 && !log.has_feedback());
@@ -544,7 +544,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_damage_makes_it_panic(at in 0.0..1.0_f64, byte: u8, cut: bool, file in 0..4_usize) {
+    fn a_damaged_file_causes_no_panic(at in 0.0..1.0_f64, byte: u8, cut: bool, file in 0..4_usize) {
         const FILES: [&str; 4] =
             ["drop.internals.gz", "drop.rtcstats.gz", "full.pcapng.gz", "../networks/rise.log.gz"];
         let mut bytes = text(FILES[file]);

@@ -28,7 +28,7 @@ fn packed(first: &[u8], block: &[u8], blocks: usize, last: &[u8]) -> tempfile::N
 }
 
 #[test]
-fn what_the_analysis_does_not_use_takes_no_memory() {
+fn unused_members_take_no_memory() {
     // Each of these unpacks to 64 MiB.
     const BLOCKS: usize = 1 << 10;
     let text = format!("\"{}\",", "x".repeat(61)).repeat(1 << 10);

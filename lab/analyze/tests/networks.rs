@@ -55,7 +55,7 @@ fn the_capacity_is_within_10_percent_wherever_a_call_tested_it() {
 }
 
 #[test]
-fn delay_loss_and_queue_come_back() {
+fn the_estimate_has_the_delay_loss_and_queue_of_the_simulation() {
     for (name, delay_ms) in [("constant", 25.0), ("loss", 25.0), ("delay", 150.0)] {
         for way in [network(name).up, network(name).down] {
             let delay = way.delay_ms.unwrap();
@@ -127,7 +127,7 @@ fn the_open_loop_has_every_controller_and_repeats_itself() {
 }
 
 #[test]
-fn the_open_loop_of_gcc_goes_where_chromium_went() {
+fn the_open_loop_of_gcc_follows_the_target_of_chromium() {
     // The same algorithm with the same feedback: beside Chromium's own estimates in the log.
     let dump = read(&place("drop")).unwrap();
     let log = dump.connections[0].packets.as_ref().unwrap();

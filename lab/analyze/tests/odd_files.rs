@@ -130,7 +130,7 @@ fn report(connection: &str, ssrc: usize, packets: usize, time: f64) -> String {
 }
 
 #[test]
-fn many_streams_end_at_a_bound_that_is_named() {
+fn too_many_streams_end_at_a_limit_that_the_warning_names() {
     let mut text = String::new();
     for ssrc in 0..3_000 {
         for at in 0..2 {
@@ -170,7 +170,7 @@ fn packet(seconds: u32, sequence: u16, to: &mut Vec<u8>) {
 }
 
 #[test]
-fn packets_of_a_far_time_are_in_no_log_and_a_warning_says_so() {
+fn packets_far_in_time_are_left_out_with_a_warning() {
     let mut file = [0xA1B2_C3D4_u32, 2 | 4 << 16, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
     (0..60).for_each(|number| packet(1_000 + u32::from(number), number, &mut file));
     packet(4_000_000_000, 60, &mut file);
@@ -235,7 +235,7 @@ fn event_log(events: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn a_far_time_in_an_event_log_is_no_far_work() {
+fn a_time_far_away_in_an_event_log_costs_no_extra_work() {
     let mut events: Vec<Vec<u8>> = (0..60).map(|at| sent(1_000 + at * 20, at, 0)).collect();
     events.push(feedback(2_200, 0, 48, 0));
     for far in [1 << 41, 1 << 62] {
@@ -252,7 +252,7 @@ fn a_far_time_in_an_event_log_is_no_far_work() {
 }
 
 #[test]
-fn few_bytes_of_an_event_log_are_not_many_events() {
+fn a_small_event_log_cannot_claim_many_events() {
     let mut events: Vec<Vec<u8>> = (0..60).map(|at| sent(1_000 + at * 20, at, 0)).collect();
     events.push(sent(2_000, 60, 3_999_999));
     let dump = read_bytes(&event_log(&events)).unwrap();
@@ -260,7 +260,7 @@ fn few_bytes_of_an_event_log_are_not_many_events() {
 }
 
 #[test]
-fn packets_of_a_tunnel_that_look_like_streams_are_no_log() {
+fn packets_of_a_tunnel_are_not_taken_for_streams() {
     let mut file = [0xA1B2_C3D4_u32, 2 | 4 << 16, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
     for number in 0..3_000_u16 {
         let start = file.len();

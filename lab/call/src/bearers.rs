@@ -39,7 +39,8 @@ enum Announcement {
     Remove { session: String },
 }
 
-/// A bearer as the PCRF gives it, with rates in bit/s; a guaranteed rate of 0 is none.
+/// A bearer as the PCRF gives it, with rates in bit/s. A guaranteed rate of 0 means that there is
+/// no guarantee.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Announced {
@@ -53,7 +54,8 @@ struct Announced {
     filters: Vec<AnnouncedFilter>,
 }
 
-/// Packets of UDP between a port of the terminal and the other end; what is not there is any.
+/// UDP packets between a port of the terminal and the other end. A missing address or port of the
+/// other end means any.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnnouncedFilter {
@@ -88,7 +90,7 @@ impl Bearers {
         thread::Builder::new().name("weir-bearers".into()).spawn(move || {
             let mut sessions = Sessions { terminals, installed: BTreeMap::new() };
             for stream in listener.incoming().filter_map(Result::ok) {
-                // Who stays silent gets no bearer; the next one may.
+                // A client that sends nothing gets no bearer, and does not block the next one.
                 let _ = serve(&stream, &mut sessions, &handle);
             }
         })?;
@@ -107,7 +109,7 @@ fn serve(stream: &UnixStream, sessions: &mut Sessions, handle: &Handle) -> io::R
     (&*stream).write_all(answer.as_bytes())
 }
 
-/// Applies an announcement, and says what the cell makes of it.
+/// Applies an announcement, and returns the cell's answer.
 fn apply(
     sessions: &mut Sessions,
     announcement: Announcement,
@@ -131,7 +133,7 @@ fn apply(
     format!("refused {}", refused.join(", "))
 }
 
-/// Asks the emulator for a change, and waits for what becomes of it.
+/// Asks the emulator for a change, and waits for its result.
 fn ask(handle: &Handle, change: BearerChange) -> Option<BearerEventKind> {
     let (outcome, answer) = channel();
     handle.set_access(AskedChange { change, outcome });
@@ -231,12 +233,13 @@ impl Announced {
 
 impl AnnouncedFilter {
     fn filter(&self) -> PacketFilter {
-        let only = |port| PortRange { first: port, last: port };
+        let [ports, remote_ports] = [Some(self.port), self.remote_port]
+            .map(|port| port.map_or(PortRange::ANY, |port| PortRange { first: port, last: port }));
         PacketFilter::Packets {
             protocol: UDP,
-            ports: only(self.port),
+            ports,
             remote: self.remote.map_or(Subnet::ANY, |address| Subnet { address, prefix: 32 }),
-            remote_ports: self.remote_port.map_or(PortRange::ANY, only),
+            remote_ports,
         }
     }
 }

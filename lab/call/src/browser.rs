@@ -108,8 +108,9 @@ impl Program {
             .output()
             .map_err(CallError::system("ask the browser for its version"))?;
         let version = printable(String::from_utf8_lossy(&output.stdout).trim());
-        let attempt = |user, sandbox| try_out(kind, &path, host, folder, user, sandbox);
-        let confinement = Confinement::find(kind, User::ordinary(), attempt);
+        let confinement = Confinement::find(kind, User::ordinary(), |user, sandbox| {
+            try_out(kind, &path, host, folder, user, sandbox)
+        });
         Ok(Self { kind, path, version, confinement })
     }
 
@@ -259,21 +260,23 @@ fn find_in(
     wanted: Option<OsString>,
     search_path: &OsStr,
 ) -> Result<PathBuf, CallError> {
-    let on_path = |name: &OsStr| {
-        let folders = std::env::split_paths(search_path);
-        folders.map(|folder| folder.join(name)).find(|path| is_program(path))
-    };
     let Some(wanted) = wanted else {
-        let found = names(kind).iter().find_map(|name| on_path(name.as_ref()));
+        let found = names(kind).iter().find_map(|name| on_path(name.as_ref(), search_path));
         return found.ok_or(CallError::NoBrowser(kind));
     };
     // As in a shell, only a bare name is searched in `PATH`.
     let path = Path::new(&wanted);
     let found = match path.components().count() {
-        1 => on_path(&wanted),
+        1 => on_path(&wanted, search_path),
         _ => is_program(path).then(|| path.to_owned()),
     };
     found.ok_or_else(|| CallError::NotThere(kind, wanted.to_string_lossy().into_owned()))
+}
+
+/// The first program of this name in the folders of a search path.
+fn on_path(name: &OsStr, search_path: &OsStr) -> Option<PathBuf> {
+    let folders = std::env::split_paths(search_path);
+    folders.map(|folder| folder.join(name)).find(|path| is_program(path))
 }
 
 fn is_program(path: &Path) -> bool {

@@ -108,13 +108,10 @@ fn make(folder: &Path, path: &Path, video: &Picture, mut ffmpeg: Command) -> Res
 /// The picture in the words of ffmpeg's filters, and the seconds after which it repeats.
 fn pattern(video: &Picture) -> (String, &'static str) {
     let Picture { width, height, fps, .. } = *video;
-    let bars = |noise: u32| {
-        (format!("smptehdbars=s={width}x{height}:r={fps},noise=alls={noise}:allf=t"), LOOP_SECONDS)
-    };
-    match video.content {
-        Content::Easy => bars(EASY_NOISE),
-        Content::Noise => bars(NOISE),
-        Content::Hard => bars(HARD_NOISE),
+    let noise = match video.content {
+        Content::Easy => EASY_NOISE,
+        Content::Noise => NOISE,
+        Content::Hard => HARD_NOISE,
         // A page that scrolls by a line a frame, of which one frame in many is shown.
         Content::Screen => {
             let held = PAGE_SECONDS * fps;
@@ -123,9 +120,11 @@ fn pattern(video: &Picture) -> (String, &'static str) {
                 "cellauto=s={columns}x{rows}:r={fps}:rule=110:seed=1:full=1,\
                  scale={width}:{height}:flags=neighbor"
             );
-            (format!("{page},framestep={held},fps={fps}"), SCREEN_LOOP_SECONDS)
+            return (format!("{page},framestep={held},fps={fps}"), SCREEN_LOOP_SECONDS);
         }
-    }
+    };
+    let bars = format!("smptehdbars=s={width}x{height}:r={fps},noise=alls={noise}:allf=t");
+    (bars, LOOP_SECONDS)
 }
 
 #[cfg(test)]

@@ -68,8 +68,9 @@ impl Confinement {
 
 /// Runs a command to its end. The command shows an empty page or prints its version.
 pub(crate) fn try_out(mut command: Command, folder: &Path) -> Result<(), String> {
-    let file = |name| File::create(folder.join(name)).map_err(|error| error.to_string());
-    command.stdin(Stdio::null()).stdout(file("weir.out")?).stderr(file("weir.log")?);
+    let [out, log] = ["weir.out", "weir.log"]
+        .map(|name| File::create(folder.join(name)).map_err(|error| error.to_string()));
+    command.stdin(Stdio::null()).stdout(out?).stderr(log?);
     let mut child = Child::spawn(&mut command).map_err(|error| error.to_string())?;
     let start = Instant::now();
     let status = loop {
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_that_works_is_taken_and_what_it_lacks_is_said() {
+    fn the_strictest_confinement_that_works_is_used_with_a_warning() {
         use BrowserKind::{Chromium, Firefox};
         let both = [(User::Nobody, true), (User::Nobody, false)];
         let best = find(Chromium, User::Nobody, &both);

@@ -100,13 +100,13 @@ impl Ims {
     /// What the pages of a call are told. `listeners` are those of [`forward`].
     pub(crate) fn pages(&self, call: usize, listeners: [SocketAddr; 2]) -> Box<[PageIms; 2]> {
         let users = &self.users[call];
-        let page = |own: usize, other: usize| PageIms {
+        let pages = [(0, 1), (1, 0)].map(|(own, other)| PageIms {
             url: format!("wss://{}", listeners[own]),
             account: users[own].account.clone(),
             target: users[other].account.public.clone(),
             ringing_ms: RINGING_MS,
-        };
-        Box::new([page(0, 1), page(1, 0)])
+        });
+        Box::new(pages)
     }
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn forward(
 ) -> io::Result<()> {
     let namespace = File::open(namespace)?;
     thread::Builder::new().name("weir-ims".into()).spawn(move || {
-        // Without the terminal's network there is nobody to pass anything on to.
+        // Without the terminal's network the eP-CSCF cannot be reached.
         if move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).is_err() {
             return;
         }

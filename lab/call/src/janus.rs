@@ -78,12 +78,14 @@ impl Janus {
     pub(crate) fn agents(&self, roles: Vec<ForwardingRole>) -> Vec<(usize, Agent)> {
         let (up, _) = watch::channel(Vec::new());
         let up = Arc::new(up);
-        let seated =
-            roles.into_iter().enumerate().filter(|(_, role)| *role != ForwardingRole::Direct);
-        let agent = |(call, role)| {
-            (call, Agent { call, role, folder: self.folder.clone(), up: Arc::clone(&up) })
-        };
-        seated.map(agent).collect()
+        let mut agents = Vec::new();
+        for (call, role) in roles.into_iter().enumerate() {
+            if role != ForwardingRole::Direct {
+                let (folder, up) = (self.folder.clone(), Arc::clone(&up));
+                agents.push((call, Agent { call, role, folder, up }));
+            }
+        }
+        agents
     }
 }
 
@@ -295,10 +297,10 @@ fn on_event(event: &Value) -> Result<JanusEvent, Violation> {
     if event["janus"] == "webrtcup" {
         return Ok(JanusEvent::Up);
     }
-    let sdp = || event["jsep"]["sdp"].as_str().unwrap_or_default().to_owned();
+    let sdp = event["jsep"]["sdp"].as_str().unwrap_or_default().to_owned();
     Ok(match event["jsep"]["type"].as_str() {
-        Some("offer") => JanusEvent::Offer(sdp()),
-        Some("answer") => JanusEvent::Answer(sdp()),
+        Some("offer") => JanusEvent::Offer(sdp),
+        Some("answer") => JanusEvent::Answer(sdp),
         _ => JanusEvent::Nothing,
     })
 }

@@ -37,10 +37,10 @@ pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Rec
     let duration = length(run.emulation);
     let scenario = scenario.clone().linked(duration.min(LINK_DURATION_MAX));
     let end = Timestamp::ZERO + scenario.duration;
-    let flows = || scenario.flows.iter().enumerate();
-    let mut trace = Trace::new(flows().map(|(_, flow)| flow.name.clone()).collect());
-    let path = |(index, flow)| Path::of_link(flow, index, run.emulation);
-    trace.rows = flows().map(path).flat_map(|path| path.rows(&[])).collect();
+    let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        trace.rows.extend(Path::of_link(flow, index, run.emulation).rows(&[]));
+    }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     if let (Some(access), Some(log)) = (&scenario.access, &run.emulation.access) {
         (trace.nodes, trace.access) = (access.names(), log.clone());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_what_goes_one_way_and_a_silent_one_has_rows_too() {
+    fn a_link_flow_is_one_direction_and_has_rows_even_if_silent() {
         let scenario = &catalogue::find("demo/first-call").unwrap()[0];
         let (controller, engine) = ("true".into(), Engine::Link);
         let info = RunInfo { scenario: scenario.id.clone(), controller, engine, seed: 1 };

@@ -6,7 +6,7 @@ use weir_lab::scenario::{Congestion, Traffic};
 
 use crate::error::CallError;
 use crate::outcome::LoadOutcome;
-use crate::plan::{CallConfig, PlannedLoad};
+use crate::plan::CallConfig;
 
 /// Port of iperf3. All receivers can use it because each one is on its own host.
 const PORT: u16 = 5201;
@@ -36,9 +36,10 @@ enum State {
 impl Loads {
     /// Starts the receiving ends.
     pub(crate) fn open(config: &CallConfig, emulator: &Emulator) -> Result<Self, CallError> {
-        let stage = |load: &PlannedLoad| -> Result<Stage, CallError> {
+        let mut stages = Vec::new();
+        for load in &config.loads {
             let [from, to] = load.hosts.map(|host| emulator.host(host));
-            Ok(Stage {
+            stages.push(Stage {
                 flow: load.flow,
                 name: load.name.clone(),
                 from: from.clone(),
@@ -46,9 +47,9 @@ impl Loads {
                 start: load.start,
                 length: load.stop - load.start,
                 state: State::Waiting(LoadReceiver::start(to, PORT)?),
-            })
-        };
-        config.loads.iter().map(stage).collect::<Result<_, CallError>>().map(Self)
+            });
+        }
+        Ok(Self(stages))
     }
 
     /// Starts the loads that are due.

@@ -159,9 +159,7 @@ impl CallConfig {
         let config = Builder::new(scenario).build(seed);
         config.map_err(|why| Unplayable { scenario: scenario.id.clone(), why })
     }
-}
 
-impl CallConfig {
     /// Changes the plan to calls between people, who open their pages themselves.
     ///
     /// # Errors
@@ -179,38 +177,36 @@ impl CallConfig {
         self.serve = Some(address);
         Ok(self)
     }
-}
 
-impl CallConfig {
     /// Changes the plan: the signalling of its calls goes through an IMS.
     ///
     /// # Errors
     /// One line, if there are not two users for each call, or a call is not of two browsers.
     pub fn through(mut self, ims: Ims) -> Result<Self, &'static str> {
-        let is_chromium = |player: Player| player == Player::Browser(BrowserKind::Chromium);
         if self.participants.len() != 2 * self.calls.len() || self.relay.is_some() {
             return Err("--ims needs calls between two browsers each, without a relay");
         }
         if self.calls.len() != ims.users.len() {
             return Err("--ims needs two users for each call of the scenario");
         }
-        if !self.participants.iter().all(|one| is_chromium(one.player)) {
+        if !self.is_all_chromium() {
             return Err("--ims needs Chromium at both ends");
         }
         self.ims = Some(ims);
         Ok(self)
     }
-}
 
-impl CallConfig {
     /// The calls of a participant by index, and its role (peer a or b) in each.
     pub(crate) fn seats(&self, participant: usize) -> Vec<(usize, Peer)> {
-        let calls = self.calls.iter().enumerate();
-        let seats = calls.flat_map(|(index, call)| {
-            let is_seated = move |peer: &Peer| call.ends[peer.index()] == participant;
-            Peer::ALL.into_iter().filter(is_seated).map(move |peer| (index, peer))
-        });
-        seats.collect()
+        let mut seats = Vec::new();
+        for (index, call) in self.calls.iter().enumerate() {
+            for peer in Peer::ALL {
+                if call.ends[peer.index()] == participant {
+                    seats.push((index, peer));
+                }
+            }
+        }
+        seats
     }
 }
 
@@ -322,14 +318,12 @@ impl<'a> Builder<'a> {
                 ));
             }
         }
-        let limit = |flow: Option<usize>| {
-            flow.and_then(|flow| pipelines::limit(&self.scenario.flows[flow]))
-        };
         Ok(Call {
             number,
             ends,
             role: ForwardingRole::Direct,
-            video: [limit(planned.up), limit(planned.down)],
+            video: [planned.up, planned.down]
+                .map(|flow| pipelines::limit(&self.scenario.flows[flow?])),
             audio: [planned.audio_up.is_some(), planned.audio_down.is_some()],
             pipeline: None,
             start,
@@ -537,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mixer_cannot_do_is_said_before_anything_starts() {
+    fn a_scenario_that_a_mixer_cannot_play_is_refused() {
         let refused = |call: &str, flows: &str| {
             refusal(&format!("[call]\ntopology = \"mixer\"\n{call}{LINK}"), flows)
         };
@@ -581,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn what_browsers_and_iperf3_cannot_do_is_said_before_anything_starts() {
+    fn a_scenario_that_browsers_or_iperf3_cannot_play_is_refused() {
         for (flows, wanted) in [
             ("[[flow]]\nkind = \"tcp\"\n", "no media flow"),
             (

@@ -14,7 +14,7 @@ use crate::ims::{self, Ims, PageIms};
 use crate::janus::Janus;
 use crate::message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL};
 use crate::pipeline::{self, Gstreamer, PipelineProcess};
-use crate::plan::{Call, CallConfig, Participant, Player};
+use crate::plan::{CallConfig, Participant, Player};
 use crate::relay::RelayServer;
 use crate::server::Session;
 
@@ -230,8 +230,11 @@ fn janus_agents(config: &CallConfig, janus: &Janus) -> Vec<Agent> {
 
 fn bridges(config: &CallConfig, emulator: &Emulator) -> Result<Vec<Bridge>, CallError> {
     let Some(address) = config.serve else { return Ok(Vec::new()) };
-    let hosts = |call: &Call| call.ends.map(|end| emulator.host(config.participants[end].host));
-    config.calls.iter().map(|call| Bridge::open(address, hosts(call))).collect()
+    let bridges = config.calls.iter().map(|call| {
+        let hosts = call.ends.map(|end| emulator.host(config.participants[end].host));
+        Bridge::open(address, hosts)
+    });
+    bridges.collect()
 }
 
 /// The server. It listens on the loopback device of each browser's host, in order, or for people at

@@ -6,9 +6,7 @@
 //! They are repeated in each row of 50 ms of that interval.
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_emu::{
-    DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample, TrafficTotals,
-};
+use weir_emu::{DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, TrafficTotals};
 use weir_lab::calls::derive::{self, Interval};
 use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
 use weir_lab::calls::interval_entry;
@@ -92,14 +90,15 @@ pub fn app_rows(
     received: &[Interval],
 ) -> Vec<Row> {
     let emulation = &outcome.emulation;
-    let bytes = |from, to| emulation.flow(from, to).map_or(0, |it| it.total.delivered.as_bytes());
-    let hosts = 1..outcome.network.hosts.len();
-    let far = hosts.max_by_key(|host| bytes(0, *host) + bytes(*host, 0)).unwrap_or(0);
-    let first = |wanted| {
-        let is_media = |flow: &Flow| matches!(flow.traffic, Traffic::Media(_));
-        scenario.flows.iter().position(|flow| is_media(flow) && flow.direction == wanted)
-    };
-    let (up, down) = (first(Direction::Up), first(Direction::Down));
+    let far = (1..outcome.network.hosts.len()).max_by_key(|&host| {
+        let both = [emulation.flow(0, host), emulation.flow(host, 0)].into_iter().flatten();
+        both.map(|flow| flow.total.delivered.as_bytes()).sum::<u64>()
+    });
+    let far = far.unwrap_or(0);
+    let [up, down] = [Direction::Up, Direction::Down].map(|wanted| {
+        let mut flows = scenario.flows.iter();
+        flows.position(|flow| flow.media().is_some() && flow.direction == wanted)
+    });
     let mut rows = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         let (leg, intervals) = match Some(index) {
@@ -239,19 +238,18 @@ impl<'a> Path<'a> {
     ) -> Row {
         let sent = interval.and_then(|interval| interval.sent.as_ref());
         let stun = interval.and_then(|interval| interval.stun_rtt);
-        let passed = |leg: &Option<&FlowRecord>| -> TrafficTotals {
-            let sample = leg.and_then(|leg| leg.samples.get(index));
-            sample.map(|sample| sample.traffic).unwrap_or_default()
-        };
-        let passed: Vec<TrafficTotals> = self.legs.iter().map(passed).collect();
-        let queued = |leg: &&FlowRecord| leg.samples.get(index).map(|sample| sample.queued);
+        let samples = self.legs.iter().map(|leg| leg.as_ref()?.samples.get(index));
+        let passed: Vec<TrafficTotals> = samples
+            .clone()
+            .map(|sample| sample.map_or_else(TrafficTotals::default, |sample| sample.traffic))
+            .collect();
+        let queued = samples.flatten().map(|sample| sample.queued).sum();
         let (first, last) = (passed[0], passed[passed.len() - 1]);
         let waits = passed.iter().filter_map(TrafficTotals::mean_wait);
-        let link = |link: &&DirectionRecord| link.samples.get(index).copied();
-        let links: Vec<Sample> = self.links.iter().filter_map(link).collect();
+        let capacities = self.links.iter().filter_map(|link| link.samples.get(index)?.capacity);
         let lost = passed.iter().map(|leg| leg.lost_packets + leg.dropped_packets).sum();
         Row::new(time, self.flow)
-            .with_capacity(links.iter().filter_map(|sample| sample.capacity).min())
+            .with_capacity(capacities.min())
             // The encoder's target is `target_bps` in call.json.
             .with_target(sent.and(estimate))
             // Packets that reached the network. The emulator does not see the sender's queue.
@@ -261,7 +259,7 @@ impl<'a> Path<'a> {
             .with_lost_packets(lost)
             .with_rtt(sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros))
             .with_queuing_delay(waits.reduce(|sum, wait| sum + wait).map(whole_micros))
-            .with_queue(self.legs.iter().flatten().filter_map(queued).sum())
+            .with_queue(queued)
     }
 }
 
@@ -282,7 +280,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
     versions.sort_unstable();
     versions.dedup();
     let participants = config.participants.iter().zip(&outcome.participants);
-    let calls = || config.calls.iter().zip(&outcome.calls);
+    let calls = config.calls.iter().zip(&outcome.calls);
     let name = |participant: usize| config.participants[participant].name.clone();
     CallFile {
         browser: Some(versions.join(", ")),
@@ -308,7 +306,8 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
                 memory_bytes: player.usage.map(|usage| usage.memory_bytes),
             })
             .collect(),
-        calls: calls()
+        calls: calls
+            .clone()
             .map(|(call, result)| file::CallEntry {
                 call: call.number,
                 participants: call.ends.map(name).into(),
@@ -317,14 +316,15 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
             .collect(),
         missed_packets: outcome.missed_packets,
         captures: Some(
-            calls()
+            calls
+                .clone()
                 .filter_map(|(call, result)| {
                     let ends = CallEnds::of(config, call, result, outcome)?;
                     Some(witness::emit(call.number, &ends))
                 })
                 .collect(),
         ),
-        peers: calls()
+        peers: calls
             .flat_map(|(call, result)| {
                 let ends = call.ends.into_iter().zip(&result.peers);
                 ends.map(|(end, peer)| peer_entry(call.number, name(end), peer))
@@ -346,10 +346,7 @@ fn real_parts(config: &CallConfig) -> &'static str {
 /// Facts from the emulator, for any kind of run.
 pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
     let Emulation { real_time, cpu, foreign_packets, refused_packets, .. } = emulation;
-    let change = |(time, change): (Timestamp, String)| file::NetworkChange {
-        time_s: time.as_secs_f64(),
-        change,
-    };
+    let changes = emulation.changes_in_words().into_iter();
     EmulationFacts {
         disturbed: !emulation.disturbances().is_empty(),
         lateness_us: lateness(emulation),
@@ -357,7 +354,9 @@ pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
         cpu_busy_ratio: cpu.map(|cpu| cpu.busy),
         cpu_nice_ratio: cpu.map(|cpu| cpu.nice),
         cpu_stolen_ratio: cpu.map(|cpu| cpu.stolen),
-        changes: emulation.changes_in_words().into_iter().map(change).collect(),
+        changes: changes
+            .map(|(time, change)| file::NetworkChange { time_s: time.as_secs_f64(), change })
+            .collect(),
         foreign_packets: *foreign_packets,
         refused_packets: *refused_packets,
     }
@@ -368,20 +367,19 @@ pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
 pub(crate) fn engines(network: &Plan, real: &str) -> String {
     let programs = format!("real: {real}, kernel; simulated: the network between the hosts");
     let Some(access) = &network.access else { return programs };
-    let is_real = |node: usize| {
+    let (mut with_hosts, mut simulated) = (Vec::new(), Vec::new());
+    for (node, name) in access.config.names().into_iter().enumerate() {
         let mut attachments = network.hosts.iter().filter_map(|host| host.attachment);
-        attachments.any(|own| own.terminal == node)
-    };
-    let names = |real: bool| {
-        let nodes = access.config.names().into_iter().enumerate();
-        let nodes = nodes.filter(|(node, _)| is_real(*node) == real);
-        nodes.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
-    };
+        match attachments.any(|own| own.terminal == node) {
+            true => with_hosts.push(name),
+            false => simulated.push(name),
+        }
+    }
     format!(
         "{programs}, its {} included; nodes with real hosts: {}; simulated nodes: {}",
         access.config.title(),
-        names(true),
-        names(false)
+        with_hosts.join(", "),
+        simulated.join(", ")
     )
 }
 
@@ -435,12 +433,13 @@ fn last_sent(peer: &PeerOutcome) -> Option<&OutboundRtp> {
 /// The histogram of the release lateness; `None` if no packet was released.
 fn lateness(emulation: &Emulation) -> Option<Lateness> {
     let buckets: Vec<(u64, u64)> = emulation.lateness.buckets_us().collect();
-    let us = |share| Some(emulation.lateness.quantile(share)?.as_micros() as u64);
+    let [p50, p99] =
+        [0.5, 0.99].map(|share| Some(emulation.lateness.quantile(share)?.as_micros() as u64));
     Some(Lateness {
         edges: std::iter::once(0).chain(buckets.iter().map(|bucket| bucket.0)).collect(),
         counts: buckets.iter().map(|bucket| bucket.1).collect(),
-        p50: us(0.5)?,
-        p99: us(0.99)?,
+        p50: p50?,
+        p99: p99?,
         max: emulation.lateness.max().as_micros() as u64,
     })
 }
@@ -497,6 +496,8 @@ fn candidate(candidate: &stats::Candidate) -> file::Candidate {
 mod tests {
     use weir::units::DataSize;
     use weir_lab::calls::derive::Sent;
+
+    use weir_emu::Sample;
 
     use super::*;
 

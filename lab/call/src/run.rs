@@ -62,7 +62,7 @@ pub enum Progress<'a> {
         network: &'a Handle,
         /// The newest interval of each peer that has reported twice; empty for applications.
         stats: &'a [LiveStats],
-        /// Set to true, it ends the calls now; the outcome is that of the time until then.
+        /// If it is set to true, the calls end now. The outcome covers the time until then.
         end: &'a Cell<bool>,
     },
     /// The calls are over and are being taken down.
@@ -155,15 +155,16 @@ pub fn run_call(
     let emulation = cut(emulator.stop()?, config.duration);
     let window = witness::link_window(config, &emulation);
     let captures = zero.map(|zero| capture::read(&recorded, zero, &window)).transpose()?;
-    let outcome = |(player, usage): (Playing, _)| PlayerOutcome { version: player.version, usage };
-    let participants = run.players.into_iter().zip(usages).map(outcome).collect();
+    let participants = run.players.into_iter().zip(usages);
+    let participants =
+        participants.map(|(player, usage)| PlayerOutcome { version: player.version, usage });
     let calls = run.states.into_iter().map(|state| state.into_result(start)).collect();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
     let notes = warnings.into_iter().chain(camera.err()).chain(failed_loads).collect();
     let relay = relay.map(|relay| relay.version);
     Ok(CallOutcome {
         calls,
-        participants,
+        participants: participants.collect(),
         emulation,
         loads,
         captures: captures.unwrap_or_default(),
@@ -252,11 +253,13 @@ impl Run<'_> {
     /// Waits until every call that begins at zero can send or has failed.
     fn set_up(&mut self) -> Result<(), CallError> {
         self.begin_calls(Timestamp::ZERO);
-        let all_set_up_or_failed = |run: &Self| {
-            run.states.iter().filter(|state| state.has_begun()).all(CallState::setup_has_ended)
-        };
         // The deadlines of the calls end this wait.
-        self.wait(None, all_set_up_or_failed, &mut |_| {})
+        self.wait(None, Self::calls_are_set_up, &mut |_| {})
+    }
+
+    /// Whether each call that has begun can send or has failed.
+    fn calls_are_set_up(&self) -> bool {
+        self.states.iter().filter(|state| state.has_begun()).all(CallState::setup_has_ended)
     }
 
     fn is_over(&self) -> bool {
@@ -291,14 +294,15 @@ impl Run<'_> {
     }
 
     fn live_stats(&self, start: Instant) -> Vec<LiveStats> {
-        let calls = self.states.iter().enumerate();
-        let of_call = |(call, state): (usize, &CallState)| {
-            Peer::ALL.map(|peer| {
-                let interval = state.newest_interval(peer, start)?;
-                Some(LiveStats { call, peer, interval })
-            })
-        };
-        calls.flat_map(of_call).flatten().collect()
+        let mut stats = Vec::new();
+        for (call, state) in self.states.iter().enumerate() {
+            for peer in Peer::ALL {
+                if let Some(interval) = state.newest_interval(peer, start) {
+                    stats.push(LiveStats { call, peer, interval });
+                }
+            }
+        }
+        stats
     }
 
     fn begin_calls(&mut self, now: Timestamp) {

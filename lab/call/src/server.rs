@@ -83,7 +83,7 @@ impl Session {
         let (shutdown, stopped) = oneshot::channel();
         let router = router(shared.clone());
         let seated = shared.clone();
-        let serve = move || {
+        let thread = std::thread::Builder::new().name("weir-call".into()).spawn(move || {
             runtime.block_on(async move {
                 let service = router.into_make_service_with_connect_info::<ReachedAt>();
                 for listener in listeners {
@@ -98,9 +98,8 @@ impl Session {
                 // An error means that the session was dropped: stop, too.
                 let _ = stopped.await;
             });
-        };
-        let thread = std::thread::Builder::new().name("weir-call".into()).spawn(serve)?;
-        let (shutdown, thread) = (Some(shutdown), Some(thread));
+        });
+        let (shutdown, thread) = (Some(shutdown), Some(thread?));
         Ok(Self { addresses, events, shared, shutdown, thread })
     }
 

@@ -162,15 +162,14 @@ impl CallState {
                 self.fail(format!("{peer} never reported the path of its media"));
             }
         }
-        let outcome = |log: PeerLog| PeerOutcome {
+        let peers = self.peers.map(|log| PeerOutcome {
             setup: log.setup,
             first_frame_ms: log.first_frame_ms,
             pair: log.pair,
             reports: start.map_or(Vec::new(), |start| align(log.reports, start)),
             targets: start.map_or(Vec::new(), |start| on_scenario_time(log.targets, start)),
             signalling: log.signalling,
-        };
-        let peers = self.peers.map(outcome);
+        });
         CallResult { number: self.number, peers, failure: self.failure }
     }
 }
@@ -178,15 +177,6 @@ impl CallState {
 /// Returns an error that describes the path, unless media takes the allowed path: both ends on the
 /// emulated path, or both behind the relay.
 fn check_path(peer: Peer, pair: &CandidatePair, route: &Route) -> Result<(), String> {
-    let is = |candidate: &Candidate, address: Ipv4Addr, kind: &[&str]| {
-        // If a connectivity check overtakes the signalling, the remote end is known only from its
-        // packets, and the browser may hide its address. Then only the local address is checked,
-        // because no other path leads to it.
-        let is_hidden = candidate.address.is_none() && candidate.candidate_type == "prflx";
-        (is_hidden || candidate.address == Some(IpAddr::V4(address)))
-            && candidate.protocol == "udp"
-            && kind.contains(&candidate.candidate_type.as_str())
-    };
     let [near, far] = [route.ends[peer.index()], route.ends[peer.other().index()]];
     let on_path = match (route.bridge, route.relay) {
         (Some(bridge), _) => {
@@ -196,17 +186,29 @@ fn check_path(peer: Peer, pair: &CandidatePair, route: &Route) -> Result<(), Str
             is_there && pair.remote.port == socket.port()
         }
         (None, None) => {
-            let is_near = pair.local.address.is_some() && is(&pair.local, near, &["host", "prflx"]);
-            is_near && is(&pair.remote, far, &["host", "prflx"])
+            pair.local.address.is_some()
+                && is_at(&pair.local, near, &["host", "prflx"])
+                && is_at(&pair.remote, far, &["host", "prflx"])
         }
         (None, Some(relay)) => {
-            is(&pair.local, relay, &["relay"]) && is(&pair.remote, relay, &["relay", "prflx"])
+            is_at(&pair.local, relay, &["relay"]) && is_at(&pair.remote, relay, &["relay", "prflx"])
         }
     };
     if on_path {
         return Ok(());
     }
     Err(format!("{} to {}", describe(&pair.local), describe(&pair.remote)))
+}
+
+/// Whether a candidate has this address and one of these types.
+fn is_at(candidate: &Candidate, address: Ipv4Addr, types: &[&str]) -> bool {
+    // If a connectivity check overtakes the signalling, the remote end is known only from its
+    // packets, and the browser may hide its address. Then only the local address is checked,
+    // because no other path leads to it.
+    let is_hidden = candidate.address.is_none() && candidate.candidate_type == "prflx";
+    (is_hidden || candidate.address == Some(IpAddr::V4(address)))
+        && candidate.protocol == "udp"
+        && types.contains(&candidate.candidate_type.as_str())
 }
 
 fn describe(candidate: &Candidate) -> String {
@@ -231,19 +233,19 @@ fn reports_max(since_the_first: Duration) -> usize {
 /// only by the minimum delay of the loopback device, even if the browser's clock differs from the
 /// lab's.
 fn align(reports: Vec<(Instant, StatsReport)>, start: Instant) -> Vec<TimedReport> {
-    let stamped: Vec<_> = reports
-        .into_iter()
-        .filter_map(|(at, report)| {
-            Some((Timestamp::from_millis_f64(report.timestamp_ms()?), since(start, at), report))
-        })
-        .collect();
-    let Some(offset) =
-        stamped.iter().map(|(made, arrived, _)| Timestamp::ZERO + *arrived - *made).min()
-    else {
-        return Vec::new();
-    };
-    let timed = |(made, _, report)| TimedReport { time: made + offset, report };
-    stamped.into_iter().map(timed).collect()
+    let mut timed = Vec::new();
+    let mut offset = TimeDelta::MAX;
+    for (arrival, report) in reports {
+        if let Some(ms) = report.timestamp_ms() {
+            let time = Timestamp::from_millis_f64(ms);
+            offset = offset.min(Timestamp::ZERO + since(start, arrival) - time);
+            timed.push(TimedReport { time, report });
+        }
+    }
+    for report in &mut timed {
+        report.time += offset;
+    }
+    timed
 }
 
 /// Converts the times of a controller's changes from the system's monotonic clock to scenario time.
@@ -253,20 +255,18 @@ fn on_scenario_time(changes: Vec<TargetChange>, start: Instant) -> Vec<(Timestam
     let since_start = since(start, Instant::now());
     let now = TimeDelta::from_secs(now.tv_sec) + TimeDelta::from_nanos(now.tv_nsec);
     let zero = now - since_start;
-    let timed = |change: TargetChange| {
+    let timed = changes.into_iter().map(|change| {
         let time = i64::try_from(change.time_ns).unwrap_or(i64::MAX);
         (Timestamp::ZERO + (TimeDelta::from_nanos(time) - zero), change)
-    };
-    changes.into_iter().map(timed).collect()
+    });
+    timed.collect()
 }
 
 /// Time from `start` to `at`; negative if `at` is earlier.
 pub(crate) fn since(start: Instant, at: Instant) -> TimeDelta {
-    let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
-    match at.checked_duration_since(start) {
-        Some(after) => TimeDelta::from_nanos(nanos(after)),
-        None => -TimeDelta::from_nanos(nanos(start.duration_since(at))),
-    }
+    let (later, earlier) = (at.max(start), at.min(start));
+    let nanos = i64::try_from(later.duration_since(earlier).as_nanos()).unwrap_or(i64::MAX);
+    TimeDelta::from_nanos(if at < start { -nanos } else { nanos })
 }
 
 #[cfg(test)]

@@ -194,7 +194,8 @@ impl Connected<IncomingStream<'_, TokenListener>> for ReachedAt {
 }
 
 impl AdmittedStream {
-    /// An error once the connection has been open for too long. Until then, the task wakes up then.
+    /// Returns an error if the connection has been open for too long. If not, it makes the task
+    /// wake up at that time.
     fn check_expiry(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let expiry = self.expiry.as_mut().map(|expiry| expiry.as_mut().poll(context));
         if expiry.is_some_and(|expiry| expiry.is_ready()) {
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_a_head_lets_anybody_in() {
+    fn a_partial_request_head_is_refused() {
         let head = b"GET /0af1/call/0/a HTTP/1.1\r\nHost: x\r\n\r\n";
         for length in 0..head.len() {
             assert_eq!(judge(&head[..length], "0af1"), Verdict::Incomplete, "{length} bytes");

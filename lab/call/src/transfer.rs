@@ -17,17 +17,21 @@ const CONTROL: DataSize = DataSize::from_bytes(6_000);
 /// flow.
 pub(crate) fn fill(rows: &mut [Row], report: &LoadReport, seen: &FlowRecord) {
     let Some(zero) = data_began(seen) else { return };
-    let payload = |interval: &LoadInterval| interval.payload.as_bytes();
-    let again = |interval: &LoadInterval| interval.retransmitted_packets.unwrap_or(0);
     for row in rows {
-        let part = [row.time - SAMPLE_INTERVAL, row.time].map(|time| time - zero);
-        let between = |all: &[LoadInterval], value: &dyn Fn(&LoadInterval) -> u64| {
-            let [from, to] = part.map(|time| until(all, time, value));
-            to - from
-        };
-        let goodput = DataSize::from_bytes(between(&report.received, &payload));
-        row.transfer = Some(Transfer::new(goodput, between(&report.sent, &again)));
+        let [from, to] = [row.time - SAMPLE_INTERVAL, row.time].map(|time| time - zero);
+        let (received, sent) = (&report.received, &report.sent);
+        let goodput = until(received, to, payload) - until(received, from, payload);
+        let again = until(sent, to, retransmitted) - until(sent, from, retransmitted);
+        row.transfer = Some(Transfer::new(DataSize::from_bytes(goodput), again));
     }
+}
+
+fn payload(interval: &LoadInterval) -> u64 {
+    interval.payload.as_bytes()
+}
+
+fn retransmitted(interval: &LoadInterval) -> u64 {
+    interval.retransmitted_packets.unwrap_or(0)
 }
 
 /// Start of the interval in which more was sent than the control connection needs.
@@ -42,14 +46,16 @@ fn data_began(seen: &FlowRecord) -> Option<Timestamp> {
 
 /// Sum of a value over the intervals until `time`. The last interval counts in proportion to its
 /// elapsed part, so that successive rows add up to the total.
-fn until(all: &[LoadInterval], time: TimeDelta, value: &dyn Fn(&LoadInterval) -> u64) -> u64 {
+fn until(all: &[LoadInterval], time: TimeDelta, value: fn(&LoadInterval) -> u64) -> u64 {
     let now = Timestamp::ZERO + time;
-    let passed = |interval: &LoadInterval| {
-        let share = (now - interval.start) / (interval.end - interval.start);
-        value(interval) as f64 * share.clamp(0.0, 1.0)
-    };
-    let begun = all.iter().filter(|interval| interval.start < now && interval.start < interval.end);
-    begun.map(passed).sum::<f64>().round() as u64
+    let mut sum = 0.0;
+    for interval in all {
+        if interval.start < now && interval.start < interval.end {
+            let share = (now - interval.start) / (interval.end - interval.start);
+            sum += value(interval) as f64 * share.clamp(0.0, 1.0);
+        }
+    }
+    sum.round() as u64
 }
 
 #[cfg(test)]
@@ -87,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_iperf3_told_is_spread_over_the_rows_from_where_the_data_began() {
+    fn reports_of_iperf3_are_spread_over_the_rows_from_the_first_data() {
         let report = LoadReport {
             sent: vec![interval(0, 100, 30_000, Some(0)), interval(100, 200, 30_000, Some(4))],
             received: vec![interval(0, 100, 20_000, None), interval(100, 200, 30_001, None)],

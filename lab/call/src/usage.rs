@@ -37,7 +37,7 @@ impl UsageMeter {
 
     /// Samples the current memory.
     pub(crate) fn sample_memory(&mut self) {
-        let tree = tree(self.root, &processes());
+        let tree = tree_of(self.root, &processes());
         let memory = tree.iter().map(|pid| proportional_bytes(*pid)).sum();
         self.memory_bytes = self.memory_bytes.max(memory);
     }
@@ -62,11 +62,11 @@ struct Process {
 
 fn processes() -> BTreeMap<u32, Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let process = |entry: fs::DirEntry| {
+    let processes = entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         Some((pid, parse(&fs::read_to_string(entry.path().join("stat")).ok()?)?))
-    };
-    entries.filter_map(process).collect()
+    });
+    processes.collect()
 }
 
 /// Parses `PID (name) state parent ...`. The name may contain blanks and parentheses. Fields 14 to
@@ -80,7 +80,7 @@ fn parse(stat: &str) -> Option<Process> {
 }
 
 /// A process and all its descendants.
-fn tree(root: u32, processes: &BTreeMap<u32, Process>) -> Vec<u32> {
+fn tree_of(root: u32, processes: &BTreeMap<u32, Process>) -> Vec<u32> {
     let mut tree = vec![root];
     let mut next = 0;
     while let Some(&parent) = tree.get(next) {
@@ -92,8 +92,8 @@ fn tree(root: u32, processes: &BTreeMap<u32, Process>) -> Vec<u32> {
 }
 
 fn ticks(root: u32, processes: &BTreeMap<u32, Process>) -> u64 {
-    let of = |pid: &u32| processes.get(pid).map_or(0, |process| process.ticks);
-    tree(root, processes).iter().map(of).sum()
+    let tree = tree_of(root, processes);
+    tree.iter().filter_map(|pid| processes.get(pid)).map(|process| process.ticks).sum()
 }
 
 /// Memory of a process, with its share of memory that it shares with others.
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_holds_children_of_children_and_nobody_else() {
+    fn a_process_tree_has_all_descendants_and_no_other_process() {
         let process = |parent, ticks| Process { parent, ticks };
         let processes = BTreeMap::from([
             (5, process(9, 1)),
@@ -127,13 +127,13 @@ mod tests {
             (8, process(1, 100)),
             (9, process(7, 1000)),
         ]);
-        assert_eq!(tree(7, &processes), [7, 9, 5]);
+        assert_eq!(tree_of(7, &processes), [7, 9, 5]);
         assert_eq!(ticks(7, &processes), 1011);
         assert_eq!(ticks(3, &processes), 0);
     }
 
     #[test]
-    fn the_own_process_has_memory() {
+    fn the_memory_of_the_own_process_is_measured() {
         assert!(proportional_bytes(std::process::id()) > 0);
         assert_eq!(proportional_bytes(0), 0);
     }

@@ -237,7 +237,7 @@ fn a_second_peer_a_is_refused_and_the_first_stays() {
 }
 
 #[test]
-fn a_peer_that_speaks_to_nobody_stays_and_the_absent_one_is_named() {
+fn a_peer_without_a_partner_stays_and_the_absent_one_is_named() {
     let session = session();
     let mut a = ScriptedPeer::ready(&session, Peer::A);
     a.send(json!({"type": "offer", "sdp": "v=0"}));
@@ -281,7 +281,7 @@ fn is_closed(mut stream: &TcpStream) -> bool {
 }
 
 #[test]
-fn idle_strangers_in_any_number_keep_no_peer_from_its_place() {
+fn idle_strangers_do_not_keep_peers_out() {
     let session = session();
     let (host, _) = parts(&session.url(0, &[(0, Peer::A)]));
     let idle: Vec<TcpStream> =
@@ -332,7 +332,7 @@ fn a_connection_is_for_one_request() {
 }
 
 #[test]
-fn a_report_of_a_megabyte_is_no_report() {
+fn a_report_of_a_megabyte_is_refused() {
     let name = "x".repeat(20 * 1024);
     let text = json!({"type": "stats", "report": {"transport": {"srtpCipher": name}}});
     assert!(misdeed(&text.to_string()).contains("the limit is 16384 B"));

@@ -26,7 +26,7 @@ pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
         "--scenario describes one call: name one dump"
     );
     check_outputs(args)?;
-    // Until something is written, signals end the program at once: nothing is left behind.
+    // Until the first file is written, a signal may end the program at once.
     let keys = args.keys.as_deref().map(KeyLog::read).transpose()?;
     let options = CaptureOptions { keys, local: args.local };
     let mut dumps = Vec::new();
@@ -148,22 +148,25 @@ fn is_same(a: &Path, b: &Path) -> bool {
 /// The names of the dumps: those of their files, with as many of the folders as tell them apart.
 /// Browsers name every dump alike.
 fn names(files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
-    let last = |file: &PathBuf, count: usize| {
-        let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
-        let name = parts[parts.len().saturating_sub(count)..].join("/");
-        if name == "-" { "stdin".to_owned() } else { name }
-    };
     for (at, file) in files.iter().enumerate() {
         anyhow::ensure!(!files[..at].contains(file), "{} is named twice", file.display());
     }
     let longest = files.iter().map(|file| file.iter().count()).max().unwrap_or_default();
-    for count in 1..longest {
-        let names: Vec<String> = files.iter().map(|file| last(file, count)).collect();
+    let mut names = Vec::new();
+    for count in 1..=longest {
+        names = files.iter().map(|file| last_parts(file, count)).collect();
         if names.iter().collect::<BTreeSet<_>>().len() == names.len() {
-            return Ok(names);
+            break;
         }
     }
-    Ok(files.iter().map(|file| last(file, longest)).collect())
+    Ok(names)
+}
+
+/// The file's name with its last folders, `count` parts together.
+fn last_parts(file: &Path, count: usize) -> String {
+    let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
+    let name = parts[parts.len().saturating_sub(count)..].join("/");
+    if name == "-" { "stdin".to_owned() } else { name }
 }
 
 fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
@@ -224,8 +227,8 @@ fn print_open_loop(played: &[OpenLoop]) -> anyhow::Result<()> {
             it.algorithm.name()
         ))?;
     }
-    let is_cut = |it: &&OpenLoop| it.is_cut;
-    let cut: Vec<&str> = played.iter().filter(is_cut).map(|it| it.algorithm.name()).collect();
+    let cut = played.iter().filter(|it| it.is_cut);
+    let cut: Vec<&str> = cut.map(|it| it.algorithm.name()).collect();
     if !cut.is_empty() {
         let cut = cut.join(", ");
         output::line(&format!("stopped before the end, after too many timeouts: {cut}"))?;
@@ -234,20 +237,20 @@ fn print_open_loop(played: &[OpenLoop]) -> anyhow::Result<()> {
 }
 
 fn as_json(dumps: &[(String, Dump)]) -> String {
-    let of = |(name, dump): &(String, Dump)| {
+    let mut all = Vec::new();
+    for (name, dump) in dumps {
         let Answer { verdict, findings, details, .. } = answer(dump);
         let found: Vec<_> = findings.into_iter().map(|finding| finding.0).collect();
-        let played: Vec<_> = dump
-            .connections
-            .iter()
-            .filter_map(|connection| connection.packets.as_ref())
-            .flat_map(open_loop)
-            .map(|it| json!({ "controller": it.algorithm.name(), "mean_kbps": it.mean().as_kbps_f64().round() }))
-            .collect();
+        let logs = dump.connections.iter().filter_map(|connection| connection.packets.as_ref());
+        let mut played = Vec::new();
+        for it in logs.flat_map(open_loop) {
+            let mean_kbps = it.mean().as_kbps_f64().round();
+            played.push(json!({ "controller": it.algorithm.name(), "mean_kbps": mean_kbps }));
+        }
         let network = estimate(dump);
         // The metrics of a run, over what the dump knows.
         let flows = record(name, dump).ok().map(|record| json!(record.summary())["flows"].take());
-        json!({
+        all.push(json!({
             "file": name,
             "format": dump.format.to_string(),
             "warnings": dump.warnings,
@@ -258,22 +261,20 @@ fn as_json(dumps: &[(String, Dump)]) -> String {
             "network": { "up": way_json(&network.up), "down": way_json(&network.down) },
             "open_loop": played,
             "flows": flows,
-        })
-    };
-    let all: Vec<_> = dumps.iter().map(of).collect();
+        }));
+    }
     serde_json::to_string_pretty(&all).expect("plain data serializes")
 }
 
 fn way_json(way: &WayEstimate) -> serde_json::Value {
-    let kbps = |bps: f64| (bps / 1e3).round();
-    let tested: Vec<_> = way
-        .tested
-        .iter()
-        .map(|it| json!({ "from_s": it.from_s, "to_s": it.to_s, "kbps": kbps(it.bps) }))
-        .collect();
+    let mut tested = Vec::new();
+    for it in &way.tested {
+        let kbps = (it.bps / 1e3).round();
+        tested.push(json!({ "from_s": it.from_s, "to_s": it.to_s, "kbps": kbps }));
+    }
     json!({
         "capacity": tested,
-        "mean_kbps": kbps(way.mean_bps),
+        "mean_kbps": (way.mean_bps / 1e3).round(),
         "delay_ms": way.delay_ms,
         "loss_ratio": way.loss,
         "queue_ms": way.queue_ms,

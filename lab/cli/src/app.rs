@@ -141,11 +141,11 @@ fn browsers(named: &[AppBrowser]) -> Vec<BrowserKind> {
     if named.is_empty() {
         return vec![BrowserKind::Chromium];
     }
-    let kind = |browser: &AppBrowser| match browser {
+    let kinds = named.iter().map(|browser| match browser {
         AppBrowser::Chromium => BrowserKind::Chromium,
         AppBrowser::Firefox => BrowserKind::Firefox,
-    };
-    named.iter().map(kind).collect()
+    });
+    kinds.collect()
 }
 
 /// The options of the application stand for the controller, so that the record's command repeats

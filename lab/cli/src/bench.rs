@@ -126,15 +126,21 @@ count = {flows}
 /// Nanoseconds per packet, without the cost of storing rows.
 fn time_a_packet(repeat: usize, config: &weir_sim::Config) -> f64 {
     let mut packets = 0;
-    let time = median(repeat, || {
-        packets = 0;
-        let count = |part: &mut weir_sim::Trace| -> Result<(), Infallible> {
-            packets += part.rows.iter().map(|row| row.sent_packets).sum::<u64>();
-            Ok(())
-        };
-        let Ok(_) = weir_sim::run_in_parts(config, Seed::new(1), &AtomicBool::new(false), count);
-    });
+    let time = median(repeat, || packets = packets_of(config));
     time.as_nanos() as f64 / packets as f64
+}
+
+/// Simulates once, and counts the packets that all flows sent.
+fn packets_of(config: &weir_sim::Config) -> u64 {
+    let mut packets = 0;
+    let count = |part: &mut weir_sim::Trace| -> Result<(), Infallible> {
+        for row in &part.rows {
+            packets += row.sent_packets;
+        }
+        Ok(())
+    };
+    let Ok(_) = weir_sim::run_in_parts(config, Seed::new(1), &AtomicBool::new(false), count);
+    packets
 }
 
 /// Measures whole simulations of Wi-Fi cells on one core, including the calls and their
@@ -166,17 +172,7 @@ fn cells(repeat: usize) -> anyhow::Result<()> {
 fn scaling(repeat: usize, scenario: &Scenario) -> anyhow::Result<()> {
     let config = scenario.sim_config(LabAlgorithm::GccDraft);
     let cores = std::thread::available_parallelism()?.get();
-    let batch_on = |threads: usize| -> anyhow::Result<Duration> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-        Ok(median(repeat, || {
-            pool.install(|| {
-                (1..=BATCH).into_par_iter().for_each(|seed| {
-                    black_box(weir_sim::run(&config, Seed::new(seed)));
-                });
-            });
-        }))
-    };
-    let (one, all) = (batch_on(1)?, batch_on(cores)?);
+    let (one, all) = (time_a_batch(repeat, &config, 1)?, time_a_batch(repeat, &config, cores)?);
     let ratio = one.as_secs_f64() / all.as_secs_f64();
     output::line(&format!("\n{BATCH} runs with --jobs 1: {:.0} ms", one.as_secs_f64() * 1e3))?;
     output::line(&format!("{BATCH} runs with --jobs {cores}: {:.0} ms", all.as_secs_f64() * 1e3))?;
@@ -184,16 +180,30 @@ fn scaling(repeat: usize, scenario: &Scenario) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn time_a_batch(
+    repeat: usize,
+    config: &weir_sim::Config,
+    threads: usize,
+) -> anyhow::Result<Duration> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    Ok(median(repeat, || {
+        pool.install(|| {
+            (1..=BATCH).into_par_iter().for_each(|seed| {
+                black_box(weir_sim::run(config, Seed::new(seed)));
+            });
+        });
+    }))
+}
+
 /// Median time of a piece of work, after one run to warm up.
 fn median(repeat: usize, mut work: impl FnMut()) -> Duration {
     work();
-    let mut times: Vec<Duration> = (0..repeat)
-        .map(|_| {
-            let start = Instant::now();
-            work();
-            start.elapsed()
-        })
-        .collect();
+    let mut times = Vec::new();
+    for _ in 0..repeat {
+        let start = Instant::now();
+        work();
+        times.push(start.elapsed());
+    }
     times.sort();
     times[times.len() / 2]
 }

@@ -104,7 +104,7 @@ const CHROMIUM_SCREAM_V2: &str = "chromium-scream-v2";
 enum Sender {
     /// The browsers that the scenario names.
     Browsers,
-    /// Chromium as it is installed.
+    /// Chromium with its default congestion control.
     Chromium,
     /// Chromium with its own SCReAM v2.
     ChromiumScreamV2,
@@ -240,10 +240,10 @@ impl CallRunner<'_> {
             attempt += 1;
         };
         count.add(&outcome);
-        let of_call = |call: &weir_call::CallResult| {
-            call.peers.each_ref().map(|peer| peer.signalling.clone())
-        };
-        self.signalling = outcome.calls.iter().map(of_call).collect();
+        self.signalling.clear();
+        for call in &outcome.calls {
+            self.signalling.push(call.peers.each_ref().map(|peer| peer.signalling.clone()));
+        }
         let record = match outcome.ended {
             None => weir_call::record(scenario, info, config, &outcome, attempt),
             Some(ended) => {
@@ -263,7 +263,7 @@ impl CallRunner<'_> {
             .expect("the template is valid");
         let bar = ProgressBar::new(length as u64).with_style(style);
         let console = &mut self.console;
-        let mut progress = |progress: Progress<'_>| match progress {
+        let outcome = run_call(config, &self.interrupt.flag(), &mut |progress| match progress {
             Progress::SettingUp([]) => {
                 bar.set_message(format!("{}: programs start", scenario.id));
             }
@@ -280,8 +280,7 @@ impl CallRunner<'_> {
                 },
             },
             Progress::Ending => bar.set_message(format!("{}: call ends", scenario.id)),
-        };
-        let outcome = run_call(config, &self.interrupt.flag(), &mut progress);
+        });
         bar.finish_and_clear();
         self.interrupt.check()?;
         Ok(outcome?)

@@ -33,19 +33,16 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     let form = Form::of(args.markdown);
     output::print(&matrix(&judgements, form))?;
     // With Markdown the single expectations follow the matrix only with `--list`.
-    let shown = |judgement: &&Judgement| {
-        args.list || (!args.markdown && judgement.outcome != Outcome::Holds)
-    };
-    let shown: Vec<&Judgement> = judgements.iter().filter(shown).collect();
+    let mut shown: Vec<&Judgement> = judgements.iter().collect();
+    shown.retain(|one| args.list || (!args.markdown && one.outcome != Outcome::Holds));
     if !shown.is_empty() {
         output::print(&format!("\n{}", lines(&shown).written(form)))?;
     }
-    let passes = |judgement: &Judgement| judgement.outcome.passes(args.strict);
-    let mut replays: Vec<String> =
-        judgements.iter().filter(|one| !passes(one)).map(replay).collect();
+    let unmet = judgements.iter().filter(|one| !one.outcome.passes(args.strict));
+    let mut replays: Vec<String> = unmet.map(replay).collect();
     replays.dedup();
-    for replay in replays {
-        output::line(&output::escaped(&replay))?;
+    for command in &replays {
+        output::line(&output::escaped(command))?;
     }
     let requirements = requirements(&verdicts(&judgements), form);
     if !requirements.is_empty() {
@@ -57,8 +54,7 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         whole_file::write(path, junit(&judgements, &times, args.strict)?.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let count = |outcome| judgements.iter().filter(|one| one.outcome == outcome).count();
-    let doubt = match count(Outcome::InDoubt) {
+    let doubt = match count(&judgements, Outcome::InDoubt) {
         0 => String::new(),
         count if args.strict => format!(" {count} in doubt (--strict: failed),"),
         count => format!(" {count} in doubt,"),
@@ -66,13 +62,17 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     output::line(&format!(
         "\n{} expectations: {} hold, {} failed,{} {} known misses, {} known misses that hold now",
         judgements.len(),
-        count(Outcome::Holds),
-        count(Outcome::Fails),
+        count(&judgements, Outcome::Holds),
+        count(&judgements, Outcome::Fails),
         doubt,
-        count(Outcome::KnownMiss),
-        count(Outcome::MissIsGone)
+        count(&judgements, Outcome::KnownMiss),
+        count(&judgements, Outcome::MissIsGone)
     ))?;
-    Ok(if judgements.iter().all(passes) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if replays.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn count<'a>(judgements: impl IntoIterator<Item = &'a Judgement>, outcome: Outcome) -> usize {
+    judgements.into_iter().filter(|one| one.outcome == outcome).count()
 }
 
 /// Makes the runs that are judged.
@@ -90,11 +90,11 @@ fn runs(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
 /// The distinct names, in the order of their first occurrence.
 fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = Vec::new();
-    names.for_each(|name| {
+    for name in names {
         if !seen.contains(&name) {
             seen.push(name);
         }
-    });
+    }
     seen
 }
 
@@ -102,17 +102,18 @@ fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 fn matrix(judgements: &[Judgement], form: Form) -> String {
     let controllers = unique(judgements.iter().map(|judgement| judgement.controller.as_str()));
     let scenarios = unique(judgements.iter().map(|judgement| judgement.scenario.as_str()));
-    let row = |&scenario: &&str| {
-        let cell = |&controller: &&str| {
-            let of =
-                |one: &&Judgement| (&*one.scenario, &*one.controller) == (scenario, controller);
-            cell(judgements.iter().filter(of))
-        };
-        std::iter::once(scenario.into()).chain(controllers.iter().map(cell)).collect()
-    };
-    let rows: Vec<Vec<String>> = scenarios.iter().map(row).collect();
-    let names = controllers.iter().map(|controller| table::short(controller));
-    let head: Vec<&str> = std::iter::once("scenario").chain(names).collect();
+    let mut rows = Vec::new();
+    for scenario in scenarios {
+        let mut row = vec![scenario.to_owned()];
+        for controller in &controllers {
+            let mut of: Vec<&Judgement> = judgements.iter().collect();
+            of.retain(|one| one.scenario == scenario && one.controller == *controller);
+            row.push(cell(&of));
+        }
+        rows.push(row);
+    }
+    let mut head = vec!["scenario"];
+    head.extend(controllers.iter().map(|controller| table::short(controller)));
     fitting(&head, rows, form)
 }
 
@@ -123,27 +124,23 @@ fn fitting(head: &[&str], rows: Vec<Vec<String>>, form: Form) -> String {
 }
 
 /// `pass`, `2 FAIL`, `1 doubt`, `1 miss`, or a dash where nothing is expected.
-fn cell<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
-    let (mut failed, mut gone, mut doubtful, mut missed, mut held) = (0, 0, 0, 0, 0);
-    for judgement in judgements {
-        match judgement.outcome {
-            Outcome::Fails => failed += 1,
-            Outcome::MissIsGone => gone += 1,
-            Outcome::InDoubt => doubtful += 1,
-            Outcome::KnownMiss => missed += 1,
-            Outcome::Holds => held += 1,
+fn cell(judgements: &[&Judgement]) -> String {
+    let mut parts = Vec::new();
+    for (outcome, word) in [
+        (Outcome::Fails, "FAIL"),
+        (Outcome::MissIsGone, "GONE"),
+        (Outcome::InDoubt, "doubt"),
+        (Outcome::KnownMiss, "miss"),
+    ] {
+        let number = count(judgements.iter().copied(), outcome);
+        if number > 0 {
+            parts.push(format!("{number} {word}"));
         }
     }
-    let parts = [(failed, "FAIL"), (gone, "GONE"), (doubtful, "doubt"), (missed, "miss")];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|part| part.0 > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
-    match (parts.is_empty(), held) {
+    match (parts.is_empty(), judgements.is_empty()) {
         (false, _) => parts.join(", "),
-        (true, 0) => "-".into(),
-        (true, _) => "pass".into(),
+        (true, true) => "-".into(),
+        (true, false) => "pass".into(),
     }
 }
 
@@ -246,9 +243,9 @@ fn junit(
 ) -> anyhow::Result<String> {
     let mut report = quick_junit::Report::new("weir check");
     report.set_time(times.values().sum());
-    let of_suite =
-        |a: &Judgement, b: &Judgement| (&a.scenario, &a.controller) == (&b.scenario, &b.controller);
-    for judgements in judgements.chunk_by(of_suite) {
+    for judgements in
+        judgements.chunk_by(|a, b| (&a.scenario, &a.controller) == (&b.scenario, &b.controller))
+    {
         let Judgement { scenario, controller, .. } = &judgements[0];
         let time = times.get(&(scenario.clone(), controller.clone())).copied().unwrap_or_default();
         let mut suite = TestSuite::new(format!("{scenario} {controller}"));

@@ -196,19 +196,19 @@ fn file_name(id: &str) -> &str {
 
 /// Changes in the scenarios that both sets have.
 fn changed(before: &Set, after: &Set) -> Vec<(String, Change)> {
-    let both =
-        before.scenarios.iter().filter_map(|(id, old)| Some((id, old, after.scenarios.get(id)?)));
-    let of_each = both.flat_map(|(id, old, new)| {
-        changes(old, new).into_iter().map(move |change| (id.clone(), change))
-    });
-    of_each.collect()
+    let mut changed = Vec::new();
+    for (id, old) in &before.scenarios {
+        if let Some(new) = after.scenarios.get(id) {
+            changed.extend(changes(old, new).into_iter().map(|change| (id.clone(), change)));
+        }
+    }
+    changed
 }
 
 fn change_in_words((id, change): &(String, Change)) -> String {
     let Change { key, before, after } = change;
-    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".into());
-    let line = format!("{id}: {key} {} -> {}", shown(before), shown(after));
-    format!("{}\n", output::escaped(&line))
+    let [before, after] = [before, after].map(|value| value.as_deref().unwrap_or("(absent)"));
+    format!("{}\n", output::escaped(&format!("{id}: {key} {before} -> {after}")))
 }
 
 fn change_to_json((id, change): &(String, Change)) -> Value {
@@ -251,7 +251,7 @@ fn controllers(of: &Difference<'_>) -> String {
 fn to_cells(of: &Difference<'_>) -> Vec<String> {
     let (before, after) = of.means();
     let largest = before.unwrap_or_default().abs().max(after.unwrap_or_default().abs());
-    let value = |set: &[(&str, f64)]| table::with_spread(&numbers(set), decimals(largest));
+    let decimals = decimals_of(largest);
     let percent = of.percent().map(|percent| match percent.abs() {
         ..1_000.0 => format!("{percent:+.1}%"),
         _ => format!("{percent:+.0}%"),
@@ -262,8 +262,8 @@ fn to_cells(of: &Difference<'_>) -> Vec<String> {
         of.of.engine.clone(),
         of.flow.into(),
         of.metric.into(),
-        value(&of.before),
-        value(&of.after),
+        table::with_spread(&numbers(&of.before), decimals),
+        table::with_spread(&numbers(&of.after), decimals),
         percent.unwrap_or_else(|| "-".into()),
         verdict_in_words(of),
         format!("{}, {}", of.before.len(), of.after.len()),
@@ -271,7 +271,7 @@ fn to_cells(of: &Difference<'_>) -> Vec<String> {
 }
 
 /// Number of decimals that show the significant digits of a value.
-fn decimals(value: f64) -> usize {
+fn decimals_of(value: f64) -> usize {
     if value == 0.0 {
         return 0;
     }
@@ -315,8 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn four_digits_count() {
-        let shown = |value: f64| format!("{value:.*}", decimals(value));
+    fn values_have_four_significant_digits() {
+        let shown = |value: f64| format!("{value:.*}", decimals_of(value));
         assert_eq!(shown(145.4021), "145.4");
         assert_eq!(shown(1.12419), "1.124");
         assert_eq!(shown(12_345.6), "12346");

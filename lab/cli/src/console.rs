@@ -38,7 +38,7 @@ enum Line {
 /// Whether the run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Nobody wants the run to end.
+    /// The run goes on.
     Continue,
     /// The run ends now, and its record is kept.
     End,
@@ -196,20 +196,24 @@ impl Program {
 
 /// A status as JSON: rates in Mbit/s, delays in ms.
 fn status_entry(status: &Status) -> Value {
-    let way = |way: &WayStatus| {
-        json!({
-            "capacity_mbps": way.capacity.map(|rate| rate.as_mbps_f64()),
-            "rate_mbps": way.rate.as_mbps_f64(),
-            "loss_ratio": way.loss_ratio,
-            "delay_ms": way.delay.as_millis_f64(),
-            "queuing_delay_ms": way.queuing_delay.as_millis_f64(),
-        })
-    };
-    let hop = |[up, down]: &[WayStatus; 2]| json!({ "up": way(up), "down": way(down) });
+    let mut hops = Vec::new();
+    for [up, down] in &status.hops {
+        hops.push(json!({ "up": way_entry(up), "down": way_entry(down) }));
+    }
     json!({
         "time_s": status.time.as_secs_f64(),
         "round_trip_ms": status.round_trip().as_millis_f64(),
-        "hops": status.hops.iter().map(hop).collect::<Vec<_>>(),
+        "hops": hops,
+    })
+}
+
+fn way_entry(way: &WayStatus) -> Value {
+    json!({
+        "capacity_mbps": way.capacity.map(|rate| rate.as_mbps_f64()),
+        "rate_mbps": way.rate.as_mbps_f64(),
+        "loss_ratio": way.loss_ratio,
+        "delay_ms": way.delay.as_millis_f64(),
+        "queuing_delay_ms": way.queuing_delay.as_millis_f64(),
     })
 }
 
@@ -238,15 +242,16 @@ fn parse(line: &str) -> Result<Line, String> {
 
 /// The status line: rate and loss of each direction, and the round-trip time.
 fn shown(status: &Status) -> String {
-    let way = |name: &str, way: &WayStatus| {
-        let of =
-            way.capacity.map_or(String::new(), |rate| format!(" of {:.3}", rate.as_mbps_f64()));
-        let loss = way.loss_ratio * 100.0;
-        format!("{name} {:.3}{of} Mbit/s, {loss:.1} % lost", way.rate.as_mbps_f64())
-    };
     let mut parts = vec![format!("{:.0} s", (status.time.as_secs_f64()))];
     for [up, down] in &status.hops {
-        parts.extend([way("up", up), way("down", down)]);
+        for (name, way) in [("up", up), ("down", down)] {
+            let of = match way.capacity {
+                Some(rate) => format!(" of {:.3}", rate.as_mbps_f64()),
+                None => String::new(),
+            };
+            let (rate, loss) = (way.rate.as_mbps_f64(), way.loss_ratio * 100.0);
+            parts.push(format!("{name} {rate:.3}{of} Mbit/s, {loss:.1} % lost"));
+        }
     }
     parts.push(format!("round trip {:.0} ms", status.round_trip().as_millis_f64()));
     parts.join(" | ")
@@ -276,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_answered_with_what_can_be_typed() {
+    fn an_unknown_line_is_answered_with_the_help() {
         for line in ["capacity", "capacity left 1Mbps", "speed 1Mbps", "delay 1 ms now"] {
             assert_eq!(parse(line), Err(HELP.into()), "{line}");
         }
@@ -286,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_is_one_line() {
+    fn the_status_is_one_line() {
         let up = WayStatus {
             capacity: Some(Bitrate::from_kbps(2_000)),
             rate: Bitrate::from_kbps(1_250),

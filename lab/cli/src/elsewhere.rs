@@ -82,7 +82,7 @@ pub mod app {
     }
 }
 
-/// The IMS of `weir ims`, of which there is none.
+/// Stands in for the IMS of `weir ims` in a build without it.
 #[cfg(all(calls, not(ims)))]
 pub mod ims {
     use std::convert::Infallible;

@@ -26,9 +26,9 @@ pub fn run(args: &Generate) -> anyhow::Result<ExitCode> {
     }
     let chosen = seeds(args)?;
     let family = args.family.as_deref().map(known_family).transpose()?;
-    let is_wanted = |one: &Generated| family.is_none_or(|family| one.family == family);
     open_seal(args, &chosen)?;
-    let scenarios: Vec<Generated> = chosen.into_iter().map(generate).filter(is_wanted).collect();
+    let mut scenarios: Vec<Generated> = chosen.into_iter().map(generate).collect();
+    scenarios.retain(|one| family.is_none_or(|family| one.family == family));
     ensure!(!scenarios.is_empty(), "none of these seeds gives a scenario of this family");
     let Some(out) = &args.out else {
         let [one] = scenarios.as_slice() else {
@@ -79,14 +79,12 @@ fn seeds(args: &Generate) -> anyhow::Result<BTreeSet<u64>> {
 
 /// The seeds of `7` or `7-20`.
 fn parts(text: &str) -> anyhow::Result<std::ops::RangeInclusive<u64>> {
-    let form =
-        || format!("'{text}' is not a seed: write a number such as 7, or a range such as 7-20");
-    let number = |text: &str| text.trim().parse::<u64>().ok();
-    let (first, last) = match text.split_once('-') {
-        Some((first, last)) => (number(first), number(last)),
-        None => (number(text), number(text)),
-    };
-    let (first, last) = first.zip(last).filter(|(first, last)| first <= last).with_context(form)?;
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let [first, last] = [first, last].map(|number| number.trim().parse::<u64>().ok());
+    let (first, last) =
+        first.zip(last).filter(|(first, last)| first <= last).with_context(|| {
+            format!("'{text}' is not a seed: write a number such as 7, or a range such as 7-20")
+        })?;
     ensure!(last - first < MOST as u64, "'{text}' are more than {MOST} scenarios");
     Ok(first..=last)
 }

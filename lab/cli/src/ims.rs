@@ -11,7 +11,16 @@ const RATES: ImsRates = ImsRates { audio: 64, video: 2500 };
 
 /// The IMS as a call needs it.
 pub fn plan(wic: &Wic) -> Ims {
-    let user = |terminal: &Terminal| ImsUser {
+    Ims {
+        users: wic.terminals.iter().map(|pair| pair.each_ref().map(user)).collect(),
+        proxy: wic.proxy,
+        key_hash: wic.key_hash.clone(),
+        bearers: wic.bearers.clone(),
+    }
+}
+
+fn user(terminal: &Terminal) -> ImsUser {
+    ImsUser {
         namespace: terminal.namespace.clone(),
         account: ImsAccount {
             private: terminal.private.clone(),
@@ -21,28 +30,26 @@ pub fn plan(wic: &Wic) -> Ims {
             credentials: terminal.credentials.clone(),
             rates: RATES,
         },
-    };
-    Ims {
-        users: wic.terminals.iter().map(|pair| pair.each_ref().map(user)).collect(),
-        proxy: wic.proxy,
-        key_hash: wic.key_hash.clone(),
-        bearers: wic.bearers.clone(),
     }
 }
 
 /// Writes the signalling into a record, and prints the time of each phase.
 pub fn write(wic: &Wic, record: &Path, messages: &[[Vec<SipMessage>; 2]]) -> anyhow::Result<()> {
-    let signalled = |message: &SipMessage| Signalled {
-        time_ms: message.time,
-        is_sent: message.is_sent,
-        text: message.text.clone(),
-    };
-    let of_call = |call: &[Vec<SipMessage>; 2]| {
-        call.each_ref().map(|side| side.iter().map(signalled).collect::<Vec<_>>())
-    };
-    let all: Vec<_> = messages.iter().map(of_call).collect();
+    let mut all = Vec::new();
+    for [caller, callee] in messages {
+        all.push([signalled(caller), signalled(callee)]);
+    }
     for (phase, value) in wic.write(record, &all)? {
         eprintln!("weir: {phase}: {value:.1} ms");
     }
     Ok(())
+}
+
+fn signalled(messages: &[SipMessage]) -> Vec<Signalled> {
+    let signalled = messages.iter().map(|message| Signalled {
+        time_ms: message.time,
+        is_sent: message.is_sent,
+        text: message.text.clone(),
+    });
+    signalled.collect()
 }

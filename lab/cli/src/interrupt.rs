@@ -12,6 +12,13 @@ use anyhow::Context;
 #[error("interrupted; finished runs are kept, unfinished ones are removed")]
 pub struct Interrupted;
 
+impl Interrupted {
+    /// An error as it is if it is this one, else with its context.
+    pub fn or_why(error: anyhow::Error, context: String) -> anyhow::Error {
+        if error.is::<Self>() { error } else { error.context(context) }
+    }
+}
+
 /// Set once the user or the system asks the program to stop.
 pub struct Interrupt(Arc<AtomicBool>);
 

@@ -15,11 +15,13 @@ const WRAPPED: usize = 20;
 /// a pipe or a file, which get every column.
 pub fn width() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
-    let of_terminal = || {
-        let size = stdout().is_terminal().then(terminal_size::terminal_size).flatten()?;
-        Some(usize::from(size.0.0))
+    let width: Option<usize> = match set {
+        None if stdout().is_terminal() => {
+            terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+        }
+        _ => set,
     };
-    set.or_else(of_terminal).map(|width: usize| width.max(NARROWEST))
+    width.map(|width| width.max(NARROWEST))
 }
 
 /// Form of a table.
@@ -66,89 +68,83 @@ impl Table<'_> {
 
     /// The table as Markdown, with columns of numbers aligned to the right.
     fn markdown(&self) -> String {
-        let line = |cells: &mut dyn Iterator<Item = String>| {
-            format!("| {} |\n", cells.collect::<Vec<String>>().join(" | "))
-        };
-        let escaped = |cell: &String| output::escaped(cell).replace('|', "\\|");
-        let rule = |column: usize| if column < self.left { "---" } else { "---:" }.to_owned();
-        let mut text = line(&mut self.head.iter().map(|&name| name.to_owned()));
-        text += &line(&mut (0..self.head.len()).map(rule));
-        text.extend(self.rows.iter().map(|row| line(&mut row.iter().map(escaped))));
+        let columns = 0..self.head.len();
+        let rules: Vec<&str> =
+            columns.map(|column| if column < self.left { "---" } else { "---:" }).collect();
+        let mut text = format!("| {} |\n| {} |\n", self.head.join(" | "), rules.join(" | "));
+        for row in &self.rows {
+            let cells: Vec<String> =
+                row.iter().map(|cell| output::escaped(cell).replace('|', "\\|")).collect();
+            text += &format!("| {} |\n", cells.join(" | "));
+        }
         text
     }
 
     /// The table as text, within a width if possible. Control characters in cells are escaped.
     pub fn text(&self, width: Option<usize>) -> String {
-        let escaped = |row: &Vec<String>| row.iter().map(|cell| output::escaped(cell)).collect();
-        Self { rows: self.rows.iter().map(escaped).collect(), ..self.clone() }.fitted(width)
+        let mut escaped = self.clone();
+        for cell in escaped.rows.iter_mut().flatten() {
+            *cell = output::escaped(cell);
+        }
+        escaped.fitted(width)
     }
 
     fn fitted(&self, width: Option<usize>) -> String {
         let all: Vec<usize> = (0..self.head.len()).collect();
-        let Some(width) = width.filter(|&width| self.needs(&all) > width) else {
+        let Some(width) = width.filter(|&width| self.needs(&all, None) > width) else {
             return self.lines(&all, 0, None);
         };
         let mut shown: Vec<usize> =
             all.iter().copied().filter(|column| !self.common.contains(column)).collect();
         let indent = if self.common.is_empty() { 0 } else { GAP };
-        let words = |shown: &[usize]| {
-            let column = self.words.filter(|column| shown.contains(column))?;
-            let others = self.needs(shown) - self.width(column);
-            Some(width.saturating_sub(others + indent).max(WRAPPED))
-                .filter(|&room| room < self.width(column))
-        };
-        let needs = |shown: &[usize]| {
-            let saved = words(shown).map_or(0, |room| {
-                self.width(self.words.expect("only a column of words has room")) - room
-            });
-            self.needs(shown) + indent - saved
-        };
+        let room = width.saturating_sub(indent);
         let mut left_out = Vec::new();
         for &column in self.spare.iter().filter(|column| !self.common.contains(column)) {
-            if needs(&shown) <= width {
+            if self.needs(&shown, self.room_for_words(&shown, room)) <= room {
                 break;
             }
             shown.retain(|&other| other != column);
             left_out.push(self.head[column]);
         }
-        let mut text = self.lines(&shown, indent, words(&shown));
+        let mut text = self.lines(&shown, indent, self.room_for_words(&shown, room));
         if !left_out.is_empty() {
             text += &format!("not shown in {width} columns: {}\n", left_out.join(", "));
         }
         text
     }
 
-    fn width(&self, column: usize) -> usize {
+    /// Width to which the column of words must be wrapped for the shown columns to fit into `room`.
+    /// `None` if they fit as they are or have no such column.
+    fn room_for_words(&self, shown: &[usize], room: usize) -> Option<usize> {
+        let column = self.words.filter(|column| shown.contains(column))?;
+        let width = self.width(column, None);
+        let others = self.needs(shown, None) - width;
+        let left = room.saturating_sub(others).max(WRAPPED);
+        (left < width).then_some(left)
+    }
+
+    /// Width of a column, if the column of words is wrapped to the width `words`.
+    fn width(&self, column: usize, words: Option<usize>) -> usize {
+        if let Some(words) = words.filter(|_| self.words == Some(column)) {
+            return words;
+        }
         let cells = self.rows.iter().map(|row| row[column].chars().count());
         cells.chain([self.head[column].chars().count()]).max().unwrap_or(0)
     }
 
-    fn needs(&self, shown: &[usize]) -> usize {
-        let widths: usize = shown.iter().map(|&column| self.width(column)).sum();
+    /// Width of the shown columns with their gaps.
+    fn needs(&self, shown: &[usize], words: Option<usize>) -> usize {
+        let widths: usize = shown.iter().map(|&column| self.width(column, words)).sum();
         widths + GAP * shown.len().saturating_sub(1)
     }
 
     /// The shown columns, indented below lines with the values that rows have in common. `words` is
     /// the width of the column of words.
     fn lines(&self, shown: &[usize], indent: usize, words: Option<usize>) -> String {
-        let width = |column: usize| match words {
-            Some(room) if self.words == Some(column) => room,
-            _ => self.width(column),
-        };
-        let line = |cells: &[String]| {
-            let padded = shown.iter().zip(cells).map(|(&column, cell)| {
-                let width = width(column);
-                if column < self.left {
-                    format!("{cell:<width$}")
-                } else {
-                    format!("{cell:>width$}")
-                }
-            });
-            let text = padded.collect::<Vec<String>>().join(&" ".repeat(GAP));
-            format!("{:indent$}{}\n", "", text.trim_end())
-        };
+        let columns: Vec<(bool, usize)> =
+            shown.iter().map(|&column| (column < self.left, self.width(column, words))).collect();
         let heads: Vec<String> = shown.iter().map(|&column| self.head[column].into()).collect();
-        let mut text = line(&heads);
+        let mut text = line(&columns, indent, &heads);
         let mut common: Option<String> = None;
         for row in &self.rows {
             let above = (indent > 0).then(|| self.in_common(row));
@@ -156,15 +152,18 @@ impl Table<'_> {
                 text.extend(above.iter().map(|above| format!("{above}\n")));
                 common = above;
             }
-            let cells = shown.iter().map(|&column| match words {
-                Some(room) if self.words == Some(column) => wrapped(&row[column], room),
-                _ => vec![row[column].clone()],
-            });
-            let cells: Vec<Vec<String>> = cells.collect();
+            let mut cells: Vec<Vec<String>> = Vec::new();
+            for &column in shown {
+                cells.push(match words {
+                    Some(room) if self.words == Some(column) => wrapped(&row[column], room),
+                    _ => vec![row[column].clone()],
+                });
+            }
             let height = cells.iter().map(Vec::len).max().unwrap_or(0);
             for index in 0..height {
-                let part = |cell: &Vec<String>| cell.get(index).cloned().unwrap_or_default();
-                text += &line(&cells.iter().map(part).collect::<Vec<String>>());
+                let parts: Vec<String> =
+                    cells.iter().map(|cell| cell.get(index).cloned().unwrap_or_default()).collect();
+                text += &line(&columns, indent, &parts);
             }
         }
         text
@@ -172,12 +171,21 @@ impl Table<'_> {
 
     /// The line above rows, such as `lund/rmcat-ns3, engine sim, seeds 5`.
     fn in_common(&self, row: &[String]) -> String {
-        let named = |(index, &column): (usize, &usize)| match index {
-            0 => row[column].clone(),
-            _ => format!("{} {}", self.head[column], row[column]),
-        };
-        self.common.iter().enumerate().map(named).collect::<Vec<String>>().join(", ")
+        let mut text = row[self.common[0]].clone();
+        for &column in &self.common[1..] {
+            text += &format!(", {} {}", self.head[column], row[column]);
+        }
+        text
     }
+}
+
+/// One line of text. Of each column it is known whether it is aligned to the left, and its width.
+fn line(columns: &[(bool, usize)], indent: usize, cells: &[String]) -> String {
+    let mut padded = Vec::new();
+    for (&(is_left, width), cell) in columns.iter().zip(cells) {
+        padded.push(if is_left { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+    }
+    format!("{:indent$}{}\n", "", padded.join(&" ".repeat(GAP)).trim_end())
 }
 
 /// A text in lines of at most `width` characters, broken at blanks. A longer word has a line of its
@@ -238,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rows_have_in_common_goes_above_them_and_then_columns_are_left_out() {
+    fn common_values_go_above_the_rows_before_columns_are_left_out() {
         assert_eq!(
             table().text(Some(70)),
             "  controller          rate   loss                             why\n\

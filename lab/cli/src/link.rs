@@ -82,8 +82,8 @@ fn info(args: &Link, scenario: &Scenario) -> RunInfo {
 
 /// A word in shell syntax, in one line.
 pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c));
+    if is_plain && !word.is_empty() {
         return word.into();
     }
     if word.contains(char::is_control) {
@@ -141,8 +141,9 @@ fn run_command(
     capture: Option<CapturePlan>,
     signals: &Signals,
 ) -> anyhow::Result<Ended> {
-    let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
-    let peer: Option<Vec<OsString>> = args.peer.as_ref().map(words);
+    let peer = args.peer.as_ref();
+    let peer: Option<Vec<OsString>> =
+        peer.map(|text| text.split_whitespace().map(OsString::from).collect());
     anyhow::ensure!(
         peer.as_ref().is_none_or(|words| !words.is_empty()),
         "--peer is empty: write a command, such as --peer 'iperf3 -s -1'"

@@ -35,7 +35,6 @@ pub fn list(args: &List) -> anyhow::Result<ExitCode> {
 /// The scenarios that match the pattern and the source, by id.
 fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
     let pattern = args.pattern.as_deref();
-    let is_word = |pattern: &&str| !pattern.contains(['*', '?', '[']) && !pattern.contains(".toml");
     let selected = pattern.filter(|pattern| !is_word(pattern)).unwrap_or("*");
     let mut scenarios = catalogue::find(selected)?;
     if let Some(wanted) = &args.source {
@@ -44,15 +43,18 @@ fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
         scenarios.retain(|scenario| source(scenario).eq_ignore_ascii_case(wanted));
         if scenarios.is_empty() {
             let near = nearest(&wanted.to_lowercase(), sources.iter().map(String::as_str));
-            let hint = near.first().map(|near| format!("; did you mean {near}?"));
-            let known = || format!("; there are {}", sources.join(", "));
-            bail!("no scenario has the source '{wanted}'{}", hint.unwrap_or_else(known));
+            let hint = match near.first() {
+                Some(near) => format!("did you mean {near}?"),
+                None => format!("there are {}", sources.join(", ")),
+            };
+            bail!("no scenario has the source '{wanted}'; {hint}");
         }
     }
-    if let Some(word) = pattern.filter(is_word) {
+    if let Some(word) = pattern.filter(|pattern| is_word(pattern)) {
         let lower = word.to_lowercase();
-        let has = |text: &str| text.to_lowercase().contains(&lower);
-        scenarios.retain(|scenario| has(&scenario.id) || has(&scenario.title));
+        scenarios.retain(|Scenario { id, title, .. }| {
+            id.to_lowercase().contains(&lower) || title.to_lowercase().contains(&lower)
+        });
         if scenarios.is_empty() {
             // The error of the catalogue suggests ids for a misspelt one.
             catalogue::find(word)?;
@@ -60,6 +62,11 @@ fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
         }
     }
     Ok(scenarios)
+}
+
+/// Whether a pattern is a word to look for, rather than a pattern of ids or a file.
+fn is_word(pattern: &str) -> bool {
+    !pattern.contains(['*', '?', '[']) && !pattern.contains(".toml")
 }
 
 /// The folder of a scenario of the catalogue; for a user's file the whole path.

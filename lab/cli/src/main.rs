@@ -119,9 +119,12 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
 /// hint.
 fn one_line(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
-    let words = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    let paragraphs = text.split("\n\n").map(words);
-    let kept: Vec<String> =
-        paragraphs.filter(|line| !line.is_empty() && !line.starts_with("For more")).collect();
+    let mut kept = Vec::new();
+    for paragraph in text.split("\n\n") {
+        let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !line.is_empty() && !line.starts_with("For more") {
+            kept.push(line);
+        }
+    }
     format!("{}; see --help", kept.join("; "))
 }

@@ -9,10 +9,9 @@ use crate::args;
 
 /// Writes the pages into a folder, which it creates.
 pub fn man(args: &args::Man) -> anyhow::Result<ExitCode> {
-    let write = || {
-        fs::create_dir_all(&args.folder)?;
-        clap_mangen::generate_to(args::Args::shown(), &args.folder)
-    };
-    write().with_context(|| format!("cannot write manual pages to {}", args.folder.display()))?;
+    let folder = &args.folder;
+    fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(args::Args::shown(), folder))
+        .with_context(|| format!("cannot write manual pages to {}", folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }

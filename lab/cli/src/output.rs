@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_escaped_and_the_rest_stays() {
+    fn control_characters_are_escaped_and_other_text_stays() {
         assert_eq!(escaped("a\u{1b}[31m\nb\r\u{9b}\u{202e}"), r"a\u{1b}[31m\nb\r\u{9b}\u{202e}");
         assert_eq!(escaped("±3 % of 'ü' \\ \u{1f600}"), "±3 % of 'ü' \\ \u{1f600}");
     }

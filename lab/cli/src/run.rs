@@ -1,6 +1,5 @@
 //! `weir run`: simulate scenarios, several at a time.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -15,7 +14,6 @@ use weir_lab::summary::Summary;
 use weir_lab::whole_file;
 use weir_net::Seed;
 use weir_net::path::AccessConfig;
-use weir_sim::Trace;
 
 use crate::args::{Output, Run, Selection};
 use crate::interrupt::{Interrupt, Interrupted};
@@ -58,28 +56,23 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
     let is_cellular = matches!(access.config, AccessConfig::Cellular(_));
     access.noted = Timestamp::ZERO..Timestamp::MAX;
     let seed = Seed::new(job.info.seed);
-    let emit = |out: &mut dyn Write| -> anyhow::Result<()> {
-        let mut out = out;
+    let written = whole_file::write_with(file, |mut out| {
         if is_cellular {
             blocks::write_header(&mut out)?;
         } else {
             airtime::write_header(&mut out)?;
         }
-        let take = |part: &mut Trace| {
+        let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), |part| {
             if is_cellular {
                 blocks::write(&mut out, &part.nodes, &part.access.cellular.blocks)
             } else {
                 airtime::write(&mut out, &part.nodes, &part.access.wifi.frames)
             }
-        };
-        let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
+        })?;
         anyhow::ensure!(is_whole, Interrupted);
         Ok(())
-    };
-    whole_file::write_with(file, emit).map_err(|error| match error.is::<Interrupted>() {
-        true => error,
-        false => error.context(format!("cannot write {}", file.display())),
-    })
+    });
+    written.map_err(|error| Interrupted::or_why(error, format!("cannot write {}", file.display())))
 }
 
 /// Where the records of simulated runs go.
@@ -119,25 +112,20 @@ pub fn simulate(
     if kept > 0 {
         eprintln!("weir: {kept} of {} runs already have a record", jobs.len());
     }
-    anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write 1 or more");
-    // More threads than runs would be idle; 0 means one for each core.
-    let threads = selection.jobs.map_or(0, |threads| threads.min(jobs.len()));
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .context("cannot start the worker threads")?;
+    let pool = select::threads(selection.jobs, jobs.len())?;
     let bar = progress(jobs.len() - kept);
-    let one = |(job, finished): (&Job<'_>, Option<Summary>)| {
+    let out = records.map(|records| records.out);
+    let runs = jobs.par_iter().zip(finished).map(|(job, finished)| {
         if let Some(summary) = finished {
             return Ok(Simulated { summary, took: Duration::ZERO });
         }
         interrupt.check()?;
         let start = Instant::now();
-        let summary = make(job, records.map(|records| records.out), interrupt)?;
+        let summary = make(job, out, interrupt)?;
         bar.inc(1);
         Ok(Simulated { summary, took: start.elapsed() })
-    };
-    let runs = pool.install(|| jobs.par_iter().zip(finished).map(one).collect());
+    });
+    let runs = pool.install(|| runs.collect());
     bar.finish_and_clear();
     runs
 }
@@ -146,7 +134,8 @@ pub fn simulate(
 /// `--resume` an existing record is an error. Also removes what killed runs left unfinished.
 fn finished(records: Records<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Option<Summary>>> {
     record::clean(records.out);
-    let one = |job: &Job<'_>| {
+    let mut finished = Vec::new();
+    for job in jobs {
         let folder = records.out.join(job.info.folder());
         anyhow::ensure!(
             records.resume || !folder.exists(),
@@ -154,9 +143,9 @@ fn finished(records: Records<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Option
              or remove it",
             folder.display()
         );
-        Ok(Record::finished(records.out, &job.info, job.scenario)?)
-    };
-    jobs.iter().map(one).collect()
+        finished.push(Record::finished(records.out, &job.info, job.scenario)?);
+    }
+    Ok(finished)
 }
 
 /// Simulates one run, unless the program is asked to stop.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use weir_lab::protocol::contest::{Bout, Contest, Outcome, mean_and_worst_tenth};
+use weir_lab::protocol::contest::{Bout, Contest, FamilyResult, Outcome, mean_and_worst_tenth};
 use weir_lab::protocol::oracle::{Possible, possible};
 use weir_lab::protocol::results::{WORST_WEIGHT, of, to_json};
 use weir_lab::protocol::score::{Score, oracle_with_queue, score};
@@ -22,6 +22,10 @@ use crate::select::{self, Job};
 
 /// Standing queues of the oracle in JSON, ms.
 const HOLDS_MS: [f64; 7] = [0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0];
+
+/// All tables, in the order in which they are printed.
+const TABLES: [ScoreTable; 4] =
+    [ScoreTable::Regret, ScoreTable::Contest, ScoreTable::Families, ScoreTable::Worst];
 
 /// Makes the runs, scores them and prints the tables.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -62,33 +66,32 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         output::json(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let form = Form::of(args.markdown);
-    let wants = |table: ScoreTable| {
-        args.table.is_none_or(|wanted| wanted == table)
-            && (table == ScoreTable::Regret || !contests.is_empty())
-    };
-    let titled = |title: &str, table: Table<'_>| {
-        let gap = if args.markdown { "\n" } else { "" };
-        format!("{title}\n{gap}{}", table.written(form))
-    };
     let mut parts = Vec::new();
-    if wants(ScoreTable::Regret) {
-        parts.push(titled("Mean regret and its terms:", regrets(&names, &scores)));
-    }
-    if wants(ScoreTable::Contest) {
-        let title = format!("{own} against each other controller, number of scenarios:");
-        parts.push(titled(&title, verdicts(own, &contests)));
-    }
-    if wants(ScoreTable::Families) {
-        let title = format!(
-            "{own} against each other controller by family: scenarios won / tied / lost, mean \
-             improvement of the regret with its 95 % interval, verdict:"
-        );
-        parts.push(titled(&title, families(&contests)));
-    }
-    if wants(ScoreTable::Worst) {
-        let title = format!("The scenarios in which {own} is farthest behind the best other one:");
-        parts.push(titled(&title, worst(own, &contests, args.worst)));
+    for kind in TABLES {
+        let is_wanted = args.table.is_none_or(|wanted| wanted == kind);
+        if !is_wanted || (kind != ScoreTable::Regret && contests.is_empty()) {
+            continue;
+        }
+        let (title, table) = match kind {
+            ScoreTable::Regret => ("Mean regret and its terms:".into(), regrets(&names, &scores)),
+            ScoreTable::Contest => (
+                format!("{own} against each other controller, number of scenarios:"),
+                verdicts(own, &contests),
+            ),
+            ScoreTable::Families => (
+                format!(
+                    "{own} against each other controller by family: scenarios won / tied / lost, \
+                     mean improvement of the regret with its 95 % interval, verdict:"
+                ),
+                families(&contests),
+            ),
+            ScoreTable::Worst => (
+                format!("The scenarios in which {own} is farthest behind the best other one:"),
+                worst(own, &contests, args.worst),
+            ),
+        };
+        let gap = if args.markdown { "\n" } else { "" };
+        parts.push(format!("{title}\n{gap}{}", table.written(Form::of(args.markdown))));
     }
     output::print(&parts.join("\n"))?;
     Ok(ExitCode::SUCCESS)
@@ -102,38 +105,37 @@ fn scores(
     threads: Option<usize>,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Score>> {
-    anyhow::ensure!(threads != Some(0), "--jobs 0 runs nothing: write 1 or more");
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.map_or(0, |threads| threads.min(jobs.len())))
-        .build()
-        .context("cannot start the worker threads")?;
-    pool.install(|| {
-        let mut needed: Vec<(&str, u64)> =
-            jobs.iter().map(|job| oracle_key(job.scenario, job.info.seed)).collect();
-        needed.sort_unstable();
-        needed.dedup();
-        let oracle = |key: &(&str, u64)| -> anyhow::Result<Vec<Option<Possible>>> {
-            interrupt.check()?;
-            let scenario = scenarios.iter().find(|scenario| scenario.id == key.0);
-            Ok(possible(scenario.context("a job has a scenario")?, key.1))
-        };
-        let oracles: Vec<_> = needed.par_iter().map(oracle).collect::<anyhow::Result<_>>()?;
-        let one = |job: &Job<'_>| -> anyhow::Result<Option<Score>> {
-            interrupt.check()?;
-            let key = oracle_key(job.scenario, job.info.seed);
-            let index = needed.binary_search(&key).expect("each job's oracle was computed");
-            let flag = interrupt.flag();
-            let found = score(job.scenario, &job.controller, job.info.seed, &oracles[index], &flag);
-            interrupt.check()?;
-            Ok(found)
-        };
-        let scores: Vec<Option<Score>> = jobs.par_iter().map(one).collect::<anyhow::Result<_>>()?;
-        Ok(scores.into_iter().flatten().collect())
-    })
-    .map_err(|error: anyhow::Error| match error.is::<Interrupted>() {
-        true => error,
-        false => error.context("cannot score"),
-    })
+    let pool = select::threads(threads, jobs.len())?;
+    pool.install(|| parallel_scores(scenarios, jobs, interrupt))
+        .map_err(|error| Interrupted::or_why(error, "cannot score".into()))
+}
+
+/// The scores, computed on all threads of the pool that calls this.
+fn parallel_scores(
+    scenarios: &[Scenario],
+    jobs: &[Job<'_>],
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Score>> {
+    let mut needed: Vec<(&str, u64)> =
+        jobs.iter().map(|job| oracle_key(job.scenario, job.info.seed)).collect();
+    needed.sort_unstable();
+    needed.dedup();
+    let oracles = needed.par_iter().map(|(id, seed)| {
+        interrupt.check()?;
+        let scenario = scenarios.iter().find(|scenario| scenario.id == *id);
+        Ok(possible(scenario.context("a job has a scenario")?, *seed))
+    });
+    let oracles: Vec<Vec<Option<Possible>>> = oracles.collect::<anyhow::Result<_>>()?;
+    let scores = jobs.par_iter().map(|Job { scenario, controller, info }| {
+        interrupt.check()?;
+        let key = oracle_key(scenario, info.seed);
+        let index = needed.binary_search(&key).expect("each job's oracle was computed");
+        let found = score(scenario, controller, info.seed, &oracles[index], &interrupt.flag());
+        interrupt.check()?;
+        Ok(found)
+    });
+    let scores: Vec<Option<Score>> = scores.collect::<anyhow::Result<_>>()?;
+    Ok(scores.into_iter().flatten().collect())
 }
 
 /// A wired path is the same for every seed.
@@ -149,25 +151,19 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Mean regret of each controller, the worst tenth, and the terms.
 fn regrets(names: &[&str], scores: &[Score]) -> Table<'static> {
-    let row = |name: &&str| {
-        let of = of(scores, name);
-        let (all, worst) = mean_and_worst_tenth(&of).unwrap_or_default();
-        let term = |index: usize| mean(of.iter().map(|score| score.terms[index]));
-        let reached = mean(of.iter().map(|score| reached(score)));
-        let numbers = [
-            all,
-            worst,
-            all + WORST_WEIGHT * worst,
-            reached,
-            term(0),
-            term(1),
-            term(2),
-            term(3),
-            term(4),
-        ];
-        let cells = numbers.iter().map(|value| format!("{value:.3}"));
-        std::iter::once((*name).to_owned()).chain(cells).collect()
-    };
+    let mut rows = Vec::new();
+    for name in names {
+        let own = of(scores, name);
+        let (all, worst) = mean_and_worst_tenth(&own).unwrap_or_default();
+        let reached = mean(own.iter().map(|score| reached(score)));
+        let mut numbers = vec![all, worst, all + WORST_WEIGHT * worst, reached];
+        for term in 0..5 {
+            numbers.push(mean(own.iter().map(|score| score.terms[term])));
+        }
+        let mut row = vec![(*name).to_owned()];
+        row.extend(numbers.iter().map(|value| format!("{value:.3}")));
+        rows.push(row);
+    }
     let head = vec![
         "controller",
         "regret",
@@ -180,66 +176,70 @@ fn regrets(names: &[&str], scores: &[Score]) -> Table<'static> {
         "fairness",
         "response",
     ];
-    Table { head, rows: names.iter().map(row).collect(), left: 1, ..Table::default() }
+    Table { head, rows, left: 1, ..Table::default() }
 }
 
 fn reached(score: &Score) -> f64 {
     if score.possible_mbps > 0.0 { score.rate_mbps / score.possible_mbps } else { 1.0 }
 }
 
-fn won_tied_lost([won, tied, lost]: [usize; 3]) -> String {
-    format!("{won} / {tied} / {lost}")
+/// One row for each family, one column for each rival: numbers of scenarios won, tied and lost, and
+/// whether the family is won.
+fn families(contests: &[Contest]) -> Table<'_> {
+    let mut head = vec!["family, won / tied / lost"];
+    head.extend(contests.iter().map(|contest| contest.rival.as_str()));
+    let mut rows = Vec::new();
+    for family in &contests[0].families {
+        let name = &family.family;
+        let mut row = vec![name.clone()];
+        for contest in contests {
+            row.push(match contest.families.iter().find(|family| family.family == *name) {
+                Some(found) => family_cell(found),
+                None => "-".into(),
+            });
+        }
+        rows.push(row);
+    }
+    Table { left: head.len(), head, rows, ..Table::default() }
 }
 
-/// One row for each family, one column for each rival: scenarios won, tied and lost, and whether
-/// the family is.
-fn families(contests: &[Contest]) -> Table<'_> {
-    let head: Vec<&str> = std::iter::once("family, won / tied / lost")
-        .chain(contests.iter().map(|contest| contest.rival.as_str()))
-        .collect();
-    let names = contests[0].families.iter().map(|family| family.family.as_str());
-    let row = |name: &str| {
-        let cell = |contest: &Contest| {
-            let found = contest.families.iter().find(|family| family.family == name);
-            found.map_or("-".into(), |found| {
-                let Some(half) = found.confidence else {
-                    return format!("{} {:+.3}", won_tied_lost(found.counts), found.better_by);
-                };
-                let (counts, by) = (won_tied_lost(found.counts), found.better_by);
-                format!("{counts}, {by:+.3} ±{half:.3}, {}", found.outcome.word())
-            })
-        };
-        std::iter::once(name.to_owned()).chain(contests.iter().map(cell)).collect()
-    };
-    let columns = head.len();
-    Table { head, rows: names.map(row).collect(), left: columns, ..Table::default() }
+fn family_cell(family: &FamilyResult) -> String {
+    let [won, tied, lost] = family.counts;
+    let (counts, by) = (format!("{won} / {tied} / {lost}"), family.better_by);
+    match family.confidence {
+        Some(half) => format!("{counts}, {by:+.3} ±{half:.3}, {}", family.outcome.word()),
+        None => format!("{counts} {by:+.3}"),
+    }
 }
 
 /// One row for each rival.
 fn verdicts(own: &str, contests: &[Contest]) -> Table<'static> {
-    let row = |contest: &Contest| {
+    let mut rows = Vec::new();
+    for contest in contests {
         let [won, tied, lost] = contest.counts();
-        let with = |wanted: Outcome| {
-            let of = contest.families.iter().filter(|family| family.outcome == wanted);
-            of.map(|family| family.family.as_str()).collect::<Vec<_>>().join(", ")
-        };
-        let shown = |text: String| if text.is_empty() { "-".into() } else { text };
-        vec![
+        rows.push(vec![
             format!("{own} against {}", contest.rival),
-            shown(with(Outcome::Win)),
-            shown(with(Outcome::Loss)),
+            families_with(contest, Outcome::Win),
+            families_with(contest, Outcome::Loss),
             if contest.is_won() { "beats it" } else { "no claim" }.into(),
             won.to_string(),
             tied.to_string(),
             lost.to_string(),
-        ]
-    };
+        ]);
+    }
     let head = vec!["", "families won", "families lost", "verdict", "won", "tied", "lost"];
-    Table { head, rows: contests.iter().map(row).collect(), left: 4, ..Table::default() }
+    Table { head, rows, left: 4, ..Table::default() }
 }
 
-/// The scenarios in which the own controller is worst beside its best rival, with the command that
-/// repeats the worst seed.
+/// Names of the families with an outcome, or a dash.
+fn families_with(contest: &Contest, wanted: Outcome) -> String {
+    let with = contest.families.iter().filter(|family| family.outcome == wanted);
+    let names: Vec<&str> = with.map(|family| family.family.as_str()).collect();
+    if names.is_empty() { "-".into() } else { names.join(", ") }
+}
+
+/// The scenarios in which the own controller is farthest behind its best rival, with the command
+/// that repeats the worst seed.
 fn worst(own: &str, contests: &[Contest], count: usize) -> Table<'static> {
     let mut bouts: Vec<(&Bout, &str)> = Vec::new();
     for contest in contests {
@@ -254,20 +254,21 @@ fn worst(own: &str, contests: &[Contest], count: usize) -> Table<'static> {
         }
     }
     bouts.sort_by(|a, b| a.0.better_by.total_cmp(&b.0.better_by));
-    let row = |(bout, rival): &(&Bout, &str)| {
-        vec![
+    let mut rows = Vec::new();
+    for (bout, rival) in bouts.into_iter().take(count) {
+        rows.push(vec![
             format!("{}/{}", bout.family, name(&bout.scenario)),
-            (*rival).to_owned(),
+            rival.to_owned(),
             format!(
                 "weir research score {} --controller {own},{rival} --seed {}",
                 bout.scenario, bout.worst_seed
             ),
             format!("{:.3}", bout.own),
             format!("{:.3}", bout.rival),
-        ]
-    };
+        ]);
+    }
     let head = vec!["scenario", "best rival", "replay", "regret", "its regret"];
-    Table { head, rows: bouts.iter().take(count).map(row).collect(), left: 3, ..Table::default() }
+    Table { head, rows, left: 3, ..Table::default() }
 }
 
 fn name(id: &str) -> &str {
@@ -277,15 +278,16 @@ fn name(id: &str) -> &str {
 
 /// What the oracle reaches on each wired scenario with standing queues of several lengths.
 fn frontier(scenarios: &[Scenario]) -> Value {
-    let with = |hold_ms: f64| {
-        let of = |scenario: &Scenario| {
-            let (utilization, delay_ms) = oracle_with_queue(scenario, hold_ms / 1e3)?;
-            Some(json!({
-                "scenario": scenario.id, "hold_ms": hold_ms, "utilization": utilization,
-                "delay_ms": delay_ms,
-            }))
-        };
-        scenarios.iter().filter_map(of).collect::<Vec<Value>>()
-    };
-    HOLDS_MS.into_iter().flat_map(with).collect()
+    let mut all = Vec::new();
+    for hold_ms in HOLDS_MS {
+        for scenario in scenarios {
+            if let Some((utilization, delay_ms)) = oracle_with_queue(scenario, hold_ms / 1e3) {
+                all.push(json!({
+                    "scenario": scenario.id, "hold_ms": hold_ms, "utilization": utilization,
+                    "delay_ms": delay_ms,
+                }));
+            }
+        }
+    }
+    Value::Array(all)
 }

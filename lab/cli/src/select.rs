@@ -63,6 +63,15 @@ pub fn named(list: &str, constants: &[String]) -> anyhow::Result<Vec<LabControll
     })
 }
 
+/// The threads that make this many runs: those of `--jobs`, or one for each core.
+pub fn threads(jobs: Option<usize>, runs: usize) -> anyhow::Result<rayon::ThreadPool> {
+    ensure!(jobs != Some(0), "--jobs 0 runs nothing: write 1 or more");
+    // More threads than runs would be idle; 0 means one for each core.
+    let threads = jobs.map_or(0, |jobs| jobs.min(runs));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.context("cannot start the worker threads")
+}
+
 /// The seeds that were asked for.
 pub fn seeds(selection: &Selection) -> anyhow::Result<RangeInclusive<u64>> {
     match (selection.seeds, selection.seed) {

@@ -70,15 +70,14 @@ fn reached_at(mut listener: SocketAddr) -> SocketAddr {
 
 /// The token in a file that only its owner may read. A missing file gets a new one.
 fn token_of(file: &Path) -> anyhow::Result<String> {
-    let place = || file.display().to_string();
+    let place = file.display().to_string();
     match fs::read_to_string(file) {
         Ok(text) => {
             let token = text.trim();
             let is_plain = token.chars().all(|c| c.is_ascii_alphanumeric());
             anyhow::ensure!(
                 is_plain && token.len() >= TOKEN_MIN,
-                "{}: a token has at least {TOKEN_MIN} letters and digits, and nothing else",
-                place()
+                "{place}: a token has at least {TOKEN_MIN} letters and digits, and nothing else"
             );
             Ok(token.into())
         }
@@ -86,10 +85,10 @@ fn token_of(file: &Path) -> anyhow::Result<String> {
             let token = random_token().context("cannot make a token")?;
             let mut options = fs::OpenOptions::new();
             let created = options.write(true).create_new(true).mode(0o600).open(file);
-            writeln!(created.with_context(place)?, "{token}").with_context(place)?;
+            created.and_then(|mut file| writeln!(file, "{token}")).context(place)?;
             Ok(token)
         }
-        Err(error) => Err(error).with_context(place),
+        Err(error) => Err(error).context(place),
     }
 }
 

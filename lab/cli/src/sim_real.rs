@@ -42,6 +42,17 @@ enum Verdict {
 }
 
 impl Pair {
+    /// One value of the sections of all real and all simulated runs. The error is absolute.
+    fn of(
+        both: &[Vec<&SectionValues>; 2],
+        value: fn(&SectionValues) -> Option<f64>,
+        limit: f64,
+    ) -> Self {
+        let [real, simulated] =
+            both.each_ref().map(|side| side.iter().filter_map(|values| value(values)).collect());
+        Self { real, simulated, limit, relative: false }
+    }
+
     fn error(&self) -> Option<f64> {
         let (real, simulated) = (mean(self.real.clone())?, mean(self.simulated.clone())?);
         Some((simulated - real) / if self.relative { real } else { 1.0 })
@@ -61,12 +72,11 @@ impl Pair {
     }
 
     fn to_json(&self) -> serde_json::Value {
-        let confidence = |values| Spread::of(values).map(|spread| spread.confidence);
         json!({
             "real": mean(self.real.clone()),
-            "real_confidence": confidence(&self.real),
+            "real_confidence": Spread::of(&self.real).map(|spread| spread.confidence),
             "simulated": mean(self.simulated.clone()),
-            "simulated_confidence": confidence(&self.simulated),
+            "simulated_confidence": Spread::of(&self.simulated).map(|spread| spread.confidence),
             "error": self.error(),
             "limit": self.limit,
             "pass": self.verdict().map(|verdict| verdict == Verdict::Met),
@@ -138,6 +148,15 @@ impl Sections {
         }
     }
 
+    /// Whether two runs of one engine differ in nothing but their seed.
+    fn is_beside(&self, other: &Self) -> bool {
+        let is_same_scenario = match self.engine {
+            Engine::Call => played(&self.scenario) == played(&other.scenario),
+            Engine::Sim | Engine::Link => self.scenario == other.scenario,
+        };
+        is_same_scenario && self.controller == other.controller
+    }
+
     fn at(&self, flow: &str, section: &str) -> Option<&SectionValues> {
         self.values.iter().find(|values| values.flow == flow && values.section == section)
     }
@@ -173,12 +192,7 @@ fn played(scenario: &str) -> &str {
 fn groups(runs: &[Sections], engine: Engine) -> Vec<Vec<&Sections>> {
     let mut groups: Vec<Vec<&Sections>> = Vec::new();
     for run in runs.iter().filter(|run| run.engine == engine) {
-        let name = |run: &Sections| match engine {
-            Engine::Call => String::from(played(&run.scenario)),
-            Engine::Sim | Engine::Link => run.scenario.clone(),
-        };
-        let key = |run: &Sections| (name(run), run.controller.clone());
-        match groups.iter_mut().find(|group| key(group[0]) == key(run)) {
+        match groups.iter_mut().find(|group| group[0].is_beside(run)) {
             Some(group) => group.push(run),
             None => groups.push(vec![run]),
         }
@@ -188,25 +202,23 @@ fn groups(runs: &[Sections], engine: Engine) -> Vec<Vec<&Sections>> {
 }
 
 fn lines_of(real: &[&Sections], simulated: &[&Sections]) -> Vec<Line> {
-    let line = |SectionValues { flow, section, .. }: &SectionValues| {
-        let pair = |value: fn(&SectionValues) -> Option<f64>, limit, relative| {
-            let over_runs = |runs: &[&Sections]| {
-                runs.iter().filter_map(|run| value(run.at(flow, section)?)).collect()
-            };
-            Pair { real: over_runs(real), simulated: over_runs(simulated), limit, relative }
-        };
-        Line {
+    let mut lines = Vec::new();
+    for SectionValues { flow, section, .. } in &simulated[0].values {
+        let both = [real, simulated]
+            .map(|runs| runs.iter().filter_map(|run| run.at(flow, section)).collect());
+        let rate_mbps = Pair::of(&both, |values| values.rate_mbps, RATE_LIMIT);
+        lines.push(Line {
             scenario: simulated[0].scenario.clone(),
             flow: flow.clone(),
             real: real[0].controller.clone(),
             simulated: simulated[0].controller.clone(),
             section: section.clone(),
-            rate_mbps: pair(|values| values.rate_mbps, RATE_LIMIT, true),
-            delay_ms: pair(|values| values.delay_ms, DELAY_LIMIT_MS, false),
-            time_s: pair(|values| values.time_s, TIME_LIMIT_S, false),
-        }
-    };
-    simulated[0].values.iter().map(line).collect()
+            rate_mbps: Pair { relative: true, ..rate_mbps },
+            delay_ms: Pair::of(&both, |values| values.delay_ms, DELAY_LIMIT_MS),
+            time_s: Pair::of(&both, |values| values.time_s, TIME_LIMIT_S),
+        });
+    }
+    lines
 }
 
 fn rows(run: &Record, flow: &str) -> Option<Vec<Row>> {
@@ -215,8 +227,9 @@ fn rows(run: &Record, flow: &str) -> Option<Vec<Row>> {
 }
 
 fn metrics(rows: &[Row], from_s: f64, to_s: f64) -> Metrics {
-    let within = |row: &&Row| row.time.as_secs_f64() > from_s && row.time.as_secs_f64() <= to_s;
-    Metrics::of(&rows.iter().filter(within).copied().collect::<Vec<_>>(), &[])
+    let mut within = rows.to_vec();
+    within.retain(|row| row.time.as_secs_f64() > from_s && row.time.as_secs_f64() <= to_s);
+    Metrics::of(&within, &[])
 }
 
 fn rate_mbps(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
@@ -268,16 +281,15 @@ pub fn table(lines: &[Line], width: Option<usize>) -> String {
     };
     let verdicts: Vec<_> =
         lines.iter().flat_map(Line::pairs).filter_map(|(_, pair)| pair.verdict()).collect();
-    let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+    let [met, within, missed] = [Verdict::Met, Verdict::WithinSpread, Verdict::Missed]
+        .map(|wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count());
     let legend = format!(
         "The goals for the errors are 10 % of the rate, 30 ms of the queuing delay's 95th percentile \
-         (p95), and 1.5 s of the time to 90 % of a new capacity. Of {} errors {} meet their goal. {} \
-         more are within the spread: they exceed the goal by no more than chance may cause (Welch's \
-         t-test at 5 %). {} miss it.\n± is the 95 % confidence interval of the mean.",
-        verdicts.len(),
-        count(Verdict::Met),
-        count(Verdict::WithinSpread),
-        count(Verdict::Missed),
+         (p95), and 1.5 s of the time to 90 % of a new capacity. Of {} errors {met} meet their \
+         goal. {within} more are within the spread: they exceed the goal by no more than chance \
+         may cause (Welch's t-test at 5 %). {missed} miss it.\n± is the 95 % confidence interval \
+         of the mean.",
+        verdicts.len()
     );
     let legend = legend.lines().flat_map(|line| wrapped(line, width.unwrap_or(usize::MAX)));
     let legend: String = legend.map(|line| line + "\n").collect();
@@ -287,6 +299,12 @@ pub fn table(lines: &[Line], width: Option<usize>) -> String {
 impl Line {
     fn pairs(&self) -> [(&'static str, &Pair); 3] {
         [("rate", &self.rate_mbps), ("delay", &self.delay_ms), ("time", &self.time_s)]
+    }
+
+    /// Names of the values with a verdict.
+    fn with_verdict(&self, wanted: Verdict) -> String {
+        let with = self.pairs().into_iter().filter(|(_, pair)| pair.verdict() == Some(wanted));
+        with.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
     }
 
     pub fn to_json(&self) -> serde_json::Value {
@@ -304,19 +322,16 @@ impl Line {
 }
 
 fn to_cells(line: &Line) -> Vec<String> {
-    let names = |wanted: Verdict| {
-        let named = line.pairs().into_iter().filter(|(_, pair)| pair.verdict() == Some(wanted));
-        named.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+    let missed = line.with_verdict(Verdict::Missed);
+    let spread = line.with_verdict(Verdict::WithinSpread);
+    let goal = match (missed.is_empty(), spread.is_empty()) {
+        (true, true) => "met".into(),
+        (true, false) => format!("within spread: {spread}"),
+        (false, true) => format!("missed: {missed}"),
+        (false, false) => format!("missed: {missed}; within spread: {spread}"),
     };
-    let goal = match (names(Verdict::Missed), names(Verdict::WithinSpread)) {
-        (missed, spread) if missed.is_empty() && spread.is_empty() => "met".into(),
-        (missed, spread) if missed.is_empty() => format!("within spread: {spread}"),
-        (missed, spread) if spread.is_empty() => format!("missed: {missed}"),
-        (missed, spread) => format!("missed: {missed}; within spread: {spread}"),
-    };
-    let percent = line.rate_mbps.error().map(|error| format!("{:+.1}%", error * 100.0));
-    let ms = line.delay_ms.error().map(|error| format!("{error:+.1}"));
-    let dash = || String::from("-");
+    let rate_error = line.rate_mbps.error();
+    let delay_error = line.delay_ms.error();
     vec![
         line.scenario.clone(),
         line.flow.clone(),
@@ -326,10 +341,10 @@ fn to_cells(line: &Line) -> Vec<String> {
         format!("{}, {}", line.rate_mbps.real.len(), line.rate_mbps.simulated.len()),
         table::with_spread(&line.rate_mbps.real, 3),
         table::with_spread(&line.rate_mbps.simulated, 3),
-        percent.unwrap_or_else(dash),
+        rate_error.map_or("-".into(), |error| format!("{:+.1}%", error * 100.0)),
         table::with_spread(&line.delay_ms.real, 1),
         table::with_spread(&line.delay_ms.simulated, 1),
-        ms.unwrap_or_else(dash),
+        delay_error.map_or("-".into(), |error| format!("{error:+.1}")),
         table::with_spread(&line.time_s.real, 2),
         table::with_spread(&line.time_s.simulated, 2),
         goal,
@@ -354,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_of_them_reached_is_a_miss_and_what_neither_did_is_no_question() {
+    fn a_value_of_only_one_side_is_a_miss_and_one_of_neither_has_no_verdict() {
         assert_eq!(pair(&[3.0], &[], TIME_LIMIT_S, false), Some(Verdict::Missed));
         assert_eq!(pair(&[], &[3.0], TIME_LIMIT_S, false), Some(Verdict::Missed));
         assert_eq!(pair(&[], &[], TIME_LIMIT_S, false), None);
@@ -367,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_goal_it_counts_whether_chance_may_have_put_it_there() {
+    fn an_error_beyond_the_goal_may_be_within_the_spread() {
         let judge = |real: &[f64], simulated: &[f64]| pair(real, simulated, RATE_LIMIT, true);
         // The calls differ from each other as much as the simulated mean differs from theirs.
         assert_eq!(judge(&[0.97, 1.52, 1.3], &[1.0, 1.05, 1.1]), Some(Verdict::WithinSpread));

@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, ensure};
@@ -36,9 +36,13 @@ pub fn sweep(args: &Sweep) -> anyhow::Result<ExitCode> {
 
 /// Whether a sweep has written into this folder: it has folders with Parquet files.
 pub fn has_sweep(folder: &Path) -> bool {
-    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_parquet = |entry: fs::DirEntry| entry.path().extension() == Some("parquet".as_ref());
-    entries(folder).any(|entry| entries(&entry.path()).any(is_parquet))
+    entries(folder)
+        .any(|part| entries(&part).any(|file| file.extension() == Some("parquet".as_ref())))
+}
+
+/// Paths of the entries of a folder; none if it cannot be read.
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 /// Writes the report of a sweep.

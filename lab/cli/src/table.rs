@@ -54,33 +54,37 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for group in groups(summaries) {
         let first = group[0];
-        let with = |exclusion: Option<Exclusion>| {
-            group.iter().filter(|run| run.exclusion() == exclusion).count()
-        };
-        let seeds =
-            seeds(with(None), with(Some(Exclusion::Failed)), with(Some(Exclusion::Disturbed)));
+        let [sound, failed, disturbed] =
+            [None, Some(Exclusion::Failed), Some(Exclusion::Disturbed)]
+                .map(|exclusion| group.iter().filter(|run| run.exclusion() == exclusion).count());
+        let runs = seeds(sound, failed, disturbed);
         let group = counting(group, |run| run.exclusion());
         for flow in &first.flows {
-            let over_seeds = |(_, path, factor, decimals): &(&str, &str, f64, usize)| {
-                let values = group.iter().filter_map(|run| run.metric(Some(&flow.flow), path));
-                with_spread(&values.map(|value| value * factor).collect::<Vec<_>>(), *decimals)
-            };
             let controller = short(&first.controller).to_owned();
-            let keys = [&first.scenario, &controller, &first.engine, &flow.flow, &seeds];
-            let keys = keys.into_iter().cloned();
-            rows.push(keys.chain(columns.iter().map(|column| over_seeds(column))).collect());
+            let keys = [&first.scenario, &controller, &first.engine, &flow.flow, &runs];
+            let mut row: Vec<String> = keys.into_iter().cloned().collect();
+            for (_, path, factor, decimals) in &columns {
+                let values = group.iter().filter_map(|run| run.metric(Some(&flow.flow), path));
+                let values: Vec<f64> = values.map(|value| value * factor).collect();
+                row.push(with_spread(&values, *decimals));
+            }
+            rows.push(row);
         }
     }
     let head: Vec<&str> = KEYS.into_iter().chain(columns.iter().map(|column| column.0)).collect();
-    let at = |name: &&str| head.iter().position(|column| column == name);
     Table {
         left: KEYS.len() - 1,
-        common: ["scenario", "engine", "seeds"].iter().filter_map(at).collect(),
-        spare: SPARE.iter().filter_map(at).collect(),
+        common: positions(&head, &["scenario", "engine", "seeds"]),
+        spare: positions(&head, &SPARE),
         words: None,
         rows,
         head,
     }
+}
+
+/// Numbers of the columns with these names, in the order of the names.
+fn positions(head: &[&str], names: &[&str]) -> Vec<usize> {
+    names.iter().filter_map(|name| head.iter().position(|column| column == name)).collect()
 }
 
 /// Whether the options of an application stand in the place of the controller.

@@ -43,7 +43,7 @@ fn a_dump_is_not_replaced_by_what_is_made_of_it() {
 }
 
 #[test]
-fn what_does_not_exist_is_named_as_the_user_wrote_it() {
+fn a_missing_file_is_named_as_the_user_wrote_it() {
     let folder = tempfile::tempdir().unwrap();
     let missing = complaint(&analyze(folder.path(), &["none.gz"]));
     assert!(missing.contains("none.gz: No such file") && missing.contains("check the name"));

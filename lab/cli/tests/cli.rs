@@ -294,7 +294,7 @@ fn help_that_was_asked_for_is_a_result() {
 }
 
 #[test]
-fn what_the_system_refuses_is_said_once() {
+fn an_error_of_the_system_is_printed_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display().to_string();
     let error = refused(&["report", &format!("{path}/absent")]);

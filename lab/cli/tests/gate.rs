@@ -59,7 +59,7 @@ impl File {
 }
 
 #[test]
-fn what_is_in_doubt_passes_unless_the_gate_is_strict() {
+fn an_expectation_in_doubt_passes_unless_the_gate_is_strict() {
     let file = File::new("[[flow]]");
     // Slightly on the wrong side of the limit, by less than the seeds differ.
     let limit = file.mean("loss_ratio") * 0.999;
@@ -92,7 +92,7 @@ fn a_metric_that_the_flow_cannot_have_is_an_error_at_reading() {
 }
 
 #[test]
-fn of_every_flow_the_one_that_failed_is_named() {
+fn a_failed_expectation_names_the_flow_that_failed() {
     let file =
         File::new("[[flow]]\n[[flow]]\nmax_bitrate = \"200kbps\"\nstart_bitrate = \"200kbps\"");
     file.expects("text = \"e\"\nflow = \"every\"\nmetric = \"rate_mbps.mean\"\nabove = 0.3");

@@ -52,7 +52,7 @@ fn scenarios_of_a_seed_are_written_and_run() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn each_mistake_in_the_options_is_one_line() {
     let weir = Weir::new();
     assert!(weir.refused(&["generate", "x"]).contains("is not a seed"));
     assert!(weir.refused(&["generate", "1-2"]).contains("--out"));

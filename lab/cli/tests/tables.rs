@@ -183,7 +183,7 @@ fn own_files_are_compared_by_name_and_what_changed_in_them_is_said() {
 }
 
 #[test]
-fn too_few_seeds_tell_nothing_and_chance_is_said_to_be_possible() {
+fn too_few_seeds_have_no_verdict_and_chance_is_mentioned() {
     let folder = tempfile::tempdir().unwrap();
     let path = scenario(folder.path(), "1s", "3%").display().to_string();
     let made = ["1", "2", "3", "4", "5", "6", "7", "8"].map(|seed| {

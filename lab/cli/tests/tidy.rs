@@ -91,25 +91,25 @@ const NAMED_CLOSURES: [(&str, usize); 19] = [
     ("library/rtcp", 2),
     ("library/weir", 21),
     ("library/wire", 3),
-    ("lab/analyze", 90),
-    ("lab/call", 85),
+    ("lab/analyze", 5),
+    ("lab/call", 9),
     ("lab/capture", 2),
-    ("lab/cli", 134),
+    ("lab/cli", 3),
     ("lab/controllers", 2),
-    ("lab/emu", 32),
+    ("lab/emu", 10),
     ("lab/lab", 40),
     ("lab/net", 15),
     ("lab/python", 17),
     ("lab/sim", 8),
     ("lab/wasm", 1),
     ("ims/diameter", 6),
-    ("ims/ims", 23),
-    ("ims/testbed", 49),
+    ("ims/ims", 7),
+    ("ims/testbed", 5),
 ];
 const LONGEST_FILE: usize = 600;
 const LONGEST_LINE: usize = 100;
 /// Lines beyond that, nearly all of them texts of tables, help and reports. The number only falls.
-const LONG_LINES: usize = 134;
+const LONG_LINES: usize = 131;
 /// Folders with generated files.
 const MADE: [&str; 8] =
     ["target", "node_modules", "dist", "screenshots", "runs", "corpus", "artifacts", ".git"];
@@ -405,7 +405,7 @@ fn every_link_between_pages_leads_somewhere() {
 }
 
 #[test]
-fn the_finders_find() {
+fn the_searches_of_these_tests_find_their_examples() {
     let text = "a [GCC §5.4] b [RFC8868 §4.1, NR-BPDV] [x §1] [NADA] see GCC-D12, SCREAMV2-D1. \
         RFC-D, x-D1 A-D3b";
     assert_eq!(citations(text).collect::<Vec<_>>(), ["GCC", "RFC8868"]);

@@ -190,7 +190,7 @@ impl Emulator {
 impl Drop for Emulator {
     fn drop(&mut self) {
         if self.thread.is_some() {
-            // Nobody is left to hear of an error.
+            // No caller is left to get an error.
             let _ = self.join();
         }
     }
@@ -308,7 +308,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Lets others see how the network does, unless one of them is looking: nobody waits here.
+    /// Publishes the status of the network, unless somebody is reading the last one: this thread
+    /// must not wait.
     fn show(&mut self, now: Instant) {
         if self.shown.is_some_and(|shown| now < shown + STATUS_INTERVAL) {
             return;

@@ -16,8 +16,8 @@ pub struct OwnAddress {
 
 /// The addresses of this machine, in the order of its interfaces.
 pub fn own_addresses() -> io::Result<Vec<OwnAddress>> {
-    let own = |(address, broadcast)| OwnAddress { address, broadcast };
-    Ok(sys::interface_addresses()?.into_iter().map(own).collect())
+    let all = sys::interface_addresses()?.into_iter();
+    Ok(all.map(|(address, broadcast)| OwnAddress { address, broadcast }).collect())
 }
 
 #[cfg(test)]

@@ -32,11 +32,12 @@ const ECN_BITS: u8 = 0b11;
 /// Source and destination of an IPv4 packet; `None` for anything else.
 pub(crate) fn addresses(packet: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
     let is_ipv4 = packet.len() >= HEADER && packet[field::VERSION_AND_LENGTH] >> 4 == 4;
-    let at = |field: Range<usize>| {
-        let octets: [u8; 4] = packet[field].try_into().expect("an address has four bytes");
-        Ipv4Addr::from(octets)
-    };
-    is_ipv4.then(|| (at(field::SOURCE), at(field::DESTINATION)))
+    is_ipv4.then(|| (address(packet, field::SOURCE), address(packet, field::DESTINATION)))
+}
+
+fn address(packet: &[u8], field: Range<usize>) -> Ipv4Addr {
+    let octets: [u8; 4] = packet[field].try_into().expect("an address has four bytes");
+    octets.into()
 }
 
 /// The header fields that the models need, of a packet that has [`addresses`]. `pair` is a number

@@ -141,22 +141,23 @@ impl End {
         let mut child = Child::spawn(&mut command)?;
         let mut stdout = child.inner().stdout.take().expect("stdout is piped");
         let (sender, output) = channel();
-        let read = move || {
+        let thread = thread::Builder::new().name("weir-iperf3".into()).spawn(move || {
             let mut text = String::new();
             // An incomplete output is detected when it is parsed. The channel is closed if the load
             // was dropped.
             let _ = stdout.read_to_string(&mut text);
             let _ = sender.send(text);
-        };
-        let thread = thread::Builder::new().name("weir-iperf3".into()).spawn(read);
+        });
         thread.map_err(Error::system("start a thread"))?;
         Ok(Self { _child: child, output })
     }
 
     fn report(self, deadline: Instant) -> Result<Vec<LoadInterval>, Error> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let late = |_| failed(format!("no report {} s after its end", REPORT_PATIENCE.as_secs()));
-        intervals(&self.output.recv_timeout(left).map_err(late)?)
+        let text = self.output.recv_timeout(left).map_err(|_| {
+            failed(format!("no report {} s after its end", REPORT_PATIENCE.as_secs()))
+        });
+        intervals(&text?)
     }
 }
 
@@ -193,19 +194,18 @@ fn intervals(text: &str) -> Result<Vec<LoadInterval>, Error> {
     if let Some(error) = document.error {
         return Err(failed(error));
     }
-    let at = |seconds: f64| Timestamp::ZERO + TimeDelta::from_secs_f64(seconds);
     // There is one connection, so an interval has one stream.
     let streams = document.intervals.into_iter().filter_map(|mut all| all.streams.pop());
-    let interval = |stream: Stream| LoadInterval {
-        start: at(stream.start),
-        end: at(stream.end),
+    let intervals = streams.map(|stream| LoadInterval {
+        start: Timestamp::from_secs_f64(stream.start),
+        end: Timestamp::from_secs_f64(stream.end),
         payload: DataSize::from_bytes(stream.bytes),
         retransmitted_packets: stream.retransmits,
         rtt: stream.rtt.map(TimeDelta::from_micros),
         // Negative if a packet that was counted as lost has arrived later.
         lost_packets: stream.lost_packets.map(|lost| lost.max(0).cast_unsigned()),
-    };
-    Ok(streams.map(interval).collect())
+    });
+    Ok(intervals.collect())
 }
 
 #[cfg(test)]

@@ -67,15 +67,16 @@ pub fn kernel_tcp(
     let target = SocketAddrV4::new(emulator.host(1).address(), PORT);
     let start = emulator.start();
     let end = start + duration;
-    let flow = || {
+    let mut connections = Vec::new();
+    for _ in 0..flows {
         let connected = emulator.host(0).enter(|| sys::connect(target, congestion_control))?;
         let sender = connected.map_err(Error::system("connect the emulated hosts"))?;
         let accepted = listener.accept();
         let (receiver, _) = accepted.map_err(Error::system("accept a connection"))?;
-        TcpConnection::start(sender, receiver, end).map_err(Error::system("start a flow"))
-    };
-    let flows: Vec<TcpConnection> = (0..flows).map(|_| flow()).collect::<Result<_, _>>()?;
-    let received = flows.into_iter().map(TcpConnection::end).collect::<io::Result<_>>();
+        let connection = TcpConnection::start(sender, receiver, end);
+        connections.push(connection.map_err(Error::system("start a flow"))?);
+    }
+    let received = connections.into_iter().map(TcpConnection::end).collect::<io::Result<_>>();
     let received_bytes = received.map_err(Error::system("receive data"))?;
     Ok(KernelTcp { received_bytes, settings, emulation: emulator.stop()? })
 }

@@ -136,28 +136,28 @@ impl Namespaces {
     pub(crate) fn new(hosts: usize) -> Result<Self, Error> {
         let last = u8::try_from(hosts).ok().filter(|last| (1..=MOST_HOSTS).contains(last));
         let last = last.expect("a network has between one and 254 hosts");
-        let address = |number: u8| {
-            let [a, b, c] = NETWORK;
-            Ipv4Addr::new(a, b, c, number)
-        };
-        let others = (1..last).map(|number| on_thread(|| new_network(address(number))));
+        let others = (1..last).map(|number| on_thread(|| new_network(address_of(number))));
         let mut networks = others.collect::<Result<Vec<_>, _>>()?;
         let (network, init) = on_thread(|| {
-            let network = new_network(address(last))?;
+            let network = new_network(address_of(last))?;
             // The first process runs on the last host. So with two hosts, A finds the network
             // namespace of B at /proc/1/ns/net.
             Ok((network, Init::new()?))
         })?;
         networks.push(network);
         let (networks, tuns): (Vec<_>, Vec<_>) = networks.into_iter().unzip();
-        let host = |(number, network)| Host {
-            address: address(number),
+        let hosts = (1..=last).zip(networks).map(|(number, network)| Host {
+            address: address_of(number),
             network: Arc::new(network),
             init: Arc::clone(&init.process),
-        };
-        let hosts = (1..=last).zip(networks).map(host).collect();
-        Ok(Self { hosts, tuns, _init: init })
+        });
+        Ok(Self { hosts: hosts.collect(), tuns, _init: init })
     }
+}
+
+fn address_of(host: u8) -> Ipv4Addr {
+    let [a, b, c] = NETWORK;
+    Ipv4Addr::new(a, b, c, host)
 }
 
 /// The first process of the process namespace. Dropping it kills all processes of all hosts and
@@ -211,15 +211,13 @@ fn new_network(address: Ipv4Addr) -> Result<(OwnedFd, Tun), Error> {
     let file = open_tun()?;
     let takes_super_packets =
         sys::tun::create_tun(&file, INTERFACE).map_err(Error::system("make a TUN interface"))?;
-    let configure = || {
-        sys::set_up(c"lo")?;
-        sys::set_address(INTERFACE, address, NETMASK)?;
-        sys::set_up(INTERFACE)?;
-        // Browsers find their own address by connecting to a public address, which needs a default
-        // route.
-        sys::add_default_route(INTERFACE)
-    };
-    configure().map_err(Error::system("configure a network interface"))?;
+    let failed = || Error::system("configure a network interface");
+    sys::set_up(c"lo").map_err(failed())?;
+    sys::set_address(INTERFACE, address, NETMASK).map_err(failed())?;
+    sys::set_up(INTERFACE).map_err(failed())?;
+    // Browsers find their own address by connecting to a public address, which needs a default
+    // route.
+    sys::add_default_route(INTERFACE).map_err(failed())?;
     Ok((network.into(), Tun { file, takes_super_packets }))
 }
 

@@ -181,20 +181,25 @@ impl Network {
     /// Status of the hops at the last sample.
     pub(crate) fn status(&self) -> Status {
         let time = Timestamp::ZERO + SAMPLE_INTERVAL * self.samples as i64;
-        let way =
-            |hop: usize, way: Way| self.links[hop][way as usize].status(self.router.hop(hop, way));
-        let hops = (0..self.links.len()).map(|hop| [Way::Up, Way::Down].map(|of| way(hop, of)));
-        Status { time, hops: hops.collect() }
+        let mut hops = Vec::new();
+        for (hop, samples) in self.links.iter().enumerate() {
+            hops.push(
+                [Way::Up, Way::Down]
+                    .map(|way| samples[way as usize].status(self.router.hop(hop, way))),
+            );
+        }
+        Status { time, hops }
     }
 
     /// Index of the pair of a packet's sender and receiver; `None` if the packet is foreign.
     fn pair_of(&self, from: usize, packet: &[u8]) -> Option<usize> {
         let (source, destination) = ip::addresses(packet)?;
-        let host_of = |address| self.hosts.iter().position(|host| *host == address);
+        let [sender, receiver] = [source, destination]
+            .map(|address| self.hosts.iter().position(|host| *host == address));
         let border = self.border.filter(|_| is_elsewhere(destination));
-        let to = host_of(destination).or(border)?;
+        let to = receiver.or(border)?;
         let pair = from * self.hosts.len() + to;
-        let is_own = match host_of(source) {
+        let is_own = match sender {
             Some(host) => host == from,
             None => self.border == Some(from) && is_elsewhere(source),
         };
@@ -292,15 +297,14 @@ impl Network {
         if let Some(log) = &mut access {
             self.router.move_log(log);
         }
-        let hop = |(hop, [up, down]): (usize, [Samples; 2])| HopRecord {
+        let hops = self.links.into_iter().enumerate().map(|(hop, [up, down])| HopRecord {
             up: up.into_record(self.router.hop(hop, Way::Up)),
             down: down.into_record(self.router.hop(hop, Way::Down)),
-        };
-        let used = |pair: &Pair| pair.total.offered_packets > 0;
-        let pairs = self.pairs.into_iter().filter(used);
+        });
+        let pairs = self.pairs.into_iter().filter(|pair| pair.total.offered_packets > 0);
         NetworkRecord {
             access,
-            hops: self.links.into_iter().enumerate().map(hop).collect(),
+            hops: hops.collect(),
             flows: pairs.map(Pair::into_record).collect(),
             changes: self.changes,
             access_changes: self.access_changes,
@@ -360,11 +364,12 @@ impl Samples {
     /// Status of a link over the last second.
     fn status(&self, link: &Bottleneck<InFlight<IpPacket>>) -> WayStatus {
         let second = &self.samples[self.samples.len().saturating_sub(SAMPLES_A_SECOND)..];
-        let sum =
-            |of: fn(&TrafficTotals) -> u64| second.iter().map(|s| of(&s.traffic)).sum::<u64>();
-        let delivered = DataSize::from_bytes(sum(|passed| passed.delivered.as_bytes()));
-        let gone = sum(|passed| passed.lost_packets + passed.dropped_packets);
-        let offered = sum(|passed| passed.offered_packets);
+        let (mut delivered, mut gone, mut offered) = (DataSize::ZERO, 0, 0);
+        for passed in second.iter().map(|sample| &sample.traffic) {
+            delivered += passed.delivered;
+            gone += passed.lost_packets + passed.dropped_packets;
+            offered += passed.offered_packets;
+        }
         let last = second.last();
         let time = last.map_or(Timestamp::ZERO, |sample| sample.time);
         let queue = last.map_or(TimeDelta::ZERO, |sample| sample.queuing_delay);

@@ -284,13 +284,10 @@ fn pseudo_header(packet: &[u8], header: usize) -> u64 {
 /// The ones' complement sum of 16-bit words, before the carries are folded [RFC1071]. The words are
 /// in the byte order of the machine, which [`fold`] undoes.
 fn sum(bytes: &[u8]) -> u64 {
-    let chunks = bytes.chunks_exact(4);
-    let rest = chunks.remainder();
+    let (words, rest) = bytes.as_chunks::<4>();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
-    let word =
-        |chunk: &[u8]| u64::from(u32::from_ne_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]));
-    chunks.map(word).sum::<u64>() + u64::from(u32::from_ne_bytes(last))
+    words.iter().chain([&last]).map(|word| u64::from(u32::from_ne_bytes(*word))).sum()
 }
 
 fn fold(mut sum: u64) -> u16 {

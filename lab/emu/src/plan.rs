@@ -106,8 +106,8 @@ impl Plan {
                 Some(_) => return false,
             };
             let terminals = access.as_ref().map_or(0..0, |access| access.config.terminals());
-            let is_terminal = |own: Attachment| terminals.contains(&own.terminal);
-            host.node <= self.hops.len() && host.attachment.is_none_or(is_terminal)
+            host.node <= self.hops.len()
+                && host.attachment.is_none_or(|own| terminals.contains(&own.terminal))
         })
     }
 }

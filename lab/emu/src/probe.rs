@@ -61,26 +61,27 @@ pub struct Probed {
 /// the machine's part of the release lateness, without an emulator.
 /// For the time `awake` before it is due, the thread reads the clock instead of sleeping.
 pub fn wake_lateness(interval: Duration, awake: Duration, count: u32) -> Result<Lateness, Error> {
-    let measure = || -> io::Result<Lateness> {
-        sys::set_exact_timers()?;
-        // If this is not permitted, the emulator runs without real-time priority, too.
-        let _ = sys::set_real_time(REAL_TIME_PRIORITY);
-        let mut lateness = Lateness::default();
-        let start = Instant::now();
-        for number in 1..=count {
-            let due = start + interval * number;
-            thread::sleep(due.saturating_duration_since(Instant::now() + awake));
-            while Instant::now() < due {
-                std::hint::spin_loop();
-            }
-            lateness.record(Instant::now().saturating_duration_since(due));
-        }
-        Ok(lateness)
-    };
     // A separate thread, because the change of priority is permanent.
-    let measured = thread::scope(|scope| scope.spawn(measure).join());
+    let measured = thread::spawn(move || measure_wakes(interval, awake, count)).join();
     let measured = measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     measured.map_err(Error::system("set a timer"))
+}
+
+fn measure_wakes(interval: Duration, awake: Duration, count: u32) -> io::Result<Lateness> {
+    sys::set_exact_timers()?;
+    // If this is not permitted, the emulator runs without real-time priority, too.
+    let _ = sys::set_real_time(REAL_TIME_PRIORITY);
+    let mut lateness = Lateness::default();
+    let start = Instant::now();
+    for number in 1..=count {
+        let due = start + interval * number;
+        thread::sleep(due.saturating_duration_since(Instant::now() + awake));
+        while Instant::now() < due {
+            std::hint::spin_loop();
+        }
+        lateness.record(Instant::now().saturating_duration_since(due));
+    }
+    Ok(lateness)
 }
 
 /// Sends probe packets from one host to an address of another, and receives them there.
@@ -154,8 +155,9 @@ fn receive(socket: &UdpSocket, count: u32, over: &AtomicBool) -> io::Result<Vec<
     let mut received = Vec::with_capacity(count as usize);
     loop {
         let each = |datagram: &[u8], stamp| {
-            let number = datagram.first_chunk().map(|number| u32::from_be_bytes(*number));
-            received.extend(number.map(|number| (number, stamp)));
+            if let Some(number) = datagram.first_chunk() {
+                received.push((u32::from_be_bytes(*number), stamp));
+            }
         };
         match buffers.receive(socket, each) {
             Ok(()) => {}

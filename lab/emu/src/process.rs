@@ -69,11 +69,14 @@ impl Drop for Child {
 
 /// Whether a socket in the calling thread's network namespace listens.
 fn listens(port: Option<u16>) -> bool {
-    let table = |name: &str| {
-        std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
-    };
-    ["tcp", "tcp6"].iter().any(|name| has_socket(&table(name), port, Some("0A")))
-        || ["udp", "udp6"].iter().any(|name| has_socket(&table(name), port, None))
+    for (name, state) in [("tcp", Some("0A")), ("tcp6", Some("0A")), ("udp", None), ("udp6", None)]
+    {
+        let table = std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
+        if has_socket(&table.unwrap_or_default(), port, state) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether a socket table of the kernel contains a row with this port (end of the second column)

@@ -108,8 +108,9 @@ impl RealTime {
         before.into_iter().chain(run).min().expect("one of the two goes on")
     }
 
-    /// After the start the model before it has nothing to do but to deliver what is on it: the
-    /// loads of its access network would go on for ever.
+    /// Whether the model from before the start still has something to do. After the start it only
+    /// delivers the packets that are on their way, because the loads of its access network never
+    /// end.
     fn before_goes_on(&self) -> bool {
         self.run.is_none() || self.before.network.is_crossed()
     }
@@ -122,8 +123,8 @@ impl RealTime {
     }
 }
 
-/// The plan as it is before the run. It does not change, so hosts can connect even if the run
-/// begins in an outage.
+/// The network from before the run. It does not change over time, so hosts can connect even if the
+/// run begins with an outage.
 fn plan_before_run(plan: &Plan) -> Plan {
     Plan {
         access: plan.access.as_ref().map(AccessPlan::before_run),

@@ -82,8 +82,8 @@ impl fmt::Display for SelfTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<44} {:>14} {:>14} {:>8}", "what", "asked", "measured", "error")?;
         for row in &self.rows {
-            let cell = |value: f64| format!("{value:.3} {}", row.unit);
-            let (asked, measured) = (cell(row.asked), cell(row.measured));
+            let [asked, measured] =
+                [row.asked, row.measured].map(|value| format!("{value:.3} {}", row.unit));
             let error = row.error() * 100.0;
             writeln!(f, "{:<44} {asked:>14} {measured:>14} {error:>+6.2} %", row.what)?;
         }
@@ -151,13 +151,12 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
         Err(error) => result.notes.push(skipped(error, "iputils-ping")?),
     }
     result.rows.extend(goodputs);
-    let us = |share| run.lateness.quantile(share).unwrap_or_default().as_micros();
+    let [p50, p99] =
+        [0.5, 0.99].map(|share| run.lateness.quantile(share).unwrap_or_default().as_micros());
     result.notes.push(format!(
-        "{link}: {} packets, released late by p50 {} us, p99 {} us, max {} us; real-time {}; \
-         processors {:.0} % busy",
+        "{link}: {} packets, released late by p50 {p50} us, p99 {p99} us, max {} us; \
+         real-time {}; processors {:.0} % busy",
         run.lateness.count(),
-        us(0.5),
-        us(0.99),
         run.lateness.max().as_micros(),
         if run.real_time { "yes" } else { "no (not permitted)" },
         run.cpu.map_or(f64::NAN, |cpu| cpu.busy) * 100.0

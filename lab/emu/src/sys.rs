@@ -192,7 +192,7 @@ unsafe fn ipv4(address: *const libc::sockaddr) -> Option<Ipv4Addr> {
 /// Bytes of datagrams that a socket may hold, beyond what the kernel allows everybody.
 const ROOM: usize = 64 << 20;
 
-/// Lets a socket hold so many datagrams that none is lost or waited for on its account.
+/// Makes the buffers of a socket so large that it neither drops datagrams nor blocks.
 pub(crate) fn make_room(socket: &UdpSocket) -> io::Result<()> {
     sockopt::set_socket_send_buffer_size_force(socket, ROOM)?;
     Ok(sockopt::set_socket_recv_buffer_size_force(socket, ROOM)?)
@@ -219,8 +219,8 @@ pub(crate) struct Poll<'fd> {
 impl<'fd> Poll<'fd> {
     /// None of the descriptors counts as readable before the first wait.
     pub(crate) fn new(fds: impl IntoIterator<Item = BorrowedFd<'fd>>) -> Self {
-        let entry = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        Self { polled: fds.into_iter().map(entry).collect() }
+        let polled = fds.into_iter().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        Self { polled: polled.collect() }
     }
 
     /// Waits until one of them can be read or the time has passed.
@@ -309,11 +309,10 @@ pub(crate) fn kill_and_reap(pid: c_int) {
     // Not reaped before, so the number is still the child's.
     let Some(child) = Pid::from_raw(pid) else { return };
     let _ = rustix::process::kill_process(child, Signal::KILL);
-    let wait = || rustix::process::waitpid(Some(child), WaitOptions::empty());
-    while matches!(wait(), Err(Errno::INTR)) {}
+    while let Err(Errno::INTR) = rustix::process::waitpid(Some(child), WaitOptions::empty()) {}
 }
 
-/// Kills a process group; that there is none any more is fine.
+/// Kills a process group, if it still exists.
 pub(crate) fn kill_group(leader: u32) {
     if let Some(leader) = Pid::from_raw(leader.cast_signed()) {
         let _ = rustix::process::kill_process_group(leader, Signal::KILL);
@@ -370,7 +369,7 @@ fn move_child(
 
 /// Makes the calling process, which is root, an ordinary user without groups. Async-signal-safe.
 pub(crate) fn become_ordinary(number: u32) -> io::Result<()> {
-    // SAFETY: system calls on numbers; of no group there is nothing to point at.
+    // SAFETY: system calls with numbers. A list of length 0 may be a null pointer.
     unsafe {
         check(libc::setgroups(0, ptr::null()))?;
         check(libc::setresgid(number, number, number))?;

@@ -76,10 +76,11 @@ impl User {
 /// Whether the map of a user namespace contains this number inside. Each line contains the first
 /// number inside, the first number outside and the count.
 fn has_number(map: &str, number: u32) -> bool {
-    let numbers = |line: &str| line.split_whitespace().map(str::parse).collect::<Result<_, _>>();
-    let ranges = map.lines().filter_map(|line| numbers(line).ok());
-    let mut ranges = ranges.filter_map(|range: Vec<u32>| Some((*range.first()?, *range.get(2)?)));
-    ranges.any(|(first, count)| number >= first && number - first < count)
+    map.lines().any(|line| {
+        let words = line.split_whitespace();
+        let numbers: Vec<u32> = words.map_while(|word| word.parse().ok()).collect();
+        matches!(numbers[..], [first, _, count] if number >= first && number - first < count)
+    })
 }
 
 #[cfg(test)]

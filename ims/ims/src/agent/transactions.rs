@@ -129,10 +129,9 @@ impl Servers {
     /// The last response to this request, if it has come before.
     pub(super) fn repeated(&self, request: &Message) -> Option<String> {
         let branch = request.parameter("Via", "branch").unwrap_or_default();
-        let is_it = |(of, method, _): &&(String, String, String)| {
-            of == branch && method == request.method()
-        };
-        self.responses.iter().find(is_it).map(|(.., text)| text.clone())
+        let mut responses = self.responses.iter();
+        let found = responses.find(|(of, by, _)| of == branch && by == request.method());
+        found.map(|(.., text)| text.clone())
     }
 
     /// Repeats this response until it is acknowledged ([RFC3262 §3], [RFC3261 §13.3.1.4]): over a

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use weir_ims::sip::{Message, Start, uri_of};
 
-use super::{Flow, P_CSCFS, Rule, has, is_call};
+use super::{Flow, Rule, has, is_call, is_proxy};
 use crate::layout::address;
 
-/// Whether the record has SIP between the CSCFs at all: one of before they were recorded does not.
+/// Whether the record has SIP between the CSCFs. Old records do not have it.
 fn is_recorded(flow: &Flow<'_>) -> bool {
-    let is_it = |from: &String| P_CSCFS.contains(&from.as_str());
-    flow.messages.iter().any(|one| one.to == "icscf" && is_it(&one.from))
+    flow.messages.iter().any(|one| one.to == "icscf" && is_proxy(&one.from))
 }
 
 fn is_recorded_call(flow: &Flow<'_>) -> bool {
@@ -88,11 +87,9 @@ fn same_list(
     (one, name): (&Message, &str),
     (other, other_name): (&Message, &str),
 ) -> Result<(), String> {
-    let uris = |message: &Message, name: &str| {
-        let list = message.list(name);
-        list.iter().map(|value| uri_of(value).to_owned()).collect::<Vec<_>>().join(", ")
-    };
-    equal(name, &uris(one, name), &uris(other, other_name))
+    let [one, other] = [one.list(name), other.list(other_name)]
+        .map(|list| list.iter().map(|value| uri_of(value)).collect::<Vec<_>>().join(", "));
+    equal(name, &one, &other)
 }
 
 /// Whether a part has put itself first into the Record-Route.
@@ -428,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_the_core_is_not_held_against_these_rules() {
+    fn the_rules_of_the_core_skip_a_record_without_it() {
         let mut messages = recorded(CALL);
         let cscfs = ["icscf", "scscf"];
         messages.retain(|one| {

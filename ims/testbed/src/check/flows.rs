@@ -1,7 +1,7 @@
 //! Rules of flows that not every call has: registration with a token, an application server, the
 //! facilitator, the media gateway, and hold.
 
-use weir_ims::sip::{Message, parameter_of, uri_of};
+use weir_ims::sip::{Message, uri_of};
 
 use super::{Flow, Rule, contains, has};
 use crate::layout::{GATEWAYS, address};
@@ -36,7 +36,7 @@ fn answered_with_video(flow: &Flow<'_>) -> bool {
     facilitated(flow) && flow.place("200 INVITE", "*", flow.caller).is_ok()
 }
 
-/// The line of the callee's offer that says that media go to a gateway of ours; none if they do
+/// The line of the callee's offer that sends its media to a gateway of ours; `None` if they do
 /// not.
 fn gateway(flow: &Flow<'_>) -> Option<String> {
     let invite = flow.sip("INVITE", "*", flow.callee).ok()?;
@@ -198,15 +198,13 @@ pub(super) const RULES: &[Rule] = &[
         when: |flow| holding(flow).is_some(),
         check: |flow| {
             let (holder, offer) = holding(flow).ok_or("nobody holds")?;
-            let same = |one: &Message| {
-                one.header("Call-ID") == offer.header("Call-ID")
+            let answers = flow.messages.iter().filter(|one| one.to == holder);
+            let mut answers = answers.filter_map(|one| Message::parse(one.text.as_bytes()).ok());
+            let answer = answers.find(|one| {
+                one.code() == Some(200)
+                    && one.header("Call-ID") == offer.header("Call-ID")
                     && one.header("CSeq") == offer.header("CSeq")
-                    && parameter_of(one.header("From").unwrap_or_default(), "tag")
-                        == parameter_of(offer.header("From").unwrap_or_default(), "tag")
-            };
-            let answer = flow.messages.iter().filter(|one| one.to == holder).find_map(|one| {
-                let message = Message::parse(one.text.as_bytes()).ok()?;
-                (message.code() == Some(200) && same(&message)).then_some(message)
+                    && one.parameter("From", "tag") == offer.parameter("From", "tag")
             });
             let answer = answer.ok_or("no answer")?;
             if answer.body.contains("a=sendrecv") || answer.body.contains("a=sendonly") {

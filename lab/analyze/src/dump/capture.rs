@@ -236,7 +236,6 @@ const LINKS: [u32; 9] = [0, 108, 1, 12, 14, 101, 228, 113, 276];
 fn ip_at(link: u32, data: &[u8]) -> Option<usize> {
     const IP: [u16; 2] = [0x0800, 0x86DD];
     const VLAN: [u16; 2] = [0x8100, 0x88A8];
-    let ether_type = |at: usize| Some(u16::from_be_bytes(*data.get(at..)?.first_chunk::<2>()?));
     let (mut type_at, behind_type) = match link {
         0 | 108 => return Some(4),
         12 | 14 | 101 | 228 => return Some(0),
@@ -245,10 +244,14 @@ fn ip_at(link: u32, data: &[u8]) -> Option<usize> {
         276 => (0, 20),
         _ => return None,
     };
-    while link == 1 && VLAN.contains(&ether_type(type_at)?) {
+    while link == 1 && VLAN.contains(&word(data, type_at)?) {
         type_at += 4;
     }
-    IP.contains(&ether_type(type_at)?).then_some(type_at + behind_type)
+    IP.contains(&word(data, type_at)?).then_some(type_at + behind_type)
+}
+
+fn word(data: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*data.get(at..)?.first_chunk()?))
 }
 
 /// Whether this host sent a packet, where the link's header says so: Linux "any".
@@ -363,11 +366,8 @@ impl Packets {
 
 /// The length that the header of an IP packet names [RFC791 §3.1], [RFC8200 §3].
 fn ip_length(packet: &[u8]) -> usize {
-    let word = |at: usize| {
-        packet.get(at..at + 2).map_or(0, |it| usize::from(u16::from_be_bytes([it[0], it[1]])))
-    };
     match packet.first().map(|first| first >> 4) {
-        Some(6) => 40 + word(4),
-        _ => word(2),
+        Some(6) => 40 + usize::from(word(packet, 4).unwrap_or(0)),
+        _ => word(packet, 2).unwrap_or(0).into(),
     }
 }

@@ -319,14 +319,12 @@ impl Objects {
         let times = self.times();
         let members: usize = self.by_id.values().map(|object| object.members.len()).sum();
         let most = WORK_MAX / members.max(1);
-        let starts: Vec<(&String, &Object, Vec<Start>)> = self
-            .by_id
-            .iter()
-            .map(|(id, object)| {
-                let of = |(member, series)| (member, series, nearest(&times, series));
-                (id, object, object.members.iter().map(of).collect())
-            })
-            .collect();
+        let mut starts: Vec<(&String, &Object, Vec<Start>)> = Vec::new();
+        for (id, object) in &self.by_id {
+            let members = object.members.iter();
+            let members = members.map(|(name, series)| (name, series, nearest(&times, series)));
+            starts.push((id, object, members.collect()));
+        }
         for (index, time) in times.iter().enumerate() {
             if index == most {
                 let what = format!("its reports have more than {WORK_MAX} members together");
@@ -334,17 +332,19 @@ impl Objects {
             }
             let mut objects = Map::new();
             for (id, object, members) in &starts {
-                let value = |(member, series, start): &Start| {
-                    let value = series.values.get(index.checked_sub(*start)?)?;
-                    Some(((*member).clone(), value.clone()))
-                };
-                let mut members: Map<String, Value> = members.iter().filter_map(value).collect();
-                if members.is_empty() {
+                let mut values = Map::new();
+                for (name, series, start) in members {
+                    let at = index.checked_sub(*start);
+                    if let Some(value) = at.and_then(|at| series.values.get(at)) {
+                        values.insert((*name).clone(), value.clone());
+                    }
+                }
+                if values.is_empty() {
                     continue;
                 }
-                members.entry("type").or_insert_with(|| object.kind.clone().into());
-                members.entry("timestamp").or_insert_with(|| (*time).into());
-                objects.insert((*id).clone(), members.into());
+                values.entry("type").or_insert_with(|| object.kind.clone().into());
+                values.entry("timestamp").or_insert_with(|| (*time).into());
+                objects.insert((*id).clone(), values.into());
             }
             collector.add(name, *time, &objects)?;
         }
@@ -354,9 +354,8 @@ impl Objects {
     /// When the reports were made, in ms since 1970: the longest series of timestamps. Old dumps
     /// have none, and their reports are a fixed interval apart.
     fn times(&self) -> Vec<f64> {
-        let local = ["transport", "candidate-pair", "outbound-rtp", "inbound-rtp"];
-        let is_local = |object: &&Object| local.contains(&object.kind.as_str());
-        let stamped = self.by_id.values().filter(is_local);
+        const LOCAL: [&str; 4] = ["transport", "candidate-pair", "outbound-rtp", "inbound-rtp"];
+        let stamped = self.by_id.values().filter(|object| LOCAL.contains(&object.kind.as_str()));
         let stamps = stamped.filter_map(|object| object.members.get("timestamp"));
         if let Some(stamps) = stamps.max_by_key(|series| series.values.len()) {
             return stamps.values.iter().filter_map(Value::as_f64).collect();
@@ -371,15 +370,15 @@ impl Objects {
 
 /// Index of the report in which a series begins.
 fn nearest(times: &[f64], series: &Series) -> usize {
-    // A series that is as long as the whole begins with it, whatever the page's clock said.
+    // A series with as many values as there are reports begins with the first report, even if the
+    // page's clock says otherwise.
     if series.values.len() >= times.len() {
         return 0;
     }
     let after = times.partition_point(|time| *time < series.start_time);
-    let distance = |index: usize| times.get(index).map(|time| (time - series.start_time).abs());
-    let before = after.saturating_sub(1);
-    match (distance(before), distance(after)) {
-        (Some(early), Some(late)) if early <= late => before,
+    let (before, start) = (after.saturating_sub(1), series.start_time);
+    match (times.get(before), times.get(after)) {
+        (Some(early), Some(late)) if (early - start).abs() <= (late - start).abs() => before,
         (Some(_), None) => before,
         _ => after,
     }

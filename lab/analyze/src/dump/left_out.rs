@@ -6,9 +6,9 @@ const NAMED_MAX: usize = 2;
 /// Why a part of a file was not taken.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Refusal {
-    /// It is not what its format demands. What follows may be.
+    /// It breaks the rules of its format. Reading goes on behind it.
     Odd(String),
-    /// A bound is reached. Nothing more is read.
+    /// A limit is reached. Reading ends.
     Full(String),
 }
 

@@ -82,13 +82,13 @@ fn sent(report: &mut Object, id: &str, object: &Object, estimate: Option<&Object
     ];
     copy(&mut stream, object, &names);
     if text(object, "mediaType") == Some("video") {
-        let limits = |name| text(object, name) == Some("true");
-        let reason =
-            match (limits("googCpuLimitedResolution"), limits("googBandwidthLimitedResolution")) {
-                (true, _) => "cpu",
-                (false, true) => "bandwidth",
-                (false, false) => "none",
-            };
+        let reason = if text(object, "googCpuLimitedResolution") == Some("true") {
+            "cpu"
+        } else if text(object, "googBandwidthLimitedResolution") == Some("true") {
+            "bandwidth"
+        } else {
+            "none"
+        };
         stream.insert("qualityLimitationReason".into(), reason.into());
         if let Some(estimate) = estimate {
             copy(&mut stream, estimate, &[("googTargetEncBitrate", "targetBitrate")]);

@@ -97,7 +97,7 @@ const TYPES: [&str; 14] = [
     "codec",
 ];
 
-/// The name of a member. A name stands for itself, and so does a number that is not known here.
+/// The name of a member. Known numbers are replaced by their name; anything else stays.
 pub(super) fn member(written: &str) -> &str {
     let number = written.parse::<u16>().ok();
     let known = MEMBERS.iter().find(|(it, _)| Some(*it) == number);
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_names() {
+    fn a_known_number_stands_for_a_name() {
         assert_eq!(member("80"), "bytesSent");
         assert_eq!(member("bytesSent"), "bytesSent");
         assert_eq!(member("9999"), "9999");

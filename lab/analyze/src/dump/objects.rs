@@ -160,8 +160,8 @@ impl Collector {
                 return Err(Refusal::Full(format!("it has more than {STREAMS_MAX} streams")));
             }
         }
-        let new = || Stream { way, kind, ssrc, rid: None, reports: Vec::new() };
-        Ok(streams.entry(key).or_insert_with(new))
+        let new = Stream { way, kind, ssrc, rid: None, reports: Vec::new() };
+        Ok(streams.entry(key).or_insert(new))
     }
 
     /// The connections that have a stream with two reports.
@@ -201,21 +201,23 @@ struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     fn of(objects: &'a Map<String, Value>) -> Self {
-        let all = || objects.values().filter_map(Value::as_object);
-        let transport = all().find(|object| text(object, "type") == Some("transport"));
+        let all: Vec<&Map<String, Value>> = objects.values().filter_map(Value::as_object).collect();
+        let transport =
+            all.iter().copied().find(|object| text(object, "type") == Some("transport"));
         let selected = transport.and_then(|it| text(it, "selectedCandidatePairId"));
         let selected = selected.and_then(|id| objects.get(id)?.as_object());
         // Firefox and old dumps have no transport, or one without the pair.
-        let is_used = |object: &&Map<String, Value>| {
+        let nominated = all.iter().copied().find(|object| {
             text(object, "type") == Some("candidate-pair")
                 && text(object, "state") == Some("succeeded")
                 && object.get("nominated").and_then(Value::as_bool) == Some(true)
-        };
-        let used = selected.or_else(|| all().find(is_used));
-        let is_remote = |it: &&Map<String, Value>| text(it, "type") == Some("remote-inbound-rtp");
+        });
+        let used = selected.or(nominated);
         let mut remote = BTreeMap::new();
-        for object in all().filter(is_remote) {
-            if let Some(ssrc) = object.get("ssrc").and_then(Value::as_u64) {
+        for object in all {
+            if text(object, "type") == Some("remote-inbound-rtp")
+                && let Some(ssrc) = integer(object, "ssrc")
+            {
                 remote.entry(ssrc).or_insert(object);
             }
         }
@@ -233,11 +235,11 @@ impl<'a> Shared<'a> {
             transport: self.transport.clone(),
             ..StatsReport::default()
         };
-        let mime_type = || self.named(object, "codecId").and_then(|it| text(it, "mimeType"));
         match way {
             Way::Sent => {
                 let mut outbound: OutboundRtp = overlaid(object)?;
-                outbound.mime_type = mime_type().map(String::from);
+                let codec = self.named(object, "codecId");
+                outbound.mime_type = codec.and_then(|it| text(it, "mimeType")).map(String::from);
                 report.remote_inbound = self.reported(object, &outbound).and_then(overlaid);
                 report.media_source = self.named(object, "mediaSourceId").and_then(overlaid);
                 report.outbound = Some(outbound);
@@ -258,44 +260,48 @@ impl<'a> Shared<'a> {
         object: &Map<String, Value>,
         outbound: &OutboundRtp,
     ) -> Option<&'a Map<String, Value>> {
-        let of_stream = || self.remote.get(&u64::from(outbound.ssrc?)).copied();
-        self.named(object, "remoteId").or_else(of_stream)
+        self.named(object, "remoteId")
+            .or_else(|| self.remote.get(&u64::from(outbound.ssrc?)).copied())
     }
 }
 
 fn pair(objects: &Map<String, Value>, object: &Map<String, Value>) -> Option<CandidatePair> {
-    let integer = |member: &str| object.get(member).and_then(Value::as_u64);
-    let number = |member: &str| object.get(member).and_then(Value::as_f64);
     Some(CandidatePair {
-        timestamp: number("timestamp").unwrap_or(0.0),
-        packets_sent: integer("packetsSent").unwrap_or(0),
-        bytes_sent: integer("bytesSent").unwrap_or(0),
-        packets_received: integer("packetsReceived").unwrap_or(0),
-        bytes_received: integer("bytesReceived").unwrap_or(0),
-        current_round_trip_time: number("currentRoundTripTime"),
-        responses_received: integer("responsesReceived"),
-        available_outgoing_bitrate: number("availableOutgoingBitrate"),
+        timestamp: number(object, "timestamp").unwrap_or(0.0),
+        packets_sent: integer(object, "packetsSent").unwrap_or(0),
+        bytes_sent: integer(object, "bytesSent").unwrap_or(0),
+        packets_received: integer(object, "packetsReceived").unwrap_or(0),
+        bytes_received: integer(object, "bytesReceived").unwrap_or(0),
+        current_round_trip_time: number(object, "currentRoundTripTime"),
+        responses_received: integer(object, "responsesReceived"),
+        available_outgoing_bitrate: number(object, "availableOutgoingBitrate"),
         local: candidate(objects, object, "localCandidateId"),
         remote: candidate(objects, object, "remoteCandidateId"),
     })
 }
 
 fn candidate(objects: &Map<String, Value>, pair: &Map<String, Value>, member: &str) -> Candidate {
-    let object = text(pair, member).and_then(|id| objects.get(id)?.as_object());
-    let word =
-        |name: &str| object.and_then(|object| text(object, name)).unwrap_or_default().to_owned();
-    let port = object.and_then(|object| object.get("port")?.as_u64());
-    let address = [word("address"), word("ip")].iter().find_map(|text| text.parse().ok());
+    let unknown = Map::new();
+    let named = text(pair, member).and_then(|id| objects.get(id)?.as_object());
+    let object = named.unwrap_or(&unknown);
     Candidate {
-        address,
-        port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
-        protocol: word("protocol"),
-        candidate_type: word("candidateType"),
+        address: ["address", "ip"].iter().find_map(|name| text(object, name)?.parse().ok()),
+        port: integer(object, "port").and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
+        protocol: text(object, "protocol").unwrap_or_default().to_owned(),
+        candidate_type: text(object, "candidateType").unwrap_or_default().to_owned(),
     }
 }
 
 fn text<'a>(object: &'a Map<String, Value>, member: &str) -> Option<&'a str> {
     object.get(member)?.as_str()
+}
+
+fn integer(object: &Map<String, Value>, member: &str) -> Option<u64> {
+    object.get(member)?.as_u64()
+}
+
+fn number(object: &Map<String, Value>, member: &str) -> Option<f64> {
+    object.get(member)?.as_f64()
 }
 
 /// All members of a struct, with their defaults.
@@ -310,8 +316,6 @@ fn defaults<T: Default + Serialize>() -> Map<String, Value> {
 /// other years lack some and write others differently.
 fn overlaid<T: Default + Serialize + DeserializeOwned>(object: &Map<String, Value>) -> Option<T> {
     let mut whole = defaults::<T>();
-    let taken =
-        |map: &Map<String, Value>| serde_json::from_value::<T>(Value::Object(map.clone())).ok();
     let names: Vec<String> = whole.keys().cloned().collect();
     let mut all = whole.clone();
     for name in &names {
@@ -319,16 +323,16 @@ fn overlaid<T: Default + Serialize + DeserializeOwned>(object: &Map<String, Valu
             all.insert(name.clone(), value.clone());
         }
     }
-    if let Some(value) = taken(&all) {
+    if let Ok(value) = T::deserialize(&all) {
         return Some(value);
     }
     // One by one, and without those of a wrong type.
     for name in &names {
         let Some(value) = object.get(name) else { continue };
         let before = whole.insert(name.clone(), value.clone());
-        if taken(&whole).is_none() {
+        if T::deserialize(&whole).is_err() {
             whole.insert(name.clone(), before.unwrap_or(Value::Null));
         }
     }
-    taken(&whole)
+    T::deserialize(&whole).ok()
 }

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_packets_tell_nothing() {
+    fn a_repair_stream_is_not_guessed_from_a_few_packets() {
         let mut frames = Frames::default();
         for frame in 0..100 {
             frames.add(1, frame * 3_000, 1_000);

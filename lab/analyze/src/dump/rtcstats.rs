@@ -217,10 +217,11 @@ impl Reader {
         let shared = shared.and_then(|name| report.shift_remove(name));
         let objects = report.into_iter().map(|(id, object)| (id, named(object)));
         let report: Map<String, Value> = objects.collect();
-        let has_type = |it: &Value| it.as_object().is_none_or(|it| it.contains_key("type"));
+        let all_have_types =
+            report.values().all(|it| it.as_object().is_none_or(|it| it.contains_key("type")));
         let before = self.last.remove(connection);
         self.kept -= before.as_ref().map_or(0, |(_, count)| *count);
-        let before = before.filter(|_| shared.is_some() || !report.values().all(has_type));
+        let before = before.filter(|_| shared.is_some() || !all_have_types);
         let mut whole = before.map(|(whole, _)| whole).unwrap_or_default();
         if let Some(time) = &shared {
             set_times(&mut whole, time, |_| true);

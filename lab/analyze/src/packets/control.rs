@@ -71,8 +71,8 @@ impl PacketLog {
         if self.control.is_empty() {
             return None;
         }
-        let place = |time| self.control.partition_point(|(at, _)| *at <= time);
-        let (first, end) = (place(from), place(to));
+        let [first, end] =
+            [from, to].map(|time| self.control.partition_point(|(at, _)| *at <= time));
         let limited = self.control[..end].iter().rev().find_map(|(_, control)| match control {
             Control::ApplicationLimited(is_limited) => Some(*is_limited),
             _ => None,

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_told_by_what_their_values_do() {
+    fn extension_ids_are_found_by_the_steps_of_their_values() {
         // 20 ms are 5243 ticks. The number wraps; extension 3 is constant, and 2 is always 0.
         let packets = (0..50_u32).map(|index| {
             let time = Timestamp::from_millis(i64::from(index) * 20);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn few_or_random_values_tell_nothing() {
+    fn extension_ids_stay_unknown_with_few_or_random_values() {
         let few = (0..5_u16).map(|index| {
             (Timestamp::from_millis(i64::from(index)), candidates(index, u32::from(index) * 262))
         });

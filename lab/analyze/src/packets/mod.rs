@@ -101,7 +101,7 @@ pub(crate) struct Received {
 }
 
 impl PacketLog {
-    /// Whether feedback tells what became of the sent packets.
+    /// Whether there is feedback about the sent packets.
     pub fn has_feedback(&self) -> bool {
         !self.sent.is_empty() && !self.rtcp.is_empty()
     }

@@ -22,7 +22,7 @@ const LONGEST: TimeDelta = TimeDelta::from_secs(3);
 const WAITED: TimeDelta = TimeDelta::from_millis(3);
 /// Two windows whose rates differ by less have the same capacity.
 const SAME: f64 = 0.15;
-/// A packet that waits longer stands in a queue that grew.
+/// If a packet waits longer, a queue has grown before it.
 const LONG_WAIT: TimeDelta = TimeDelta::from_millis(50);
 /// Packets without a queue of which a share of losses can be told.
 const LEAST_FREE: u64 = 100;
@@ -52,19 +52,19 @@ pub(crate) fn up(log: &PacketLog) -> Vec<Passage> {
             }
         }
     });
-    let passage = |(sent, fate): (&super::Sent, Option<Option<Timestamp>>)| {
+    let passages = log.sent.iter().zip(fates).filter_map(|(sent, fate)| {
         Some(Passage { sent: sent.time, arrival: fate?, size: sent.size })
-    };
-    log.sent.iter().zip(fates).filter_map(passage).collect()
+    });
+    passages.collect()
 }
 
 /// The received packets that say when they were sent, in the order in which they left. Lost ones
 /// are unknown here.
 pub(crate) fn down(log: &PacketLog) -> Vec<Passage> {
-    let passage = |it: &super::Received| {
+    let passages = log.received.iter().filter_map(|it| {
         Some(Passage { sent: it.send_time?, arrival: Some(it.time), size: it.size })
-    };
-    let mut all: Vec<Passage> = log.received.iter().filter_map(passage).collect();
+    });
+    let mut all: Vec<Passage> = passages.collect();
     all.sort_by_key(|it| it.sent);
     all
 }
@@ -98,12 +98,11 @@ pub(crate) struct Path {
 
 /// What the packets of one direction met. `way` says which clock the times of sending have.
 pub(crate) fn path(passages: &[Passage], way: Way) -> Option<Path> {
-    let delay = |it: &Passage| Some(it.arrival? - it.sent);
-    let base = passages.iter().filter_map(delay).min()?;
+    let delays = passages.iter().map(|it| Some(it.arrival? - it.sent));
+    let base = delays.clone().flatten().min()?;
     // The log's time of a packet from the far end is that of its arrival.
     let offset = if way == Way::Received { base } else { TimeDelta::ZERO };
-    let waits: Vec<Option<TimeDelta>> =
-        passages.iter().map(|it| delay(it).map(|it| it - base)).collect();
+    let waits: Vec<Option<TimeDelta>> = delays.map(|delay| Some(delay? - base)).collect();
     let mut path = Path { capacity: trains(passages, base, offset), ..Path::default() };
     losses(&waits, &mut path);
     path.largest_bps = largest_rate(passages);
@@ -287,11 +286,17 @@ fn losses(waits: &[Option<TimeDelta>], path: &mut Path) {
 }
 
 fn mean_rate(passages: &[Passage]) -> f64 {
-    let arrived = || passages.iter().filter(|it| it.arrival.is_some());
-    let bytes: u64 = arrived().map(|it| u64::from(it.size)).sum();
-    let sent = || arrived().map(|it| it.sent);
-    let length = sent().max().zip(sent().min()).map(|(last, first)| (last - first).as_secs_f64());
-    length.filter(|length| *length > 0.0).map_or(0.0, |length| bytes as f64 * 8.0 / length)
+    let mut arrived = passages.to_vec();
+    arrived.retain(|it| it.arrival.is_some());
+    let bytes: u64 = arrived.iter().map(|it| u64::from(it.size)).sum();
+    let (first, last) =
+        (arrived.iter().map(|it| it.sent).min(), arrived.iter().map(|it| it.sent).max());
+    match (first, last) {
+        (Some(first), Some(last)) if last > first => {
+            bytes as f64 * 8.0 / (last - first).as_secs_f64()
+        }
+        _ => 0.0,
+    }
 }
 
 fn largest_rate(passages: &[Passage]) -> f64 {

@@ -73,12 +73,14 @@ impl Recorder {
     /// Decides the ids of a direction's extensions, and keeps its first packets.
     fn decide(&mut self, way: Way) {
         let early = self.early.remove(&way).unwrap_or_default();
-        let candidates = |(time, packet): &(Timestamp, RtpPacket)| match packet.extensions {
+        let candidates = early.iter().filter_map(|(time, packet)| match packet.extensions {
             Extensions::Unknown(candidates) => Some((*time, candidates)),
             Extensions::Known { .. } => None,
-        };
-        self.ids.insert(way, Ids::of(early.iter().filter_map(candidates)));
-        early.iter().for_each(|(time, packet)| self.keep(*time, way, packet));
+        });
+        self.ids.insert(way, Ids::of(candidates));
+        for (time, packet) in &early {
+            self.keep(*time, way, packet);
+        }
     }
 
     fn keep(&mut self, time: Timestamp, way: Way, packet: &RtpPacket) {
@@ -183,8 +185,9 @@ impl Recorder {
                 last = packet.time;
             }
         }
-        let of = |((way, ssrc), counter): ((Way, u32), Counter)| counter.stream(way, ssrc);
-        let mut streams: Vec<Stream> = self.streams.into_iter().filter_map(of).collect();
+        let streams = self.streams.into_iter();
+        let mut streams: Vec<Stream> =
+            streams.filter_map(|((way, ssrc), counter)| counter.stream(way, ssrc)).collect();
         super::reports::add_feedback(&mut streams, &log);
         Connection { name: name.into(), streams, packets: Some(log) }
     }
@@ -221,8 +224,9 @@ pub(crate) fn is_readable(bytes: &[u8]) -> bool {
         is_readable &= KINDS.contains(&kind) && length <= at.len();
         at = at.get(length..).unwrap_or_default();
     }
-    let is_malformed = |message| matches!(message, Err(Ignored::Malformed(_)));
-    is_readable && at.is_empty() && !messages(bytes).any(is_malformed)
+    is_readable
+        && at.is_empty()
+        && !messages(bytes).any(|message| matches!(message, Err(Ignored::Malformed(_))))
 }
 
 #[cfg(test)]
@@ -231,7 +235,7 @@ mod tests {
 
     // [RFC3711 §3.4]
     #[test]
-    fn unreadable_rtcp_is_told_from_plain() {
+    fn encrypted_rtcp_is_told_from_plain_rtcp() {
         // An empty receiver report, and an empty one behind it.
         let plain = [0x80, 201, 0, 1, 0, 0, 0, 9];
         assert!(is_readable(&plain) && is_readable(&[plain, plain].concat()));

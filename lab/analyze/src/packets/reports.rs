@@ -104,15 +104,14 @@ impl Counter {
         }
         self.close();
         let kind = if self.largest <= AUDIO_BYTES { Kind::Audio } else { Kind::Video };
-        let report = |(time, counts): &(i64, Counts)| StreamReport {
+        let reports = self.reports.iter().map(|(time, counts)| StreamReport {
             timed: TimedReport {
                 time: Timestamp::from_nanos(*time),
                 report: counts.report(way, ssrc, *time),
             },
             active: None,
-        };
-        let reports = self.reports.iter().map(report).collect();
-        Some(Stream { way, kind, ssrc, rid: None, reports })
+        });
+        Some(Stream { way, kind, ssrc, rid: None, reports: reports.collect() })
     }
 }
 
@@ -155,7 +154,6 @@ impl Counts {
 type Lost = BTreeMap<u32, Vec<(usize, i64)>>;
 
 /// What feedback said by a time.
-#[derive(Clone, Default)]
 struct Heard {
     time: Timestamp,
     /// Round-trip time of the last report.
@@ -166,9 +164,9 @@ struct Heard {
 pub(super) fn add_feedback(streams: &mut [Stream], log: &PacketLog) {
     let known: BTreeSet<u32> = streams.iter().map(|stream| stream.ssrc).collect();
     let (heard, lost) = heard(log, &known);
-    // All of the estimate is for one video. Several would share it in a way that nobody reports.
-    let is_video = |it: &&Stream| it.way == Way::Sent && it.kind == Kind::Video;
-    let has_one_video = streams.iter().filter(is_video).count() == 1;
+    // With one video, all of the estimate is for it. How several share it is not reported.
+    let videos = streams.iter().filter(|it| it.way == Way::Sent && it.kind == Kind::Video);
+    let has_one_video = videos.count() == 1;
     for stream in streams.iter_mut().filter(|stream| stream.way == Way::Sent) {
         let lost = lost.get(&stream.ssrc).map(Vec::as_slice).unwrap_or_default();
         for StreamReport { timed, .. } in &mut stream.reports {
@@ -196,7 +194,7 @@ pub(super) fn add_feedback(streams: &mut [Stream], log: &PacketLog) {
     }
 }
 
-/// What was lost of a stream by the time that this many were heard.
+/// Lost packets of a stream after this many intervals of feedback.
 fn lost_by(lost: &[(usize, i64)], known: usize) -> i64 {
     let at = lost.partition_point(|(index, _)| *index < known);
     at.checked_sub(1).map_or(0, |at| lost[at].1)
@@ -204,7 +202,7 @@ fn lost_by(lost: &[(usize, i64)], known: usize) -> i64 {
 
 /// A pair of which only the estimate is known.
 fn pair(timestamp: f64, estimate: Bitrate) -> CandidatePair {
-    let unknown = || Candidate {
+    let unknown = Candidate {
         address: None,
         port: 0,
         protocol: String::new(),
@@ -219,8 +217,8 @@ fn pair(timestamp: f64, estimate: Bitrate) -> CandidatePair {
         current_round_trip_time: None,
         responses_received: None,
         available_outgoing_bitrate: Some(estimate.as_bps() as f64),
-        local: unknown(),
-        remote: unknown(),
+        local: unknown.clone(),
+        remote: unknown,
     }
 }
 
@@ -228,25 +226,14 @@ fn pair(timestamp: f64, estimate: Bitrate) -> CandidatePair {
 /// the mean of the interval: it varies with the time for which the receiver held the feedback back.
 fn heard(log: &PacketLog, known: &BTreeSet<u32>) -> (Vec<Heard>, Lost) {
     let mut all: Vec<Heard> = Vec::new();
-    let mut now = Heard::default();
     let mut lost = Lost::new();
-    let mut count = 0;
     let mut rtts: Vec<TimeDelta> = Vec::new();
-    let mut close = |end: i64, now: &mut Heard, rtts: &mut Vec<TimeDelta>| {
-        let total = rtts.iter().map(|rtt| rtt.as_nanos()).sum::<i64>();
-        let mean = i64::try_from(rtts.len()).ok().filter(|it| *it > 0).map(|it| total / it);
-        now.rtt = mean.map(TimeDelta::from_nanos).or(now.rtt);
-        now.time = Timestamp::from_nanos(end);
-        rtts.clear();
-        all.push(now.clone());
-        all.len()
-    };
     let mut end: Option<i64> = None;
     play(log, &mut |time, event| {
         let until = (time.as_nanos().div_euclid(INTERVAL) + 1) * INTERVAL;
         let (Event::Report { .. } | Event::RoundTrip(_)) = event else { return };
         if let Some(before) = end.replace(until).filter(|before| *before < until) {
-            count = close(before, &mut now, &mut rtts);
+            close(&mut all, before, &mut rtts);
         }
         match event {
             Event::RoundTrip(rtt) => rtts.push(rtt),
@@ -266,10 +253,10 @@ fn heard(log: &PacketLog, known: &BTreeSet<u32>) -> (Vec<Heard>, Lost) {
                     }
                     let lost = lost.entry(media).or_default();
                     match lost.last_mut() {
-                        Some((index, total)) if *index == count => *total += change,
+                        Some((index, total)) if *index == all.len() => *total += change,
                         last => {
                             let total = last.map_or(0, |(_, total)| *total) + change;
-                            lost.push((count, total));
+                            lost.push((all.len(), total));
                         }
                     }
                 }
@@ -278,7 +265,20 @@ fn heard(log: &PacketLog, known: &BTreeSet<u32>) -> (Vec<Heard>, Lost) {
         }
     });
     if let Some(end) = end {
-        close(end, &mut now, &mut rtts);
+        close(&mut all, end, &mut rtts);
     }
     (all, lost)
+}
+
+/// Ends an interval with these round-trip times. Without any, the last one remains.
+fn close(all: &mut Vec<Heard>, end: i64, rtts: &mut Vec<TimeDelta>) {
+    let rtt = match rtts.len() as i64 {
+        0 => all.last().and_then(|last| last.rtt),
+        count => {
+            let total: i64 = rtts.iter().map(|rtt| rtt.as_nanos()).sum();
+            Some(TimeDelta::from_nanos(total / count))
+        }
+    };
+    rtts.clear();
+    all.push(Heard { time: Timestamp::from_nanos(end), rtt });
 }

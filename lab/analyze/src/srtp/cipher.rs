@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_changed_does_not_open() {
+    fn a_packet_that_was_cut_or_changed_is_not_decrypted() {
         for profile in Profile::ALL {
             let keys =
                 Session::new(profile, &vec![7; profile.key_size()], &vec![9; profile.salt_size()]);

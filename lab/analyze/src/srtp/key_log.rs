@@ -21,7 +21,7 @@ const SECRETS_MAX: usize = 100_000;
 pub struct KeyLog {
     /// Secrets of handshakes, by the client's random.
     pub(super) secrets: BTreeMap<[u8; 32], Secret>,
-    /// Keys that stand in descriptions.
+    /// Keys from session descriptions (a=crypto).
     pub(super) described: Vec<Session>,
 }
 
@@ -31,11 +31,11 @@ impl KeyLog {
     /// # Errors
     /// If the file cannot be read, or has no key.
     pub fn read(path: &Path) -> Result<Self, AnalyzeError> {
-        let failed = |error| AnalyzeError::Io { path: path.into(), error };
-        let file = BufReader::new(File::open(path).map_err(failed)?);
+        let failed = AnalyzeError::of_file(path);
+        let file = BufReader::new(File::open(path).map_err(&failed)?);
         let mut keys = Self::default();
         for line in file.split(b'\n') {
-            let line = line.map_err(failed)?;
+            let line = line.map_err(&failed)?;
             keys.line(&String::from_utf8_lossy(&line));
         }
         if keys.secrets.is_empty() && keys.described.is_empty() {
@@ -76,12 +76,13 @@ fn secret(line: &str) -> Option<([u8; 32], Secret)> {
 
 /// Bytes in hexadecimal.
 fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digit = |digit: &u8| char::from(*digit).to_digit(16);
-    let byte = |pair: &[u8]| match pair {
-        [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
-        _ => None,
-    };
-    text.as_bytes().chunks(2).map(byte).collect()
+    let mut bytes = Vec::new();
+    for pair in text.as_bytes().chunks(2) {
+        let [high, low] = *pair else { return None };
+        let [high, low] = [high, low].map(|digit| char::from(digit).to_digit(16));
+        bytes.push((high? << 4 | low?) as u8);
+    }
+    Some(bytes)
 }
 
 /// `1 AES_CM_128_HMAC_SHA1_80 inline:KEY|lifetime|MKI` [RFC4568 §6.1].

@@ -90,6 +90,6 @@ impl Opener {
 #[cfg(test)]
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-    let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect()
+    let pairs = digits.chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
 }

@@ -77,12 +77,12 @@ impl Windowed {
 
     /// The sum of two counts.
     pub(crate) fn plus(self, other: Self) -> Self {
-        let sum =
-            |a: Count, b: Count| Count { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
-        Self {
-            within: sum(self.within, other.within),
-            at_edges: sum(self.at_edges, other.at_edges),
+        let mut sum = self;
+        for (sum, other) in [(&mut sum.within, other.within), (&mut sum.at_edges, other.at_edges)] {
+            sum.packets += other.packets;
+            sum.bytes += other.bytes;
         }
+        sum
     }
 }
 
@@ -182,9 +182,8 @@ pub fn read(
     zero: Duration,
     window: &Window,
 ) -> Result<Vec<HostCapture>, CallError> {
-    let open = |file: &Recorded| HostCapture::open(file, zero, window);
-    let captures = recorded.iter().map(open).collect::<Result<_, _>>();
-    captures.map_err(CallError::system("read a capture"))
+    let captures = recorded.iter().map(|file| HostCapture::open(file, zero, window));
+    captures.collect::<Result<_, _>>().map_err(CallError::system("read a capture"))
 }
 
 #[derive(Default)]
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_within_its_travel_after_the_start_may_have_left_before_it() {
+    fn arrivals_soon_after_the_start_count_at_the_edge() {
         let packets = [(-5, false, 1), (34, false, 2), (36, false, 3), (995, false, 4)];
         let traffic = capture(&packets).received.hosts[&Ipv4Addr::new(10, 45, 0, 1)];
         assert_eq!((traffic.within.packets, traffic.at_edges.packets), (3, 3));

@@ -39,12 +39,13 @@ impl Recording {
     /// # Errors
     /// The same as [`Recorder::start`].
     pub fn start(hosts: &[Host], plan: &CapturePlan) -> Result<Self, CallError> {
-        let recorder = |(index, host): (usize, &Host)| {
+        let mut recorders = Vec::new();
+        for (index, host) in hosts.iter().enumerate() {
             let name = format!("host-{}", index + 1);
             let comment = format!("{}, {name} ({})", plan.comment, host.address());
-            Recorder::start(host, &plan.folder.join(format!("{name}.pcapng")), &comment)
-        };
-        let recorders = hosts.iter().enumerate().map(recorder).collect::<Result<_, _>>()?;
+            let file = plan.folder.join(format!("{name}.pcapng"));
+            recorders.push(Recorder::start(host, &file, &comment)?);
+        }
         Ok(Self { recorders })
     }
 

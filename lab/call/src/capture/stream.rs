@@ -151,14 +151,13 @@ impl Departures {
 /// Equation 1 of aalto (section 4.1): growth of lost packets divided by growth of received plus
 /// lost packets. A late packet can make it negative. `None` if no packet was expected.
 pub fn loss_ratio(received: &[Sighting], from: Timestamp, to: Timestamp) -> Option<f64> {
-    let until = |time: Timestamp| {
+    let [(expected_before, seen_before), (expected, seen)] = [from, to].map(|time| {
         let seen = &received[..received.partition_point(|packet| packet.time <= time)];
         let highest = seen.iter().map(|packet| packet.sequence).max();
         let lowest = received.first().map(|packet| packet.sequence);
         let expected = highest.zip(lowest).map_or(0, |(highest, lowest)| highest - lowest + 1);
         (expected, seen.len() as i64)
-    };
-    let ((expected_before, seen_before), (expected, seen)) = (until(from), until(to));
+    });
     let expected = expected - expected_before;
     let lost = expected - (seen - seen_before);
     (expected > 0).then(|| lost as f64 / expected as f64)
@@ -166,8 +165,8 @@ pub fn loss_ratio(received: &[Sighting], from: Timestamp, to: Timestamp) -> Opti
 
 /// Packets after `from` up to and including `to`. The packets must be sorted by time.
 pub fn between(packets: &[Sighting], from: Timestamp, to: Timestamp) -> &[Sighting] {
-    let index = |time: Timestamp| packets.partition_point(|packet| packet.time <= time);
-    packets.get(index(from)..index(to)).unwrap_or_default()
+    let [start, end] = [from, to].map(|time| packets.partition_point(|packet| packet.time <= time));
+    packets.get(start..end).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_arrived_is_lost_but_for_the_end_which_may_be_on_its_way() {
+    fn packets_that_never_arrived_are_lost_except_the_last_ones() {
         let stream = stream(&[(10, 1), (20, 2), (30, 3), (40, 4)], &[(40, 1), (60, 3)]);
         assert_eq!((stream.lost, stream.delays.len()), (1, 2));
         assert_eq!((stream.sent.within.packets, stream.received.within.packets), (4, 2));
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_from_before_the_window_counts_nowhere() {
+    fn a_packet_before_the_window_is_not_counted() {
         let stream = stream(&[(-30, 1), (-10, 2), (10, 3)], &[(20, 1), (40, 3)]);
         assert_eq!((stream.lost, stream.delays.len()), (0, 1));
         assert_eq!(stream.sent.within.packets, 1);

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_part_of_the_protocol_is_an_error() {
+    fn an_unknown_line_of_a_pipeline_is_an_error() {
         for text in [
             r#"{"message":{"type":"ready"}}"#,
             r#"{"call":0}"#,

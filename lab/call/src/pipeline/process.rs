@@ -74,17 +74,16 @@ impl Gstreamer {
     /// If a part is missing; the message says what to install.
     pub(crate) fn find(host: &Host, folder: &Path, elements: &[&str]) -> Result<Self, CallError> {
         let ordinary = User::ordinary();
-        let attempt = |user| attempt(host, folder, user, elements);
         let first = match confinement::closed(folder).filter(|_| ordinary == User::Nobody) {
             Some(cause) => Err(CallError::NoGstreamer(cause)),
-            None => attempt(ordinary),
+            None => attempt(host, folder, ordinary, elements),
         };
         let Err(cause) = first else { return first };
         if ordinary == User::Own {
             return Err(cause);
         }
         // The plugin may be in a folder that only root may enter.
-        let mut found = attempt(User::Own)?;
+        let mut found = attempt(host, folder, User::Own, elements)?;
         let who = if ordinary == User::Nobody { " as root" } else { "" };
         found.warning = Some(format!("pipelines run{who}: {cause}"));
         Ok(found)

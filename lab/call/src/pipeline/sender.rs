@@ -91,17 +91,17 @@ pub(crate) fn start(
 ) -> Result<(PipelineProcess, Pipes), CallError> {
     let seats = config.seats(participant);
     let is_mixer = config.participants[participant].player == Player::Mixer;
-    let sender = |call: usize| config.calls[call].pipeline.as_ref();
-    let calls = seats.iter().filter_map(|&(call, _)| {
+    let mut calls = Vec::new();
+    for &(call, _) in &seats {
+        let Some(sender) = &config.calls[call].pipeline else { continue };
         let others = seats.iter().map(|seat| seat.0);
         let others = others.filter(|other| is_mixer && *other != call).collect();
-        let sender = sender(call)?;
         let audio = !is_mixer && config.calls[call].audio[sender.peer.index()];
         let settings = SenderSettings { audio, others, ..settings(sender, config, camera) };
-        Some(SenderCall { call, settings })
-    });
+        calls.push(SenderCall { call, settings });
+    }
     let script = if is_mixer { &MIXER_SENDER } else { &CAMERA_SENDER };
-    gstreamer.start(host, folder, script, &Settings { calls: calls.collect() })
+    gstreamer.start(host, folder, script, &Settings { calls })
 }
 
 fn settings<'a>(

@@ -40,9 +40,10 @@ impl CallConfig {
         scenario: &Scenario,
         controller: &LabController,
     ) -> Result<Self, Unplayable> {
-        let unplayable = |why| Unplayable { scenario: scenario.id.clone(), why };
-        self.put_pipelines(scenario, controller).map_err(unplayable)?;
-        Ok(self)
+        match self.put_pipelines(scenario, controller) {
+            Ok(()) => Ok(self),
+            Err(why) => Err(Unplayable { scenario: scenario.id.clone(), why }),
+        }
     }
 
     fn put_pipelines(&mut self, scenario: &Scenario, controller: &LabController) -> PlanResult<()> {
@@ -114,15 +115,13 @@ impl CallConfig {
 
     /// Makes the sending participants pipelines.
     fn seat_pipelines(&mut self) -> PlanResult<()> {
-        let ends = |sends: bool| {
-            let calls = self.calls.iter();
-            let end = |call: &Call| {
-                let sender = call.pipeline.as_ref()?.peer;
-                Some(call.ends[if sends { sender } else { sender.other() }.index()])
-            };
-            calls.filter_map(end).collect::<Vec<usize>>()
-        };
-        let (senders, receivers) = (ends(true), ends(false));
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for call in &self.calls {
+            if let Some(pipeline) = &call.pipeline {
+                senders.push(call.ends[pipeline.peer.index()]);
+                receivers.push(call.ends[pipeline.peer.other().index()]);
+            }
+        }
         if let Some(both) = senders.iter().find(|sender| receivers.contains(sender)) {
             return Err(format!(
                 "{} sends video in one call and receives it in another, which a pipeline does not",
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pipelines_cannot_play_is_said() {
+    fn a_scenario_that_pipelines_cannot_play_is_refused() {
         let relay = "[call]\nrelay = \"udp\"\n[[network.hop]]\n[[network.hop]]\n[[flow]]\n";
         let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n";
         let relay = parse("x", &format!("{head}{relay}"), None).unwrap();

@@ -27,11 +27,9 @@ impl Builder<'_> {
         let mut ends = Vec::new();
         for call in calls {
             let [a, b] = self.places(call)?;
-            let name = |side: &str| match calls {
-                [_] => side.to_owned(),
-                _ => format!("{side}{}", call.number),
-            };
-            ends.push([self.seat(name("a"), a, 0), self.seat(name("b"), b, 1)]);
+            let number = if calls.len() == 1 { String::new() } else { call.number.to_string() };
+            let near = self.seat(format!("a{number}"), a, 0);
+            ends.push([near, self.seat(format!("b{number}"), b, 1)]);
         }
         Ok(ends)
     }
@@ -57,8 +55,10 @@ impl Builder<'_> {
         &mut self,
         calls: &[PlannedCall],
     ) -> PlanResult<Vec<[usize; 2]>> {
-        let has_more = |call: &PlannedCall| call.down.is_some() || call.audio_down.is_some();
-        if calls.iter().any(|call| call.up.is_none() || has_more(call)) {
+        if calls
+            .iter()
+            .any(|call| call.up.is_none() || call.down.is_some() || call.audio_down.is_some())
+        {
             return Err("with a forwarding server, each call has one media flow up and none \
                         down: the server's own flows are not part of the scenario"
                 .into());
@@ -71,12 +71,12 @@ impl Builder<'_> {
         if calls.len() < 2 {
             return Err("a mixer needs at least two participants".into());
         }
-        let is_both_ways = |call: &PlannedCall| call.up.is_some() && call.down.is_some();
-        let has_audio = |call: &PlannedCall| call.audio_up.is_some() || call.audio_down.is_some();
-        if !calls.iter().all(is_both_ways) || calls.iter().any(has_audio) {
-            return Err(
-                "with a mixer, each call has one media flow up, one down, and no audio".into()
-            );
+        for PlannedCall { up, down, audio_up, audio_down, .. } in calls {
+            if up.is_none() || down.is_none() || audio_up.is_some() || audio_down.is_some() {
+                return Err(
+                    "with a mixer, each call has one media flow up, one down, and no audio".into(),
+                );
+            }
         }
         let codec = self.scenario.call.video.codec;
         if codec != Codec::Vp8 {

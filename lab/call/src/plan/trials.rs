@@ -12,7 +12,7 @@ const SCREAM_V2: &str = "WebRTC-Bwe-ScreamV2/Enabled,mode:always/";
 /// The congestion control of Chromium, as a sender and as a receiver of a pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChromiumMode {
-    /// As it is installed: GCC with transport-wide feedback.
+    /// Its default: GCC with transport-wide feedback.
     #[default]
     Default,
     /// GCC with the feedback of RFC 8888, which a pipeline asked for.
@@ -39,13 +39,17 @@ impl CallConfig {
     /// # Errors
     /// One line, if an end of a call is not Chromium.
     pub fn with_chromium(mut self, mode: ChromiumMode) -> Result<Self, &'static str> {
-        let is_chromium = |player| player == Player::Browser(BrowserKind::Chromium);
-        if !self.participants.iter().all(|one| is_chromium(one.player)) {
+        if !self.is_all_chromium() {
             return Err("this scenario has an end that is not Chromium: leave out --controller \
                         chromium and chromium-scream-v2");
         }
         self.chromium = mode;
         Ok(self)
+    }
+
+    /// Whether all participants are Chromium.
+    pub(super) fn is_all_chromium(&self) -> bool {
+        self.participants.iter().all(|one| one.player == Player::Browser(BrowserKind::Chromium))
     }
 }
 

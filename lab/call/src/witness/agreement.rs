@@ -69,7 +69,6 @@ impl CallEnds<'_> {
     fn agreement_of(&self, from: Peer) -> Vec<WitnessComparison> {
         let to = from.other();
         let path = format!("{} to {}", from.name(), to.name());
-        let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
         let mut rows = Vec::new();
         if self.shows_media {
             for (peer, way) in [(from, Way::Sent), (to, Way::Received)] {
@@ -79,11 +78,8 @@ impl CallEnds<'_> {
             rows.extend(Kind::ALL.into_iter().flat_map(|kind| self.totals(from, kind, &path)));
         }
         if let Some(log) = &self.logs[from.index()] {
-            rows.extend(self.link_agreement(
-                from,
-                log,
-                [at("all packets", from), at("all packets", to)],
-            ));
+            let subjects = [from, to].map(|peer| subject("all packets", &path, peer));
+            rows.extend(self.link_agreement(from, log, subjects));
         }
         rows
     }
@@ -95,22 +91,21 @@ impl CallEnds<'_> {
             Kind::Video => ("video and retransmissions", StreamRole::Video),
             Kind::Audio => ("audio", StreamRole::Audio),
         };
-        let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
-        let reports = |peer: Peer| self.peers[peer.index()].reports.as_slice();
+        let [sender, receiver] = [from, to].map(|peer| self.peers[peer.index()].reports.as_slice());
         let mut rows = Vec::new();
-        if let Some(total) = derive::sent_total(reports(from), kind) {
+        if let Some(total) = derive::sent_total(sender, kind) {
             let streams = self.streams_within(from, &report_window(total.start, total.end));
             let sent = sum(&streams, kind, |stream| stream.sent);
-            rows.extend(media(&at(name, from), &total, sent));
+            rows.extend(media(&subject(name, path, from), &total, sent));
         }
-        if let Some(total) = derive::received_total(reports(to), kind) {
+        if let Some(total) = derive::received_total(receiver, kind) {
             let streams = self.streams_within(from, &report_window(total.start, total.end));
             let received = sum(&streams, kind, |stream| stream.received);
-            rows.extend(media(&at(name, to), &total, received));
+            rows.extend(media(&subject(name, path, to), &total, received));
             let source = streams.iter().find(|stream| stream.role == source);
             rows.extend(source.map(|PeerStream { role, stream, .. }| {
-                let subject = at(role.name(), to);
-                media_loss(&subject, total.lost, stream.lost, stream.sent)
+                let video_or_audio = subject(role.name(), path, to);
+                media_loss(&video_or_audio, total.lost, stream.lost, stream.sent)
             }));
         }
         rows
@@ -194,8 +189,8 @@ pub fn link_media(
     let lost: u64 = streams.iter().map(|stream| stream.lost).sum();
     let media: u64 = streams.iter().map(|stream| stream.sent.within.packets).sum();
     let others = all.within.packets.saturating_sub(media) as f64;
-    let of_others = |lost: u64| others * lost as f64 / (log.offered.packets.max(1)) as f64;
-    let (by_chance, by_queue) = (of_others(log.lost), of_others(log.dropped));
+    let [by_chance, by_queue] = [log.lost, log.dropped]
+        .map(|lost| others * lost as f64 / (log.offered.packets.max(1)) as f64);
     let slack = 3.0 * (by_chance + by_queue).sqrt() + by_queue / 2.0 + all.at_edges.packets as f64;
     let witnessed = (log.lost + log.dropped) as f64 - by_chance - by_queue / 2.0;
     let mut rows = vec![row(subject, "lost packets", "emulator", witnessed, lost as f64, slack)];
@@ -227,13 +222,20 @@ fn counts(
     captured: Windowed,
 ) -> Vec<WitnessComparison> {
     let Windowed { within, at_edges } = captured;
-    let of = |quantity, other: u64, within: u64, limit: u64| {
-        row(subject, quantity, witness, other as f64, within as f64, limit as f64)
-    };
-    vec![
-        of(quantities[0], other.packets, within.packets, at_edges.packets),
-        of(quantities[1], other.bytes, within.bytes, at_edges.bytes),
-    ]
+    let values = [
+        (other.packets, within.packets, at_edges.packets),
+        (other.bytes, within.bytes, at_edges.bytes),
+    ];
+    let mut rows = Vec::new();
+    for (quantity, (other, within, limit)) in quantities.into_iter().zip(values) {
+        rows.push(row(subject, quantity, witness, other as f64, within as f64, limit as f64));
+    }
+    rows
+}
+
+/// What a row is about, such as `audio a to b, at b`.
+fn subject(what: &str, path: &str, peer: Peer) -> String {
+    format!("{what} {path}, at {}", peer.name())
 }
 
 fn row(

@@ -99,8 +99,13 @@ fn payload(packet: &Sighting, tag: u64) -> u32 {
 impl CallEnds<'_> {
     /// Each count of each browser that at least two of its reports contain.
     pub fn compared(&self) -> Vec<Compared> {
-        let ways = |peer| [Way::Sent, Way::Received].map(|way| self.compared_at(peer, way));
-        Peer::ALL.into_iter().flat_map(ways).flatten().collect()
+        let mut compared = Vec::new();
+        for peer in Peer::ALL {
+            for way in [Way::Sent, Way::Received] {
+                compared.extend(self.compared_at(peer, way));
+            }
+        }
+        compared
     }
 
     /// The counts of one peer in one direction.
@@ -178,8 +183,9 @@ fn interval(
     }
     let packets = streams.iter().flat_map(|packets| between(packets, start, end));
     let captured: u64 = packets.map(|packet| u64::from(payload(packet, tag))).sum();
-    let rate = |bytes| DataSize::from_bytes(bytes) / time;
-    Some(ComparedInterval { end, reported: rate(reported.bytes), captured: rate(captured) })
+    let [reported, captured] =
+        [reported.bytes, captured].map(|bytes| DataSize::from_bytes(bytes) / time);
+    Some(ComparedInterval { end, reported, captured })
 }
 
 #[cfg(test)]
@@ -333,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_does_not_tell_is_not_compared() {
+    fn a_count_that_a_browser_does_not_report_is_not_compared() {
         let hidden = |text: &str| text.replace(r#""srtpCipher":"AEAD_AES_128_GCM""#, "");
         let of_receiver = RECEIVER.map(hidden);
         let together = of_receiver

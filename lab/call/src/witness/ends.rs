@@ -81,14 +81,13 @@ impl<'a> CallEnds<'a> {
             return None;
         }
         let relay = config.relay.and_then(|relay| outcome.captures.get(relay.host));
-        let destination = |far: &HostCapture| relay.unwrap_or(far).address;
         let window = link_window(config, &outcome.emulation);
-        let log = |hosts| link_log(&outcome.emulation, &config.network, hosts, &window);
-        let logs = [log(hosts), log([hosts[1], hosts[0]])];
+        let logs = [hosts, [hosts[1], hosts[0]]]
+            .map(|hosts| link_log(&outcome.emulation, &config.network, hosts, &window));
         Some(Self {
             peers: [a, b],
             captures,
-            destinations: [destination(captures[1]), destination(captures[0])],
+            destinations: [captures[1], captures[0]].map(|far| relay.unwrap_or(far).address),
             // Several calls run between a participant and a server.
             logs: if relay.is_none() && reporting == 2 { logs } else { [None; 2] },
             shows_media: config.relay.is_none_or(|relay| relay.transport == Relay::Udp),
@@ -103,23 +102,22 @@ impl<'a> CallEnds<'a> {
 
     pub(super) fn streams_within(&self, from: Peer, window: &Window) -> Vec<PeerStream> {
         let [near, far] = [from, from.other()].map(Peer::index);
-        let at_far_end = |ssrc: u32| {
-            let received = self.captures[far].received.streams.get(&(self.destinations[far], ssrc));
-            received.map_or(&[][..], Vec::as_slice)
-        };
         let sources = self.sources(from);
-        let here = self.captures[near].sent.streams.iter();
-        let here = here.filter(|((to, _), _)| *to == self.destinations[near]);
-        let streams = here.map(|(&(_, ssrc), sent)| {
-            let stream = Stream::of(ssrc, sent, at_far_end(ssrc), window);
-            PeerStream { from, role: sources.role(ssrc), stream }
-        });
         // A relay or server also carries the streams of other calls.
         let is_alone = self.peers.iter().all(|peer| !peer.reports.is_empty());
-        let is_of_call = |it: &PeerStream| {
-            it.role != StreamRole::Other || (is_alone && it.stream.received.within.packets > 0)
-        };
-        streams.filter(is_of_call).collect()
+        let mut streams = Vec::new();
+        for (&(to, ssrc), sent) in &self.captures[near].sent.streams {
+            if to != self.destinations[near] {
+                continue;
+            }
+            let received = self.captures[far].received.streams.get(&(self.destinations[far], ssrc));
+            let received = received.map_or(&[][..], Vec::as_slice);
+            let (role, stream) = (sources.role(ssrc), Stream::of(ssrc, sent, received, window));
+            if role != StreamRole::Other || (is_alone && stream.received.within.packets > 0) {
+                streams.push(PeerStream { from, role, stream });
+            }
+        }
+        streams
     }
 
     /// Captured rates at a peer's host for each interval between two of its reports.
@@ -128,19 +126,16 @@ impl<'a> CallEnds<'a> {
         let sent = self.media(&capture.sent, peer);
         let received = self.media(&capture.received, peer.other());
         let video = received.iter().find(|(role, _)| *role == StreamRole::Video);
-        let bytes = |streams: &[(StreamRole, &[Sighting])], from, to| -> u64 {
-            let packets = streams.iter().flat_map(|(_, packets)| between(packets, from, to));
-            packets.map(|packet| u64::from(packet.size)).sum()
-        };
-        let intervals = self.peers[peer.index()].intervals();
-        let captured = intervals.iter().map(|&Interval { start, end, .. }| CapturedInterval {
-            start,
-            end,
-            sent_bytes: bytes(&sent, start, end),
-            received_bytes: bytes(&received, start, end),
-            loss_ratio: video.and_then(|(_, packets)| loss_ratio(packets, start, end)),
-        });
-        captured.collect()
+        let mut intervals = Vec::new();
+        for Interval { start, end, .. } in self.peers[peer.index()].intervals() {
+            let [sent_bytes, received_bytes] = [&sent, &received].map(|streams| {
+                let packets = streams.iter().flat_map(|(_, packets)| between(packets, start, end));
+                packets.map(|packet| u64::from(packet.size)).sum()
+            });
+            let loss_ratio = video.and_then(|(_, packets)| loss_ratio(packets, start, end));
+            intervals.push(CapturedInterval { start, end, sent_bytes, received_bytes, loss_ratio });
+        }
+        intervals
     }
 
     /// The video streams of `from` in the sent or received packets of a host.

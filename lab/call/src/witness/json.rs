@@ -12,11 +12,11 @@ use crate::message::Peer;
 /// Returns the captures of the call with this number.
 pub fn emit(call: usize, ends: &CallEnds<'_>) -> file::Capture {
     let streams = Peer::ALL.into_iter().flat_map(|from| ends.streams(from));
-    let intervals = |peer| ends.intervals(peer).iter().map(interval).collect();
+    let intervals = Peer::ALL.map(|peer| ends.intervals(peer).iter().map(interval).collect());
     file::Capture {
         call,
         streams: streams.map(|stream| stream_entry(&stream)).collect(),
-        intervals: Peer::ALL.into_iter().map(intervals).collect(),
+        intervals: intervals.into(),
         compared: ends.compared().iter().map(compared_entry).collect(),
         agreement: ends.agreement().into_iter().map(agreement_entry).collect(),
     }
@@ -74,28 +74,25 @@ fn agreement_entry(row: agreement::WitnessComparison) -> file::Agreement {
 
 /// One-way delays of the stream's packets; `None` if nothing arrived.
 fn delays(stream: &Stream) -> Option<file::Delays> {
-    let ms = |delay: TimeDelta| delay.as_nanos() as f64 / 1e6;
-    let at = |share: f64| {
-        let last = stream.delays.len().saturating_sub(1);
-        stream.delays.get((share * last as f64).round() as usize).copied().map(ms)
-    };
-    Some(file::Delays {
-        mean: ms(stream.mean_delay()?),
-        min: at(0.0)?,
-        p50: at(0.5)?,
-        p95: at(0.95)?,
-        p99: at(0.99)?,
-        max: at(1.0)?,
-    })
+    let mean = milliseconds(stream.mean_delay()?);
+    let last = stream.delays.len() - 1;
+    let [min, p50, p95, p99, max] = [0.0, 0.5, 0.95, 0.99, 1.0]
+        .map(|share| milliseconds(stream.delays[(share * last as f64).round() as usize]));
+    Some(file::Delays { mean, min, p50, p95, p99, max })
+}
+
+fn milliseconds(delay: TimeDelta) -> f64 {
+    delay.as_nanos() as f64 / 1e6
 }
 
 fn interval(captured: &CapturedInterval) -> file::CapturedInterval {
     let seconds = (captured.end - captured.start).as_secs_f64();
-    let bps = |bytes: u64| (bytes as f64 * 8.0 / seconds).round();
+    let [send_bps, receive_bps] = [captured.sent_bytes, captured.received_bytes]
+        .map(|bytes| Some((bytes as f64 * 8.0 / seconds).round()));
     file::CapturedInterval {
         time_s: captured.end.as_secs_f64(),
-        send_bps: Some(bps(captured.sent_bytes)),
-        receive_bps: Some(bps(captured.received_bytes)),
+        send_bps,
+        receive_bps,
         loss_ratio: captured.loss_ratio,
     }
 }

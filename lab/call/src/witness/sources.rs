@@ -92,28 +92,33 @@ pub(super) struct Sources {
     video: Option<u32>,
     retransmissions: Option<u32>,
     audio: Option<u32>,
-    /// Videos and retransmissions of the layers of simulcast.
+    /// SSRCs of video and retransmissions of each simulcast layer.
     layers: Vec<[Option<u32>; 2]>,
 }
 
 impl Sources {
     pub(super) fn of(sender: &[TimedReport], receiver: &[TimedReport]) -> Self {
-        type Told = fn(&StatsReport) -> Option<u32>;
-        let known = |sent: Told, received: Told| match sender {
-            [] => receiver.iter().find_map(|timed| received(&timed.report)),
-            _ => sender.iter().find_map(|timed| sent(&timed.report)),
-        };
+        let [mut video, mut retransmissions, mut audio] = [None; 3];
+        // A forwarding server reports nothing.
+        let (reports, is_sender) =
+            if sender.is_empty() { (receiver, false) } else { (sender, true) };
+        for TimedReport { report, .. } in reports {
+            let [of_video, of_audio] = [Kind::Video, Kind::Audio].map(|kind| match is_sender {
+                true => report.sent(kind).map(|it| (it.ssrc, it.rtx_ssrc)),
+                false => report.received(kind).map(|it| (it.ssrc, it.rtx_ssrc)),
+            });
+            video = video.or(of_video.and_then(|it| it.0));
+            retransmissions = retransmissions.or(of_video.and_then(|it| it.1));
+            audio = audio.or(of_audio.and_then(|it| it.0));
+        }
         let layers = sender.iter().rev().find(|timed| !timed.report.layers.is_empty());
         Self {
             layers: layers.map_or(Vec::new(), |timed| {
                 timed.report.layers.iter().map(|layer| [layer.ssrc, layer.rtx_ssrc]).collect()
             }),
-            video: known(|it| it.sent(Kind::Video)?.ssrc, |it| it.received(Kind::Video)?.ssrc),
-            retransmissions: known(
-                |it| it.sent(Kind::Video)?.rtx_ssrc,
-                |it| it.received(Kind::Video)?.rtx_ssrc,
-            ),
-            audio: known(|it| it.sent(Kind::Audio)?.ssrc, |it| it.received(Kind::Audio)?.ssrc),
+            video,
+            retransmissions,
+            audio,
         }
     }
 
@@ -130,24 +135,21 @@ impl Sources {
     }
 
     pub(super) fn with(&self, counted: Counted) -> Vec<u32> {
-        let layers = |place: fn(&[Option<u32>; 2]) -> Vec<Option<u32>>| -> Vec<u32> {
-            self.layers.iter().flat_map(place).flatten().collect()
-        };
-        if !self.layers.is_empty() {
-            return match counted {
-                Counted::Video => layers(|layer| vec![layer[0]]),
-                Counted::Retransmissions => layers(|layer| vec![layer[1]]),
-                Counted::VideoAndRetransmissions => layers(|layer| layer.to_vec()),
-                Counted::Audio => self.audio.into_iter().collect(),
-            };
+        if counted == Counted::Audio {
+            return self.audio.into_iter().collect();
         }
-        let of = match counted {
-            Counted::Video => [self.video, None],
-            Counted::Retransmissions => [self.retransmissions, None],
-            Counted::VideoAndRetransmissions => [self.video, self.retransmissions],
-            Counted::Audio => [self.audio, None],
-        };
-        of.into_iter().flatten().collect()
+        let single = [[self.video, self.retransmissions]];
+        let layers = if self.layers.is_empty() { &single[..] } else { &self.layers };
+        let mut ssrcs = Vec::new();
+        for [video, retransmissions] in layers {
+            if counted != Counted::Retransmissions {
+                ssrcs.extend(*video);
+            }
+            if counted != Counted::Video {
+                ssrcs.extend(*retransmissions);
+            }
+        }
+        ssrcs
     }
 
     /// The separate counts in the last report of a peer.

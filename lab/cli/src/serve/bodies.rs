@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_more_ends_the_wait_of_the_oldest_and_who_is_done_does_not_count() {
+    fn too_many_bodies_end_the_oldest_wait_and_finished_ones_do_not_count() {
         let bodies = Bodies::default();
         let mut ended: Vec<_> = (0..WAITING_MAX).map(|_| bodies.wait()).collect();
         drop(ended.pop());

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_gets_what_it_does_not_have() {
+    fn a_page_gets_only_the_entries_that_it_lacks() {
         let mut job = job();
         for time in 0..5 {
             job.take(&json!({ "status": { "time_s": time } }).to_string());

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use weir::units::{Bitrate, Timestamp};
+use weir::units::Timestamp;
 use weir_call::CallConfig;
 use weir_controllers::LabAlgorithm;
 use weir_lab::record::{self, Reader, Scenarios};
@@ -31,12 +31,13 @@ const BARS: i64 = 30;
 
 /// The capacity from caller to callee over time, or nothing if no link limits it all the time.
 fn capacity_kbps(scenario: &Scenario) -> Option<Vec<f64>> {
-    let bar = |index: i64| {
+    let mut bars = Vec::new();
+    for index in 0..BARS {
         let at = Timestamp::ZERO + scenario.duration * (2 * index + 1) / (2 * BARS);
         let rates = scenario.hops.iter().filter_map(|hop| hop.up.capacity.nominal_rate(at));
-        rates.min().map(Bitrate::as_kbps_f64)
-    };
-    (0..BARS).map(bar).collect()
+        bars.push(rates.min()?.as_kbps_f64());
+    }
+    Some(bars)
 }
 
 /// Which run a page starts.
@@ -91,22 +92,23 @@ pub struct Lab {
 impl Lab {
     /// A lab that writes records below `out`, an absolute path.
     pub fn new(out: PathBuf, commands: &[(String, String)]) -> anyhow::Result<Self> {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let mut known = vec![
             LinkCommand {
                 name: "ping".into(),
                 peer: None,
-                words: words(&["ping", "-i", "0.5", "10.45.0.2"]),
+                words: ["ping", "-i", "0.5", "10.45.0.2"].map(String::from).into(),
             },
             LinkCommand {
                 name: "tcp".into(),
                 peer: Some("iperf3 -s -1".into()),
-                words: words(&["iperf3", "-C", "cubic", "-c", "10.45.0.2", "-t", "3600"]),
+                words: ["iperf3", "-C", "cubic", "-c", "10.45.0.2", "-t", "3600"]
+                    .map(String::from)
+                    .into(),
             },
         ];
         for (name, command) in commands {
             ensure!(known.iter().all(|it| it.name != *name), "there is already a command '{name}'");
-            let words = words(&["sh", "-c", command]);
+            let words = ["sh", "-c", command].map(String::from).into();
             known.push(LinkCommand { name: name.clone(), peer: None, words });
         }
         let scratch = Scratch::new(&std::env::temp_dir());
@@ -167,10 +169,12 @@ impl Lab {
             None => catalogued(&start.scenario)?,
         };
         let mut running = self.running();
-        // Its threads wait for this lock, so they find the job.
+        // The threads of the run wait for this lock, so they find the job.
         let mut current = lock(&self.current);
-        let is_running = |job: &Job| job.state == State::Running;
-        ensure!(!current.as_ref().is_some_and(is_running), "a run goes on: stop it first");
+        ensure!(
+            !current.as_ref().is_some_and(|job| job.state == State::Running),
+            "a run goes on: stop it first"
+        );
         let number = current.as_ref().map_or(0, |job| job.number) + 1;
         let out = free_folder(&self.out)?;
         let (kind, what) = (kind(&start.kind)?, self.what(start)?);
@@ -243,13 +247,12 @@ impl Lab {
         if start.kind == Kind::Link.name() {
             return Ok(self.command(&start.command)?.name.clone());
         }
-        let is_known = |name: &str| {
-            let is_browser = ["chromium", "chromium-scream-v2"].contains(&name);
-            let is_real = start.kind == Kind::Call.name() && (is_browser || name.is_empty());
-            name == "all" || is_real || LabAlgorithm::all().any(|it| it.name() == name)
-        };
         for name in start.controllers.split(',') {
-            ensure!(is_known(name), "there is no controller '{name}'");
+            let is_browser = ["", "chromium", "chromium-scream-v2"].contains(&name);
+            let is_known = name == "all"
+                || (is_browser && start.kind == Kind::Call.name())
+                || LabAlgorithm::all().any(|it| it.name() == name);
+            ensure!(is_known, "there is no controller '{name}'");
         }
         Ok(start.controllers.clone())
     }
@@ -329,7 +332,7 @@ impl Lab {
     /// The page with the report of these records.
     pub fn report(&self, names: &[String]) -> anyhow::Result<String> {
         ensure!(names.len() <= COMPARED_MAX, "a report has at most {COMPARED_MAX} records");
-        // Only what is found below the folder is read, whatever the names say.
+        // Only records below the folder are read, even if a name contains a path.
         let mut folders = record::find(&self.out)?;
         folders.retain(|folder| names.contains(&name_below(&self.out, folder)));
         ensure!(!folders.is_empty(), "there are no such records");
@@ -411,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_and_no_foreign_command_gets_through() {
+    fn paths_and_unknown_commands_are_refused() {
         let (_out, lab) = lab();
         for id in ["/etc/passwd", "../x.toml", "x.toml", "--help", "", "demo/*"] {
             assert!(lab.text(id).unwrap_err().to_string().contains("no scenario"), "{id}");

@@ -63,15 +63,17 @@ pub fn text(job: Option<&Job>) -> String {
 fn links(out: &mut String, status: &Value) {
     let hops = status["hops"].as_array().map_or(&[][..], Vec::as_slice);
     for (name, meaning, key, factor) in WAY {
-        let of_hop = |(hop, ways): (usize, &Value)| {
-            ["up", "down"].map(|way| {
+        let mut values = Vec::new();
+        for (hop, ways) in hops.iter().enumerate() {
+            for way in ["up", "down"] {
                 // An unlimited capacity is no number.
-                let value = ways[way][key].as_f64()? * factor;
-                Some((format!("{{hop=\"{hop}\",direction=\"{way}\"}}"), value))
-            })
-        };
-        let values = hops.iter().enumerate().flat_map(of_hop).flatten();
-        family(out, name, meaning, values.collect());
+                if let Some(value) = ways[way][key].as_f64() {
+                    let labels = format!("{{hop=\"{hop}\",direction=\"{way}\"}}");
+                    values.push((labels, value * factor));
+                }
+            }
+        }
+        family(out, name, meaning, values);
     }
 }
 
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_run_there_is_only_that() {
+    fn metrics_without_a_run_say_only_that_none_is_active() {
         let mut job = call();
         job.end(None);
         assert_eq!(text(Some(&job)), text(None));

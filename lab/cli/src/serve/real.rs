@@ -19,6 +19,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// A process that does not take a line for so long is not sent it.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// The last line that a process has written to an output.
+type LastLine = Arc<Mutex<Option<String>>>;
+
 /// Where a real run's results go.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -100,31 +103,23 @@ impl Task {
             Process { pid: Pid::from_child(&child), stream: Arc::default(), ended: Arc::default() };
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         let mut threads: Vec<JoinHandle<()>> = Vec::new();
-        threads.extend(output.map(|output| self.listen(output, |_| {})));
-        let failure = Arc::new(Mutex::new(None));
-        let last = failure.clone();
-        let keep = move |line: &str| {
-            *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.to_owned());
-        };
-        threads.extend(errors.map(|errors| self.listen(errors, keep)));
+        threads.extend(output.map(|output| self.listen(output, LastLine::default())));
+        let last_error = LastLine::default();
+        threads.extend(errors.map(|errors| self.listen(errors, last_error.clone())));
         threads.push(self.follow(listener, &process));
         let (ended, place) = (process.ended.clone(), place.to_path_buf());
-        let last = move || failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let waiter = thread::spawn(move || self.finish(child, &ended, threads, &place, last));
+        let waiter =
+            thread::spawn(move || self.finish(child, &ended, threads, &place, &last_error));
         Ok((process, vec![waiter]))
     }
 
-    /// Keeps the lines of an output.
-    fn listen(
-        &self,
-        output: impl Read + Send + 'static,
-        also: impl Fn(&str) + Send + 'static,
-    ) -> JoinHandle<()> {
+    /// Adds the lines of an output to the job, and keeps the last one.
+    fn listen(&self, output: impl Read + Send + 'static, last: LastLine) -> JoinHandle<()> {
         let task = self.clone();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                also(&line);
                 current::update(&task.shared, task.number, |job| job.say(&line));
+                *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
             }
         })
     }
@@ -150,7 +145,7 @@ impl Task {
         ended: &AtomicBool,
         threads: Vec<JoinHandle<()>>,
         place: &Path,
-        last: impl FnOnce() -> Option<String>,
+        last_error: &LastLine,
     ) {
         let status = child.wait();
         ended.store(true, Ordering::Release);
@@ -161,8 +156,8 @@ impl Task {
         let records = current::names_in(place, &self.out);
         // A link's exit code is that of its command, so the record tells whether the run succeeded.
         let failure = records.is_empty().then(|| {
-            let unknown = || format!("it left no record ({})", words(status));
-            last().unwrap_or_else(unknown)
+            let said = last_error.lock().unwrap_or_else(PoisonError::into_inner).take();
+            said.unwrap_or_else(|| format!("it left no record ({})", words(status)))
         });
         current::update(&self.shared, self.number, |job| {
             job.records = records;

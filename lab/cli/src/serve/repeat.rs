@@ -12,7 +12,7 @@ pub const EDITED: &str = "edited.toml";
 /// value counts.
 const MOVEMENT: Duration = Duration::from_secs(1);
 
-/// What a run was started with, and what was changed since.
+/// The command that started a run, and the changes since.
 #[derive(Debug)]
 pub struct Repeat {
     began: Instant,

@@ -1,8 +1,8 @@
 //! The temporary folder of calls and links: their sockets, and an edited scenario.
 //!
-//! It is made when the first of them starts. A server holds a lock (flock) on its folder, which the
-//! system releases however the server ends, so the next one can tell what nobody uses any more and
-//! removes it.
+//! It is made when the first of them starts. A server holds a lock (flock) on its folder. The
+//! system releases the lock even if the server is killed. So the next server knows which folders
+//! are no longer in use, and removes them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Nothing so far, except that the folders of servers that were killed are removed from
-    /// `place`.
+    /// Makes no folder yet. Removes the folders of killed servers from `place`.
     pub fn new(place: &Path) -> Self {
         remove_unused(place);
         Self { place: place.into(), made: Mutex::new(None) }
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_server_left_is_removed_and_what_one_uses_stays() {
+    fn folders_of_killed_servers_are_removed_and_those_in_use_stay() {
         let place = tempfile::tempdir().unwrap();
         let (left, other) = (place.path().join("weir-serve-left"), place.path().join("weir-other"));
         for folder in [&left, &other] {

@@ -55,7 +55,7 @@ impl Server {
         let listener = TokenListener::new(listener, token).with_lifetime(LIFETIME);
         let router = router(token, address, lab);
         let (shutdown, stopped) = oneshot::channel();
-        let serve = move || {
+        let serve = std::thread::Builder::new().name("weir-serve".into()).spawn(move || {
             runtime.block_on(async move {
                 let service = router.into_make_service_with_connect_info::<ReachedAt>();
                 let serving = axum::serve(listener, service);
@@ -65,9 +65,8 @@ impl Server {
             });
             // A report that is still being made is not waited for.
             runtime.shutdown_background();
-        };
-        let thread = std::thread::Builder::new().name("weir-serve".into()).spawn(serve)?;
-        Ok(Self { shutdown: Some(shutdown), thread: Some(thread) })
+        });
+        Ok(Self { shutdown: Some(shutdown), thread: Some(serve?) })
     }
 }
 
@@ -135,22 +134,26 @@ async fn guard(
 
 /// Why a request is refused: another site's page sent it, or a name of another site leads here.
 fn refusal(method: &Method, headers: &HeaderMap, address: SocketAddr) -> Option<&'static str> {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let Some(host) = text(header::HOST).filter(|host| is_own(host, address)) else {
+    let Some(host) = text(headers, "host").filter(|host| is_own(host, address)) else {
         return Some("wrong Host");
     };
     // Browsers send it with each POST and with each request of another site's page that is to be
     // read.
-    if text(header::ORIGIN).is_some_and(|origin| origin != format!("http://{host}")) {
+    if text(headers, "origin").is_some_and(|origin| origin != format!("http://{host}")) {
         return Some("wrong Origin");
     }
-    let site = text(HeaderName::from_static("sec-fetch-site"));
+    let site = text(headers, "sec-fetch-site");
     if site.is_some_and(|site| !["same-origin", "none"].contains(&site)) {
         return Some("request of another site");
     }
     // A form of another site cannot send this type.
-    let is_json = text(header::CONTENT_TYPE) == Some("application/json");
+    let is_json = text(headers, "content-type") == Some("application/json");
     (method != Method::GET && !is_json).then_some("not JSON")
+}
+
+/// The text of a header; empty if it is no ASCII.
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or_default())
 }
 
 /// Whether a Host header names this server by its address. Any other name could be of another site,
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_own_page_is_let_in() {
+    fn requests_of_pages_of_other_sites_are_refused() {
         let address: SocketAddr = "127.0.0.1:8099".parse().unwrap();
         let judged = |method, pairs: &[_]| refusal(&method, &headers(pairs), address);
         let host = ("host", "127.0.0.1:8099");

@@ -8,7 +8,6 @@
 
 mod ceiling;
 
-use std::fmt::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_emu::{Emulation, Emulator, Host, Lateness, Plan, Probe, Probed, probe, wake_lateness};
+use weir_emu::{Emulator, Host, Lateness, Plan, Probe, Probed, probe, wake_lateness};
 use weir_net::{
     Bottleneck, Capacity, Header, Jitter, LinkConfig, LossModel, Outcome, QueueLimit, Schedule,
     Seed,
@@ -86,14 +85,15 @@ impl Machine {
         let idle = wake_lateness(interval, Duration::ZERO, count)?;
         let awake = wake_lateness(interval, AWAKE, count)?;
         let over = AtomicBool::new(false);
-        let compute = || {
-            while !over.load(Ordering::Relaxed) {
-                std::hint::spin_loop();
-            }
-        };
         let processors = thread::available_parallelism()?.get();
         let busy = thread::scope(|scope| {
-            (0..processors).for_each(|_| drop(scope.spawn(compute)));
+            for _ in 0..processors {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
             let busy = wake_lateness(interval, Duration::ZERO, count);
             over.store(true, Ordering::Relaxed);
             busy
@@ -131,6 +131,9 @@ struct Link {
     queue_ms: f64,
 }
 
+/// The shares of the values that a `Spread` covers.
+const SPREAD: [f64; 3] = [0.5, 0.99, 1.0];
+
 #[derive(Clone, Copy, Debug)]
 struct Spread {
     median: f64,
@@ -147,26 +150,17 @@ fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<RateResult> {
         .with_loss(LossModel::Random(LOSS))
         .with_jitter(Jitter::Uniform { amount: JITTER, reorder: true });
     let mut disturbances = Vec::new();
-    let mut run = |link: &LinkConfig, load: f64| -> anyhow::Result<Probed> {
-        let (probed, emulation) = through_emulator(link, &stream(rate * load, PACKET, time))?;
-        disturbances.extend(emulation.disturbances().iter().map(|cause| cause.to_string()));
-        Ok(probed)
-    };
-    let (light, heavy) = (run(&plain, LIGHT)?, run(&plain, HEAVY)?);
-    let chance = run(&harsh, LIGHT)?;
+    let (few, many) = (stream(rate * LIGHT, PACKET, time), stream(rate * HEAVY, PACKET, time));
+    let light = through_emulator(&plain, &few, &mut disturbances)?;
+    let heavy = through_emulator(&plain, &many, &mut disturbances)?;
+    let chance = through_emulator(&harsh, &few, &mut disturbances)?;
     let model = replay(&harsh, PACKET, &chance);
-    let gone = |probed: &Probed| {
-        let mut gone = vec![true; probed.sent.len()];
-        probed.received.iter().for_each(|(number, _)| gone[*number] = false);
-        gone
-    };
-    let (in_model, in_fact) = (gone(&model), gone(&chance));
-    let count = |gone: &[bool]| gone.iter().filter(|gone| **gone).count();
+    let (in_model, in_fact) = (lost(&model), lost(&chance));
     Ok(RateResult {
         rate,
         emulator: Link::of(&plain, PACKET, &light, &heavy),
         tbf: through_tbf(rate, time)?,
-        lost: (count(&in_model), count(&in_fact), in_model == in_fact),
+        lost: (in_model.len(), in_fact.len(), in_model == in_fact),
         overtook: (overtakers(&model), overtakers(&chance)),
         disturbances,
     })
@@ -185,12 +179,34 @@ fn stream(rate: Bitrate, packet: DataSize, time: TimeDelta) -> Probe {
     }
 }
 
-fn through_emulator(link: &LinkConfig, stream: &Probe) -> anyhow::Result<(Probed, Emulation)> {
+/// When each sent packet arrived, if it did.
+fn arrivals(probed: &Probed) -> Vec<Option<Timestamp>> {
+    let mut times = vec![None; probed.sent.len()];
+    for (number, at) in &probed.received {
+        times[*number] = Some(*at);
+    }
+    times
+}
+
+/// Numbers of the packets that did not arrive.
+fn lost(probed: &Probed) -> Vec<usize> {
+    let arrivals = arrivals(probed);
+    (0..arrivals.len()).filter(|number| arrivals[*number].is_none()).collect()
+}
+
+/// Sends a stream through the emulator. Notes what disturbed the machine meanwhile.
+fn through_emulator(
+    link: &LinkConfig,
+    stream: &Probe,
+    disturbances: &mut Vec<String>,
+) -> anyhow::Result<Probed> {
     let mut emulator = Emulator::new(&Plan::two_hosts(link, link), seed())?;
     emulator.start();
     let (from, to) = (emulator.host(0), emulator.host(1));
     let probed = probe(from, to, to.address(), stream)?;
-    Ok((probed, emulator.stop()?))
+    let emulation = emulator.stop()?;
+    disturbances.extend(emulation.disturbances().iter().map(|cause| cause.to_string()));
+    Ok(probed)
 }
 
 fn seed() -> Seed {
@@ -217,11 +233,9 @@ fn through_tbf(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Link> {
     // The first packet triggers the look-up of its neighbour's address, and later packets wait for
     // that.
     probe(from, to, target, &Probe { count: 3, ..stream(rate, frame, time) })?;
-    let probed = |load: f64| {
-        let stream = Probe { packet: PACKET, ..stream(rate * load, frame, time) };
-        probe(from, to, target, &stream)
-    };
-    let (light, heavy) = (probed(LIGHT)?, probed(HEAVY)?);
+    let few = Probe { packet: PACKET, ..stream(rate * LIGHT, frame, time) };
+    let many = Probe { packet: PACKET, ..stream(rate * HEAVY, frame, time) };
+    let (light, heavy) = (probe(from, to, target, &few)?, probe(from, to, target, &many)?);
     let link = unused
         .with_capacity(Capacity::Schedule(Schedule::constant(rate)?))
         .with_queue(QueueLimit::Bytes(rate * QUEUE));
@@ -241,27 +255,22 @@ impl Link {
     /// `size` is the size of a packet as the link counts it.
     fn of(link: &LinkConfig, size: DataSize, light: &Probed, heavy: &Probed) -> Self {
         let expected = replay(link, size, light);
-        let times = |probed: &Probed| {
-            let mut times = vec![None; probed.sent.len()];
-            probed.received.iter().for_each(|(number, at)| times[*number] = Some(*at));
-            times
-        };
-        let pairs = times(&expected).into_iter().zip(times(light));
+        let pairs = arrivals(&expected).into_iter().zip(arrivals(light));
         let errors = pairs.filter_map(|(model, fact)| Some((fact? - model?).as_millis_f64()));
         // Skip the first half of the time: any queue fills in it.
         let half = heavy.sent.last().copied().unwrap_or_default() - Timestamp::ZERO;
         let steady = heavy.received.iter().filter(|(_, at)| *at - Timestamp::ZERO > half / 2);
         let steady: Vec<(usize, Timestamp)> = steady.copied().collect();
-        let between = |first: &(usize, Timestamp), last: &(usize, Timestamp)| {
-            size * (steady.len() - 1) as f64 / (last.1 - first.1)
+        let carried = match (steady.first(), steady.last()) {
+            (Some(first), Some(last)) => size * (steady.len() - 1) as f64 / (last.1 - first.1),
+            _ => Bitrate::default(),
         };
-        let carried = steady.first().zip(steady.last()).map(|(first, last)| between(first, last));
         let capacity = link.capacity.rate(Timestamp::ZERO).unwrap_or_default();
         let base = link.delay.at(Timestamp::ZERO) + size / capacity;
         let waits = steady.iter().map(|(number, at)| *at - heavy.sent[*number] - base);
         Self {
             delay: Spread::of(errors.collect()),
-            rate_error: carried.unwrap_or_default() / capacity - 1.0,
+            rate_error: carried / capacity - 1.0,
             queue_ms: waits.max().unwrap_or_default().as_millis_f64(),
         }
     }
@@ -270,16 +279,17 @@ impl Link {
 impl Spread {
     fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
-        let at = |share: f64| {
+        let [median, p99, max] = SPREAD.map(|share| {
             let rank = (share * values.len() as f64).ceil().max(1.0) as usize;
             values.get(rank - 1).copied().unwrap_or(f64::NAN)
-        };
-        Self { median: at(0.5), p99: at(0.99), max: at(1.0) }
+        });
+        Self { median, p99, max }
     }
 
     fn of_lateness(lateness: &Lateness) -> Self {
-        let ms = |share| lateness.quantile(share).unwrap_or_default().as_secs_f64() * 1e3;
-        Self { median: ms(0.5), p99: ms(0.99), max: ms(1.0) }
+        let [median, p99, max] =
+            SPREAD.map(|share| lateness.quantile(share).unwrap_or_default().as_secs_f64() * 1e3);
+        Self { median, p99, max }
     }
 }
 
@@ -288,37 +298,37 @@ fn replay(link: &LinkConfig, size: DataSize, probed: &Probed) -> Probed {
     // The name of the emulator's first hop, so that both use the same random numbers.
     let mut model = Bottleneck::new(link, seed(), "up");
     let mut received = Vec::new();
-    let mut take = |model: &mut Bottleneck<usize>, until: Timestamp| {
-        while let Some(at) = model.next_event().filter(|at| *at <= until) {
-            if let Some(Outcome::Delivered(delivery)) = model.poll(at) {
-                received.push((delivery.payload, delivery.due));
-            }
-        }
-    };
     for (number, &at) in probed.sent.iter().enumerate() {
-        take(&mut model, at);
+        take(&mut model, at, &mut received);
         model.enqueue(at, Header::new(size), number);
     }
-    take(&mut model, Timestamp::ZERO + TimeDelta::from_secs(3_600));
+    take(&mut model, Timestamp::from_secs(3_600), &mut received);
     Probed { sent: probed.sent.clone(), received }
+}
+
+/// Takes what a model delivers until a time.
+fn take(model: &mut Bottleneck<usize>, until: Timestamp, received: &mut Vec<(usize, Timestamp)>) {
+    while let Some(at) = model.next_event().filter(|at| *at <= until) {
+        if let Some(Outcome::Delivered(delivery)) = model.poll(at) {
+            received.push((delivery.payload, delivery.due));
+        }
+    }
 }
 
 /// Number of packets that arrived after one that was sent later.
 fn overtakers(probed: &Probed) -> usize {
-    let mut latest = 0;
-    let late = probed.received.iter().filter(|(number, _)| {
-        let is_late = *number < latest;
+    let (mut latest, mut late) = (0, 0);
+    for (number, _) in &probed.received {
+        late += usize::from(*number < latest);
         latest = latest.max(*number);
-        is_late
-    });
-    late.count()
+    }
+    late
 }
 
 /// The text of the page, and whether the goals are met.
 fn page(machine: &Machine, rows: &[RateResult], steps: &[ceiling::Step]) -> (String, bool) {
-    let worst = |of: fn(&RateResult) -> f64| rows.iter().map(of).fold(0.0, f64::max);
-    let rate = worst(|row| row.emulator.rate_error.abs());
-    let delay = worst(|row| row.emulator.delay.p99);
+    let rate = rows.iter().map(|row| row.emulator.rate_error.abs()).fold(0.0, f64::max);
+    let delay = rows.iter().map(|row| row.emulator.delay.p99).fold(0.0, f64::max);
     let same_lost = rows.iter().all(|row| row.lost.2);
     let mut goals = vec![
         (format!("rate off by {:.3} % at most", rate * 100.0), "0.5 %".into(), rate <= RATE_GOAL),
@@ -327,14 +337,14 @@ fn page(machine: &Machine, rows: &[RateResult], steps: &[ceiling::Step]) -> (Str
     ];
     goals.extend(ceiling::goals(steps));
     let mut page = String::from(HEAD);
-    let mut line = |text: &str| writeln!(page, "{text}").expect("a string takes all");
     let Machine { idle, awake, busy } = machine;
-    line(&format!("| idle | {idle} |\n| idle, awake | {awake} |\n| computing | {busy} |"));
-    line(RATES_HEAD);
+    page += &format!("| idle | {idle} |\n| idle, awake | {awake} |\n| computing | {busy} |\n");
+    page += RATES_HEAD;
+    page += "\n";
     for row in rows {
         let RateResult { rate, emulator, tbf, lost, overtook, .. } = row;
-        line(&format!(
-            "| {} | {} | {} | {} | {} | {:.0} | {:.1} | {:.1} | {} / {} | {} / {} |",
+        page += &format!(
+            "| {} | {} | {} | {} | {} | {:.0} | {:.1} | {:.1} | {} / {} | {} / {} |\n",
             rate.as_mbps_f64(),
             emulator.delay,
             tbf.delay,
@@ -347,19 +357,17 @@ fn page(machine: &Machine, rows: &[RateResult], steps: &[ceiling::Step]) -> (Str
             lost.1,
             overtook.0,
             overtook.1,
-        ));
+        );
     }
-    line(ceiling::table(steps).trim_end());
-    line("\n## Goals\n\n| measured | goal | met |\n|---|---|---|");
+    page += ceiling::table(steps).trim_end();
+    page += "\n\n## Goals\n\n| measured | goal | met |\n|---|---|---|\n";
     for (measured, goal, met) in &goals {
-        line(&format!("| {measured} | {goal} | {} |", if *met { "yes" } else { "no" }));
+        page += &format!("| {measured} | {goal} | {} |\n", if *met { "yes" } else { "no" });
     }
     for row in rows {
         for cause in &row.disturbances {
-            line(&format!(
-                "\nThis machine disturbed the run at {} Mbit/s: {cause}.",
-                row.rate.as_mbps_f64()
-            ));
+            let mbps = row.rate.as_mbps_f64();
+            page += &format!("\nThis machine disturbed the run at {mbps} Mbit/s: {cause}.\n");
         }
     }
     (page, goals.iter().all(|goal| goal.2))

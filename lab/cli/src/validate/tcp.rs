@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_emu::{
-    Emulator, KernelTcp, Lateness, Plan, Stall, kernel_congestion_controls, kernel_tcp,
-};
+use weir_emu::{Emulator, KernelTcp, Lateness, Plan, kernel_congestion_controls, kernel_tcp};
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
 use weir_net::{Capacity, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
@@ -160,13 +158,15 @@ pub fn validate(args: &Validate) -> anyhow::Result<bool> {
 /// The congestion controls of these names, or all.
 fn controls(names: Option<&str>) -> anyhow::Result<Vec<(&'static str, Congestion)>> {
     let Some(names) = names else { return Ok(CONTROLS.to_vec()) };
-    let of_name = |name: &str| {
+    let mut chosen = Vec::new();
+    for name in names.split(',') {
         let found = CONTROLS.iter().find(|(known, _)| *known == name);
-        found
-            .copied()
-            .with_context(|| format!("no congestion control '{name}': cubic, reno or bbr"))
-    };
-    names.split(',').map(of_name).collect()
+        chosen.push(
+            *found
+                .with_context(|| format!("no congestion control '{name}': cubic, reno or bbr"))?,
+        );
+    }
+    Ok(chosen)
 }
 
 fn settings(run: &KernelTcp) -> Option<String> {
@@ -182,8 +182,9 @@ impl Runs {
         let mut runs = Self::default();
         for ((value, lateness), first) in kernel.into_iter().zip((1..).step_by(SEEDS as usize)) {
             runs.kernel.push(value);
-            let simulate = |seed| measure_ours(network, control, &lateness, Seed::new(seed));
-            runs.ours.extend((first..first + SEEDS).map(simulate));
+            for seed in first..first + SEEDS {
+                runs.ours.push(measure_ours(network, control, &lateness, Seed::new(seed)));
+            }
         }
         runs
     }
@@ -215,21 +216,24 @@ impl Runs {
     }
 
     fn row(&self, network: &Network, name: &str) -> Vec<String> {
-        let cells = |value, digits| {
-            let (kernel, ours) = self.values(value);
-            let error = (average(&ours) - average(&kernel)) / average(&kernel);
-            let percent = format!("{:+.1}", error * 100.0);
-            [table::with_spread(&kernel, digits), table::with_spread(&ours, digits), percent]
-        };
+        let mut row = vec![network.to_string(), name.into()];
+        row.extend(self.cells(|run| run.goodput_mbps, 3));
+        row.extend(self.cells(|run| run.queue_ms, 1));
         let verdict = match self.verdict() {
             Verdict::Within => "within",
             Verdict::WithinSpread => "within spread",
             Verdict::Miss => "MISS",
         };
-        let goodput = cells(|run| run.goodput_mbps, 3);
-        let queue = cells(|run| run.queue_ms, 1);
-        let head = [network.to_string(), name.into()];
-        head.into_iter().chain(goodput).chain(queue).chain([verdict.into()]).collect()
+        row.push(verdict.into());
+        row
+    }
+
+    /// The kernel's value, ours, and the error.
+    fn cells(&self, value: fn(&Measured) -> f64, decimals: usize) -> [String; 3] {
+        let (kernel, ours) = self.values(value);
+        let error = (average(&ours) - average(&kernel)) / average(&kernel);
+        let percent = format!("{:+.1}", error * 100.0);
+        [table::with_spread(&kernel, decimals), table::with_spread(&ours, decimals), percent]
     }
 }
 
@@ -306,11 +310,11 @@ fn measure_ours(
     let release = release(lateness);
     let tcp = Tcp::new(control).with_timer_stalls(stalls(lateness));
     let duration = TimeDelta::from_secs(network.secs);
-    let flow = |index: usize| {
+    let mut flows = Vec::new();
+    for number in 1..=network.flows {
         let traffic = FlowKind::Tcp(tcp.clone());
-        FlowConfig::new(format!("tcp-{}", index + 1), duration, traffic).with_hops(0..2)
-    };
-    let flows = (0..network.flows).map(flow).collect();
+        flows.push(FlowConfig::new(format!("tcp-{number}"), duration, traffic).with_hops(0..2));
+    }
     let hops = vec![Hop::new(up, release.clone()), Hop::new(release, down)];
     let config = Config::wired(duration, hops, flows);
     let trace = weir_sim::run(&config, seed);
@@ -322,8 +326,8 @@ fn measure_ours(
 /// A model of the emulator's thread behind the link: it releases packets late but in order, and
 /// none during a stall.
 fn release(lateness: &Lateness) -> LinkConfig {
-    let quantile = |share| time_delta(lateness.quantile(share).unwrap_or_default());
-    let (median, most) = (quantile(0.5), quantile(0.99));
+    let [median, most] =
+        [0.5, 0.99].map(|share| time_delta(lateness.quantile(share).unwrap_or_default()));
     let sd = (most - median) * (1.0 / (HALF_NORMAL_P99 - HALF_NORMAL_MEDIAN));
     let always = (median - sd * HALF_NORMAL_MEDIAN).max(TimeDelta::ZERO);
     let mut steps = vec![(Timestamp::ZERO, always)];
@@ -343,11 +347,12 @@ fn release(lateness: &Lateness) -> LinkConfig {
 /// The stalls of the machine. They stop the hosts too: the hosts' timers run on the emulator's
 /// processor, and after a stall usually no more than one burst is read.
 fn stalls(lateness: &Lateness) -> Vec<Range<Timestamp>> {
-    let range = |stall: &Stall| {
+    let mut stalls = Vec::new();
+    for stall in lateness.stalls() {
         let start = Timestamp::ZERO + time_delta(stall.start);
-        start..start + time_delta(stall.length)
-    };
-    lateness.stalls().iter().map(range).collect()
+        stalls.push(start..start + time_delta(stall.length));
+    }
+    stalls
 }
 
 fn time_delta(duration: Duration) -> TimeDelta {

@@ -110,24 +110,27 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     }
 }
 
+/// Device and inode of a file.
+fn file_of(path: &str) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
 /// Sends a signal to every process whose main thread is in a network namespace, and to the children
 /// of `stand_in`. The process `stand_in` itself is left out, because it would forward the signal
 /// and so send it twice. Signals without a name are ignored.
 pub(crate) fn signal_network(network: BorrowedFd<'_>, stand_in: u32, signal: c_int) {
     let Some(signal) = Signal::from_named_raw(signal) else { return };
-    let place = |path: &str| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    let own = place(&format!("/proc/self/fd/{}", network.as_raw_fd()));
-    let is_of_command = |number: u32| {
-        let found = place(&format!("/proc/{number}/ns/net"));
-        (found.is_some() && found == own) || parent(number) == Some(stand_in)
-    };
+    let own = file_of(&format!("/proc/self/fd/{}", network.as_raw_fd()));
     let mut done = vec![stand_in];
     for _ in 0..PASSES {
         let before = done.len();
         for number in processes() {
             // The descriptor always refers to this process, even if its number is reused later.
             let Ok(process) = open_process(number.cast_signed()) else { continue };
-            if !done.contains(&number) && is_of_command(number) {
+            let found = file_of(&format!("/proc/{number}/ns/net"));
+            let is_of_command =
+                (found.is_some() && found == own) || parent(number) == Some(stand_in);
+            if is_of_command && !done.contains(&number) {
                 // An error means that the process has ended, which is fine.
                 let _ = pidfd_send_signal(&process, signal);
                 done.push(number);

@@ -35,9 +35,11 @@ pub(super) fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Ve
         false => vec![true; count],
     };
     let mut last = base;
-    let mut value = |is_present: bool| -> Option<Option<u64>> {
+    let mut values = Vec::new();
+    for is_present in present {
         if !is_present {
-            return Some(None);
+            values.push(None);
+            continue;
         }
         let value = match last {
             None => bits.read_variable()?,
@@ -49,9 +51,9 @@ pub(super) fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Ve
             }
         };
         last = Some(value);
-        Some(Some(value))
-    };
-    present.into_iter().map(&mut value).collect()
+        values.push(last);
+    }
+    Some(values)
 }
 
 /// The texts of the events behind the first: all lengths, and then all texts. `None` if the bytes
@@ -60,12 +62,13 @@ pub(super) fn blobs(bytes: &[u8], count: usize) -> Option<Vec<&[u8]>> {
     let mut bits = Bits { bytes, at: 0 };
     let lengths = (0..count).map(|_| bits.read_variable()).collect::<Option<Vec<u64>>>()?;
     let mut rest = bytes.get(bits.at / 8..)?;
-    let mut take = |length: u64| {
+    let mut blobs = Vec::new();
+    for length in lengths {
         let (blob, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+        blobs.push(blob);
         rest = after;
-        Some(blob)
-    };
-    lengths.into_iter().map(&mut take).collect()
+    }
+    Some(blobs)
 }
 
 fn mask(width: u32) -> u64 {
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_repeat_the_first_value() {
+    fn empty_deltas_repeat_the_first_value() {
         assert_eq!(values(&[], Some(5), 2), Some(vec![Some(5), Some(5)]));
         assert_eq!(values(&[], None, 1), Some(vec![None]));
     }
@@ -144,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_value_and_a_missing_base() {
+    fn a_value_and_the_base_may_be_missing() {
         // Present, missing, present: 300 as a variable-length number, and one more.
         let bytes = packed(&[
             (2, 1),
@@ -161,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn blobs_are_behind_their_lengths() {
+    fn blobs_follow_their_lengths() {
         assert_eq!(blobs(&[1, 2, 7, 8, 9], 2), Some(vec![&[7][..], &[8, 9][..]]));
         assert_eq!(blobs(&[1, 2, 7, 8], 2), None);
     }
 
     #[test]
-    fn cut_or_unknown_bytes_are_none() {
+    fn cut_or_unknown_bytes_are_refused() {
         let bytes = packed(&[(2, 1), (6, 62), (1, 1), (1, 0), (6, 63), (63, 1), (63, 9)]);
         assert_eq!(values(&bytes, Some(1), 2), Some(vec![Some(2), Some(11)]));
         for end in 1..bytes.len() {

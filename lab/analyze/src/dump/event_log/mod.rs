@@ -218,28 +218,28 @@ impl Log {
 
     fn add_rtp(&mut self, way: Way, batch: &RtpPackets) -> Result<(), String> {
         let count = count(batch.number_of_deltas)?;
-        let of = |bytes: &[u8], base: u64| column(bytes, Some(base), count);
-        let times = of(&batch.timestamp_ms_deltas, batch.timestamp_ms as u64)?;
-        let sequence_numbers = of(&batch.sequence_number_deltas, batch.sequence_number.into())?;
-        let rtp_timestamps = of(&batch.rtp_timestamp_deltas, batch.rtp_timestamp.into())?;
-        let ssrcs = of(&batch.ssrc_deltas, batch.ssrc.into())?;
-        let payloads = of(&batch.payload_size_deltas, batch.payload_size.into())?;
-        let headers = of(&batch.header_size_deltas, batch.header_size.into())?;
-        let paddings = of(&batch.padding_size_deltas, batch.padding_size.into())?;
-        let optional = |bytes: &[u8], base: Option<u32>| column(bytes, base.map(u64::from), count);
-        let numbers =
-            optional(&batch.transport_sequence_number_deltas, batch.transport_sequence_number)?;
-        let send_times = optional(&batch.absolute_send_time_deltas, batch.absolute_send_time)?;
+        let times = column(&batch.timestamp_ms_deltas, Some(batch.timestamp_ms as u64), count)?;
+        let [sequence_numbers, rtp_timestamps, ssrcs, payloads, headers, paddings] = [
+            whole(&batch.sequence_number_deltas, batch.sequence_number, count)?,
+            whole(&batch.rtp_timestamp_deltas, batch.rtp_timestamp, count)?,
+            whole(&batch.ssrc_deltas, batch.ssrc, count)?,
+            whole(&batch.payload_size_deltas, batch.payload_size, count)?,
+            whole(&batch.header_size_deltas, batch.header_size, count)?,
+            whole(&batch.padding_size_deltas, batch.padding_size, count)?,
+        ];
+        let number = batch.transport_sequence_number.map(u64::from);
+        let numbers = column(&batch.transport_sequence_number_deltas, number, count)?;
+        let send_time = batch.absolute_send_time.map(u64::from);
+        let send_times = column(&batch.absolute_send_time_deltas, send_time, count)?;
         for at in 0..=count {
-            let whole = |column: &[Option<u64>]| column[at].unwrap_or_default() as u32;
             let packet = RtpPacket {
-                ssrc: whole(&ssrcs),
-                sequence_number: whole(&sequence_numbers) as u16,
-                rtp_timestamp: whole(&rtp_timestamps),
-                header_size: whole(&headers).saturating_add(SRTP_TAG),
-                payload_size: whole(&payloads),
-                padding_size: whole(&paddings),
-                is_padding: whole(&payloads) == 0,
+                ssrc: ssrcs[at],
+                sequence_number: sequence_numbers[at] as u16,
+                rtp_timestamp: rtp_timestamps[at],
+                header_size: headers[at].saturating_add(SRTP_TAG),
+                payload_size: payloads[at],
+                padding_size: paddings[at],
+                is_padding: payloads[at] == 0,
                 extensions: Extensions::Known {
                     number: numbers[at].map(|number| number as u16),
                     send_time: send_times[at].map(|ticks| ticks as u32 & ((1 << 24) - 1)),
@@ -313,8 +313,8 @@ impl Log {
         self.find_repairs();
         self.name_repaired();
         self.events.sort_by_key(|(time, _)| *time);
-        let is_rtp = |event: &&(i64, Event)| matches!(event.1, Event::Rtp(..));
-        let zero = self.events.iter().find(is_rtp).map_or(0, |(time, _)| *time);
+        let first_rtp = self.events.iter().find(|event| matches!(event.1, Event::Rtp(..)));
+        let zero = first_rtp.map_or(0, |(time, _)| *time);
         for (time, event) in self.events {
             let time = Timestamp::from_nanos(time.saturating_sub(zero).saturating_mul(1_000_000));
             match event {
@@ -329,6 +329,12 @@ impl Log {
 }
 
 const DAMAGED: &str = "a batch of the event log is damaged";
+
+/// A column of which each packet has a value.
+fn whole(bytes: &[u8], base: u32, count: usize) -> Result<Vec<u32>, String> {
+    let values = column(bytes, Some(base.into()), count)?;
+    Ok(values.into_iter().map(|value| value.unwrap_or_default() as u32).collect())
+}
 
 fn rate(bps: u32) -> Bitrate {
     Bitrate::from_bps(bps.into())

@@ -12,9 +12,9 @@ mod run;
 mod theory;
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
+use rayon::prelude::*;
 
 use self::reference::{Results, Row};
 use crate::output;
@@ -28,8 +28,8 @@ const FADING_SEEDS: RangeInclusive<u64> = 1..=4;
 const QUICK_SEEDS: RangeInclusive<u64> = 1..=2;
 
 /// Values outside their limits whose cause is known. ns-3 sends again only whole parts of RLC, and
-/// after `t-PollRetransmit` all that are not acknowledged; so a deep fade stalls it. The model cuts
-/// what it sends again to the block, as 3GPP TS 36.322 §5.2.1 has it.
+/// after `t-PollRetransmit` all parts that are not acknowledged; so a deep fade stalls it. The
+/// model cuts retransmissions to the size of the block, as 3GPP TS 36.322 §5.2.1 says.
 const KNOWN_MISSES: [(&str, &str); 2] =
     [("harqAM-dl-cqi40-s10", "p95, ms"), ("harqAM-ul-s20", "p95, ms")];
 
@@ -64,9 +64,8 @@ impl Limit {
 
 impl Check {
     fn range(&self) -> (f64, f64) {
-        let fold =
-            |start, pick: fn(f64, f64) -> f64| self.measured.iter().copied().fold(start, pick);
-        (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max))
+        let least = self.measured.iter().copied().fold(f64::INFINITY, f64::min);
+        (least, self.measured.iter().copied().fold(f64::NEG_INFINITY, f64::max))
     }
 
     fn is_within(&self) -> bool {
@@ -90,13 +89,12 @@ impl Check {
             Limit::Share(share) => format!("{} %", share * 100.0),
             Limit::Plain(plain) => plain.to_string(),
         };
-        let number = |value: f64| format!("{value:.3}");
         vec![
             self.run.clone(),
             self.what.into(),
-            number(self.reference),
-            number(least),
-            number(most),
+            format!("{:.3}", self.reference),
+            format!("{least:.3}"),
+            format!("{most:.3}"),
             limit,
             match (self.is_within(), self.is_known_miss()) {
                 (true, false) => "within",
@@ -135,31 +133,15 @@ pub fn validate(is_quick: bool) -> Result<bool> {
 
 /// Results of all runs: by run, by seed, by row.
 fn measure(runs: &[&[Row]], is_quick: bool) -> Result<Vec<Vec<Vec<Results>>>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(rows) = runs.get(index) else { return done };
-            let seeds = match rows[0].fading.as_str() {
-                _ if is_quick => QUICK_SEEDS,
-                "none" => SEEDS,
-                _ => FADING_SEEDS,
-            };
-            let results: Result<Vec<_>> = seeds.map(|seed| run::run(rows, seed)).collect();
-            done.push((index, results));
-        }
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut all: Vec<_> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
-            handle.join().expect("a worker does not panic")
+    let all = runs.par_iter().map(|rows| {
+        let seeds = match rows[0].fading.as_str() {
+            _ if is_quick => QUICK_SEEDS,
+            "none" => SEEDS,
+            _ => FADING_SEEDS,
         };
-        handles.into_iter().flat_map(join).collect()
+        seeds.map(|seed| run::run(rows, seed)).collect()
     });
-    all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, results)| results).collect()
+    all.collect()
 }
 
 /// The checks of a run: those of its rows, one after another.
@@ -169,39 +151,47 @@ fn checks(rows: &[Row], results: &[Vec<Results>]) -> Vec<Check> {
 
 /// The checks of a row: rate, then MCS or delays, with the limits of its kind.
 fn of_row(row: &Row, index: usize, results: &[Vec<Results>]) -> Vec<Check> {
-    let is_fading = row.fading != "none";
-    let is_saturated = row.load == "sat";
     let run = match row.terminal.as_str() {
         "1" | "all" if row.flow == 1 => row.id.clone(),
         terminal => format!("{} ({terminal}/{})", row.id, row.flow),
     };
-    let check = |what, of: fn(&Results) -> Option<f64>, limit| {
-        let measured: Option<Vec<f64>> = results.iter().map(|rows| of(&rows[index])).collect();
-        let reference = of(&row.results)?;
-        Some(Check { run: run.clone(), what, reference, measured: measured?, limit })
-    };
-    let share = if is_fading { 0.1 } else { 0.02 };
     let mut checks = Vec::new();
+    for (what, of, limit) in limits(row) {
+        let measured: Option<Vec<f64>> = results.iter().map(|rows| of(&rows[index])).collect();
+        if let (Some(reference), Some(measured)) = (of(&row.results), measured) {
+            checks.push(Check { run: run.clone(), what, reference, measured, limit });
+        }
+    }
+    checks
+}
+
+/// Name, value and limit of a check.
+type Limited = (&'static str, fn(&Results) -> Option<f64>, Limit);
+
+/// What is compared of a row.
+fn limits(row: &Row) -> Vec<Limited> {
+    let is_fading = row.fading != "none";
+    let is_saturated = row.load == "sat";
     if row.id.starts_with("same") && !is_saturated {
         // Which share of its packets finds room in the full queue depends on the phase of the
         // saturating load, which the reference does not give.
-        checks.push(check("loss", |it| it.loss, Limit::Plain(0.1)));
-        return checks.into_iter().flatten().collect();
+        return vec![("loss", |it| it.loss, Limit::Plain(0.1))];
     }
-    checks.push(check("rate, Mbit/s", |it| it.mbps, Limit::Share(share)));
+    let share = if is_fading { 0.1 } else { 0.02 };
+    let mut limits: Vec<Limited> = vec![("rate, Mbit/s", |it| it.mbps, Limit::Share(share))];
     if is_fading {
-        checks.push(check("p95, ms", |it| it.p95_ms, Limit::Share(0.25)));
-    } else {
-        // ns-3 counts grants that were not used among the blocks of the uplink, so the mean over
-        // different terminals is not exact.
-        let limit = if row.id.starts_with("other") { 0.3 } else { 0.05 };
-        checks.push(check("MCS", |it| it.mcs, Limit::Plain(limit)));
-        if is_saturated {
-            checks.push(check("p50, ms", |it| it.p50_ms, Limit::Share(0.02)));
-        } else {
-            checks.push(check("p50, ms", |it| it.p50_ms, Limit::Plain(0.5)));
-            checks.push(check("p99, ms", |it| it.p99_ms, Limit::Plain(1.5)));
-        }
+        limits.push(("p95, ms", |it| it.p95_ms, Limit::Share(0.25)));
+        return limits;
     }
-    checks.into_iter().flatten().collect()
+    // ns-3 counts grants that were not used among the blocks of the uplink, so the mean over
+    // different terminals is not exact.
+    let limit = if row.id.starts_with("other") { 0.3 } else { 0.05 };
+    limits.push(("MCS", |it| it.mcs, Limit::Plain(limit)));
+    if is_saturated {
+        limits.push(("p50, ms", |it| it.p50_ms, Limit::Share(0.02)));
+    } else {
+        limits.push(("p50, ms", |it| it.p50_ms, Limit::Plain(0.5)));
+        limits.push(("p99, ms", |it| it.p99_ms, Limit::Plain(1.5)));
+    }
+    limits
 }

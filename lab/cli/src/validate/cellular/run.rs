@@ -107,54 +107,59 @@ pub fn run(rows: &[Row], seed: u64) -> Result<Vec<Results>> {
         }
     }
     let mcs = (blocks > 0).then(|| mcs as f64 / f64::from(blocks));
-    let all = rows.iter().map(|row| {
-        let is_of = |source: &Source| {
-            row.terminal == "all" || (source.terminal + 1).to_string() == row.terminal
-        };
-        let of_flow = |(index, source): &(usize, &Source)| {
-            is_of(source) && (sources.len() == first.terminals || index + 1 == row.flow)
-        };
-        let flows: Vec<&Measured> =
-            sources.iter().enumerate().filter(of_flow).map(|(index, _)| &measured[index]).collect();
-        Results { mcs, ..results(&flows, first.seconds) }
-    });
-    Ok(all.collect())
+    let mut all = Vec::new();
+    for row in rows {
+        let mut flows = Vec::new();
+        for (index, source) in sources.iter().enumerate() {
+            let is_of_terminal =
+                row.terminal == "all" || (source.terminal + 1).to_string() == row.terminal;
+            if is_of_terminal && (sources.len() == first.terminals || index + 1 == row.flow) {
+                flows.push(&measured[index]);
+            }
+        }
+        all.push(Results { mcs, ..results(&flows, first.seconds) });
+    }
+    Ok(all)
 }
 
 /// The results of a row. With several flows each value is the mean over the flows.
 fn results(flows: &[&Measured], seconds: i64) -> Results {
     let each: Vec<Results> = flows.iter().map(|flow| flow.results(seconds)).collect();
-    let mean = |value: fn(&Results) -> Option<f64>| {
-        let values: Option<Vec<f64>> = each.iter().map(value).collect();
-        values.map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
-    };
     Results {
-        mbps: mean(|it| it.mbps),
-        loss: mean(|it| it.loss),
-        mean_ms: mean(|it| it.mean_ms),
-        p50_ms: mean(|it| it.p50_ms),
-        p95_ms: mean(|it| it.p95_ms),
-        p99_ms: mean(|it| it.p99_ms),
+        mbps: mean(each.iter().map(|it| it.mbps)),
+        loss: mean(each.iter().map(|it| it.loss)),
+        mean_ms: mean(each.iter().map(|it| it.mean_ms)),
+        p50_ms: mean(each.iter().map(|it| it.p50_ms)),
+        p95_ms: mean(each.iter().map(|it| it.p95_ms)),
+        p99_ms: mean(each.iter().map(|it| it.p99_ms)),
         mcs: None,
     }
+}
+
+/// Mean of values; `None` if one of them is unknown.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    Some(values.iter().sum::<f64>() / values.len().max(1) as f64)
+}
+
+/// The value below which a share of the values lies. The values are sorted.
+fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let index = (sorted.len() as f64 * share) as usize;
+    sorted.get(index.min(sorted.len().saturating_sub(1))).copied()
 }
 
 impl Measured {
     fn results(&self, seconds: i64) -> Results {
         let mut delays = self.delays_ms.clone();
         delays.sort_by(f64::total_cmp);
-        let percentile = |share: f64| {
-            let index = (delays.len() as f64 * share) as usize;
-            delays.get(index.min(delays.len().saturating_sub(1))).copied()
-        };
         let count = delays.len() as f64;
         Results {
             mbps: Some(self.bytes as f64 * 8.0 / seconds as f64 / 1e6),
             loss: (self.sent > 0).then(|| 1.0 - count / self.sent as f64),
             mean_ms: (count > 0.0).then(|| delays.iter().sum::<f64>() / count),
-            p50_ms: percentile(0.5),
-            p95_ms: percentile(0.95),
-            p99_ms: percentile(0.99),
+            p50_ms: percentile(&delays, 0.5),
+            p95_ms: percentile(&delays, 0.95),
+            p99_ms: percentile(&delays, 0.99),
             mcs: None,
         }
     }
@@ -187,13 +192,12 @@ fn sources(rows: &[Row], config: &CellularConfig, seed: Seed) -> Result<Vec<Sour
                 number - 1..number
             }
         };
-        let of_load = |prefix: &str| row.load.strip_prefix(prefix).map(str::parse::<f64>);
-        let peak = peak(&config.carrier) * SATURATION;
-        let (rate, is_video) = match (row.load.as_str(), of_load("cbr:"), of_load("video:")) {
-            ("sat", ..) => (peak, false),
-            (_, Some(mbps), _) => (mbps? * 1e6, false),
-            (_, _, Some(mbps)) => (mbps? * 1e6, true),
-            (load, ..) => bail!("unknown load {load:?}"),
+        let (kind, mbps) = row.load.split_once(':').unwrap_or((&row.load, ""));
+        let (rate, is_video) = match kind {
+            "sat" => (peak(&config.carrier) * SATURATION, false),
+            "cbr" => (mbps.parse::<f64>()? * 1e6, false),
+            "video" => (mbps.parse::<f64>()? * 1e6, true),
+            _ => bail!("unknown load {:?}", row.load),
         };
         for terminal in terminals {
             let start = TimeDelta::from_secs_f64(1.0 + START_SPREAD * chance.uniform());
@@ -221,11 +225,9 @@ fn config(rows: &[Row]) -> Result<CellularConfig> {
     let signals: Vec<f64> = if first.terminal == "all" {
         vec![first.sinr_db; first.terminals]
     } else {
-        let of = |number: usize| {
-            let row = rows.iter().find(|row| row.terminal == number.to_string());
-            row.map(|row| row.sinr_db)
-        };
-        (1..=first.terminals).map_while(of).collect()
+        let rows_of_terminals = (1..=first.terminals)
+            .map_while(|number| rows.iter().find(|row| row.terminal == number.to_string()));
+        rows_of_terminals.map(|row| row.sinr_db).collect()
     };
     anyhow::ensure!(signals.len() == first.terminals, "a terminal has no row");
     let (fading, period) = fading(&first.fading)?;

@@ -73,8 +73,8 @@ impl Step {
     }
 
     fn is_better_than(&self, other: &Self) -> bool {
-        let key = |step: &Self| (!step.holds(LATE_MS), step.lateness_ms.p99);
-        key(self) < key(other)
+        (!self.holds(LATE_MS), self.lateness_ms.p99)
+            < (!other.holds(LATE_MS), other.lateness_ms.p99)
     }
 
     fn measure(way: Way, asked: u32, time: TimeDelta) -> anyhow::Result<Self> {
@@ -94,10 +94,9 @@ impl Step {
             tail: Duration::from_millis(100),
         };
         // A thread of its own, because an emulator with its own processor changes the caller.
-        let run = || run(way, &stream);
-        let run = thread::scope(|scope| scope.spawn(run).join());
-        let run = run.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let (probed, emulation, lasted) = run?;
+        let joined = thread::scope(|scope| scope.spawn(|| run(way, &stream)).join());
+        let (probed, emulation, lasted) =
+            joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let last = probed.received.last();
         let took = last.map_or(f64::NAN, |(_, at)| (*at - Timestamp::ZERO).as_secs_f64());
         let effort = emulation.effort;
@@ -159,7 +158,7 @@ pub(super) fn highest(steps: &[Step], late_ms: f64) -> u32 {
     steps.iter().filter(|step| step.holds(late_ms)).map(|step| step.asked).max().unwrap_or(0)
 }
 
-/// The goals that the steps meet or miss: what was measured, what should be, whether it is.
+/// The goals of the steps: the measured value, the goal, and whether it is met.
 pub(super) fn goals(steps: &[Step]) -> [(String, String, bool); 2] {
     [LATE_MS, EXACT_MS].map(|limit| {
         let reached = highest(steps, limit);

@@ -45,12 +45,13 @@ fn station(name: String, mcs: u8, aggregation: Aggregation) -> Station {
 
 /// Stations that always have a packet for the access point.
 fn saturated(stations: u32, mcs: u8, aggregation: Aggregation) -> CellConfig {
-    let station = |index| {
-        let mut station = station(format!("station-{index}"), mcs, aggregation);
-        station.up.loads.push(StationLoad::new(Arrivals::Saturated, PACKET));
-        station
-    };
-    CellConfig::new(BAND, (1..=stations).map(station).collect())
+    let mut all = Vec::new();
+    for index in 1..=stations {
+        let mut one = station(format!("station-{index}"), mcs, aggregation);
+        one.up.loads.push(StationLoad::new(Arrivals::Saturated, PACKET));
+        all.push(one);
+    }
+    CellConfig::new(BAND, all)
 }
 
 /// An access point that always has a packet for each station.
@@ -103,23 +104,20 @@ pub fn saturation(is_quick: bool) -> Vec<Check> {
         let nodes = run(&saturated(stations, 7, Aggregation::NONE), secs);
         let model = bianchi(stations, 1);
         let (measured, failed) = (throughput(&nodes, secs), collisions(&nodes));
-        let of = |what: &str| format!("{stations} saturated, {what}");
-        let share = |source, reference| Check {
-            quantity: of("failed attempts"),
-            source,
-            reference,
-            measured: failed,
-            limit: COLLISION_LIMIT,
-            decimals: 3,
-        };
+        let rate = format!("{stations} saturated, Mbit/s");
+        let share = format!("{stations} saturated, failed attempts");
         vec![
-            mbps(of("Mbit/s"), NS_3, ns_3_mbps, measured),
-            mbps(of("Mbit/s"), BIANCHI, model.throughput.as_mbps_f64(), measured),
-            share(NS_3, ns_3_failed),
-            share(BIANCHI, model.collision),
+            mbps(rate.clone(), NS_3, ns_3_mbps, measured),
+            mbps(rate, BIANCHI, model.throughput.as_mbps_f64(), measured),
+            failures(share.clone(), NS_3, ns_3_failed, failed),
+            failures(share, BIANCHI, model.collision, failed),
         ]
     });
     checks.collect()
+}
+
+fn failures(quantity: String, source: &'static str, reference: f64, measured: f64) -> Check {
+    Check { quantity, source, reference, measured, limit: COLLISION_LIMIT, decimals: 3 }
 }
 
 /// Bianchi's closed form for frames of MCS 7 with `packets` packets of 1500 bytes. After a
@@ -271,7 +269,7 @@ pub fn hidden_terminal(is_quick: bool) -> Vec<Check> {
     let (secs, arrivals) = if is_quick { (300, QUICK_ARRIVALS) } else { (600, 0..ARRIVALS.len()) };
     let rows: Vec<(&Losses, usize)> =
         LOSSES.iter().flat_map(|row| arrivals.clone().map(move |index| (row, index))).collect();
-    let check = |&(losses, index): &(&Losses, usize)| {
+    let checks = rows.par_iter().map(|&(losses, index)| {
         let Losses { frames, retry, source, percent } = losses;
         let mbps = ARRIVALS[index];
         let station = run(&beside_hidden(*frames, mbps, *retry), secs)[1];
@@ -283,8 +281,8 @@ pub fn hidden_terminal(is_quick: bool) -> Vec<Check> {
             limit: LOSS_LIMIT,
             decimals: 2,
         }
-    };
-    rows.par_iter().map(check).collect()
+    });
+    checks.collect()
 }
 
 /// The capacity that a station estimates next to bursts of 32 frames, in Mbit/s of MPDUs, from the
@@ -298,18 +296,19 @@ const CAPACITY_LIMIT: Limit = Limit { relative: 0.1, absolute: 0.0 };
 /// backoff that continues after a burst and the packets that are given up.
 pub fn capacity(is_quick: bool) -> Vec<Check> {
     let (secs, arrivals) = if is_quick { (300, QUICK_ARRIVALS) } else { (600, 0..ARRIVALS.len()) };
-    let check = |index: usize| Check {
-        quantity: format!("bursts of 32, capacity estimated, {} Mbit/s, Mbit/s", ARRIVALS[index]),
-        source: MONTE_CARLO,
-        reference: CAPACITIES[index],
-        measured: estimated_capacity(
-            &beside_hidden(32, ARRIVALS[index], RetryPolicy::Limit(7)),
-            secs,
-        ),
-        limit: CAPACITY_LIMIT,
-        decimals: 2,
-    };
-    arrivals.into_par_iter().map(check).collect()
+    let checks = arrivals.into_par_iter().map(|index| {
+        let mbps = ARRIVALS[index];
+        let config = beside_hidden(32, mbps, RetryPolicy::Limit(7));
+        Check {
+            quantity: format!("bursts of 32, capacity estimated, {mbps} Mbit/s, Mbit/s"),
+            source: MONTE_CARLO,
+            reference: CAPACITIES[index],
+            measured: estimated_capacity(&config, secs),
+            limit: CAPACITY_LIMIT,
+            decimals: 2,
+        }
+    });
+    checks.collect()
 }
 
 /// Combines the estimates of all seconds: delivered bits over the transmit delay that the estimates

@@ -1,6 +1,6 @@
 //! Durations of frames, and the formulas of a paper.
 
-use weir::units::{Bitrate, DataSize};
+use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir_net::wifi::phy::{
     ACK, BLOCK_ACK, Band, ControlRate, DataRate, GuardInterval, Mcs, mpdu_size,
 };
@@ -15,38 +15,38 @@ const PAPER: &str = "interdigital";
 /// Source of values recomputed with the formulas of that paper.
 const RECOMPUTED: &str = "interdigital, recomputed";
 
+const BAND: Band = Band::GHZ_2_4;
+
 fn exact(quantity: String, source: &'static str, reference: f64, measured: f64) -> Check {
     Check { quantity, source, reference, measured, limit: Limit::EXACT, decimals: 3 }
 }
 
 /// Durations of frames at 2.4 GHz in microseconds, extension included.
 pub fn durations() -> Vec<Check> {
-    let band = Band::GHZ_2_4;
-    let data = |mcs, guard, packet| {
-        let mcs = Mcs::new(mcs).expect("the table has no other");
-        let content = mpdu_size(DataSize::from_bytes(packet));
-        DataRate { mcs, guard }.duration(content, &band)
-    };
     let (long, short) = (GuardInterval::Long, GuardInterval::Short);
     let rows = [
-        ("packet of 1500 B, MCS 7", 234, data(7, long, 1500)),
-        ("packet of 1500 B, MCS 7, short guard interval", 218, data(7, short, 1500)),
-        ("packet of 1186 B, MCS 7", 194, data(7, long, 1186)),
-        ("packet of 1500 B, MCS 0", 1942, data(0, long, 1500)),
-        ("packet of 1500 B, MCS 15", 142, data(15, long, 1500)),
-        ("ACK, 24 Mbit/s", 34, ControlRate::Mbps24.duration(ACK, &band)),
-        ("ACK, 6 Mbit/s", 50, ControlRate::Mbps6.duration(ACK, &band)),
-        ("BlockAck, 24 Mbit/s", 38, ControlRate::Mbps24.duration(BLOCK_ACK, &band)),
+        ("packet of 1500 B, MCS 7", 234.0, frame(7, long, 1500)),
+        ("packet of 1500 B, MCS 7, short guard interval", 218.0, frame(7, short, 1500)),
+        ("packet of 1186 B, MCS 7", 194.0, frame(7, long, 1186)),
+        ("packet of 1500 B, MCS 0", 1942.0, frame(0, long, 1500)),
+        ("packet of 1500 B, MCS 15", 142.0, frame(15, long, 1500)),
+        ("ACK, 24 Mbit/s", 34.0, ControlRate::Mbps24.duration(ACK, &BAND)),
+        ("ACK, 6 Mbit/s", 50.0, ControlRate::Mbps6.duration(ACK, &BAND)),
+        ("BlockAck, 24 Mbit/s", 38.0, ControlRate::Mbps24.duration(BLOCK_ACK, &BAND)),
     ];
-    let check = |(what, reference, measured): (&str, i64, weir::units::TimeDelta)| Check {
-        quantity: format!("{what}, us"),
-        source: BY_HAND,
-        reference: reference as f64,
-        measured: measured.as_nanos() as f64 / 1e3,
-        limit: Limit::EXACT,
-        decimals: 0,
-    };
-    rows.map(check).into()
+    let mut checks = Vec::new();
+    for (what, reference, measured) in rows {
+        let us = measured.as_nanos() as f64 / 1e3;
+        let check = exact(format!("{what}, us"), BY_HAND, reference, us);
+        checks.push(Check { decimals: 0, ..check });
+    }
+    checks
+}
+
+/// Duration of a frame with a packet of this many bytes.
+fn frame(mcs: u8, guard: GuardInterval, packet: u64) -> TimeDelta {
+    let mcs = Mcs::new(mcs).expect("the table has no other");
+    DataRate { mcs, guard }.duration(mpdu_size(DataSize::from_bytes(packet)), &BAND)
 }
 
 /// Mean transmit delays of a discarded packet, and the capacity next to a hidden terminal.
@@ -60,26 +60,32 @@ pub fn paper() -> Vec<Check> {
 /// the paper used CW + 1 instead of CW.
 fn transmit_delays() -> Vec<Check> {
     let (best_effort, video) = ((15, 1023), (7, 15));
-    let packet = |(cw_min, cw_max), busy| {
-        let size = DataSize::from_bytes(1224);
-        DiscardedPacket { size, attempts: 7, cw_min, cw_max, busy }
-    };
-    let delay = |category, busy| packet(category, busy).transmit_delay().as_millis_f64();
-    let slip = packet(best_effort, 0.0).transmit_delay_with_whole_windows().as_millis_f64();
-    let row = |what: &str, source, reference, measured| {
-        exact(format!("Eq. 3, {what}, ms"), source, reference, measured)
-    };
-    let printed = row("best effort, p 0.9", PAPER, 238.68, delay(best_effort, 0.9));
-    vec![
-        row("best effort, p 0.1", PAPER, 36.175, delay(best_effort, 0.1)),
-        row("video, p 0.1", PAPER, 3.399, delay(video, 0.1)),
-        Check { decimals: 2, ..printed },
-        Check {
-            decimals: 4,
-            ..row("best effort, p 0", RECOMPUTED, 10.8625, delay(best_effort, 0.0))
-        },
-        row("best effort, p 0, CW + 1 for CW: the paper's slip", PAPER, 10.894, slip),
-    ]
+    let slip = discarded(best_effort, 0.0).transmit_delay_with_whole_windows();
+    let slip_name = "best effort, p 0, CW + 1 for CW: the paper's slip";
+    let rows = [
+        ("best effort, p 0.1", PAPER, 36.175, delay(best_effort, 0.1), 3),
+        ("video, p 0.1", PAPER, 3.399, delay(video, 0.1), 3),
+        ("best effort, p 0.9", PAPER, 238.68, delay(best_effort, 0.9), 2),
+        ("best effort, p 0", RECOMPUTED, 10.8625, delay(best_effort, 0.0), 4),
+        (slip_name, PAPER, 10.894, slip, 3),
+    ];
+    let mut checks = Vec::new();
+    for (what, source, reference, measured, decimals) in rows {
+        let quantity = format!("Eq. 3, {what}, ms");
+        checks.push(Check {
+            decimals,
+            ..exact(quantity, source, reference, measured.as_millis_f64())
+        });
+    }
+    checks
+}
+
+fn discarded((cw_min, cw_max): (u32, u32), busy: f64) -> DiscardedPacket {
+    DiscardedPacket { size: DataSize::from_bytes(1224), attempts: 7, cw_min, cw_max, busy }
+}
+
+fn delay(windows: (u32, u32), busy: f64) -> TimeDelta {
+    discarded(windows, busy).transmit_delay()
 }
 
 /// Arrivals in Mbit/s, Theorem 1, and its lower bound.
@@ -104,12 +110,13 @@ fn capacities() -> Vec<Check> {
         vec![exact("C, packets of 1224 B, Mbit/s".into(), RECOMPUTED, 39.168, capacity)];
     for (mbps, expected, least) in THEOREM_1 {
         let (arrivals, hidden) = (Bitrate::from_bps_f64(mbps * 1e6), HiddenTerminal::PAPER);
-        let row = |what: &str, reference, measured: Bitrate| {
+        for (what, reference, measured) in [
+            ("MC", expected, hidden.capacity(arrivals, size)),
+            ("lower bound", least, hidden.least_capacity(arrivals, size)),
+        ] {
             let quantity = format!("Theorem 1, {what}, {mbps} Mbit/s, Mbit/s");
-            exact(quantity, RECOMPUTED, reference, measured.as_mbps_f64())
-        };
-        checks.push(row("MC", expected, hidden.capacity(arrivals, size)));
-        checks.push(row("lower bound", least, hidden.least_capacity(arrivals, size)));
+            checks.push(exact(quantity, RECOMPUTED, reference, measured.as_mbps_f64()));
+        }
     }
     checks
 }

@@ -48,7 +48,7 @@ impl Check {
     }
 
     fn row(&self) -> Vec<String> {
-        let number = |value: f64| format!("{value:.*}", self.decimals);
+        let decimals = self.decimals;
         let off = match self.reference {
             0.0 => "-".into(),
             reference => format!("{:+.1}", (self.measured / reference - 1.0) * 100.0),
@@ -56,8 +56,8 @@ impl Check {
         vec![
             self.quantity.clone(),
             self.source.into(),
-            number(self.reference),
-            number(self.measured),
+            format!("{:.decimals$}", self.reference),
+            format!("{:.decimals$}", self.measured),
             off,
             self.limit.to_string(),
             if self.is_within() { "within" } else { "MISS" }.into(),
