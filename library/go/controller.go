@@ -38,8 +38,7 @@ type Controller struct {
 	// The library's functions. They stay here after Close, when nothing calls them.
 	functions functions
 	handle    uint64
-	// Times count from here: those of the sender from the first call, those of the receiver from
-	// the first arrival.
+	// Times count from here. The sender's clock begins with the first call.
 	origin, arrivalOrigin time.Time
 	broken                bool
 }
@@ -186,7 +185,7 @@ func (c *Controller) OnFeedback(now time.Time, feedback Feedback) error {
 		return c.noted(err)
 	}
 	at := uint64(c.nanoseconds(now))
-	if err := c.writePackets(feedback.Packets); err != nil {
+	if err := c.writePackets(feedback.Packets, feedback.IsNewClock); err != nil {
 		return err
 	}
 	view := i.bytes(i.scratch, feedbackSize)
@@ -199,7 +198,17 @@ func (c *Controller) OnFeedback(now time.Time, feedback Feedback) error {
 	return c.noted(i.call(c.functions.onFeedback, c.handle, at, uint64(i.scratch)))
 }
 
-func (c *Controller) writePackets(packets []PacketReport) error {
+// setArrivalOrigin chooses an origin for the receiver's clock. It is that of the sender's clock, unless
+// the two are so far apart that a time.Duration is too short.
+func (c *Controller) setArrivalOrigin(first time.Time) {
+	const far = 10 * 365 * 24 * time.Hour
+	c.arrivalOrigin = c.origin
+	if first.Sub(c.origin).Abs() > far {
+		c.arrivalOrigin = first
+	}
+}
+
+func (c *Controller) writePackets(packets []PacketReport, isNewClock bool) error {
 	i := c.instance
 	view := i.bytes(i.packets, uint32(len(packets))*reportSize) //nolint:gosec // checked
 	for index := range packets {
@@ -209,8 +218,9 @@ func (c *Controller) writePackets(packets []PacketReport) error {
 		}
 		arrival := int64(noTime)
 		if packet.Arrived || !packet.ArrivalTime.IsZero() {
-			if c.arrivalOrigin.IsZero() {
-				c.arrivalOrigin = packet.ArrivalTime
+			if c.arrivalOrigin.IsZero() || isNewClock {
+				c.setArrivalOrigin(packet.ArrivalTime)
+				isNewClock = false
 			}
 			arrival = packet.ArrivalTime.Sub(c.arrivalOrigin).Nanoseconds()
 		}
