@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/pion/interceptor"
+	"github.com/pion/logging"
 	"github.com/pion/rtp"
+	"github.com/pion/transport/v5/vnet"
 	"github.com/pion/webrtc/v4"
 
 	weir "weir-go"
@@ -30,13 +32,46 @@ const (
 	ccfb
 )
 
-// peer makes a peer connection on the loopback interface.
-func peer(t *testing.T, media *webrtc.MediaEngine, registry *interceptor.Registry) *webrtc.PeerConnection {
-	t.Helper()
+// ends says on which networks the two ends are.
+type ends struct{ from, to webrtc.SettingEngine }
+
+// loopback puts both on the loopback interface.
+func loopback() ends {
 	settings := webrtc.SettingEngine{}
 	settings.SetIncludeLoopbackCandidate(true)
 	settings.SetInterfaceFilter(func(name string) bool { return name == "lo" })
 	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
+	return ends{settings, settings}
+}
+
+// narrow puts both behind a virtual router, with 20 ms of delay and a bottleneck towards the receiver.
+func narrow(t *testing.T, bitrate int) (ends, *vnet.TBFQueue) {
+	t.Helper()
+	router, err := vnet.NewRouter(&vnet.RouterConfig{
+		CIDR: "10.0.0.0/24", MinDelay: 20 * time.Millisecond, LoggerFactory: logging.NewDefaultLoggerFactory(),
+	})
+	must(t, err)
+	from, err := vnet.NewNet(&vnet.NetConfig{StaticIPs: []string{"10.0.0.1"}})
+	must(t, err)
+	to, err := vnet.NewNet(&vnet.NetConfig{StaticIPs: []string{"10.0.0.2"}})
+	must(t, err)
+	bottleneck := vnet.NewTBFQueue(bitrate, 3_000, 40_000)
+	queue, err := vnet.NewQueue(to, bottleneck)
+	must(t, err)
+	must(t, router.AddNet(from))
+	must(t, router.AddNet(queue))
+	must(t, router.Start())
+	t.Cleanup(func() { _ = router.Stop() })
+	both := ends{}
+	both.from.SetNet(from)
+	both.to.SetNet(to)
+	return both, bottleneck
+}
+
+func peer(
+	t *testing.T, settings webrtc.SettingEngine, media *webrtc.MediaEngine, registry *interceptor.Registry,
+) *webrtc.PeerConnection {
+	t.Helper()
 	api := webrtc.NewAPI(
 		webrtc.WithMediaEngine(media), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(settings))
 	connection, err := api.NewPeerConnection(webrtc.Configuration{})
@@ -45,7 +80,9 @@ func peer(t *testing.T, media *webrtc.MediaEngine, registry *interceptor.Registr
 	return connection
 }
 
-func sender(t *testing.T, options weircc.Options, format feedback) (*webrtc.PeerConnection, *weircc.Estimator) {
+func sender(
+	t *testing.T, settings webrtc.SettingEngine, options weircc.Options, format feedback,
+) (*webrtc.PeerConnection, *weircc.Estimator) {
 	t.Helper()
 	media, registry := &webrtc.MediaEngine{}, &interceptor.Registry{}
 	must(t, media.RegisterDefaultCodecs())
@@ -57,11 +94,11 @@ func sender(t *testing.T, options weircc.Options, format feedback) (*webrtc.Peer
 		media.RegisterFeedback(webrtc.RTCPFeedback{Type: "ack", Parameter: "ccfb"}, webrtc.RTPCodecTypeVideo)
 	}
 	must(t, webrtc.ConfigureNack(media, registry))
-	connection := peer(t, media, registry)
+	connection := peer(t, settings, media, registry)
 	return connection, <-made
 }
 
-func receiver(t *testing.T, format feedback) *webrtc.PeerConnection {
+func receiver(t *testing.T, settings webrtc.SettingEngine, format feedback) *webrtc.PeerConnection {
 	t.Helper()
 	media, registry := &webrtc.MediaEngine{}, &interceptor.Registry{}
 	must(t, media.RegisterDefaultCodecs())
@@ -71,7 +108,7 @@ func receiver(t *testing.T, format feedback) *webrtc.PeerConnection {
 		must(t, webrtc.ConfigureCongestionControlFeedback(media, registry))
 	}
 	must(t, webrtc.ConfigureNack(media, registry))
-	return peer(t, media, registry)
+	return peer(t, settings, media, registry)
 }
 
 func connect(t *testing.T, from, to *webrtc.PeerConnection) {
@@ -117,11 +154,13 @@ func source(track *webrtc.TrackLocalStaticRTP, estimator *weircc.Estimator, stop
 	}
 }
 
-// call sends video for this long and returns the targets that the application was told.
-func call(t *testing.T, options weircc.Options, format feedback, length time.Duration) ([]int, *weircc.Estimator) {
+// call sends video until `wait` returns, and returns the targets that the application was told.
+func call(
+	t *testing.T, ends ends, options weircc.Options, format feedback, wait func(*weircc.Estimator),
+) ([]int, *weircc.Estimator) {
 	t.Helper()
-	from, estimator := sender(t, options, format)
-	to := receiver(t, format)
+	from, estimator := sender(t, ends.from, options, format)
+	to := receiver(t, ends.to, format)
 	track, err := webrtc.NewTrackLocalStaticRTP(
 		webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeVP8}, "video", "weir")
 	must(t, err)
@@ -167,7 +206,7 @@ func call(t *testing.T, options weircc.Options, format feedback, length time.Dur
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() { source(track, estimator, stop) })
-	time.Sleep(length)
+	wait(estimator)
 	close(stop)
 	group.Wait()
 	lock.Lock()
@@ -184,7 +223,8 @@ func TestEachControllerRunsInACallBetweenTwoPions(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				options := weircc.Options{Algorithm: algorithm, Settings: settings}
-				targets, estimator := call(t, options, format, 8*time.Second)
+				targets, estimator := call(t, loopback(), options, format,
+					func(*weircc.Estimator) { time.Sleep(8 * time.Second) })
 				stats := estimator.GetStats()
 				t.Logf("%d targets, the last %d bit/s: %v", len(targets), estimator.GetTargetBitrate(), stats)
 				if stats["reported"].(int) == 0 || stats["reason"] == "start" {
@@ -195,5 +235,27 @@ func TestEachControllerRunsInACallBetweenTwoPions(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestTheTargetFollowsTheCapacity(t *testing.T) {
+	for _, algorithm := range weir.Algorithms() {
+		t.Run(string(algorithm), func(t *testing.T) {
+			t.Parallel()
+			ends, bottleneck := narrow(t, 1_000_000)
+			var before, after int
+			options := weircc.Options{Algorithm: algorithm, Settings: settings}
+			_, estimator := call(t, ends, options, twcc, func(e *weircc.Estimator) {
+				time.Sleep(12 * time.Second)
+				before = e.GetTargetBitrate()
+				bottleneck.SetRate(400_000)
+				time.Sleep(6 * time.Second)
+				after = e.GetTargetBitrate()
+			})
+			t.Logf("%d bit/s of 1 Mbit/s, then %d of 400 kbit/s: %v", before, after, estimator.GetStats())
+			if before < 450_000 || before > 1_300_000 || after > 520_000 {
+				t.Errorf("%d bit/s of 1 Mbit/s, then %d of 400 kbit/s", before, after)
+			}
+		})
 	}
 }

@@ -115,6 +115,7 @@ func New(options Options) (*Estimator, error) {
 		streams:    streams{padding: !options.NoPadding},
 		history:    map[key]record{},
 	}
+	e.pacer.setTarget(time.Now(), &target, false)
 	go e.run()
 	return e, nil
 }
@@ -227,7 +228,7 @@ func (e *Estimator) change(change func()) func() {
 	defer e.lock.Unlock()
 	before := e.target.Bitrate
 	change()
-	e.obey()
+	e.obey(time.Now())
 	after, tell := int(e.target.Bitrate), e.onChange
 	select {
 	case e.wake <- struct{}{}:
@@ -240,10 +241,10 @@ func (e *Estimator) change(change func()) func() {
 }
 
 // obey reads the controller's target.
-func (e *Estimator) obey() {
+func (e *Estimator) obey(now time.Time) {
 	if target, err := e.controller.Target(); err == nil {
 		e.target = target
-		e.pacer.setTarget(&target)
+		e.pacer.setTarget(now, &target, e.streams.paddingStream() != nil)
 	}
 }
 

@@ -9,26 +9,80 @@ import (
 // Longest sleep of the pacer.
 const idle = time.Second
 
-// pacer is a queue, and the time at which its next packet may leave.
-type pacer struct {
-	queue  []packet
-	queued int // bytes
-	target weir.Target
-	// When everything sent so far would have left at exactly the pacing rate, and at exactly the
-	// padding rate.
-	ends, paddingEnds time.Time
-	// After a whole burst: wait until `ends`.
-	isWaiting bool
-	probe     weir.Probe // what is left of it
-	lastProbe uint64
+// How late the pacer may wake up without sending less than the rate; the same for probes; and for how
+// long other packets count as padding.
+const (
+	maxCatchUp      = 30 * time.Millisecond
+	maxProbeCatchUp = 5 * time.Millisecond
+	maxPaddingDebt  = 500 * time.Millisecond
+)
+
+// kind of a packet, or none.
+type kind int
+
+const (
+	none kind = iota
+	media
+	padding
+	probing
+)
+
+// debt is the budget of a rate.
+type debt struct {
+	rate int64
+	// When everything sent so far would have left at exactly this rate.
+	ends time.Time
 }
 
-func (p *pacer) setTarget(target *weir.Target) {
+// setRate changes the rate. What was sent ahead of the old one is paid off at the new one.
+func (d *debt) setRate(now time.Time, rate int64) {
+	if rate == d.rate {
+		return
+	}
+	if ahead := d.ends.Sub(now); ahead > 0 {
+		d.ends = now
+		if rate > 0 {
+			d.ends = now.Add(time.Duration(float64(ahead) * float64(d.rate) / float64(rate)))
+		}
+	}
+	d.rate = rate
+}
+
+func (d *debt) charge(now time.Time, size int) {
+	if d.rate > 0 {
+		d.ends = later(d.ends, now).Add(duration(size, d.rate))
+	}
+}
+
+// pacer has the queue of packets, and decides when they leave. It is the library's pacer once more:
+// the host of a controller paces, and across the border of the WebAssembly each packet would cost.
+type pacer struct {
+	queue     []packet
+	queued    int // bytes
+	target    weir.Target
+	paced     debt
+	padded    debt
+	isResting bool // after a whole burst, until the debt is paid
+	probe     weir.Probe
+	probeDue  time.Time
+	hasBegun  bool // the probe
+	lastProbe uint64
+	awaited   kind // what the pacer waits to send
+}
+
+func (p *pacer) setTarget(now time.Time, target *weir.Target, canPad bool) {
+	before, rate := p.next(canPad), p.padded.rate
 	p.target = *target
+	p.paced.setRate(now, target.PacingRate)
+	p.padded.setRate(now, target.PaddingRate)
 	if target.Probe.ID == 0 {
 		p.probe = weir.Probe{}
 	} else if target.Probe.ID > p.lastProbe {
 		p.probe, p.lastProbe = target.Probe, target.Probe.ID
+		p.probeDue, p.hasBegun, p.awaited = now, false, none
+	}
+	if before != p.next(canPad) || rate != p.padded.rate {
+		p.awaited = none
 	}
 }
 
@@ -45,64 +99,73 @@ func (p *pacer) pop() packet {
 	return one
 }
 
-func (p *pacer) clear() { p.queue, p.queued = nil, 0 }
+func (p *pacer) clear() { p.queue, p.queued, p.awaited = nil, 0, none }
 
-// decision is what the pacer wants now.
-type decision int
-
-const (
-	wait decision = iota
-	sendMedia
-	sendPadding
-)
-
-// next decides what to send now. If it is nothing, the time says when to ask again.
-func (p *pacer) next(now time.Time, canPad bool) (decision, time.Time) {
-	isProbing := p.probe.ID != 0
+// next is the kind of the next packet.
+func (p *pacer) next(canPad bool) kind {
 	hasMedia := len(p.queue) > 0
-	isFull := p.target.Available != weir.NoLimit && p.target.Available <= 0 && !isProbing
-	if !hasMedia && canPad && p.target.PaddingRate > 0 && !isProbing && !isFull {
-		if p.paddingEnds.After(now) {
-			return wait, p.paddingEnds
-		}
-		return sendPadding, now
-	}
-	isPadding := isProbing && canPad && !hasMedia
-	if (!hasMedia && !isPadding) || isFull {
-		return wait, now.Add(idle)
-	}
-	due := p.ends.Add(-p.target.BurstTime)
 	switch {
-	case isProbing || p.isWaiting:
-		due = p.ends
-	case p.target.BurstWhole && due.After(now):
-		p.isWaiting = true
-		due = p.ends
+	case p.target.Available != weir.NoLimit && p.target.Available <= 0:
+		return none
+	// A probe begins with media, and goes on with padding.
+	case p.probe.ID != 0 && (hasMedia || (p.hasBegun && canPad)):
+		return probing
+	case hasMedia:
+		return media
+	case canPad && p.padded.rate > 0:
+		return padding
 	}
-	if due.After(now) {
-		return wait, due
-	}
-	p.isWaiting = false
-	if isPadding {
-		return sendPadding, now
-	}
-	return sendMedia, now
+	return none
 }
 
-// sent counts a packet, and returns the probe to which it belongs.
-func (p *pacer) sent(now time.Time, size int) uint64 {
-	id, rate := p.probe.ID, p.target.PacingRate
-	if id != 0 {
-		rate = p.probe.Rate
-		p.probe.Size -= size
-		p.probe.Packets--
-		if p.probe.Size <= 0 && p.probe.Packets <= 0 {
-			p.probe = weir.Probe{}
+// due is the time at which a packet of this kind may leave.
+func (p *pacer) due(next kind) time.Time {
+	switch next {
+	case probing:
+		return p.probeDue
+	case padding:
+		return later(p.padded.ends, p.paced.ends)
+	case media, none:
+	}
+	if p.target.BurstWhole && p.isResting {
+		return p.paced.ends
+	}
+	return p.paced.ends.Add(-p.target.BurstTime)
+}
+
+// charge counts a packet that leaves now, and returns the probe to which it belongs.
+func (p *pacer) charge(now time.Time, next kind, size int) uint64 {
+	due := now
+	if p.awaited == next {
+		// The pacer woke up late, which must not cost rate.
+		most := maxCatchUp
+		if next == probing {
+			most = maxProbeCatchUp
+		}
+		if at := later(p.due(next), now.Add(-most)); at.Before(now) {
+			due = at
 		}
 	}
-	p.ends = later(p.ends, now).Add(duration(size, rate))
-	if p.target.PaddingRate > 0 {
-		p.paddingEnds = later(p.paddingEnds, now).Add(duration(size, p.target.PaddingRate))
+	p.paced.charge(due, size)
+	isWhole := p.target.BurstWhole && p.paced.ends.Sub(now) >= p.target.BurstTime
+	p.isResting = isWhole && len(p.queue) > 0
+	if next == padding {
+		p.padded.charge(due, size)
+	} else {
+		p.padded.charge(now, size)
+	}
+	if most := now.Add(maxPaddingDebt); p.padded.ends.After(most) {
+		p.padded.ends = most
+	}
+	if next != probing {
+		return 0
+	}
+	id := p.probe.ID
+	p.hasBegun, p.probeDue = true, due.Add(duration(size, p.probe.Rate))
+	p.probe.Size -= size
+	p.probe.Packets--
+	if p.probe.Size <= 0 && p.probe.Packets <= 0 {
+		p.probe = weir.Probe{}
 	}
 	return id
 }
@@ -150,7 +213,7 @@ func (e *Estimator) step() (next packet, isPacket bool, due time.Time) {
 	if !e.closed {
 		if timeout, hasTimeout := e.controller.NextTimeout(); hasTimeout && !timeout.After(now) {
 			_ = e.controller.OnTimeout(now) // it fails only if the controller is broken
-			e.obey()
+			e.obey(now)
 		}
 		next, isPacket, due = e.take(now)
 		if timeout, hasTimeout := e.controller.NextTimeout(); hasTimeout && timeout.Before(due) {
@@ -170,29 +233,38 @@ func (e *Estimator) step() (next packet, isPacket bool, due time.Time) {
 // take takes the next packet out of the pacer, numbers it and tells the controller.
 func (e *Estimator) take(now time.Time) (packet, bool, time.Time) {
 	source := e.streams.paddingStream()
-	decision, due := e.pacer.next(now, source != nil)
-	var next packet
-	switch decision {
-	case wait:
+	kind := e.pacer.next(source != nil)
+	if kind == none {
+		e.pacer.awaited = none
+		return packet{}, false, now.Add(idle)
+	}
+	if due := e.pacer.due(kind); due.After(now) {
+		e.pacer.awaited = kind
 		return packet{}, false, due
-	case sendMedia:
-		next = e.pacer.pop()
-	case sendPadding:
-		var err error
-		if next, err = source.padding(e.options.Overhead); err != nil {
-			return packet{}, false, now.Add(idle)
-		}
+	}
+	next, err := e.packet(source)
+	if err != nil {
+		return packet{}, false, now.Add(idle)
 	}
 	name, err := next.stream.number(&next, e.number)
 	if err != nil {
 		return packet{}, false, now
 	}
-	probe := e.pacer.sent(now, next.size)
+	probe := e.pacer.charge(now, kind, next.size)
 	e.remember(record{name, e.number, next.size, now, probe})
 	e.count(probe, next.isPadding)
 	// It fails only if the controller is broken; then the last target stays.
 	_ = e.controller.OnPacketSent(now, e.description(&next, probe))
 	e.number++
-	e.obey()
+	e.pacer.awaited = e.pacer.next(source != nil)
+	e.obey(now)
 	return next, true, now
+}
+
+// packet is the next media packet, or padding of a stream.
+func (e *Estimator) packet(source *stream) (packet, error) {
+	if len(e.pacer.queue) > 0 {
+		return e.pacer.pop(), nil
+	}
+	return source.padding(e.options.Overhead)
 }
