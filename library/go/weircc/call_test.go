@@ -227,7 +227,7 @@ func TestEachControllerRunsInACallBetweenTwoPions(t *testing.T) {
 					func(*weircc.Estimator) { time.Sleep(8 * time.Second) })
 				stats := estimator.GetStats()
 				t.Logf("%d targets, the last %d bit/s: %v", len(targets), estimator.GetTargetBitrate(), stats)
-				if stats["reported"].(int) == 0 || stats["reason"] == "start" {
+				if stats["received"].(int) == 0 || stats["reason"] == "start" {
 					t.Errorf("no feedback reached the controller")
 				}
 				if len(targets) < 3 || estimator.GetTargetBitrate() < 900_000 {

@@ -9,18 +9,19 @@
 //	...
 //	err = webrtc.ConfigureTWCCHeaderExtensionSender(mediaEngine, registry)
 //
-// What it does not do: packets that rtpfb called lost and that arrive later stay lost, and receiver
-// reports are not used. Padding needs a negotiated retransmission stream (RTX); without one, probes
-// consist of queued media alone. IP headers are not marked with ECN.
+// It reads transport-wide feedback, that of RFC 8888, and limits (REMB). Receiver reports are not used.
+// Padding needs a negotiated retransmission stream (RTX); without one, probes consist of queued media
+// alone. pion does not mark IP headers with ECN. Feedback that names the retransmission stream as its
+// media stream, as it does when the last packet was padding, does not reach interceptors of pion.
 package weircc
 
 import (
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/pion/interceptor"
 	"github.com/pion/interceptor/pkg/cc"
-	"github.com/pion/interceptor/pkg/rtpfb"
 	"github.com/pion/rtcp"
 
 	weir "weir-go"
@@ -32,8 +33,6 @@ const (
 	defaultOverhead = 38
 	// Sent packets without feedback that are remembered.
 	maxHistory = 16_384
-	// Arrival times do not move that far between two reports of one clock.
-	clockJump = time.Hour
 )
 
 // Options configure an Estimator.
@@ -60,6 +59,7 @@ type record struct {
 	size   int
 	time   time.Time
 	probe  uint64
+	isLost bool // according to feedback
 }
 
 // Estimator is a pacer with one of Weir's controllers. It implements cc.BandwidthEstimator.
@@ -79,12 +79,15 @@ type Estimator struct {
 	number   int64 // of the next packet
 	history  map[key]record
 	order    []key // of the history, oldest first
-	arrival  time.Time
+	clock    clock
 	counts   counts
+	// Of transport-wide feedback.
+	lastCount uint8
+	hasCount  bool
 }
 
 type counts struct {
-	sent, padding, probes, feedback, reported, lost int
+	sent, padding, probes, feedback, received, lost int
 }
 
 var _ cc.BandwidthEstimator = (*Estimator)(nil)
@@ -120,16 +123,12 @@ func New(options Options) (*Estimator, error) {
 	return e, nil
 }
 
-// Register adds what reads feedback, and an Estimator for each peer connection, to a registry.
-// Register them before the interceptors of pion, which then see packets before they are queued.
+// Register adds an Estimator for each peer connection to a registry. Call it before the functions that
+// configure pion's own interceptors, which then see packets before they are queued.
 // `made` is called with each Estimator, and may be nil.
 func Register(
 	registry *interceptor.Registry, options Options, made func(id string, estimator *Estimator),
 ) error {
-	feedback, err := rtpfb.NewInterceptor()
-	if err != nil {
-		return err
-	}
 	control, err := cc.NewInterceptor(func() (cc.BandwidthEstimator, error) { return New(options) })
 	if err != nil {
 		return err
@@ -139,7 +138,6 @@ func Register(
 			made(id, own)
 		}
 	})
-	registry.Add(feedback)
 	registry.Add(control)
 	return nil
 }
@@ -158,7 +156,7 @@ func (e *Estimator) AddStream(info *interceptor.StreamInfo, writer interceptor.R
 }
 
 // WriteRTCP reads feedback and limits (REMB).
-func (e *Estimator) WriteRTCP(packets []rtcp.Packet, attributes interceptor.Attributes) error {
+func (e *Estimator) WriteRTCP(packets []rtcp.Packet, _ interceptor.Attributes) error {
 	now := time.Now()
 	var err error
 	changed := e.change(func() {
@@ -166,59 +164,18 @@ func (e *Estimator) WriteRTCP(packets []rtcp.Packet, attributes interceptor.Attr
 			return
 		}
 		for _, packet := range packets {
+			var failed error
 			if limit, isLimit := packet.(*rtcp.ReceiverEstimatedMaximumBitrate); isLimit {
-				err = e.controller.OnReceiverLimit(now, int64(limit.Bitrate))
+				failed = e.controller.OnReceiverLimit(now, int64(limit.Bitrate))
+			} else if feedback, isNews := e.join(packet); isNews {
+				e.counts.feedback++
+				failed = e.controller.OnFeedback(now, feedback)
 			}
-		}
-		report, isReport := attributes.Get(rtpfb.CCFBAttributesKey).(rtpfb.Report)
-		if feedback, isNews := e.join(report); isReport && isNews {
-			e.counts.feedback++
-			err = e.controller.OnFeedback(report.Arrival, feedback)
+			err = errors.Join(err, failed)
 		}
 	})
 	changed()
 	return err
-}
-
-// join finds the packets of a report in the history.
-func (e *Estimator) join(report rtpfb.Report) (weir.Feedback, bool) {
-	feedback := weir.Feedback{Packets: make([]weir.PacketReport, 0, len(report.PacketReports))}
-	last := e.arrival
-	for index := range report.PacketReports {
-		packet := &report.PacketReports[index]
-		name := key{packet.SSRC, packet.RTPSequenceNumber}
-		if packet.IsTWCC {
-			name = key{0, packet.TWCCSequenceNumber}
-		}
-		sent, known := e.history[name]
-		isUntimed := packet.Arrived && packet.Arrival.IsZero()
-		if !known || isUntimed {
-			continue
-		}
-		delete(e.history, name)
-		row := weir.PacketReport{
-			SequenceNumber: sent.number,
-			Size:           sent.size,
-			SendTime:       sent.time,
-			ProbeID:        sent.probe,
-			Arrived:        packet.Arrived,
-		}
-		e.counts.reported++
-		if packet.Arrived {
-			row.ArrivalTime = packet.Arrival
-			row.ECN = weir.ECN(packet.ECN)
-			// The reference time of TWCC begins anew after twelve days.
-			if !last.IsZero() && packet.Arrival.Sub(last).Abs() > clockJump {
-				feedback.IsNewClock = true
-			}
-			last = packet.Arrival
-		} else {
-			e.counts.lost++
-		}
-		feedback.Packets = append(feedback.Packets, row)
-	}
-	e.arrival = last
-	return feedback, len(feedback.Packets) > 0
 }
 
 // change runs a change of the state under the lock and reads the new target. It returns a function
@@ -314,7 +271,7 @@ func (e *Estimator) GetStats() map[string]any {
 		"paddingPackets": e.counts.padding,
 		"probePackets":   e.counts.probes,
 		"feedback":       e.counts.feedback,
-		"reported":       e.counts.reported,
+		"received":       e.counts.received,
 		"lost":           e.counts.lost,
 	}
 }

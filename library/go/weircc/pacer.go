@@ -1,6 +1,8 @@
 package weircc
 
 import (
+	"bytes"
+	"slices"
 	"time"
 
 	weir "weir-go"
@@ -58,6 +60,7 @@ func (d *debt) charge(now time.Time, size int) {
 // the host of a controller paces, and across the border of the WebAssembly each packet would cost.
 type pacer struct {
 	queue     []packet
+	urgent    int // packets at the front that are retransmissions
 	queued    int // bytes
 	target    weir.Target
 	paced     debt
@@ -91,15 +94,31 @@ func (p *pacer) push(one packet) {
 	p.queued += one.size
 }
 
+// pushUrgent puts a retransmission before the media, because its media is already late. A second one of
+// the same packet is not needed while the first waits: false.
+func (p *pacer) pushUrgent(one packet) bool {
+	for index := range p.urgent {
+		waits := &p.queue[index]
+		if waits.header.SSRC == one.header.SSRC && bytes.Equal(waits.payload, one.payload) {
+			return false
+		}
+	}
+	p.queue = slices.Insert(p.queue, p.urgent, one)
+	p.urgent++
+	p.queued += one.size
+	return true
+}
+
 func (p *pacer) pop() packet {
 	one := p.queue[0]
 	p.queue[0] = packet{}
 	p.queue = p.queue[1:]
+	p.urgent = max(p.urgent-1, 0)
 	p.queued -= one.size
 	return one
 }
 
-func (p *pacer) clear() { p.queue, p.queued, p.awaited = nil, 0, none }
+func (p *pacer) clear() { p.queue, p.urgent, p.queued, p.awaited = nil, 0, 0, none }
 
 // next is the kind of the next packet.
 func (p *pacer) next(canPad bool) kind {
@@ -251,7 +270,7 @@ func (e *Estimator) take(now time.Time) (packet, bool, time.Time) {
 		return packet{}, false, now
 	}
 	probe := e.pacer.charge(now, kind, next.size)
-	e.remember(record{name, e.number, next.size, now, probe})
+	e.remember(record{name, e.number, next.size, now, probe, false})
 	e.count(probe, next.isPadding)
 	// It fails only if the controller is broken; then the last target stays.
 	_ = e.controller.OnPacketSent(now, e.description(&next, probe))

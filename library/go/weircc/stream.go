@@ -74,7 +74,11 @@ func (s *stream) writeTo(e *Estimator) interceptor.RTPWriterFunc {
 				err = io.ErrClosedPipe
 				return
 			}
-			e.pacer.push(p)
+			if s.rtx == 0 || p.header.SSRC != s.rtx {
+				e.pacer.push(p)
+			} else if !e.pacer.pushUrgent(p) {
+				return
+			}
 			err = e.controller.OnMediaQueued(time.Now(), p.size, e.pacer.queued)
 		})()
 		if err != nil {
