@@ -3,9 +3,9 @@
 
     vectors/run.py [--library FILE] [--folder FOLDER]
 
-Ends with 1 at the first difference, after it has printed case, time and difference. It needs nothing
-but Python 3.10 and the shared library, which `make c` builds. It is also an example: to test a port,
-replace the class `Controller` by one that calls yours, and use the tolerance of each file's header.
+Ends with 1 at the first difference, after it has printed case, time and difference. It needs
+nothing but Python 3.10 and the shared library, which `make c` builds. It is also an example: to test
+a port, replace the class `Controller` by one that calls yours, and use the tolerance of the header.
 
 Beside that it decodes the bytes of each feedback packet with a few lines of its own, and compares
 them with the decoded packets of the file: two sources for one thing.
@@ -119,7 +119,9 @@ class Controller:
         settings.ecn = ECN_MODES[header["settings"]["ecn"]]
         self.handle = ctypes.c_void_p()
         name = header["controller"].encode()
-        self.check(library.weir_controller_new(name, ctypes.byref(settings), ctypes.byref(self.handle)))
+        self.check(
+            library.weir_controller_new(name, ctypes.byref(settings), ctypes.byref(self.handle))
+        )
         self.sent = {}
 
     def close(self):
@@ -152,7 +154,11 @@ class Controller:
 
     def event(self, kind, us, *values):
         """Passes on one row. A number that does not exist is None."""
-        numbers = [U64(NO_VALUE if value is None else value) for value in values if not isinstance(value, (str, list))]
+        numbers = [
+            U64(NO_VALUE if value is None else value)
+            for value in values
+            if not isinstance(value, (str, list))
+        ]
         match kind:
             case "sent":
                 self.on_sent(us, *values)
@@ -183,7 +189,12 @@ class Controller:
         self.check(self.library.weir_controller_target(self.handle, ctypes.byref(target)))
         self.check(self.library.weir_controller_metrics(self.handle, ctypes.byref(metrics)))
         window = target.congestion_window_bytes
-        probe = [target.probe_id, target.probe_rate_bps, target.probe_size_bytes, target.probe_packets]
+        probe = [
+            target.probe_id,
+            target.probe_rate_bps,
+            target.probe_size_bytes,
+            target.probe_packets,
+        ]
         return [
             "target",
             target.bitrate_bps,
@@ -197,7 +208,7 @@ class Controller:
 
 
 def statuses_of_twcc(chunk):
-    """What a chunk of transport-wide feedback says: 0 not received, 1 small delta, 2 large delta."""
+    """What a chunk of TWCC says of its packets: 0 not received, 1 small delta, 2 large delta."""
     if not chunk >> 15:
         return [chunk >> 13 & 3] * (chunk & 0x1FFF)
     if not chunk >> 14 & 1:
@@ -244,7 +255,9 @@ def decoding_differs(feedback, data, packets):
                 if arrival is not None:
                     return f"packet {number} is not in the bytes"
             elif arrivals[number % 2**16] != arrival:
-                return f"packet {number}: {arrivals[number % 2**16]} in the bytes, {arrival} decoded"
+                return (
+                    f"packet {number}: {arrivals[number % 2**16]} in the bytes, {arrival} decoded"
+                )
         return None
     arrivals = decode_ccfb(data)
     for number, arrival, *rest in packets:
@@ -305,8 +318,12 @@ def play(path, library, tolerance=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--library", default="libweir.so.0", help="the shared library (default: the installed one)")
-    parser.add_argument("--folder", default=HERE, help="the folder of the vectors (default: this one)")
+    parser.add_argument(
+        "--library", default="libweir.so.0", help="the shared library (default: the installed one)"
+    )
+    parser.add_argument(
+        "--folder", default=HERE, help="the folder of the vectors (default: this one)"
+    )
     arguments = parser.parse_args()
     library = ctypes.CDLL(str(arguments.library))
     library.weir_controller_free.argtypes = [ctypes.c_void_p]
