@@ -4,8 +4,9 @@
     vectors/run.py [--library FILE] [--folder FOLDER]
 
 Ends with 1 at the first difference, after it has printed case, time and difference. It needs
-nothing but Python 3.10 and the shared library, which `make c` builds. It is also an example: to test
-a port, replace the class `Controller` by one that calls yours, and use the tolerance of the header.
+nothing but Python 3.10 and the shared library, which `make c` builds. It is also an example: to
+test a port, replace the class `Controller` by one that calls yours, and use the tolerance of the
+header.
 
 Beside that it decodes the bytes of each feedback packet with a few lines of its own, and compares
 them with the decoded packets of the file: two sources for one thing.

@@ -258,3 +258,13 @@ func BenchmarkPacketSent(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		controller, err := New(GCC, Settings{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = controller.Close()
+	}
+}

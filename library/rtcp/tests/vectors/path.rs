@@ -255,7 +255,7 @@ impl Run<'_> {
             arrival = arrival.max(self.link.last_arrival);
             self.link.last_arrival = arrival;
         }
-        if scenario.late_each.is_some_and(|each| self.sent % each == 0) {
+        if scenario.late_each.is_some_and(|each| self.sent.is_multiple_of(each)) {
             arrival += LATE;
         }
         let threshold = match self.codepoint {
