@@ -31,7 +31,7 @@ const (
 // Controller is a congestion controller. Its methods may be called by several goroutines. `now` is
 // the time of the event; if it lies before that of an earlier call, the earlier time counts.
 //
-// Each controller has memory of its own, about 1.2 MB of addresses, of which little is touched.
+// Each controller has memory of its own, about half a megabyte.
 type Controller struct {
 	lock     sync.Mutex
 	instance *instance // nil after Close
