@@ -230,6 +230,11 @@ wasm() {
     own 'equal records in WebAssembly, the playground' scripts/test-wasm.sh --quick
 }
 
+# The Go module: equal numbers in the vectors, and calls between two pions.
+go_module() {
+    own 'Go module' scripts/test-go.sh
+}
+
 # What needs no Linux compiles for other systems.
 others() {
     own 'a check for Windows and macOS' scripts/other-systems.sh
@@ -340,6 +345,7 @@ python
 if [ -z "$check" ]; then
     arm
     wasm
+    go_module
     others
     fuzz
     miri

@@ -1,0 +1,149 @@
+package weircc
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	weir "weir-go"
+)
+
+// Offsets of RFC 8888 from here on say that the arrival is too long ago, or not known.
+const noOffset = 0x1FFE
+
+// arrival is what a feedback packet says of one packet.
+type arrival struct {
+	key  key
+	has  bool
+	time time.Time // zero if it arrived at an unknown time
+	ecn  weir.ECN
+}
+
+// clock unwraps the time in feedback packets.
+type clock struct {
+	isCCFB, isRunning bool
+	last              uint32
+	total             int64 // in units of the format
+}
+
+// advance returns the time in units of the format, of which the packet has these low bits. The second
+// value says that the clock is another one than before.
+func (c *clock) advance(isCCFB bool, low uint32, bits int) (int64, bool) {
+	isNew := c.isRunning && c.isCCFB != isCCFB
+	if !c.isRunning || isNew {
+		*c = clock{isCCFB, true, low, int64(low)}
+		return c.total, isNew
+	}
+	shift := 32 - bits
+	step := int32((low-c.last)<<shift) >> shift //nolint:gosec // the difference has a sign
+	c.last, c.total = low, c.total+int64(step)
+	return c.total, false
+}
+
+// join finds the packets of feedback in the history. A packet that no feedback names is neither lost
+// nor received: the feedback may be lost. (rtpfb of pion calls such packets lost.)
+func (e *Estimator) join(packet rtcp.Packet) (weir.Feedback, bool) {
+	var arrivals []arrival
+	var feedback weir.Feedback
+	switch packet := packet.(type) {
+	case *rtcp.TransportLayerCC:
+		arrivals, feedback.IsNewClock = e.readTWCC(packet)
+		feedback.MissingFeedback = e.missingBefore(packet.FbPktCount)
+	case *rtcp.CCFeedbackReport:
+		arrivals, feedback.IsNewClock = e.readCCFB(packet)
+	}
+	for index := range arrivals {
+		found := &arrivals[index]
+		sent, known := e.history[found.key]
+		if !known || (found.has && found.time.IsZero()) || (!found.has && sent.isLost) {
+			continue
+		}
+		row := weir.PacketReport{
+			SequenceNumber: sent.number, Size: sent.size, SendTime: sent.time, ProbeID: sent.probe,
+			Arrived: found.has, ArrivalTime: found.time, ECN: found.ecn, IsRecovered: found.has && sent.isLost,
+		}
+		if found.has {
+			delete(e.history, found.key)
+			e.counts.received++
+		} else {
+			// It may be late only.
+			sent.isLost = true
+			e.history[found.key] = sent
+			e.counts.lost++
+		}
+		feedback.Packets = append(feedback.Packets, row)
+	}
+	// The blocks of RFC 8888 are in order of the streams.
+	slices.SortFunc(feedback.Packets, func(one, other weir.PacketReport) int {
+		return cmp.Compare(one.SequenceNumber, other.SequenceNumber)
+	})
+	return feedback, len(feedback.Packets) > 0
+}
+
+// missingBefore is the number of feedback packets that are missing before this one.
+func (e *Estimator) missingBefore(count uint8) int {
+	missing := 0
+	if e.hasCount {
+		missing = int(int8(count - e.lastCount - 1)) //nolint:gosec // a late one gives less than zero
+	}
+	if missing >= 0 {
+		e.lastCount, e.hasCount = count, true
+	}
+	return max(missing, 0)
+}
+
+// readTWCC reads transport-wide feedback, whose times have units of 64 ms.
+func (e *Estimator) readTWCC(packet *rtcp.TransportLayerCC) ([]arrival, bool) {
+	units, isNew := e.clock.advance(false, packet.ReferenceTime, 24)
+	now := time.Unix(0, 0).Add(time.Duration(units) * 64 * time.Millisecond)
+	var arrivals []arrival
+	deltas, left := packet.RecvDeltas, int(packet.PacketStatusCount)
+	add := func(symbol uint16) {
+		if left == 0 {
+			return
+		}
+		number := packet.BaseSequenceNumber + packet.PacketStatusCount - uint16(left) //nolint:gosec // 16 bits
+		left--
+		one := arrival{key: key{0, number}, has: symbol != rtcp.TypeTCCPacketNotReceived}
+		hasDelta := one.has && symbol != rtcp.TypeTCCPacketReceivedWithoutDelta
+		if hasDelta && len(deltas) > 0 {
+			now = now.Add(time.Duration(deltas[0].Delta) * time.Microsecond)
+			one.time, deltas = now, deltas[1:]
+		}
+		arrivals = append(arrivals, one)
+	}
+	for _, chunk := range packet.PacketChunks {
+		switch chunk := chunk.(type) {
+		case *rtcp.RunLengthChunk:
+			for range chunk.RunLength {
+				add(chunk.PacketStatusSymbol)
+			}
+		case *rtcp.StatusVectorChunk:
+			for _, symbol := range chunk.SymbolList {
+				add(symbol)
+			}
+		}
+	}
+	return arrivals, isNew
+}
+
+// readCCFB reads feedback of RFC 8888, whose time has units of 1/65536 s.
+func (e *Estimator) readCCFB(packet *rtcp.CCFeedbackReport) ([]arrival, bool) {
+	units, isNew := e.clock.advance(true, packet.ReportTimestamp, 32)
+	now := time.Unix(units>>16, (units&0xFFFF)*1_000_000_000>>16)
+	var arrivals []arrival
+	for _, block := range packet.ReportBlocks {
+		for index, metric := range block.MetricBlocks {
+			number := block.BeginSequence + uint16(index) //nolint:gosec // 16 bits
+			one := arrival{key: key{block.MediaSSRC, number}, has: metric.Received}
+			if metric.Received && metric.ArrivalTimeOffset < noOffset {
+				offset := time.Duration(metric.ArrivalTimeOffset) * time.Second / 1_024
+				one.time, one.ecn = now.Add(-offset), weir.ECN(metric.ECN)
+			}
+			arrivals = append(arrivals, one)
+		}
+	}
+	return arrivals, isNew
+}

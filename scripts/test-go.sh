@@ -1,0 +1,33 @@
+#!/bin/sh
+# Builds the library for WebAssembly and tests the Go module with it, under the race detector: the controllers by the
+# vectors of vectors/, and a call between two pions. With --missing it only prints why it cannot; nothing if it can. Where
+# Go is missing it says so and ends well.
+set -eu
+. "$(dirname "$0")/usage.sh"
+accept '--missing' "$@"
+cd "$(dirname "$0")/.."
+
+missing() {
+    if ! command -v go > /dev/null; then
+        echo 'no Go: https://go.dev/dl, 1.25 or later'
+    elif ! command -v cc > /dev/null; then
+        echo 'no C compiler, which the race detector needs: apt-get install gcc'
+    else
+        scripts/go-wasm.sh --missing
+    fi
+}
+reason=$(missing)
+if [ "${1:-}" = --missing ]; then
+    [ -z "$reason" ] || echo "$reason"
+    exit
+elif [ -n "$reason" ]; then
+    echo "test-go: skipped: $reason"
+    exit
+fi
+scripts/go-wasm.sh
+cd library/go
+unformatted=$(gofmt -l .)
+[ -z "$unformatted" ] || { echo "test-go: gofmt -w $unformatted" >&2 && exit 1; }
+go vet ./...
+# The calls wait most of the time.
+go test -race -parallel 8 ./...
