@@ -16,17 +16,24 @@ const PEEKED: u64 = 4_096;
 
 /// Opens a file and tells its format. `-` is the standard input.
 pub(crate) fn open(path: &Path) -> Result<(Format, Box<dyn BufRead>), AnalyzeError> {
-    let failed = |error| AnalyzeError::Io { path: path.into(), error };
     let file: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::Error::other("this is a folder: name the files in it")));
+        let file = File::open(path).map_err(|error| failed(path, error))?;
+        if file.metadata().map_err(|error| failed(path, error))?.is_dir() {
+            return Err(failed(path, io::Error::other("this is a folder: name the files in it")));
         }
         Box::new(file)
     };
-    let (first, rest) = peek(file, GZIP.len() as u64).map_err(failed)?;
+    unpacked(path, file)
+}
+
+/// Unpacks what a file contains, and tells its format.
+pub(crate) fn unpacked(
+    path: &Path,
+    file: Box<dyn Read>,
+) -> Result<(Format, Box<dyn BufRead>), AnalyzeError> {
+    let (first, rest) = peek(file, GZIP.len() as u64).map_err(|error| failed(path, error))?;
     let is_packed = first == GZIP;
     let whole = Cursor::new(first).chain(rest);
     let whole: Box<dyn Read> = if is_packed {
@@ -34,9 +41,13 @@ pub(crate) fn open(path: &Path) -> Result<(Format, Box<dyn BufRead>), AnalyzeErr
     } else {
         Box::new(whole)
     };
-    let (first, rest) = peek(whole, PEEKED).map_err(failed)?;
+    let (first, rest) = peek(whole, PEEKED).map_err(|error| failed(path, error))?;
     let format = told_by(&first).ok_or_else(|| AnalyzeError::Unknown(path.into()))?;
     Ok((format, Box::new(BufReader::new(Cursor::new(first).chain(rest)))))
+}
+
+fn failed(path: &Path, error: io::Error) -> AnalyzeError {
+    AnalyzeError::Io { path: path.into(), error }
 }
 
 /// The first bytes, and what follows them.
