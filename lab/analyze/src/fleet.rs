@@ -76,6 +76,18 @@ impl Cause {
         }
     }
 
+    /// How much a second of it matters to those in the call, as in the order of findings.
+    fn weight(self) -> f64 {
+        match self {
+            Self::Connection => 10.0,
+            Self::UplinkCapacity | Self::DownlinkCapacity => 4.0,
+            Self::Encoder | Self::Processor => 4.0,
+            Self::UplinkLoss | Self::DownlinkLoss | Self::Delay => 3.0,
+            Self::Controller | Self::Application => 2.0,
+            Self::Unexplained => 1.0,
+        }
+    }
+
     /// The cause that a finding names; `None` of effects and of what does no harm.
     fn of(finding: &file::Finding) -> Option<Self> {
         let is_sent = finding.stream.contains(" sent ");
@@ -113,7 +125,8 @@ pub struct FleetCall {
     pub duration_s: f64,
     /// What `weir analyze` says first.
     pub verdict: String,
-    /// The cause with the largest effect; `None` if nothing limited the call.
+    /// The cause with the most seconds, weighted by what they do to the call; `None` if nothing
+    /// limited it.
     pub main_cause: Option<Cause>,
     /// Seconds in which any cause held.
     pub bad_s: f64,
@@ -147,7 +160,7 @@ pub struct FleetCall {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FleetStream {
-    /// Such as `connection 1 video sent 2`.
+    /// Such as `1 video sent 2`: numbers of the connection and the stream.
     pub name: String,
     /// Direction.
     pub way: Way,
@@ -316,8 +329,16 @@ fn causes(
         all.extend(own.iter().copied());
         *seconds = union_s(own);
     }
-    // Findings come with the largest effect first.
-    let mut main_cause = findings.iter().find_map(|it| it.cause);
+    let mut main_cause = None;
+    let mut largest = 0.0;
+    for (cause, seconds) in Cause::ALL.into_iter().zip(cause_s) {
+        if seconds * cause.weight() > largest {
+            (main_cause, largest) = (Some(cause), seconds * cause.weight());
+        }
+    }
+    if findings.iter().any(|it| [FAILED, NEVER].contains(&it.rule.as_str())) {
+        main_cause = Some(Cause::Connection);
+    }
     let effects = findings.iter().filter(|it| it.part == "video" || it.part == "audio");
     let suffered: Vec<(f64, f64)> =
         effects.map(|it| (it.from_s, it.to_s.min(duration_s))).collect();

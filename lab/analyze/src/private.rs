@@ -33,7 +33,7 @@ impl Dump {
         let mut ssrcs = Numbers::default();
         let mut layers = Numbers::default();
         for connection in &mut self.connections {
-            connection.name = format!("connection {}", connections.of(&connection.name));
+            connection.name = connections.of(&connection.name).to_string();
             for stream in &mut connection.streams {
                 stream.ssrc = ssrcs.of(&stream.ssrc.to_string());
                 if let Some(rid) = &mut stream.rid {
@@ -48,7 +48,7 @@ impl Dump {
             }
         }
         for event in &mut self.events {
-            event.connection = format!("connection {}", connections.of(&event.connection));
+            event.connection = connections.of(&event.connection).to_string();
             if let ConnectionChange::ServerError { url, .. } = &mut event.change {
                 *url = server(url).into();
             }
