@@ -200,11 +200,13 @@ impl Counted {
             objects.insert(format!("in-{ssrc}"), inbound);
             return;
         }
+        let frames = self.fps.map(|fps| (fps * (now_ms - ZERO_MS) / 1e3) as u64);
         let outbound = json!({
             "type": "outbound-rtp", "kind": "video", "ssrc": ssrc, "timestamp": now_ms,
             "packetsSent": self.sent_packets, "bytesSent": payload(self.sent, self.sent_packets),
             "headerBytesSent": self.sent_packets * RTP_BYTES, "targetBitrate": self.target_bps,
-            "framesPerSecond": self.fps, "mediaSourceId": format!("source-{ssrc}"),
+            "framesPerSecond": self.fps, "framesEncoded": frames,
+            "mediaSourceId": format!("source-{ssrc}"),
             "remoteId": format!("remote-{ssrc}"), "active": true,
         });
         objects.insert(format!("out-{ssrc}"), outbound);

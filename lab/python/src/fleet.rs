@@ -169,6 +169,10 @@ impl Columns {
             fields.push(Field::new(*name, array.data_type().clone(), true));
             arrays.push(array);
         }
+        if arrays.is_empty() {
+            // No row came, so no column is known; the package adds them.
+            return Ok(RecordBatch::new_empty(Arc::new(Schema::empty())));
+        }
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
     }
 }
