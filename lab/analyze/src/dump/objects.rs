@@ -309,26 +309,24 @@ fn defaults<T: Default + Serialize>() -> Map<String, Value> {
 /// The struct with the members that the object has in the right type. Dumps of other browsers and
 /// other years lack some and write others differently.
 fn overlaid<T: Default + Serialize + DeserializeOwned>(object: &Map<String, Value>) -> Option<T> {
-    let mut whole = defaults::<T>();
-    let taken =
-        |map: &Map<String, Value>| serde_json::from_value::<T>(Value::Object(map.clone())).ok();
-    let names: Vec<String> = whole.keys().cloned().collect();
+    let whole = defaults::<T>();
     let mut all = whole.clone();
-    for name in &names {
+    for (name, member) in &mut all {
         if let Some(value) = object.get(name) {
-            all.insert(name.clone(), value.clone());
+            member.clone_from(value);
         }
     }
-    if let Some(value) = taken(&all) {
+    if let Ok(value) = T::deserialize(&all) {
         return Some(value);
     }
     // One by one, and without those of a wrong type.
-    for name in &names {
+    let mut right = whole.clone();
+    for name in whole.keys() {
         let Some(value) = object.get(name) else { continue };
-        let before = whole.insert(name.clone(), value.clone());
-        if taken(&whole).is_none() {
-            whole.insert(name.clone(), before.unwrap_or(Value::Null));
+        let before = right.insert(name.clone(), value.clone());
+        if T::deserialize(&right).is_err() {
+            right.insert(name.clone(), before.unwrap_or(Value::Null));
         }
     }
-    taken(&whole)
+    T::deserialize(&right).ok()
 }

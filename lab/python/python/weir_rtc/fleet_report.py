@@ -56,7 +56,7 @@ STYLE = """
 @media (prefers-color-scheme:dark){:root{--background:#15181c;--text:#e6e9ed;--muted:#a3abb5;--line:#343a42;
 --raised:#1d2126;--link:#7cbcf5;--good:#4cc9a0;--bad:#f2945c}}
 *{box-sizing:border-box}
-body{margin:0;background:var(--background);color:var(--text);overflow-wrap:anywhere;
+body{margin:0;background:var(--background);color:var(--text);overflow-wrap:break-word;
 font:15px/1.55 system-ui,"Segoe UI","Liberation Sans",Arial,sans-serif}
 main{max-width:1080px;margin:0 auto;padding:24px 16px 64px}
 h1{font-size:28px;line-height:1.2;margin:0 0 8px}h2{font-size:21px;margin:40px 0 8px}
@@ -67,7 +67,8 @@ p{margin:8px 0;max-width:75ch}.muted{color:var(--muted);font-size:13px}
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%}
 th,td{padding:6px 12px 6px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
 th{font-size:13px;font-weight:600;color:var(--muted)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;
-white-space:nowrap;overflow-wrap:normal}.bar{width:30%;min-width:90px}
+white-space:nowrap;overflow-wrap:normal}td:first-child{min-width:130px}.name{max-width:240px;overflow-wrap:anywhere}
+.line code{overflow-wrap:anywhere}.bar{width:30%;min-width:90px}
 .bar i{display:block;height:12px;margin-top:6px;border-radius:2px;background:var(--link);min-width:1px}
 .call{padding:12px 0;border-bottom:1px solid var(--line)}.call p{margin:0 0 4px;max-width:none}
 .line{display:flex;gap:8px;align-items:flex-start}code,pre{font:13px/1.5 ui-monospace,"Liberation Mono",monospace}
@@ -77,7 +78,7 @@ button{padding:4px 10px;border:1px solid var(--line);border-radius:4px;backgroun
 font:inherit;font-size:13px;cursor:pointer}details{margin:12px 0}summary{cursor:pointer}
 .worse{color:var(--bad);font-weight:600}.better{color:var(--good);font-weight:600}
 .empty{padding:24px;border:1px dashed var(--line);border-radius:8px}
-@media (max-width:600px){.bar{display:none}h1{font-size:21px}td,th{padding-right:8px}}
+@media (max-width:600px){.bar,.part{display:none}th.n{white-space:normal}h1{font-size:21px}td,th{padding-right:8px}}
 """
 
 SCRIPT = """
@@ -195,13 +196,13 @@ def _causes(total: dict[str, Any], main: list[dict[str, Any]]) -> str:
     for seconds, cause in found:
         words, part = WORDS[cause]
         body += (
-            f"<tr><td>{words}</td><td>{part}</td>{_bar(seconds, largest)}"
+            f"<tr><td>{words}</td><td class='part'>{part}</td>{_bar(seconds, largest)}"
             f'<td class="n">{_share(seconds, total["call_time_s"])}</td><td class="n">{_time(seconds)}</td>'
             f'<td class="n">{_share(calls_of.get(cause, 0), total["calls"])}</td></tr>'
         )
     good = _share(calls_of.get("none", 0), total["calls"])
     return (
-        "<h2>Causes</h2><div class='wide'><table><tr><th>cause</th><th>part</th><th class='bar'></th>"
+        "<h2>Causes</h2><div class='wide'><table><tr><th>cause</th><th class='part'>part</th><th class='bar'></th>"
         "<th class='n'>of call time</th><th class='n'>time</th><th class='n'>main cause of calls</th></tr>"
         f"{body}</table></div><p>Nothing limited {good} of the calls.</p>"
     )
@@ -220,7 +221,7 @@ def _columns(column: str, found: list[dict[str, Any]]) -> str:
         top = sorted(((row[f"{it}_s"] or 0.0, it) for it in CAUSES), reverse=True)[:2]
         said = ", ".join(f"{WORDS[it][0]} ({_share(s, whole)})" for s, it in top if s > 0)
         body += (
-            f"<tr><td>{escape(str(row['value'])[:NAME_MAX])}</td><td class='n'>{row['calls']:,}</td>"
+            f"<tr><td class='name'>{escape(str(row['value'])[:NAME_MAX])}</td><td class='n'>{row['calls']:,}</td>"
             f"{_bar((row['bad_s'] or 0) / (whole or 1), largest)}<td class='n'>{_share(row['bad_s'], whole)}</td>"
             f"<td>{said or 'none'}</td></tr>"
         )
@@ -258,10 +259,10 @@ def _compared(it: Compared) -> str:
         )
     return (
         f"{head}<p>{counts} Shares of call time that were bad. Intervals (95 %) and p values come from a bootstrap that "
-        "draws users with all their calls; p of single causes is adjusted for their number (Holm). This compares two "
+        "draws users with all their calls. Points are percentage points; p of single causes is adjusted for their number (Holm). This compares two "
         "groups of calls: whether the column is the reason, only a fair assignment says.</p><div class='wide'><table>"
         f"<tr><th>cause</th><th class='n'>{before}</th><th class='n'>{after}</th>"
-        "<th class='n'>change in percentage points</th><th class='n'>p</th><th></th></tr>"
+        "<th class='n'>change in points (95 % interval)</th><th class='n'>p</th><th></th></tr>"
         f"{body}</table></div>"
     )
 
@@ -298,7 +299,7 @@ def _errors(found: list[dict[str, Any]]) -> str:
         return ""
     body = "".join(
         f"<tr><td class='n'>{row['calls']:,}</td><td>{escape((row['error'] or '')[:VERDICT_MAX])}</td>"
-        f"<td>{escape(row['example'][:NAME_MAX])}</td></tr>"
+        f"<td class='name'>{escape(row['example'][:NAME_MAX])}</td></tr>"
         for row in found
     )
     return (
