@@ -40,7 +40,13 @@ source = {{ kind = "filler", fps = {fps} }}
 
 def scenario(cause: str, draw: random.Random) -> str:
     """A call of this cause, with a network that is drawn."""
-    capacity, queue, loss, limit, more = draw.randint(4000, 8000), draw.randint(150, 400), "", "", ""
+    capacity, queue, loss, limit, more = (
+        draw.randint(4000, 8000),
+        draw.randint(150, 400),
+        "",
+        "",
+        "",
+    )
     most = draw.choice([1500, 2000, 2500])
     begin, length = draw.randint(15, 25), draw.randint(15, 30)
     capacity_text = f'"{capacity}kbps"'
@@ -56,7 +62,9 @@ def scenario(cause: str, draw: random.Random) -> str:
     elif cause == "application":
         low = draw.randint(50, most // 4)
         steps = [(0, most), (begin, low), (begin + length, most)]
-        limit = "source_limit = [" + ", ".join(f'["{at}s", "{kbps}kbps"]' for at, kbps in steps) + "]"
+        limit = (
+            "source_limit = [" + ", ".join(f'["{at}s", "{kbps}kbps"]' for at, kbps in steps) + "]"
+        )
     delay = draw.randint(5, 80)
     media = MEDIA.format(max=most, fps=draw.choice([15, 25, 30]), limit=limit)
     return f"""title = "{cause}"
@@ -117,9 +125,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--weir", default="weir", help="the program")
     parser.add_argument("--calls", type=int, default=400, help="calls of all causes together")
-    parser.add_argument("--out", type=Path, required=True, help="folder of scenarios, dumps and lake")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder of scenarios, dumps and lake"
+    )
     given = parser.parse_args()
-    make(str(Path(given.weir).resolve()) if "/" in given.weir else given.weir, given.out, given.calls)
+    make(
+        str(Path(given.weir).resolve()) if "/" in given.weir else given.weir, given.out, given.calls
+    )
     print(fleet.analyze([given.out / "dumps"], given.out / "lake").words())
     show(given.out / "lake")
     return 0

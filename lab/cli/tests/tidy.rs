@@ -94,7 +94,7 @@ const NAMED_CLOSURES: [(&str, usize); 19] = [
     ("library/rtcp", 2),
     ("library/weir", 21),
     ("library/wire", 3),
-    ("lab/analyze", 88),
+    ("lab/analyze", 89),
     ("lab/call", 85),
     ("lab/capture", 2),
     ("lab/cli", 134),

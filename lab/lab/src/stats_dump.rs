@@ -36,14 +36,11 @@ pub fn stats_dump(
 ) -> Option<String> {
     let info = RunInfo::simulated(scenario, controller, seed);
     let mut dump = StatsDump::new(scenario, &info);
-    let take = |part: &mut Trace| -> Result<(), std::convert::Infallible> {
-        for row in &part.rows {
-            dump.add(row);
-        }
-        Ok(())
-    };
-    let Ok(is_whole) =
-        weir_sim::run_in_parts(&scenario.sim_config(controller), Seed::new(seed), stop, take);
+    let config = scenario.sim_config(controller);
+    let Ok(is_whole) = weir_sim::run_in_parts(&config, Seed::new(seed), stop, |part| {
+        dump.take(part);
+        Ok::<(), std::convert::Infallible>(())
+    });
     is_whole.then(|| dump.finish())
 }
 
@@ -95,6 +92,12 @@ impl StatsDump {
         dump.line(&json!(["create", "sim-1", about, ZERO_MS]));
         dump.report(Timestamp::ZERO);
         dump
+    }
+
+    fn take(&mut self, part: &Trace) {
+        for row in &part.rows {
+            self.add(row);
+        }
     }
 
     fn add(&mut self, row: &Row) {

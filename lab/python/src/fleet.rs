@@ -44,8 +44,8 @@ pub fn fleet_tables(
     jobs: usize,
 ) -> PyResult<(PyTable, PyTable, PyTable)> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(error)?;
-    let work = || pool.install(|| dumps.par_iter().map(analyzed).collect::<Vec<_>>());
-    let mut read = py.detach(work);
+    let mut read: Vec<Analyzed> =
+        py.detach(|| pool.install(|| dumps.par_iter().map(analyzed).collect()));
     let mut seen = BTreeSet::new();
     for it in read.iter_mut().filter(|it| it.call.is_ok()) {
         it.is_repeated = !seen.insert(it.id.clone());

@@ -64,9 +64,7 @@ def test_no_address_ssrc_or_device_of_the_corpus_is_in_the_lake(tmp_path):
     assert len(secrets) > 50, len(secrets)
     lake = words_of(tmp_path / "lake")
     raw = b"".join(it.read_bytes() for it in (tmp_path / "lake").glob("*/*.parquet"))
-    found = [
-        it for it in secrets if re.search(rf"(?<![\w.]){re.escape(it)}(?![\w.])", lake)
-    ]
+    found = [it for it in secrets if re.search(rf"(?<![\w.]){re.escape(it)}(?![\w.])", lake)]
     assert found == []
     assert [it for it in secrets if len(it) > 8 and it.encode() in raw] == []
 
@@ -161,7 +159,9 @@ def test_a_change_is_found_where_there_is_one_and_not_where_there_is_none(tmp_pa
             (tmp_path / f"in/{name}-{number:03}").write_bytes(text + note)
     lake = tmp_path / "lake"
     fleet.analyze([tmp_path / "in"], lake)
-    asked = Asked(lake, tmp_path / "a.html", tmp_path / "calls.csv", "release", "1.4", "1.5", "user")
+    asked = Asked(
+        lake, tmp_path / "a.html", tmp_path / "calls.csv", "release", "1.4", "1.5", "user"
+    )
     metadata_of(lake, tmp_path / "calls.csv", lambda cause, _: cause == "uplink_capacity")
     write(asked)
     assert '<span class="worse">worse</span>' in asked.output.read_text()
@@ -187,5 +187,5 @@ def test_the_page_of_the_schema_has_every_column_with_its_type():
     assert f"Version {fleet.SCHEMA}" in page
     for table, columns in fleet.COLUMNS.items():
         part = page.split(f"## `{table}`")[1].split("\n## ")[0]
-        shown = re.findall(r"^\| `(\w+)` \| (\w+) \|", part, re.M)
+        shown = re.findall(r"^\| `(\w+)` \| (\w+) \|", part, re.MULTILINE)
         assert shown == [(name, kind) for name, kind in columns.items()], table

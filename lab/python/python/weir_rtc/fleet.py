@@ -151,9 +151,7 @@ def schema(table: str) -> pyarrow.Schema:
     import pyarrow
 
     fields = [(name, pyarrow.type_for_alias(kind)) for name, kind in COLUMNS[table].items()]
-    return pyarrow.schema(
-        fields, metadata={SCHEMA_KEY: SCHEMA, PROGRAM_KEY: f"weir {__version__}"}
-    )
+    return pyarrow.schema(fields, metadata={SCHEMA_KEY: SCHEMA, PROGRAM_KEY: f"weir {__version__}"})
 
 
 def files_of(given: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
@@ -212,9 +210,7 @@ def _of_tar(file: Path, is_known: Callable[[Mark], bool]) -> Iterator[Dump | Non
         for member in archive:
             if not member.isfile():
                 continue
-            dump = Dump(
-                f"{file}{IN_ARCHIVE}{member.name}", member.size, int(member.mtime * 1e9)
-            )
+            dump = Dump(f"{file}{IN_ARCHIVE}{member.name}", member.size, int(member.mtime * 1e9))
             if is_known(dump.mark()):
                 yield None
                 continue
@@ -473,7 +469,9 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WeirError(f"another program writes into {folder}: wait until it has ended") from None
+            raise WeirError(
+                f"another program writes into {folder}: wait until it has ended"
+            ) from None
         yield
 
 

@@ -236,9 +236,7 @@ def _compared(it: Compared) -> str:
     before, after = (escape(name[:NAME_MAX]) for name in it.names)
     head = f"<h2>{escape(it.column)}: {before} and {after}</h2>"
     what = "users" if it.has_users else "calls, each counted as a user of its own"
-    counts = (
-        f"{it.calls[0]:,} calls of {it.users[0]:,} {what}; {it.calls[1]:,} of {it.users[1]:,}."
-    )
+    counts = f"{it.calls[0]:,} calls of {it.users[0]:,} {what}; {it.calls[1]:,} of {it.users[1]:,}."
     if not it.changes:
         return f'{head}<p class="empty">{counts} A comparison needs {USERS_MIN} users on each side.</p>'
     body = ""
