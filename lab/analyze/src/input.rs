@@ -26,6 +26,15 @@ pub(crate) fn open(path: &Path) -> Result<(Format, Box<dyn BufRead>), AnalyzeErr
         }
         Box::new(file)
     };
+    unpacked(path, file)
+}
+
+/// Unpacks what a file contains, and tells its format.
+pub(crate) fn unpacked(
+    path: &Path,
+    file: Box<dyn Read>,
+) -> Result<(Format, Box<dyn BufRead>), AnalyzeError> {
+    let failed = AnalyzeError::of_file(path);
     let (first, rest) = peek(file, GZIP.len() as u64).map_err(&failed)?;
     let is_packed = first == GZIP;
     let whole = Cursor::new(first).chain(rest);

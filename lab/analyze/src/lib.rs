@@ -15,6 +15,7 @@ mod connectivity;
 mod dump;
 mod error;
 mod finding;
+mod fleet;
 mod format;
 mod headroom;
 mod input;
@@ -23,6 +24,7 @@ mod network;
 mod open_loop;
 mod packets;
 mod page;
+mod private;
 mod quality;
 mod record;
 mod rules;
@@ -30,6 +32,7 @@ mod samples;
 mod srtp;
 mod verdict;
 
+use std::io::{BufRead, Cursor};
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -42,6 +45,7 @@ pub use dump::{
 };
 pub use error::AnalyzeError;
 pub use finding::Finding;
+pub use fleet::{Cause, FleetCall, FleetFinding, FleetStream, fleet_call};
 pub use format::Format;
 pub use network::{NetworkEstimate, WayEstimate, estimate, scenario_text};
 pub use open_loop::{OpenLoop, open_loop};
@@ -57,6 +61,15 @@ pub use srtp::KeyLog;
 /// failed needs no stream. What of the file was left out is in [`Dump::warnings`].
 pub fn read(path: &Path) -> Result<Dump, AnalyzeError> {
     read_with(path, Collector::default(), None)
+}
+
+/// Reads a dump that is in memory, such as a member of an archive. Errors name it by `path`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(path: &Path, content: Vec<u8>) -> Result<Dump, AnalyzeError> {
+    let opened = input::unpacked(path, Box::new(Cursor::new(content)))?;
+    read_opened(path, opened, Collector::default(), None)
 }
 
 /// What a capture does not say itself.
@@ -88,7 +101,16 @@ fn read_with(
     collector: Collector,
     options: Option<&CaptureOptions>,
 ) -> Result<Dump, AnalyzeError> {
-    let (format, from) = input::open(path)?;
+    let opened = input::open(path)?;
+    read_opened(path, opened, collector, options)
+}
+
+fn read_opened(
+    path: &Path,
+    (format, from): (Format, Box<dyn BufRead>),
+    collector: Collector,
+    options: Option<&CaptureOptions>,
+) -> Result<Dump, AnalyzeError> {
     if options.is_some() && format != Format::Capture {
         return Err(AnalyzeError::NoCapture { path: path.into(), format });
     }

@@ -2,6 +2,7 @@
 
 mod analyze;
 pub mod application;
+mod fleet;
 mod link;
 pub mod research;
 mod serve;
@@ -14,6 +15,7 @@ pub use analyze::Analyze;
 pub use application::Application;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+pub use fleet::{Fleet, FleetAnalyze, FleetCommand, FleetReport};
 pub use link::Link;
 pub use research::Research;
 pub use serve::Serve;
@@ -73,6 +75,8 @@ pub enum Command {
     Serve(Serve),
     /// Say what limited a call that was made elsewhere, from a dump of its browser.
     Analyze(Analyze),
+    /// Analyze the dumps of many calls, and say what limits them.
+    Fleet(Fleet),
     /// Write one self-contained HTML report over recorded runs.
     Report(Report),
     /// Show how two sets of runs differ.
@@ -192,6 +196,10 @@ pub struct Run {
     /// file. Only for a single run.
     #[arg(long, value_name = "FILE")]
     pub airtime: Option<PathBuf>,
+    /// Write of each run only an rtcstats dump below this folder, as the browser at host A would,
+    /// labelled as simulated, for `weir analyze` and `weir fleet`.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "json", "markdown", "airtime"])]
+    pub dump: Option<PathBuf>,
 }
 
 /// `weir call`

@@ -17,6 +17,7 @@ mod completions;
 mod console;
 #[cfg(not(all(ims, feature = "analyze")))]
 mod elsewhere;
+mod fleet;
 mod generate;
 #[cfg(ims)]
 mod ims;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Check(args) => check::check(&args),
         args::Command::Sweep(args) => sweep::sweep(&args),
+        args::Command::Fleet(args) => fleet::fleet(&args),
         args::Command::Ims(args) => weir_testbed::run(&args),
         args::Command::Research(args) | args::Command::Bare(args) => research(&args),
         args::Command::Completions(args) => completions::completions(&args),

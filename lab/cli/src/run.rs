@@ -28,6 +28,10 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.airtime {
         write_airtime(&args.selection, file, &interrupt)?;
     }
+    if let Some(folder) = &args.dump {
+        write_dumps(&args.selection, folder, &interrupt)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     anyhow::ensure!(
         args.selection.constants.is_empty() || args.output.out.is_none(),
         "--set makes no records, because a record does not name the constants: leave out --out"
@@ -73,6 +77,28 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
         Ok(())
     });
     written.map_err(|error| Interrupted::or_why(error, format!("cannot write {}", file.display())))
+}
+
+/// Writes an rtcstats dump of each selected run below the folder.
+fn write_dumps(selection: &Selection, out: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
+    let scenarios = select::scenarios(&selection.scenarios)?;
+    let controllers = select::controllers(selection)?;
+    let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
+    let threads = selection.jobs.map_or(0, |threads| threads.min(jobs.len()));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    pool.install(|| jobs.par_iter().try_for_each(|job| write_dump(job, out, interrupt)))?;
+    output::line(&output::escaped(&format!("{} dumps in {}", jobs.len(), out.display())))
+}
+
+fn write_dump(job: &Job<'_>, out: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
+    let Job { scenario, controller, info } = job;
+    let dump = weir_lab::stats_dump(scenario, controller, info.seed, &interrupt.flag());
+    let dump = dump.ok_or(Interrupted)?;
+    let file = out.join(info.folder()).with_extension("rtcstats");
+    let folder = file.parent().expect("the file is below the folder");
+    std::fs::create_dir_all(folder)
+        .and_then(|()| whole_file::write(&file, dump.as_bytes()))
+        .with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Where the records of simulated runs go.

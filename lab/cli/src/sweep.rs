@@ -54,7 +54,7 @@ pub fn report(folder: &Path, file: &Path) -> anyhow::Result<ExitCode> {
 
 /// Runs the package with these words. It must be there with its part `sweep`, to which this module
 /// belongs.
-fn package(what: &str, module: &str, words: &[&OsStr]) -> anyhow::Result<ExitCode> {
+pub fn package(what: &str, module: &str, words: &[&OsStr]) -> anyhow::Result<ExitCode> {
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     let has_package = Command::new(&python)
         .args(["-c", &format!("import weir_rtc.sweeps, {module}")])

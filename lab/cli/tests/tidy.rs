@@ -43,7 +43,10 @@ const DEPENDENCIES: [(&str, &[&str]); 19] = [
         ],
     ),
     ("library/gst", &["weir", "weir-rtcp", "weir-wire"]),
-    ("lab/python", &["weir", "weir-controllers", "weir-net", "weir-sim", "weir-lab"]),
+    (
+        "lab/python",
+        &["weir", "weir-analyze", "weir-controllers", "weir-lab", "weir-net", "weir-sim"],
+    ),
     ("lab/wasm", &["weir", "weir-controllers", "weir-lab", "weir-net", "weir-sim"]),
     ("ims/diameter", &[]),
     ("ims/ims", &["weir-diameter"]),

@@ -22,6 +22,7 @@ pub mod shared;
 pub mod significance;
 mod simulate;
 pub mod spread;
+mod stats_dump;
 pub mod summary;
 mod terminals;
 pub mod unfinished;
@@ -30,6 +31,7 @@ mod wifi_cell;
 
 pub use controllers::{Controllers, UnknownController};
 pub use simulate::simulate;
+pub use stats_dump::stats_dump;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

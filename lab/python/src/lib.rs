@@ -2,6 +2,7 @@
 //! adds what is simpler in Python.
 
 mod controller;
+mod fleet;
 mod run;
 mod scenario;
 mod score;
@@ -86,6 +87,8 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(run::sweep_report, module)?,
         wrap_pyfunction!(run::compare, module)?,
         wrap_pyfunction!(run::controllers_of, module)?,
+        wrap_pyfunction!(fleet::fleet_tables, module)?,
+        wrap_pyfunction!(fleet::fleet_causes, module)?,
         wrap_pyfunction!(score::score, module)?,
         wrap_pyfunction!(score::contests, module)?,
         wrap_pyfunction!(metric, module)?,

@@ -315,24 +315,24 @@ fn defaults<T: Default + Serialize>() -> Map<String, Value> {
 /// The struct with the members that the object has in the right type. Dumps of other browsers and
 /// other years lack some and write others differently.
 fn overlaid<T: Default + Serialize + DeserializeOwned>(object: &Map<String, Value>) -> Option<T> {
-    let mut whole = defaults::<T>();
-    let names: Vec<String> = whole.keys().cloned().collect();
+    let whole = defaults::<T>();
     let mut all = whole.clone();
-    for name in &names {
+    for (name, member) in &mut all {
         if let Some(value) = object.get(name) {
-            all.insert(name.clone(), value.clone());
+            member.clone_from(value);
         }
     }
     if let Ok(value) = T::deserialize(&all) {
         return Some(value);
     }
     // One by one, and without those of a wrong type.
-    for name in &names {
+    let mut right = whole.clone();
+    for name in whole.keys() {
         let Some(value) = object.get(name) else { continue };
-        let before = whole.insert(name.clone(), value.clone());
-        if T::deserialize(&whole).is_err() {
-            whole.insert(name.clone(), before.unwrap_or(Value::Null));
+        let before = right.insert(name.clone(), value.clone());
+        if T::deserialize(&right).is_err() {
+            right.insert(name.clone(), before.unwrap_or(Value::Null));
         }
     }
-    T::deserialize(&whole).ok()
+    T::deserialize(&right).ok()
 }

@@ -113,8 +113,27 @@ def range_of(path: str, value: Any) -> Range:
         raise WeirError(f"{path}: {error}") from None
 
 
+def add_fleet(parser: argparse.ArgumentParser) -> None:
+    """The words of `fleet`."""
+    whats = parser.add_subparsers(dest="what", required=True)
+    make = whats.add_parser("analyze", help="analyze dumps into a folder of tables")
+    make.add_argument("files", nargs="+", help="dumps, folders, patterns and archives")
+    make.add_argument("--out", type=Path, required=True, help="folder of the tables")
+    make.add_argument("--workers", type=int, help="threads")
+    page = whats.add_parser("report", help="write the page of a folder of tables")
+    page.add_argument("lake", type=Path)
+    page.add_argument("-o", "--output", type=Path, default=Path("fleet.html"))
+    page.add_argument("--metadata", type=Path, help="CSV with a column `file` or `call_id`")
+    page.add_argument("--by", help="column by which the calls are split")
+    page.add_argument("--before", help="value of that column that is compared")
+    page.add_argument("--after", help="value that it is compared with")
+    page.add_argument("--user", help="column that names the user")
+
+
 def main() -> int:
     given = arguments()
+    if given.verb == "fleet":
+        return fleet(given)
     about = given.folder if given.verb == "report" else given.file or given.out
     try:
         if given.verb == "report":
@@ -128,6 +147,34 @@ def main() -> int:
         print(f"weir_rtc: {about}: {words_of(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        print("weir_rtc: stopped; the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def fleet(given: argparse.Namespace) -> int:
+    """Analyzes many dumps, or writes the report of them."""
+    from . import fleet as many
+    from . import fleet_report
+
+    def show(counts: many.Counts) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{counts.words()}", end="", file=sys.stderr)
+
+    try:
+        if given.what == "report":
+            names = ("lake", "output", "metadata", "by", "before", "after", "user")
+            fleet_report.write(fleet_report.Asked(**{name: getattr(given, name) for name in names}))
+            print(given.output)
+            return 0
+        counts = many.analyze(given.files, given.out, workers=given.workers, progress=show)
+    except (WeirError, OSError) as error:
+        print(f"weir_rtc: {words_of(error)}", file=sys.stderr)
+        return 2
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    print(counts.words())
+    if counts.is_stopped:
         print("weir_rtc: stopped; the same command goes on", file=sys.stderr)
         return 130
     return 0
@@ -147,6 +194,7 @@ def arguments() -> argparse.Namespace:
     make.add_argument("--out", type=Path, required=True, help="folder of the results")
     make.add_argument("--scheduler", help="address of a Dask scheduler, tcp://HOST:PORT")
     make.add_argument("--workers", type=int, help="processes, without a scheduler")
+    add_fleet(verbs.add_parser("fleet", help="analyze the dumps of many calls"))
     page = verbs.add_parser("report", help="write the page of a sweep")
     page.add_argument("folder", type=Path, help="folder of the results")
     page.add_argument("-o", "--output", type=Path, default=Path("report.html"))

@@ -1,0 +1,497 @@
+"""Dumps of many calls: reads them once each, and keeps what was found as Parquet files.
+
+A lake is a folder with the tables `calls`, `streams` and `findings` (docs/reference/fleet-schema.md), each a folder of
+Parquet files. A part of the lake is three files of one name. That of the calls is written last: parts without it do not
+count, so whatever ends the program leaves a whole lake.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import fcntl
+import glob
+import os
+import signal
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import _weir
+from ._weir import WeirError, __version__
+from .pool import cores
+
+if TYPE_CHECKING:
+    import pyarrow
+
+#: Version of the tables. It grows when a column changes its meaning or goes; new ones may come without.
+SCHEMA = "1"
+#: Keys of a file's metadata.
+SCHEMA_KEY, PROGRAM_KEY = b"weir.fleet.schema", b"weir.program"
+TABLES = ("calls", "streams", "findings")
+#: Columns of each table with their Arrow types.
+COLUMNS = {
+    "calls": {
+        "source": "string",
+        "source_bytes": "int64",
+        "source_modified_ns": "int64",
+        "call_id": "string",
+        "status": "string",
+        "error": "string",
+        "format": "string",
+        "browser": "string",
+        "duration_s": "double",
+        "verdict": "string",
+        "main_cause": "string",
+        "bad_s": "double",
+        **{f"bad_{cause}_s": "double" for cause in _weir.fleet_causes()},
+        "connection_failed": "bool",
+        "relay_or_tcp": "bool",
+        "connections": "uint64",
+        "streams": "uint64",
+        "freezes": "uint64",
+        "frozen_s": "double",
+        "concealed_ratio": "double",
+        "base_rtt_ms": "double",
+        "uplink_capacity_kbps": "double",
+        "downlink_capacity_kbps": "double",
+    },
+    "streams": {
+        "call_id": "string",
+        "stream": "string",
+        "direction": "string",
+        "kind": "string",
+        "duration_s": "double",
+        "rate_kbps": "double",
+        "target_kbps": "double",
+        "rtt_ms": "double",
+        "loss_ratio": "double",
+        "frames_per_second": "double",
+        "height_px": "uint64",
+        "jitter_buffer_ms": "double",
+        "concealed_ratio": "double",
+    },
+    "findings": {
+        "call_id": "string",
+        "rank": "uint64",
+        "stream": "string",
+        "part": "string",
+        "rule": "string",
+        "cause": "string",
+        "from_s": "double",
+        "to_s": "double",
+        "says": "string",
+        "rate_kbps": "double",
+        "rtt_ms": "double",
+        "loss_ratio": "double",
+    },
+}
+#: Columns of a call that a duplicate keeps.
+OWN = ("source", "source_bytes", "source_modified_ns", "call_id", "status")
+TAR_ENDINGS = (".tar", ".tar.gz", ".tgz")
+ZIP_ENDING = ".zip"
+#: Between an archive's name and that of a member.
+IN_ARCHIVE = "!"
+#: Dumps that are analyzed together, and the bytes of members among them. Two such batches are in memory.
+BATCH_DUMPS, BATCH_BYTES = 64, 24 << 20
+#: A larger member of an archive is not read.
+MEMBER_BYTES_MAX = 64 << 20
+#: Calls of a part, and seconds after which a smaller one is written.
+PART_CALLS, PART_S = 5000, 15.0
+UNFINISHED = ".unfinished"
+LOCK = ".lock"
+
+#: What tells that a dump was read before: name, size, time of change.
+Mark = tuple[str, int, int]
+
+
+@dataclass
+class Dump:
+    """A dump that is not read yet."""
+
+    source: str
+    size: int
+    modified_ns: int
+    #: Of a member of an archive.
+    content: bytes | None = None
+    #: Why it cannot be read.
+    error: str | None = None
+
+    def mark(self) -> Mark:
+        return (self.source, self.size, self.modified_ns)
+
+
+@dataclass
+class Counts:
+    """What a run of `analyze` did."""
+
+    analyzed: int = 0
+    failed: int = 0
+    duplicate: int = 0
+    #: Dumps that the lake had before.
+    kept: int = 0
+    took_s: float = 0.0
+    is_stopped: bool = False
+
+    def words(self) -> str:
+        new = self.analyzed + self.failed + self.duplicate
+        rate = new / self.took_s if self.took_s > 0 else 0.0
+        return (
+            f"{new} new dumps in {self.took_s:.1f} s ({rate:.0f}/s): {self.analyzed} analyzed, {self.failed} failed, "
+            f"{self.duplicate} duplicate; {self.kept} were there before"
+        )
+
+
+def schema(table: str) -> pyarrow.Schema:
+    """The columns of a table."""
+    import pyarrow
+
+    fields = [(name, pyarrow.type_for_alias(kind)) for name, kind in COLUMNS[table].items()]
+    return pyarrow.schema(fields, metadata={SCHEMA_KEY: SCHEMA, PROGRAM_KEY: f"weir {__version__}"})
+
+
+def files_of(given: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
+    """The files that names, folders and patterns mean, each once."""
+    seen: set[str] = set()
+    for one in given:
+        text = os.fspath(one)
+        found: Iterable[str] = [text]
+        if not os.path.exists(text):
+            found = sorted(glob.glob(text, recursive=True))
+            if not found:
+                raise WeirError(f"{text}: no such file, folder or pattern with a match")
+        for name in found:
+            for file in _below(Path(name)):
+                if str(file) not in seen:
+                    seen.add(str(file))
+                    yield file
+
+
+def _below(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(it for it in folders if not it.startswith("."))
+        for name in sorted(names):
+            if not name.startswith("."):
+                yield Path(folder) / name
+
+
+def dumps_of(files: Iterable[Path], is_known: Callable[[Mark], bool]) -> Iterator[Dump | None]:
+    """The dumps of the files and of the archives among them; `None` for each one that is known."""
+    for file in files:
+        try:
+            about = file.stat()
+        except OSError as error:
+            yield Dump(str(file), 0, 0, error=f"{file}: {error.strerror}")
+            continue
+        name = file.name.lower()
+        try:
+            if name.endswith(TAR_ENDINGS):
+                yield from _of_tar(file, is_known)
+            elif name.endswith(ZIP_ENDING):
+                yield from _of_zip(file, is_known)
+            else:
+                dump = Dump(str(file), about.st_size, about.st_mtime_ns)
+                yield None if is_known(dump.mark()) else dump
+        except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, ValueError) as error:
+            # What came before the broken place is there; the archive itself is a row with the error.
+            broken = Dump(str(file), about.st_size, about.st_mtime_ns, error=f"{file}: {error}")
+            yield None if is_known(broken.mark()) else broken
+
+
+def _of_tar(file: Path, is_known: Callable[[Mark], bool]) -> Iterator[Dump | None]:
+    with tarfile.open(file, "r|*") as archive:
+        for member in archive:
+            if not member.isfile():
+                continue
+            dump = Dump(f"{file}{IN_ARCHIVE}{member.name}", member.size, int(member.mtime * 1e9))
+            if is_known(dump.mark()):
+                yield None
+                continue
+            content = archive.extractfile(member)
+            if member.size > MEMBER_BYTES_MAX or content is None:
+                dump.error = f"{dump.source}: larger than {MEMBER_BYTES_MAX >> 20} MiB: unpack it"
+            else:
+                dump.content = content.read()
+            yield dump
+
+
+def _of_zip(file: Path, is_known: Callable[[Mark], bool]) -> Iterator[Dump | None]:
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            if member.is_dir():
+                continue
+            # The time has two seconds' steps; the checksum tells more.
+            dump = Dump(f"{file}{IN_ARCHIVE}{member.filename}", member.file_size, member.CRC)
+            if is_known(dump.mark()):
+                yield None
+                continue
+            if member.file_size > MEMBER_BYTES_MAX:
+                dump.error = f"{dump.source}: larger than {MEMBER_BYTES_MAX >> 20} MiB: unpack it"
+            else:
+                try:
+                    dump.content = archive.read(member)
+                except (OSError, RuntimeError, zipfile.BadZipFile, NotImplementedError) as error:
+                    dump.error = f"{dump.source}: {error}"
+            yield dump
+
+
+@dataclass
+class _Batch:
+    dumps: list[Dump] = field(default_factory=list)
+    kept: int = 0
+
+
+def _next_batch(dumps: Iterator[Dump | None]) -> _Batch:
+    """Some dumps, none at the end."""
+    batch, size = _Batch(), 0
+    while len(batch.dumps) < BATCH_DUMPS and size < BATCH_BYTES:
+        try:
+            dump = next(dumps)
+        except StopIteration:
+            break
+        if dump is None:
+            batch.kept += 1
+            continue
+        batch.dumps.append(dump)
+        size += len(dump.content or b"")
+    return batch
+
+
+class Lake:
+    """The tables in a folder."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._tables: dict[str, list[pyarrow.Table]] = {table: [] for table in TABLES}
+        self._calls = 0
+        self._since = time.monotonic()
+        self._marks: set[int] = set()
+        self._ids: set[int] = set()
+        self._next = 1
+
+    def open(self) -> None:
+        """Removes what is not finished, and reads which dumps are there."""
+        import pyarrow.parquet
+
+        for table in TABLES:
+            (self.folder / table).mkdir(parents=True, exist_ok=True)
+        calls = {file.name for file in (self.folder / "calls").glob("*.parquet")}
+        for table in TABLES:
+            for file in (self.folder / table).iterdir():
+                is_orphan = file.suffix == ".parquet" and file.name not in calls
+                if is_orphan or file.name.endswith(UNFINISHED):
+                    file.unlink()
+        for file in sorted((self.folder / "calls").glob("*.parquet")):
+            check_version(file)
+            names = ["source", "source_bytes", "source_modified_ns", "call_id", "status"]
+            for row in pyarrow.parquet.read_table(file, columns=names).to_pylist():
+                self._marks.add(
+                    hash((row["source"], row["source_bytes"], row["source_modified_ns"]))
+                )
+                if row["status"] == "analyzed":
+                    self._ids.add(int(row["call_id"], 16))
+            with contextlib.suppress(ValueError):
+                self._next = max(self._next, int(file.stem.rpartition("-")[2]) + 1)
+
+    def is_known(self, mark: Mark) -> bool:
+        return hash(mark) in self._marks
+
+    def add(self, dumps: list[Dump], counts: Counts, jobs: int) -> None:
+        """Analyzes the dumps, and keeps their rows."""
+        tables = dict(zip(TABLES, self._analyzed(dumps, jobs), strict=True))
+        calls, repeated = self._without_repeated(tables["calls"])
+        for status in calls.column("status").to_pylist():
+            setattr(counts, status, getattr(counts, status) + 1)
+        self._tables["calls"].append(calls)
+        for table in TABLES[1:]:
+            self._tables[table].append(_not_of(tables[table], repeated))
+        self._marks.update(hash(dump.mark()) for dump in dumps)
+        self._calls += len(dumps)
+        if self._calls >= PART_CALLS or time.monotonic() - self._since > PART_S:
+            self.flush()
+
+    def _analyzed(self, dumps: list[Dump], jobs: int) -> list[pyarrow.Table]:
+        import pyarrow
+
+        readable = [it for it in dumps if it.error is None]
+        made = _weir.fleet_tables([(it.source, it.content) for it in readable], jobs)
+        tables = [pyarrow.table(it) for it in made]
+        broken = [it for it in dumps if it.error is not None]
+        if tables[0].num_columns:
+            for place, (name, values) in enumerate(_own_columns(readable)):
+                tables[0] = tables[0].add_column(place, name, pyarrow.array(values))
+        found = [_as_in(table, name) for table, name in zip(tables, TABLES, strict=True)]
+        if broken:
+            rows = {name: pyarrow.array(values) for name, values in _own_columns(broken)}
+            rows |= {"status": pyarrow.array(["failed"] * len(broken))}
+            rows |= {"error": pyarrow.array([it.error for it in broken])}
+            found[0] = pyarrow.concat_tables([found[0], _as_in(pyarrow.table(rows), "calls")])
+        return found
+
+    def _without_repeated(self, calls: pyarrow.Table) -> tuple[pyarrow.Table, list[str]]:
+        """Marks dumps whose content an earlier batch had as duplicates."""
+        import pyarrow
+
+        rows, repeated = calls.to_pylist(), []
+        for row in rows:
+            if row["status"] != "analyzed":
+                continue
+            number = int(row["call_id"], 16)
+            if number in self._ids:
+                repeated.append(row["call_id"])
+                row["status"] = "duplicate"
+                row.update({name: None for name in row if name not in OWN})
+            self._ids.add(number)
+        if not repeated:
+            return calls, repeated
+        return pyarrow.Table.from_pylist(rows, schema=calls.schema), repeated
+
+    def flush(self) -> None:
+        """Writes what is kept as a part."""
+        import pyarrow
+        import pyarrow.parquet
+
+        if self._calls:
+            name = f"part-{self._next:06}.parquet"
+            for table in reversed(TABLES):
+                whole = pyarrow.concat_tables(self._tables[table])
+                unfinished = self.folder / table / f".{name}{UNFINISHED}"
+                pyarrow.parquet.write_table(whole, unfinished, compression="zstd")
+            for table in reversed(TABLES):
+                unfinished = self.folder / table / f".{name}{UNFINISHED}"
+                unfinished.rename(self.folder / table / name)
+            self._next += 1
+        self._tables = {table: [] for table in TABLES}
+        self._calls, self._since = 0, time.monotonic()
+
+
+def _own_columns(dumps: list[Dump]) -> list[tuple[str, list]]:
+    return [
+        ("source", [it.source for it in dumps]),
+        ("source_bytes", [it.size for it in dumps]),
+        ("source_modified_ns", [it.modified_ns for it in dumps]),
+    ]
+
+
+def _as_in(table: pyarrow.Table, name: str) -> pyarrow.Table:
+    """The table with all columns of its schema, in their order; missing ones are null."""
+    import pyarrow
+
+    wanted = schema(name)
+    if not table.num_rows:
+        return wanted.empty_table()
+    unknown = set(table.column_names) - set(wanted.names)
+    assert not unknown, f"columns that the schema of {name} lacks: {unknown}"
+    columns = [
+        table.column(it.name).cast(it.type)
+        if it.name in table.column_names
+        else pyarrow.nulls(table.num_rows, it.type)
+        for it in wanted
+    ]
+    return pyarrow.table(columns, schema=wanted)
+
+
+def _not_of(table: pyarrow.Table, calls: list[str]) -> pyarrow.Table:
+    import pyarrow
+    import pyarrow.compute
+
+    if not calls:
+        return table
+    known = pyarrow.compute.is_in(table.column("call_id"), pyarrow.array(calls))
+    return table.filter(pyarrow.compute.invert(known))
+
+
+def check_version(file: Path) -> None:
+    """Raises `WeirError` if a file is not of this version of the tables."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        metadata = pyarrow.parquet.read_schema(file).metadata or {}
+    except pyarrow.ArrowInvalid as error:
+        raise WeirError(f"{file}: no Parquet file: {error}") from None
+    found = metadata.get(SCHEMA_KEY, b"none").decode(errors="replace")
+    if found != SCHEMA:
+        raise WeirError(
+            f"{file} has tables of version {found}, and this is version {SCHEMA}: analyze into another folder"
+        )
+
+
+def analyze(
+    files: Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    progress: Callable[[Counts], None] | None = None,
+) -> Counts:
+    """Analyzes the dumps of files, folders, patterns and archives into the lake `out`, each once.
+
+    A dump that cannot be read is a row with its error. Ctrl-C ends after the dumps under way, and the next call goes on.
+    Raises `WeirError` if a name means no file, if the folder has tables of another version, or if another program
+    writes into it.
+    """
+    begin, counts, lake = time.monotonic(), Counts(), Lake(Path(out))
+    found = list(files_of(files)) if not isinstance(files, str) else list(files_of([files]))
+    lake.folder.mkdir(parents=True, exist_ok=True)
+    with _alone(lake.folder), _stops() as is_stopped:
+        lake.open()
+        dumps = dumps_of(found, lake.is_known)
+        # One thread unpacks the next batch while this one is analyzed.
+        with concurrent.futures.ThreadPoolExecutor(1) as reader:
+            coming = reader.submit(_next_batch, dumps)
+            while True:
+                batch = coming.result()
+                counts.kept += batch.kept
+                if not batch.dumps or is_stopped():
+                    break
+                coming = reader.submit(_next_batch, dumps)
+                lake.add(batch.dumps, counts, workers or cores())
+                counts.took_s = time.monotonic() - begin
+                if progress is not None:
+                    progress(counts)
+        lake.flush()
+        counts.is_stopped = is_stopped()
+    counts.took_s = time.monotonic() - begin
+    return counts
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Locks the folder. The lock ends with the process, however that ends."""
+    with (folder / LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WeirError(
+                f"another program writes into {folder}: wait until it has ended"
+            ) from None
+        yield
+
+
+@contextlib.contextmanager
+def _stops() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM came meanwhile. The second one ends at once."""
+    came = []
+
+    def note(number: int, _frame: object) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    before = {}
+    # Only the main thread may set handlers.
+    with contextlib.suppress(ValueError):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, note)
+    try:
+        yield lambda: bool(came)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
