@@ -11,7 +11,7 @@
 //!
 //! While a queue stands, the delivered rate is the capacity. So the controller keeps a short queue
 //! standing and follows the delivered rate. Without a queue it grows, faster the longer none shows.
-//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-27.
+//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-33.
 
 mod competition;
 mod law;
@@ -19,6 +19,7 @@ mod losses;
 mod marks;
 mod parameters;
 mod queue;
+mod radio;
 mod rate_meter;
 mod sharing;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use self::law::{Seen, State};
 use self::losses::Losses;
 use self::marks::Marks;
 use self::queue::Queue;
+use self::radio::Radio;
 use self::rate_meter::RateMeter;
 use self::sharing::Sharing;
 use crate::controller::{
@@ -65,6 +67,7 @@ pub struct Sluice {
     sent: RateMeter,
     losses: Losses,
     sharing: Sharing,
+    radio: Radio,
     marks: Marks,
     silence: Silence,
     rtt: Option<TimeDelta>,
@@ -120,6 +123,7 @@ impl Sluice {
             sent: RateMeter::default(),
             losses: Losses::default(),
             sharing: Sharing::default(),
+            radio: Radio::default(),
             marks: Marks::default(),
             silence: Silence::default(),
             rtt: None,
@@ -197,7 +201,8 @@ impl Sluice {
         self.queue.begin_report();
         self.sharing.begin_report(report.packets.len(), self.level);
         let stands = self.queue.standing() > Some(self.p.q_stands);
-        let least_wait = self.packet_time() + self.queue.noise() * self.p.wait_noise;
+        let noise = self.queue.noise() * self.p.wait_noise;
+        let least_wait = self.packet_time() + noise;
         for packet in &report.packets {
             if !packet.recovered {
                 self.sent.add(packet.send_time, packet.size);
@@ -207,7 +212,10 @@ impl Sluice {
             marked += u64::from(packet.ecn == Ecn::Ce && self.settings.ecn != EcnMode::Off);
             let above = self.queue.on_packet(arrival - packet.send_time);
             let waited = if stands { above - least_wait } else { TimeDelta::ZERO };
-            self.sharing.on_packet(packet.send_time, arrival, packet.size, waited);
+            if let Some(gap) = self.sharing.on_packet(packet.send_time, arrival, packet.size, waited)
+            {
+                self.radio.on_busy(gap, packet.size, noise, &self.p);
+            }
             self.delivered.add(arrival, packet.size);
             self.packet_bytes += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_bytes);
         }
@@ -228,11 +236,15 @@ impl Sluice {
         let last = self.last_report.replace(now).unwrap_or(now);
         let interval = (now - last).min(REPORT_INTERVAL_MAX);
         self.report_interval += (interval - self.report_interval) * TIME_GAIN;
+        let step_s = (now - last).min(self.p.step_max).as_secs_f64();
+        self.radio.update(self.sharing.known(), self.scale, step_s, &self.p);
         let delivered = self.delivered.rate(self.p.w_level).unwrap_or(self.rate);
+        let standing = self.queue.standing().unwrap_or(TimeDelta::ZERO);
+        let newest = self.queue.newest().unwrap_or(standing);
         Seen {
             now,
-            step_s: (now - last).min(self.p.step_max).as_secs_f64(),
-            queue: self.queue.standing().unwrap_or(TimeDelta::ZERO).max(TimeDelta::ZERO),
+            step_s,
+            queue: (standing + (newest - standing) * self.radio.belief()).max(TimeDelta::ZERO),
             reference: self.reference(),
             delivered,
             delivered_soon: self.delivered.rate(self.p.w_drain).unwrap_or(delivered),
@@ -336,6 +348,7 @@ impl Controller for Sluice {
                 ("scale_ratio", self.scale),
                 ("crowded_s", self.crowding.time().as_secs_f64()),
                 ("share_ratio", self.sharing.own()),
+                ("radio_ratio", self.radio.belief()),
             ]))
     }
 }

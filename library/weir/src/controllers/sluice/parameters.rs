@@ -235,6 +235,36 @@ parameters! {
     /// `SHARE_ALONE_RAMP`: the surplus falls from 1 to 0 over this much below the part of a flow
     /// that is alone.
     share_alone_ramp: f64 = 0.05;
+    /// `T_BIN`: busy time of a link over which one rate is taken.
+    t_bin: TimeDelta = TimeDelta::from_millis(45);
+    /// `T_OUTAGE`: a busy link that sends nothing for longer than this was away.
+    t_outage: TimeDelta = TimeDelta::from_millis(150);
+    /// `RADIO_GAIN`: share of a new change of the rate in the variation.
+    radio_gain: f64 = 1.0 / 32.0;
+    /// `RADIO_VARIATION`: variation up to which a link is wired.
+    radio_variation: f64 = 0.03;
+    /// `RADIO_VARIATION_RAMP`: the belief grows from 0 to 1 over this much above it.
+    radio_variation_ramp: f64 = 0.05;
+    /// `RADIO_OWN`: own part of the capacity up to which the variation may be that of others.
+    radio_own: f64 = 0.85;
+    /// `RADIO_OWN_RAMP`: the belief grows from 0 to 1 over this much above it.
+    radio_own_ramp: f64 = 0.1;
+    /// `RADIO_SCALE`: scale of the reference up to which losses say that others are there.
+    radio_scale: f64 = 0.3;
+    /// `T_OTHERS`: others are believed to be there for this long after the own part showed them.
+    t_others: TimeDelta = TimeDelta::from_secs(4);
+    /// `T_RADIO`: time constant with which the level follows the rate of a radio link.
+    t_radio: TimeDelta = TimeDelta::from_millis(150);
+    /// `CUT_RADIO`: `CUT_MAX` of a radio link.
+    cut_radio: f64 = 1.0;
+    /// `T_CALM`: after this time without a queue the level grows by `G_RADIO`.
+    t_calm: TimeDelta = TimeDelta::from_millis(100);
+    /// `G_RADIO`: growth of the level on a radio link without a queue, per second.
+    g_radio: f64 = 2.0;
+    /// `G_RETURN`: fastest growth of the rate on a radio link, per second.
+    g_return: f64 = 40.0;
+    /// `LIMITED_RADIO`: `LIMITED` of a radio link.
+    limited_radio: f64 = 3.0;
 }
 
 impl Default for Parameters {

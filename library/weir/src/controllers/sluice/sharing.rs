@@ -55,28 +55,30 @@ impl Sharing {
         self.arrival_gap *= keep;
     }
 
-    /// A packet arrived. It surely waited this long in the queue.
+    /// A packet arrived. It surely waited this long in the queue. Returns the time since the
+    /// arrival of the packet ahead, if the link was surely busy in it.
     pub(super) fn on_packet(
         &mut self,
         sent: Timestamp,
         arrived: Timestamp,
         size: DataSize,
         waited: TimeDelta,
-    ) {
-        let Some(ahead) = self.last.replace(Passed { sent, arrived, waited }) else { return };
-        let (gap, arrival) = (sent - ahead.sent, arrived - ahead.arrived);
-        if gap < TimeDelta::ZERO || arrival < TimeDelta::ZERO || ahead.waited <= gap {
-            return;
+    ) -> Option<TimeDelta> {
+        let ahead = self.last.replace(Passed { sent, arrived, waited })?;
+        let (gap, between) = (sent - ahead.sent, arrived - ahead.arrived);
+        if gap < TimeDelta::ZERO || between < TimeDelta::ZERO || ahead.waited <= gap {
+            return None;
         }
         let size = size.as_bytes() as f64 / 1_000.0;
         let gap = gap.as_millis_f64() * self.level_mbps;
-        let arrival = arrival.as_millis_f64() * self.level_mbps;
+        let arrival = between.as_millis_f64() * self.level_mbps;
         self.count += 1.0;
         self.size_size += size * size;
         self.size_gap += size * gap;
         self.gap_gap += gap * gap;
         self.arrival_size += arrival * size;
         self.arrival_gap += arrival * gap;
+        Some(between)
     }
 
     /// The flow's part of the capacity, 0 to 1: 1 while too little is known.
@@ -90,7 +92,8 @@ impl Sharing {
         self.known().is_some_and(|own| own > p.share_alone)
     }
 
-    fn known(&self) -> Option<f64> {
+    /// The flow's part of the capacity, if enough is known.
+    pub(super) fn known(&self) -> Option<f64> {
         let det = self.size_size * self.gap_gap - self.size_gap * self.size_gap;
         if self.count < ENOUGH || det <= 0.0 {
             return None;
