@@ -119,7 +119,7 @@ impl Sluice {
         let is_calm = seen.queue <= seen.reference / 2;
         self.calm_s = is_calm.then(|| self.calm_s.map_or(0.0, |time| time + seen.step_s));
         if self.calm_s.is_some_and(|time| time > self.p.t_left.as_secs_f64()) {
-            self.sharing = Default::default();
+            self.sharing.forget();
         }
         let packet = DataSize::from_bytes(self.p.d_rival as u64) / self.rate;
         let limit = seen.reference + self.p.q_rival.max(packet) * self.scale;
@@ -161,7 +161,7 @@ impl Sluice {
         let cut_max = self.radio.blend(self.p.cut_max, self.p.cut_radio);
         let cut = (seen.excess() / self.p.t_queue).min(cut_max);
         if seen.delivered_soon < self.level * self.p.fell {
-            self.sharing = Default::default();
+            self.sharing.forget();
         }
         let lower = self.level.min(seen.delivered_soon);
         self.level = self.follow(lower, seen);

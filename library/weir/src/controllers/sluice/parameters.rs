@@ -251,8 +251,8 @@ parameters! {
     radio_own_ramp: f64 = 0.1;
     /// `RADIO_SCALE`: scale of the reference up to which losses say that others are there.
     radio_scale: f64 = 0.3;
-    /// `T_OTHERS`: others are believed to be there for this long after the own part showed them.
-    t_others: TimeDelta = TimeDelta::from_secs(4);
+    /// `T_SURE`: variation and own part must speak for a radio link for this long.
+    t_sure: TimeDelta = TimeDelta::from_secs(4);
     /// `T_RADIO`: time constant with which the level follows the rate of a radio link.
     t_radio: TimeDelta = TimeDelta::from_millis(150);
     /// `CUT_RADIO`: `CUT_MAX` of a radio link.
@@ -263,6 +263,14 @@ parameters! {
     g_radio: f64 = 2.0;
     /// `G_RETURN`: fastest growth of the rate on a radio link, per second.
     g_return: f64 = 40.0;
+    /// `T_WINDOW`: queue that the data in flight may make on a radio link.
+    t_window: TimeDelta = TimeDelta::from_millis(50);
+    /// `D_WINDOW`: bytes that may be in flight beyond that.
+    d_window: f64 = 2_500.0;
+    /// `T_SENDER`: time in which what waits in the sender should leave.
+    t_sender: TimeDelta = TimeDelta::from_millis(100);
+    /// `T_PAUSE`: feedback of a radio link is late this long after it was due.
+    t_pause: TimeDelta = TimeDelta::from_millis(100);
     /// `LIMITED_RADIO`: `LIMITED` of a radio link.
     limited_radio: f64 = 3.0;
 }

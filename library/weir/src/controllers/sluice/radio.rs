@@ -5,10 +5,13 @@
 //! gaps beside other flows vary as well, so the flow must be known to be alone (S-28).
 
 use super::Parameters;
+use crate::feedback::{FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta};
 
 /// Packets of a bin at least.
 const BIN_PACKETS: u32 = 3;
+/// Share of a new value in the round-trip time of the empty path.
+const RTT_GAIN: f64 = 1.0 / 8.0;
 
 /// How the capacity varies.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,11 +23,11 @@ pub(super) struct Radio {
     /// Rate of the newest complete bin.
     newest: Option<Bitrate>,
     /// Mean change of the rate from one bin to the next, as a logarithm.
-    variation: f64,
-    /// Own part of the capacity when it was last known.
-    own: f64,
-    /// Seconds for which others are believed to be there.
-    others_s: f64,
+    pub variation: f64,
+    /// Seconds since the variation or the own part last spoke against a radio link.
+    sure_s: f64,
+    /// The arrivals of this report are not those of a queue.
+    is_doubtful: bool,
     /// How far the link is believed to be a radio link.
     belief: f64,
 }
@@ -55,21 +58,24 @@ impl Radio {
         self.variation += p.radio_gain * (change - self.variation);
     }
 
+    /// The arrivals are not those of a queue: packets have overtaken each other, or the times are
+    /// derived.
+    pub(super) fn doubt(&mut self) {
+        self.is_doubtful = true;
+    }
+
     /// A report is complete. The own part may be unknown.
     pub(super) fn update(&mut self, own: Option<f64>, scale: f64, step_s: f64, p: &Parameters) {
-        self.own = own.unwrap_or(self.own);
-        self.others_s -= step_s;
-        if self.own < p.radio_own {
-            self.others_s = p.t_others.as_secs_f64();
-        }
         let part = |value: f64, least: f64, ramp: f64| ((value - least) / ramp).clamp(0.0, 1.0);
-        self.belief = if self.others_s > 0.0 {
-            0.0
-        } else {
-            part(self.variation, p.radio_variation, p.radio_variation_ramp)
-                * part(self.own, p.radio_own, p.radio_own_ramp)
-                * part(scale, p.radio_scale, 1.0 - p.radio_scale)
-        };
+        let own = part(own.unwrap_or(0.0), p.radio_own, p.radio_own_ramp);
+        let varies = part(self.variation, p.radio_variation, p.radio_variation_ramp);
+        self.sure_s += step_s;
+        if own * varies == 0.0 || core::mem::take(&mut self.is_doubtful) {
+            self.sure_s = 0.0;
+        }
+        let is_sure = self.sure_s > p.t_sure.as_secs_f64();
+        let scale = part(scale, p.radio_scale, 1.0 - p.radio_scale);
+        self.belief = if is_sure { own * varies * scale } else { 0.0 };
     }
 
     /// How far the link is believed to be a radio link that the flow has for itself, 0 to 1.
@@ -90,5 +96,56 @@ impl Radio {
     /// The rate of the link just now, if it is known.
     pub(super) fn capacity(&self) -> Option<Bitrate> {
         self.newest
+    }
+}
+
+/// What is on the way, and what waits in the sender (S-31, S-32).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flight {
+    /// Numbers of the last packet sent and of the newest one that was reported on.
+    last_sent: i64,
+    newest: i64,
+    /// Round-trip time without the wait in the queue.
+    base_rtt: Option<TimeDelta>,
+    /// What waited in the sender when the source added the last frame.
+    waits: DataSize,
+}
+
+impl Flight {
+    pub(super) fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.last_sent = packet.sequence_number;
+    }
+
+    pub(super) fn on_media_queued(&mut self, waits: DataSize) {
+        self.waits = waits;
+    }
+
+    /// A report came. The newest packet in it that arrived had this round-trip time without its
+    /// wait in the queue.
+    pub(super) fn on_report(&mut self, report: &FeedbackReport, base_rtt: TimeDelta) {
+        if let Some(packet) = report.packets.last() {
+            self.newest = self.newest.max(packet.sequence_number);
+        }
+        let old = self.base_rtt.unwrap_or(base_rtt);
+        self.base_rtt = Some(old + (base_rtt - old) * RTT_GAIN);
+    }
+
+    /// No feedback comes: what is on the way may be lost.
+    pub(super) fn forget(&mut self) {
+        self.newest = self.last_sent;
+    }
+
+    /// Data on the way, with packets of this mean size in bytes.
+    pub(super) fn bytes(&self, packet_bytes: f64) -> DataSize {
+        let packets = (self.last_sent - self.newest).max(0);
+        DataSize::from_bytes((packets as f64 * packet_bytes) as u64)
+    }
+
+    pub(super) fn base_rtt(&self) -> TimeDelta {
+        self.base_rtt.unwrap_or(TimeDelta::ZERO).max(TimeDelta::ZERO)
+    }
+
+    pub(super) fn waits(&self) -> DataSize {
+        self.waits
     }
 }
