@@ -296,7 +296,9 @@ impl Sluice {
         if belief == 0.0 {
             return None;
         }
-        let time = self.flight.base_rtt() + self.report_interval + self.p.t_window * (1.0 / belief.max(0.01));
+        let queue = self.p.t_window * (1.0 / belief.max(0.01));
+        let time = self.flight.base_rtt() + self.report_interval + queue;
+        let time = if self.flight.is_lost() { TimeDelta::ZERO } else { time };
         let window = self.level * time + DataSize::from_bytes(self.p.d_window as u64);
         let flight = self.flight.bytes(self.packet_bytes);
         Some(Window::new(window, window.saturating_sub(flight)))

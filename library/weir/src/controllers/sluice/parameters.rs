@@ -239,6 +239,10 @@ parameters! {
     t_bin: TimeDelta = TimeDelta::from_millis(45);
     /// `T_OUTAGE`: a busy link that sends nothing for longer than this was away.
     t_outage: TimeDelta = TimeDelta::from_millis(150);
+    /// `T_AWAY`: an outage counts as an absence of at most this time.
+    t_away: TimeDelta = TimeDelta::from_millis(500);
+    /// `T_ABSENCE`: time over which the absence of the link is taken.
+    t_absence: TimeDelta = TimeDelta::from_secs(1);
     /// `RADIO_GAIN`: share of a new change of the rate in the variation.
     radio_gain: f64 = 1.0 / 32.0;
     /// `RADIO_VARIATION`: variation up to which a link is wired.
@@ -264,7 +268,7 @@ parameters! {
     /// `G_RETURN`: fastest growth of the rate on a radio link, per second.
     g_return: f64 = 40.0;
     /// `T_WINDOW`: queue that the data in flight may make on a radio link.
-    t_window: TimeDelta = TimeDelta::from_millis(50);
+    t_window: TimeDelta = TimeDelta::from_millis(25);
     /// `D_WINDOW`: bytes that may be in flight beyond that.
     d_window: f64 = 2_500.0;
     /// `T_SENDER`: time in which what waits in the sender should leave.

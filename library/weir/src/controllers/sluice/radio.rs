@@ -13,6 +13,11 @@ const BIN_PACKETS: u32 = 3;
 /// Share of a new value in the round-trip time of the empty path.
 const RTT_GAIN: f64 = 1.0 / 8.0;
 
+/// The part of the link's memory of absence that this time takes.
+fn share(time: TimeDelta, p: &Parameters) -> f64 {
+    time / (time + p.t_absence)
+}
+
 /// How the capacity varies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Radio {
@@ -22,6 +27,8 @@ pub(super) struct Radio {
     packets: u32,
     /// Rate of the newest complete bin.
     newest: Option<Bitrate>,
+    /// Part of the time for which the link was away of late.
+    absence: f64,
     /// Mean change of the rate from one bin to the next, as a logarithm.
     pub variation: f64,
     /// Seconds since the variation or the own part last spoke against a radio link.
@@ -38,6 +45,7 @@ impl Radio {
         if gap > p.t_outage {
             // The link was away: that says nothing about its rate.
             self.vary(1.0, p);
+            self.absence += (1.0 - self.absence) * share(gap.min(p.t_away), p);
             return;
         }
         self.busy += gap;
@@ -46,6 +54,7 @@ impl Radio {
         if self.busy < p.t_bin || self.packets < BIN_PACKETS {
             return;
         }
+        self.absence -= self.absence * share(self.busy, p);
         let rate = self.sent / self.busy;
         if let Some(last) = self.newest.replace(rate) {
             let change = libm::log(rate / last).abs().min(1.0);
@@ -95,7 +104,7 @@ impl Radio {
 
     /// The rate of the link just now, if it is known.
     pub(super) fn capacity(&self) -> Option<Bitrate> {
-        self.newest
+        self.newest.map(|rate| rate * (1.0 - self.absence))
     }
 }
 
@@ -105,6 +114,8 @@ pub(super) struct Flight {
     /// Numbers of the last packet sent and of the newest one that was reported on.
     last_sent: i64,
     newest: i64,
+    /// No feedback has come for long.
+    is_lost: bool,
     /// Round-trip time without the wait in the queue.
     base_rtt: Option<TimeDelta>,
     /// What waited in the sender when the source added the last frame.
@@ -126,6 +137,7 @@ impl Flight {
         if let Some(packet) = report.packets.last() {
             self.newest = self.newest.max(packet.sequence_number);
         }
+        self.is_lost = false;
         let old = self.base_rtt.unwrap_or(base_rtt);
         self.base_rtt = Some(old + (base_rtt - old) * RTT_GAIN);
     }
@@ -133,6 +145,12 @@ impl Flight {
     /// No feedback comes: what is on the way may be lost.
     pub(super) fn forget(&mut self) {
         self.newest = self.last_sent;
+        self.is_lost = true;
+    }
+
+    /// Whether no feedback has come since what was on the way was taken for lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// Data on the way, with packets of this mean size in bytes.
