@@ -207,7 +207,8 @@ impl Sluice {
         let received = counts.received + counts.recovered;
         let (mut marked, mut above) = (0, TimeDelta::ZERO);
         self.queue.begin_report();
-        self.sharing.begin_report(report.packets.len(), self.level);
+        let newest = self.radio.newest().unwrap_or(self.level);
+        self.sharing.begin_report(report.packets.len(), self.level, newest);
         let stands = self.queue.standing() > Some(self.p.q_stands);
         let noise = self.queue.noise() * self.p.wait_noise;
         let least_wait = self.packet_time() + noise;

@@ -102,6 +102,10 @@ impl Radio {
         if self.belief > 0.0 { wired * (1.0 - self.belief) + radio * self.belief } else { wired }
     }
 
+    pub(super) fn newest(&self) -> Option<Bitrate> {
+        self.newest
+    }
+
     /// The rate of the link just now, if it is known.
     pub(super) fn capacity(&self) -> Option<Bitrate> {
         self.newest.map(|rate| rate * (1.0 - self.absence))

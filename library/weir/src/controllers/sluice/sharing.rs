@@ -90,14 +90,16 @@ impl Fit {
 pub(super) struct Sharing {
     last: Option<Passed>,
     level_mbps: f64,
+    newest_mbps: f64,
     soon: Fit,
     long: Fit,
 }
 
 impl Sharing {
     /// A report of this many packets begins: older packets lose weight.
-    pub(super) fn begin_report(&mut self, packets: usize, level: Bitrate) {
+    pub(super) fn begin_report(&mut self, packets: usize, level: Bitrate, newest: Bitrate) {
         self.level_mbps = level.as_mbps_f64();
+        self.newest_mbps = newest.as_mbps_f64();
         self.soon.fade(packets, WINDOW);
         self.long.fade(packets, LONG_WINDOW);
     }
@@ -118,11 +120,10 @@ impl Sharing {
             return Pair::Idle;
         }
         let size = size.as_bytes() as f64 / 1_000.0;
-        let gap = gap.as_millis_f64() * self.level_mbps;
-        let arrival = between.as_millis_f64() * self.level_mbps;
-        self.soon.add(size, gap, arrival);
+        let (gap, arrival) = (gap.as_millis_f64(), between.as_millis_f64());
+        self.soon.add(size, gap * self.level_mbps, arrival * self.level_mbps);
         if between <= p.t_outage {
-            self.long.add(size, gap, arrival);
+            self.long.add(size, gap * self.newest_mbps, arrival * self.newest_mbps);
         }
         Pair::Busy(between)
     }
@@ -165,7 +166,7 @@ mod tests {
             let gap = f64::from(4 + number * 5 % 9);
             sent += gap;
             arrived += 8.0 + others * gap;
-            sharing.begin_report(1, Bitrate::from_kbps(1_000));
+            sharing.begin_report(1, Bitrate::from_kbps(1_000), Bitrate::from_kbps(1_000));
             let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
             let packet = Passed { sent: at(sent), arrived: at(arrived), waited };
             sharing.on_packet(packet, DataSize::from_bytes(1_000), &Parameters::DEFAULT);
