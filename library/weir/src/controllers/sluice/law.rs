@@ -132,7 +132,8 @@ impl Sluice {
 
     /// The largest rate to which the source's own rate allows to grow (S-21).
     fn ceiling(&self, seen: &Seen) -> Bitrate {
-        (seen.sent * self.radio.blend(self.p.limited, self.p.limited_radio)).max(self.settings.limits.start())
+        (seen.sent * self.radio.blend(self.p.limited, self.p.limited_radio))
+            .max(self.settings.limits.start())
     }
 
     /// S-9

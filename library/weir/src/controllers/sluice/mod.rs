@@ -208,7 +208,7 @@ impl Sluice {
         let (mut marked, mut above) = (0, TimeDelta::ZERO);
         self.queue.begin_report();
         let newest = self.radio.newest().unwrap_or(self.level);
-        self.sharing.begin_report(report.packets.len(), self.level, newest);
+        self.sharing.begin_report(report.packets.len(), self.level, newest, &self.p);
         let stands = self.queue.standing() > Some(self.p.q_stands);
         let noise = self.queue.noise() * self.p.wait_noise;
         let least_wait = self.packet_time() + noise;
@@ -249,7 +249,7 @@ impl Sluice {
         let interval = (now - last).min(REPORT_INTERVAL_MAX);
         self.report_interval += (interval - self.report_interval) * TIME_GAIN;
         let step_s = (now - last).min(self.p.step_max).as_secs_f64();
-        self.radio.update(self.sharing.own_long(), self.scale, step_s, &self.p);
+        self.radio.update(self.sharing.own_long(&self.p), self.scale, step_s, &self.p);
         let delivered = self.delivered.rate(self.p.w_level).unwrap_or(self.rate);
         let standing = self.queue.standing().unwrap_or(TimeDelta::ZERO);
         let newest = self.queue.newest().unwrap_or(standing);
@@ -397,7 +397,8 @@ impl Controller for Sluice {
                 ("noise_ms", self.queue.noise().as_millis_f64()),
                 ("level_kbps", self.level.as_kbps_f64()),
                 ("scale_ratio", self.scale),
-                ("share_ratio", self.sharing.own_long().unwrap_or(2.0)),("v",self.radio.variation),
+                ("crowded_s", self.crowding.time().as_secs_f64()),
+                ("share_ratio", self.sharing.own()),
                 ("radio_ratio", self.radio.belief()),
             ]))
     }

@@ -235,6 +235,10 @@ parameters! {
     /// `SHARE_ALONE_RAMP`: the surplus falls from 1 to 0 over this much below the part of a flow
     /// that is alone.
     share_alone_ramp: f64 = 0.05;
+    /// `LONG_WINDOW`: packets over which the own part of a radio link is taken.
+    long_window: f64 = 1_000.0;
+    /// `SOON_MARGIN`: that own part is at most this much above the one of S-26.
+    soon_margin: f64 = 0.25;
     /// `T_BIN`: busy time of a link over which one rate is taken.
     t_bin: TimeDelta = TimeDelta::from_millis(45);
     /// `T_OUTAGE`: a busy link that sends nothing for longer than this was away.
@@ -246,11 +250,11 @@ parameters! {
     /// `RADIO_GAIN`: share of a new change of the rate in the variation.
     radio_gain: f64 = 1.0 / 32.0;
     /// `RADIO_VARIATION`: variation up to which a link is wired.
-    radio_variation: f64 = 0.03;
+    radio_variation: f64 = 0.08;
     /// `RADIO_VARIATION_RAMP`: the belief grows from 0 to 1 over this much above it.
-    radio_variation_ramp: f64 = 0.05;
+    radio_variation_ramp: f64 = 0.06;
     /// `RADIO_OWN`: own part of the capacity up to which the variation may be that of others.
-    radio_own: f64 = 0.85;
+    radio_own: f64 = 0.82;
     /// `RADIO_OWN_RAMP`: the belief grows from 0 to 1 over this much above it.
     radio_own_ramp: f64 = 0.1;
     /// `RADIO_SCALE`: scale of the reference up to which losses say that others are there.

@@ -30,7 +30,7 @@ pub(super) struct Radio {
     /// Part of the time for which the link was away of late.
     absence: f64,
     /// Mean change of the rate from one bin to the next, as a logarithm.
-    pub variation: f64,
+    variation: f64,
     /// Seconds since the variation or the own part last spoke against a radio link.
     sure_s: f64,
     /// The arrivals of this report are not those of a queue.
@@ -41,7 +41,13 @@ pub(super) struct Radio {
 
 impl Radio {
     /// The link sent this packet in this time, for which it was surely busy.
-    pub(super) fn on_busy(&mut self, gap: TimeDelta, size: DataSize, noise: TimeDelta, p: &Parameters) {
+    pub(super) fn on_busy(
+        &mut self,
+        gap: TimeDelta,
+        size: DataSize,
+        noise: TimeDelta,
+        p: &Parameters,
+    ) {
         if gap > p.t_outage {
             // The link was away: that says nothing about its rate.
             self.vary(1.0, p);
@@ -79,7 +85,7 @@ impl Radio {
         let own = part(own.unwrap_or(0.0), p.radio_own, p.radio_own_ramp);
         let varies = part(self.variation, p.radio_variation, p.radio_variation_ramp);
         self.sure_s += step_s;
-        if own * varies == 0.0 || core::mem::take(&mut self.is_doubtful) {
+        if core::mem::take(&mut self.is_doubtful) || own * varies == 0.0 {
             self.sure_s = 0.0;
         }
         let is_sure = self.sure_s > p.t_sure.as_secs_f64();
@@ -102,6 +108,7 @@ impl Radio {
         if self.belief > 0.0 { wired * (1.0 - self.belief) + radio * self.belief } else { wired }
     }
 
+    /// The rate of the newest bin, absences left out.
     pub(super) fn newest(&self) -> Option<Bitrate> {
         self.newest
     }

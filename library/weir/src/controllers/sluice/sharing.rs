@@ -16,8 +16,6 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Packets over which the fit is taken.
 const WINDOW: f64 = 500.0;
-/// The same of the fit that stays.
-const LONG_WINDOW: f64 = 1_500.0;
 /// Pairs of packets before the fit counts.
 const ENOUGH: f64 = 100.0;
 
@@ -96,12 +94,19 @@ pub(super) struct Sharing {
 }
 
 impl Sharing {
-    /// A report of this many packets begins: older packets lose weight.
-    pub(super) fn begin_report(&mut self, packets: usize, level: Bitrate, newest: Bitrate) {
+    /// A report of this many packets begins: older packets lose weight. The link sent at the newest
+    /// rate just now.
+    pub(super) fn begin_report(
+        &mut self,
+        packets: usize,
+        level: Bitrate,
+        newest: Bitrate,
+        p: &Parameters,
+    ) {
         self.level_mbps = level.as_mbps_f64();
         self.newest_mbps = newest.as_mbps_f64();
         self.soon.fade(packets, WINDOW);
-        self.long.fade(packets, LONG_WINDOW);
+        self.long.fade(packets, p.long_window);
     }
 
     /// What the last packets said is void.
@@ -139,9 +144,10 @@ impl Sharing {
         self.soon.own().is_some_and(|own| own > p.share_alone)
     }
 
-    /// The flow's part of the capacity over a longer time, falls of the capacity included.
-    pub(super) fn own_long(&self) -> Option<f64> {
-        self.long.own()
+    /// The flow's part of the capacity over a longer time, falls of the capacity included (S-28).
+    pub(super) fn own_long(&self, p: &Parameters) -> Option<f64> {
+        let most = self.soon.own().map_or(1.0, |own| own + p.soon_margin);
+        self.long.own().map(|own| own.min(most))
     }
 
     /// How clearly the flow has more than its part beside others: 0 up to the fair part and from
@@ -166,7 +172,8 @@ mod tests {
             let gap = f64::from(4 + number * 5 % 9);
             sent += gap;
             arrived += 8.0 + others * gap;
-            sharing.begin_report(1, Bitrate::from_kbps(1_000), Bitrate::from_kbps(1_000));
+            let level = Bitrate::from_kbps(1_000);
+            sharing.begin_report(1, level, level, &Parameters::DEFAULT);
             let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
             let packet = Passed { sent: at(sent), arrived: at(arrived), waited };
             sharing.on_packet(packet, DataSize::from_bytes(1_000), &Parameters::DEFAULT);
