@@ -254,7 +254,7 @@ parameters! {
     /// `RADIO_VARIATION_RAMP`: the belief grows from 0 to 1 over this much above it.
     radio_variation_ramp: f64 = 0.06;
     /// `RADIO_OWN`: own part of the capacity up to which the variation may be that of others.
-    radio_own: f64 = 0.82;
+    radio_own: f64 = 0.85;
     /// `RADIO_OWN_RAMP`: the belief grows from 0 to 1 over this much above it.
     radio_own_ramp: f64 = 0.1;
     /// `RADIO_SCALE`: scale of the reference up to which losses say that others are there.
