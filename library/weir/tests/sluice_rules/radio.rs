@@ -81,7 +81,7 @@ fn wired(_: Timestamp) -> Bitrate {
 fn believed() -> Link {
     let mut link = Link::new();
     link.run(280, radio, 0.0);
-    assert!(link.belief() > 0.5, "{:?}", link.feed.sluice.metrics());
+    assert!(link.belief() > 0.3, "{:?}", link.feed.sluice.metrics());
     link
 }
 
@@ -92,7 +92,7 @@ fn a_capacity_that_varies_and_that_nobody_else_uses_is_that_of_a_radio_link() {
     link.run(60, radio, 0.0);
     assert_eq!(link.belief(), 0.0, "it takes 4 s");
     link.run(220, radio, 0.0);
-    assert!(link.belief() > 0.5, "{}", link.belief());
+    assert!(link.belief() > 0.3, "{}", link.belief());
     let mut link = Link::new();
     link.run(200, wired, 0.0);
     assert_eq!(link.belief(), 0.0);
@@ -119,7 +119,8 @@ fn without_a_queue_the_level_of_a_radio_link_grows_by_2_a_second() {
     link.run(4, |_| kbps(50_000), 0.0);
     let growth = (link.level() / before).ln() / (link.at - from).as_secs_f64();
     assert!(link.belief() > 0.3, "{}", link.belief());
-    near(growth, 0.9 + 1.1 * link.belief(), 0.2);
+    // On a wired link it is 0.9 at most.
+    assert!((1.0..2.1).contains(&growth), "{growth}");
 }
 
 // S-31
@@ -150,7 +151,7 @@ fn what_waits_in_the_sender_of_a_radio_link_lowers_the_target() {
 #[test]
 fn without_feedback_of_a_radio_link_the_source_pauses_and_the_level_stays() {
     let mut link = believed();
-    let level = link.level();
+    let (level, rate) = (link.level(), link.feed.target());
     let number = link.feed.number;
     let packet = SentPacket::new(number, DataSize::from_bytes(1_000));
     link.feed.sluice.on_packet_sent(link.at, &packet);
@@ -158,6 +159,6 @@ fn without_feedback_of_a_radio_link_the_source_pauses_and_the_level_stays() {
     let patience = TimeDelta::from_millis(INTERVAL_MS * 5 / 2);
     near((due - link.at).as_millis_f64(), 300.0 + patience.as_millis_f64(), 120.0);
     link.feed.sluice.on_timeout(due);
-    assert!(link.feed.target() < 250.0, "{}", link.feed.target());
+    near(link.feed.target(), rate + (150.0 - rate) * link.belief(), 1.0);
     near(link.level(), level, 0.0);
 }

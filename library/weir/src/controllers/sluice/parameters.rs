@@ -250,7 +250,7 @@ parameters! {
     /// `RADIO_GAIN`: share of a new change of the rate in the variation.
     radio_gain: f64 = 1.0 / 32.0;
     /// `RADIO_VARIATION`: variation up to which a link is wired.
-    radio_variation: f64 = 0.08;
+    radio_variation: f64 = 0.12;
     /// `RADIO_VARIATION_RAMP`: the belief grows from 0 to 1 over this much above it.
     radio_variation_ramp: f64 = 0.06;
     /// `RADIO_OWN`: own part of the capacity up to which the variation may be that of others.
