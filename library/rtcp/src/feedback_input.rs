@@ -6,35 +6,12 @@ use weir::media_sender::MediaSender;
 use weir::units::{TimeDelta, Timestamp};
 use weir_wire::report::ReportBlock;
 
-use crate::message::Message;
+use crate::message::{FeedbackKind, Message};
 
 /// After this time without the kind that counted, a less precise one counts: the two ends have
 /// agreed on another format. It is the time after which a participant that sends no reports has
 /// left: five report intervals [RFC3550 §6.3.5].
 const SILENCE: TimeDelta = TimeDelta::from_secs(5);
-
-/// The kinds of feedback, from the least to the most precise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum FeedbackKind {
-    /// RTCP receiver reports: losses and round-trip times of a stream.
-    ReceiverReports,
-    /// Transport-wide feedback: the arrival of each packet.
-    Twcc,
-    /// RFC 8888: the arrival and the ECN mark of each packet.
-    Ccfb,
-}
-
-impl FeedbackKind {
-    /// The short name, as in a configuration: `rr`, `twcc` or `ccfb`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReceiverReports => "rr",
-            Self::Twcc => "twcc",
-            Self::Ccfb => "ccfb",
-        }
-    }
-}
 
 /// Decides which feedback drives a controller, and passes it on.
 ///

@@ -56,9 +56,9 @@ mod rtp_packet;
 mod sender;
 mod sender_reports;
 
-pub use feedback_input::{FeedbackInput, FeedbackKind};
+pub use feedback_input::FeedbackInput;
 pub use interval::Random;
-pub use message::{Ignored, Message, compact_ntp_to_time, messages, rtcp_from_fci};
+pub use message::{FeedbackKind, Ignored, Message, compact_ntp_to_time, messages, rtcp_from_fci};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use reporter::{Feedback, Reporter, ReporterConfig};
 pub use rtp_packet::{is_rtcp, write_element};

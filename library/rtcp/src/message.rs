@@ -10,8 +10,30 @@ use weir_wire::header::{Packet, Packets};
 use weir_wire::report::{self, ReportBlock, compact_ntp_from_micros};
 use weir_wire::{Error, ccfb, remb, twcc};
 
-use crate::feedback_input::FeedbackKind;
 use crate::rtp_packet::ecn_from_wire;
+
+/// The kinds of feedback, from the least to the most precise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum FeedbackKind {
+    /// RTCP receiver reports: losses and round-trip times of a stream.
+    ReceiverReports,
+    /// Transport-wide feedback: the arrival of each packet.
+    Twcc,
+    /// RFC 8888: the arrival and the ECN mark of each packet.
+    Ccfb,
+}
+
+impl FeedbackKind {
+    /// The short name, as in a configuration: `rr`, `twcc` or `ccfb`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReceiverReports => "rr",
+            Self::Twcc => "twcc",
+            Self::Ccfb => "ccfb",
+        }
+    }
+}
 
 /// An RTCP packet that matters to a congestion controller.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@
 
 mod feed;
 mod memory;
+mod radio;
 
 use std::collections::VecDeque;
 

@@ -1,15 +1,19 @@
 //! A path that was away: everything that was sent for a while got lost (S-35).
 //!
 //! A full queue loses some packets and delays the others. If nothing at all arrives of what was
-//! sent over some time, the path was cut, and what carries packets afterwards may be another one.
+//! sent over some time, and what came before had not waited, the path was cut. What carries packets
+//! afterwards may be another one. A link that stands still with a full queue loses all, too, but
+//! the packets before had waited for the queue.
 
 use super::Parameters;
-use crate::units::Timestamp;
+use crate::units::{TimeDelta, Timestamp};
 
 /// The newest packet that arrived, and how many were lost since.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cuts {
     newest_sent: Option<Timestamp>,
+    /// How long it was above the base.
+    waited: TimeDelta,
     lost: u64,
 }
 
@@ -19,11 +23,18 @@ impl Cuts {
         self.lost += 1;
     }
 
+    /// The packet that arrived was this long above the base.
+    pub(super) fn waited(&mut self, above: TimeDelta) {
+        self.waited = above;
+    }
+
     /// The next packet arrived. Returns how many packets the path lost while it was away, if it
     /// was.
     pub(super) fn on_arrived(&mut self, sent: Timestamp, p: &Parameters) -> Option<u64> {
         let lost = core::mem::take(&mut self.lost);
         let last = self.newest_sent.replace(sent)?;
-        (sent - last >= p.t_cut && lost as f64 >= p.cut_packets).then_some(lost)
+        let is_cut =
+            sent - last >= p.t_cut && lost as f64 >= p.cut_packets && self.waited < p.t_cut;
+        is_cut.then_some(lost)
     }
 }

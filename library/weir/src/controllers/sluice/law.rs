@@ -128,7 +128,7 @@ impl Sluice {
         let is_calm = seen.queue <= seen.reference / 2;
         self.calm_s = is_calm.then(|| self.calm_s.map_or(0.0, |time| time + seen.step_s));
         if self.calm_s.is_some_and(|time| time > self.p.t_left.as_secs_f64()) {
-            self.sharing = Default::default();
+            self.sharing.forget();
         }
         let packet = DataSize::from_bytes(self.p.d_rival as u64) / self.rate;
         let limit = seen.reference + self.p.q_rival.max(packet) * self.scale;
@@ -141,7 +141,8 @@ impl Sluice {
 
     /// The largest rate to which the source's own rate allows to grow (S-21).
     fn ceiling(&self, seen: &Seen) -> Bitrate {
-        (seen.sent * self.p.limited).max(self.settings.limits.start())
+        (seen.sent * self.radio.blend(self.p.limited, self.p.limited_radio))
+            .max(self.settings.limits.start())
     }
 
     /// S-9
@@ -168,13 +169,24 @@ impl Sluice {
             self.crowding = Default::default();
             self.state = State::Track;
         }
-        let cut = (seen.excess() / self.p.t_queue).min(self.p.cut_max);
+        let cut_max = self.radio.blend(self.p.cut_max, self.p.cut_radio);
+        let cut = (seen.excess() / self.p.t_queue).min(cut_max);
         if seen.delivered_soon < self.level * self.p.fell {
-            self.sharing = Default::default();
+            self.sharing.forget();
         }
-        self.level = self.level.min(seen.delivered_soon);
-        self.approach(seen.delivered_soon * (1.0 - cut), seen);
+        let lower = self.level.min(seen.delivered_soon);
+        self.level = self.follow(lower, seen);
+        let passes = self.radio.between(seen.delivered_soon, self.level);
+        self.approach(passes * (1.0 - cut), seen);
         Reason::QueuingDelay
+    }
+
+    /// The level while a queue stands: this one on a wired link, the rate of the last moments on a
+    /// radio link (S-29).
+    fn follow(&self, wired: Bitrate, seen: &Seen) -> Bitrate {
+        let Some(capacity) = self.radio.capacity() else { return wired };
+        let share = (seen.step_s / self.p.t_radio.as_secs_f64()).min(1.0);
+        self.radio.between(wired, self.level * (1.0 - share) + capacity * share)
     }
 
     /// S-10 to S-13
@@ -196,7 +208,8 @@ impl Sluice {
             if seen.delivered > self.level {
                 share *= self.gentle(0.0); // S-27: what others leave is not taken.
             }
-            self.level = self.level * (1.0 - share) + seen.delivered * share;
+            let level = self.level * (1.0 - share) + seen.delivered * share;
+            self.level = self.follow(level, seen);
         }
         let excess = seen.excess() / self.p.t_queue;
         self.approach(self.level * (1.0 - excess), seen);
@@ -218,7 +231,9 @@ impl Sluice {
         let is_known = self.level < self.anchor * self.p.recovered;
         let least = if is_known { p.g_recover } else { 0.0 };
         let most = p.g_climb * self.gentle(p.share_growth);
-        (p.g_track * libm::exp2(doublings)).max(least).min(most)
+        let wired = (p.g_track * libm::exp2(doublings)).max(least).min(most);
+        let is_late = calm_s > p.t_calm.as_secs_f64();
+        if is_late { self.radio.blend(wired, p.g_radio) } else { wired }
     }
 
     /// Growth per second, relative to the rate, that adds `packets` per round trip to the data in
@@ -230,7 +245,8 @@ impl Sluice {
 
     /// Falls to the goal at once, and rises to it by steps that a source can follow (S-22).
     fn approach(&mut self, goal: Bitrate, seen: &Seen) {
-        self.rate = goal.min(self.rate * libm::exp(self.p.g_climb * seen.step_s));
+        let growth = self.radio.blend(self.p.g_climb, self.p.g_return);
+        self.rate = goal.min(self.rate * libm::exp(growth * seen.step_s));
     }
 
     /// S-15

@@ -11,7 +11,7 @@
 //!
 //! While a queue stands, the delivered rate is the capacity. So the controller keeps a short queue
 //! standing and follows the delivered rate. Without a queue it grows, faster the longer none shows.
-//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-27.
+//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-35.
 
 mod competition;
 mod hand_over;
@@ -20,6 +20,7 @@ mod losses;
 mod marks;
 mod parameters;
 mod queue;
+mod radio;
 mod rate_meter;
 mod sharing;
 #[cfg(test)]
@@ -33,10 +34,11 @@ use self::law::{Seen, State, StepTest};
 use self::losses::Losses;
 use self::marks::Marks;
 use self::queue::Queue;
+use self::radio::{Flight, Radio};
 use self::rate_meter::RateMeter;
-use self::sharing::Sharing;
+use self::sharing::{Pair, Passed, Sharing};
 use crate::controller::{
-    Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
+    Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target, Window,
 };
 use crate::controllers::silence::Silence;
 use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, SentPacket};
@@ -68,8 +70,12 @@ pub struct Sluice {
     losses: Losses,
     cuts: Cuts,
     sharing: Sharing,
+    radio: Radio,
     marks: Marks,
     silence: Silence,
+    /// The shorter watch of a radio link (S-33).
+    pause: Silence,
+    flight: Flight,
     rtt: Option<TimeDelta>,
     /// The delays are round-trip times of receiver reports.
     is_round_trip: bool,
@@ -125,8 +131,11 @@ impl Sluice {
             losses: Losses::default(),
             cuts: Cuts::default(),
             sharing: Sharing::default(),
+            radio: Radio::default(),
             marks: Marks::default(),
             silence: Silence::default(),
+            pause: Silence::default(),
+            flight: Flight::default(),
             rtt: None,
             is_round_trip: false,
             packet_bytes: PACKET_SIZE.as_bytes() as f64,
@@ -197,13 +206,18 @@ impl Sluice {
             self.delivered = RateMeter::default();
         }
         self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
+        if self.is_round_trip {
+            self.radio.doubt();
+        }
         let mut counts = report.loss_counts();
         let received = counts.received + counts.recovered;
-        let mut marked = 0;
+        let (mut marked, mut above) = (0, TimeDelta::ZERO);
         self.queue.begin_report();
-        self.sharing.begin_report(report.packets.len(), self.level);
+        let newest = self.radio.newest().unwrap_or(self.level);
+        self.sharing.begin_report(report.packets.len(), self.level, newest, &self.p);
         let stands = self.queue.standing() > Some(self.p.q_stands);
-        let least_wait = self.packet_time() + self.queue.noise() * self.p.wait_noise;
+        let noise = self.queue.noise() * self.p.wait_noise;
+        let least_wait = self.packet_time() + noise;
         for packet in &report.packets {
             if !packet.recovered {
                 self.sent.add(packet.send_time, packet.size);
@@ -220,9 +234,15 @@ impl Sluice {
             }
             // Marks count only if the sender uses ECN.
             marked += u64::from(packet.ecn == Ecn::Ce && self.settings.ecn != EcnMode::Off);
-            let above = self.queue.on_packet(arrival - packet.send_time);
+            above = self.queue.on_packet(arrival - packet.send_time);
+            self.cuts.waited(above);
             let waited = if stands { above - least_wait } else { TimeDelta::ZERO };
-            self.sharing.on_packet(packet.send_time, arrival, packet.size, waited);
+            let passed = Passed { sent: packet.send_time, arrived: arrival, waited };
+            match self.sharing.on_packet(passed, packet.size, &self.p) {
+                Pair::Busy(gap) => self.radio.on_busy(gap, packet.size, noise, &self.p),
+                Pair::Overtaken => self.radio.doubt(),
+                Pair::Idle => {}
+            }
             self.delivered.add(arrival, packet.size);
             self.packet_bytes += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_bytes);
         }
@@ -234,6 +254,7 @@ impl Sluice {
         if let Some(rtt) = report.rtt(now) {
             let rtt = rtt.clamp(TimeDelta::ZERO, RTT_MAX);
             self.rtt = Some(self.rtt.map_or(rtt, |old| old + (rtt - old) * TIME_GAIN));
+            self.flight.on_report(report, rtt - above);
         }
         received > 0
     }
@@ -243,11 +264,15 @@ impl Sluice {
         let last = self.last_report.replace(now).unwrap_or(now);
         let interval = (now - last).min(REPORT_INTERVAL_MAX);
         self.report_interval += (interval - self.report_interval) * TIME_GAIN;
+        let step_s = (now - last).min(self.p.step_max).as_secs_f64();
+        self.radio.update(self.sharing.own_long(&self.p), self.scale, step_s, &self.p);
         let delivered = self.delivered.rate(self.p.w_level).unwrap_or(self.rate);
+        let standing = self.queue.standing().unwrap_or(TimeDelta::ZERO);
+        let newest = self.queue.newest().unwrap_or(standing);
         Seen {
             now,
-            step_s: (now - last).min(self.p.step_max).as_secs_f64(),
-            queue: self.queue.standing().unwrap_or(TimeDelta::ZERO).max(TimeDelta::ZERO),
+            step_s,
+            queue: (standing + (newest - standing) * self.radio.belief()).max(TimeDelta::ZERO),
             reference: self.reference(),
             delivered,
             delivered_soon: self.delivered.rate(self.p.w_drain).unwrap_or(delivered),
@@ -259,7 +284,10 @@ impl Sluice {
     /// Derives target and pacing rate from the rate (S-24, S-25).
     fn retarget(&mut self, reason: Reason) {
         let p = &self.p;
-        let own = self.settings.limits.clamp(self.rate);
+        let rate = self.settings.limits.clamp(self.rate);
+        // S-32: what waits in the sender must leave before what comes.
+        let waits = self.flight.waits() / p.t_sender * self.radio.belief();
+        let own = self.settings.limits.clamp(self.rate.saturating_sub(waits));
         let bitrate = self.settings.limits.cap(own, self.receiver_limit);
         if bitrate != self.target.bitrate {
             self.reason = if bitrate < own { Reason::ReceiverLimit } else { reason };
@@ -273,15 +301,43 @@ impl Sluice {
             }
             EcnMode::Off | EcnMode::Classic => p.pacing,
         };
-        self.target =
-            Target::new(bitrate, bitrate * factor).with_burst(Burst::Ahead(TimeDelta::ZERO));
+        let paced = self.settings.limits.cap(rate, self.receiver_limit) * factor;
+        self.target = Target::new(bitrate, paced)
+            .with_burst(Burst::Ahead(TimeDelta::ZERO))
+            .with_window(self.window());
+    }
+
+    /// What may be in flight on a radio link (S-31).
+    fn window(&self) -> Option<Window> {
+        let belief = self.radio.belief();
+        if belief == 0.0 {
+            return None;
+        }
+        let queue = self.p.t_window * (1.0 / belief.max(0.01));
+        let time = self.flight.base_rtt() + self.report_interval + queue;
+        let time = if self.flight.is_lost() { TimeDelta::ZERO } else { time };
+        let window = self.level * time + DataSize::from_bytes(self.p.d_window as u64);
+        let flight = self.flight.bytes(self.packet_bytes);
+        Some(Window::new(window, window.saturating_sub(flight)))
     }
 }
 
 impl Controller for Sluice {
-    fn on_packet_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
-        let patience = self.p.patience.max(self.report_interval * self.p.missed_reports);
-        self.silence.on_packet_sent(now, self.rtt, patience);
+    fn on_media_queued(&mut self, _now: Timestamp, added: DataSize, queued: DataSize) {
+        self.flight.on_media_queued(queued.saturating_sub(added));
+        if self.radio.belief() > 0.0 {
+            self.retarget(self.reason);
+        }
+    }
+
+    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        let usual = self.report_interval * self.p.missed_reports;
+        self.silence.on_packet_sent(now, self.rtt, self.p.patience.max(usual));
+        self.flight.on_packet_sent(packet);
+        if self.radio.belief() > 0.0 {
+            self.pause.on_packet_sent(now, self.rtt, self.p.t_pause.max(usual));
+            self.target.window = self.window();
+        }
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
@@ -289,6 +345,7 @@ impl Controller for Sluice {
             return;
         }
         self.silence.on_feedback();
+        self.pause.on_feedback();
         if !self.measure(now, report) {
             return;
         }
@@ -321,15 +378,22 @@ impl Controller for Sluice {
     }
 
     fn on_timeout(&mut self, now: Timestamp) {
+        if self.pause.has_ended(now) {
+            // S-33
+            self.rate = self.radio.between(self.rate, self.settings.limits.min());
+            self.retarget(Reason::FeedbackLost);
+        }
         if self.silence.has_ended(now) {
-            self.rate = (self.rate * 0.5).max(self.settings.limits.min());
-            self.level = self.rate;
+            let least = self.settings.limits.min();
+            self.rate = (self.rate * 0.5).max(least);
+            self.level = self.radio.between(self.rate, (self.level * 0.5).max(least));
+            self.flight.forget();
             self.retarget(Reason::FeedbackLost);
         }
     }
 
     fn next_timeout(&self) -> Option<Timestamp> {
-        self.silence.deadline()
+        [self.pause.deadline(), self.silence.deadline()].into_iter().flatten().min()
     }
 
     fn target(&self) -> Target {
@@ -351,6 +415,7 @@ impl Controller for Sluice {
                 ("scale_ratio", self.scale),
                 ("crowded_s", self.crowding.time().as_secs_f64()),
                 ("share_ratio", self.sharing.own()),
+                ("radio_ratio", self.radio.belief()),
             ]))
     }
 }

@@ -243,6 +243,52 @@ parameters! {
     /// `SHARE_ALONE_RAMP`: the surplus falls from 1 to 0 over this much below the part of a flow
     /// that is alone.
     share_alone_ramp: f64 = 0.05;
+    /// `LONG_WINDOW`: packets over which the own part of a radio link is taken.
+    long_window: f64 = 1_000.0;
+    /// `SOON_MARGIN`: that own part is at most this much above the one of S-26.
+    soon_margin: f64 = 0.25;
+    /// `T_BIN`: busy time of a link over which one rate is taken.
+    t_bin: TimeDelta = TimeDelta::from_millis(45);
+    /// `T_OUTAGE`: a busy link that sends nothing for longer than this was away.
+    t_outage: TimeDelta = TimeDelta::from_millis(150);
+    /// `T_AWAY`: an outage counts as an absence of at most this time.
+    t_away: TimeDelta = TimeDelta::from_millis(500);
+    /// `T_ABSENCE`: time over which the absence of the link is taken.
+    t_absence: TimeDelta = TimeDelta::from_secs(1);
+    /// `RADIO_GAIN`: share of a new change of the rate in the variation.
+    radio_gain: f64 = 1.0 / 32.0;
+    /// `RADIO_VARIATION`: variation up to which a link is wired.
+    radio_variation: f64 = 0.12;
+    /// `RADIO_VARIATION_RAMP`: the belief grows from 0 to 1 over this much above it.
+    radio_variation_ramp: f64 = 0.06;
+    /// `RADIO_OWN`: own part of the capacity up to which the variation may be that of others.
+    radio_own: f64 = 0.85;
+    /// `RADIO_OWN_RAMP`: the belief grows from 0 to 1 over this much above it.
+    radio_own_ramp: f64 = 0.1;
+    /// `RADIO_SCALE`: scale of the reference up to which losses say that others are there.
+    radio_scale: f64 = 0.3;
+    /// `T_SURE`: variation and own part must speak for a radio link for this long.
+    t_sure: TimeDelta = TimeDelta::from_secs(4);
+    /// `T_RADIO`: time constant with which the level follows the rate of a radio link.
+    t_radio: TimeDelta = TimeDelta::from_millis(150);
+    /// `CUT_RADIO`: `CUT_MAX` of a radio link.
+    cut_radio: f64 = 1.0;
+    /// `T_CALM`: after this time without a queue the level grows by `G_RADIO`.
+    t_calm: TimeDelta = TimeDelta::from_millis(100);
+    /// `G_RADIO`: growth of the level on a radio link without a queue, per second.
+    g_radio: f64 = 2.0;
+    /// `G_RETURN`: fastest growth of the rate on a radio link, per second.
+    g_return: f64 = 40.0;
+    /// `T_WINDOW`: queue that the data in flight may make on a radio link.
+    t_window: TimeDelta = TimeDelta::from_millis(25);
+    /// `D_WINDOW`: bytes that may be in flight beyond that.
+    d_window: f64 = 2_500.0;
+    /// `T_SENDER`: time in which what waits in the sender should leave.
+    t_sender: TimeDelta = TimeDelta::from_millis(100);
+    /// `T_PAUSE`: feedback of a radio link is late this long after it was due.
+    t_pause: TimeDelta = TimeDelta::from_millis(100);
+    /// `LIMITED_RADIO`: `LIMITED` of a radio link.
+    limited_radio: f64 = 3.0;
 }
 
 impl Default for Parameters {

@@ -106,6 +106,12 @@ impl Queue {
         (min < TimeDelta::MAX && self.base() < TimeDelta::MAX).then(|| min - self.base())
     }
 
+    /// The queuing delay of the newest complete bucket and the open one (S-29).
+    pub(super) fn newest(&self) -> Option<TimeDelta> {
+        let min = self.buckets[0].min(self.filling);
+        (min < TimeDelta::MAX && self.base() < TimeDelta::MAX).then(|| min - self.base())
+    }
+
     /// How much the delay varies from one bucket to the next.
     pub(super) fn noise(&self) -> TimeDelta {
         TimeDelta::from_millis_f64(self.noise_ms)

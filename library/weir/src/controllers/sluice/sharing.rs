@@ -21,19 +21,28 @@ const ENOUGH: f64 = 100.0;
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
-struct Passed {
-    sent: Timestamp,
-    arrived: Timestamp,
+pub(super) struct Passed {
+    pub(super) sent: Timestamp,
+    pub(super) arrived: Timestamp,
     /// How long it surely waited in the queue.
-    waited: TimeDelta,
+    pub(super) waited: TimeDelta,
+}
+
+/// What a packet and the one ahead of it say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pair {
+    /// The link was surely busy for this time between their arrivals.
+    Busy(TimeDelta),
+    /// They do not arrive in the order in which they were sent.
+    Overtaken,
+    /// Nothing.
+    Idle,
 }
 
 /// Sums of the least-squares fit. Sizes are in kB. Gaps are in ms, times the level in Mbit/s: so
 /// the factors stay the same when the capacity changes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sharing {
-    last: Option<Passed>,
-    level_mbps: f64,
+struct Fit {
     count: f64,
     size_size: f64,
     size_gap: f64,
@@ -42,11 +51,10 @@ pub(super) struct Sharing {
     arrival_gap: f64,
 }
 
-impl Sharing {
-    /// A report of this many packets begins: older packets lose weight.
-    pub(super) fn begin_report(&mut self, packets: usize, level: Bitrate) {
-        self.level_mbps = level.as_mbps_f64();
-        let keep = WINDOW / (WINDOW + packets as f64);
+impl Fit {
+    /// So many packets come: older ones lose weight.
+    fn fade(&mut self, packets: usize, window: f64) {
+        let keep = window / (window + packets as f64);
         self.count *= keep;
         self.size_size *= keep;
         self.size_gap *= keep;
@@ -55,22 +63,7 @@ impl Sharing {
         self.arrival_gap *= keep;
     }
 
-    /// A packet arrived. It surely waited this long in the queue.
-    pub(super) fn on_packet(
-        &mut self,
-        sent: Timestamp,
-        arrived: Timestamp,
-        size: DataSize,
-        waited: TimeDelta,
-    ) {
-        let Some(ahead) = self.last.replace(Passed { sent, arrived, waited }) else { return };
-        let (gap, arrival) = (sent - ahead.sent, arrived - ahead.arrived);
-        if gap < TimeDelta::ZERO || arrival < TimeDelta::ZERO || ahead.waited <= gap {
-            return;
-        }
-        let size = size.as_bytes() as f64 / 1_000.0;
-        let gap = gap.as_millis_f64() * self.level_mbps;
-        let arrival = arrival.as_millis_f64() * self.level_mbps;
+    fn add(&mut self, size: f64, gap: f64, arrival: f64) {
         self.count += 1.0;
         self.size_size += size * size;
         self.size_gap += size * gap;
@@ -79,24 +72,82 @@ impl Sharing {
         self.arrival_gap += arrival * gap;
     }
 
-    /// The flow's part of the capacity, 0 to 1: 1 while too little is known.
-    pub(super) fn own(&self) -> f64 {
-        self.known().unwrap_or(1.0)
-    }
-
-    /// Whether it is known that the flow has nearly all of the capacity, so that a queue is its
-    /// own.
-    pub(super) fn is_alone(&self, p: &Parameters) -> bool {
-        self.known().is_some_and(|own| own > p.share_alone)
-    }
-
-    fn known(&self) -> Option<f64> {
+    /// The flow's part of the capacity, if enough is known.
+    fn own(&self) -> Option<f64> {
         let det = self.size_size * self.gap_gap - self.size_gap * self.size_gap;
         if self.count < ENOUGH || det <= 0.0 {
             return None;
         }
         let others = (self.arrival_gap * self.size_size - self.arrival_size * self.size_gap) / det;
         Some((1.0 - others).clamp(0.0, 1.0))
+    }
+}
+
+/// The fit over the last packets, and one that stays when the capacity falls (S-28).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sharing {
+    last: Option<Passed>,
+    level_mbps: f64,
+    newest_mbps: f64,
+    soon: Fit,
+    long: Fit,
+}
+
+impl Sharing {
+    /// A report of this many packets begins: older packets lose weight. The link sent at the newest
+    /// rate just now.
+    pub(super) fn begin_report(
+        &mut self,
+        packets: usize,
+        level: Bitrate,
+        newest: Bitrate,
+        p: &Parameters,
+    ) {
+        self.level_mbps = level.as_mbps_f64();
+        self.newest_mbps = newest.as_mbps_f64();
+        self.soon.fade(packets, WINDOW);
+        self.long.fade(packets, p.long_window);
+    }
+
+    /// What the last packets said is void.
+    pub(super) fn forget(&mut self) {
+        *self = Self { long: self.long, ..Self::default() };
+    }
+
+    /// A packet of this size arrived.
+    pub(super) fn on_packet(&mut self, packet: Passed, size: DataSize, p: &Parameters) -> Pair {
+        let Some(ahead) = self.last.replace(packet) else { return Pair::Idle };
+        let (gap, between) = (packet.sent - ahead.sent, packet.arrived - ahead.arrived);
+        if gap < TimeDelta::ZERO || between < TimeDelta::ZERO {
+            return Pair::Overtaken;
+        }
+        if ahead.waited <= gap {
+            return Pair::Idle;
+        }
+        let size = size.as_bytes() as f64 / 1_000.0;
+        let (gap, arrival) = (gap.as_millis_f64(), between.as_millis_f64());
+        self.soon.add(size, gap * self.level_mbps, arrival * self.level_mbps);
+        if between <= p.t_outage {
+            self.long.add(size, gap * self.newest_mbps, arrival * self.newest_mbps);
+        }
+        Pair::Busy(between)
+    }
+
+    /// The flow's part of the capacity, 0 to 1: 1 while too little is known.
+    pub(super) fn own(&self) -> f64 {
+        self.soon.own().unwrap_or(1.0)
+    }
+
+    /// Whether it is known that the flow has nearly all of the capacity, so that a queue is its
+    /// own.
+    pub(super) fn is_alone(&self, p: &Parameters) -> bool {
+        self.soon.own().is_some_and(|own| own > p.share_alone)
+    }
+
+    /// The flow's part of the capacity over a longer time, falls of the capacity included (S-28).
+    pub(super) fn own_long(&self, p: &Parameters) -> Option<f64> {
+        let most = self.soon.own().map_or(1.0, |own| own + p.soon_margin);
+        self.long.own().map(|own| own.min(most))
     }
 
     /// How clearly the flow has more than its part beside others: 0 up to the fair part and from
@@ -121,9 +172,11 @@ mod tests {
             let gap = f64::from(4 + number * 5 % 9);
             sent += gap;
             arrived += 8.0 + others * gap;
-            sharing.begin_report(1, Bitrate::from_kbps(1_000));
+            let level = Bitrate::from_kbps(1_000);
+            sharing.begin_report(1, level, level, &Parameters::DEFAULT);
             let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
-            sharing.on_packet(at(sent), at(arrived), DataSize::from_bytes(1_000), waited);
+            let packet = Passed { sent: at(sent), arrived: at(arrived), waited };
+            sharing.on_packet(packet, DataSize::from_bytes(1_000), &Parameters::DEFAULT);
         }
         sharing
     }
