@@ -307,7 +307,8 @@ impl Sluice {
         }
         self.judge_step(seen);
         let has_stepped = self.queue.stepped_within(seen.now, self.p.t_stepped)
-            && !self.queue.stepped_within(seen.now, self.p.t_moved);
+            && !self.queue.stepped_within(seen.now, self.p.t_moved)
+            && self.queue.noise() < self.p.moved_noise;
         let after = if has_stepped { self.p.t_moved } else { self.p.t_base };
         let is_due = seen.now - self.empty_at > after;
         if !is_due || self.test_until.is_some() || self.state != State::Track {

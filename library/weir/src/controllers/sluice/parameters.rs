@@ -116,6 +116,8 @@ parameters! {
     t_base: TimeDelta = TimeDelta::from_secs(10);
     /// `T_MOVED`: the same after the delay rose at once.
     t_moved: TimeDelta = TimeDelta::from_secs(1);
+    /// `MOVED_NOISE`: with more noise, a rise of the delay at once says nothing about the path.
+    moved_noise: TimeDelta = TimeDelta::from_millis(2);
     /// `MOVED_FALL`: share of what a base test drains that a queue must have fallen by.
     moved_fall: f64 = 0.3;
     /// `T_CUT`: the path was away if nothing arrived of what was sent over this time, ...
