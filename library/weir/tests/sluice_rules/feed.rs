@@ -114,6 +114,12 @@ impl Feed {
             packet.arrival_time = (!(self.is_lost)(packet.sequence_number)).then_some(arrival);
             packet.ecn = self.ecn;
         }
+        // A receiver that gets nothing reports nothing.
+        if packets.iter().all(|packet| packet.arrival_time.is_none()) {
+            let next = self.sent.front_mut().expect("the window after it");
+            next.splice(0..0, packets);
+            return;
+        }
         let report = FeedbackReport::new(packets)
             .with_arrival_times(self.arrival_times)
             .with_new_clock(std::mem::take(&mut self.new_clock));

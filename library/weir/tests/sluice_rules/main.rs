@@ -5,6 +5,7 @@
 //! target. The unit is the time between two reports, 50 ms.
 
 mod feed;
+mod hand_over;
 mod memory;
 mod radio;
 

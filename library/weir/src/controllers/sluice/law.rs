@@ -330,7 +330,8 @@ impl Sluice {
         let Some(test) = self.step_test.filter(|test| test.seen_by <= seen.now) else { return };
         self.step_test = None;
         let drained = (self.rtt() + self.p.test_extra) * (1.0 - self.p.test_rate);
-        let has_fallen = test.queue - seen.queue > drained * self.p.moved_fall;
+        let could_fall = drained.min(test.queue);
+        let has_fallen = test.queue - seen.queue > could_fall * self.p.moved_fall;
         if self.state != State::Track {
             return;
         }
