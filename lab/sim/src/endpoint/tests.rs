@@ -26,6 +26,7 @@ fn media(algorithm: LabAlgorithm, source: Source) -> Media {
         source_limit: None,
         receiver_clock: Default::default(),
         feedback: vec![(Timestamp::ZERO, Feedback::Twcc)],
+        route_changes: Vec::new(),
         feedback_interval: INTERVAL,
         repair: None,
     }

@@ -34,6 +34,7 @@ fn flow(name: &str, algorithm: LabAlgorithm, start: i64, stop: i64) -> FlowConfi
             source_limit: None,
             receiver_clock: Default::default(),
             feedback: Vec::new(),
+            route_changes: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,
         }),
