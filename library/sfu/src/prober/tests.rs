@@ -19,7 +19,7 @@ impl Controller for Fixed {
         Target::new(self.0, self.0 * 1.4)
     }
     fn metrics(&self) -> Metrics {
-        Metrics::new(Reason::Increase)
+        Metrics::new(Reason::Increase, "fixed")
     }
 }
 

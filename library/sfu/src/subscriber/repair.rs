@@ -66,7 +66,7 @@ impl<C: Controller> Subscriber<C> {
         if let Ok(loss) = key_frame::PictureLoss::new(packet) {
             return self.ask_for(now, loss.media_ssrc);
         }
-        let Ok(intra) = key_frame::View::new(packet) else { return false };
+        let Ok(intra) = key_frame::FullIntraView::new(packet) else { return false };
         let mut is_known = false;
         for request in intra.requests() {
             is_known |= self.ask_for(now, request.media_ssrc);
