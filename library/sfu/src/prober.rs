@@ -20,6 +20,8 @@ use crate::trains::{Train, Trains};
 const LENGTH: TimeDelta = TimeDelta::from_millis(80);
 /// A probe is at most this factor above the target.
 const MAX_FACTOR: f64 = 2.0;
+/// A probe is a little above its goal: pacers wake up late, so less is sent and measured.
+const ABOVE_GOAL: f64 = 1.1;
 /// Share of the media's bytes that padding may take in the long run.
 const PADDING_SHARE: f64 = 0.025;
 /// What padding may take at once: at the start, and after a time without.
@@ -177,21 +179,26 @@ impl<C: Controller> Probing<C> {
             self.judge_probe(now, train);
             return;
         }
-        let rate = train.delivered_rate();
-        let has_arrived = train.lost() == 0 && train.queued() <= MAX_QUEUED;
-        // A key frame or another busy moment shows the same as a probe, and costs nothing.
-        if has_arrived
-            && rate > self.bitrate()
-            && self.goal.is_some_and(|goal| goal > self.bitrate())
-        {
-            self.proved = Some(Proof { rate, at: now });
-            self.note(now, ProbeResult::MediaArrived(rate));
-        } else if self.proved.is_some_and(|proof| proof.rate >= train.send_rate())
+        if !self.learn_from_media(now, train)
+            && self.proved.is_some_and(|proof| proof.rate >= train.send_rate())
             && (train.queued() > MAX_MEDIA_QUEUED || train.lost() > 1)
         {
             self.proved = None;
-            self.fail(now, rate);
+            self.fail(now, train.delivered_rate());
         }
+    }
+
+    /// A key frame or another busy moment shows the same as a probe, and costs nothing. Returns
+    /// whether the train showed more than was known.
+    fn learn_from_media(&mut self, now: Timestamp, train: Train) -> bool {
+        let (rate, known) = (train.delivered_rate(), self.bitrate());
+        let has_arrived = train.lost() == 0 && train.queued() <= MAX_QUEUED;
+        let is_news = has_arrived && rate > known && self.goal.is_some_and(|goal| goal > known);
+        if is_news {
+            self.proved = Some(Proof { rate, at: now });
+            self.note(now, ProbeResult::MediaArrived(rate));
+        }
+        is_news
     }
 
     fn judge_probe(&mut self, now: Timestamp, train: Train) {
@@ -230,8 +237,7 @@ impl<C: Controller> Probing<C> {
         if goal <= known || self.running.is_some() || now < self.not_before || !is_heard {
             return;
         }
-        // A little more than the goal: the rate that arrives is measured a little lower.
-        let rate = (goal * 1.03).min(known * MAX_FACTOR);
+        let rate = (goal * ABOVE_GOAL).min(known * MAX_FACTOR);
         let size = rate * LENGTH;
         if self.allowance < size.as_bytes() as f64 || self.limits.max() <= known {
             return;
@@ -291,6 +297,9 @@ impl<C: Controller> Controller for Probing<C> {
             if let Some(train) = self.trains.on_packet(packet) {
                 self.on_train(now, train);
             }
+        }
+        if let Some(train) = self.trains.open_media() {
+            self.learn_from_media(now, train);
         }
         self.after_event(now);
     }

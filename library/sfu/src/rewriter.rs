@@ -10,6 +10,7 @@
 //! may still come, and because the receiver must notice that it is lost. If it comes and is then
 //! left out after all, a packet without payload takes its number: no number stays open.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use weir::feedback::SeqUnwrapper;
@@ -22,6 +23,8 @@ use crate::vp8::{PICTURE_ID_MASK, PayloadDescriptor};
 const WINDOW: usize = 128;
 /// After a longer gap the frames in it are lost for good, so a key frame is needed.
 const MAX_GAP: i64 = 100;
+/// Pictures left out that are remembered: more than begin within the window.
+const LEFT_OUT: usize = 64;
 const PADDING_FLAG: u8 = 1 << 5;
 
 /// What becomes of a packet.
@@ -69,8 +72,24 @@ struct Source {
     numbers: SeqUnwrapper,
     highest: i64,
     offsets: Offsets,
-    /// The picture that was last left out, which counts once.
-    left_out: Option<u16>,
+    /// The picture that was last forwarded.
+    kept: Option<u16>,
+    /// The pictures that were left out last, each of which counts once.
+    left_out: VecDeque<u16>,
+}
+
+impl Source {
+    /// Closes ranks behind a picture, unless a part of it was forwarded.
+    fn leave_out(&mut self, picture_id: u16) {
+        if self.kept == Some(picture_id) || self.left_out.back() == Some(&picture_id) {
+            return;
+        }
+        if self.left_out.len() == LEFT_OUT {
+            self.left_out.pop_front();
+        }
+        self.left_out.push_back(picture_id);
+        self.offsets.picture_id = self.offsets.picture_id.wrapping_sub(1);
+    }
 }
 
 /// The newest that was sent.
@@ -141,7 +160,9 @@ impl Rewriter {
             return Verdict::Drop;
         };
         write_numbers(packet, sequence_number, timestamp.wrapping_add(offsets.timestamp));
-        if keep {
+        // A part of a picture whose other parts were left out would take the next one's number.
+        let is_left_out = picture.picture_id.is_some_and(|id| self.has_left_out(id));
+        if keep && !is_left_out {
             rewrite_picture(packet, start, &picture, offsets);
             return Verdict::Forward { sequence_number };
         }
@@ -173,7 +194,8 @@ impl Rewriter {
         let mut numbers = SeqUnwrapper::default();
         let number = numbers.unwrap(u32::from(number));
         let highest = number - 1;
-        self.source = Some(Source { id, numbers, highest, offsets, left_out: None });
+        self.source =
+            Some(Source { id, numbers, highest, offsets, kept: None, left_out: VecDeque::new() });
         self.slots.clear();
         self.slots.resize(WINDOW, Slot { number: i64::MIN, reserved: None });
     }
@@ -209,10 +231,8 @@ impl Rewriter {
             sent.sequence_number = last;
         }
         if !keep {
-            if let Some(picture_id) = picture.picture_id
-                && source.left_out.replace(picture_id) != Some(picture_id)
-            {
-                source.offsets.picture_id = source.offsets.picture_id.wrapping_sub(1);
+            if let Some(picture_id) = picture.picture_id {
+                source.leave_out(picture_id);
             }
             return Verdict::Drop;
         }
@@ -226,6 +246,7 @@ impl Rewriter {
             source.offsets.timestamp = out.wrapping_sub(timestamp);
         }
         let offsets = source.offsets;
+        source.kept = picture.picture_id;
         write_numbers(packet, sequence_number, out);
         rewrite_picture(packet, start, picture, offsets);
         self.note_sent(now, sequence_number, out, picture, offsets);
@@ -259,6 +280,10 @@ impl Rewriter {
             sent.at = before.at;
         }
         self.sent = Some(sent);
+    }
+
+    fn has_left_out(&self, picture_id: u16) -> bool {
+        self.source.as_ref().is_some_and(|source| source.left_out.contains(&picture_id))
     }
 
     fn take_reserved(&mut self, number: i64) -> Option<(u16, Offsets)> {

@@ -115,6 +115,11 @@ impl Trains {
         self.open.replace(Train::new(packet)).filter(Train::is_meaningful)
     }
 
+    /// The open train, if it is no probe and already says something.
+    pub fn open_media(&self) -> Option<Train> {
+        self.open.filter(|train| train.probe.is_none() && train.is_meaningful())
+    }
+
     /// Forgets the open train: the clock changed, or the route.
     pub fn clear(&mut self) {
         self.open = None;

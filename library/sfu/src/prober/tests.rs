@@ -73,7 +73,7 @@ fn a_goal_above_the_target_is_probed_for_and_proved() {
     heartbeat(&mut prober, 0);
     prober.set_desired_bitrate(at(10), Some(kbps(1_400)));
     let probe = started(&prober).expect("it cannot hurt");
-    assert_eq!(probe.rate, kbps(1_442));
+    assert_eq!(probe.rate, kbps(1_500));
     prober.on_feedback(at(200), &report(100, 15, probe.rate, probe.rate, Some(probe.id)));
     heartbeat(&mut prober, 300);
     assert!(prober.target().bitrate >= kbps(1_400), "{}", prober.target().bitrate);
