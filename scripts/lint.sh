@@ -41,14 +41,14 @@ done
 # The oldest compiler that their Cargo.toml names.
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' library/weir/Cargo.toml)
 if rustup toolchain list 2> /dev/null | grep -q "^$oldest-"; then
-    cargo "+$oldest" check --package weir-rtc --package weir-wire --package weir-rtcp --package weir-capi \
+    cargo "+$oldest" check --package weir-rtc --package weir-wire --package weir-rtcp --package weir-sfu --package weir-capi \
         --target-dir "${CARGO_TARGET_DIR:-target}/oldest"
 else
     echo "lint: skipped: the check with Rust $oldest: rustup toolchain install $oldest --profile minimal"
 fi
 bare=thumbv7em-none-eabi
 if rustup target list --installed 2> /dev/null | grep -qx "$bare"; then
-    cargo check --package weir-rtc --package weir-wire --package weir-rtcp --features weir-rtc/serde \
+    cargo check --package weir-rtc --package weir-wire --package weir-rtcp --package weir-sfu --features weir-rtc/serde \
         --target "$bare"
 else
     echo "lint: skipped: the check without std: rustup target add $bare"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares the public interfaces of weir-rtc, weir-wire and weir-rtcp with the lists in
+# Compares the public interfaces of weir-rtc, weir-wire, weir-rtcp and weir-sfu with the lists in
 # library/*/public-api.txt. A line that is gone or that has changed breaks callers and needs a new
 # version; a new line is an addition. With --update it writes the lists. Installs cargo-public-api,
 # which needs a nightly compiler, if it is missing.
@@ -15,7 +15,7 @@ version=0.52.0
 made=${CARGO_TARGET_DIR:-target}/public-api
 mkdir -p "$made"
 status=0
-for folder in weir wire rtcp; do
+for folder in weir wire rtcp sfu; do
     package=$(sed -n 's/^name = "\(.*\)"/\1/p' "library/$folder/Cargo.toml" | head -1)
     found=$made/$folder.txt
     # Without the blanket implementations that every type has.

@@ -7,10 +7,11 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 19] = [
+const DEPENDENCIES: [(&str, &[&str]); 20] = [
     ("library/weir", &[]),
     ("library/wire", &[]),
     ("library/rtcp", &["weir", "weir-wire"]),
+    ("library/sfu", &["weir", "weir-rtcp", "weir-wire"]),
     ("library/capi", &["weir", "weir-rtcp", "weir-wire"]),
     ("lab/capture", &["weir-wire"]),
     ("lab/controllers", &["weir", "weir-wire"]),
@@ -67,10 +68,11 @@ const DEPENDENCIES: [(&str, &[&str]); 19] = [
     ),
 ];
 /// Crates below the drivers, which get the time as an argument.
-const WITHOUT_CLOCK: [&str; 12] = [
+const WITHOUT_CLOCK: [&str; 13] = [
     "library/weir",
     "library/wire",
     "library/rtcp",
+    "library/sfu",
     "library/capi",
     "lab/capture",
     "lab/controllers",
@@ -88,10 +90,11 @@ const PARTS: [&str; 3] = ["library", "lab", "ims"];
 const CONVERTS_TIME: &str = "library/weir/src/std_time.rs";
 /// Closures with a name, `let x = |..|`, in each crate's product code. A function or a loop reads
 /// better. The numbers only fall: lower one when you have replaced a closure.
-const NAMED_CLOSURES: [(&str, usize); 19] = [
+const NAMED_CLOSURES: [(&str, usize); 20] = [
     ("library/capi", 1),
     ("library/gst", 31),
     ("library/rtcp", 2),
+    ("library/sfu", 0),
     ("library/weir", 21),
     ("library/wire", 3),
     ("lab/analyze", 5),

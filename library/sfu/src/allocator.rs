@@ -1,0 +1,307 @@
+//! Which layer of each track a subscriber gets.
+//!
+//! | when | what |
+//! |---|---|
+//! | a track is added, changed or removed, a layer appears or ends | the best choice, at once |
+//! | the choice exceeds the budget by a sixth, or for half a second | down, what is missed least |
+//! | there is room with a margin for a second | up, what is worth most per bit |
+
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+
+use crate::decision::{Change, Decision, Reason};
+use crate::hysteresis::Falls;
+use crate::plan::{self, Level, Options, is_above};
+use crate::track::{Kind, TrackConfig, TrackId};
+use crate::utility::utility;
+
+/// Room that must be left above a choice before it is made.
+const MARGIN: f64 = 1.1;
+/// There must be room for this time before a choice goes up.
+const ROOM_TIME: TimeDelta = TimeDelta::from_secs(1);
+/// A choice may exceed the budget for this time: bitrates vary, and so do targets.
+const OVER_TIME: TimeDelta = TimeDelta::from_millis(500);
+/// A choice that exceeds the budget by more than this factor goes down at once.
+const FAR_OVER: f64 = 1.15;
+/// Decisions that the host has not taken. The oldest go first.
+const MAX_DECISIONS: usize = 256;
+
+/// Chooses a layer for each track of one subscriber, so that the pictures together are worth most.
+///
+/// It knows nothing of packets: [`Subscriber`](crate::Subscriber) carries out what it chooses.
+#[derive(Clone, Debug, Default)]
+pub struct Allocator {
+    tracks: Vec<Track>,
+    /// What can be chosen, track by track.
+    options: Vec<Options>,
+    /// What is chosen, track by track.
+    levels: Vec<Level>,
+    /// Tracks or layers changed since the last choice.
+    changed: Option<Reason>,
+    over_since: Option<Timestamp>,
+    room_since: Option<Timestamp>,
+    budget: Bitrate,
+    decisions: VecDeque<Decision>,
+}
+
+#[derive(Clone, Debug)]
+struct Track {
+    id: TrackId,
+    config: TrackConfig,
+    falls: Falls,
+    refused: Option<(usize, Reason)>,
+}
+
+impl Allocator {
+    /// Adds a track, or replaces what is known of it.
+    pub fn set_track(&mut self, id: TrackId, config: TrackConfig) {
+        let options = options_of(&config);
+        self.changed = Some(Reason::Configured);
+        if let Some(index) = self.index(id) {
+            self.levels[index] = self.levels[index].filter(|&layer| options.is_sent(layer));
+            self.options[index] = options;
+            self.tracks[index].config = config;
+            return;
+        }
+        self.tracks.push(Track { id, config, falls: Falls::default(), refused: None });
+        self.options.push(options);
+        self.levels.push(None);
+    }
+
+    /// Removes a track.
+    pub fn remove_track(&mut self, id: TrackId) {
+        if let Some(index) = self.index(id) {
+            self.tracks.remove(index);
+            self.options.remove(index);
+            self.levels.remove(index);
+            self.changed = Some(Reason::Configured);
+        }
+    }
+
+    /// The bitrates of a track's layers were measured again. Zero: the layer is not sent. Bitrates
+    /// beyond the track's layers are ignored.
+    pub fn set_bitrates(&mut self, id: TrackId, bitrates: &[Bitrate]) {
+        let Some(index) = self.index(id) else { return };
+        let track = &mut self.tracks[index];
+        let options = &mut self.options[index];
+        for (place, &bitrate) in bitrates.iter().enumerate() {
+            let Some(layer) = track.config.layers.get_mut(place) else { break };
+            if layer.bitrate == bitrate {
+                continue;
+            }
+            let was_sent = layer.bitrate > Bitrate::ZERO;
+            if was_sent != (bitrate > Bitrate::ZERO) {
+                self.changed = Some(Reason::LayerChanged);
+            }
+            layer.bitrate = bitrate;
+            if let Some(option) = options.layers.get_mut(place) {
+                *option = (utility(&track.config, &track.config.layers[place]), bitrate);
+            }
+        }
+    }
+
+    /// Chooses under a budget: what all tracks except audio may take. Call it when the budget has
+    /// changed, and every 100 ms or so.
+    pub fn allocate(&mut self, now: Timestamp, budget: Bitrate) {
+        self.budget = budget;
+        if let Some(reason) = self.changed.take() {
+            self.choose_anew(now, reason);
+        } else if self.must_fall(now) {
+            let levels = plan::choose(&self.options, budget, &self.levels);
+            self.adopt(now, levels, Reason::OverBudget);
+        } else if self.over_since.is_none() {
+            self.rise(now);
+        }
+        self.explain_refusals(now);
+    }
+
+    /// Chooses without regard to what was before, if that is worth more than to keep what fits.
+    fn choose_anew(&mut self, now: Timestamp, reason: Reason) {
+        let mut held = Vec::with_capacity(self.levels.len());
+        for (options, &level) in self.options.iter().zip(&self.levels) {
+            held.push(level.filter(|&layer| options.is_sent(layer)));
+        }
+        let kept = plan::choose(&self.options, self.budget, &held);
+        // The margin is for what is new.
+        let caps = self.caps(now);
+        let anew = plan::choose(&self.options, self.budget * (1.0 / MARGIN), &caps);
+        let is_better = plan::worth(&self.options, &anew) > plan::worth(&self.options, &kept);
+        self.adopt(now, if is_better { anew } else { kept }, reason);
+        self.room_since = None;
+    }
+
+    fn must_fall(&mut self, now: Timestamp) -> bool {
+        let total = self.total();
+        if total <= self.budget {
+            self.over_since = None;
+            return false;
+        }
+        let since = *self.over_since.get_or_insert(now);
+        self.room_since = None;
+        total > self.budget * FAR_OVER || now - since >= OVER_TIME
+    }
+
+    fn rise(&mut self, now: Timestamp) {
+        let mut levels = self.levels.clone();
+        let caps = self.caps(now);
+        plan::raise(&self.options, &mut levels, self.budget * (1.0 / MARGIN), &caps);
+        if levels == self.levels {
+            self.room_since = None;
+            return;
+        }
+        let since = *self.room_since.get_or_insert(now);
+        if now - since >= ROOM_TIME {
+            self.adopt(now, levels, Reason::Fits);
+            self.room_since = None;
+        }
+    }
+
+    /// The highest level that each track may go to now.
+    fn caps(&self, now: Timestamp) -> Vec<Level> {
+        let mut caps = Vec::with_capacity(self.tracks.len());
+        for (index, track) in self.tracks.iter().enumerate() {
+            let highest = self.options[index].layers.len().checked_sub(1);
+            caps.push(track.falls.cap(now, self.levels[index], highest));
+        }
+        caps
+    }
+
+    fn adopt(&mut self, now: Timestamp, levels: Vec<Level>, reason: Reason) {
+        let before = core::mem::replace(&mut self.levels, levels);
+        for (index, from) in before.into_iter().enumerate() {
+            let to = self.levels[index];
+            if from == to {
+                continue;
+            }
+            let track = &mut self.tracks[index];
+            let reason = match to {
+                None if track.config.shown_pixels() <= 0.0 => Reason::Hidden,
+                None if reason == Reason::OverBudget => Reason::NoRoom,
+                _ => reason,
+            };
+            if is_above(to, from) {
+                track.falls.on_rise(now, from, to);
+            } else if matches!(reason, Reason::OverBudget | Reason::NoRoom) {
+                track.falls.on_fall(now, from, to);
+            }
+            track.refused = None;
+            self.note(now, index, Change::Choose { from, to }, reason);
+        }
+        self.over_since = None;
+    }
+
+    /// Says for each track why it has no better layer, when the answer changes.
+    fn explain_refusals(&mut self, now: Timestamp) {
+        let total = self.total();
+        for index in 0..self.tracks.len() {
+            let level = self.levels[index];
+            let highest = self.options[index].layers.len().checked_sub(1);
+            let track = &self.tracks[index];
+            let step = self.options[index].best_step(level, Bitrate::MAX, highest);
+            let refused = step.map(|step| {
+                let fits = (total + step.more) * MARGIN <= self.budget;
+                let is_free = track.falls.cap(now, level, highest) >= Some(step.layer);
+                let reason = match (fits, is_free) {
+                    (false, _) => Reason::BudgetTooSmall,
+                    (true, false) => Reason::Flapping,
+                    (true, true) => Reason::TooEarly,
+                };
+                (step.layer, reason)
+            });
+            if refused == track.refused {
+                continue;
+            }
+            self.tracks[index].refused = refused;
+            if let Some((layer, reason)) = refused {
+                self.note(now, index, Change::Refuse { layer }, reason);
+            }
+        }
+    }
+
+    fn note(&mut self, now: Timestamp, index: usize, change: Change, reason: Reason) {
+        let needed = match change {
+            Change::Refuse { layer } => {
+                let options = &self.options[index];
+                let more =
+                    options.cost(Some(layer)).saturating_sub(options.cost(self.levels[index]));
+                (self.total() + more) * MARGIN
+            }
+            _ => self.total(),
+        };
+        let track = Some(self.tracks[index].id);
+        let decision = Decision { at: now, track, change, reason, budget: self.budget, needed };
+        if self.decisions.len() == MAX_DECISIONS {
+            self.decisions.pop_front();
+        }
+        self.decisions.push_back(decision);
+    }
+
+    /// The next decision, in the order in which they were made. The last 256 are kept.
+    pub fn next_decision(&mut self) -> Option<Decision> {
+        self.decisions.pop_front()
+    }
+
+    /// The layer that is chosen for a track: its place in the track's list; `None` is a pause.
+    pub fn level(&self, id: TrackId) -> Option<usize> {
+        self.index(id).and_then(|index| self.levels[index])
+    }
+
+    /// What is known of a track.
+    pub fn track(&self, id: TrackId) -> Option<&TrackConfig> {
+        self.index(id).map(|index| &self.tracks[index].config)
+    }
+
+    /// What all chosen layers take together, by their measured bitrates. Audio is not counted.
+    pub fn total(&self) -> Bitrate {
+        plan::total(&self.options, &self.levels)
+    }
+
+    /// What audio takes, which the host subtracts from the budget.
+    pub fn audio(&self) -> Bitrate {
+        let mut sum = Bitrate::ZERO;
+        for track in &self.tracks {
+            if track.config.kind == Kind::Audio {
+                sum =
+                    sum + track.config.layers.first().map_or(Bitrate::ZERO, |layer| layer.bitrate);
+            }
+        }
+        sum
+    }
+
+    /// The budget that the next step up needs, with its margin; `None` if everything is forwarded
+    /// in its best layer, or nothing may go up now. This is what is worth probing for.
+    pub fn next_need(&self, now: Timestamp) -> Option<Bitrate> {
+        let mut best: Option<plan::Step> = None;
+        for (index, cap) in self.caps(now).into_iter().enumerate() {
+            let step = self.options[index].best_step(self.levels[index], Bitrate::MAX, cap);
+            if let Some(step) = step
+                && best.is_none_or(|best| step.slope > best.slope)
+            {
+                best = Some(step);
+            }
+        }
+        best.map(|step| (self.total() + step.more) * MARGIN)
+    }
+
+    fn index(&self, id: TrackId) -> Option<usize> {
+        self.tracks.iter().position(|track| track.id == id)
+    }
+}
+
+/// What can be chosen for a track. Audio is not chosen: it is always forwarded.
+fn options_of(config: &TrackConfig) -> Options {
+    if config.kind == Kind::Audio {
+        return Options::default();
+    }
+    let mut layers = Vec::with_capacity(config.layers.len());
+    for layer in &config.layers {
+        layers.push((utility(config, layer), layer.bitrate));
+    }
+    let is_shown = config.shown_pixels() > 0.0;
+    Options { layers, may_pause: config.may_pause || !is_shown }
+}

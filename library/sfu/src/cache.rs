@@ -1,0 +1,145 @@
+//! The newest packets of a stream, to answer requests for retransmission.
+
+use alloc::vec::Vec;
+
+use weir::units::{TimeDelta, Timestamp};
+use weir_wire::rtp::{PayloadType, View};
+
+/// A packet is not sent again this soon: the first repetition is still on its way.
+const AGAIN_AFTER: TimeDelta = TimeDelta::from_millis(40);
+/// Most repetitions of a packet.
+const MAX_REPEATS: u8 = 8;
+
+/// A bounded number of packets, by their sequence numbers. Its memory is that of its packets.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    number: u16,
+    bytes: Vec<u8>,
+    repeats: u8,
+    last: Option<Timestamp>,
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resend<'a> {
+    /// Send this packet again.
+    Packet(&'a [u8]),
+    /// It was sent again a moment ago, or too often.
+    TooSoon,
+    /// It is not here.
+    Unknown,
+}
+
+impl Cache {
+    /// A cache of this many packets.
+    pub fn new(packets: usize) -> Self {
+        let mut entries = Vec::new();
+        entries.resize(packets, Entry::default());
+        Self { entries }
+    }
+
+    /// Keeps a copy of a packet in place of the oldest.
+    pub fn insert(&mut self, number: u16, packet: &[u8]) {
+        let Some(place) = usize::from(number).checked_rem(self.entries.len()) else { return };
+        let entry = &mut self.entries[place];
+        entry.bytes.clear();
+        entry.bytes.extend_from_slice(packet);
+        (entry.number, entry.repeats, entry.last) = (number, 0, None);
+    }
+
+    /// The receiver misses a packet.
+    pub fn request(&mut self, now: Timestamp, number: u16) -> Resend<'_> {
+        let Some(place) = usize::from(number).checked_rem(self.entries.len()) else {
+            return Resend::Unknown;
+        };
+        let entry = &mut self.entries[place];
+        if entry.number != number || entry.bytes.is_empty() {
+            return Resend::Unknown;
+        }
+        let is_soon = entry.last.is_some_and(|last| now - last < AGAIN_AFTER);
+        if is_soon || entry.repeats >= MAX_REPEATS {
+            return Resend::TooSoon;
+        }
+        entry.repeats += 1;
+        entry.last = Some(now);
+        Resend::Packet(&entry.bytes)
+    }
+}
+
+/// Writes the retransmission of a packet [RFC4588 §4]: a stream and number of its own, and the
+/// number of the original before the payload. Header extensions are kept. `false` if the bytes are
+/// not RTP.
+pub(crate) fn write_rtx(
+    original: &[u8],
+    ssrc: u32,
+    payload_type: PayloadType,
+    number: u16,
+    packet: &mut Vec<u8>,
+) -> bool {
+    const MARKER_FLAG: u8 = 1 << 7;
+    let Ok(view) = View::parse(original) else { return false };
+    let start = view.header_size();
+    packet.clear();
+    packet.extend_from_slice(&original[..start]);
+    packet.extend_from_slice(&view.sequence_number().to_be_bytes());
+    packet.extend_from_slice(&original[start..]);
+    packet[1] = packet[1] & MARKER_FLAG | payload_type.get();
+    packet[2..4].copy_from_slice(&number.to_be_bytes());
+    packet[8..12].copy_from_slice(&ssrc.to_be_bytes());
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_wire::rtp::{RtpHeader, Rtx};
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn a_packet_is_repeated_but_not_at_once_and_not_without_end() {
+        let mut cache = Cache::new(4);
+        cache.insert(7, b"seven");
+        assert_eq!(cache.request(at(0), 7), Resend::Packet(b"seven"));
+        assert_eq!(cache.request(at(39), 7), Resend::TooSoon);
+        for repeat in 1..8 {
+            assert_eq!(cache.request(at(repeat * 40), 7), Resend::Packet(b"seven"));
+        }
+        assert_eq!(cache.request(at(10_000), 7), Resend::TooSoon);
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let mut cache = Cache::new(2);
+        for number in [65_535, 0, 1] {
+            cache.insert(number, b"x");
+        }
+        assert_eq!(cache.request(at(0), 65_535), Resend::Unknown);
+        assert_eq!(cache.request(at(0), 0), Resend::Packet(b"x"));
+        assert_eq!(Cache::new(0).request(at(0), 0), Resend::Unknown);
+    }
+
+    // [RFC4588 §4]
+    #[test]
+    fn a_retransmission_has_numbers_of_its_own() {
+        let header = RtpHeader::new(1, PayloadType::new(96).unwrap(), 500, 9_000).with_marker(true);
+        let mut original = std::vec![0; header.size()];
+        header.emit(&mut original);
+        original.extend_from_slice(b"media");
+        let mut packet = Vec::new();
+        assert!(write_rtx(&original, 2, PayloadType::new(97).unwrap(), 3, &mut packet));
+        let view = View::parse(&packet).unwrap();
+        assert_eq!((view.ssrc(), view.sequence_number(), view.timestamp()), (2, 3, 9_000));
+        assert!(view.marker() && view.payload_type().get() == 97);
+        let rtx = Rtx::parse(view.payload()).unwrap();
+        assert_eq!((rtx.sequence_number, rtx.payload), (500, b"media".as_slice()));
+    }
+}

@@ -1,0 +1,109 @@
+//! When a track may return to a layer that it had to leave.
+
+use alloc::vec::Vec;
+
+use weir::units::{TimeDelta, Timestamp};
+
+use crate::plan::{Level, is_above};
+
+/// The first return to a layer is free. Each further one comes this time after the last, so that a
+/// layer at the edge of what fits costs fewer than two switches a minute.
+pub(crate) const RETURN_INTERVAL: TimeDelta = TimeDelta::from_secs(75);
+/// After this time without a fall from a layer, its first return is free again.
+const FORGET: TimeDelta = TimeDelta::from_secs(300);
+
+/// The falls and returns of one track.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Falls {
+    layers: Vec<Fall>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Fall {
+    /// When the track last left the layer for lack of room.
+    fell: Option<Timestamp>,
+    /// When it last came back after that.
+    returned: Option<Timestamp>,
+}
+
+impl Falls {
+    /// The track goes down for lack of room.
+    pub fn on_fall(&mut self, now: Timestamp, from: Level, to: Level) {
+        let Some(from) = from else { return };
+        if self.layers.len() <= from {
+            self.layers.resize(from + 1, Fall::default());
+        }
+        for fall in &mut self.layers[to.map_or(0, |to| to + 1)..=from] {
+            if fall.fell.is_none_or(|fell| now - fell > FORGET) {
+                fall.returned = None;
+            }
+            fall.fell = Some(now);
+        }
+    }
+
+    /// The track goes up.
+    pub fn on_rise(&mut self, now: Timestamp, from: Level, to: Level) {
+        let Some(to) = to else { return };
+        let first = from.map_or(0, |from| from + 1);
+        for fall in self.layers.iter_mut().take(to + 1).skip(first) {
+            if fall.fell.is_some() {
+                fall.returned = Some(now);
+            }
+        }
+    }
+
+    /// The highest level that the track may go to now, of those up to `highest`.
+    pub fn cap(&self, now: Timestamp, current: Level, highest: Level) -> Level {
+        let first = current.map_or(0, |layer| layer + 1);
+        let mut cap = current;
+        for layer in first..=highest? {
+            let fall = self.layers.get(layer).copied().unwrap_or_default();
+            let is_forgotten = fall.fell.is_none_or(|fell| now - fell > FORGET);
+            if !is_forgotten && fall.returned.is_some_and(|at| now - at < RETURN_INTERVAL) {
+                break;
+            }
+            cap = Some(layer);
+        }
+        if is_above(current, cap) { current } else { cap }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: i64) -> Timestamp {
+        Timestamp::from_secs(secs)
+    }
+
+    #[test]
+    fn the_first_return_is_free_and_the_second_waits() {
+        let mut falls = Falls::default();
+        let (low, high) = (Some(0), Some(2));
+        falls.on_rise(at(0), None, high);
+        falls.on_fall(at(10), high, low);
+        assert_eq!(falls.cap(at(11), low, high), high);
+        falls.on_rise(at(12), low, high);
+        falls.on_fall(at(20), high, low);
+        assert_eq!(falls.cap(at(86), low, high), low);
+        assert_eq!(falls.cap(at(87), low, high), high);
+    }
+
+    #[test]
+    fn a_layer_below_those_that_were_left_stays_free() {
+        let mut falls = Falls::default();
+        falls.on_fall(at(10), Some(2), Some(1));
+        falls.on_rise(at(12), Some(1), Some(2));
+        falls.on_fall(at(14), Some(2), Some(0));
+        assert_eq!(falls.cap(at(15), Some(0), Some(2)), Some(1));
+    }
+
+    #[test]
+    fn old_falls_are_forgotten() {
+        let mut falls = Falls::default();
+        falls.on_fall(at(10), Some(1), None);
+        falls.on_rise(at(12), None, Some(1));
+        falls.on_fall(at(400), Some(1), None);
+        assert_eq!(falls.cap(at(401), None, Some(1)), Some(1));
+    }
+}

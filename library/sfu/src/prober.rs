@@ -1,0 +1,372 @@
+//! A controller that learns whether more than the media fits.
+//!
+//! What a server sends is limited by the layers that exist, so a controller hears nothing of the
+//! rate between two layers: it holds its target at some multiple of what is sent. [`Probing`] wraps
+//! any controller. Told what the next layer needs, it looks at trains of packets: first at those that
+//! media makes anyway, such as key frames, then at probes. A rate at which a train arrived without
+//! queuing counts as proved, until the controller sees congestion or some seconds have passed.
+
+#[cfg(test)]
+mod tests;
+
+use weir::controller::{Controller, Metrics, Probe, RateLimits, Reason, Target};
+use weir::feedback::{FeedbackReport, ProbeId, SentPacket};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+use crate::trains::{Train, Trains};
+
+/// How long a probe lasts. Its queue drains within some hundred milliseconds even if only half of
+/// its rate fits.
+const LENGTH: TimeDelta = TimeDelta::from_millis(80);
+/// A probe is at most this factor above the target.
+const MAX_FACTOR: f64 = 2.0;
+/// A probe is a little above its goal: pacers wake up late, so less is sent and measured.
+const ABOVE_GOAL: f64 = 1.1;
+/// Share of the media's bytes that padding may take in the long run.
+const PADDING_SHARE: f64 = 0.025;
+/// What padding may take at once: at the start, and after a time without.
+const MAX_ALLOWANCE: f64 = 60_000.0;
+/// Time between a probe and the next.
+const AFTER_SUCCESS: TimeDelta = TimeDelta::from_millis(500);
+const AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(4);
+const MAX_AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(64);
+/// No probe so soon after the controller reduced its target: its queue may still stand.
+const AFTER_FALL: TimeDelta = TimeDelta::from_secs(2);
+/// No probe without feedback as young as this.
+const MAX_SILENCE: TimeDelta = TimeDelta::from_millis(1_000);
+/// What was proved holds for this time, in which the controller catches up.
+const PROOF_TIME: TimeDelta = TimeDelta::from_secs(15);
+/// Without feedback on its packets, a probe is given up.
+const PATIENCE: TimeDelta = TimeDelta::from_secs(3);
+/// A train that waited longer than this at its end found less than its rate.
+const MAX_QUEUED: TimeDelta = TimeDelta::from_millis(8);
+/// The same for media, whose packets also queue behind each other's bursts.
+const MAX_MEDIA_QUEUED: TimeDelta = TimeDelta::from_millis(30);
+/// Time between two looks at whether to probe.
+const TICK: TimeDelta = TimeDelta::from_millis(100);
+/// Numbers of probes. The inner controller, which may count probes of its own, must not take these
+/// for them.
+const FIRST_ID: u32 = 1 << 16;
+
+/// What a probe showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProbeOutcome {
+    /// Counts the outcomes of this prober, from 1.
+    pub number: u64,
+    /// When it was known.
+    pub at: Timestamp,
+    /// What it showed.
+    pub result: ProbeResult,
+}
+
+/// What a probe, or media in its place, showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProbeResult {
+    /// A probe begins.
+    Started(Probe),
+    /// Its packets arrived at this rate.
+    Arrived(Bitrate),
+    /// Media arrived at this rate, which is more than was known to fit.
+    MediaArrived(Bitrate),
+    /// Its packets were lost or queued. They arrived at this rate.
+    Queued(Bitrate),
+    /// No feedback came on its packets.
+    Unanswered,
+}
+
+/// A controller around a controller, which probes for what [`Controller::set_desired_bitrate`] asks.
+///
+/// Probes and padding of the inner controller are left out, so that there is one prober.
+#[derive(Clone, Debug)]
+pub struct Probing<C> {
+    inner: C,
+    limits: RateLimits,
+    receiver_limit: Option<Bitrate>,
+    /// What the next layer needs.
+    goal: Option<Bitrate>,
+    proved: Option<Proof>,
+    trains: Trains,
+    running: Option<Running>,
+    next_id: u32,
+    not_before: Timestamp,
+    after_failure: TimeDelta,
+    /// Bytes of padding that may be sent.
+    allowance: f64,
+    /// The inner target after the last event.
+    inner_rate: Bitrate,
+    last_feedback: Option<Timestamp>,
+    next_tick: Option<Timestamp>,
+    outcome: Option<ProbeOutcome>,
+}
+
+/// A rate that is known to fit.
+#[derive(Clone, Copy, Debug)]
+struct Proof {
+    rate: Bitrate,
+    at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    probe: Probe,
+    started: Timestamp,
+}
+
+impl<C: Controller> Probing<C> {
+    /// A prober around this controller, which has these limits.
+    pub fn new(inner: C, limits: RateLimits) -> Self {
+        let inner_rate = inner.target().bitrate;
+        Self {
+            inner,
+            limits,
+            receiver_limit: None,
+            goal: None,
+            proved: None,
+            trains: Trains::default(),
+            running: None,
+            next_id: FIRST_ID,
+            not_before: Timestamp::from_nanos(i64::MIN),
+            after_failure: AFTER_FAILURE,
+            allowance: MAX_ALLOWANCE,
+            inner_rate,
+            last_feedback: None,
+            next_tick: None,
+            outcome: None,
+        }
+    }
+
+    /// The wrapped controller.
+    pub fn inner(&self) -> &C {
+        &self.inner
+    }
+
+    /// The last outcome. Its number tells whether it is new.
+    pub fn last_outcome(&self) -> Option<ProbeOutcome> {
+        self.outcome
+    }
+
+    fn note(&mut self, now: Timestamp, result: ProbeResult) {
+        let number = self.outcome.map_or(0, |outcome| outcome.number) + 1;
+        self.outcome = Some(ProbeOutcome { number, at: now, result });
+    }
+
+    /// The inner target, or what was proved.
+    fn bitrate(&self) -> Bitrate {
+        let proved = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
+        let proved = self.limits.cap(proved, self.receiver_limit).min(self.limits.max());
+        self.inner_rate.max(proved)
+    }
+
+    /// Notices that the inner target fell, or that a proof is old.
+    fn follow_inner(&mut self, now: Timestamp) {
+        let rate = self.inner.target().bitrate;
+        if rate < self.inner_rate * 0.98 && is_congestion(self.inner.metrics().reason) {
+            self.proved = None;
+            self.not_before = self.not_before.max(now + AFTER_FALL);
+        }
+        self.inner_rate = rate;
+        if self.proved.is_some_and(|proof| now - proof.at > PROOF_TIME || proof.rate <= rate) {
+            self.proved = None;
+        }
+    }
+
+    fn on_train(&mut self, now: Timestamp, train: Train) {
+        let running = self.running.filter(|running| Some(running.probe.id) == train.probe);
+        if running.is_some() {
+            self.running = None;
+            self.judge_probe(now, train);
+            return;
+        }
+        if !self.learn_from_media(now, train)
+            && self.proved.is_some_and(|proof| proof.rate >= train.send_rate())
+            && (train.queued() > MAX_MEDIA_QUEUED || train.lost() > 1)
+        {
+            self.proved = None;
+            self.fail(now, train.delivered_rate());
+        }
+    }
+
+    /// A key frame or another busy moment shows the same as a probe, and costs nothing. Returns
+    /// whether the train showed more than was known.
+    fn learn_from_media(&mut self, now: Timestamp, train: Train) -> bool {
+        let (rate, known) = (train.delivered_rate(), self.bitrate());
+        let has_arrived = train.lost() == 0 && train.queued() <= MAX_QUEUED;
+        let is_news = has_arrived && rate > known && self.goal.is_some_and(|goal| goal > known);
+        if is_news {
+            self.proved = Some(Proof { rate, at: now });
+            self.note(now, ProbeResult::MediaArrived(rate));
+        }
+        is_news
+    }
+
+    fn judge_probe(&mut self, now: Timestamp, train: Train) {
+        let rate = train.delivered_rate();
+        if train.lost() > 0 || train.queued() > MAX_QUEUED {
+            self.fail(now, rate);
+            return;
+        }
+        if rate > self.bitrate() {
+            self.proved = Some(Proof { rate, at: now });
+        }
+        self.after_failure = AFTER_FAILURE;
+        self.not_before = now + AFTER_SUCCESS;
+        self.note(now, ProbeResult::Arrived(rate));
+    }
+
+    /// The next probe waits, each time twice as long.
+    fn fail(&mut self, now: Timestamp, rate: Bitrate) {
+        self.not_before = now + self.after_failure;
+        self.after_failure = (self.after_failure * 2).min(MAX_AFTER_FAILURE);
+        self.note(now, ProbeResult::Queued(rate));
+    }
+
+    /// Starts a probe if one is needed, cannot hurt, and is paid for.
+    fn consider(&mut self, now: Timestamp) {
+        if let Some(running) = self.running
+            && now - running.started > PATIENCE
+        {
+            self.running = None;
+            self.not_before = now + self.after_failure;
+            self.note(now, ProbeResult::Unanswered);
+        }
+        let Some(goal) = self.goal else { return };
+        let known = self.bitrate();
+        let is_heard = self.last_feedback.is_some_and(|at| now - at <= MAX_SILENCE);
+        if goal <= known || self.running.is_some() || now < self.not_before || !is_heard {
+            return;
+        }
+        let rate = (goal * ABOVE_GOAL).min(known * MAX_FACTOR);
+        let size = rate * LENGTH;
+        if self.allowance < size.as_bytes() as f64 || self.limits.max() <= known {
+            return;
+        }
+        let probe = Probe::new(ProbeId(self.next_id), rate, size, 6);
+        self.next_id += 1;
+        self.running = Some(Running { probe, started: now });
+        self.note(now, ProbeResult::Started(probe));
+    }
+
+    fn after_event(&mut self, now: Timestamp) {
+        self.follow_inner(now);
+        self.consider(now);
+        if self.next_tick.is_none_or(|tick| tick <= now) {
+            self.next_tick = self.goal.map(|_| now + TICK);
+        }
+    }
+}
+
+/// Whether the reason for a lower target is the state of the path.
+fn is_congestion(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::OverUse
+            | Reason::QueuingDelay
+            | Reason::Loss
+            | Reason::Ecn
+            | Reason::Competing
+            | Reason::FeedbackLost
+            | Reason::ReceiverLimit
+    )
+}
+
+impl<C: Controller> Controller for Probing<C> {
+    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
+        self.inner.on_media_queued(now, added, queued);
+        self.after_event(now);
+    }
+
+    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        self.inner.on_packet_sent(now, packet);
+        let bytes = packet.size.as_bytes() as f64;
+        let change = if packet.padding { -bytes } else { PADDING_SHARE * bytes };
+        self.allowance = (self.allowance + change).min(MAX_ALLOWANCE);
+        // The inner target hardly changes with a packet, and metrics are dear: wait for feedback.
+        self.inner_rate = self.inner.target().bitrate;
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.new_clock {
+            self.trains.clear();
+        }
+        self.last_feedback = Some(now);
+        self.inner.on_feedback(now, report);
+        self.follow_inner(now);
+        for packet in &report.packets {
+            if let Some(train) = self.trains.on_packet(packet) {
+                self.on_train(now, train);
+            }
+        }
+        if let Some(train) = self.trains.open_media() {
+            self.learn_from_media(now, train);
+        }
+        self.after_event(now);
+    }
+
+    fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
+        self.inner.on_round_trip_time(now, rtt);
+        self.after_event(now);
+    }
+
+    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
+        self.receiver_limit = limit;
+        self.inner.on_receiver_limit(now, limit);
+        self.after_event(now);
+    }
+
+    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.limits = limits;
+        self.inner.set_limits(now, limits);
+        self.after_event(now);
+    }
+
+    /// Here it is the bitrate that the next layer needs. `None` ends probing.
+    fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
+        self.goal = desired;
+        self.after_event(now);
+    }
+
+    fn on_route_change(&mut self, now: Timestamp) {
+        self.inner.on_route_change(now);
+        self.trains.clear();
+        (self.proved, self.running) = (None, None);
+        self.after_failure = AFTER_FAILURE;
+        self.after_event(now);
+    }
+
+    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
+        self.inner.on_shared_rate(now, share);
+        self.proved = None;
+        self.after_event(now);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.inner.next_timeout().is_some_and(|due| due <= now) {
+            self.inner.on_timeout(now);
+        }
+        self.after_event(now);
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        [self.inner.next_timeout(), self.next_tick].into_iter().flatten().min()
+    }
+
+    fn target(&self) -> Target {
+        let inner = self.inner.target();
+        let bitrate = self.bitrate().max(inner.bitrate);
+        let mut target = inner.with_probe(self.running.map(|running| running.probe));
+        target.padding_rate = Bitrate::ZERO;
+        if bitrate > inner.bitrate && inner.bitrate > Bitrate::ZERO {
+            let factor = bitrate / inner.bitrate;
+            target.bitrate = bitrate;
+            target.source_bitrate = inner.source_bitrate * factor;
+            target.pacing_rate = inner.pacing_rate * factor;
+        }
+        target
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.inner.metrics()
+    }
+}

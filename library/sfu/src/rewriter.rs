@@ -1,0 +1,327 @@
+//! One continuous stream out of the parts of several: sequence numbers, timestamps and VP8's
+//! picture ids.
+//!
+//! ```text
+//! source A:  10 11 12 13 14            source B:  900 901 902
+//! forwarded:  1  2  3  4  5                         6   7   8
+//! ```
+//!
+//! A packet that is left out takes no number. A packet that is missing gets one reserved, because it
+//! may still come, and because the receiver must notice that it is lost. If it comes and is then
+//! left out after all, a packet without payload takes its number: no number stays open.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use weir::feedback::SeqUnwrapper;
+use weir::units::Timestamp;
+use weir_wire::rtp::View;
+
+use crate::vp8::{PICTURE_ID_MASK, PayloadDescriptor};
+
+/// Packets up to this far behind the newest are recognised: half a second at 2.5 Mbit/s.
+const WINDOW: usize = 128;
+/// After a longer gap the frames in it are lost for good, so a key frame is needed.
+const MAX_GAP: i64 = 100;
+/// Pictures left out that are remembered: more than begin within the window.
+const LEFT_OUT: usize = 64;
+const PADDING_FLAG: u8 = 1 << 5;
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It is sent, with these changed numbers.
+    Forward {
+        /// Its new sequence number.
+        sequence_number: u16,
+    },
+    /// It is sent without its payload, because its number was reserved.
+    Fill {
+        /// Its new sequence number.
+        sequence_number: u16,
+    },
+    /// It is not sent: it was left out, came twice, or came too late.
+    Drop,
+    /// It is not sent, and the source cannot be continued without a key frame.
+    Lost,
+    /// The bytes are not RTP.
+    Malformed,
+}
+
+/// The differences between what comes and what goes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Offsets {
+    timestamp: u32,
+    picture_id: u16,
+    base_index: u8,
+}
+
+/// A packet of the source that was seen, or whose number was skipped.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    number: i64,
+    /// The number and the offsets that are reserved, until it arrives.
+    reserved: Option<(u16, Offsets)>,
+}
+
+/// The stream that is forwarded now.
+#[derive(Clone, Debug)]
+struct Source {
+    id: u8,
+    numbers: SeqUnwrapper,
+    highest: i64,
+    offsets: Offsets,
+    /// The picture that was last forwarded.
+    kept: Option<u16>,
+    /// The pictures that were left out last, each of which counts once.
+    left_out: VecDeque<u16>,
+}
+
+impl Source {
+    /// Closes ranks behind a picture, unless a part of it was forwarded.
+    fn leave_out(&mut self, picture_id: u16) {
+        if self.kept == Some(picture_id) || self.left_out.back() == Some(&picture_id) {
+            return;
+        }
+        if self.left_out.len() == LEFT_OUT {
+            self.left_out.pop_front();
+        }
+        self.left_out.push_back(picture_id);
+        self.offsets.picture_id = self.offsets.picture_id.wrapping_sub(1);
+    }
+}
+
+/// The newest that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    sequence_number: u16,
+    timestamp: u32,
+    picture_id: u16,
+    base_index: u8,
+    at: Timestamp,
+}
+
+/// Rewrites the numbers of one outgoing stream.
+#[derive(Clone, Debug)]
+pub struct Rewriter {
+    clock_rate: u32,
+    is_vp8: bool,
+    source: Option<Source>,
+    slots: Vec<Slot>,
+    sent: Option<Sent>,
+}
+
+impl Rewriter {
+    /// A stream whose timestamps count at this rate, in Hz. `is_vp8`: the payloads have VP8's
+    /// descriptors, whose numbers are rewritten too.
+    pub const fn new(clock_rate: u32, is_vp8: bool) -> Self {
+        Self { clock_rate, is_vp8, source: None, slots: Vec::new(), sent: None }
+    }
+
+    /// The source from which packets are forwarded; `None` at the start and after a pause.
+    pub fn source(&self) -> Option<u8> {
+        self.source.as_ref().map(|source| source.id)
+    }
+
+    /// Ends the source. The next packet that is kept begins a new one.
+    pub fn pause(&mut self) {
+        self.source = None;
+    }
+
+    /// Changes the numbers of a packet of a source. If the source is another one than before, the
+    /// packet must be the first of a key frame. `keep`: it is forwarded; otherwise it is left out,
+    /// and those after it close ranks.
+    pub fn rewrite(
+        &mut self,
+        now: Timestamp,
+        packet: &mut Vec<u8>,
+        source: u8,
+        keep: bool,
+    ) -> Verdict {
+        let Ok(view) = View::parse(packet) else { return Verdict::Malformed };
+        let start = view.header_size();
+        let (number, timestamp) = (view.sequence_number(), view.timestamp());
+        let picture =
+            if self.is_vp8 { PayloadDescriptor::parse(view.payload()).ok() } else { None };
+        let picture = picture.unwrap_or_default();
+        if self.source() != Some(source) {
+            if !keep {
+                return Verdict::Drop;
+            }
+            self.begin(now, source, number, timestamp, &picture);
+        }
+        let Some(current) = &mut self.source else { return Verdict::Drop };
+        let number = current.numbers.peek(u32::from(number));
+        if number > current.highest {
+            return self.on_newer(now, packet, start, number, timestamp, &picture, keep);
+        }
+        let Some((sequence_number, offsets)) = self.take_reserved(number) else {
+            return Verdict::Drop;
+        };
+        write_numbers(packet, sequence_number, timestamp.wrapping_add(offsets.timestamp));
+        // A part of a picture whose other parts were left out would take the next one's number.
+        let is_left_out = picture.picture_id.is_some_and(|id| self.has_left_out(id));
+        if keep && !is_left_out {
+            rewrite_picture(packet, start, &picture, offsets);
+            return Verdict::Forward { sequence_number };
+        }
+        fill(packet, start);
+        Verdict::Fill { sequence_number }
+    }
+
+    /// Continues the numbers at the first packet of another source.
+    fn begin(
+        &mut self,
+        now: Timestamp,
+        id: u8,
+        number: u16,
+        timestamp: u32,
+        picture: &PayloadDescriptor,
+    ) {
+        let mut offsets = Offsets::default();
+        if let Some(sent) = self.sent {
+            let elapsed_us = (now - sent.at).as_micros().max(0);
+            let ticks = i128::from(elapsed_us) * i128::from(self.clock_rate) / 1_000_000;
+            // Another frame than the last one, so another time [RFC3550 §5.1].
+            let next = sent.timestamp.wrapping_add((ticks as u32).max(1));
+            offsets.timestamp = next.wrapping_sub(timestamp);
+            let picture_id = picture.picture_id.unwrap_or(0);
+            offsets.picture_id = sent.picture_id.wrapping_add(1).wrapping_sub(picture_id);
+            let base_index = picture.base_index.unwrap_or(0);
+            offsets.base_index = sent.base_index.wrapping_add(1).wrapping_sub(base_index);
+        }
+        let mut numbers = SeqUnwrapper::default();
+        let number = numbers.unwrap(u32::from(number));
+        let highest = number - 1;
+        self.source =
+            Some(Source { id, numbers, highest, offsets, kept: None, left_out: VecDeque::new() });
+        self.slots.clear();
+        self.slots.resize(WINDOW, Slot { number: i64::MIN, reserved: None });
+    }
+
+    /// The packet is newer than all before it.
+    #[expect(clippy::too_many_arguments, reason = "the fields of one packet")]
+    fn on_newer(
+        &mut self,
+        now: Timestamp,
+        packet: &mut [u8],
+        start: usize,
+        number: i64,
+        timestamp: u32,
+        picture: &PayloadDescriptor,
+        keep: bool,
+    ) -> Verdict {
+        let Some(source) = &mut self.source else { return Verdict::Drop };
+        if number - source.highest > MAX_GAP {
+            self.source = None;
+            return Verdict::Lost;
+        }
+        let mut last =
+            self.sent.map_or_else(|| (number as u16).wrapping_sub(1), |sent| sent.sequence_number);
+        for missing in source.highest + 1..number {
+            last = last.wrapping_add(1);
+            let reserved = Some((last, source.offsets));
+            self.slots[place(missing)] = Slot { number: missing, reserved };
+        }
+        self.slots[place(number)] = Slot { number, reserved: None };
+        source.highest = number;
+        source.numbers.set_last(number);
+        if let Some(sent) = &mut self.sent {
+            sent.sequence_number = last;
+        }
+        if !keep {
+            if let Some(picture_id) = picture.picture_id {
+                source.leave_out(picture_id);
+            }
+            return Verdict::Drop;
+        }
+        let sequence_number = last.wrapping_add(1);
+        let mut out = timestamp.wrapping_add(source.offsets.timestamp);
+        if let Some(sent) = self.sent
+            && (out.wrapping_sub(sent.timestamp) as i32) < 0
+        {
+            // A source whose clock goes back goes on where it was.
+            out = sent.timestamp;
+            source.offsets.timestamp = out.wrapping_sub(timestamp);
+        }
+        let offsets = source.offsets;
+        source.kept = picture.picture_id;
+        write_numbers(packet, sequence_number, out);
+        rewrite_picture(packet, start, picture, offsets);
+        self.note_sent(now, sequence_number, out, picture, offsets);
+        Verdict::Forward { sequence_number }
+    }
+
+    fn note_sent(
+        &mut self,
+        now: Timestamp,
+        sequence_number: u16,
+        timestamp: u32,
+        picture: &PayloadDescriptor,
+        offsets: Offsets,
+    ) {
+        let before = self.sent;
+        let mut sent = Sent {
+            sequence_number,
+            timestamp,
+            picture_id: before.map_or(0, |sent| sent.picture_id),
+            base_index: before.map_or(0, |sent| sent.base_index),
+            at: now,
+        };
+        if let Some(id) = picture.picture_id {
+            sent.picture_id = id.wrapping_add(offsets.picture_id) & PICTURE_ID_MASK;
+        }
+        if let Some(index) = picture.base_index {
+            sent.base_index = index.wrapping_add(offsets.base_index);
+        }
+        // Packets of one frame may leave at different times; the frame's time is that of its first.
+        if let Some(before) = before.filter(|before| before.timestamp == timestamp) {
+            sent.at = before.at;
+        }
+        self.sent = Some(sent);
+    }
+
+    fn has_left_out(&self, picture_id: u16) -> bool {
+        self.source.as_ref().is_some_and(|source| source.left_out.contains(&picture_id))
+    }
+
+    fn take_reserved(&mut self, number: i64) -> Option<(u16, Offsets)> {
+        let slot = self.slots.get_mut(place(number))?;
+        if slot.number == number { slot.reserved.take() } else { None }
+    }
+
+    /// The source's number of a packet that is missing here under this number: ask the publisher
+    /// for it. `None` if it was sent, or can no longer come.
+    pub fn missing(&self, sequence_number: u16) -> Option<u16> {
+        self.source.as_ref()?;
+        for slot in &self.slots {
+            if slot.reserved.is_some_and(|(reserved, _)| reserved == sequence_number) {
+                return Some(slot.number as u16);
+            }
+        }
+        None
+    }
+}
+
+fn place(number: i64) -> usize {
+    number.rem_euclid(WINDOW as i64) as usize
+}
+
+fn write_numbers(packet: &mut [u8], sequence_number: u16, timestamp: u32) {
+    packet[2..4].copy_from_slice(&sequence_number.to_be_bytes());
+    packet[4..8].copy_from_slice(&timestamp.to_be_bytes());
+}
+
+fn rewrite_picture(packet: &mut [u8], start: usize, picture: &PayloadDescriptor, offsets: Offsets) {
+    let picture_id = picture.picture_id.unwrap_or(0).wrapping_add(offsets.picture_id);
+    let base_index = picture.base_index.unwrap_or(0).wrapping_add(offsets.base_index);
+    picture.rewrite(&mut packet[start..], picture_id, base_index);
+}
+
+/// Replaces the payload by one byte of padding [RFC3550 §5.1].
+fn fill(packet: &mut Vec<u8>, start: usize) {
+    packet.truncate(start);
+    packet.push(1);
+    packet[0] |= PADDING_FLAG;
+}

@@ -1,0 +1,223 @@
+//! One track on its way to one subscriber: which packets are kept, and when layers change.
+
+use alloc::vec::Vec;
+
+use weir::units::{TimeDelta, Timestamp};
+use weir_wire::rtp::View;
+
+use super::config::{ForwardError, OutgoingStream};
+use crate::cache::Cache;
+use crate::rewriter::{Rewriter, Verdict};
+use crate::track::{Frame, Kind, Structure, TrackConfig};
+
+const MARKER_FLAG: u8 = 1 << 7;
+
+/// A stream and its highest temporal layer.
+type Point = (u8, u8);
+
+/// The state of a track.
+pub(super) struct Forwarding {
+    pub(super) stream: OutgoingStream,
+    pub(super) cache: Cache,
+    pub(super) rtx_number: u16,
+    rewriter: Rewriter,
+    is_audio: bool,
+    structure: Structure,
+    wanted: Option<Point>,
+    active: Option<Point>,
+    /// The last frame for which was decided: timestamp, stream, and whether it is kept.
+    last_frame: Option<(u32, u8, bool)>,
+    switched: bool,
+    last_asked: Option<Timestamp>,
+}
+
+impl Forwarding {
+    pub(super) fn new(track: &TrackConfig, stream: OutgoingStream) -> Self {
+        let is_audio = track.kind == Kind::Audio;
+        Self {
+            stream,
+            cache: Cache::new(if is_audio { 0 } else { stream.cached_packets }),
+            rtx_number: 0,
+            rewriter: Rewriter::new(stream.clock_rate, stream.is_vp8),
+            is_audio,
+            structure: track.structure,
+            wanted: None,
+            active: None,
+            last_frame: None,
+            switched: false,
+            last_asked: None,
+        }
+    }
+
+    /// This layer was chosen.
+    pub(super) fn want(&mut self, point: Option<Point>) {
+        let stream = |point: Option<Point>| point.map(|(stream, _)| stream);
+        if stream(point) != stream(self.wanted) {
+            self.last_asked = None;
+        }
+        self.wanted = point;
+        if point.is_none() && self.active.is_some() {
+            self.pause();
+        }
+    }
+
+    fn pause(&mut self) {
+        self.active = None;
+        self.last_frame = None;
+        self.rewriter.pause();
+    }
+
+    /// Stops a stream that is to be replaced by a cheaper one. Returns whether there was one.
+    pub(super) fn cut(&mut self) -> bool {
+        let is_dearer = match (self.active, self.wanted) {
+            (Some((active, _)), Some((wanted, _))) => active > wanted,
+            _ => false,
+        };
+        if is_dearer {
+            self.pause();
+        }
+        is_dearer
+    }
+
+    /// The stream of which a key frame is needed, if it is time to ask.
+    pub(super) fn key_frame_to_ask(&mut self, now: Timestamp, again: TimeDelta) -> Option<u8> {
+        let (wanted, _) = self.wanted?;
+        let has_it = self.active.is_some_and(|(active, _)| match self.structure {
+            Structure::Simulcast => active == wanted,
+            Structure::Svc => active >= wanted,
+        });
+        if has_it || self.last_asked.is_some_and(|last| now - last < again) {
+            return None;
+        }
+        self.last_asked = Some(now);
+        Some(wanted)
+    }
+
+    /// The stream that is watched, for a key frame that the subscriber asks for.
+    pub(super) fn watched(&self) -> Option<u8> {
+        self.active.or(self.wanted).map(|(stream, _)| stream)
+    }
+
+    /// Whether the subscriber's request for a key frame counts: not so soon after another.
+    pub(super) fn may_ask(&mut self, now: Timestamp, interval: TimeDelta) -> bool {
+        let may = self.last_asked.is_none_or(|last| now - last >= interval);
+        if may {
+            self.last_asked = Some(now);
+        }
+        may
+    }
+
+    /// Whether a packet is kept; `None` if it belongs to another stream than the forwarded one.
+    pub(super) fn decide(&mut self, frame: Frame, packet: &[u8]) -> Option<bool> {
+        if self.is_audio {
+            return Some(true);
+        }
+        let timestamp = View::parse_header(packet).map_or(0, |view| view.timestamp());
+        if frame.starts_key_frame {
+            self.switch_at_key_frame(frame);
+        }
+        let (active, temporal) = self.active?;
+        let is_forwarded = match self.structure {
+            Structure::Simulcast => frame.stream == active,
+            Structure::Svc => true,
+        };
+        if !is_forwarded {
+            return None;
+        }
+        // All packets of a frame share its fate.
+        if let Some((last, stream, keep)) = self.last_frame
+            && (last, stream) == (timestamp, frame.stream)
+        {
+            return Some(keep);
+        }
+        let temporal = self.change_at_frame(frame, temporal);
+        let (active, _) = self.active?;
+        let keep = frame.temporal <= temporal && frame.stream <= active;
+        self.last_frame = Some((timestamp, frame.stream, keep));
+        Some(keep)
+    }
+
+    /// At a key frame every change is possible that leads to its stream.
+    fn switch_at_key_frame(&mut self, frame: Frame) {
+        let Some(wanted) = self.wanted else { return };
+        let is_start = match self.structure {
+            Structure::Simulcast => frame.stream == wanted.0,
+            // A key frame of SVC starts with its lowest layer.
+            Structure::Svc => frame.stream == 0,
+        };
+        if is_start && self.active != Some(wanted) {
+            self.switched = self.active.map(|(stream, _)| stream) != Some(wanted.0);
+            self.active = Some(wanted);
+            self.last_frame = None;
+            self.last_asked = None;
+        }
+    }
+
+    /// Without a key frame, layers can be left out from any frame on, and temporal layers come back
+    /// at a switching point. Returns the highest temporal layer from here on.
+    fn change_at_frame(&mut self, frame: Frame, temporal: u8) -> u8 {
+        let (Some((active, _)), Some((wanted, most))) = (self.active, self.wanted) else {
+            return temporal;
+        };
+        let mut stream = active;
+        if self.structure == Structure::Svc && frame.stream == 0 && wanted < active {
+            stream = wanted;
+            self.switched = true;
+        }
+        let mut next = temporal;
+        if stream == wanted {
+            let may_rise = frame.is_switching_point && frame.temporal <= most;
+            if most < temporal || may_rise {
+                next = most;
+            }
+        }
+        self.active = Some((stream, next));
+        next
+    }
+
+    /// Whether the stream changed at the last packet.
+    pub(super) fn took_switch(&mut self) -> bool {
+        core::mem::take(&mut self.switched)
+    }
+
+    /// The source of the numbers before the next packet.
+    pub(super) fn rewriter_source(&self) -> Option<u8> {
+        self.rewriter.source()
+    }
+
+    /// Changes a packet for the subscriber and keeps a copy. Returns whether it is to be sent.
+    pub(super) fn write(
+        &mut self,
+        now: Timestamp,
+        packet: &mut Vec<u8>,
+        frame: Frame,
+        keep: bool,
+    ) -> Result<bool, ForwardError> {
+        let source = match self.structure {
+            Structure::Simulcast => frame.stream,
+            Structure::Svc => 0,
+        };
+        let number = match self.rewriter.rewrite(now, packet, source, keep) {
+            Verdict::Malformed => return Err(ForwardError::Malformed),
+            Verdict::Drop => return Ok(false),
+            Verdict::Lost => {
+                // Audio goes on at once: each of its packets stands alone.
+                self.active = None;
+                self.last_frame = None;
+                return Ok(false);
+            }
+            Verdict::Forward { sequence_number } | Verdict::Fill { sequence_number } => {
+                sequence_number
+            }
+        };
+        packet[1] = packet[1] & MARKER_FLAG | self.stream.payload_type.get();
+        packet[8..12].copy_from_slice(&self.stream.ssrc.to_be_bytes());
+        self.cache.insert(number, packet);
+        Ok(true)
+    }
+
+    /// The publisher's packet that is missing under this number.
+    pub(super) fn missing(&self, number: u16) -> Option<(u8, u16)> {
+        Some((self.rewriter.source()?, self.rewriter.missing(number)?))
+    }
+}

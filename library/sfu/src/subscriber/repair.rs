@@ -1,0 +1,127 @@
+//! What a subscriber asks for: packets again, and key frames.
+
+use weir::controller::Controller;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_rtcp::Ignored;
+use weir_wire::header::Packet;
+use weir_wire::{key_frame, nack};
+
+use super::Subscriber;
+use crate::cache::{Resend, write_rtx};
+use crate::decision::{Change, Reason};
+use crate::track::TrackId;
+
+/// Missing packets that wait for the host.
+const MAX_MISSING: usize = 256;
+/// A subscriber's requests for key frames count this often at most.
+const KEY_FRAME_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
+/// Time over which the rate of repair is measured.
+const REPAIR_WINDOW: TimeDelta = TimeDelta::from_secs(1);
+
+/// The rate of retransmissions: of the last whole second, or of the open one if it is larger.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RepairRate {
+    start: Option<Timestamp>,
+    open: DataSize,
+    last: DataSize,
+}
+
+impl RepairRate {
+    fn add(&mut self, now: Timestamp, size: DataSize) {
+        self.advance(now);
+        self.open += size;
+    }
+
+    fn advance(&mut self, now: Timestamp) {
+        let start = *self.start.get_or_insert(now);
+        if now - start >= REPAIR_WINDOW {
+            let is_next = now - start < REPAIR_WINDOW * 2;
+            self.last = if is_next { self.open } else { DataSize::ZERO };
+            self.open = DataSize::ZERO;
+            self.start = Some(now);
+        }
+    }
+
+    pub(super) fn rate(&mut self, now: Timestamp) -> Bitrate {
+        self.advance(now);
+        self.last.max(self.open) / REPAIR_WINDOW
+    }
+}
+
+impl<C: Controller> Subscriber<C> {
+    /// Handles a request. Returns `false` if it is none for a track of this subscriber.
+    pub(super) fn on_request(&mut self, now: Timestamp, part: &Ignored<'_>) -> bool {
+        let Ignored::Other(packet) = part else { return false };
+        if let Ok(nack) = nack::View::new(*packet) {
+            let Some(id) = self.track_of(nack.media_ssrc()) else { return false };
+            for number in nack.sequence_numbers() {
+                self.repeat(now, id, number);
+            }
+            return true;
+        }
+        self.on_key_frame_request(now, *packet)
+    }
+
+    fn on_key_frame_request(&mut self, now: Timestamp, packet: Packet<'_>) -> bool {
+        if let Ok(loss) = key_frame::PictureLoss::new(packet) {
+            return self.ask_for(now, loss.media_ssrc);
+        }
+        let Ok(intra) = key_frame::FullIntraView::new(packet) else { return false };
+        let mut is_known = false;
+        for request in intra.requests() {
+            is_known |= self.ask_for(now, request.media_ssrc);
+        }
+        is_known
+    }
+
+    fn ask_for(&mut self, now: Timestamp, ssrc: u32) -> bool {
+        let Some(id) = self.track_of(ssrc) else { return false };
+        let Some(track) = self.tracks.get_mut(&id) else { return false };
+        if let Some(stream) = track.watched()
+            && track.may_ask(now, KEY_FRAME_INTERVAL)
+        {
+            let change = Change::RequestKeyFrame { stream };
+            self.note(now, Some(id), change, Reason::SubscriberAsked, None);
+        }
+        true
+    }
+
+    fn track_of(&self, ssrc: u32) -> Option<TrackId> {
+        for (&id, track) in &self.tracks {
+            if track.stream.ssrc == ssrc {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Sends a packet again, or asks the host for it.
+    fn repeat(&mut self, now: Timestamp, id: TrackId, number: u16) {
+        let Some(track) = self.tracks.get_mut(&id) else { return };
+        let original = match track.cache.request(now, number) {
+            Resend::TooSoon => return,
+            Resend::Packet(original) => original,
+            Resend::Unknown => {
+                if let Some((stream, number)) = track.missing(number)
+                    && self.missing.len() < MAX_MISSING
+                {
+                    self.missing.push_back((id, stream, number));
+                }
+                return;
+            }
+        };
+        let mut buffer = self.sender.buffer();
+        match track.stream.rtx {
+            None => buffer.extend_from_slice(original),
+            Some((ssrc, payload_type)) => {
+                if !write_rtx(original, ssrc, payload_type, track.rtx_number, &mut buffer) {
+                    return;
+                }
+                track.rtx_number = track.rtx_number.wrapping_add(1);
+            }
+        }
+        self.repair.add(now, DataSize::from_bytes(buffer.len() as u64));
+        // It has the extensions of the original, so there is room for everything.
+        let _ = self.sender.enqueue_urgent(now, [buffer]);
+    }
+}

@@ -1,0 +1,127 @@
+//! Trains of packets: what left in one go, and how fast it arrived.
+//!
+//! A probe is a train that was made on purpose. A key frame is one that comes for nothing.
+
+use weir::feedback::{PacketReport, ProbeId};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// A longer gap between two packets, at the sender, ends a train.
+const MAX_GAP: TimeDelta = TimeDelta::from_millis(20);
+/// A longer train is judged in parts.
+const MAX_LENGTH: TimeDelta = TimeDelta::from_millis(250);
+/// A shorter train says nothing: a radio link delivers packets in groups of some milliseconds.
+const MIN_LENGTH: TimeDelta = TimeDelta::from_millis(40);
+const MIN_PACKETS: u32 = 6;
+
+/// A train of packets, as far as feedback reported it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Train {
+    /// The probe that it was made for.
+    pub probe: Option<ProbeId>,
+    packets: u32,
+    lost: u32,
+    /// Bytes after the first packet, which are what its duration carries.
+    bytes: DataSize,
+    first_sent: Timestamp,
+    last_sent: Timestamp,
+    first_arrived: Option<Timestamp>,
+    last_arrived: Option<Timestamp>,
+}
+
+impl Train {
+    fn new(packet: &PacketReport) -> Self {
+        Self {
+            probe: packet.probe,
+            packets: 1,
+            lost: u32::from(packet.arrival_time.is_none()),
+            bytes: DataSize::ZERO,
+            first_sent: packet.send_time,
+            last_sent: packet.send_time,
+            first_arrived: packet.arrival_time,
+            last_arrived: packet.arrival_time,
+        }
+    }
+
+    fn add(&mut self, packet: &PacketReport) {
+        self.packets += 1;
+        self.last_sent = self.last_sent.max(packet.send_time);
+        if let Some(arrival) = packet.arrival_time {
+            self.bytes += packet.size;
+            self.first_arrived = self.first_arrived.or(Some(arrival));
+            self.last_arrived = self.last_arrived.max(Some(arrival));
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    fn continues_with(&self, packet: &PacketReport) -> bool {
+        let gap = packet.send_time - self.last_sent;
+        let is_near = packet.probe.is_some() || gap <= MAX_GAP;
+        self.probe == packet.probe && is_near && packet.send_time - self.first_sent <= MAX_LENGTH
+    }
+
+    /// Whether it is long enough to say something.
+    pub fn is_meaningful(&self) -> bool {
+        self.packets >= MIN_PACKETS && self.last_sent - self.first_sent >= MIN_LENGTH
+    }
+
+    /// The rate at which it was sent.
+    pub fn send_rate(&self) -> Bitrate {
+        self.bytes / (self.last_sent - self.first_sent)
+    }
+
+    /// The rate at which it arrived, but not more than it was sent with: packets that waited
+    /// together arrive together.
+    pub fn delivered_rate(&self) -> Bitrate {
+        (self.bytes / self.arrival_time()).min(self.send_rate())
+    }
+
+    fn arrival_time(&self) -> TimeDelta {
+        match (self.first_arrived, self.last_arrived) {
+            (Some(first), Some(last)) => last - first,
+            _ => TimeDelta::MAX,
+        }
+    }
+
+    /// By how much its last packet waited longer than its first.
+    pub fn queued(&self) -> TimeDelta {
+        self.arrival_time() - (self.last_sent - self.first_sent)
+    }
+
+    /// Packets that did not arrive.
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+}
+
+/// Finds the trains in reports.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trains {
+    open: Option<Train>,
+}
+
+impl Trains {
+    /// The next packet of the reports. Returns the train that ended before it, if it is meaningful.
+    pub fn on_packet(&mut self, packet: &PacketReport) -> Option<Train> {
+        if packet.recovered {
+            return None;
+        }
+        if let Some(train) = &mut self.open
+            && train.continues_with(packet)
+        {
+            train.add(packet);
+            return None;
+        }
+        self.open.replace(Train::new(packet)).filter(Train::is_meaningful)
+    }
+
+    /// The open train, if it is no probe and already says something.
+    pub fn open_media(&self) -> Option<Train> {
+        self.open.filter(|train| train.probe.is_none() && train.is_meaningful())
+    }
+
+    /// Forgets the open train: the clock changed, or the route.
+    pub fn clear(&mut self) {
+        self.open = None;
+    }
+}
