@@ -230,13 +230,6 @@ impl Rewriter {
         if let Some(sent) = &mut self.sent {
             sent.sequence_number = last;
         }
-        if !keep {
-            if let Some(picture_id) = picture.picture_id {
-                source.leave_out(picture_id);
-            }
-            return Verdict::Drop;
-        }
-        let sequence_number = last.wrapping_add(1);
         let mut out = timestamp.wrapping_add(source.offsets.timestamp);
         if let Some(sent) = self.sent
             && (out.wrapping_sub(sent.timestamp) as i32) < 0
@@ -245,6 +238,19 @@ impl Rewriter {
             out = sent.timestamp;
             source.offsets.timestamp = out.wrapping_sub(timestamp);
         }
+        if !keep {
+            if let Some(picture_id) = picture.picture_id {
+                source.leave_out(picture_id);
+            }
+            // What is missing before this packet may still come, with times and pictures up to it.
+            // Another source must begin after them.
+            if self.sent.is_some() {
+                let offsets = source.offsets;
+                self.note_sent(now, last, out, picture, offsets);
+            }
+            return Verdict::Drop;
+        }
+        let sequence_number = last.wrapping_add(1);
         let offsets = source.offsets;
         source.kept = picture.picture_id;
         write_numbers(packet, sequence_number, out);
