@@ -93,8 +93,8 @@ const CONVERTS_TIME: &str = "library/weir/src/std_time.rs";
 const NAMED_CLOSURES: [(&str, usize); 20] = [
     ("library/capi", 1),
     ("library/gst", 31),
-    ("library/rtcp", 2),
-    ("library/sfu", 0),
+    ("library/rtcp", 1),
+    ("library/sfu", 1),
     ("library/weir", 21),
     ("library/wire", 3),
     ("lab/analyze", 5),

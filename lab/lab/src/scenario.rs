@@ -446,7 +446,6 @@ impl Scenario {
                 .with_source_limit(media.source_limit.clone())
                 .with_receiver_clock(media.receiver_clock.clone())
                 .with_feedback(media.feedback.clone())
-                .with_route_changes(media.route_changes.clone())
                 .with_feedback_interval(self.feedback_interval)
                 .with_repair(media.repair)
         };
@@ -466,6 +465,9 @@ impl Scenario {
                 .with_start(flow.start)
                 .with_stop(flow.stop)
                 .with_pauses(flow.pauses.clone())
+                .with_route_changes(
+                    flow.media().map_or_else(Vec::new, |media| media.route_changes.clone()),
+                )
         };
         let flows = self.flows.iter().map(flow).collect();
         weir_sim::Config::wired(self.duration, self.hops.clone(), flows)

@@ -81,6 +81,9 @@ pub struct FlowConfig {
     pub stop: Timestamp,
     /// Times without anything to send, sorted and disjoint.
     pub pauses: Vec<Range<Timestamp>>,
+    /// When the host of a media flow tells its controller that packets take another route. In
+    /// order.
+    pub route_changes: Vec<Timestamp>,
     /// The traffic that it carries.
     pub traffic: FlowKind,
 }
@@ -97,6 +100,7 @@ impl FlowConfig {
             start: Timestamp::ZERO,
             stop: Timestamp::ZERO + duration,
             pauses: Vec::new(),
+            route_changes: Vec::new(),
             traffic,
         }
     }
@@ -109,6 +113,7 @@ impl FlowConfig {
         with_start: start: Timestamp,
         with_stop: stop: Timestamp,
         with_pauses: pauses: Vec<Range<Timestamp>>,
+        with_route_changes: route_changes: Vec<Timestamp>,
     }
 
     /// Whether its sender is a terminal of the access network, so that its packets first wait in
@@ -151,8 +156,6 @@ pub struct Media {
     /// Feedback format of its receiver, with the time from which each one applies. Before the first
     /// of these times the format is TWCC.
     pub feedback: Vec<(Timestamp, Feedback)>,
-    /// When its host learns that packets take another route, and tells the controller. In order.
-    pub route_changes: Vec<Timestamp>,
     /// Interval at which its receiver sends TWCC or CCFB. Receiver reports have a timing of their
     /// own.
     pub feedback_interval: TimeDelta,
@@ -176,7 +179,6 @@ impl Media {
             source_limit: None,
             receiver_clock: ReceiverClock::default(),
             feedback: Vec::new(),
-            route_changes: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,
         }
@@ -187,7 +189,6 @@ impl Media {
         with_source_limit: source_limit: Option<Schedule>,
         with_receiver_clock: receiver_clock: ReceiverClock,
         with_feedback: feedback: Vec<(Timestamp, Feedback)>,
-        with_route_changes: route_changes: Vec<Timestamp>,
         with_feedback_interval: feedback_interval: TimeDelta,
         with_repair: repair: Option<Repair>,
     }

@@ -194,7 +194,7 @@ impl Sender {
                 busy_until: flow.start,
             },
             pauses: flow.pauses.clone(),
-            route_changes: media.route_changes.iter().copied().collect(),
+            route_changes: flow.route_changes.iter().copied().collect(),
             media: media_sender,
             ecn: media.controller.ecn_mode(media.settings.ecn).codepoint(),
             ssrc,

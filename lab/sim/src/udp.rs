@@ -71,6 +71,7 @@ mod tests {
             start: Timestamp::ZERO,
             stop: Timestamp::MAX,
             pauses: pauses.to_vec(),
+            route_changes: Vec::new(),
             traffic: FlowKind::Udp(config.clone()),
         };
         let mut ends = UdpEnds::new(&flow, config);

@@ -201,7 +201,10 @@ mod tests {
             let caps = vec![Some(2); tracks.len()];
             let levels = choose(&tracks, Bitrate::from_bps(budget), &caps);
             prop_assert!(total(&tracks, &levels) <= Bitrate::from_bps(budget));
-            let found: f64 = tracks.iter().zip(&levels).map(|(track, &level)| track.worth(level)).sum();
+            let mut found = 0.0;
+            for (track, &level) in tracks.iter().zip(&levels) {
+                found += track.worth(level);
+            }
             prop_assert!(found + largest + 1e-9 >= best_worth(&tracks, budget));
         }
     }

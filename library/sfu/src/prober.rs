@@ -2,9 +2,10 @@
 //!
 //! What a server sends is limited by the layers that exist, so a controller hears nothing of the
 //! rate between two layers: it holds its target at some multiple of what is sent. [`Probing`] wraps
-//! any controller. Told what the next layer needs, it looks at trains of packets: first at those that
-//! media makes anyway, such as key frames, then at probes. A rate at which a train arrived without
-//! queuing counts as proved, until the controller sees congestion or some seconds have passed.
+//! any controller. Told what the next layer needs, it looks at trains of packets: first at those
+//! that media makes anyway, such as key frames, then at probes. A rate at which a train arrived
+//! without queuing counts as proved, until the controller sees congestion or some seconds have
+//! passed.
 
 #[cfg(test)]
 mod tests;
@@ -76,7 +77,8 @@ pub enum ProbeResult {
     Unanswered,
 }
 
-/// A controller around a controller, which probes for what [`Controller::set_desired_bitrate`] asks.
+/// A controller around a controller, which probes for what [`Controller::set_desired_bitrate`]
+/// asks.
 ///
 /// Probes and padding of the inner controller are left out, so that there is one prober.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@
 //! forwarded:  1  2  3  4  5                         6   7   8
 //! ```
 //!
-//! A packet that is left out takes no number. A packet that is missing gets one reserved, because it
-//! may still come, and because the receiver must notice that it is lost. If it comes and is then
+//! A packet that is left out takes no number. A packet that is missing gets one reserved, because
+//! it may still come, and because the receiver must notice that it is lost. If it comes and is then
 //! left out after all, a packet without payload takes its number: no number stays open.
 
 use alloc::collections::VecDeque;

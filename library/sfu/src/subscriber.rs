@@ -34,9 +34,10 @@ const MAX_DECISIONS: usize = 512;
 /// Forwards tracks to one subscriber over one transport, at the rate that a congestion controller
 /// allows.
 ///
-/// Events drive it. After each, ask [`next_packet`](Self::next_packet), [`next_rtcp`](Self::next_rtcp)
-/// and [`next_decision`](Self::next_decision) until they return `None`, and call
-/// [`on_timeout`](Self::on_timeout) when [`next_timeout`](Self::next_timeout) says so.
+/// Events drive it. After each, ask [`next_packet`](Self::next_packet),
+/// [`next_rtcp`](Self::next_rtcp) and [`next_decision`](Self::next_decision) until they return
+/// `None`, and call [`on_timeout`](Self::on_timeout) when [`next_timeout`](Self::next_timeout) says
+/// so.
 pub struct Subscriber<C> {
     sender: Sender<Probing<C>>,
     allocator: Allocator,

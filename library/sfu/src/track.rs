@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use weir::units::Bitrate;
 
-/// A track's number, which the host chooses. It is unique within a [`Subscriber`](crate::Subscriber).
+/// A track's number, which the host chooses. It is unique within a
+/// [`Subscriber`](crate::Subscriber).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackId(pub u32);
 

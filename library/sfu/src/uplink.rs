@@ -1,5 +1,5 @@
-//! A track on its way in: what its layers take, who watches which of them, and when its publisher is
-//! asked for key frames.
+//! A track on its way in: what its layers take, who watches which of them, and when its publisher
+//! is asked for key frames.
 //!
 //! A publisher's loss stays here: subscribers' controllers hear only of packets that the server
 //! itself has sent, under transport-wide numbers of its own.
@@ -119,10 +119,10 @@ impl Uplink {
         self.window_start = Some(start + WINDOW * over.max(0));
     }
 
-    /// The bitrates of a track's layers, for [`Allocator::set_bitrates`](crate::Allocator::set_bitrates):
-    /// the largest of the last seconds. A layer that was stopped because nobody watches it keeps
-    /// its last bitrate, so that it can be chosen again. Before the first whole second, the
-    /// bitrates of the configuration.
+    /// The bitrates of a track's layers, for
+    /// [`Allocator::set_bitrates`](crate::Allocator::set_bitrates): the largest of the last
+    /// seconds. A layer that was stopped because nobody watches it keeps its last bitrate, so that
+    /// it can be chosen again. Before the first whole second, the bitrates of the configuration.
     pub fn bitrates(&mut self, now: Timestamp, track: &TrackConfig) -> Vec<Bitrate> {
         self.advance(now);
         let mut found = Vec::with_capacity(track.layers.len());

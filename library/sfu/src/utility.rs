@@ -12,7 +12,8 @@ const HALF_MOTION_SCREEN: f64 = 1.0;
 /// Pixels of the size at which a track has the weight 1: 640x360.
 const UNIT_PIXELS: f64 = 640.0 * 360.0;
 
-/// The worth of a layer as this track is shown, without a unit: 100 is a perfect picture of 640x360.
+/// The worth of a layer as this track is shown, without a unit: 100 is a perfect picture of
+/// 640x360.
 ///
 /// It is a product: VMAF by the logistic model `100 / (1 + (b50 / bpp)^1.43)`, the smoothness of
 /// motion, the square root of the area on the screen (attention grows slower than area), and the

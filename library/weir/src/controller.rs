@@ -47,9 +47,9 @@ pub trait Controller {
     /// stays known. The start bitrate of the new limits counts from the next new route.
     fn set_limits(&mut self, now: Timestamp, limits: RateLimits);
 
-    /// The most that the source could use now, for instance the sum of the layers that exist; `None`
-    /// for an unknown amount. A controller that probes does not probe far above it, and probes when
-    /// it rises while the source is application-limited. The target may be higher.
+    /// The most that the source could use now, for instance the sum of the layers that exist;
+    /// `None` for an unknown amount. A controller that probes does not probe far above it, and
+    /// probes when it rises while the source is application-limited. The target may be higher.
     ///
     /// A controller that ignores this call learns only from what is sent.
     fn set_desired_bitrate(&mut self, _now: Timestamp, _desired: Option<Bitrate>) {}

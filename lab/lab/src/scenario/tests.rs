@@ -148,7 +148,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "colour = 1",
         "8: flow[1]: unknown key 'colour'; write one of kind, count, direction, station, \
          terminal, hops, delay, start, stop, pauses, controller, min_bitrate, start_bitrate, \
-         max_bitrate, source, source_limit, receiver_clock, feedback, ecn, \
+         max_bitrate, source, source_limit, receiver_clock, feedback, route_changes, ecn, \
          priority, sender, tolerate_random_loss, compete_with_tcp, probe_when_limited, repair, \
          key_frame_interval, call, category, bearer, congestion, short, small_queue, rate, packet",
     ),

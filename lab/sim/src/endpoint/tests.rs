@@ -26,7 +26,6 @@ fn media(algorithm: LabAlgorithm, source: Source) -> Media {
         source_limit: None,
         receiver_clock: Default::default(),
         feedback: vec![(Timestamp::ZERO, Feedback::Twcc)],
-        route_changes: Vec::new(),
         feedback_interval: INTERVAL,
         repair: None,
     }
@@ -60,6 +59,7 @@ impl Bench {
             start: Timestamp::ZERO,
             stop: at(100_000),
             pauses,
+            route_changes: Vec::new(),
             traffic: FlowKind::Media(media.clone()),
         };
         Self {

@@ -1,5 +1,5 @@
-//! Whole subscribers behind links, in virtual time. Each test comes from a complaint that users of a
-//! server have written down.
+//! Whole subscribers behind links, in virtual time. Each test comes from a complaint that users of
+//! a server have written down.
 
 mod link;
 

@@ -305,8 +305,9 @@ mod tests {
             let mut given = alloc::vec::Vec::new();
             for (send_us, arrival_us) in steps {
                 arrival += TimeDelta::from_micros(arrival_us.max(0));
-                let send = TimeDelta::from_micros(send_us);
-                given.push((GroupDelta { send, arrival: TimeDelta::from_micros(arrival_us) }, arrival));
+                let (send, step) =
+                    (TimeDelta::from_micros(send_us), TimeDelta::from_micros(arrival_us));
+                given.push((GroupDelta { send, arrival: step }, arrival));
             }
             let mut rest = given.as_slice();
             for size in sizes {

@@ -81,7 +81,6 @@ impl Radio {
 
     /// A report is complete. The own part may be unknown.
     pub(super) fn update(&mut self, own: Option<f64>, scale: f64, step_s: f64, p: &Parameters) {
-        let part = |value: f64, least: f64, ramp: f64| ((value - least) / ramp).clamp(0.0, 1.0);
         let own = part(own.unwrap_or(0.0), p.radio_own, p.radio_own_ramp);
         let varies = part(self.variation, p.radio_variation, p.radio_variation_ramp);
         self.sure_s += step_s;
@@ -177,4 +176,9 @@ impl Flight {
     pub(super) fn waits(&self) -> DataSize {
         self.waits
     }
+}
+
+/// How far a value is above the least one, as a part of the ramp, 0 to 1.
+fn part(value: f64, least: f64, ramp: f64) -> f64 {
+    ((value - least) / ramp).clamp(0.0, 1.0)
 }
