@@ -217,6 +217,9 @@ func call(
 var settings = weir.Settings{MinBitrate: 150_000, StartBitrate: 300_000, MaxBitrate: 4_000_000}
 
 func TestEachControllerRunsInACallBetweenTwoPions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a call in real time: scripts/test-go.sh --calls")
+	}
 	for _, algorithm := range weir.Algorithms() {
 		for _, format := range []feedback{twcc, ccfb} {
 			name := string(algorithm) + map[feedback]string{twcc: ", TWCC", ccfb: ", CCFB"}[format]
@@ -239,6 +242,9 @@ func TestEachControllerRunsInACallBetweenTwoPions(t *testing.T) {
 }
 
 func TestTheTargetFollowsTheCapacity(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a call in real time: scripts/test-go.sh --calls")
+	}
 	for _, algorithm := range weir.Algorithms() {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
