@@ -368,6 +368,17 @@ fn no_source_file_is_too_long() {
     }
 }
 
+/// A module with parts is a folder with `mod.rs`, as in `controllers/nada`.
+#[test]
+fn the_file_of_a_module_is_in_its_folder() {
+    for (path, _) in sources() {
+        // A file of `tests/` is a crate, and its data may lie beside it.
+        let folder = root().join(path.trim_end_matches(".rs"));
+        let is_module = path.contains("/src/") && folder.is_dir();
+        assert!(!is_module, "{path} belongs into its folder, as mod.rs");
+    }
+}
+
 #[test]
 fn every_scenario_file_is_in_the_catalogue_under_its_path() {
     let files = with_ending("scenarios", ".toml");

@@ -330,8 +330,8 @@ mod tests {
     #[test]
     fn files_of_real_runs_are_read_and_written_again_as_they_were() {
         let files = [
-            include_str!("../tests/call_files/call.json"),
-            include_str!("../tests/call_files/link.json"),
+            include_str!("../../tests/call_files/call.json"),
+            include_str!("../../tests/call_files/link.json"),
         ];
         for text in files {
             let file: CallFile = serde_json::from_str(text).unwrap();

@@ -408,7 +408,7 @@ mod tests {
 
     /// A call of alice and bob through Kamailio, as `weir ims call alice bob --out` left it.
     fn recorded() -> Vec<Noted> {
-        let text = include_str!("../tests/data/call.jsonl");
+        let text = include_str!("../../tests/data/call.jsonl");
         text.lines().map(|line| Noted::from_json(line).unwrap()).collect()
     }
 

@@ -47,7 +47,7 @@ fn json(records: &[Record]) -> Value {
 
 /// Names of members that `lab/web/src/format.ts` gives to an interface.
 fn members(interface: &str) -> Vec<String> {
-    let source = include_str!("../../../web/src/format.ts");
+    let source = include_str!("../../../../web/src/format.ts");
     let start = format!("export interface {interface} {{\n");
     let (_, body) = source.split_once(&start).unwrap();
     let (body, _) = body.split_once("\n}").unwrap();

@@ -44,7 +44,7 @@ use crate::run::{Progress, cut, kernel_version, run_folder, since_1970};
 use crate::state::since;
 use crate::usage::{Usage, UsageMeter};
 
-const DRIVER: &str = include_str!("app/driver.mjs");
+const DRIVER: &str = include_str!("driver.mjs");
 /// Port on which a browser is driven, on the loopback device of each participant's host.
 const DEBUGGER_PORT: u16 = 9222;
 const TICK: Duration = Duration::from_millis(50);

@@ -507,7 +507,7 @@ fn the_network_reads_as_words() {
 
 /// The last TOML example in the reference page, which is a whole scenario.
 fn documented_example() -> &'static str {
-    let page = include_str!("../../../../docs/reference/scenario-format.md");
+    let page = include_str!("../../../../../docs/reference/scenario-format.md");
     let start = page.rfind("```toml\n").expect("the page has an example") + "```toml\n".len();
     let length = page[start..].find("```").expect("the example ends");
     &page[start..start + length]
