@@ -120,6 +120,7 @@ let socket = null;
 let connection = null;
 let ended = false;
 let simulcast = null; // The offer of several layers, if this peer made one.
+let sightings = null; // Tells which frames pass this page, if the lab asks for it.
 let terminal = null; // The agent of an IMS, if the signalling goes through one.
 
 function show(text, isError = false) {
@@ -284,6 +285,7 @@ function watch(config) {
   });
   connection.addEventListener("track", ({ track }) => {
     const video = element("video");
+    if (track.kind === "video") sightings?.watchReceived(track, video);
     // Audio and video arrive as two tracks. One element plays both.
     if (video.srcObject) return video.srcObject.addTrack(track);
     video.srcObject = new MediaStream([track]);
@@ -371,6 +373,7 @@ const handlers = (config, tracks) => ({
   },
   async stop() {
     if (setup.connected !== null) await reportStats();
+    sightings?.flush();
     await terminal?.end(config.offers);
     end("The call has ended.");
   },
@@ -446,7 +449,10 @@ function join() {
   const receive = async (message) => {
     if (message.type === "config") {
       setup.joined = performance.now();
-      handle = handlers(message, await openDevices(message));
+      if (message.quality) sightings = new (await import("./quality.js")).Sightings(tell);
+      const tracks = await openDevices(message);
+      if (tracks.video) sightings?.watchCamera(tracks.video);
+      handle = handlers(message, tracks);
       if (message.ims) terminal = await joinIms(message.ims, handle);
       show("Waiting for the other peer");
       tell({ type: "ready" });

@@ -13,12 +13,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use weir::units::TimeDelta;
 use weir_lab::scenario::call::{Content, Picture, content_name};
 use weir_lab::unfinished::{self, HIDDEN, UnfinishedFile};
 
+use crate::quality::camera_file;
+
 /// Length of the file, which is played in a loop. It is not compressed, because decoding would take
 /// processor time from the encoders. It is short, because 720p takes 41 MB per second.
-const LOOP_SECONDS: &str = "2";
+const LOOP_SECONDS: u32 = 2;
+/// The same with tags. It is longer, because a tag says only which frame of the loop it is.
+const TAGGED_LOOP_SECONDS: u32 = 4;
 /// Strength of the noise on ffmpeg's scale of 0 to 100. At the second, the coarsest quantizer needs
 /// 0.2 Mbit/s for 30 frames a second of 720p, and at the third several Mbit/s.
 const EASY_NOISE: u32 = 3;
@@ -28,16 +33,16 @@ const HARD_NOISE: u32 = 36;
 const PAGE_SECONDS: u32 = 2;
 /// Side in pixels of the squares of which the page consists.
 const CELL: u32 = 4;
-const SCREEN_LOOP_SECONDS: &str = "4";
+const SCREEN_LOOP_SECONDS: u32 = 4;
 /// File mode: readable by all, because the browsers may run as another user.
 const READ_BY_ALL: u32 = 0o644;
 
 /// The video file for a camera of this size. It is created on first use and kept in the user's
-/// cache. `ffmpeg` is the command without arguments.
+/// cache. `ffmpeg` is the command without arguments. With `tagged`, each frame has its number.
 ///
 /// # Errors
 /// A one-line reason for the record. Without the file, the browser shows its own, simpler pattern.
-pub(crate) fn file(video: &Picture, ffmpeg: Command) -> Result<PathBuf, String> {
+pub(crate) fn file(video: &Picture, tagged: bool, ffmpeg: Command) -> Result<PathBuf, String> {
     let folder = cache_folder(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
         .ok_or("no folder to keep the camera's video in: set XDG_CACHE_HOME or HOME")?;
     let Picture { width, height, fps, content, .. } = *video;
@@ -45,12 +50,13 @@ pub(crate) fn file(video: &Picture, ffmpeg: Command) -> Result<PathBuf, String> 
         Content::Noise => "bars",
         other => content_name(other),
     };
-    let path = folder.join(format!("{name}-{width}x{height}-{fps}.y4m"));
+    let tags = if tagged { "-tagged" } else { "" };
+    let path = folder.join(format!("{name}-{width}x{height}-{fps}{tags}.y4m"));
     unfinished::clean(&folder, HIDDEN);
     if path.is_file() {
         return Ok(path);
     }
-    make(&folder, &path, video, ffmpeg).map_err(|cause| {
+    make(&folder, &path, video, tagged, ffmpeg).map_err(|cause| {
         format!("the camera shows the browser's own pattern, which may not fill a link: {cause}")
     })?;
     Ok(path)
@@ -80,7 +86,18 @@ pub(crate) fn lend(file: &Path, folder: &Path) -> Result<PathBuf, String> {
     }
 }
 
-fn make(folder: &Path, path: &Path, video: &Picture, mut ffmpeg: Command) -> Result<(), String> {
+/// Length of the loop with tags.
+pub(crate) fn tagged_loop() -> TimeDelta {
+    TimeDelta::from_secs(TAGGED_LOOP_SECONDS.into())
+}
+
+fn make(
+    folder: &Path,
+    path: &Path,
+    video: &Picture,
+    tagged: bool,
+    mut ffmpeg: Command,
+) -> Result<(), String> {
     let unwritable = |error| format!("cannot write in {}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(unwritable)?;
     // The file gets its final name only when it is complete: another lab may look for it at the
@@ -89,8 +106,9 @@ fn make(folder: &Path, path: &Path, video: &Picture, mut ffmpeg: Command) -> Res
     // ffmpeg keeps the file lock, too.
     let output = unfinished.file().try_clone().map_err(unwritable)?;
     let (source, seconds) = pattern(video);
+    let seconds = if tagged { TAGGED_LOOP_SECONDS } else { seconds };
     let status = ffmpeg
-        .args(["-v", "error", "-f", "lavfi", "-i", &source, "-t", seconds])
+        .args(["-v", "error", "-f", "lavfi", "-i", &source, "-t", &seconds.to_string()])
         .args(["-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "pipe:1"])
         .stdin(Stdio::null())
         .stdout(output)
@@ -100,13 +118,16 @@ fn make(folder: &Path, path: &Path, video: &Picture, mut ffmpeg: Command) -> Res
     if !status.success() {
         return Err(format!("ffmpeg failed with {status}"));
     }
+    if tagged {
+        camera_file::draw(unfinished.file()).map_err(|error| error.to_string())?;
+    }
     let readable = fs::Permissions::from_mode(READ_BY_ALL);
     unfinished.file().set_permissions(readable).map_err(unwritable)?;
     unfinished.rename_to(path).map_err(unwritable)
 }
 
 /// The picture in the words of ffmpeg's filters, and the seconds after which it repeats.
-fn pattern(video: &Picture) -> (String, &'static str) {
+fn pattern(video: &Picture) -> (String, u32) {
     let Picture { width, height, fps, .. } = *video;
     let noise = match video.content {
         Content::Easy => EASY_NOISE,
@@ -146,6 +167,7 @@ mod tests {
             Path::new("/proc/weir"),
             Path::new("/proc/weir/f"),
             &Picture::default(),
+            false,
             Command::new("true"),
         );
         assert!(cause.unwrap_err().contains("/proc/weir"));

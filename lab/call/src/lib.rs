@@ -24,6 +24,7 @@ mod outcome;
 mod pipeline;
 mod plan;
 mod players;
+pub mod quality;
 mod record;
 mod relay;
 mod run;

@@ -14,6 +14,7 @@ use weir_lab::calls::stats::StatsReport;
 use weir_lab::scenario::call::{Content, Picture, degradation_name};
 
 use crate::ims::{PageIms, SipMessage};
+use crate::quality::{FrameSighting, Place};
 
 /// Interval of a page's `getStats` reports.
 pub const STATS_INTERVAL: Duration = Duration::from_millis(500);
@@ -81,6 +82,8 @@ pub struct CallSettings {
     pub bridge: Option<[SocketAddr; 2]>,
     /// The IMS of peer a and peer b, if the signalling goes through one.
     pub ims: Option<Box<[PageIms; 2]>>,
+    /// Whether the pages read the tags of the frames that pass them.
+    pub quality: bool,
     /// Interval of `getStats` reports.
     pub stats_interval: Duration,
 }
@@ -158,6 +161,11 @@ pub(crate) enum PeerMessage {
     Stats {
         report: Box<StatsReport>,
     },
+    /// Frames that passed a place of the page, in order.
+    Frames {
+        place: Place,
+        frames: Vec<FrameSighting>,
+    },
     /// A message of SIP was sent or received.
     Sip {
         message: Box<SipMessage>,
@@ -229,6 +237,8 @@ pub(crate) struct PageConfig {
     max_bitrate: u64,
     relay: Option<RelayAccess>,
     ims: Option<PageIms>,
+    /// Whether it tells which frames it sees, and when.
+    quality: bool,
     /// Interval of the reports in ms.
     stats_interval: u64,
 }
@@ -258,6 +268,7 @@ impl PageConfig {
             max_bitrate: call.video[near].map_or(0, Bitrate::as_bps),
             relay: call.relay.clone(),
             ims: call.ims.as_ref().map(|pages| pages[near].clone()),
+            quality: call.quality,
             stats_interval: u64::try_from(call.stats_interval.as_millis()).unwrap_or(u64::MAX),
         }
     }

@@ -8,6 +8,7 @@ use weir_lab::calls::stats::CandidatePair;
 use crate::capture::HostCapture;
 use crate::ims::SipMessage;
 use crate::message::{SetupTimes, TargetChange};
+use crate::quality::TimedSighting;
 use crate::usage::Usage;
 
 /// The result of a run.
@@ -64,6 +65,8 @@ pub struct PeerOutcome {
     /// The changes of its controller's target with their scenario time, in order. Browsers do not
     /// tell theirs.
     pub targets: Vec<(Timestamp, TargetChange)>,
+    /// The frames that passed its page, in order for each place; none unless the run asked for them.
+    pub frames: Vec<TimedSighting>,
     /// Its messages of SIP, in order, if the signalling went through an IMS.
     pub signalling: Vec<SipMessage>,
 }

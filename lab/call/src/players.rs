@@ -271,6 +271,7 @@ fn session(
         relay: relay.cloned(),
         bridge: bridges.get(index).map(|bridge| bridge.addresses),
         ims: pages.get(index).cloned(),
+        quality: config.quality,
         stats_interval: STATS_INTERVAL,
     });
     let session = Session::with_agents(listeners, settings.collect(), agents);

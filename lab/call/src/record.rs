@@ -21,6 +21,7 @@ use crate::app::AppOutcome;
 use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
+use crate::quality;
 use crate::targets;
 use crate::transfer;
 use crate::witness::{self, CallEnds};
@@ -329,6 +330,10 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
                 let ends = call.ends.into_iter().zip(&result.peers);
                 ends.map(|(end, peer)| peer_entry(call.number, name(end), peer))
             })
+            .collect(),
+        quality: quality::received_frames(config, outcome)
+            .into_iter()
+            .map(|received| received.quality)
             .collect(),
         emulation: emulation_facts(&outcome.emulation),
         ..CallFile::default()

@@ -107,10 +107,11 @@ pub fn run_call(
     let mut emulator = Emulator::new(&config.network, config.seed)?;
     // Run on a host, so that it ends with the lab.
     let ffmpeg = emulator.host(0).command_as(user, "ffmpeg");
-    let camera = camera::file(&config.picture, ffmpeg).and_then(|file| match user {
-        User::Nobody => camera::lend(&file, folder.path()),
-        User::Own | User::Renamed => Ok(file),
-    });
+    let camera =
+        camera::file(&config.picture, config.quality, ffmpeg).and_then(|file| match user {
+            User::Nobody => camera::lend(&file, folder.path()),
+            User::Own | User::Renamed => Ok(file),
+        });
     let plan = CapturePlan { folder: folder.path().into(), comment: String::new() };
     let recording = Recording::start(emulator.hosts(), config.capture.as_ref().unwrap_or(&plan))?;
     let file = camera.as_deref().ok();

@@ -35,6 +35,8 @@ const PAGE: &str = include_str!("../page/index.html");
 const SCRIPT: &str = include_str!("../page/call.js");
 const WIC: &str = include_str!("../page/wic.js");
 const SIMULCAST: &str = include_str!("../page/simulcast.js");
+const QUALITY: &str = include_str!("../page/quality.js");
+const QUALITY_WORKER: &str = include_str!("../page/quality-worker.js");
 const STYLE: &str = include_str!("../page/call.css");
 
 /// A session of calls between two peers each: the server and its channel of events.
@@ -172,6 +174,8 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{token}/call.js", get(script))
         .route("/{token}/wic.js", get(wic))
         .route("/{token}/simulcast.js", get(simulcast))
+        .route("/{token}/quality.js", get(quality))
+        .route("/{token}/quality-worker.js", get(quality_worker))
         .route("/{token}/call.css", get(style))
         .layer(map_response(once))
         .with_state(shared)
@@ -236,6 +240,14 @@ async fn wic(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response 
 
 async fn simulcast(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
     shared.asset(&token, "text/javascript; charset=utf-8", SIMULCAST.into())
+}
+
+async fn quality(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    shared.asset(&token, "text/javascript; charset=utf-8", QUALITY.into())
+}
+
+async fn quality_worker(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    shared.asset(&token, "text/javascript; charset=utf-8", QUALITY_WORKER.into())
 }
 
 async fn style(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {

@@ -18,6 +18,7 @@ use crate::ims::{PageIms, SipMessage};
 use crate::message::{
     CallSettings, LabMessage, PageConfig, Peer, PeerMessage, SetupTimes, TargetChange, printable,
 };
+use crate::quality::{FrameSighting, Place};
 
 /// Maximum size of a peer's message. A session description with many codecs has about 10 KiB.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 256 * 1024;
@@ -59,6 +60,8 @@ pub enum EventKind {
     Playing(f64),
     /// It reported its statistics.
     Stats(Box<StatsReport>),
+    /// Frames passed a place of its page.
+    Frames(Place, Vec<FrameSighting>),
     /// It sent or received a message of SIP.
     Signalled(Box<SipMessage>),
     /// The controller of a pipeline changed its target.
@@ -231,6 +234,12 @@ impl Call {
                 self.emit(peer, EventKind::Playing(first_frame))
             }
             PeerMessage::Stats { report } => self.emit(peer, EventKind::Stats(report)),
+            PeerMessage::Frames { .. } if !self.settings.quality => {
+                Err(format!("{peer} tells of frames, but nobody asked"))
+            }
+            PeerMessage::Frames { place, frames } => {
+                self.emit(peer, EventKind::Frames(place, frames))
+            }
             PeerMessage::Sip { message } => self.emit(peer, EventKind::Signalled(message)),
             PeerMessage::Failed { cause } => {
                 self.emit(peer, EventKind::Failed(format!("{peer}: {}", printable(&cause))))

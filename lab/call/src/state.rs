@@ -10,6 +10,8 @@ use weir_lab::calls::stats::{Candidate, CandidatePair, StatsReport};
 use crate::ims::SipMessage;
 use crate::message::{Peer, STATS_INTERVAL, SetupTimes, TargetChange, printable};
 use crate::outcome::{CallResult, PeerOutcome};
+use crate::quality::{FrameSighting, Place, TimedSighting};
+use crate::run::since_1970;
 use crate::signalling::EventKind;
 
 /// The allowed path of a call's media.
@@ -49,6 +51,7 @@ struct PeerLog {
     pair: Option<CandidatePair>,
     reports: Vec<(Instant, StatsReport)>,
     targets: Vec<TargetChange>,
+    frames: Vec<(Place, FrameSighting)>,
     signalling: Vec<SipMessage>,
 }
 
@@ -144,6 +147,9 @@ impl CallState {
                 }
             }
             EventKind::Target(change) => log.targets.push(*change),
+            EventKind::Frames(place, frames) => {
+                log.frames.extend(frames.into_iter().map(|frame| (place, frame)));
+            }
             EventKind::Signalled(message) => log.signalling.push(*message),
             EventKind::Failed(_) | EventKind::Left if self.ending => log.left = true,
             EventKind::Failed(cause) => self.fail(cause),
@@ -168,6 +174,7 @@ impl CallState {
             pair: log.pair,
             reports: start.map_or(Vec::new(), |start| align(log.reports, start)),
             targets: start.map_or(Vec::new(), |start| on_scenario_time(log.targets, start)),
+            frames: start.map_or(Vec::new(), |start| timed_frames(log.frames, start)),
             signalling: log.signalling,
         });
         CallResult { number: self.number, peers, failure: self.failure }
@@ -260,6 +267,17 @@ fn on_scenario_time(changes: Vec<TargetChange>, start: Instant) -> Vec<(Timestam
         (Timestamp::ZERO + (TimeDelta::from_nanos(time) - zero), change)
     });
     timed.collect()
+}
+
+/// Converts the times of frames from the time since 1970 to scenario time.
+fn timed_frames(frames: Vec<(Place, FrameSighting)>, start: Instant) -> Vec<TimedSighting> {
+    let zero = since_1970(start);
+    let mut timed = Vec::new();
+    for (place, frame) in frames {
+        timed.push(TimedSighting::of(place, frame, zero));
+    }
+    timed.sort_by_key(|seen: &TimedSighting| seen.time);
+    timed
 }
 
 /// Time from `start` to `at`; negative if `at` is earlier.

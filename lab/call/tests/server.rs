@@ -26,6 +26,7 @@ fn settings() -> CallSettings {
         relay: None,
         bridge: None,
         ims: None,
+        quality: false,
         stats_interval: Duration::from_millis(500),
     }
 }

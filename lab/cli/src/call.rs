@@ -4,9 +4,12 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
+use weir_call::quality::{self, ReceivedFrames};
 use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run_call};
 use weir_controllers::LabController;
+use weir_lab::calls::quality::Quality;
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
@@ -47,7 +50,8 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
     }
     let wic = args.ims.as_deref().map(Wic::of_running).transpose()?;
     let console = Console::of(args.interactive, args.live.as_deref())?;
-    let mut runner = CallRunner { args, interrupt, console, signalling: Vec::new() };
+    let mut runner =
+        CallRunner { args, interrupt, console, signalling: Vec::new(), frames: Vec::new() };
     let mut runs = Vec::new();
     let mut count = Count::default();
     for (scenario, sender, info) in jobs {
@@ -68,6 +72,10 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
             let place = record.write(out)?;
             if let Some(wic) = &wic {
                 ims::write(wic, &place, &runner.signalling)?;
+            }
+            if args.quality {
+                quality::write(&place, &runner.frames)
+                    .with_context(|| place.display().to_string())?;
             }
             captures.move_to(&place)?;
         }
@@ -143,18 +151,22 @@ fn config(
 ) -> anyhow::Result<CallConfig> {
     let config = CallConfig::of(scenario, seed)?;
     let refused = anyhow::Error::msg::<&'static str>;
-    match (args.serve, sender) {
-        (None, Sender::Browsers) => Ok(config),
-        (None, Sender::Chromium) => config.with_chromium(ChromiumMode::Default).map_err(refused),
+    let config = match (args.serve, sender) {
+        (None, Sender::Browsers) => config,
+        (None, Sender::Chromium) => config.with_chromium(ChromiumMode::Default).map_err(refused)?,
         (None, Sender::ChromiumScreamV2) => {
-            config.with_chromium(ChromiumMode::ScreamV2).map_err(refused)
+            config.with_chromium(ChromiumMode::ScreamV2).map_err(refused)?
         }
-        (None, Sender::Pipelines(controller)) => Ok(config.with_pipelines(scenario, controller)?),
-        (Some(address), Sender::Browsers) => config.served(address).map_err(refused),
+        (None, Sender::Pipelines(controller)) => config.with_pipelines(scenario, controller)?,
+        (Some(address), Sender::Browsers) => config.served(address).map_err(refused)?,
         (Some(_), _) => anyhow::bail!(
             "--serve is for people at both ends, and --controller for a pipeline: leave out one"
         ),
+    };
+    if args.quality {
+        return config.with_quality().map_err(refused);
     }
+    Ok(config)
 }
 
 /// The name of the controller. A browser's congestion control has the browser's name.
@@ -210,6 +222,8 @@ struct CallRunner<'a> {
     console: Option<Console>,
     /// Messages of SIP at both ends of each call of the last run, if they went through an IMS.
     signalling: Vec<[Vec<SipMessage>; 2]>,
+    /// Frames that each peer of the last run received, with --quality.
+    frames: Vec<ReceivedFrames>,
 }
 
 impl CallRunner<'_> {
@@ -244,6 +258,8 @@ impl CallRunner<'_> {
         for call in &outcome.calls {
             self.signalling.push(call.peers.each_ref().map(|peer| peer.signalling.clone()));
         }
+        self.frames = quality::received_frames(config, &outcome);
+        print_quality(&scenario.id, &self.frames);
         let record = match outcome.ended {
             None => weir_call::record(scenario, info, config, &outcome, attempt),
             Some(ended) => {
@@ -284,6 +300,31 @@ impl CallRunner<'_> {
         bar.finish_and_clear();
         self.interrupt.check()?;
         Ok(outcome?)
+    }
+}
+
+/// Prints what each peer saw, one line each.
+fn print_quality(scenario: &str, received: &[ReceivedFrames]) {
+    for ReceivedFrames { quality, .. } in received {
+        let Quality { from, to, screen, stalls, stalled_s, .. } = quality;
+        let Some(delay) = quality.shown_delay_ms else {
+            eprintln!("weir: {scenario}: {to} saw no frame of {from}'s camera");
+            continue;
+        };
+        eprintln!(
+            "weir: {scenario}: from {from}'s camera to {to}'s screen: delay p50 {:.0} ms, \
+             p95 {:.0} ms, p99 {:.0} ms; {:.1} pictures/s; {stalls} stalls, {stalled_s:.1} s \
+             ({:.1} %); {} repeats, {} skips; tags read {} of {}",
+            delay.p50,
+            delay.p95,
+            delay.p99,
+            quality.frame_rate.unwrap_or(0.0),
+            100.0 * quality.stalled_ratio.unwrap_or(0.0),
+            quality.repeats,
+            quality.skips,
+            screen.read,
+            screen.seen,
+        );
     }
 }
 

@@ -27,6 +27,7 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
         application: args.application.clone(),
         capture: false,
         interactive: false,
+        quality: false,
         live: None,
         quick: false,
         attempts: ATTEMPTS,

@@ -39,6 +39,7 @@ pub use config::{
     Codec, Config, Content, Degradation, Direction, EncoderVideo, Feedback, FlowConfig, FlowKind,
     Media, Repair, Source, Udp,
 };
+pub use media::Freezes;
 pub use receiver_clock::ReceiverClock;
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};

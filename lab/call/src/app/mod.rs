@@ -171,7 +171,7 @@ pub fn run_app(
     let recording = plan.capture.as_ref().map(|it| Recording::start(emulator.hosts(), it));
     let recording = recording.transpose()?;
     let ffmpeg = emulator.host(0).command_as(user, "ffmpeg");
-    let camera = camera::file(&scenario.call.video, ffmpeg).and_then(|file| match user {
+    let camera = camera::file(&scenario.call.video, false, ffmpeg).and_then(|file| match user {
         User::Nobody => camera::lend(&file, folder.path()),
         User::Own | User::Renamed => Ok(file),
     });

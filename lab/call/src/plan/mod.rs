@@ -52,13 +52,14 @@ pub struct CallConfig {
     pub relay: Option<RelayHost>,
     /// The IMS through which the signalling goes; `None` for the lab's own.
     pub ims: Option<Ims>,
-    /// The address at which people reach this machine, if the peers are people. 0.0.0.0 means all
-    /// addresses.
+    /// The address at which people reach this machine, if the peers are people; 0.0.0.0 means all.
     pub serve: Option<Ipv4Addr>,
     /// The congestion control and the feedback of Chromium.
     pub chromium: ChromiumMode,
     /// The cameras' picture, and the codec.
     pub picture: Picture,
+    /// Whether the cameras' frames have tags, which the pages read.
+    pub quality: bool,
     /// Where to keep packet captures; `None` to delete them after they are read.
     pub capture: Option<CapturePlan>,
     /// Seed of the network's randomness.
@@ -277,6 +278,7 @@ impl<'a> Builder<'a> {
             serve: None,
             chromium: ChromiumMode::Default,
             picture: self.scenario.call.video,
+            quality: false,
             capture: None,
             seed: Seed::new(seed),
         })

@@ -48,7 +48,7 @@ impl CallConfig {
     }
 
     /// Whether all participants are Chromium.
-    pub(super) fn is_all_chromium(&self) -> bool {
+    pub(crate) fn is_all_chromium(&self) -> bool {
         self.participants.iter().all(|one| one.player == Player::Browser(BrowserKind::Chromium))
     }
 }

@@ -234,6 +234,7 @@ mod tests {
             pair: None,
             reports,
             targets: vec![],
+            frames: vec![],
             signalling: vec![],
         }
     }

@@ -246,6 +246,10 @@ pub struct Call {
     pub ims: Option<String>,
     #[command(flatten)]
     pub application: Application,
+    /// Measure what is seen: the delay of each frame from the camera to the other peer's screen,
+    /// and stalls on screen. The camera's frames get a row of marks. Needs Chromium at both ends.
+    #[arg(long, conflicts_with_all = ["serve", "app"])]
+    pub quality: bool,
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,

@@ -10,6 +10,7 @@ use super::calls_made::CallsMade;
 pub use super::compared::{Agreement, Compared};
 pub use super::finding::{Finding, FindingSample};
 pub use super::page::{AudioInterval, PageConnection, PageEvent, ReceivedAudio};
+use super::quality::Quality;
 
 /// The whole file. Members that belong only to calls, or only to a command of `weir link`, are
 /// absent in the other kind of run.
@@ -75,6 +76,9 @@ pub struct CallFile {
     /// Of an application: the audio that its participants received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audio: Vec<ReceivedAudio>,
+    /// With `--quality`: the pictures that each peer received.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quality: Vec<Quality>,
     /// What the emulator measured.
     #[serde(flatten)]
     pub emulation: EmulationFacts,

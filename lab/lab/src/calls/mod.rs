@@ -15,6 +15,7 @@ mod entry;
 pub mod file;
 mod finding;
 mod page;
+pub mod quality;
 pub mod stats;
 pub(crate) mod streams;
 

@@ -15,14 +15,14 @@ const MIN_EXCESS: TimeDelta = TimeDelta::from_millis(150);
 
 /// Checks the intervals between rendered frames.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Freezes {
+pub struct Freezes {
     last: Option<Timestamp>,
     intervals: VecDeque<TimeDelta>,
 }
 
 impl Freezes {
     /// The source was paused. The time until the next frame is not an interval.
-    pub(super) fn on_pause(&mut self) {
+    pub fn on_pause(&mut self) {
         self.last = None;
     }
 
@@ -31,7 +31,7 @@ impl Freezes {
     ///
     /// As in libwebrtc, the interval is part of the mean it is compared with, and the mean is cut
     /// to whole milliseconds. So a long gap raises its own threshold.
-    pub(super) fn on_frame(&mut self, now: Timestamp) -> Option<TimeDelta> {
+    pub fn on_frame(&mut self, now: Timestamp) -> Option<TimeDelta> {
         let interval = now - self.last.replace(now)?;
         if self.intervals.len() == WINDOW {
             self.intervals.pop_front();

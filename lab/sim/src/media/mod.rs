@@ -30,6 +30,7 @@ mod ulpfec;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
+pub use freezes::Freezes;
 pub(crate) use packets::{Packet, Ssrcs};
 pub(crate) use receiver::VideoReceiver;
 pub(crate) use sender::VideoSender;

@@ -1,0 +1,120 @@
+// Tells the lab which frames pass this page, and when. Each frame of the lab's camera has a tag in
+// its top rows: 40 blocks from edge to edge. The page measures their luma, and the lab reads them.
+
+const BLOCKS = 40;
+/** How often the page tells, in ms, and the most frames of one message. */
+const INTERVAL = 500;
+const FRAMES_MAX = 50;
+
+/** Milliseconds since 1970. */
+export const since1970 = (now) => performance.timeOrigin + now;
+
+/** Mean luma of the middle of each block, as hexadecimal digits. Empty if the frame is too small. */
+export async function blocksOf(frame) {
+  const { x, y, width } = frame.visibleRect;
+  const side = Math.floor(width / BLOCKS);
+  if (side === 0) return "";
+  // Copies need an even number of rows, because two rows share their chroma.
+  const rect = { x, y, width, height: side + (side % 2) };
+  const bytes = new Uint8Array(frame.allocationSize({ rect }));
+  // Planes of luma, or pixels of four bytes. The tag has no colour, so green is its luma.
+  const [step, first] = /^(RGB|BGR)/.test(frame.format) ? [4, 1] : [1, 0];
+  const [{ offset, stride }] = await frame.copyTo(bytes, { rect });
+  const top = Math.floor(side / 4);
+  const bottom = Math.max(side - top, top + 1);
+  let text = "";
+  for (let block = 0; block < BLOCKS; block += 1) {
+    const start = Math.floor((block * width) / BLOCKS);
+    const end = Math.floor(((block + 1) * width) / BLOCKS);
+    const quarter = Math.floor((end - start) / 4);
+    const left = start + quarter;
+    const right = Math.max(end - quarter, left + 1);
+    let sum = 0;
+    for (let row = top; row < bottom; row += 1) {
+      for (let column = left; column < right; column += 1) {
+        sum += bytes[offset + row * stride + column * step + first];
+      }
+    }
+    const mean = Math.floor(sum / ((bottom - top) * (right - left)));
+    text += mean.toString(16).padStart(2, "0");
+  }
+  return text;
+}
+
+const sizeOf = (frame) => ({
+  width: Math.round(frame.visibleRect.width),
+  height: Math.round(frame.visibleRect.height),
+});
+
+/** What the lab is told of a frame. A frame that cannot be copied has no blocks. */
+export async function sightingOf(frame, atMs) {
+  const size = sizeOf(frame);
+  const blocks = await blocksOf(frame).catch(() => "");
+  return { atMs, timestampUs: frame.timestamp, ...size, blocks };
+}
+
+/** Collects the frames of each place and tells them to the lab. */
+export class Sightings {
+  #tell;
+  #waiting = { camera: [], track: [], screen: [] };
+
+  constructor(tell) {
+    this.#tell = tell;
+    setInterval(() => this.flush(), INTERVAL);
+  }
+
+  /** Tells all frames that the lab does not know yet. */
+  flush() {
+    for (const place of Object.keys(this.#waiting)) this.#flushPlace(place);
+  }
+
+  /** The page's own camera, before the encoder. */
+  watchCamera(track) {
+    this.#watchTrack("camera", track);
+  }
+
+  /** A received video: on its track, and on the screen. */
+  watchReceived(track, video) {
+    this.#watchTrack("track", track);
+    this.#watchScreen(video);
+  }
+
+  #add(place, sighting) {
+    this.#waiting[place].push(sighting);
+    if (this.#waiting[place].length >= FRAMES_MAX) this.#flushPlace(place);
+  }
+
+  #flushPlace(place) {
+    const frames = this.#waiting[place].splice(0);
+    if (frames.length > 0) this.#tell({ type: "frames", place, frames });
+  }
+
+  // A worker reads the track, so that the page's own work delays no frame.
+  #watchTrack(place, track) {
+    const { readable } = new MediaStreamTrackProcessor({ track });
+    const worker = new Worker(new URL("quality-worker.js", import.meta.url), { type: "module" });
+    worker.addEventListener("message", ({ data }) => this.#add(place, data));
+    worker.postMessage(readable, [readable]);
+  }
+
+  #watchScreen(video) {
+    const onPicture = (_, { presentationTime, presentedFrames }) => {
+      video.requestVideoFrameCallback(onPicture);
+      this.#see(video, since1970(presentationTime), presentedFrames);
+    };
+    video.requestVideoFrameCallback(onPicture);
+  }
+
+  async #see(video, atMs, presented) {
+    let frame = null;
+    try {
+      frame = new VideoFrame(video);
+    } catch {
+      // Chromium has no frame yet at the first callback.
+      return;
+    }
+    const sighting = await sightingOf(frame, atMs);
+    frame.close();
+    this.#add("screen", { ...sighting, presented });
+  }
+}

@@ -1,0 +1,138 @@
+//! Draws the tags into the file of a camera, a video of the format YUV4MPEG2 without compression.
+
+use std::fs::File;
+use std::io::{self, Error, ErrorKind};
+use std::os::unix::fs::FileExt;
+
+use super::tag::{self, Tag};
+
+/// Longest first line of a file. ffmpeg writes about 60 bytes.
+const HEADER_MAX: usize = 256;
+const MAGIC: &str = "YUV4MPEG2 ";
+/// The line before each frame.
+const FRAME: &[u8] = b"FRAME\n";
+/// Chroma without colour.
+const GREY: u8 = 128;
+
+/// Tags each frame with its number in the file. Returns the number of frames.
+///
+/// # Errors
+/// If the file is not a video with chroma of half width and height, or cannot be changed.
+pub(crate) fn draw(file: &File) -> io::Result<usize> {
+    let header = Header::read(file)?;
+    let Header { width, height, .. } = header;
+    let (half, chroma_rows) = (width / 2, tag::side(width) / 2);
+    let chroma = vec![GREY; half * chroma_rows];
+    let length = file.metadata()?.len();
+    let mut at = header.bytes as u64;
+    let mut number = 0_usize;
+    while at < length {
+        let mut line = [0; FRAME.len()];
+        file.read_exact_at(&mut line, at)?;
+        if line != FRAME {
+            return Err(refused("its frames have parameters"));
+        }
+        let luma = at + FRAME.len() as u64;
+        let u = luma + (width * height) as u64;
+        let v = u + (half * (height / 2)) as u64;
+        let tag = Tag { number: number as u16, stream: 0 };
+        file.write_all_at(&tag.rows(width), luma)?;
+        file.write_all_at(&chroma, u)?;
+        file.write_all_at(&chroma, v)?;
+        at = v + (half * (height / 2)) as u64;
+        number += 1;
+    }
+    Ok(number)
+}
+
+struct Header {
+    width: usize,
+    height: usize,
+    /// Length of the first line.
+    bytes: usize,
+}
+
+impl Header {
+    fn read(file: &File) -> io::Result<Self> {
+        let mut start = vec![0; HEADER_MAX];
+        let read = file.read_at(&mut start, 0)?;
+        let line = start[..read].split(|&byte| byte == b'\n').next().unwrap_or_default();
+        if line.len() == read {
+            return Err(refused("it has no first line"));
+        }
+        let text = str::from_utf8(line).ok().and_then(|text| text.strip_prefix(MAGIC));
+        let text = text.ok_or_else(|| refused("it is not YUV4MPEG2"))?;
+        let (mut width, mut height, mut is_420) = (0, 0, true);
+        for word in text.split(' ') {
+            match word.split_at_checked(1) {
+                Some(("W", number)) => width = number.parse().unwrap_or(0),
+                Some(("H", number)) => height = number.parse().unwrap_or(0),
+                // Several positions of the chroma have the same layout.
+                Some(("C", layout)) => is_420 = layout.starts_with("420") && layout != "420p10",
+                _ => {}
+            }
+        }
+        let has_room = tag::side(width) > 0 && tag::side(width) <= height;
+        if !is_420 || !has_room || width % 2 != 0 || height % 2 != 0 {
+            return Err(refused("its size or its chroma has no room for tags"));
+        }
+        Ok(Self { width, height, bytes: line.len() + 1 })
+    }
+}
+
+fn refused(why: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, format!("the camera's video cannot be tagged: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const WIDTH: usize = 80;
+    const HEIGHT: usize = 6;
+    const FRAME_BYTES: usize = FRAME.len() + WIDTH * HEIGHT * 3 / 2;
+
+    fn file(header: &str, frames: usize) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(header.as_bytes()).unwrap();
+        for _ in 0..frames {
+            file.write_all(FRAME).unwrap();
+            file.write_all(&[77; WIDTH * HEIGHT * 3 / 2]).unwrap();
+        }
+        file
+    }
+
+    #[test]
+    fn each_frame_of_a_file_gets_its_number_and_keeps_the_rest_of_its_picture() {
+        let header = "YUV4MPEG2 W80 H6 F30:1 Ip A1:1 C420jpeg XYSCSS=420JPEG\n";
+        let file = file(header, 3);
+        assert_eq!(draw(&file).unwrap(), 3);
+        for number in 0..3 {
+            let mut frame = vec![0; FRAME_BYTES];
+            file.read_exact_at(&mut frame, (header.len() + number * FRAME_BYTES) as u64).unwrap();
+            let luma = &frame[FRAME.len()..];
+            let blocks = tag::measure(luma, WIDTH, WIDTH).unwrap();
+            assert_eq!(Tag::read(&blocks).unwrap().number, number as u16);
+            assert!(luma[2 * WIDTH..WIDTH * HEIGHT].iter().all(|&luma| luma == 77));
+            let u = &luma[WIDTH * HEIGHT..];
+            assert_eq!((u[0], u[WIDTH / 2]), (GREY, 77));
+        }
+    }
+
+    #[test]
+    fn a_file_that_has_no_room_or_another_layout_is_refused() {
+        for header in [
+            "YUV4MPEG2 W80 H6 C444\n",
+            "YUV4MPEG2 W38 H6 C420\n",
+            "YUV4MPEG2 W80\n",
+            "RIFF\n",
+            "YUV4MPEG2 W80 H6",
+        ] {
+            assert!(draw(&file(header, 0)).is_err(), "{header}");
+        }
+        let other = file("YUV4MPEG2 W80 H6 C420\nFRAME Ip\n", 0);
+        assert!(draw(&other).is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! What a person sees of a call: when each frame of the camera reaches the other peer's screen.
+//!
+//! ```text
+//!   file with tags -> camera -> encoder -> network -> decoder -> track -> screen
+//!                       |                                          |        |
+//!                       +------------- sightings of tags ----------+--------+
+//!                                             v
+//!                                    timeline -> summary
+//! ```
+//!
+//! Each frame of the camera's file has a [`tag`] with its number. Both pages read the tags of the
+//! frames that pass them, and tell the lab when. [`timeline`] finds for each frame that was received
+//! when it was captured.
+
+pub(crate) mod camera_file;
+mod file;
+pub(crate) mod sighting;
+mod summary;
+pub mod tag;
+mod timeline;
+
+use weir::units::Timestamp;
+use weir_lab::calls::quality::Quality;
+
+use crate::camera;
+use crate::message::Peer;
+use crate::outcome::{CallOutcome, CallResult};
+use crate::plan::CallConfig;
+
+pub use file::write;
+pub use sighting::{FrameSighting, Place, TimedSighting};
+pub use timeline::{Frame, Timeline};
+
+/// The frames that one peer of a call received.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReceivedFrames {
+    /// Number of the call.
+    pub call: usize,
+    /// Name of the participant that sent them.
+    pub from: String,
+    /// Name of the participant that received them.
+    pub to: String,
+    /// When each was captured, received and shown.
+    pub timeline: Timeline,
+    /// What follows from that.
+    pub quality: Quality,
+}
+
+impl CallConfig {
+    /// Changes the plan: the cameras' frames are tagged, and the pages read the tags.
+    ///
+    /// # Errors
+    /// One line, if a participant cannot do that.
+    pub fn with_quality(mut self) -> Result<Self, &'static str> {
+        if !self.is_all_chromium() {
+            return Err("--quality needs Chromium at both ends of each call, without a server");
+        }
+        self.quality = true;
+        Ok(self)
+    }
+}
+
+/// The received frames of all calls; none if the run did not ask for them.
+pub fn received_frames(config: &CallConfig, outcome: &CallOutcome) -> Vec<ReceivedFrames> {
+    let mut received = Vec::new();
+    if !config.quality {
+        return received;
+    }
+    let duration = outcome.ended.unwrap_or(config.duration);
+    let end = Timestamp::ZERO + duration;
+    for (call, result) in config.calls.iter().zip(&outcome.calls) {
+        for peer in Peer::ALL {
+            let [from, to] = [peer, peer.other()];
+            if call.video[from.index()].is_none() {
+                continue;
+            }
+            let span = call.start.max(Timestamp::ZERO)..call.stop.min(end);
+            let timeline = timeline_of(result, from);
+            let quality = summary::of(&timeline, span);
+            let [from, to] = [from, to].map(|peer| {
+                let participant = call.ends[peer.index()];
+                config.participants[participant].name.clone()
+            });
+            let quality =
+                Quality { call: call.number, from: from.clone(), to: to.clone(), ..quality };
+            received.push(ReceivedFrames { call: call.number, from, to, timeline, quality });
+        }
+    }
+    received
+}
+
+fn timeline_of(result: &CallResult, from: Peer) -> Timeline {
+    let sent = &result.peers[from.index()].frames;
+    let received = &result.peers[from.other().index()].frames;
+    Timeline::of(sent, received, camera::tagged_loop())
+}

@@ -1,0 +1,285 @@
+//! Joins the sightings of a camera's frames at both ends.
+//!
+//! A tag's number repeats with the loop of the camera's file, so several captured frames have it.
+//! The right one is that whose delay is next to the delay of the frame before. This holds while the
+//! delay changes by less than half a loop from one frame to the next.
+
+use std::collections::BTreeMap;
+
+use weir::units::{TimeDelta, Timestamp};
+use weir_lab::calls::quality::TagCount;
+
+use super::sighting::{Place, TimedSighting};
+
+/// A frame of the camera that the receiver saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frame {
+    /// Its number among the frames that the camera delivered, from 0.
+    pub index: usize,
+    /// Number in its tag.
+    pub number: u16,
+    /// When the camera delivered it.
+    pub captured: Timestamp,
+    /// When it was decoded, on the received track.
+    pub received: Option<Timestamp>,
+    /// When it was shown first.
+    pub shown: Option<Timestamp>,
+    /// How often it was shown again.
+    pub repeats: u32,
+    /// Width of the received picture in pixels.
+    pub width: u32,
+    /// Height of the received picture in pixels.
+    pub height: u32,
+}
+
+impl Frame {
+    /// From the camera to the screen.
+    pub fn shown_delay(&self) -> Option<TimeDelta> {
+        Some(self.shown? - self.captured)
+    }
+
+    /// From the camera to the received track.
+    pub fn received_delay(&self) -> Option<TimeDelta> {
+        Some(self.received? - self.captured)
+    }
+}
+
+/// The frames of one camera that one peer received, by the order of their capture.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeline {
+    /// The frames.
+    pub frames: Vec<Frame>,
+    /// Times of all pictures on screen, with or without a tag.
+    pub pictures: Vec<Timestamp>,
+    /// At the camera. All that were read match.
+    pub camera: TagCount,
+    /// On the received track.
+    pub track: TagCount,
+    /// On screen.
+    pub screen: TagCount,
+    /// Pictures on screen that the browser counted and the page did not see.
+    pub missed: u64,
+}
+
+impl Timeline {
+    /// `sent` are the sightings of the sender and `received` those of the receiver, in order.
+    /// `period` is the length of the camera's loop.
+    pub fn of(sent: &[TimedSighting], received: &[TimedSighting], period: TimeDelta) -> Self {
+        let (camera, count) = Camera::of(sent, period);
+        let mut frames = BTreeMap::new();
+        let mut timeline = Self { camera: count, ..Self::default() };
+        let mut matcher = Matcher::new(&camera);
+        for sighting in received.iter().filter(|it| it.place == Place::Track) {
+            if let Some(index) = matcher.find(sighting, &mut timeline.track) {
+                let frame = frames.entry(index).or_insert_with(|| camera.frame(index, sighting));
+                frame.received.get_or_insert(sighting.time);
+            }
+        }
+        let mut matcher = Matcher::new(&camera);
+        let mut presented = None;
+        for sighting in received.iter().filter(|it| it.place == Place::Screen) {
+            timeline.pictures.push(sighting.time);
+            if let (Some(before), Some(now)) = (presented, sighting.frame.presented) {
+                timeline.missed += now.saturating_sub(before).saturating_sub(1);
+            }
+            presented = sighting.frame.presented.or(presented);
+            if let Some(index) = matcher.find(sighting, &mut timeline.screen) {
+                let frame = frames.entry(index).or_insert_with(|| camera.frame(index, sighting));
+                match frame.shown {
+                    None => frame.shown = Some(sighting.time),
+                    Some(_) => frame.repeats += 1,
+                }
+            }
+        }
+        timeline.frames = frames.into_values().collect();
+        timeline
+    }
+}
+
+/// What the sender's page saw of its camera.
+struct Camera {
+    /// Time and number of each frame.
+    captured: Vec<(Timestamp, u16)>,
+    /// Indices of the frames with a number.
+    by_number: BTreeMap<u16, Vec<usize>>,
+    period: TimeDelta,
+}
+
+impl Camera {
+    /// A frame's timestamp is on a clock of its own and exact. A page sees the frame a little
+    /// later. The frame that was seen soonest gives the offset between the two clocks.
+    fn of(sent: &[TimedSighting], period: TimeDelta) -> (Self, TagCount) {
+        let mut count = TagCount::default();
+        let mut frames = Vec::new();
+        let mut offset = TimeDelta::MAX;
+        for sighting in sent.iter().filter(|it| it.place == Place::Camera) {
+            count.seen += 1;
+            let (Some(tag), Some(us)) = (sighting.frame.tag, sighting.frame.timestamp_us) else {
+                continue;
+            };
+            let own = Timestamp::from_micros(us as i64);
+            offset = offset.min(sighting.time - own);
+            frames.push((own, tag.number));
+        }
+        count.read = frames.len();
+        count.matched = frames.len();
+        let mut by_number: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+        let mut captured = Vec::new();
+        for (index, (own, number)) in frames.into_iter().enumerate() {
+            captured.push((own + offset, number));
+            by_number.entry(number).or_default().push(index);
+        }
+        (Self { captured, by_number, period }, count)
+    }
+
+    /// The captured frame with this number whose time is nearest to `expected` and not after
+    /// `seen`.
+    fn nearest(&self, number: u16, expected: Timestamp, seen: Timestamp) -> Option<usize> {
+        let mut best: Option<(TimeDelta, usize)> = None;
+        for &index in self.by_number.get(&number)? {
+            let (time, _) = self.captured[index];
+            if time > seen {
+                break;
+            }
+            let distance = if time > expected { time - expected } else { expected - time };
+            if best.is_none_or(|(least, _)| distance < least) {
+                best = Some((distance, index));
+            }
+        }
+        let (distance, index) = best?;
+        // Otherwise the frame is of a loop whose capture the sender's page missed.
+        (distance < self.period / 2).then_some(index)
+    }
+
+    fn frame(&self, index: usize, sighting: &TimedSighting) -> Frame {
+        let (captured, number) = self.captured[index];
+        let (width, height) = (sighting.frame.width, sighting.frame.height);
+        Frame { index, number, captured, received: None, shown: None, repeats: 0, width, height }
+    }
+}
+
+/// Finds the captured frames of one place.
+struct Matcher<'a> {
+    camera: &'a Camera,
+    /// Delay of the last frame that was found.
+    delay: Option<TimeDelta>,
+}
+
+impl<'a> Matcher<'a> {
+    fn new(camera: &'a Camera) -> Self {
+        Self { camera, delay: None }
+    }
+
+    fn find(&mut self, sighting: &TimedSighting, count: &mut TagCount) -> Option<usize> {
+        count.seen += 1;
+        let tag = sighting.frame.tag?;
+        count.read += 1;
+        // The first frame is taken to be younger than half a loop.
+        let expected = sighting.time - self.delay.unwrap_or(TimeDelta::ZERO);
+        let index = self.camera.nearest(tag.number, expected, sighting.time)?;
+        count.matched += 1;
+        self.delay = Some(sighting.time - self.camera.captured[index].0);
+        Some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quality::sighting::FrameSighting;
+    use crate::quality::tag::Tag;
+
+    const LOOP: u16 = 60;
+    const INTERVAL: TimeDelta = TimeDelta::from_millis(33);
+
+    fn sighting(place: Place, time: Timestamp, number: u16) -> TimedSighting {
+        let tag = Some(Tag { number: number % LOOP, stream: 0 });
+        let (timestamp_us, presented) = (Some(0.0), None);
+        let at_ms = 0.0;
+        let frame = FrameSighting { at_ms, timestamp_us, presented, width: 640, height: 360, tag };
+        TimedSighting { place, time, frame }
+    }
+
+    fn at(number: u16) -> Timestamp {
+        Timestamp::from_secs(1) + INTERVAL * i64::from(number)
+    }
+
+    /// A page sees each frame 1 to 3 ms after its capture. The camera's clock is 400 ms behind.
+    fn sent(frames: u16) -> Vec<TimedSighting> {
+        let mut sent = Vec::new();
+        for number in 0..frames {
+            let late = TimeDelta::from_millis(1 + i64::from(number) % 3);
+            let mut seen = sighting(Place::Camera, at(number) + late, number);
+            let own = at(number) - TimeDelta::from_millis(400);
+            seen.frame.timestamp_us = Some((own - Timestamp::ZERO).as_micros() as f64);
+            sent.push(seen);
+        }
+        sent
+    }
+
+    fn timeline(received: &[TimedSighting]) -> Timeline {
+        Timeline::of(&sent(600), received, INTERVAL * i64::from(LOOP))
+    }
+
+    #[test]
+    fn delays_are_exact_although_the_senders_page_sees_its_frames_late() {
+        let delay = TimeDelta::from_millis(120);
+        let mut received = Vec::new();
+        for number in 0..100 {
+            received.push(sighting(Place::Track, at(number) + delay, number));
+            let shown = at(number) + delay + TimeDelta::from_millis(16);
+            received.push(sighting(Place::Screen, shown, number));
+        }
+        let timeline = timeline(&received);
+        assert_eq!(timeline.frames.len(), 100);
+        for frame in &timeline.frames {
+            // The frame that the sender's page saw soonest was 1 ms old.
+            assert_eq!(frame.received_delay(), Some(TimeDelta::from_millis(119)));
+            assert_eq!(frame.shown_delay(), Some(TimeDelta::from_millis(135)));
+        }
+        assert_eq!(timeline.screen, TagCount { seen: 100, read: 100, matched: 100 });
+    }
+
+    #[test]
+    fn a_delay_that_grows_slowly_may_exceed_the_loop() {
+        let mut received = Vec::new();
+        for number in 0..400 {
+            let delay = TimeDelta::from_millis(50 + 10 * i64::from(number));
+            received.push(sighting(Place::Screen, at(number) + delay, number));
+        }
+        let frames = timeline(&received).frames;
+        assert_eq!(frames.len(), 400);
+        assert_eq!(frames[399].shown_delay(), Some(TimeDelta::from_millis(49 + 3_990)));
+    }
+
+    #[test]
+    fn pictures_shown_again_and_pictures_without_tag_are_counted() {
+        let delay = TimeDelta::from_millis(20);
+        let mut received = Vec::new();
+        for (picture, number) in [0, 1, 1, 3].into_iter().enumerate() {
+            let time = at(picture as u16) + delay;
+            let mut seen = sighting(Place::Screen, time, number);
+            // The page missed two pictures before the last one.
+            seen.frame.presented = Some(picture as u64 + if picture == 3 { 2 } else { 0 });
+            received.push(seen);
+        }
+        let mut blank = sighting(Place::Screen, at(4) + delay, 4);
+        blank.frame.tag = None;
+        received.push(blank);
+        let timeline = timeline(&received);
+        let repeats: Vec<u32> = timeline.frames.iter().map(|frame| frame.repeats).collect();
+        assert_eq!(repeats, [0, 1, 0]);
+        assert_eq!((timeline.missed, timeline.pictures.len()), (2, 5));
+        assert_eq!(timeline.screen, TagCount { seen: 5, read: 4, matched: 4 });
+    }
+
+    #[test]
+    fn a_frame_that_the_sender_never_saw_is_not_taken_for_one_of_another_loop() {
+        let received = [sighting(Place::Screen, at(90), 30)];
+        let mut sent = sent(600);
+        sent.retain(|seen| seen.time < at(31) || seen.time > at(95));
+        let timeline = Timeline::of(&sent, &received, INTERVAL * i64::from(LOOP));
+        assert!(timeline.frames.is_empty());
+        assert_eq!(timeline.screen, TagCount { seen: 1, read: 1, matched: 0 });
+    }
+}

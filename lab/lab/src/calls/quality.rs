@@ -1,0 +1,70 @@
+//! What was measured of the pictures that a peer received, by the tags in them.
+
+use serde::{Deserialize, Serialize};
+
+use super::file::Delays;
+
+/// The pictures of one camera on the screen of one peer. Delays, rates and stalls are of the call's
+/// time in the scenario.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Quality {
+    /// Number of the call.
+    pub call: usize,
+    /// The participant whose camera it is.
+    pub from: String,
+    /// The participant whose screen it is.
+    pub to: String,
+    /// Frames at the sender's camera, with the call's set-up and end.
+    pub camera: TagCount,
+    /// Frames on the received track.
+    pub track: TagCount,
+    /// Pictures on screen.
+    pub screen: TagCount,
+    /// Pictures that the browser showed and its page did not see.
+    pub missed: u64,
+    /// From capture to the received track, after the decoder; `null` if no frame came.
+    pub received_delay_ms: Option<Delays>,
+    /// From capture to the screen; `null` if no frame was shown.
+    pub shown_delay_ms: Option<Delays>,
+    /// New pictures on screen, a second.
+    pub frame_rate: Option<f64>,
+    /// Pictures that were shown again.
+    pub repeats: u64,
+    /// Captured frames that were not shown, between the first and the last that were.
+    pub skips: u64,
+    /// Stalls of the picture on screen, by the rule for `freezeCount` of getStats.
+    pub stalls: u64,
+    /// How long they lasted.
+    pub stalled_s: f64,
+    /// Their share of the time from the first picture on.
+    pub stalled_ratio: Option<f64>,
+    /// Means over intervals of 500 ms, by the time of showing.
+    pub intervals: Vec<QualityInterval>,
+}
+
+/// How many frames a page saw at a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagCount {
+    /// Frames.
+    pub seen: usize,
+    /// Those whose tag could be read.
+    pub read: usize,
+    /// Those whose tag is that of a captured frame.
+    pub matched: usize,
+}
+
+/// The frames that were shown in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QualityInterval {
+    /// Its end, in the scenario's time.
+    pub time_s: f64,
+    /// Number of frames that were shown first in it.
+    pub shown: u64,
+    /// Mean delay to the received track.
+    #[serde(default)]
+    pub received_delay_ms: Option<f64>,
+    /// Mean delay to the screen.
+    #[serde(default)]
+    pub shown_delay_ms: Option<f64>,
+}
