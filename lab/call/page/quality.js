@@ -9,6 +9,9 @@ const FRAMES_MAX = 50;
 /** Milliseconds since 1970. */
 export const since1970 = (now) => performance.timeOrigin + now;
 
+/** Pixels at each edge of a block that are not measured, because the codec blurs them. */
+const edgeOf = (length) => (length === 3 ? 1 : Math.floor(length / 4));
+
 /** Mean luma of the middle of each block, as hexadecimal digits. Empty if the frame is too small. */
 export async function blocksOf(frame) {
   const { x, y, width } = frame.visibleRect;
@@ -20,15 +23,14 @@ export async function blocksOf(frame) {
   // Planes of luma, or pixels of four bytes. The tag has no colour, so green is its luma.
   const [step, first] = /^(RGB|BGR)/.test(frame.format) ? [4, 1] : [1, 0];
   const [{ offset, stride }] = await frame.copyTo(bytes, { rect });
-  const top = Math.floor(side / 4);
-  const bottom = Math.max(side - top, top + 1);
+  const top = edgeOf(side);
+  const bottom = side - top;
   let text = "";
   for (let block = 0; block < BLOCKS; block += 1) {
-    const start = Math.floor((block * width) / BLOCKS);
-    const end = Math.floor(((block + 1) * width) / BLOCKS);
-    const quarter = Math.floor((end - start) / 4);
-    const left = start + quarter;
-    const right = Math.max(end - quarter, left + 1);
+    const start = Math.ceil((block * width) / BLOCKS);
+    const end = Math.ceil(((block + 1) * width) / BLOCKS);
+    const left = start + edgeOf(end - start);
+    const right = end - edgeOf(end - start);
     let sum = 0;
     for (let row = top; row < bottom; row += 1) {
       for (let column = left; column < right; column += 1) {

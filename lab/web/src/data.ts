@@ -10,6 +10,7 @@ import type {
   Group,
   Histogram,
   PacerPlot,
+  ScreenPlot,
   RatePlot,
   ResourceGrid,
   Scenario,
@@ -230,6 +231,18 @@ export function pacersData(scenario: Scenario, plots: PacerPlot[]): CsvTable {
   );
   const values = ["time_s", "pacer_queue_ms", "encoder_mbps", "target_mbps", "reason"];
   return { head: ["scenario", "controller", "peer", ...values], rows: reports.concat(changes) };
+}
+
+/** One row for each interval of a camera and a screen. */
+export function screensData(scenario: Scenario, plots: ScreenPlot[]): CsvTable {
+  const rows = plots.flatMap((plot) =>
+    plot.time_s.map((time, i): Cell[] => {
+      const values = [time, plot.received_ms[i] ?? null, plot.shown_ms[i] ?? null];
+      return [scenario.id, plot.controller, plot.stream, ...values];
+    }),
+  );
+  const values = ["time_s", "received_delay_ms", "shown_delay_ms"];
+  return { head: ["scenario", "controller", "stream", ...values], rows };
 }
 
 // Wi-Fi

@@ -371,6 +371,10 @@ export interface Calls {
   delays: Array<DelayPlot>;
   /** Of the first run of each controller. */
   pacers: Array<PacerPlot>;
+  /** What each peer saw, by the tags in the pictures. */
+  quality: Array<QualityRow>;
+  /** The same over time, of the first run of each controller. */
+  screens: Array<ScreenPlot>;
   /** What happened to an analyzed call, in a few sentences; `null` of other calls. */
   verdict: string | null;
   /** What limited analyzed calls, over all runs. The largest effect on the call comes first. */
@@ -499,6 +503,41 @@ export interface PacerPlot {
   queue_ms: Array<number | null>;
   /** Target bitrate of the encoder at the end of the interval. */
   encoder_mbps: Array<number | null>;
+}
+
+/** What a peer saw of another one's camera. */
+export interface QualityRow {
+  seed: string;
+  controller: string;
+  /** The camera and the screen, such as `a to b`. */
+  stream: string;
+  /** From capture to the received track. */
+  received_p50_ms: number | null;
+  /** From capture to the screen. */
+  shown_p50_ms: number | null;
+  shown_p95_ms: number | null;
+  shown_p99_ms: number | null;
+  frame_rate: number | null;
+  stalls: number;
+  stalled_s: number;
+  stalled_percent: number | null;
+  repeats: number;
+  skips: number;
+  tags_read_percent: number | null;
+  /** Of the machine's processors, over the run. */
+  busy_percent: number | null;
+}
+
+/** Delay of the pictures over time. */
+export interface ScreenPlot {
+  controller: string;
+  stream: string;
+  /** Ends of the intervals. */
+  time_s: Array<number>;
+  /** Means from capture to the received track. */
+  received_ms: Array<number | null>;
+  /** Means from capture to the screen. */
+  shown_ms: Array<number | null>;
 }
 
 /** What limited a stream for a while. */

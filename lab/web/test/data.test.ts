@@ -8,6 +8,7 @@ import {
   gridData,
   latenessData,
   pacersData,
+  screensData,
   ratesData,
   scatterData,
   seriesData,
@@ -140,6 +141,16 @@ test("what a pacer held and why the target changed are rows of one table", () =>
   const changes = sent.flatMap((group) => group.events);
   expect(table.rows).toHaveLength(60 + changes.length);
   expect(column(table, "reason").slice(60)).toEqual(changes.map(({ reason }) => reason));
+});
+
+test("both delays of a camera's frames stand in one row", () => {
+  const scenario = call();
+  const data = screensData(scenario, scenario.calls!.screens);
+  expect(data.rows).toHaveLength(60);
+  expect(column(data, "shown_delay_ms").slice(7, 8)).toEqual([null]);
+  expect(column(data, "received_delay_ms")[0]).toBe(
+    100 + 20 * Math.sin(column(data, "time_s")[0] as number),
+  );
 });
 
 test("both rates of a stream stand in one row", () => {

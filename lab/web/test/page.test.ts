@@ -42,8 +42,8 @@ describe.skipIf(!available)("the page", () => {
     const plots = await drawnPlots(page);
     // One plot for all runs, three for each scenario, one where flows share a path, one for the
     // bearers of a cell. For the call: two comparisons, the parts of its rate, its rates, its delays,
-    // its pacer and one histogram.
-    expect(plots.length).toBe(1 + 6 * 3 + 1 + 1 + 2 + 4 + 1);
+    // its pacer, one histogram and the delay to the screen.
+    expect(plots.length).toBe(1 + 6 * 3 + 1 + 1 + 2 + 4 + 1 + 1);
     for (const plot of plots) expectComplete(plot);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     const dark = look.colorScheme === "dark";

@@ -32,6 +32,10 @@ pub(super) struct Calls {
     pub delays: Vec<DelayPlot>,
     /// Of the first run of each controller.
     pub pacers: Vec<PacerPlot>,
+    /// What each peer saw, by the tags in the pictures.
+    pub quality: Vec<QualityRow>,
+    /// The same over time, of the first run of each controller.
+    pub screens: Vec<ScreenPlot>,
     /// What happened to an analyzed call, in a few sentences; `null` of other calls.
     pub verdict: Option<String>,
     /// What limited analyzed calls, over all runs. The largest effect on the call comes first.
@@ -150,6 +154,45 @@ pub(super) struct RatePlot {
     pub captured_kbps: Vec<f64>,
     pub error_percent: Option<f64>,
     pub interval_error_percent: Option<f64>,
+}
+
+/// What a peer saw of another one's camera.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct QualityRow {
+    pub seed: String,
+    pub controller: String,
+    /// The camera and the screen, such as `a to b`.
+    pub stream: String,
+    /// From capture to the received track.
+    pub received_p50_ms: Option<f64>,
+    /// From capture to the screen.
+    pub shown_p50_ms: Option<f64>,
+    pub shown_p95_ms: Option<f64>,
+    pub shown_p99_ms: Option<f64>,
+    pub frame_rate: Option<f64>,
+    pub stalls: u64,
+    pub stalled_s: f64,
+    pub stalled_percent: Option<f64>,
+    pub repeats: u64,
+    pub skips: u64,
+    pub tags_read_percent: Option<f64>,
+    /// Of the machine's processors, over the run.
+    pub busy_percent: Option<f64>,
+}
+
+/// Delay of the pictures over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct ScreenPlot {
+    pub controller: String,
+    pub stream: String,
+    /// Ends of the intervals.
+    pub time_s: Vec<f64>,
+    /// Means from capture to the received track.
+    pub received_ms: Vec<Option<f64>>,
+    /// Means from capture to the screen.
+    pub shown_ms: Vec<Option<f64>>,
 }
 
 /// Counts of a stream by a peer and by the capture at its host.

@@ -8,7 +8,7 @@ use super::call_format::{
     StreamRow,
 };
 use super::format::ParticipantsRow;
-use super::{Column, Run, left_out_in_words, rounded};
+use super::{Column, Run, left_out_in_words, quality, rounded};
 use crate::calls::file::{
     Agreement, CallEntry, CallFile, Candidate, CandidatePair, Capture, Compared, Interval,
     Limitation, Peer, SentInterval,
@@ -58,6 +58,8 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         errors: errors(first_file),
         delays: first_captures.iter().flat_map(|it| delays(first_file, it)).collect(),
         pacers: columns.iter().flat_map(|column| pacers(column)).collect(),
+        quality: columns.iter().flat_map(|column| quality::rows(column)).collect(),
+        screens: columns.iter().flat_map(|column| quality::plots(column)).collect(),
         verdict: runs.iter().find_map(|(_, file)| file.verdict.clone()),
         findings: runs.iter().flat_map(|(run, file)| findings(run, file)).collect(),
         app: runs.iter().flat_map(|(run, file)| app(run, file)).collect(),

@@ -19,6 +19,7 @@ mod format;
 mod judged;
 mod loads;
 mod page;
+mod quality;
 mod read;
 mod series;
 mod signalling;

@@ -30,6 +30,7 @@ import { describeLateness, latenessPlot } from "./lateness";
 import { explainMarks } from "./marks";
 import { networkViews } from "./network";
 import { pacerView } from "./pacer";
+import { qualityView } from "./quality";
 import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
 import {
   errorTable,
@@ -115,6 +116,7 @@ function detailsOf(scenario: Scenario, palette: Palette, extent: Extent): HTMLEl
     ...(scenario.loads.length > 0 ? [part("Loads", loadsTable(scenario.loads))] : []),
     ...splitView(scenario),
     ...pacerView(scenario, palette),
+    ...qualityView(scenario, palette),
     ...callsView(scenario),
     ...latenessViews(scenario, palette),
   ];

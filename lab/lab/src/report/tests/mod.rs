@@ -178,6 +178,11 @@ fn captured_call(seed: u64) -> Record {
         "calls": [{ "call": 1, "failure": null }, { "call": 2, "failure": "peer b has not \
             joined" }],
         "peers": [peer("a"), peer("b")],
+        "quality": [{ "call": 1, "from": "a", "to": "b", "screen": { "seen": 200, "read": 199,
+            "matched": 199 }, "shown_delay_ms": { "p50": 112.84, "p95": 146.0, "p99": 149.0 },
+            "stalls": 2, "stalled_s": 1.25, "stalled_ratio": 0.125, "intervals": [
+                { "time_s": 0.5, "shown": 15, "shown_delay_ms": 113.2 },
+            ] }],
         "captures": [{
             "call": 1,
             "streams": [{ "from": "a", "to": "b", "role": "video", "ssrc": 7, "sent_packets": 200,
@@ -212,12 +217,22 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
         ("errors", "StreamErrorRow"),
         ("delays", "DelayPlot"),
         ("pacers", "PacerPlot"),
+        ("quality", "QualityRow"),
+        ("screens", "ScreenPlot"),
     ] {
         assert_shape(&calls[rows][0], interface);
     }
     let pacer = &calls["pacers"][0];
     assert_eq!((&pacer["controller"], &pacer["peer"]), (&json!("chromium"), &json!("a")));
     assert_eq!((&pacer["queue_ms"], &pacer["encoder_mbps"]), (&json!([12.5]), &json!([0.9])));
+    let seen = &calls["quality"][0];
+    assert_eq!((&seen["stream"], &seen["shown_p50_ms"]), (&json!("call 1, a to b"), &json!(112.8)));
+    assert_eq!(
+        (&seen["stalled_percent"], &seen["tags_read_percent"]),
+        (&json!(12.5), &json!(99.5))
+    );
+    let screen = &calls["screens"][0];
+    assert_eq!((&screen["shown_ms"], &screen["received_ms"]), (&json!([113.2]), &json!([null])));
     assert_eq!((&calls["tried"], &calls["succeeded"]), (&json!(4), &json!(2)));
     assert_eq!((&calls["compared"], &calls["agreed"]), (&json!(2), &json!(2)));
     let setup = &calls["setup"][0];

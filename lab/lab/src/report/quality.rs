@@ -1,0 +1,86 @@
+//! What peers saw of each other, by the tags in the pictures.
+
+use super::call_format::{QualityRow, ScreenPlot};
+use super::{Column, Run, rounded};
+use crate::calls::file::{CallFile, Delays};
+use crate::calls::quality::{Quality, QualityInterval};
+
+/// Browsers give tenths of a millisecond.
+const DECIMALS: i32 = 1;
+
+/// One row for each camera and screen of each counted run.
+pub(super) fn rows(column: &Column<'_>) -> Vec<QualityRow> {
+    let mut rows = Vec::new();
+    for run in column.counted {
+        let Some(file) = &run.record.call else { continue };
+        for quality in &file.quality {
+            rows.push(row(run, file, quality));
+        }
+    }
+    rows
+}
+
+fn row(run: &Run, file: &CallFile, quality: &Quality) -> QualityRow {
+    let shown = quality.shown_delay_ms;
+    QualityRow {
+        seed: run.seed(),
+        controller: run.record.info.controller.clone(),
+        stream: stream(file, quality),
+        received_p50_ms: delay(quality.received_delay_ms, |it| it.p50),
+        shown_p50_ms: delay(shown, |it| it.p50),
+        shown_p95_ms: delay(shown, |it| it.p95),
+        shown_p99_ms: delay(shown, |it| it.p99),
+        frame_rate: round(quality.frame_rate),
+        stalls: quality.stalls,
+        stalled_s: rounded(quality.stalled_s, 2),
+        stalled_percent: percent(quality.stalled_ratio),
+        repeats: quality.repeats,
+        skips: quality.skips,
+        tags_read_percent: (quality.screen.seen > 0)
+            .then(|| rounded(100.0 * quality.screen.read as f64 / quality.screen.seen as f64, 2)),
+        busy_percent: percent(file.emulation.cpu_busy_ratio),
+    }
+}
+
+/// Of the first counted run that has pictures.
+pub(super) fn plots(column: &Column<'_>) -> Vec<ScreenPlot> {
+    let files = column.counted.iter().filter_map(|run| run.record.call.as_ref());
+    let Some(file) = files.into_iter().find(|file| !file.quality.is_empty()) else {
+        return Vec::new();
+    };
+    let mut plots = Vec::new();
+    for quality in &file.quality {
+        plots.push(ScreenPlot {
+            controller: column.controller.into(),
+            stream: stream(file, quality),
+            time_s: quality.intervals.iter().map(|it| rounded(it.time_s, 3)).collect(),
+            received_ms: over_time(quality, |it| it.received_delay_ms),
+            shown_ms: over_time(quality, |it| it.shown_delay_ms),
+        });
+    }
+    plots
+}
+
+fn over_time(quality: &Quality, value: fn(&QualityInterval) -> Option<f64>) -> Vec<Option<f64>> {
+    quality.intervals.iter().map(|interval| round(value(interval))).collect()
+}
+
+fn stream(file: &CallFile, quality: &Quality) -> String {
+    let Quality { call, from, to, .. } = quality;
+    match file.calls.len() {
+        0 | 1 => format!("{from} to {to}"),
+        _ => format!("call {call}, {from} to {to}"),
+    }
+}
+
+fn delay(delays: Option<Delays>, value: fn(Delays) -> f64) -> Option<f64> {
+    round(delays.map(value))
+}
+
+fn round(value: Option<f64>) -> Option<f64> {
+    value.map(|value| rounded(value, DECIMALS))
+}
+
+fn percent(ratio: Option<f64>) -> Option<f64> {
+    ratio.map(|ratio| rounded(100.0 * ratio, DECIMALS))
+}
