@@ -12,6 +12,9 @@ use super::timeline::{Frame, Timeline};
 
 const INTERVAL: TimeDelta = TimeDelta::from_millis(500);
 
+/// Browsers give tenths of a millisecond; means and shares have more.
+const DECIMALS: f64 = 1e4;
+
 /// Measures the frames that were shown within `span`. The names and the call's number are left
 /// empty.
 pub(super) fn of(timeline: &Timeline, span: Range<Timestamp>) -> Quality {
@@ -26,6 +29,7 @@ pub(super) fn of(timeline: &Timeline, span: Range<Timestamp>) -> Quality {
     pictures.retain(|&time| is_in(Some(time), &span));
     let lasted = pictures.first().map(|&first| span.end - first);
     let repeats = shown.iter().map(|frame| u64::from(frame.repeats)).sum::<u64>();
+    let new = (pictures.len() as u64).saturating_sub(repeats);
     let stalls = stalls(&pictures, span.end);
     let stalled = stalls.iter().fold(TimeDelta::ZERO, |sum, &stall| sum + stall);
     Quality {
@@ -35,14 +39,12 @@ pub(super) fn of(timeline: &Timeline, span: Range<Timestamp>) -> Quality {
         missed: timeline.missed,
         received_delay_ms: delays(received_delays),
         shown_delay_ms: delays(shown_delays),
-        frame_rate: lasted.map(|time| {
-            (pictures.len() as u64).saturating_sub(repeats) as f64 / time.as_secs_f64()
-        }),
+        frame_rate: lasted.map(|time| rounded(new as f64 / time.as_secs_f64())),
         repeats,
         skips: skips(&shown),
         stalls: stalls.len() as u64,
-        stalled_s: stalled.as_secs_f64(),
-        stalled_ratio: lasted.map(|time| stalled / time),
+        stalled_s: rounded(stalled.as_secs_f64()),
+        stalled_ratio: lasted.map(|time| rounded(stalled / time)),
         intervals: intervals(&shown, &span),
         ..Quality::default()
     }
@@ -56,13 +58,17 @@ fn delays(delays: Vec<TimeDelta>) -> Option<Delays> {
     let mut sorted: Vec<f64> = delays.into_iter().map(TimeDelta::as_millis_f64).collect();
     sorted.sort_by(f64::total_cmp);
     Some(Delays {
-        mean: mean(sorted.clone())?,
-        min: *sorted.first()?,
-        p50: percentile(&sorted, 0.5)?,
-        p95: percentile(&sorted, 0.95)?,
-        p99: percentile(&sorted, 0.99)?,
-        max: *sorted.last()?,
+        mean: rounded(mean(sorted.clone())?),
+        min: rounded(*sorted.first()?),
+        p50: rounded(percentile(&sorted, 0.5)?),
+        p95: rounded(percentile(&sorted, 0.95)?),
+        p99: rounded(percentile(&sorted, 0.99)?),
+        max: rounded(*sorted.last()?),
     })
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * DECIMALS).round() / DECIMALS
 }
 
 /// Durations of the stalls. A picture that stays to the end may be one.
@@ -95,8 +101,8 @@ fn intervals(shown: &[Frame], span: &Range<Timestamp>) -> Vec<QualityInterval> {
         intervals.push(QualityInterval {
             time_s: end.as_secs_f64(),
             shown: count,
-            received_delay_ms: mean(received),
-            shown_delay_ms: mean(screen),
+            received_delay_ms: mean(received).map(rounded),
+            shown_delay_ms: mean(screen).map(rounded),
         });
         start = end;
     }

@@ -6,7 +6,7 @@ import { screensData } from "../data";
 import { el, table, type TableColumn } from "../dom";
 import { figure } from "../figure";
 import type { QualityRow, Scenario, ScreenPlot } from "../format";
-import { commandsOf, formatNumber, nearestIndex, pairs } from "../model";
+import { commandsOf, formatNumber, groupLabel, nearestIndex, pairs } from "../model";
 import type { Palette } from "../theme";
 import { name } from "./tables";
 import { LEGEND_WITHOUT_SYMBOL, panelFrame, timeOf } from "./time";
@@ -18,7 +18,7 @@ export function qualityView(scenario: Scenario, palette: Palette): HTMLElement[]
   const { quality: rows, screens: plots } = scenario.calls ?? { quality: [], screens: [] };
   if (rows.length === 0) return [];
   const title = "From the camera to the screen";
-  const heading = el("h3", {}, title);
+  const heading = el("h3", {}, "Pictures on screen");
   const views: HTMLElement[] = [el("div", { class: "part" }, heading, qualityTable(rows))];
   const caption =
     "Mean delay of the frames that were shown in each interval of 500 ms, for the first run of each controller. " +
@@ -68,7 +68,11 @@ function qualityTable(rows: QualityRow[]): HTMLElement {
   );
 }
 
-const label = (plot: ScreenPlot) => `${plot.controller}, ${plot.stream}`;
+/** Name of a curve: the controller, and the stream if there are several. */
+function label(plots: ScreenPlot[], { controller, stream }: ScreenPlot): string {
+  const streams = plots.filter((plot) => plot.controller === controller).length;
+  return groupLabel({ controller, engine: "call", flow: stream }, streams);
+}
 
 function screenPlot(
   scenario: Scenario,
@@ -77,10 +81,14 @@ function screenPlot(
   surface: Surface,
 ): Plot {
   const view = { panels: [{ ...PANEL, axis: "Delay (ms)" }], duration_s: scenario.duration_s };
-  const { option: frame, height } = panelFrame(view, plots.map(label), surface);
+  const { option: frame, height } = panelFrame(
+    view,
+    plots.map((plot) => label(plots, plot)),
+    surface,
+  );
   const line = (plot: ScreenPlot, values: (number | null)[], width: number): SeriesOption => ({
     type: "line",
-    name: label(plot),
+    name: label(plots, plot),
     data: pairs(plot.time_s, values),
     showSymbol: false,
     symbol: "none",
@@ -105,7 +113,11 @@ function tip(plots: ScreenPlot[], time: number): HTMLElement {
     const [shown, received] = [plot.shown_ms[at], plot.received_ms[at]].map((ms) =>
       formatNumber(ms, 0),
     );
-    return el("p", {}, `${label(plot)}: ${shown} ms to the screen, ${received} ms to the track`);
+    return el(
+      "p",
+      {},
+      `${label(plots, plot)}: ${shown} ms to the screen, ${received} ms to the track`,
+    );
   });
   return el("div", { class: "tip-body" }, el("strong", {}, `${formatNumber(time, 2)} s`), ...lines);
 }
