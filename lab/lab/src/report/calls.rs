@@ -208,7 +208,7 @@ fn peers(run: &Run, file: &CallFile) -> Vec<PeerRow> {
         let size = peer.intervals.iter().rev().find_map(|it| it.of_received(|it| it.frame_size));
         rows.push(PeerRow {
             seed: run.seed(),
-            controller: run.record.info.controller.clone(),
+            controller: run.record.info.subject.to_string(),
             peer: file.name(peer),
             cpu_percent: percent(participant.and_then(|it| it.cpu_cores)),
             memory_mb: memory.map(|bytes| rounded(bytes as f64 / BYTES_PER_MEGABYTE, 1)),
