@@ -1,6 +1,6 @@
 //! Checks that reviewers would otherwise have to make in every change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -253,11 +253,8 @@ fn value_of_constant(text: &str) -> Option<f64> {
         let (unit, argument) = call.strip_suffix(')')?.split_once('(')?;
         return number(argument).map(|value| if unit == "secs" { value * 1e3 } else { value });
     }
-    let (value, unit) = match text.split_once(' ') {
-        Some((value, unit)) if !unit.starts_with('/') => (value.to_owned(), unit),
-        Some(_) | None => (text.replace(' ', ""), ""),
-    };
-    let value = value.trim_end_matches("/s");
+    let text = text.replace(" / ", "/");
+    let (value, unit) = text.split_once(' ').unwrap_or((&text, ""));
     let number = match value.split_once('/') {
         Some((part, whole)) => number(part)? / number(whole)?,
         None => number(value)?,
