@@ -42,10 +42,15 @@ function fail(message) {
 
 /** Prose as kramdown-rfc has it: links of the book become plain text, names of RFCs references. */
 function prose(text) {
-  return text
-    .replace(/\[([^\]]+)\]\([^)]+\)/g, "$1")
-    .replace(/(?<!`[^`\n]*)\bRFC (\d+)\b/g, "{{RFC$1}}")
-    .replace(/\bTWCC\b/g, "TWCC, {{TWCC}}");
+  const unlinked = text
+    .replace(/ \(\[figures\]\([^)]+\)\)/g, "")
+    .replace(/\[([^\]]+)\]\([^)]+\)/g, "$1");
+  // Each second part is code.
+  const parts = unlinked.split("`").map((part, index) => {
+    if (index % 2 === 1) return part;
+    return part.replace(/\bRFC (\d+)\b/g, "{{RFC$1}}").replace(/\bTWCC\b/g, "TWCC, {{TWCC}}");
+  });
+  return parts.join("`");
 }
 
 /** A rule begins a section of its own, so that the table of contents lists it. */
@@ -86,6 +91,8 @@ function check(text, page) {
   const named = [...text.matchAll(/\{\{([A-Z]+\d*)\}\}/g)].map(([, name]) => name);
   const unknown = named.filter((name) => !listed.has(name));
   if (unknown.length > 0) fail(`${REST}: no reference for ${[...new Set(unknown)].join(", ")}`);
+  const unused = [...listed].filter((name) => !named.includes(name));
+  if (unused.length > 0) fail(`${REST}: nothing names ${unused.join(", ")}`);
 }
 
 /** The program if it runs; `undefined` if it is not there. */
@@ -110,8 +117,22 @@ function run(command, args, env = {}) {
  */
 function cacheReferences(folder) {
   const references = [
-    [2119, "1997", "March", "S.", "Bradner", "Key words for use in RFCs to Indicate Requirement Levels"],
-    [8174, "2017", "May", "B.", "Leiba", "Ambiguity of Uppercase vs Lowercase in RFC 2119 Key Words"],
+    [
+      2119,
+      "1997",
+      "March",
+      "S.",
+      "Bradner",
+      "Key words for use in RFCs to Indicate Requirement Levels",
+    ],
+    [
+      8174,
+      "2017",
+      "May",
+      "B.",
+      "Leiba",
+      "Ambiguity of Uppercase vs Lowercase in RFC 2119 Key Words",
+    ],
   ];
   mkdirSync(folder, { recursive: true });
   for (const [number, year, month, initials, surname, title] of references) {
@@ -132,7 +153,8 @@ function build(source, folder) {
   const python = join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "python/bin/xml2rfc");
   const xml2rfc = program(process.env.XML2RFC ?? "xml2rfc", python);
   const reasons = [];
-  if (kramdown === undefined) reasons.push("kramdown-rfc2629 (apt-get install ruby-kramdown-rfc2629)");
+  if (kramdown === undefined)
+    reasons.push("kramdown-rfc2629 (apt-get install ruby-kramdown-rfc2629)");
   if (xml2rfc === undefined) reasons.push("xml2rfc (pip install xml2rfc)");
   if (reasons.length > 0) {
     console.log(`draft: skipped: text and HTML: needs ${reasons.join(" and ")}`);
