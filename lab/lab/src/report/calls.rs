@@ -402,7 +402,7 @@ mod tests {
 
     fn file() -> CallFile {
         let value = json!({
-            "bent": false,
+            "disturbed": false,
             "participants": [{ "name": "a", "cpu_cores": 0.5, "memory_bytes": 300_000_000 }],
             "peers": [{
                 "call": 1, "participant": "a",
@@ -461,7 +461,8 @@ mod tests {
             "streams": [{ "role": "video", "from": "a", "to": "b", "delay_counts": [1] }] });
         let headings = |captures: Value| -> [String; 2] {
             let file: CallFile =
-                serde_json::from_value(json!({ "bent": false, "captures": captures })).unwrap();
+                serde_json::from_value(json!({ "disturbed": false, "captures": captures }))
+                    .unwrap();
             let subject = agreement(&file, &file.captures()[0])[0].subject.clone();
             [subject, delays(&file, &file.captures()[0])[0].stream.clone()]
         };
