@@ -245,7 +245,7 @@ impl Report {
             verdicts: judged::verdicts(&judgements),
             then_and_now: chosen
                 .iter()
-                .flat_map(|it| judged::then_and_now(it.id, &it.columns, &it.flows))
+                .flat_map(|it| judged::then_and_now(it.shown, &it.columns, &it.flows))
                 .collect(),
             participants: chosen
                 .iter()
