@@ -73,7 +73,7 @@ mod tests {
 
     fn of(compared: serde_json::Value) -> StreamError {
         let value = json!({
-            "bent": false,
+            "disturbed": false,
             "peers": [{ "call": 2, "participant": "a1" }, { "call": 2, "participant": "b1" }],
             "captures": [{ "call": 2, "compared": [compared] }],
         });
