@@ -38,8 +38,11 @@ pub(super) fn errors(file: &CallFile) -> Vec<StreamError> {
     compared.map(|(call, compared)| error(file, call, compared)).collect()
 }
 
+fn percent(apart: f64, of: f64) -> Option<f64> {
+    (of > 0.0).then(|| 100.0 * apart / of)
+}
+
 pub(crate) fn error(file: &CallFile, call: usize, compared: &Compared) -> StreamError {
-    let percent = |apart: f64, of: f64| (of > 0.0).then(|| 100.0 * apart / of);
     let Compared { reported_bps, captured_bps, .. } = compared;
     let apart =
         reported_bps.iter().zip(captured_bps).map(|(reported, seen)| reported.abs_diff(*seen));
