@@ -1,7 +1,7 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: deps test-deps web build quick check demo test lint docs results format third-party bench install uninstall
+.PHONY: deps test-deps web build quick check demo test lint docs draft results format third-party bench install uninstall
 .PHONY: ims-web npm-deps c playground dist install-c uninstall-c install-gst uninstall-gst clean
 
 export PREFIX ?= /usr/local
@@ -73,6 +73,9 @@ format: lab/web/node_modules/.package-lock.json ## writes Rust, TypeScript, shel
 
 docs: ## the book of docs/ in target/book, with its links checked
 	scripts/docs.sh
+
+draft: ## target/draft: the Internet-Draft of sluice, as text and HTML where the tools are there
+	node scripts/draft.mjs --build
 
 results: build ## the tables of docs/results, anew, from the commands that they name
 	scripts/results.mjs

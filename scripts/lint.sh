@@ -1,6 +1,7 @@
 #!/bin/sh
 # Checks formats, clippy, shellcheck, ruff and documentation, each without a warning. Also checks
-# that the program builds for musl, that THIRD-PARTY.md is up to date, and the links of the pages.
+# that the program builds for musl, that THIRD-PARTY.md is up to date, the links of the pages, and
+# that the page of sluice makes an Internet-Draft.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept '' "$@"
@@ -20,6 +21,7 @@ fi
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 node scripts/third-party.mjs --check
 node scripts/check-links.mjs
+node scripts/draft.mjs --build
 
 if command -v shellcheck > /dev/null; then
     shellcheck scripts/*.sh examples/*/*.sh .ci/run

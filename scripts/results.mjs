@@ -53,8 +53,9 @@ if (options.help) {
 }
 
 const only = options.only.map((page) => basename(page, ".md"));
-// Names of pages are unique over both folders.
-const files = ["docs/results", "docs/reference"].flatMap((folder) => {
+// Names of pages are unique over these folders.
+const folders = ["docs/results", "docs/reference", "docs/reference/controllers"];
+const files = folders.flatMap((folder) => {
   const names = readdirSync(join(root, folder)).filter((name) => name.endsWith(".md"));
   return names.map((name) => join(root, folder, name));
 });

@@ -468,7 +468,7 @@ fn browsers_log_in_and_talk_with_a_plain_user_agent() {
     while !is_registered("visitor1") && !visitor.is_finished() {
         thread::sleep(Duration::from_millis(100));
     }
-    succeeds(&["dial", "bob", "visitor1", "--hang-up-after", "4"]);
+    succeeds(&["dial", "bob", "visitor1", "--hang-up-after", "8"]);
     let visitor = visitor.join().unwrap();
     assert!(visitor["framesDecoded"].as_u64().unwrap() > 0, "{visitor}");
     assert_eq!(visitor["remoteAddress"], "10.46.0.13", "not through the gateway of the eP-CSCF");
@@ -486,7 +486,7 @@ fn video_follows_the_telephone_call() {
     while !is_registered("dave") && !dave.is_finished() {
         thread::sleep(Duration::from_millis(50));
     }
-    let dial = ["dial", "alice", "dave", "--hang-up-after", "10", "--open-links-with", links];
+    let dial = ["dial", "alice", "dave", "--hang-up-after", "15", "--open-links-with", links];
     let alice = succeeds(&dial);
     for output in [alice, dave.join().unwrap()] {
         let page = output.lines().find(|line| line.starts_with('{')).unwrap();

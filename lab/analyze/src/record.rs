@@ -10,8 +10,9 @@ use weir_lab::calls::file::{self, CallFile};
 use weir_lab::calls::interval_entry;
 use weir_lab::calls::stats::StatsReport;
 use weir_lab::record::Record;
-use weir_lab::run::{ANALYZED, Engine, OPEN_LOOP, RunInfo};
+use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::{self, ScenarioError};
+use weir_lab::subject::{Played, Subject};
 use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
 use crate::answer::answer;
@@ -79,14 +80,14 @@ fn build(
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
-    let mut controller = format!("{ANALYZED}{name}");
+    let mut subject = Subject::Analyzed { dump: name.into(), open_loop: None };
     let mut call = call_file(dump);
     if let Some((at, played)) = played {
-        // The first connection needs no number.
-        let number = if at == 0 { String::new() } else { format!(" {}", at + 1) };
         // The folder's name ends after 100 characters, and the controller's must be within.
         let short: String = name.chars().take(NAME_MAX).collect();
-        controller = format!("{ANALYZED}{short}{OPEN_LOOP}{}{number}", played.algorithm);
+        let controller = played.algorithm.to_string();
+        let open_loop = Some(Played { controller, connection: at + 1 });
+        subject = Subject::Analyzed { dump: short, open_loop };
         call.engines = format!(
             "open loop: the feedback of this {} was played into {}. The rates are those of the \
              call; the target is this controller's, and nothing that it would have sent was \
@@ -96,7 +97,7 @@ fn build(
         call.findings.clear();
         call.verdict = None;
     }
-    let info = RunInfo { scenario: id, controller, engine: Engine::Call, seed: 1 };
+    let info = RunInfo { scenario: id, subject, engine: Engine::Call, seed: 1 };
     Ok(Record { info, scenario, trace, call: Some(call) })
 }
 

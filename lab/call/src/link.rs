@@ -86,6 +86,7 @@ mod tests {
     use weir_lab::scenario::catalogue;
 
     use super::*;
+    use weir_lab::subject::Subject;
 
     /// Two packets upstream. The second one is lost, in the second interval.
     fn emulation() -> Emulation {
@@ -118,8 +119,8 @@ mod tests {
     #[test]
     fn a_link_flow_is_one_direction_and_has_rows_even_if_silent() {
         let scenario = &catalogue::find("demo/first-call").unwrap()[0];
-        let (controller, engine) = ("true".into(), Engine::Link);
-        let info = RunInfo { scenario: scenario.id.clone(), controller, engine, seed: 1 };
+        let (engine, subject) = (Engine::Link, Subject::of_label(Engine::Link, "true"));
+        let info = RunInfo { scenario: scenario.id.clone(), subject, engine, seed: 1 };
         let emulation = emulation();
         let weir_net::Hop { up, down, .. } = &crate::network(scenario).hops[0];
         let plan = Plan::two_hosts(up, down);

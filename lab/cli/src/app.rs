@@ -12,6 +12,7 @@ use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
 use weir_lab::scenario::call::BrowserKind;
+use weir_lab::subject::Subject;
 use weir_net::Seed;
 
 use crate::args::Call;
@@ -31,12 +32,12 @@ const PARTICIPANTS_MAX: usize = 32;
 pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
     let plan = plan(args)?;
-    let controller = controller(&plan);
+    let subject = Subject::Application { options: options(&plan) };
     let mut jobs = Vec::new();
     for scenario in &scenarios {
         for seed in call::seeds(args, scenario)? {
-            let (scenario_id, controller) = (scenario.id.clone(), controller.clone());
-            let info = RunInfo { scenario: scenario_id, controller, engine: Engine::Call, seed };
+            let (scenario_id, subject) = (scenario.id.clone(), subject.clone());
+            let info = RunInfo { scenario: scenario_id, subject, engine: Engine::Call, seed };
             jobs.push((scenario, info));
         }
     }
@@ -148,9 +149,9 @@ fn browsers(named: &[AppBrowser]) -> Vec<BrowserKind> {
     kinds.collect()
 }
 
-/// The options of the application stand for the controller, so that the record's command repeats
+/// The options that name the application, so that the record's command repeats
 /// the run.
-fn controller(plan: &AppPlan) -> String {
+fn options(plan: &AppPlan) -> String {
     let mut words = vec!["--app".into(), quoted(&plan.url)];
     if let Some(join) = &plan.join {
         words.extend(["--join".into(), quoted(&join.display().to_string())]);

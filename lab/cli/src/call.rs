@@ -13,6 +13,7 @@ use weir_lab::calls::quality::Quality;
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
+use weir_lab::subject::{BrowserControl, Subject};
 
 use crate::args::Call;
 use crate::captures::Captures;
@@ -37,7 +38,7 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
             for seed in seeds.clone() {
                 let info = RunInfo {
                     scenario: scenario.id.clone(),
-                    controller: name(args, scenario, sender),
+                    subject: subject(args, scenario, sender),
                     engine: Engine::Call,
                     seed,
                 };
@@ -169,18 +170,17 @@ fn config(
     Ok(config)
 }
 
-/// The name of the controller. A browser's congestion control has the browser's name.
-fn name(args: &Call, scenario: &Scenario, sender: &Sender) -> String {
-    match sender {
-        Sender::Browsers => {}
-        Sender::Chromium => return CHROMIUM.into(),
-        Sender::ChromiumScreamV2 => return CHROMIUM_SCREAM_V2.into(),
-        Sender::Pipelines(controller) => return controller.name().into(),
-    }
-    match scenario.call.browsers {
-        _ if args.serve.is_some() => "people".into(),
-        [a, b] if a == b => a.name().into(),
-        [a, b] => format!("{}-{}", a.name(), b.name()),
+/// What controls the rate: a controller of ours, or that of the browsers.
+fn subject(args: &Call, scenario: &Scenario, sender: &Sender) -> Subject {
+    match (sender, scenario.call.browsers) {
+        (Sender::Chromium, _) => Subject::browser(CHROMIUM),
+        (Sender::ChromiumScreamV2, _) => {
+            Subject::Browser { name: CHROMIUM_SCREAM_V2.into(), control: BrowserControl::ScreamV2 }
+        }
+        (Sender::Pipelines(controller), _) => Subject::controller(controller.name()),
+        (Sender::Browsers, _) if args.serve.is_some() => Subject::browser("people"),
+        (Sender::Browsers, [a, b]) if a == b => Subject::browser(a.name()),
+        (Sender::Browsers, [a, b]) => Subject::browser(&format!("{}-{}", a.name(), b.name())),
     }
 }
 

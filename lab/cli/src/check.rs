@@ -8,6 +8,7 @@ use anyhow::Context;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use weir_lab::gate::{Judgement, Outcome, Verdict, judge, verdicts};
 use weir_lab::run::Engine;
+use weir_lab::subject;
 use weir_lab::summary::{Bound, Summary};
 use weir_lab::whole_file;
 
@@ -113,7 +114,7 @@ fn matrix(judgements: &[Judgement], form: Form) -> String {
         rows.push(row);
     }
     let mut head = vec!["scenario"];
-    head.extend(controllers.iter().map(|controller| table::short(controller)));
+    head.extend(controllers.iter().map(|controller| subject::short(controller)));
     fitting(&head, rows, form)
 }
 
@@ -176,7 +177,7 @@ fn line(judgement: &Judgement) -> Vec<String> {
     };
     vec![
         scenario.clone(),
-        table::short(controller).to_owned(),
+        subject::short(controller).to_owned(),
         outcome.as_str().into(),
         text,
         flows(judgement),
@@ -266,7 +267,7 @@ fn junit(
 /// folders.
 fn class_name(scenario: &str, controller: &str) -> String {
     let scenario = scenario.replace('.', "_").replace('/', ".");
-    let controller = if table::is_application(controller) { "app" } else { controller };
+    let controller = if subject::is_application(controller) { "app" } else { controller };
     format!("{}.{controller}", scenario.trim_start_matches(['.', '_']))
 }
 
@@ -311,7 +312,7 @@ fn replay(judgement: &Judgement) -> String {
         [seed] => format!("--seed {seed}"),
         several => format!("--seeds {}", several.len()),
     };
-    let controller = match table::is_application(controller) {
+    let controller = match subject::is_application(controller) {
         true => controller.clone(),
         false => format!("--controller {controller}"),
     };

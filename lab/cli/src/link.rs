@@ -10,6 +10,7 @@ use weir_call::{LinkRun, link_record};
 use weir_emu::{Emulation, Emulator, HostPlan, Plan, Running, Signals, self_test};
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::{Scenario, catalogue};
+use weir_lab::subject::Subject;
 use weir_net::Seed;
 
 use crate::args::Link;
@@ -70,14 +71,11 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(ended.exit_code))
 }
 
-/// The identity of the run: the command itself stands for the controller.
+/// The identity of the run.
 fn info(args: &Link, scenario: &Scenario) -> RunInfo {
     let command = args.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-    let controller = match &args.peer {
-        None => command,
-        Some(peer) => format!("--peer {} -- {command}", quoted(peer)),
-    };
-    RunInfo { scenario: scenario.id.clone(), controller, engine: Engine::Link, seed: args.seed }
+    let subject = Subject::Command { command, peer: args.peer.as_deref().map(quoted) };
+    RunInfo { scenario: scenario.id.clone(), subject, engine: Engine::Link, seed: args.seed }
 }
 
 /// A word in shell syntax, in one line.

@@ -5,8 +5,9 @@ use serde_json::json;
 use weir_lab::calls::{Exclusion, counting};
 use weir_lab::metrics::{Metrics, capacity_changes, mean};
 use weir_lab::record::Record;
-use weir_lab::run::{self, Engine};
+use weir_lab::run::Engine;
 use weir_lab::spread::{Spread, differ_by_chance};
+use weir_lab::subject::Subject;
 use weir_sim::trace::Row;
 
 use crate::layout::{Table, wrapped};
@@ -100,7 +101,7 @@ pub struct Line {
 /// The compared values of one run, without its rows, so that all runs fit in memory.
 pub struct Sections {
     scenario: String,
-    controller: String,
+    subject: Subject,
     engine: Engine,
     exclusion: Option<Exclusion>,
     /// One entry for each media flow and section, in the scenario's order, and one over the whole
@@ -141,7 +142,7 @@ impl Sections {
         }
         Self {
             scenario: info.scenario.clone(),
-            controller: info.controller.clone(),
+            subject: info.subject.clone(),
             engine: info.engine,
             exclusion: record.exclusion(),
             values,
@@ -154,7 +155,7 @@ impl Sections {
             Engine::Call => played(&self.scenario) == played(&other.scenario),
             Engine::Sim | Engine::Link => self.scenario == other.scenario,
         };
-        is_same_scenario && self.controller == other.controller
+        is_same_scenario && self.subject == other.subject
     }
 
     fn at(&self, flow: &str, section: &str) -> Option<&SectionValues> {
@@ -171,7 +172,7 @@ pub fn lines(before: &[Sections], after: &[Sections]) -> Vec<Line> {
             for of_sim in self::groups(simulated, Engine::Sim) {
                 let (real, sim) = (of_real[0], of_sim[0]);
                 if played(&real.scenario) == played(&sim.scenario)
-                    && run::is_model_of(&sim.controller, &real.controller)
+                    && sim.subject.is_model_of(&real.subject)
                 {
                     lines.extend(lines_of(of_real, &of_sim));
                 }
@@ -210,8 +211,8 @@ fn lines_of(real: &[&Sections], simulated: &[&Sections]) -> Vec<Line> {
         lines.push(Line {
             scenario: simulated[0].scenario.clone(),
             flow: flow.clone(),
-            real: real[0].controller.clone(),
-            simulated: simulated[0].controller.clone(),
+            real: real[0].subject.to_string(),
+            simulated: simulated[0].subject.to_string(),
             section: section.clone(),
             rate_mbps: Pair { relative: true, ..rate_mbps },
             delay_ms: Pair::of(&both, |values| values.delay_ms, DELAY_LIMIT_MS),

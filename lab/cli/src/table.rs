@@ -4,6 +4,7 @@ use weir_lab::calls::{Exclusion, counting};
 use weir_lab::compare::groups;
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
+use weir_lab::subject;
 use weir_lab::summary::Summary;
 
 use crate::layout::Table;
@@ -60,7 +61,7 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
         let runs = seeds(sound, failed, disturbed);
         let group = counting(group, |run| run.exclusion());
         for flow in &first.flows {
-            let controller = short(&first.controller).to_owned();
+            let controller = subject::short(&first.controller).to_owned();
             let keys = [&first.scenario, &controller, &first.engine, &flow.flow, &runs];
             let mut row: Vec<String> = keys.into_iter().cloned().collect();
             for (_, path, factor, decimals) in &columns {
@@ -87,16 +88,6 @@ fn positions(head: &[&str], names: &[&str]) -> Vec<usize> {
     names.iter().filter_map(|name| head.iter().position(|column| column == name)).collect()
 }
 
-/// Whether the options of an application stand in the place of the controller.
-pub fn is_application(controller: &str) -> bool {
-    controller.starts_with("--app ")
-}
-
-/// The controller for a table, which has no room for the options of an application.
-pub fn short(controller: &str) -> &str {
-    if is_application(controller) { "application" } else { controller }
-}
-
 /// The number of runs in a mean, and the numbers of runs left out because a call failed or the
 /// machine disturbed them.
 fn seeds(sound: usize, failed: usize, disturbed: usize) -> String {
@@ -119,13 +110,6 @@ fn seeds(sound: usize, failed: usize, disturbed: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_options_of_an_application_do_not_widen_a_table() {
-        let options = "--app https://meet.example.org/room --join join.mjs --participants 2";
-        assert_eq!(short(options), "application");
-        assert_eq!(short("gcc"), "gcc");
-    }
 
     #[test]
     fn a_line_says_how_many_runs_count_and_how_many_do_not() {

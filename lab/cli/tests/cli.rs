@@ -160,7 +160,7 @@ fn a_call_file_that_does_not_parse_is_told_in_one_line() {
     let (_place, scenario) = scenario_with("duration = \"2s\"");
     assert!(run(&["run", &scenario, "--controller", "nada", "--out", &out]).status.success());
     let record = weir_lab::record::find(Path::new(&out)).unwrap().remove(0);
-    fs::write(record.join("call.json"), "{ \"bent\": true, \"calls\": [").unwrap();
+    fs::write(record.join("call.json"), "{ \"disturbed\": true, \"calls\": [").unwrap();
     let report = folder.path().join("report.html").display().to_string();
     let told = refused(&["report", &out, "-o", &report]);
     assert!(told.contains("call.json: EOF while parsing") || told.contains("make web"), "{told}");

@@ -35,6 +35,24 @@ fn the_example_trace_is_what_its_script_makes_and_its_scenario_runs() {
     run(Command::new(WEIR).arg("check").arg(folder.join("train.toml")));
 }
 
+// The text and HTML of the draft need tools that `make lint` uses where they are installed.
+#[test]
+fn the_internet_draft_of_sluice_has_every_rule_of_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = root().join("scripts/draft.mjs");
+    let made = Command::new("node").arg(script).arg("--out").arg(folder.path()).output();
+    let Ok(made) = made else {
+        println!("skipped: the Internet-Draft: no Node.js");
+        return;
+    };
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let draft = fs::read_to_string(folder.path().join("draft-weir-rmcat-sluice.md")).unwrap();
+    for number in 1..=35 {
+        assert!(draft.contains(&format!("\n## S-{number}: ")), "S-{number} is not in the draft");
+    }
+    assert!(!draft.contains("](") && !draft.contains("<!--"), "links of the book are left");
+}
+
 #[test]
 fn the_examples_in_python_read_what_the_program_writes() {
     let folder = tempfile::tempdir().unwrap();

@@ -207,6 +207,7 @@ mod tests {
     use super::*;
     use crate::run::{Engine, RunInfo};
     use crate::scenario::parse;
+    use crate::subject::Subject;
     use weir_sim::trace::Trace;
 
     fn row(text: &str, measured: Option<f64>, known_miss: bool) -> ExpectRow {
@@ -231,7 +232,7 @@ mod tests {
         let scenario = parse("x", text, None).unwrap();
         let info = RunInfo {
             scenario: "x".into(),
-            controller: controller.into(),
+            subject: Subject::controller(controller),
             engine: Engine::Sim,
             seed: 1,
         };

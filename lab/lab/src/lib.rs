@@ -8,6 +8,7 @@ pub mod calls;
 pub mod compare;
 pub mod constants;
 mod controllers;
+mod engine;
 pub mod files;
 pub mod gate;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub mod significance;
 mod simulate;
 pub mod spread;
 mod stats_dump;
+pub mod subject;
 pub mod summary;
 mod terminals;
 pub mod unfinished;

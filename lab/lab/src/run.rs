@@ -2,52 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use weir_controllers::LabAlgorithm;
+pub use crate::engine::Engine;
+use crate::subject::Subject;
 
 /// Longest part of a command in a folder name, in characters. File systems allow names of 255
 /// bytes.
 const NAME_MAX: usize = 100;
-
-/// Begin of the controller's name in the record of a call that was made elsewhere. The name of the
-/// file follows.
-pub const ANALYZED: &str = "analyzed ";
-
-/// Behind the name of the file: the controller that got the recorded feedback. Its name follows.
-pub const OPEN_LOOP: &str = ", open loop: ";
-
-/// How a run was made: in simulation, or with real programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub enum Engine {
-    /// Virtual time: everything is simulated.
-    Sim,
-    /// The wall clock: real browsers through the emulator.
-    Call,
-    /// The wall clock: any command through the emulator.
-    Link,
-}
-
-impl Engine {
-    /// Name in records.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sim => "sim",
-            Self::Call => "call",
-            Self::Link => "link",
-        }
-    }
-}
 
 /// Identity of a run: the first members of `run.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunInfo {
     /// Scenario id.
     pub scenario: String,
-    /// Controller: name of the algorithm or of the browser. For [`Engine::Link`] it is the command
-    /// in shell syntax, preceded by `--peer PEER --` if another command ran at the far end.
-    pub controller: String,
+    /// What the run was made with.
+    pub subject: Subject,
     /// How the run was made.
     pub engine: Engine,
     /// Seed of all random numbers.
@@ -62,24 +30,19 @@ impl RunInfo {
 
     /// The command that repeats runs like this one; `seeds` is the option that selects their seeds.
     pub(crate) fn command_with(&self, seeds: &str) -> String {
-        let Self { scenario, controller, .. } = self;
-        match self.engine {
-            Engine::Sim => format!("weir run {scenario} --controller {controller} {seeds}"),
-            Engine::Call if controller.starts_with(ANALYZED) => {
-                let name = &controller[ANALYZED.len()..];
-                format!("weir analyze {}", name.split(OPEN_LOOP).next().unwrap_or(name))
+        let Self { scenario, subject, engine, .. } = self;
+        match subject {
+            Subject::Analyzed { dump, .. } => format!("weir analyze {dump}"),
+            Subject::Application { options } => format!("weir call {scenario} {seeds} {options}"),
+            Subject::Browser { .. } => format!("weir call {scenario} {seeds}"),
+            Subject::Command { peer: None, .. } => {
+                format!("weir link {scenario} {seeds} -- {subject}")
             }
-            Engine::Call if controller.starts_with("--app ") => {
-                format!("weir call {scenario} {seeds} {controller}")
+            Subject::Command { .. } => format!("weir link {scenario} {seeds} {subject}"),
+            Subject::Controller { name } => {
+                let command = if *engine == Engine::Call { "call" } else { "run" };
+                format!("weir {command} {scenario} --controller {name} {seeds}")
             }
-            Engine::Call if is_ours(controller) => {
-                format!("weir call {scenario} --controller {controller} {seeds}")
-            }
-            Engine::Call => format!("weir call {scenario} {seeds}"),
-            Engine::Link if controller.starts_with("--peer ") => {
-                format!("weir link {scenario} {seeds} {controller}")
-            }
-            Engine::Link => format!("weir link {scenario} {seeds} -- {controller}"),
         }
     }
 
@@ -87,47 +50,31 @@ impl RunInfo {
     pub fn folder(&self) -> PathBuf {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let scenario: String = self.scenario.replace('/', "__").chars().map(safe).collect();
-        let controller: String = self.controller.chars().map(safe).take(NAME_MAX).collect();
+        let controller: String =
+            self.subject.to_string().chars().map(safe).take(NAME_MAX).collect();
         let run = format!("{controller}-{}-seed{}", self.engine.as_str(), self.seed);
         Path::new(scenario.trim_start_matches('.')).join(run.trim_start_matches(['.', '-']))
     }
-}
-
-/// Whether this is the name of a controller of ours. A browser has its own congestion control, and
-/// its own name stands in place of a controller's.
-pub(crate) fn is_ours(controller: &str) -> bool {
-    LabAlgorithm::all().any(|algorithm| algorithm.name() == controller)
-}
-
-/// Whether two chosen sets with these controllers can be compared. A controller of ours is compared
-/// only with itself. A browser is compared with each, because any could be its model.
-pub fn is_model_of(simulated: &str, real: &str) -> bool {
-    simulated == real || !is_ours(real)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn link(controller: &str) -> RunInfo {
-        let (scenario, controller) = ("demo/first-call".into(), controller.into());
-        RunInfo { scenario, controller, engine: Engine::Link, seed: 7 }
+    fn of(engine: Engine, label: &str) -> RunInfo {
+        let subject = Subject::of_label(engine, label);
+        RunInfo { scenario: "demo/first-call".into(), subject, engine, seed: 7 }
+    }
+
+    fn link(command: &str) -> RunInfo {
+        of(Engine::Link, command)
     }
 
     #[test]
     fn a_call_under_a_controller_of_ours_names_it() {
-        let call = |controller: &str| {
-            let run = RunInfo { engine: Engine::Call, ..link(controller) };
-            run.command()
-        };
+        let call = |label: &str| of(Engine::Call, label).command();
         assert_eq!(call("nada"), "weir call demo/first-call --controller nada --seed 7");
         assert_eq!(call("chromium"), "weir call demo/first-call --seed 7");
-    }
-
-    #[test]
-    fn a_controller_of_ours_is_compared_only_with_itself() {
-        assert!(is_model_of("gcc", "gcc") && is_model_of("nada", "chromium"));
-        assert!(!is_model_of("gcc", "nada"));
     }
 
     #[test]

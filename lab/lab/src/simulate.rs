@@ -9,6 +9,7 @@ use weir_net::Seed;
 use crate::record::{RecordError, Writer};
 use crate::run::{Engine, RunInfo};
 use crate::scenario::Scenario;
+use crate::subject::Subject;
 use crate::summary::{Measurer, Summary};
 
 /// Simulates a scenario under a controller. With `out`, the record of the run is written below that
@@ -62,7 +63,7 @@ impl RunInfo {
     pub fn simulated(scenario: &Scenario, controller: &LabController, seed: u64) -> Self {
         Self {
             scenario: scenario.id.clone(),
-            controller: controller.name().into(),
+            subject: Subject::controller(controller.name()),
             engine: Engine::Sim,
             seed,
         }

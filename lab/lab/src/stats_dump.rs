@@ -84,7 +84,7 @@ impl StatsDump {
             "simulated": true,
             "userAgent": format!("weir (simulated) {}", env!("CARGO_PKG_VERSION")),
             "scenario": info.scenario,
-            "controller": info.controller,
+            "controller": info.subject.to_string(),
             "seed": info.seed,
         });
         let mut dump = Self { text: String::new(), videos, next: Timestamp::ZERO + INTERVAL };

@@ -354,7 +354,7 @@ impl<'a> Measurer<'a> {
         let mut summary = Summary {
             schema: SCHEMA,
             scenario: info.scenario.clone(),
-            controller: info.controller.clone(),
+            controller: info.subject.to_string(),
             engine: info.engine.as_str().into(),
             seed: info.seed.to_string(),
             duration_s: scenario.duration.as_secs_f64(),
@@ -393,7 +393,7 @@ fn paper_rows(
 ) -> Vec<PaperRow> {
     let mut rows = Vec::new();
     for value in &scenario.paper {
-        if value.controller.is_none_or(|controller| controller.name() == info.controller) {
+        if value.controller.is_none_or(|controller| info.subject.is_controller(controller.name())) {
             rows.push(PaperRow {
                 location: value.location.clone(),
                 flow: value.flow.clone(),
@@ -413,10 +413,11 @@ fn expect_rows(
     is_application: bool,
     judged: impl Fn(&Expectation) -> (Option<String>, Option<f64>),
 ) -> Vec<ExpectRow> {
+    let label = info.subject.to_string();
     let mut rows = Vec::new();
     for expectation in &scenario.expectations {
         let is_possible = is_application || !expectation.flow.is_of_application();
-        if !is_possible || !expectation.applies_to(&info.controller) {
+        if !is_possible || !expectation.applies_to(&label) {
             continue;
         }
         let (flow, measured) = judged(expectation);
@@ -427,7 +428,7 @@ fn expect_rows(
                 unreachable!("the parser gives an expectation a limit, for one run has no rival")
             }
         };
-        let known = expectation.known_miss(&info.controller);
+        let known = expectation.known_miss(&label);
         rows.push(ExpectRow {
             text: expectation.text.clone(),
             flow,

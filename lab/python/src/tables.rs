@@ -35,7 +35,7 @@ fn run_columns(info: &RunInfo, rows: usize) -> Vec<(Field, ArrayRef)> {
     let seeds = UInt64Array::from_iter_values(std::iter::repeat_n(info.seed, rows));
     vec![
         text("scenario", &info.scenario),
-        text("controller", &info.controller),
+        text("controller", &info.subject.to_string()),
         (Field::new("seed", DataType::UInt64, false), Arc::new(seeds)),
     ]
 }
@@ -132,7 +132,7 @@ pub fn summaries(runs: &[Measured]) -> Result<Table, ArrowError> {
     let seeds = rows.iter().map(|(run, _)| runs[*run].info.seed);
     let mut columns = vec![
         plain("scenario", text(&|run, _| runs[run].info.scenario.clone())),
-        plain("controller", text(&|run, _| runs[run].info.controller.clone())),
+        plain("controller", text(&|run, _| runs[run].info.subject.to_string())),
         plain("seed", Arc::new(UInt64Array::from_iter_values(seeds))),
         plain("flow", text(&|_, row| member(row, "flow"))),
         plain("kind", text(&|_, row| member(row, "kind"))),

@@ -319,7 +319,7 @@ impl Lab {
             let entry = json!({
                 "name": name_below(&self.out, &folder),
                 "scenario": reader.info.scenario,
-                "controller": reader.info.controller,
+                "controller": reader.info.subject.to_string(),
                 "engine": reader.info.engine.as_str(),
                 "seed": reader.info.seed.to_string(),
             });

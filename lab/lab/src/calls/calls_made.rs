@@ -19,7 +19,8 @@ pub struct CallsMade {
     /// Number of calls that connected and lasted.
     pub succeeded: usize,
     /// The machine disturbed the run, so its values describe the machine more than the network.
-    #[serde(rename = "bent")]
+    // Its name in records of schema 1.
+    #[serde(alias = "bent")]
     pub disturbed: bool,
 }
 

@@ -35,8 +35,7 @@ impl Each {
 
     /// The value at such a path; `None` if it was not measured.
     pub(crate) fn at(&self, path: &str) -> Option<f64> {
-        let values = serde_json::to_value(&self.metrics).expect("numbers and options serialize");
-        values.get(path.strip_prefix(Self::PREFIX)?)?.as_f64()
+        self.metrics.at(path.strip_prefix(Self::PREFIX)?)
     }
 
     /// Whether it is a participant and no stream.
@@ -192,7 +191,7 @@ mod tests {
     #[test]
     fn a_participant_has_the_sums_and_means_of_its_streams_also_in_a_section() {
         let file: CallFile = serde_json::from_value(json!({
-            "bent": false,
+            "disturbed": false,
             "calls": [
                 { "call": 1, "participants": ["p1"], "failure": null },
                 { "call": 2, "participants": ["p2"], "failure": "its page crashed" },
@@ -280,7 +279,7 @@ mod tests {
     #[test]
     fn a_call_between_two_has_sides_and_no_list() {
         let file: CallFile = serde_json::from_value(json!({
-            "bent": false,
+            "disturbed": false,
             "calls": [{ "call": 1, "participants": ["a", "b"], "failure": null }],
             "peers": [{ "call": 1, "participant": "a" }],
         }))

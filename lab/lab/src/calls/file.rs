@@ -88,7 +88,8 @@ pub struct CallFile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EmulationFacts {
     /// The machine disturbed the run: its values say more about the machine than about the network.
-    #[serde(rename = "bent")]
+    // Its name in records of schema 1.
+    #[serde(alias = "bent")]
     pub disturbed: bool,
     /// How late the emulator released packets; `null` if it released none.
     #[serde(default)]

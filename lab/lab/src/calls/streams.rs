@@ -38,8 +38,11 @@ pub(super) fn errors(file: &CallFile) -> Vec<StreamError> {
     compared.map(|(call, compared)| error(file, call, compared)).collect()
 }
 
+fn percent(apart: f64, of: f64) -> Option<f64> {
+    (of > 0.0).then(|| 100.0 * apart / of)
+}
+
 pub(crate) fn error(file: &CallFile, call: usize, compared: &Compared) -> StreamError {
-    let percent = |apart: f64, of: f64| (of > 0.0).then(|| 100.0 * apart / of);
     let Compared { reported_bps, captured_bps, .. } = compared;
     let apart =
         reported_bps.iter().zip(captured_bps).map(|(reported, seen)| reported.abs_diff(*seen));
@@ -73,7 +76,7 @@ mod tests {
 
     fn of(compared: serde_json::Value) -> StreamError {
         let value = json!({
-            "bent": false,
+            "disturbed": false,
             "peers": [{ "call": 2, "participant": "a1" }, { "call": 2, "participant": "b1" }],
             "captures": [{ "call": 2, "compared": [compared] }],
         });

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::declared::{Shape, declare};
+use super::declared::{declare, shape};
 
 declare! {
     /// How many calls succeeded.
@@ -101,10 +101,4 @@ pub struct OneWayDelay {
     pub p95: f64,
 }
 
-impl Shape for OneWayDelay {
-    const PARTS: &[&str] = &["mean", "p50", "p95"];
-
-    fn full() -> Self {
-        Self { mean: 0.0, p50: 0.0, p95: 0.0 }
-    }
-}
+shape!(OneWayDelay: mean, p50, p95);

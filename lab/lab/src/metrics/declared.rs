@@ -101,6 +101,20 @@ macro_rules! declare {
                     $($($part: $crate::metrics::declared::Shape::full(),)+)?
                 }
             }
+
+            fn at(&self, path: &str) -> Option<f64> {
+                #[allow(unused_imports, reason = "a struct may have no members or no parts")]
+                use $crate::metrics::declared::{Shape, first_key};
+                let (key, rest) = first_key(path);
+                match key {
+                    $(stringify!($member) => return self.$member.at(rest),)+
+                    _ => {}
+                }
+                $($(if let Some(value) = Shape::at(&self.$part, path) {
+                    return Some(value);
+                })+)?
+                None
+            }
         }
 
         impl $name {
@@ -128,17 +142,54 @@ pub(crate) trait Shape {
     const PARTS: &[&str] = &[];
     /// A value with all its parts, to look up paths in.
     fn full() -> Self;
+    /// The number at a dotted path below it; `None` if it is not finite, was not measured, or if
+    /// the path names nothing.
+    fn at(&self, path: &str) -> Option<f64>;
 }
+
+/// The first key of a dotted path, and the path below it.
+pub(crate) fn first_key(path: &str) -> (&str, &str) {
+    path.split_once('.').unwrap_or((path, ""))
+}
+
+/// Implements [`Shape`] for a struct of numbers.
+macro_rules! shape {
+    ($name:ident: $($part:ident),+) => {
+        impl $crate::metrics::declared::Shape for $name {
+            const PARTS: &[&str] = &[$(stringify!($part)),+];
+
+            fn full() -> Self {
+                Self { $($part: 0.0),+ }
+            }
+
+            fn at(&self, path: &str) -> Option<f64> {
+                match path {
+                    $(stringify!($part) => $crate::metrics::declared::Shape::at(&self.$part, ""),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use shape;
 
 impl Shape for f64 {
     fn full() -> Self {
         0.0
+    }
+
+    fn at(&self, path: &str) -> Option<f64> {
+        (path.is_empty() && self.is_finite()).then_some(*self)
     }
 }
 
 impl Shape for u64 {
     fn full() -> Self {
         0
+    }
+
+    fn at(&self, path: &str) -> Option<f64> {
+        path.is_empty().then_some(*self as f64)
     }
 }
 
@@ -148,6 +199,10 @@ impl<T: Shape> Shape for Option<T> {
     fn full() -> Self {
         Some(T::full())
     }
+
+    fn at(&self, path: &str) -> Option<f64> {
+        self.as_ref()?.at(path)
+    }
 }
 
 /// A value for each bottleneck, by its number.
@@ -156,5 +211,9 @@ impl Shape for BTreeMap<String, f64> {
 
     fn full() -> Self {
         Self::new()
+    }
+
+    fn at(&self, path: &str) -> Option<f64> {
+        self.get(path)?.at("")
     }
 }

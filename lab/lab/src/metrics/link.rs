@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::declared::{Shape, declare};
+use super::declared::{declare, shape};
 
 declare! {
     /// How full the bottlenecks are.
@@ -49,10 +49,4 @@ pub struct Ratio {
     pub within: f64,
 }
 
-impl Shape for Ratio {
-    const PARTS: &[&str] = &["mean", "min", "within"];
-
-    fn full() -> Self {
-        Self { mean: 0.0, min: 0.0, within: 0.0 }
-    }
-}
+shape!(Ratio: mean, min, within);

@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
 use weir_sim::trace::Row;
 
-use declared::{Shape, declare};
+use declared::{Shape, declare, shape};
 
 /// Rows in a second, the window of rates and loss ratios.
 const ROWS_PER_SECOND: usize = 20;
@@ -83,29 +83,9 @@ pub struct Distribution {
     pub max: f64,
 }
 
-impl Shape for MeanStd {
-    const PARTS: &[&str] = &["mean", "std"];
-
-    fn full() -> Self {
-        Self { mean: 0.0, std: 0.0 }
-    }
-}
-
-impl Shape for MeanMax {
-    const PARTS: &[&str] = &["mean", "max"];
-
-    fn full() -> Self {
-        Self { mean: 0.0, max: 0.0 }
-    }
-}
-
-impl Shape for Distribution {
-    const PARTS: &[&str] = &["mean", "p25", "p50", "p90", "p95", "max"];
-
-    fn full() -> Self {
-        Self { mean: 0.0, p25: 0.0, p50: 0.0, p90: 0.0, p95: 0.0, max: 0.0 }
-    }
-}
+shape!(MeanStd: mean, std);
+shape!(MeanMax: mean, max);
+shape!(Distribution: mean, p25, p50, p90, p95, max);
 
 declare! {
     /// Metrics of a flow over a part of a run. `None` where a value does not apply or was not
@@ -179,8 +159,7 @@ impl Metrics {
     /// The value at a dotted path such as `rtt_ms.max`; `None` where it does not apply or the path
     /// names nothing.
     pub fn at(&self, path: &str) -> Option<f64> {
-        let whole = serde_json::to_value(self).expect("numbers and options serialize");
-        path.split('.').try_fold(&whole, |value, key| value.get(key))?.as_f64()
+        Shape::at(self, path)
     }
 
     /// Whether a dotted path names a value.

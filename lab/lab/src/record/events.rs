@@ -60,10 +60,11 @@ fn rate_change(line: Line, flows: &[String]) -> Result<RateChange, String> {
     if line.signals.len() > SIGNALS_MAX {
         return Err(format!("more than {SIGNALS_MAX} signals"));
     }
-    let signal = |(name, value): (String, Value)| {
+    let mut signals = Vec::new();
+    for (name, value) in line.signals {
         let value = value.as_f64().ok_or_else(|| format!("signal {name} is not a number"))?;
-        Ok((name.into(), value))
-    };
+        signals.push((name.into(), value));
+    }
     let flow = flows
         .iter()
         .position(|flow| *flow == line.flow)
@@ -72,5 +73,5 @@ fn rate_change(line: Line, flows: &[String]) -> Result<RateChange, String> {
     Ok(RateChange::new(Timestamp::from_micros(line.time_us), flow, from, to)
         .with_reason(line.reason.into())
         .with_state(line.state.into())
-        .with_signals(line.signals.into_iter().map(signal).collect::<Result<_, String>>()?))
+        .with_signals(signals))
 }

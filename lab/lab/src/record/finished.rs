@@ -23,8 +23,13 @@ impl Record {
         let run: RunFile = read_json(&folder.join(RUN))?;
         let is_same_text = (&run.scenario_text, &run.variant, &run.traces)
             == (&scenario.text, &scenario.variant, &scenario.traces);
-        let is_same_run = (&run.scenario, &run.controller, run.engine, run.seed.as_str())
-            == (&info.scenario, &info.controller, info.engine, info.seed.to_string().as_str());
+        let is_same_run = (&run.scenario, &run.subject, run.engine, run.seed.as_str())
+            == (
+                &info.scenario,
+                &Some(info.subject.clone()),
+                info.engine,
+                info.seed.to_string().as_str(),
+            );
         let why = if run.schema != SCHEMA || run.weir != WEIR {
             Some(format!("it was made by weir {}, and this is weir {WEIR}", run.weir))
         } else if !is_same_run {
@@ -46,6 +51,7 @@ mod tests {
     use super::*;
     use crate::run::Engine;
     use crate::scenario::parse;
+    use crate::subject::Subject;
     use std::fs;
     use weir_sim::trace::Trace;
 
@@ -54,7 +60,8 @@ mod tests {
                     [network]\n[[flow]]\n";
         let scenario = parse("x", text, None).unwrap();
         let (engine, scenario_id) = (Engine::Sim, String::from("x"));
-        let info = RunInfo { scenario: scenario_id, controller: "nada".into(), engine, seed };
+        let info =
+            RunInfo { scenario: scenario_id, subject: Subject::controller("nada"), engine, seed };
         let trace = Trace::new(vec!["media-1".into()]);
         Record { info, scenario, trace, call: None }
     }

@@ -35,6 +35,7 @@ use crate::calls::{Calls, Exclusion};
 use crate::files;
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{Scenario, ScenarioError};
+use crate::subject::Subject;
 use crate::summary::Summary;
 
 pub use reader::{Reader, Scenarios};
@@ -42,7 +43,9 @@ pub use series::{NumberColumn, number_columns};
 pub use writer::{Writer, clean};
 
 /// Version of the record's format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+/// The oldest version that this program reads. It has no subject but its label, `controller`.
+const SCHEMA_MIN: u32 = 1;
 
 /// Longest run of a command that a record can contain.
 pub const LINK_DURATION_MAX: TimeDelta = TimeDelta::from_secs(50 * 3600);
@@ -126,7 +129,10 @@ struct RunFile {
     schema: u32,
     weir: String,
     scenario: String,
+    /// Label of the subject, for other programs.
     controller: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subject: Option<Subject>,
     engine: Engine,
     seed: String,
     command: String,
@@ -174,7 +180,8 @@ impl RunFile {
             schema: SCHEMA,
             weir: WEIR.into(),
             scenario: info.scenario.clone(),
-            controller: info.controller.clone(),
+            controller: info.subject.to_string(),
+            subject: Some(info.subject.clone()),
             engine: info.engine,
             seed: info.seed.to_string(),
             command: info.command(),

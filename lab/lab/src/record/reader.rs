@@ -14,14 +14,15 @@ use super::memory::Files;
 use super::series::SeriesReader;
 use super::table::{AnyLog, Log};
 use super::{
-    CALL, EVENTS, LOGS, RUN, Record, RecordError, RunFile, SCHEMA, SERIES, airtime, bearers,
-    blocks, damaged, events, io_error, lines, nodes, read_json,
+    CALL, EVENTS, LOGS, RUN, Record, RecordError, RunFile, SCHEMA, SCHEMA_MIN, SERIES, airtime,
+    bearers, blocks, damaged, events, io_error, lines, nodes, read_json,
 };
 use crate::calls::file::CallFile;
 use crate::calls::{Calls, Exclusion};
 use crate::files;
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{self, Access, Scenario};
+use crate::subject::Subject;
 use crate::summary::{Measurer, Summary};
 
 /// Parsed scenarios of the records read so far. Runs of the same scenario share one.
@@ -126,8 +127,11 @@ impl Reader {
     fn at(place: Place, scenarios: &Scenarios) -> Result<Self, RecordError> {
         let path = place.path(RUN);
         let run: RunFile = place.read_json(RUN)?;
-        if run.schema != SCHEMA {
-            let what = format!("record version {}, this weir reads version {SCHEMA}", run.schema);
+        if !(SCHEMA_MIN..=SCHEMA).contains(&run.schema) {
+            let what = format!(
+                "record version {}, this weir reads versions {SCHEMA_MIN} to {SCHEMA}",
+                run.schema
+            );
             return Err(damaged(&path, what));
         }
         let seed = run.seed.parse().map_err(|_| damaged(&path, format!("seed '{}'", run.seed)))?;
@@ -150,7 +154,7 @@ impl Reader {
         let nodes = scenario.access.as_ref().map_or_else(Vec::new, Access::names);
         let info = RunInfo {
             scenario: run.scenario,
-            controller: run.controller,
+            subject: run.subject.unwrap_or_else(|| Subject::of_label(run.engine, &run.controller)),
             engine: run.engine,
             seed,
         };

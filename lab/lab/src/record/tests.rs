@@ -17,7 +17,7 @@ fn record(seed: u64) -> Record {
     );
     let info = RunInfo {
         scenario: scenario.id.clone(),
-        controller: "gcc-draft".into(),
+        subject: Subject::controller("gcc-draft"),
         engine: Engine::Sim,
         seed,
     };
@@ -37,6 +37,24 @@ fn bytes(folder: &Path) -> Vec<(String, Vec<u8>)> {
 /// The rows of a trace without what a record does not have.
 fn recorded(record: &Record) -> Vec<Row> {
     record.trace.rows.iter().map(|row| row.with_send_queue(None)).collect()
+}
+
+#[test]
+fn a_record_of_schema_1_has_its_subject_from_the_label() {
+    let out = tempfile::tempdir().unwrap();
+    let record = record(1);
+    let folder = record.write(out.path()).unwrap();
+    let path = folder.join(RUN);
+    let mut run: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    run["schema"] = 1.into();
+    run.as_object_mut().unwrap().remove("subject").expect("schema 2 has it");
+    fs::write(&path, run.to_string()).unwrap();
+    assert_eq!(Record::read(&folder).unwrap().info, record.info);
+    run["schema"] = 3.into();
+    fs::write(&path, run.to_string()).unwrap();
+    let error = Record::read(&folder).unwrap_err().to_string();
+    assert!(error.contains("version 3, this weir reads versions 1 to 2"), "{error}");
 }
 
 #[test]
@@ -130,7 +148,8 @@ fn linked() -> Record {
     };
     let rows = (1..=20).flat_map(|index| [row(index, 0), row(index, 1)]).collect();
     let flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
-    let info = RunInfo { controller: "ping -c 3 10.45.0.2".into(), engine: Engine::Link, ..info };
+    let subject = Subject::of_label(Engine::Link, "ping -c 3 10.45.0.2");
+    let info = RunInfo { subject, engine: Engine::Link, ..info };
     let emulation = EmulationFacts { disturbed: true, ..EmulationFacts::default() };
     let call = Some(CallFile { exit_code: Some(0), emulation, ..CallFile::default() });
     Record { info, scenario, trace: Trace::new(flows).with_rows(rows), call }
@@ -283,7 +302,7 @@ fn a_damaged_file_is_named_with_its_line() {
     assert!(damage("series.csv", "media-1", "media-9").contains("no flow 'media-9-up'"));
     assert!(damage("series.csv", "time_ms", "time").contains("the first line must be"));
     assert!(damage("events.jsonl", "\"time_us\"", "\"time\"").contains("line 1"));
-    assert!(damage("run.json", "\"schema\": 1", "\"schema\": 2").contains("record version 2"));
+    assert!(damage("run.json", "\"schema\": 2", "\"schema\": 3").contains("record version 3"));
     assert!(damage("run.json", "duration = ", "length = ").contains("the scenario in"));
     let flows = damage("run.json", "\"media-1-down\"", "\"media-2-up\"");
     assert!(flows.contains("its flows are not those of its scenario"), "{flows}");
@@ -439,7 +458,7 @@ pub(crate) fn cellular() -> Record {
     let trace = weir_sim::run(&config, Seed::new(1));
     let info = RunInfo {
         scenario: "mine".into(),
-        controller: "gcc-draft".into(),
+        subject: Subject::controller("gcc-draft"),
         engine: Engine::Sim,
         seed: 1,
     };

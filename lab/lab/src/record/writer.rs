@@ -37,32 +37,42 @@ impl Writer {
         }
         fs::create_dir_all(out).map_err(io_error(out))?;
         let unfinished = UnfinishedFolder::new(out).map_err(io_error(out))?;
-        let begin = || {
-            let at = |name: &str| unfinished.path().join(name);
-            let file = |name: &str| File::create_new(at(name)).map(BufWriter::new);
-            fs::write(at(RUN), pretty(&RunFile::of(info, scenario)))?;
-            let series = SeriesFile::create(at(SERIES))?;
-            let events = file(EVENTS)?;
-            let own = LOGS.iter().filter(|log| log.applies(scenario));
-            let logs = own.map(|log| {
-                let mut out = file(log.file())?;
-                writeln!(out, "{}", log.header())?;
-                Ok((*log, out))
-            });
-            Ok((series, events, logs.collect::<io::Result<Vec<_>>>()?))
-        };
-        let (series, events, logs) = begin().map_err(io_error(&folder))?;
+        let error = io_error(&folder);
+        Self::begin(folder.clone(), unfinished, info, scenario).map_err(error)
+    }
+
+    fn begin(
+        folder: PathBuf,
+        unfinished: UnfinishedFolder,
+        info: &RunInfo,
+        scenario: &Scenario,
+    ) -> io::Result<Self> {
+        let inside = unfinished.path();
+        fs::write(inside.join(RUN), pretty(&RunFile::of(info, scenario)))?;
+        let series = SeriesFile::create(inside.join(SERIES))?;
+        let events = new_file(&inside.join(EVENTS))?;
+        let mut logs = Vec::new();
+        for log in LOGS.iter().filter(|log| log.applies(scenario)) {
+            let mut out = new_file(&inside.join(log.file()))?;
+            writeln!(out, "{}", log.header())?;
+            logs.push((*log, out));
+        }
         Ok(Self { folder, unfinished, series, events, logs })
     }
 
     /// Writes the next part of the run.
     pub fn add(&mut self, part: &Trace) -> Result<(), RecordError> {
-        let mut write = || {
-            self.series.write(&part.flows, &part.rows)?;
-            events::write(&mut self.events, &part.flows, &part.events)?;
-            self.logs.iter_mut().try_for_each(|(log, out)| log.write(out, part))
-        };
-        write().map_err(io_error(&self.folder))
+        let error = io_error(&self.folder);
+        self.write(part).map_err(error)
+    }
+
+    fn write(&mut self, part: &Trace) -> io::Result<()> {
+        self.series.write(&part.flows, &part.rows)?;
+        events::write(&mut self.events, &part.flows, &part.events)?;
+        for (log, out) in &mut self.logs {
+            log.write(out, part)?;
+        }
+        Ok(())
     }
 
     /// Moves the record to its final place and returns its folder.
@@ -71,22 +81,29 @@ impl Writer {
         summary: &Summary,
         call: Option<&CallFile>,
     ) -> Result<PathBuf, RecordError> {
-        let Self { folder, unfinished, series, mut events, mut logs } = self;
-        let end = || -> io::Result<()> {
-            let at = |name: &str| unfinished.path().join(name);
-            series.finish()?;
-            events.flush()?;
-            logs.iter_mut().try_for_each(|(_, out)| out.flush())?;
-            fs::write(at(SUMMARY), pretty(summary))?;
-            if let Some(call) = call {
-                fs::write(at(CALL), pretty(call))?;
-            }
-            fs::create_dir_all(folder.parent().expect("a record's folder has two levels"))?;
-            unfinished.rename_to(&folder)
-        };
-        end().map_err(io_error(&folder))?;
+        let folder = self.folder.clone();
+        self.end(summary, call).map_err(io_error(&folder))?;
         Ok(folder)
     }
+
+    fn end(mut self, summary: &Summary, call: Option<&CallFile>) -> io::Result<()> {
+        self.series.finish()?;
+        self.events.flush()?;
+        for (_, out) in &mut self.logs {
+            out.flush()?;
+        }
+        let inside = self.unfinished.path();
+        fs::write(inside.join(SUMMARY), pretty(summary))?;
+        if let Some(call) = call {
+            fs::write(inside.join(CALL), pretty(call))?;
+        }
+        fs::create_dir_all(self.folder.parent().expect("a record's folder has two levels"))?;
+        self.unfinished.rename_to(&self.folder)
+    }
+}
+
+fn new_file(path: &Path) -> io::Result<BufWriter<File>> {
+    File::create_new(path).map(BufWriter::new)
 }
 
 /// Removes what killed runs left in a folder of records: hidden folders that no running program

@@ -66,7 +66,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Airtime> {
     });
     Some(Airtime {
         command: run.record.info.command(),
-        controller: run.record.info.controller.clone(),
+        controller: run.record.info.subject.to_string(),
         from_s: from.as_secs_f64(),
         nodes: run.record.nodes.clone(),
         frames: frames.collect(),

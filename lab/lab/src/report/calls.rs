@@ -210,7 +210,7 @@ fn peers(run: &Run, file: &CallFile) -> Vec<PeerRow> {
         let size = peer.intervals.iter().rev().find_map(|it| it.of_received(|it| it.frame_size));
         rows.push(PeerRow {
             seed: run.seed(),
-            controller: run.record.info.controller.clone(),
+            controller: run.record.info.subject.to_string(),
             peer: file.name(peer),
             cpu_percent: percent(participant.and_then(|it| it.cpu_cores)),
             memory_mb: memory.map(|bytes| rounded(bytes as f64 / BYTES_PER_MEGABYTE, 1)),
@@ -404,7 +404,7 @@ mod tests {
 
     fn file() -> CallFile {
         let value = json!({
-            "bent": false,
+            "disturbed": false,
             "participants": [{ "name": "a", "cpu_cores": 0.5, "memory_bytes": 300_000_000 }],
             "peers": [{
                 "call": 1, "participant": "a",
@@ -463,7 +463,8 @@ mod tests {
             "streams": [{ "role": "video", "from": "a", "to": "b", "delay_counts": [1] }] });
         let headings = |captures: Value| -> [String; 2] {
             let file: CallFile =
-                serde_json::from_value(json!({ "bent": false, "captures": captures })).unwrap();
+                serde_json::from_value(json!({ "disturbed": false, "captures": captures }))
+                    .unwrap();
             let subject = agreement(&file, &file.captures()[0])[0].subject.clone();
             [subject, delays(&file, &file.captures()[0])[0].stream.clone()]
         };

@@ -161,7 +161,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Cellular> {
     let ends = (1..=bearers.points).map(|point| bearers.step * point as i64);
     Some(Cellular {
         command: run.record.info.command(),
-        controller: run.record.info.controller.clone(),
+        controller: run.record.info.subject.to_string(),
         time_s: ends.map(TimeDelta::as_secs_f64).collect(),
         curves: bearers.curves.iter().map(|it| curve(it, nodes, *prbs.of(it.way))).collect(),
         is_cut: bearers.is_cut,

@@ -6,6 +6,7 @@ use super::format::{Expectation, ExpectationOutcome, FairnessRow, Measured, Then
 use super::{Column, DECIMALS, Run, rounded};
 use crate::gate::{self, Judgement, Outcome};
 use crate::run::Engine;
+use crate::scenario::Scenario;
 use crate::summary::{Bound, ExpectRow, Summary};
 
 /// Judges every expectation of every run, as `weir check` does. A real run with an exclusion is not
@@ -109,9 +110,10 @@ pub(super) fn fairness(columns: &[Column<'_>]) -> Vec<FairnessRow> {
     rows
 }
 
-/// Rows for the flows of scenarios of bari, if they ran under both of Google's algorithms.
+/// Rows for the flows of a scenario with published values of the GCC of 2013, if it ran under that
+/// algorithm and under today's.
 pub(super) fn then_and_now(
-    scenario: &str,
+    scenario: &Scenario,
     columns: &[Column<'_>],
     flows: &[&str],
 ) -> Vec<ThenAndNow> {
@@ -120,10 +122,13 @@ pub(super) fn then_and_now(
         simulated.find(|column| column.controller == algorithm.name())
     });
     let mut rows = Vec::new();
-    if let (Some(then), Some(now), true) = (then, now, scenario.starts_with("bari/")) {
+    if let (Some(then), Some(now), true) =
+        (then, now, scenario.has_published(LabAlgorithm::Gcc2013))
+    {
         for flow in flows {
             let (then, now) = (measured(then, flow), measured(now, flow));
-            rows.push(ThenAndNow { scenario: scenario.into(), flow: (*flow).into(), then, now });
+            let (scenario, flow) = (scenario.id.clone(), (*flow).into());
+            rows.push(ThenAndNow { scenario, flow, then, now });
         }
     }
     rows

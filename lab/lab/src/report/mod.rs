@@ -43,6 +43,7 @@ use crate::record::memory::Files;
 use crate::record::{Reader, RecordError};
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{Flow, PaperValue, Traffic};
+use crate::subject::Subject;
 use crate::summary::{FlowSummary, Summary};
 use airtime::Frames;
 use cellular::Bearers;
@@ -104,12 +105,14 @@ fn parts(exclusions: &[Option<Exclusion>]) -> Parts {
 
 /// Whether two runs belong to one column.
 fn is_of_column(a: &RunInfo, b: &RunInfo) -> bool {
-    (a.engine, &a.controller) == (b.engine, &b.controller)
+    (a.engine, &a.subject) == (b.engine, &b.subject)
 }
 
 /// All runs of one controller under one engine, by seed.
 struct Column<'a> {
+    /// Label of the subject.
     controller: &'a str,
+    subject: &'a Subject,
     engine: Engine,
     /// The runs without an exclusion. If there are none, the disturbed ones.
     runs: &'a [Run],
@@ -129,7 +132,8 @@ impl<'a> Column<'a> {
             runs.iter().map(|run| run.record.exclusion()).collect();
         let Parts { shown, left_out, counted } = parts(&exclusions);
         Self {
-            controller: &info.controller,
+            controller: &runs[0].summary.controller,
+            subject: &info.subject,
             engine: info.engine,
             runs: &runs[shown],
             left_out: &runs[left_out],
@@ -242,7 +246,7 @@ impl Report {
             verdicts: judged::verdicts(&judgements),
             then_and_now: chosen
                 .iter()
-                .flat_map(|it| judged::then_and_now(it.id, &it.columns, &it.flows))
+                .flat_map(|it| judged::then_and_now(it.shown, &it.columns, &it.flows))
                 .collect(),
             participants: chosen
                 .iter()
@@ -262,7 +266,7 @@ impl Report {
 /// Names of the controllers: algorithms in the order of [`LabAlgorithm::all`], then the user's own
 /// controllers and browsers by name.
 fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
-    let mut names: Vec<String> = runs.map(|run| run.controller.clone()).collect();
+    let mut names: Vec<String> = runs.map(|run| run.subject.to_string()).collect();
     names.sort_by_key(|name| {
         let rank = LabAlgorithm::all().position(|algorithm| algorithm.name() == name);
         (rank.unwrap_or(usize::MAX), name.clone())
@@ -393,7 +397,7 @@ fn group(
 ) -> Option<Group> {
     let runs: Vec<&Run> = column.runs.iter().filter(|run| run.flow_index(flow).is_some()).collect();
     let info = &runs.first()?.record.info;
-    let key = (info.scenario.clone(), info.engine, info.controller.clone(), flow.into());
+    let key = (info.scenario.clone(), info.engine, info.subject.clone(), flow.into());
     let drawn = drawings.get(&key)?;
     let points: Vec<Point> = runs.iter().filter_map(|run| point(run, flow)).collect();
     let (scenario, index) = (&runs[0].record.scenario, runs[0].flow_index(flow)?);

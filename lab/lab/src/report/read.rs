@@ -25,6 +25,7 @@ use crate::calls::Calls;
 use crate::record::memory::Files;
 use crate::record::{Reader, RecordError, Scenarios};
 use crate::run::Engine;
+use crate::subject::Subject;
 use crate::summary::Measurer;
 
 /// Number of runs that are read before their curves are added up.
@@ -40,7 +41,7 @@ pub(super) struct Drawn {
 }
 
 /// Drawings by scenario, engine, controller and flow.
-pub(super) type Drawings = BTreeMap<(String, Engine, String, String), Drawn>;
+pub(super) type Drawings = BTreeMap<(String, Engine, Subject, String), Drawn>;
 
 /// A run to read, and what it draws.
 struct Job {
@@ -117,10 +118,10 @@ fn of_records(
     Ok(Some((runs, drawings)))
 }
 
-fn key(record: &Reader, flow: usize) -> (String, Engine, String, String) {
+fn key(record: &Reader, flow: usize) -> (String, Engine, Subject, String) {
     let info = &record.info;
     let flow = record.flows[flow].clone();
-    (info.scenario.clone(), info.engine, info.controller.clone(), flow)
+    (info.scenario.clone(), info.engine, info.subject.clone(), flow)
 }
 
 /// Sorts the records in the order of the report and removes duplicates.
@@ -147,7 +148,7 @@ fn order(
 ) -> Ordering {
     let [a_key, b_key] = [a, b].map(|record| {
         let info = &record.info;
-        let rank = controllers.iter().position(|name| *name == info.controller);
+        let rank = controllers.iter().position(|name| *name == info.subject.to_string());
         (&info.scenario, info.engine, rank, record.exclusion(), info.seed)
     });
     a_key.cmp(&b_key).then_with(|| {

@@ -6,8 +6,9 @@ use weir_net::Capacity;
 use super::format::{ErrorRow, SimReal, SimRealRow};
 use super::{Column, DECIMALS, Run, rounded};
 use crate::metrics::{CapacityChange, Metrics, mean};
-use crate::run::{Engine, is_ours};
+use crate::run::Engine;
 use crate::scenario::Scenario;
+use crate::subject::{BrowserControl, Subject};
 
 // Notes on metrics that are measured differently in simulated and real runs.
 const RATE_NOTE: &str = "Real: all IP packets that the emulator carried, including RTCP, STUN and \
@@ -65,14 +66,18 @@ const SCREAM_MODELS: &[&str] = &["scream-v2", "scream"];
 
 /// Whether a simulated controller beside a real one means something: a controller of ours beside
 /// itself, and a browser beside the best model of it that was simulated.
-fn is_pair(simulated: &str, real: &str, columns: &[Column<'_>]) -> bool {
-    if is_ours(real) {
-        return simulated == real;
-    }
-    let models = if real.contains("scream") { SCREAM_MODELS } else { BROWSER_MODELS };
+fn is_pair(simulated: &Subject, real: &Subject, columns: &[Column<'_>]) -> bool {
+    let models = match real {
+        Subject::Controller { .. } => return simulated == real,
+        Subject::Browser { control: BrowserControl::ScreamV2, .. } => SCREAM_MODELS,
+        Subject::Browser { .. }
+        | Subject::Application { .. }
+        | Subject::Command { .. }
+        | Subject::Analyzed { .. } => BROWSER_MODELS,
+    };
     for model in models {
-        if columns.iter().any(|it| it.engine == Engine::Sim && it.controller == *model) {
-            return *model == simulated;
+        if columns.iter().any(|it| it.engine == Engine::Sim && it.subject.is_controller(model)) {
+            return simulated.is_controller(model);
         }
     }
     false
@@ -83,7 +88,7 @@ fn compared_pairs<'a, 'b>(columns: &'a [Column<'b>]) -> Vec<(&'a Column<'b>, &'a
     let mut pairs = Vec::new();
     for sim in columns.iter().filter(|column| column.engine == Engine::Sim) {
         for real in columns.iter().filter(|column| column.engine == Engine::Call) {
-            if is_pair(sim.controller, real.controller, columns) {
+            if is_pair(sim.subject, real.subject, columns) {
                 pairs.push((sim, real));
             }
         }

@@ -9,8 +9,9 @@ use super::Column;
 use super::format::{Finding, PaperRow, SectionRow, VideoRow};
 use crate::calls::Calls;
 use crate::metrics::{VideoMetrics, mean};
-use crate::run::{self, Engine};
+use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
+use crate::subject::Subject;
 
 /// Prefix of the names of GCC's versions.
 const GCC_FAMILY: &str = "gcc";
@@ -33,8 +34,9 @@ pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow
             rows.push(paper_row(value, Some(name), column));
             for call in columns.iter().filter(|column| column.engine == Engine::Call) {
                 // A browser's own congestion control is a version of GCC.
-                let is_browser = name.starts_with(GCC_FAMILY) && !run::is_ours(call.controller);
-                if call.controller == name || is_browser {
+                let is_browser = name.starts_with(GCC_FAMILY)
+                    && !matches!(call.subject, Subject::Controller { .. });
+                if call.subject.is_controller(name) || is_browser {
                     rows.push(paper_row(value, Some(call.controller), Some(call)));
                 }
             }

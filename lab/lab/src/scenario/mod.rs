@@ -308,6 +308,13 @@ fn audio() -> Udp {
 }
 
 impl Scenario {
+    /// Whether a publication has a value of this controller for the scenario, or a finding about
+    /// it.
+    pub fn has_published(&self, controller: LabAlgorithm) -> bool {
+        self.paper.iter().any(|value| value.controller == Some(controller))
+            || self.findings.iter().any(|finding| finding.controller == controller)
+    }
+
     /// The bottleneck, if there is only one and no access network.
     pub fn only_hop(&self) -> Option<&Hop> {
         match self.hops.as_slice() {

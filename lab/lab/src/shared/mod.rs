@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir::units::{TimeDelta, Timestamp};
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
-use crate::metrics::declared::Shape;
+use crate::metrics::declared::{Shape, first_key};
 use crate::metrics::{
     Fairness, LinkSummary, NodeMetrics, Ratio, Received, RunningMean, TerminalMetrics,
 };
@@ -53,8 +53,15 @@ impl Shared {
     /// The value at a dotted path such as `fairness.ratio_20s.min`; `None` where it does not apply
     /// or the path names nothing.
     pub fn at(&self, path: &str) -> Option<f64> {
-        let whole = serde_json::to_value(self).expect("numbers and options serialize");
-        path.split('.').try_fold(&whole, |value, key| value.get(key))?.as_f64()
+        let (part, rest) = first_key(path);
+        let (name, metric) = first_key(rest);
+        match part {
+            "link" => self.link.at(rest),
+            "fairness" => self.fairness.at(rest),
+            "cell" => self.cell.get(name)?.at(metric),
+            "terminal" => self.terminal.get(name)?.at(metric),
+            _ => None,
+        }
     }
 
     /// Whether a dotted path is one of these metrics, and not one of a flow's.

@@ -102,24 +102,24 @@ impl Known {
     }
 }
 
+impl Least {
+    /// For blocks of this many PRBs.
+    fn of(carrier: &Carrier, adaptation: Adaptation, way: Way, prbs: u16) -> Self {
+        let (mut flat, mut information) = (Vec::new(), Vec::new());
+        let mut slower = 0.0_f64;
+        for (mcs, scheme) in (0_u8..).zip(carrier.schemes(way)) {
+            let bytes = carrier.block_bytes(way, prbs, mcs, SLOT_SYMBOLS);
+            let needed = information_for(*scheme, bytes.max(1), adaptation.target);
+            slower = slower.max(sinr_for(scheme.modulation, needed));
+            information.push(needed);
+            flat.push(slower);
+        }
+        Self { flat, information }
+    }
+}
+
 impl Chooser {
     pub(super) fn new(carrier: &Carrier, adaptation: Adaptation, way: Way, delay: u32) -> Self {
-        let least = |prbs: u16| {
-            let schemes = carrier.schemes(way);
-            let information: Vec<f64> = (0_u8..)
-                .zip(schemes)
-                .map(|(mcs, scheme)| {
-                    let bytes = carrier.block_bytes(way, prbs, mcs, SLOT_SYMBOLS);
-                    information_for(*scheme, bytes.max(1), adaptation.target)
-                })
-                .collect();
-            let alone = schemes.iter().zip(&information);
-            let flat = alone.scan(0.0, |slower: &mut f64, (scheme, information)| {
-                *slower = slower.max(sinr_for(scheme.modulation, *information));
-                Some(*slower)
-            });
-            Least { flat: flat.collect(), information }
-        };
         let (group, wide) = match way {
             Way::Down => (carrier.group_size(), carrier.prbs.down),
             Way::Up => (carrier.prbs.up, carrier.prbs.up),
@@ -127,8 +127,8 @@ impl Chooser {
         Self {
             adaptation,
             way,
-            group: least(group),
-            wide: least(wide),
+            group: Least::of(carrier, adaptation, way, group),
+            wide: Least::of(carrier, adaptation, way, wide),
             period: carrier.ttis(adaptation.period),
             delay: Tti::from(delay),
         }

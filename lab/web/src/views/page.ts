@@ -165,7 +165,7 @@ function thenAndNow(report: Report): HTMLElement {
     el(
       "p",
       {},
-      "The scenarios of bari under the algorithm that was measured there (gcc-2013) and under ",
+      "The scenarios with published values of the algorithm of 2013, under it (gcc-2013) and under ",
       "today's algorithm (gcc). Each cell shows the value of gcc-2013 → the value of gcc.",
     ),
     thenAndNowTable(report.then_and_now),

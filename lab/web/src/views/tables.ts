@@ -306,7 +306,7 @@ export function thenAndNowTable(rows: ThenAndNow[]): HTMLElement {
     kind: "number" as const,
   });
   return table<ThenAndNow>(
-    "gcc-2013 and gcc in the scenarios of bari",
+    "gcc-2013 and gcc where the former was published",
     [
       { head: "Scenario", cell: (row) => row.scenario },
       { head: "Flow", cell: (row) => name(row.flow) },

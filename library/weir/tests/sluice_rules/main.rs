@@ -451,6 +451,28 @@ fn missing_feedback_halves_the_target_again_and_again() {
     near(halvings[1], 0.25, 0.001);
 }
 
+// S-23
+#[test]
+fn reports_that_call_every_packet_lost_are_no_feedback() {
+    let mut feed = Feed::settled();
+    let before = feed.target();
+    let mut halvings = 0;
+    for step in 0..50 {
+        let now = feed.now + ms(50) * step;
+        let sent = SentPacket::new(feed.number, DataSize::from_bytes(1_250));
+        feed.sluice.on_packet_sent(now, &sent);
+        let lost = PacketReport::new(feed.number, sent.size, now);
+        feed.sluice.on_feedback(now + ms(50), &FeedbackReport::new(vec![lost]));
+        feed.number += 1;
+        if feed.sluice.next_timeout().is_some_and(|due| due <= now) {
+            feed.sluice.on_timeout(now);
+            halvings += 1;
+        }
+    }
+    assert!((2..=3).contains(&halvings), "{halvings}");
+    near(feed.target() / before, 0.5f64.powi(halvings), 0.001);
+}
+
 // S-24
 #[test]
 fn packets_leave_one_by_one_at_1_4_times_the_target_and_1_05_in_a_drain_and_under_l4s() {

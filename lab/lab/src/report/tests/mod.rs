@@ -10,16 +10,12 @@ use crate::calls::file::CallFile;
 use crate::record::Record;
 use crate::run::RunInfo;
 use crate::scenario::{self, catalogue};
+use crate::subject::Subject;
 
 fn simulated(id: &str, algorithm: LabAlgorithm, seed: u64) -> Record {
     let scenario = catalogue::find(id).unwrap().remove(0);
     let trace = weir_sim::run(&scenario.sim_config(algorithm), Seed::new(seed));
-    let info = RunInfo {
-        scenario: scenario.id.clone(),
-        controller: algorithm.name().into(),
-        engine: Engine::Sim,
-        seed,
-    };
+    let info = RunInfo::simulated(&scenario, &algorithm.into(), seed);
     Record { info, scenario, trace, call: None }
 }
 
@@ -32,7 +28,7 @@ fn call_file(value: Value) -> CallFile {
 fn call(seed: u64) -> Record {
     let mut record = simulated("demo/first-call", GccDraft, seed);
     record.info.engine = Engine::Call;
-    record.info.controller = "chromium".into();
+    record.info.subject = Subject::browser("chromium");
     record.call = Some(call_file(json!({
         "bent": false,
         "warnings": ["the processors were busy for 97 % of the time (limit 95 %)"],
@@ -450,8 +446,8 @@ fn judged(controller: &str, engine: Engine, seed: u64, share: f64) -> Record {
     };
     let rows = (0..40).map(row).collect();
     let trace = Trace::new(vec!["media-1".into()]).with_rows(rows);
-    let (scenario_id, controller) = (scenario.id.clone(), controller.into());
-    let info = RunInfo { scenario: scenario_id, controller, engine, seed };
+    let (scenario_id, subject) = (scenario.id.clone(), Subject::of_label(engine, controller));
+    let info = RunInfo { scenario: scenario_id, subject, engine, seed };
     Record { info, scenario, trace, call: None }
 }
 

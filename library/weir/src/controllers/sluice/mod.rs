@@ -344,11 +344,12 @@ impl Controller for Sluice {
         if report.packets.is_empty() {
             return;
         }
-        self.silence.on_feedback();
-        self.pause.on_feedback();
         if !self.measure(now, report) {
+            // S-23: a path that carries nothing is as silent as one without reports.
             return;
         }
+        self.silence.on_feedback();
+        self.pause.on_feedback();
         let seen = self.see(now);
         let reason = self.step(&seen);
         let tests = self.test_base(&seen);
