@@ -24,7 +24,7 @@ fn row(run: &Run, file: &CallFile, quality: &Quality) -> QualityRow {
     let shown = quality.shown_delay_ms;
     QualityRow {
         seed: run.seed(),
-        controller: run.record.info.controller.clone(),
+        controller: run.record.info.subject.to_string(),
         stream: stream(file, quality),
         received_p50_ms: delay(quality.received_delay_ms, |it| it.p50),
         shown_p50_ms: delay(shown, |it| it.p50),
