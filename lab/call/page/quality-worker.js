@@ -1,14 +1,39 @@
-// Reads the frames of one track and tells the page what it saw, and when.
+// Reads the frames of one track and tells the page what it saw, and when. Of a received track it also
+// sends whole pictures to the lab, which scores them after the call.
 
-import { sightingOf, since1970 } from "./quality.js";
+import { lumaOf, sightingOf, since1970 } from "./quality.js";
 
-self.addEventListener("message", async ({ data: readable }) => {
+/** Between two pictures, in ms. */
+const PICTURE_INTERVAL = 500;
+
+self.addEventListener("message", async ({ data: { readable, pictures } }) => {
   const reader = readable.getReader();
+  const socket = pictures === null ? null : new WebSocket(pictures);
+  let next = 0;
   for (;;) {
     const { done, value: frame } = await reader.read();
-    if (done) return;
-    const sighting = await sightingOf(frame, since1970(performance.now()));
+    if (done) break;
+    const now = performance.now();
+    const sighting = await sightingOf(frame, since1970(now));
+    const isDue = now >= next && socket?.readyState === WebSocket.OPEN;
+    // A picture that waits means that the lab is busy: it gets fewer.
+    if (isDue && socket.bufferedAmount === 0) {
+      const luma = await lumaOf(frame);
+      if (luma !== null) socket.send(messageOf(sighting, luma));
+      next = now + PICTURE_INTERVAL;
+    }
     frame.close();
     postMessage(sighting);
   }
+  socket?.close(1000);
 });
+
+/** Length of the sighting in 4 bytes, the sighting, and the luma of each pixel. */
+function messageOf(sighting, luma) {
+  const text = new TextEncoder().encode(JSON.stringify(sighting));
+  const message = new Uint8Array(4 + text.length + luma.length);
+  new DataView(message.buffer).setUint32(0, text.length);
+  message.set(text, 4);
+  message.set(luma, 4 + text.length);
+  return message;
+}

@@ -55,6 +55,20 @@ export async function sightingOf(frame, atMs) {
   return { atMs, timestampUs: frame.timestamp, ...size, blocks };
 }
 
+/** Luma of each pixel, row by row; null if the frame has pixels of another kind. */
+export async function lumaOf(frame) {
+  if (!/^(I420|NV12)/.test(frame.format ?? "")) return null;
+  const { width, height } = sizeOf(frame);
+  const bytes = new Uint8Array(frame.allocationSize());
+  const [{ offset, stride }] = await frame.copyTo(bytes);
+  const luma = new Uint8Array(width * height);
+  for (let row = 0; row < height; row += 1) {
+    const start = offset + row * stride;
+    luma.set(bytes.subarray(start, start + width), row * width);
+  }
+  return luma;
+}
+
 /** Collects the frames of each place and tells them to the lab. */
 export class Sightings {
   #tell;
@@ -72,12 +86,14 @@ export class Sightings {
 
   /** The page's own camera, before the encoder. */
   watchCamera(track) {
-    this.#watchTrack("camera", track);
+    this.#watchTrack("camera", track, null);
   }
 
   /** A received video: on its track, and on the screen. */
   watchReceived(track, video) {
-    this.#watchTrack("track", track);
+    const pictures = new URL(`${location.pathname}/pictures`, location.href);
+    pictures.protocol = "ws:";
+    this.#watchTrack("track", track, pictures.href);
     this.#watchScreen(video);
   }
 
@@ -92,11 +108,11 @@ export class Sightings {
   }
 
   // A worker reads the track, so that the page's own work delays no frame.
-  #watchTrack(place, track) {
+  #watchTrack(place, track, pictures) {
     const { readable } = new MediaStreamTrackProcessor({ track });
     const worker = new Worker(new URL("quality-worker.js", import.meta.url), { type: "module" });
     worker.addEventListener("message", ({ data }) => this.#add(place, data));
-    worker.postMessage(readable, [readable]);
+    worker.postMessage({ readable, pictures }, [readable]);
   }
 
   #watchScreen(video) {

@@ -9,10 +9,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tempfile::NamedTempFile;
 use weir::units::TimeDelta;
 use weir_lab::scenario::call::{Content, Picture, content_name};
 use weir_lab::unfinished::{self, HIDDEN, UnfinishedFile};
@@ -34,6 +36,10 @@ const PAGE_SECONDS: u32 = 2;
 /// Side in pixels of the squares of which the page consists.
 const CELL: u32 = 4;
 const SCREEN_LOOP_SECONDS: u32 = 4;
+/// 132 frames of Big Buck Bunny in 720p, (c) Blender Foundation, CC BY 3.0 (THIRD-PARTY.md).
+const FILM: &[u8] = include_bytes!("../content/big-buck-bunny.mp4");
+const FILM_FPS: u32 = 30;
+const FILM_LOOP_SECONDS: u32 = 4;
 /// File mode: readable by all, because the browsers may run as another user.
 const READ_BY_ALL: u32 = 0o644;
 
@@ -102,13 +108,19 @@ fn make(
     fs::create_dir_all(folder).map_err(unwritable)?;
     // The file gets its final name only when it is complete: another lab may look for it at the
     // same time.
+    let film = film(folder, video.content).map_err(unwritable)?;
     let mut unfinished = UnfinishedFile::new(folder).map_err(unwritable)?;
     // ffmpeg keeps the file lock, too.
     let output = unfinished.file().try_clone().map_err(unwritable)?;
     let (source, seconds) = pattern(video);
     let seconds = if tagged { TAGGED_LOOP_SECONDS } else { seconds };
+    ffmpeg.args(["-v", "error"]);
+    match &film {
+        Some(film) => ffmpeg.arg("-i").arg(film.path()).args(["-an", "-vf", &source]),
+        None => ffmpeg.args(["-f", "lavfi", "-i", &source]),
+    };
     let status = ffmpeg
-        .args(["-v", "error", "-f", "lavfi", "-i", &source, "-t", &seconds.to_string()])
+        .args(["-t", &seconds.to_string()])
         .args(["-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "pipe:1"])
         .stdin(Stdio::null())
         .stdout(output)
@@ -126,6 +138,19 @@ fn make(
     unfinished.rename_to(path).map_err(unwritable)
 }
 
+/// The clip as a file that ffmpeg can read, if the content is the film. It is removed when it is
+/// dropped.
+fn film(folder: &Path, content: Content) -> std::io::Result<Option<NamedTempFile>> {
+    if content != Content::Film {
+        return Ok(None);
+    }
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(FILM)?;
+    // ffmpeg may run as another user.
+    fs::set_permissions(file.path(), fs::Permissions::from_mode(READ_BY_ALL))?;
+    Ok(Some(file))
+}
+
 /// The picture in the words of ffmpeg's filters, and the seconds after which it repeats.
 fn pattern(video: &Picture) -> (String, u32) {
     let Picture { width, height, fps, .. } = *video;
@@ -133,6 +158,12 @@ fn pattern(video: &Picture) -> (String, u32) {
         Content::Easy => EASY_NOISE,
         Content::Noise => NOISE,
         Content::Hard => HARD_NOISE,
+        // The clip has 25 frames a second. Each is shown once, so that every camera's frame differs
+        // from the one before.
+        Content::Film => {
+            let frames = format!("setpts=N/{FILM_FPS}/TB,fps={fps},scale={width}:{height}");
+            return (frames, FILM_LOOP_SECONDS);
+        }
         // A page that scrolls by a line a frame, of which one frame in many is shown.
         Content::Screen => {
             let held = PAGE_SECONDS * fps;

@@ -8,7 +8,7 @@ use weir_lab::calls::stats::CandidatePair;
 use crate::capture::HostCapture;
 use crate::ims::SipMessage;
 use crate::message::{SetupTimes, TargetChange};
-use crate::quality::TimedSighting;
+use crate::quality::{Pictures, TimedSighting};
 use crate::usage::Usage;
 
 /// The result of a run.
@@ -67,6 +67,8 @@ pub struct PeerOutcome {
     pub targets: Vec<(Timestamp, TargetChange)>,
     /// The frames that passed its page, in order for each place; none unless the run asked for them.
     pub frames: Vec<TimedSighting>,
+    /// Scores of some pictures that it received.
+    pub pictures: Pictures,
     /// Its messages of SIP, in order, if the signalling went through an IMS.
     pub signalling: Vec<SipMessage>,
 }

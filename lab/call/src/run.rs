@@ -9,6 +9,7 @@
 use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -156,12 +157,16 @@ pub fn run_call(
     let emulation = cut(emulator.stop()?, config.duration);
     let window = witness::link_window(config, &emulation);
     let captures = zero.map(|zero| capture::read(&recorded, zero, &window)).transpose()?;
+    let unscored = match (start, camera.as_deref()) {
+        (Some(start), Ok(camera)) if config.quality => score_pictures(&mut run.states, camera, start),
+        _ => Vec::new(),
+    };
     let participants = run.players.into_iter().zip(usages);
     let participants =
         participants.map(|(player, usage)| PlayerOutcome { version: player.version, usage });
     let calls = run.states.into_iter().map(|state| state.into_result(start)).collect();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
-    let notes = warnings.into_iter().chain(camera.err()).chain(failed_loads).collect();
+    let notes = warnings.into_iter().chain(camera.err()).chain(unscored).chain(failed_loads).collect();
     let relay = relay.map(|relay| relay.version);
     Ok(CallOutcome {
         calls,
@@ -175,6 +180,18 @@ pub fn run_call(
         notes,
         ended,
     })
+}
+
+/// Compares the pictures that were received with those that were sent. Returns what could not be
+/// compared, one line each.
+fn score_pictures(states: &mut [CallState], camera: &Path, start: Instant) -> Vec<String> {
+    let mut failures = Vec::new();
+    for state in states {
+        if let Err(cause) = state.score_pictures(camera, start) {
+            failures.push(format!("pictures are not scored: {cause}"));
+        }
+    }
+    failures
 }
 
 /// The bearers that the call's IMS announces, for the terminals of the cell.

@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::agent::Agent;
 use crate::message::{CallSettings, Peer};
+use crate::quality::picture::PICTURE_BYTES_MAX;
 use crate::signalling::{Call, Event, MESSAGE_BYTES_MAX};
 use crate::token_listener::{ReachedAt, TokenListener};
 
@@ -170,6 +171,7 @@ fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/{token}/call/{call}/{peer}", get(page))
         .route("/{token}/call/{call}/{peer}/socket", get(socket))
+        .route("/{token}/call/{call}/{peer}/pictures", get(pictures))
         .route("/{token}/calls/{seats}", get(frames))
         .route("/{token}/call.js", get(script))
         .route("/{token}/wic.js", get(wic))
@@ -265,6 +267,19 @@ async fn socket(
     }
     upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX).on_upgrade(
         move |socket| async move { shared.calls[call].serve(peer, address, socket).await },
+    )
+}
+
+async fn pictures(
+    State(shared): State<Arc<Shared>>,
+    Path((token, call, peer)): Seat,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    if token != shared.token || shared.calls.get(call).is_none() {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    upgrade.max_message_size(PICTURE_BYTES_MAX).max_frame_size(PICTURE_BYTES_MAX).on_upgrade(
+        move |socket| async move { shared.calls[call].serve_pictures(peer, socket).await },
     )
 }
 

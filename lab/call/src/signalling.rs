@@ -18,7 +18,7 @@ use crate::ims::{PageIms, SipMessage};
 use crate::message::{
     CallSettings, LabMessage, PageConfig, Peer, PeerMessage, SetupTimes, TargetChange, printable,
 };
-use crate::quality::{FrameSighting, Place};
+use crate::quality::{FrameSighting, Place, ReceivedPicture};
 
 /// Maximum size of a peer's message. A session description with many codecs has about 10 KiB.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 256 * 1024;
@@ -28,6 +28,9 @@ const REPORT_BYTES_MAX: usize = 16 * 1024;
 const MESSAGES_AT_ONCE: u64 = 200;
 /// Number of further messages per second: ten times the requested rate of reports.
 const MESSAGES_PER_SECOND: u64 = 20;
+/// The same for pictures: twice the rate at which a page sends them.
+const PICTURES_AT_ONCE: u64 = 8;
+const PICTURES_PER_SECOND: u64 = 4;
 /// Number of messages that may wait for a peer, mainly the other peer's candidates.
 const OUTBOX_MESSAGES: usize = 256;
 /// Retry interval for an event that must not be lost, while the channel of events is full.
@@ -62,6 +65,8 @@ pub enum EventKind {
     Stats(Box<StatsReport>),
     /// Frames passed a place of its page.
     Frames(Place, Vec<FrameSighting>),
+    /// A whole picture that it received.
+    Picture(Box<ReceivedPicture>),
     /// It sent or received a message of SIP.
     Signalled(Box<SipMessage>),
     /// The controller of a pipeline changed its target.
@@ -99,6 +104,8 @@ struct Seat {
     described: bool,
     connected: bool,
     playing: bool,
+    /// Whether its connection for pictures was opened.
+    sends_pictures: bool,
     /// The address of this machine that the peer's page connected to.
     reached: Option<IpAddr>,
     outbox: Option<mpsc::Sender<LabMessage>>,
@@ -321,6 +328,35 @@ impl Call {
             tokio::join!(self.emit_reliably(peer, failed), refuse(socket, cause));
         }
         self.leave(peer).await;
+    }
+
+    /// Takes the pictures that a peer received, until it ends the connection or breaks a rule. They
+    /// have a connection of their own, so that they delay no report.
+    pub(crate) async fn serve_pictures(&self, peer: Peer, mut socket: WebSocket) {
+        if let Err(cause) = self.take_pictures(peer, &mut socket).await {
+            let failed = EventKind::Failed(cause.clone());
+            tokio::join!(self.emit_reliably(peer, failed), refuse(socket, cause));
+        }
+    }
+
+    async fn take_pictures(&self, peer: Peer, socket: &mut WebSocket) -> Result<(), Violation> {
+        if !self.settings.quality {
+            return Err(format!("{peer} sends pictures, but nobody asked"));
+        }
+        self.once(peer, "sends pictures", |seat| &mut seat.sends_pictures)?;
+        let opened = Instant::now();
+        let mut received = 0;
+        while let Some(Ok(message)) = socket.recv().await {
+            let Message::Binary(bytes) = message else { continue };
+            received += 1;
+            if received > PICTURES_AT_ONCE + PICTURES_PER_SECOND * opened.elapsed().as_secs() {
+                return Err(format!("{peer} sends more than {PICTURES_PER_SECOND} pictures a second"));
+            }
+            let picture = ReceivedPicture::read(&bytes)
+                .map_err(|error| format!("{peer} sent no picture: {}", printable(&error)))?;
+            self.emit_reliably(peer, EventKind::Picture(Box::new(picture))).await;
+        }
+        Ok(())
     }
 
     /// Carries messages in both directions until the peer leaves (`Ok`) or breaks a rule.

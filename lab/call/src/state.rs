@@ -1,6 +1,7 @@
 //! State of the calls while they run.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use weir::units::{TimeDelta, Timestamp};
@@ -10,7 +11,8 @@ use weir_lab::calls::stats::{Candidate, CandidatePair, StatsReport};
 use crate::ims::SipMessage;
 use crate::message::{Peer, STATS_INTERVAL, SetupTimes, TargetChange, printable};
 use crate::outcome::{CallResult, PeerOutcome};
-use crate::quality::{FrameSighting, Place, TimedSighting};
+use crate::quality::picture::PictureStore;
+use crate::quality::{FrameSighting, Pictures, Place, TimedSighting, scoring};
 use crate::run::since_1970;
 use crate::signalling::EventKind;
 
@@ -52,6 +54,8 @@ struct PeerLog {
     reports: Vec<(Instant, StatsReport)>,
     targets: Vec<TargetChange>,
     frames: Vec<(Place, FrameSighting)>,
+    pictures: PictureStore,
+    scored: Pictures,
     signalling: Vec<SipMessage>,
 }
 
@@ -150,6 +154,11 @@ impl CallState {
             EventKind::Frames(place, frames) => {
                 log.frames.extend(frames.into_iter().map(|frame| (place, frame)));
             }
+            EventKind::Picture(picture) => {
+                if let Err(error) = log.pictures.push(&picture) {
+                    self.fail(format!("cannot keep the pictures of {peer}: {error}"));
+                }
+            }
             EventKind::Signalled(message) => log.signalling.push(*message),
             EventKind::Failed(_) | EventKind::Left if self.ending => log.left = true,
             EventKind::Failed(cause) => self.fail(cause),
@@ -158,6 +167,19 @@ impl CallState {
                 self.fail(format!("{peer} left before the end of the call"));
             }
         }
+    }
+
+    /// Compares the pictures that each peer received with the camera's file. `start` is the start of
+    /// the scenario.
+    ///
+    /// # Errors
+    /// One line, if a file cannot be read.
+    pub(crate) fn score_pictures(&mut self, camera: &Path, start: Instant) -> Result<(), String> {
+        let zero = since_1970(start);
+        for log in &mut self.peers {
+            log.scored = scoring::score(&log.pictures, camera, zero)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn into_result(mut self, start: Option<Instant>) -> CallResult {
@@ -175,6 +197,7 @@ impl CallState {
             reports: start.map_or(Vec::new(), |start| align(log.reports, start)),
             targets: start.map_or(Vec::new(), |start| on_scenario_time(log.targets, start)),
             frames: start.map_or(Vec::new(), |start| timed_frames(log.frames, start)),
+            pictures: log.scored,
             signalling: log.signalling,
         });
         CallResult { number: self.number, peers, failure: self.failure }

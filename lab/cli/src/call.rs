@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use weir_call::quality::{self, ReceivedFrames};
 use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run_call};
 use weir_controllers::LabController;
-use weir_lab::calls::quality::Quality;
+use weir_lab::calls::quality::{PictureQuality, Quality};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
@@ -325,7 +325,23 @@ fn print_quality(scenario: &str, received: &[ReceivedFrames]) {
             screen.read,
             screen.seen,
         );
+        if let Some(picture) = &quality.picture {
+            print_picture(scenario, to, picture);
+        }
     }
+}
+
+/// Prints how the pictures look beside those that were sent.
+fn print_picture(scenario: &str, to: &str, picture: &PictureQuality) {
+    let [psnr, vmaf] = [picture.psnr_db, picture.vmaf].map(Option::unwrap_or_default);
+    let scores = match picture.vmaf {
+        Some(_) => format!("VMAF {:.1} (5 %: {:.1}), ", vmaf.mean, vmaf.p5),
+        None => String::new(),
+    };
+    eprintln!(
+        "weir: {scenario}: {} pictures on {to}'s screen: {scores}PSNR {:.1} dB (5 %: {:.1})",
+        picture.pictures, psnr.mean, psnr.p5
+    );
 }
 
 /// Prints the addresses that people must open.

@@ -295,6 +295,8 @@ pub enum Content {
     Hard,
     /// A page of fine detail that stands still and jumps every two seconds.
     Screen,
+    /// Four seconds of a film.
+    Film,
 }
 
 /// What a sender gives up first if its target does not suffice [MST-CONTENT-HINT §4].

@@ -65,7 +65,7 @@ fn blur_lowers_each_score_and_an_equal_picture_has_the_best() {
     let references = references();
     let blurred = |by| wave(1, 0).scaled(SIZE.0 / by, SIZE.1 / by).scaled(SIZE.0, SIZE.1);
     let of = |by| score(references.each_ref(), &blurred(by)).unwrap();
-    let (same, blurred, worse) = (of(1), of(4), of(9));
+    let (same, blurred, worse) = (of(1), of(10), of(18));
     assert!(same.vmaf > Some(95.0) && same.ssim > Some(0.999), "{same:?}");
     for scores in [[same, blurred], [blurred, worse]] {
         assert!(scores[0].vmaf > scores[1].vmaf, "{scores:?}");

@@ -1,8 +1,12 @@
-//! Draws the tags into the file of a camera, a video of the format YUV4MPEG2 without compression.
+//! The file of a camera, a video of the format YUV4MPEG2 without compression: draws the tags into it,
+//! and reads its pictures.
 
 use std::fs::File;
 use std::io::{self, Error, ErrorKind};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use weir_vmaf::Luma;
 
 use super::tag::{self, Tag};
 
@@ -23,26 +27,55 @@ pub(crate) fn draw(file: &File) -> io::Result<usize> {
     let Header { width, height, .. } = header;
     let (half, chroma_rows) = (width / 2, tag::side(width) / 2);
     let chroma = vec![GREY; half * chroma_rows];
-    let length = file.metadata()?.len();
-    let mut at = header.bytes as u64;
-    let mut number = 0_usize;
-    while at < length {
+    let frames = header.frames(file)?;
+    for number in 0..frames {
+        let luma = header.luma_at(number);
         let mut line = [0; FRAME.len()];
-        file.read_exact_at(&mut line, at)?;
+        file.read_exact_at(&mut line, luma - FRAME.len() as u64)?;
         if line != FRAME {
             return Err(refused("its frames have parameters"));
         }
-        let luma = at + FRAME.len() as u64;
         let u = luma + (width * height) as u64;
         let v = u + (half * (height / 2)) as u64;
         let tag = Tag { number: number as u16, stream: 0 };
         file.write_all_at(&tag.rows(width), luma)?;
         file.write_all_at(&chroma, u)?;
         file.write_all_at(&chroma, v)?;
-        at = v + (half * (height / 2)) as u64;
-        number += 1;
     }
-    Ok(number)
+    Ok(frames)
+}
+
+/// A camera's file, to look at what was sent.
+pub(super) struct CameraFile {
+    file: File,
+    header: Header,
+    frames: usize,
+}
+
+impl CameraFile {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let header = Header::read(&file)?;
+        let frames = header.frames(&file)?;
+        Ok(Self { file, header, frames })
+    }
+
+    /// Number of frames, at least 1.
+    pub(super) fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// Width and height.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.header.width, self.header.height)
+    }
+
+    pub(super) fn luma(&self, frame: usize) -> io::Result<Luma> {
+        let (width, height) = self.size();
+        let mut pixels = vec![0; width * height];
+        self.file.read_exact_at(&mut pixels, self.header.luma_at(frame))?;
+        Luma::new(width, height, pixels).ok_or_else(|| refused("it has no size"))
+    }
 }
 
 struct Header {
@@ -77,6 +110,25 @@ impl Header {
             return Err(refused("its size or its chroma has no room for tags"));
         }
         Ok(Self { width, height, bytes: line.len() + 1 })
+    }
+
+    fn frame_bytes(&self) -> u64 {
+        (FRAME.len() + self.width * self.height * 3 / 2) as u64
+    }
+
+    /// Where the luma of a frame begins.
+    fn luma_at(&self, frame: usize) -> u64 {
+        (self.bytes + FRAME.len()) as u64 + frame as u64 * self.frame_bytes()
+    }
+
+    /// Number of whole frames.
+    fn frames(&self, file: &File) -> io::Result<usize> {
+        let bytes = file.metadata()?.len().saturating_sub(self.bytes as u64);
+        match (bytes / self.frame_bytes(), bytes % self.frame_bytes()) {
+            (0, _) => Err(refused("it has no frame")),
+            (frames, 0) => Ok(frames as usize),
+            _ => Err(refused("its last frame is cut off, or its frames have parameters")),
+        }
     }
 }
 

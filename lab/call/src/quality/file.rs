@@ -1,25 +1,73 @@
-//! `frames.csv`: one row for each frame that a peer received.
+//! The files of a record with `--quality`: `frames.csv` has a row for each frame that a peer
+//! received, `pictures.csv` one for each picture that was compared, and two PNG files show the worst
+//! of these, as it was received and as it was sent.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use weir::units::Timestamp;
+use weir_lab::calls::quality::worst_file;
+use weir_vmaf::Luma;
 
-use super::ReceivedFrames;
+use super::{ReceivedFrames, ScoredPicture};
 
-const FILE: &str = "frames.csv";
+const FRAMES: &str = "frames.csv";
+const PICTURES: &str = "pictures.csv";
+const PICTURES_HEADER: &str =
+    "call,from,to,time_s,tag,width,height,psnr_db,ssim,vmaf_v0.6.1,vmaf_v0.6.1neg";
 const HEADER: &str = "call,from,to,frame,tag,captured_ms,received_ms,shown_ms,repeats,width,height";
 
-/// Writes the frames into the folder of a record. An empty cell means that the frame was not seen
-/// there.
+/// Writes the files into the folder of a record. An empty cell of a frame means that it was not seen
+/// there, and one of a picture that this program was built without that score.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn write(folder: &Path, received: &[ReceivedFrames]) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create_new(folder.join(FILE))?);
+    let mut out = BufWriter::new(File::create_new(folder.join(FRAMES))?);
     table(received, &mut out)?;
-    out.flush()
+    out.flush()?;
+    let mut out = BufWriter::new(File::create_new(folder.join(PICTURES))?);
+    scores(received, &mut out)?;
+    out.flush()?;
+    for ReceivedFrames { call, from, to, pictures, .. } in received {
+        let Some([received, sent]) = &pictures.worst else { continue };
+        for (picture, what) in [(received, "received"), (sent, "sent")] {
+            draw(&folder.join(worst_file(*call, from, to, what)), picture)?;
+        }
+    }
+    Ok(())
+}
+
+fn draw(path: &Path, picture: &Luma) -> io::Result<()> {
+    let (width, height) = picture.size();
+    let out = BufWriter::new(File::create_new(path)?);
+    let mut encoder = png::Encoder::new(out, width as u32, height as u32);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header().map_err(io::Error::other)?;
+    writer.write_image_data(picture.pixels()).map_err(io::Error::other)?;
+    writer.finish().map_err(io::Error::other)
+}
+
+fn scores(received: &[ReceivedFrames], out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{PICTURES_HEADER}")?;
+    for ReceivedFrames { call, from, to, pictures, .. } in received {
+        for &ScoredPicture { time, number, width, height, scores } in &pictures.scored {
+            let time = time.as_secs_f64();
+            let [ssim, vmaf, neg] = [scores.ssim, scores.vmaf, scores.vmaf_neg].map(score);
+            writeln!(
+                out,
+                "{call},{from},{to},{time:.3},{number},{width},{height},{:.4},{ssim},{vmaf},{neg}",
+                scores.psnr_db
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn score(value: Option<f64>) -> String {
+    value.map(|value| format!("{value:.4}")).unwrap_or_default()
 }
 
 fn table(received: &[ReceivedFrames], out: &mut impl Write) -> io::Result<()> {
@@ -52,7 +100,7 @@ mod tests {
     use weir_lab::calls::quality::Quality;
 
     use super::*;
-    use crate::quality::{Frame, Timeline};
+    use crate::quality::{Frame, Pictures, Timeline};
 
     #[test]
     fn a_frame_is_a_row_and_a_place_where_it_was_not_seen_an_empty_cell() {
@@ -69,7 +117,7 @@ mod tests {
         let timeline = Timeline { frames: vec![frame], ..Timeline::default() };
         let quality = Quality::default();
         let (from, to) = ("a".into(), "b".into());
-        let received = ReceivedFrames { call: 1, from, to, timeline, quality };
+        let received = ReceivedFrames { call: 1, from, to, timeline, pictures: Pictures::default(), quality };
         let mut out = Vec::new();
         table(&[received], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();

@@ -14,6 +14,8 @@
 
 pub(crate) mod camera_file;
 mod file;
+pub(crate) mod picture;
+pub(crate) mod scoring;
 pub(crate) mod sighting;
 mod summary;
 pub mod tag;
@@ -28,6 +30,8 @@ use crate::outcome::{CallOutcome, CallResult};
 use crate::plan::CallConfig;
 
 pub use file::write;
+pub use picture::ReceivedPicture;
+pub use scoring::{Pictures, ScoredPicture};
 pub use sighting::{FrameSighting, Place, TimedSighting};
 pub use timeline::{Frame, Timeline};
 
@@ -42,6 +46,8 @@ pub struct ReceivedFrames {
     pub to: String,
     /// When each was captured, received and shown.
     pub timeline: Timeline,
+    /// Scores of some of them.
+    pub pictures: Pictures,
     /// What follows from that.
     pub quality: Quality,
 }
@@ -76,14 +82,15 @@ pub fn received_frames(config: &CallConfig, outcome: &CallOutcome) -> Vec<Receiv
             }
             let span = call.start.max(Timestamp::ZERO)..call.stop.min(end);
             let timeline = timeline_of(result, from);
-            let quality = summary::of(&timeline, span);
+            let pictures = result.peers[peer.other().index()].pictures.clone();
+            let quality = summary::of(&timeline, &pictures.scored, span);
             let [from, to] = [from, to].map(|peer| {
                 let participant = call.ends[peer.index()];
                 config.participants[participant].name.clone()
             });
             let quality =
                 Quality { call: call.number, from: from.clone(), to: to.clone(), ..quality };
-            received.push(ReceivedFrames { call: call.number, from, to, timeline, quality });
+            received.push(ReceivedFrames { call: call.number, from, to, timeline, pictures, quality });
         }
     }
     received

@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_lab::calls::file::Delays;
-use weir_lab::calls::quality::{Quality, QualityInterval};
+use weir_lab::calls::quality::{PictureQuality, Quality, QualityInterval, Spread};
 use weir_lab::metrics::{mean, percentile};
 use weir_sim::Freezes;
+use weir_vmaf::Scores;
 
+use super::scoring::ScoredPicture;
 use super::timeline::{Frame, Timeline};
 
 const INTERVAL: TimeDelta = TimeDelta::from_millis(500);
@@ -17,7 +19,13 @@ const DECIMALS: f64 = 1e4;
 
 /// Measures the frames that were shown within `span`. The names and the call's number are left
 /// empty.
-pub(super) fn of(timeline: &Timeline, span: Range<Timestamp>) -> Quality {
+pub(super) fn of(
+    timeline: &Timeline,
+    scored: &[ScoredPicture],
+    span: Range<Timestamp>,
+) -> Quality {
+    let mut scored = scored.to_vec();
+    scored.retain(|picture| is_in(Some(picture.time), &span));
     let mut received_delays = Vec::new();
     for frame in timeline.frames.iter().filter(|frame| is_in(frame.received, &span)) {
         received_delays.extend(frame.received_delay());
@@ -45,7 +53,8 @@ pub(super) fn of(timeline: &Timeline, span: Range<Timestamp>) -> Quality {
         stalls: stalls.len() as u64,
         stalled_s: rounded(stalled.as_secs_f64()),
         stalled_ratio: lasted.map(|time| rounded(stalled / time)),
-        intervals: intervals(&shown, &span),
+        picture: picture(&scored),
+        intervals: intervals(&shown, &scored, &span),
         ..Quality::default()
     }
 }
@@ -87,7 +96,35 @@ fn skips(shown: &[Frame]) -> u64 {
     (last.index - first.index + 1 - shown.len()) as u64
 }
 
-fn intervals(shown: &[Frame], span: &Range<Timestamp>) -> Vec<QualityInterval> {
+fn picture(scored: &[ScoredPicture]) -> Option<PictureQuality> {
+    let worst = scored.iter().min_by(|a, b| a.rank().total_cmp(&b.rank()))?;
+    let spread_of = |score: fn(&Scores) -> Option<f64>| {
+        spread(scored.iter().filter_map(|picture| score(&picture.scores)).collect())
+    };
+    Some(PictureQuality {
+        pictures: scored.len(),
+        vmaf: spread_of(|scores| scores.vmaf),
+        vmaf_neg: spread_of(|scores| scores.vmaf_neg),
+        ssim: spread_of(|scores| scores.ssim),
+        psnr_db: spread_of(|scores| Some(scores.psnr_db)),
+        worst_s: Some(rounded(worst.time.as_secs_f64())),
+    })
+}
+
+fn spread(mut scores: Vec<f64>) -> Option<Spread> {
+    scores.sort_by(f64::total_cmp);
+    Some(Spread {
+        mean: rounded(mean(scores.clone())?),
+        p5: rounded(percentile(&scores, 0.05)?),
+        min: rounded(*scores.first()?),
+    })
+}
+
+fn intervals(
+    shown: &[Frame],
+    scored: &[ScoredPicture],
+    span: &Range<Timestamp>,
+) -> Vec<QualityInterval> {
     let mut intervals = Vec::new();
     let mut start = span.start;
     while start < span.end {
@@ -98,11 +135,14 @@ fn intervals(shown: &[Frame], span: &Range<Timestamp>) -> Vec<QualityInterval> {
             screen.extend(frame.shown_delay().map(TimeDelta::as_millis_f64));
             count += 1;
         }
+        let picture = scored.iter().find(|picture| (start..end).contains(&picture.time));
         intervals.push(QualityInterval {
             time_s: end.as_secs_f64(),
             shown: count,
             received_delay_ms: mean(received).map(rounded),
             shown_delay_ms: mean(screen).map(rounded),
+            vmaf: picture.and_then(|picture| picture.scores.vmaf).map(rounded),
+            psnr_db: picture.map(|picture| rounded(picture.scores.psnr_db)),
         });
         start = end;
     }
@@ -148,7 +188,7 @@ mod tests {
         frames[3].repeats = 1;
         let mut timeline = timeline(frames);
         timeline.pictures.insert(4, ms(160));
-        let quality = of(&timeline, ms(0)..ms(2_030));
+        let quality = of(&timeline, &[], ms(0)..ms(2_030));
         let delays = quality.shown_delay_ms.unwrap();
         assert_eq!((delays.min, delays.p50, delays.p99), (30.0, 30.0, 30.0));
         assert_eq!(quality.received_delay_ms.unwrap().p95, 20.0);
@@ -163,13 +203,13 @@ mod tests {
     #[test]
     fn a_picture_that_stays_to_the_end_is_a_stall() {
         let frames = (0..20).map(|index| frame(index, 40 * index as i64 + 30)).collect();
-        let quality = of(&timeline(frames), ms(0)..ms(3_000));
+        let quality = of(&timeline(frames), &[], ms(0)..ms(3_000));
         assert_eq!((quality.stalls, quality.stalled_s), (1, 2.21));
     }
 
     #[test]
     fn of_a_call_without_pictures_only_the_counts_are_known() {
-        let quality = of(&Timeline::default(), ms(0)..ms(500));
+        let quality = of(&Timeline::default(), &[], ms(0)..ms(500));
         assert_eq!((quality.shown_delay_ms, quality.frame_rate), (None, None));
         assert_eq!((quality.skips, quality.stalls, quality.intervals.len()), (0, 0, 1));
     }

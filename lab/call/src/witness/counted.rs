@@ -235,6 +235,7 @@ mod tests {
             reports,
             targets: vec![],
             frames: vec![],
+            pictures: Default::default(),
             signalling: vec![],
         }
     }

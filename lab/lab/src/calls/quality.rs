@@ -4,6 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::file::Delays;
 
+/// Name of the file that shows the worst picture of a camera; `what` is `received` or `sent`.
+pub fn worst_file(call: usize, from: &str, to: &str, what: &str) -> String {
+    format!("worst-{call}-{from}-{to}-{what}.png")
+}
+
 /// The pictures of one camera on the screen of one peer. Delays, rates and stalls are of the call's
 /// time in the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,8 +44,40 @@ pub struct Quality {
     pub stalled_s: f64,
     /// Their share of the time from the first picture on.
     pub stalled_ratio: Option<f64>,
+    /// How the pictures look beside those of the camera; `null` if none was compared.
+    pub picture: Option<PictureQuality>,
     /// Means over intervals of 500 ms, by the time of showing.
     pub intervals: Vec<QualityInterval>,
+}
+
+/// Scores of the pictures on the received track, of one picture every half second. They are compared
+/// in the camera's size, without the tag.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PictureQuality {
+    /// Number of pictures.
+    pub pictures: usize,
+    /// VMAF by the model `vmaf_v0.6.1`, 0 to 100. `null` if this program was built without it.
+    pub vmaf: Option<Spread>,
+    /// The same by the model `vmaf_v0.6.1neg`, which does not reward sharpening.
+    pub vmaf_neg: Option<Spread>,
+    /// Structural similarity, 0 to 1.
+    pub ssim: Option<Spread>,
+    /// Peak signal to noise ratio of the luma in dB; 60 for equal pictures.
+    pub psnr_db: Option<Spread>,
+    /// When the worst picture was received, in the scenario's time.
+    pub worst_s: Option<f64>,
+}
+
+/// Mean and lower end of a score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// The worst 5 % are below.
+    pub p5: f64,
+    /// The worst.
+    pub min: f64,
 }
 
 /// How many frames a page saw at a place.
@@ -67,4 +104,10 @@ pub struct QualityInterval {
     /// Mean delay to the screen.
     #[serde(default)]
     pub shown_delay_ms: Option<f64>,
+    /// VMAF of the picture that was compared.
+    #[serde(default)]
+    pub vmaf: Option<f64>,
+    /// Its PSNR.
+    #[serde(default)]
+    pub psnr_db: Option<f64>,
 }

@@ -134,11 +134,12 @@ impl Default for Picture {
 }
 
 /// What a scenario's `content` may say.
-const CONTENTS: [(&str, Content); 4] = [
+const CONTENTS: [(&str, Content); 5] = [
     ("noise", Content::Noise),
     ("easy", Content::Easy),
     ("hard", Content::Hard),
     ("screen", Content::Screen),
+    ("film", Content::Film),
 ];
 
 /// What a scenario's `degradation` may say: the words of `RTCDegradationPreference`.

@@ -1,7 +1,7 @@
 //! What the pictures of a camera cost an encoder: bytes at the coarsest quality, bytes at the best,
 //! and the quantizer in between.
 //!
-//! All values were measured in calls of Chromium (docs/reference/video.md).
+//! Unless a value says otherwise, it was measured in calls of Chromium (docs/reference/video.md).
 
 use crate::config::{Codec, Content, EncoderVideo};
 
@@ -16,6 +16,12 @@ const AV1_SMOOTH_BYTES: f64 = 150.0;
 const AV1_SHARPENING_BYTES: f64 = 12_000.0;
 /// The same for much noise.
 const HARD_BYTES: f64 = 12_500.0;
+/// Mean bytes of a frame of the film at the coarsest and at a fine quality, 720p. These are of
+/// libvpx alone (VP8, realtime, cpu-used 6, quantizers 56 and 4), not of a call.
+const FILM_BYTES: f64 = 1_531.0;
+const FILM_FINEST_BYTES: f64 = 44_900.0;
+/// At 360p the coarsest frame had 549 bytes.
+const FILM_PIXEL_EXPONENT: f64 = 0.74;
 /// Number of pixels of the pictures that were measured.
 const PIXELS: f64 = 1280.0 * 720.0;
 
@@ -88,6 +94,14 @@ impl Costs {
                 qp_step: 1.4 * qp_step,
                 smooth: 0.0,
                 pixel_exponent: 1.12,
+                ..noise
+            },
+            Content::Film => Self {
+                coarsest: FILM_BYTES,
+                finest: FILM_FINEST_BYTES,
+                max_qp_bytes: max_qp_bytes * FILM_BYTES / NOISE_BYTES,
+                smooth: 0.0,
+                pixel_exponent: FILM_PIXEL_EXPONENT,
                 ..noise
             },
             Content::Screen => {
