@@ -8,13 +8,12 @@
 //! drops most frames, and then the application limits the controller's recovery.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tempfile::NamedTempFile;
 use weir::units::TimeDelta;
 use weir_lab::scenario::call::{Content, Picture, content_name};
 use weir_lab::unfinished::{self, HIDDEN, UnfinishedFile};
@@ -108,7 +107,7 @@ fn make(
     fs::create_dir_all(folder).map_err(unwritable)?;
     // The file gets its final name only when it is complete: another lab may look for it at the
     // same time.
-    let film = film(folder, video.content).map_err(unwritable)?;
+    let film = film(video.content).map_err(unwritable)?;
     let mut unfinished = UnfinishedFile::new(folder).map_err(unwritable)?;
     // ffmpeg keeps the file lock, too.
     let output = unfinished.file().try_clone().map_err(unwritable)?;
@@ -116,13 +115,15 @@ fn make(
     let seconds = if tagged { TAGGED_LOOP_SECONDS } else { seconds };
     ffmpeg.args(["-v", "error"]);
     match &film {
-        Some(film) => ffmpeg.arg("-i").arg(film.path()).args(["-an", "-vf", &source]),
-        None => ffmpeg.args(["-f", "lavfi", "-i", &source]),
+        Some(film) => {
+            let film = film.try_clone().map_err(unwritable)?;
+            ffmpeg.args(["-i", "pipe:0", "-vf", &source]).stdin(film)
+        }
+        None => ffmpeg.args(["-f", "lavfi", "-i", &source]).stdin(Stdio::null()),
     };
     let status = ffmpeg
         .args(["-t", &seconds.to_string()])
         .args(["-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "pipe:1"])
-        .stdin(Stdio::null())
         .stdout(output)
         .stderr(Stdio::null())
         .status()
@@ -138,16 +139,15 @@ fn make(
     unfinished.rename_to(path).map_err(unwritable)
 }
 
-/// The clip as a file that ffmpeg can read, if the content is the film. It is removed when it is
-/// dropped.
-fn film(folder: &Path, content: Content) -> std::io::Result<Option<NamedTempFile>> {
+/// The clip as an open file without a name, if the content is the film. ffmpeg may run as a user who
+/// cannot enter the folder of a named one.
+fn film(content: Content) -> std::io::Result<Option<File>> {
     if content != Content::Film {
         return Ok(None);
     }
-    let mut file = NamedTempFile::new_in(folder)?;
+    let mut file = tempfile::tempfile()?;
     file.write_all(FILM)?;
-    // ffmpeg may run as another user.
-    fs::set_permissions(file.path(), fs::Permissions::from_mode(READ_BY_ALL))?;
+    file.rewind()?;
     Ok(Some(file))
 }
 
