@@ -521,6 +521,10 @@ export interface QualityRow {
   stalls: number;
   stalled_s: number;
   stalled_percent: number | null;
+  /** VMAF of the compared pictures: mean, and the value that 5 % of them are below. */
+  vmaf: number | null;
+  vmaf_p5: number | null;
+  psnr_db: number | null;
   repeats: number;
   skips: number;
   tags_read_percent: number | null;
@@ -538,6 +542,19 @@ export interface ScreenPlot {
   received_ms: Array<number | null>;
   /** Means from capture to the screen. */
   shown_ms: Array<number | null>;
+  /** VMAF of the picture that was compared. */
+  vmaf: Array<number | null>;
+  psnr_db: Array<number | null>;
+  worst: WorstPicture | null;
+}
+
+/** The picture that looks worst beside what was sent. */
+export interface WorstPicture {
+  /** When it was received. */
+  time_s: number;
+  /** Addresses of the images, with their data. */
+  received: string;
+  sent: string;
 }
 
 /** What limited a stream for a while. */

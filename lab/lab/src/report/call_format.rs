@@ -174,6 +174,10 @@ pub(super) struct QualityRow {
     pub stalls: u64,
     pub stalled_s: f64,
     pub stalled_percent: Option<f64>,
+    /// VMAF of the compared pictures: mean, and the value that 5 % of them are below.
+    pub vmaf: Option<f64>,
+    pub vmaf_p5: Option<f64>,
+    pub psnr_db: Option<f64>,
     pub repeats: u64,
     pub skips: u64,
     pub tags_read_percent: Option<f64>,
@@ -193,6 +197,21 @@ pub(super) struct ScreenPlot {
     pub received_ms: Vec<Option<f64>>,
     /// Means from capture to the screen.
     pub shown_ms: Vec<Option<f64>>,
+    /// VMAF of the picture that was compared.
+    pub vmaf: Vec<Option<f64>>,
+    pub psnr_db: Vec<Option<f64>>,
+    pub worst: Option<WorstPicture>,
+}
+
+/// The picture that looks worst beside what was sent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct WorstPicture {
+    /// When it was received.
+    pub time_s: f64,
+    /// Addresses of the images, with their data.
+    pub received: String,
+    pub sent: String,
 }
 
 /// Counts of a stream by a peer and by the capture at its host.

@@ -1,10 +1,16 @@
 //! What peers saw of each other, by the tags in the pictures.
 
-use super::call_format::{QualityRow, ScreenPlot};
+use std::io::Read as _;
+
+use base64::prelude::*;
+
+use super::call_format::{QualityRow, ScreenPlot, WorstPicture};
 use super::{Column, Run, rounded};
 use crate::calls::file::{CallFile, Delays};
-use crate::calls::quality::{Quality, QualityInterval};
+use crate::calls::quality::{Quality, QualityInterval, worst_file};
 
+/// Larger images stay out of the page. A grey picture of 1080p has about 1 MB.
+const IMAGE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Browsers give tenths of a millisecond.
 const DECIMALS: i32 = 1;
 
@@ -22,6 +28,8 @@ pub(super) fn rows(column: &Column<'_>) -> Vec<QualityRow> {
 
 fn row(run: &Run, file: &CallFile, quality: &Quality) -> QualityRow {
     let shown = quality.shown_delay_ms;
+    let picture = quality.picture.clone().unwrap_or_default();
+    let vmaf = picture.vmaf;
     QualityRow {
         seed: run.seed(),
         controller: run.record.info.subject.to_string(),
@@ -34,6 +42,9 @@ fn row(run: &Run, file: &CallFile, quality: &Quality) -> QualityRow {
         stalls: quality.stalls,
         stalled_s: rounded(quality.stalled_s, 2),
         stalled_percent: percent(quality.stalled_ratio),
+        vmaf: round(vmaf.map(|vmaf| vmaf.mean)),
+        vmaf_p5: round(vmaf.map(|vmaf| vmaf.p5)),
+        psnr_db: round(picture.psnr_db.map(|psnr| psnr.mean)),
         repeats: quality.repeats,
         skips: quality.skips,
         tags_read_percent: (quality.screen.seen > 0)
@@ -44,11 +55,8 @@ fn row(run: &Run, file: &CallFile, quality: &Quality) -> QualityRow {
 
 /// Of the first counted run that has pictures.
 pub(super) fn plots(column: &Column<'_>) -> Vec<ScreenPlot> {
-    let files = column.counted.iter().filter_map(|run| run.record.call.as_ref());
-    let Some(file) = files.into_iter().find(|file| !file.quality.is_empty()) else {
-        return Vec::new();
-    };
     let mut plots = Vec::new();
+    let Some((run, file)) = column.counted.iter().find_map(measured) else { return plots };
     for quality in &file.quality {
         plots.push(ScreenPlot {
             controller: column.controller.into(),
@@ -56,9 +64,35 @@ pub(super) fn plots(column: &Column<'_>) -> Vec<ScreenPlot> {
             time_s: quality.intervals.iter().map(|it| rounded(it.time_s, 3)).collect(),
             received_ms: over_time(quality, |it| it.received_delay_ms),
             shown_ms: over_time(quality, |it| it.shown_delay_ms),
+            vmaf: over_time(quality, |it| it.vmaf),
+            psnr_db: over_time(quality, |it| it.psnr_db),
+            worst: worst(run, quality),
         });
     }
     plots
+}
+
+fn measured(run: &Run) -> Option<(&Run, &CallFile)> {
+    let file = run.record.call.as_ref()?;
+    (!file.quality.is_empty()).then_some((run, file))
+}
+
+/// `None` if the record has no such images, which are for people to look at.
+fn worst(run: &Run, quality: &Quality) -> Option<WorstPicture> {
+    let time_s = rounded(quality.picture.as_ref()?.worst_s?, 3);
+    let Quality { call, from, to, .. } = quality;
+    let [received, sent] =
+        ["received", "sent"].map(|what| image(run, &worst_file(*call, from, to, what)));
+    Some(WorstPicture { time_s, received: received?, sent: sent? })
+}
+
+/// The address of an image with its data.
+fn image(run: &Run, name: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let file = run.record.open_file(name).ok()??;
+    let length = file.take(IMAGE_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (length as u64 <= IMAGE_BYTES_MAX)
+        .then(|| format!("data:image/png;base64,{}", BASE64_STANDARD.encode(bytes)))
 }
 
 fn over_time(quality: &Quality, value: fn(&QualityInterval) -> Option<f64>) -> Vec<Option<f64>> {

@@ -1,8 +1,8 @@
-// What the peers of real calls saw: the delay from the camera to the other peer's screen, and
-// stalls on screen.
+// What the peers of real calls saw: the delay from the camera to the other peer's screen, stalls on
+// screen, and how the pictures look beside those that were sent.
 
 import { tooltipOption, type Option, type Plot, type SeriesOption, type Surface } from "../chart";
-import { screensData } from "../data";
+import { picturesData, screensData } from "../data";
 import { el, table, type TableColumn } from "../dom";
 import { figure } from "../figure";
 import type { QualityRow, Scenario, ScreenPlot } from "../format";
@@ -11,7 +11,11 @@ import type { Palette } from "../theme";
 import { name } from "./tables";
 import { LEGEND_WITHOUT_SYMBOL, panelFrame, timeOf } from "./time";
 
-const PANEL = { title: "To the screen (thick), to the received track (thin)", height: 180 };
+const PANEL = {
+  title: "To the screen (thick), to the received track (thin)",
+  axis: "Delay (ms)",
+  height: 180,
+};
 
 /** Empty if no run read tags. */
 export function qualityView(scenario: Scenario, palette: Palette): HTMLElement[] {
@@ -24,12 +28,80 @@ export function qualityView(scenario: Scenario, palette: Palette): HTMLElement[]
     "Mean delay of the frames that were shown in each interval of 500 ms, for the first run of each controller. " +
     "The two curves differ by the time between decoder and screen. A gap is an interval without a new picture.";
   const description = () => `${title}. ${rows.map(describe).join(" ")}`;
-  const build = (surface: Surface) => screenPlot(scenario, plots, palette, surface);
+  const build = (surface: Surface) => overTime(scenario, plots, palette, surface, DELAYS);
   const data = () => screensData(scenario, plots);
   const commands = () => commandsOf(scenario.groups.filter((group) => group.engine === "call"));
   const subject = scenario.id;
   views.push(figure({ title, subject, caption, description, commands, build, data }).element);
+  if (plots.some(hasScores)) views.push(picturesFigure(scenario, plots, rows, palette));
+  const worst = worstPictures(plots);
+  if (worst !== null) views.push(worst);
   return views;
+}
+
+const hasScores = (plot: ScreenPlot) => plot.psnr_db.some((value) => value !== null);
+
+/** VMAF over time; PSNR where no run has VMAF. */
+function picturesFigure(
+  scenario: Scenario,
+  plots: ScreenPlot[],
+  rows: QualityRow[],
+  palette: Palette,
+): HTMLElement {
+  const hasVmaf = plots.some((plot) => plot.vmaf.some((value) => value !== null));
+  const [score, unit] = hasVmaf ? ["VMAF", ""] : ["PSNR", " (dB)"];
+  const valuesOf = (plot: ScreenPlot) => (hasVmaf ? plot.vmaf : plot.psnr_db);
+  const title = `${score} of the received pictures`;
+  const caption =
+    `${score} of one received picture every 500 ms beside the sent one, in the camera's size, for the first run of each controller. ` +
+    (hasVmaf
+      ? "100 is a picture like the sent one (model vmaf_v0.6.1)."
+      : "This weir was built without VMAF.");
+  const description = () =>
+    `${title}. ${rows.map((row) => `${row.controller}, ${row.stream}: ${formatNumber(hasVmaf ? row.vmaf : row.psnr_db, 1)}.`).join(" ")}`;
+  const panel = { title: score as string, axis: `${score}${unit}`, height: 180 };
+  const curves = (plot: ScreenPlot): [(number | null)[], number][] => [[valuesOf(plot), 2]];
+  const tip = (plot: ScreenPlot, at: number) => `${score} ${formatNumber(valuesOf(plot)[at], 1)}`;
+  const build = (surface: Surface) =>
+    overTime(scenario, plots, palette, surface, { panel, curves, tip });
+  const data = () => picturesData(scenario, plots);
+  const commands = () => commandsOf(scenario.groups.filter((group) => group.engine === "call"));
+  const subject = scenario.id;
+  return figure({ title, subject, caption, description, commands, build, data }).element;
+}
+
+/** The worst picture of each stream beside what was sent; null if no record has its images. */
+function worstPictures(plots: ScreenPlot[]): HTMLElement | null {
+  const shown = plots.flatMap((plot) =>
+    plot.worst === null ? [] : [{ plot, worst: plot.worst }],
+  );
+  if (shown.length === 0) return null;
+  const part = el("div", { class: "part worst" }, el("h3", {}, "The worst pictures"));
+  for (const { plot, worst } of shown) {
+    const name = `${label(plots, plot)}, at ${formatNumber(worst.time_s, 1)} s`;
+    const image = (src: string, what: string) =>
+      el(
+        "figure",
+        {},
+        el("img", { src, alt: `${name}: ${what}`, loading: "lazy" }),
+        el("figcaption", {}, what),
+      );
+    const pair = el(
+      "div",
+      { class: "pictures" },
+      image(worst.received, "received"),
+      image(worst.sent, "sent"),
+    );
+    part.append(el("details", {}, el("summary", {}, name), pair));
+  }
+  part.append(
+    el(
+      "p",
+      { class: "note" },
+      "Brightness only. With content = \"film\": Big Buck Bunny, © Blender Foundation, CC BY 3.0.",
+    ),
+  );
+  return part;
 }
 
 function describe(row: QualityRow): string {
@@ -46,7 +118,7 @@ function qualityTable(rows: QualityRow[]): HTMLElement {
     return { head, cell: (row) => formatNumber(value(row), digits), kind: "number" };
   };
   return table<QualityRow>(
-    "Delay from the camera to the screen, and stalls on screen",
+    "Delay from the camera to the screen, stalls on screen, and scores of the pictures",
     [
       { head: "Controller", cell: (row) => name(row.controller) },
       { head: "Camera and screen", cell: (row) => name(row.stream) },
@@ -59,6 +131,9 @@ function qualityTable(rows: QualityRow[]): HTMLElement {
       number("Stalls", (row) => row.stalls, 0),
       number("Stalled (s)", (row) => row.stalled_s, 1),
       number("Stalled (%)", (row) => row.stalled_percent, 1),
+      number("VMAF, mean", (row) => row.vmaf, 1),
+      number("VMAF, 5 %", (row) => row.vmaf_p5, 1),
+      number("PSNR (dB)", (row) => row.psnr_db, 1),
       number("Repeats", (row) => row.repeats, 0),
       number("Skips", (row) => row.skips, 0),
       number("Tags read (%)", (row) => row.tags_read_percent, 1),
@@ -74,19 +149,45 @@ function label(plots: ScreenPlot[], { controller, stream }: ScreenPlot): string 
   return groupLabel({ controller, engine: "call", flow: stream }, streams);
 }
 
-function screenPlot(
+interface Drawn {
+  panel: { title: string; axis: string; height: number };
+  /** The curves of a plot with their widths. */
+  curves: (plot: ScreenPlot) => [(number | null)[], number][];
+  /** What the tooltip says of a plot's interval. */
+  tip: (plot: ScreenPlot, at: number) => string;
+}
+
+const DELAYS: Drawn = {
+  panel: PANEL,
+  curves: (plot) => [
+    [plot.shown_ms, 2],
+    [plot.received_ms, 0.9],
+  ],
+  tip: (plot, at) => {
+    const [shown, received] = [plot.shown_ms[at], plot.received_ms[at]].map((ms) =>
+      formatNumber(ms, 0),
+    );
+    return `${shown} ms to the screen, ${received} ms to the track`;
+  },
+};
+
+function overTime(
   scenario: Scenario,
   plots: ScreenPlot[],
   palette: Palette,
   surface: Surface,
+  drawn: Drawn,
 ): Plot {
-  const view = { panels: [{ ...PANEL, axis: "Delay (ms)" }], duration_s: scenario.duration_s };
+  const view = { panels: [drawn.panel], duration_s: scenario.duration_s };
   const { option: frame, height } = panelFrame(
     view,
     plots.map((plot) => label(plots, plot)),
     surface,
   );
-  const line = (plot: ScreenPlot, values: (number | null)[], width: number): SeriesOption => ({
+  const line = (
+    plot: ScreenPlot,
+    [values, width]: [(number | null)[], number],
+  ): SeriesOption => ({
     type: "line",
     name: label(plots, plot),
     data: pairs(plot.time_s, values),
@@ -98,26 +199,16 @@ function screenPlot(
   });
   const option: Option = {
     ...frame,
-    tooltip: { ...tooltipOption((at) => tip(plots, timeOf(at))), trigger: "axis" },
-    series: plots.flatMap((plot) => [
-      line(plot, plot.shown_ms, 2),
-      line(plot, plot.received_ms, 0.9),
-    ]),
+    tooltip: { ...tooltipOption((at) => tip(plots, timeOf(at), drawn)), trigger: "axis" },
+    series: plots.flatMap((plot) => drawn.curves(plot).map((curve) => line(plot, curve))),
   };
   return { option, height };
 }
 
-function tip(plots: ScreenPlot[], time: number): HTMLElement {
+function tip(plots: ScreenPlot[], time: number, drawn: Drawn): HTMLElement {
   const lines = plots.map((plot) => {
     const at = nearestIndex(plot.time_s, time);
-    const [shown, received] = [plot.shown_ms[at], plot.received_ms[at]].map((ms) =>
-      formatNumber(ms, 0),
-    );
-    return el(
-      "p",
-      {},
-      `${label(plots, plot)}: ${shown} ms to the screen, ${received} ms to the track`,
-    );
+    return el("p", {}, `${label(plots, plot)}: ${drawn.tip(plot, at)}`);
   });
   return el("div", { class: "tip-body" }, el("strong", {}, `${formatNumber(time, 2)} s`), ...lines);
 }
