@@ -26,7 +26,7 @@ done
     -f null -
 cargo run --quiet --package weir-vmaf --features libvmaf --example score -- \
     640 360 "$folder/sent.gray" "$folder/received.gray" > "$folder/ours.csv"
-python3 - "$folder/vmaf.csv" "$folder/ours.csv" <<'PYTHON'
+python3 - "$folder/vmaf.csv" "$folder/ours.csv" << 'PYTHON'
 import csv
 import sys
 

@@ -158,7 +158,9 @@ pub fn run_call(
     let window = witness::link_window(config, &emulation);
     let captures = zero.map(|zero| capture::read(&recorded, zero, &window)).transpose()?;
     let unscored = match (start, camera.as_deref()) {
-        (Some(start), Ok(camera)) if config.quality => score_pictures(&mut run.states, camera, start),
+        (Some(start), Ok(camera)) if config.quality => {
+            score_pictures(&mut run.states, camera, start)
+        }
         _ => Vec::new(),
     };
     let participants = run.players.into_iter().zip(usages);
@@ -166,7 +168,8 @@ pub fn run_call(
         participants.map(|(player, usage)| PlayerOutcome { version: player.version, usage });
     let calls = run.states.into_iter().map(|state| state.into_result(start)).collect();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
-    let notes = warnings.into_iter().chain(camera.err()).chain(unscored).chain(failed_loads).collect();
+    let notes =
+        warnings.into_iter().chain(camera.err()).chain(unscored).chain(failed_loads).collect();
     let relay = relay.map(|relay| relay.version);
     Ok(CallOutcome {
         calls,

@@ -350,7 +350,9 @@ impl Call {
             let Message::Binary(bytes) = message else { continue };
             received += 1;
             if received > PICTURES_AT_ONCE + PICTURES_PER_SECOND * opened.elapsed().as_secs() {
-                return Err(format!("{peer} sends more than {PICTURES_PER_SECOND} pictures a second"));
+                return Err(format!(
+                    "{peer} sends more than {PICTURES_PER_SECOND} pictures a second"
+                ));
             }
             let picture = ReceivedPicture::read(&bytes)
                 .map_err(|error| format!("{peer} sent no picture: {}", printable(&error)))?;

@@ -160,9 +160,8 @@ impl Picture {
         let mut raw: sys::VmafPicture = unsafe { std::mem::zeroed() };
         let format = sys::VmafPixelFormat_VMAF_PIX_FMT_YUV400P;
         // SAFETY: libvmaf fills the struct.
-        let code = unsafe {
-            sys::vmaf_picture_alloc(&mut raw, format, 8, width as u32, height as u32)
-        };
+        let code =
+            unsafe { sys::vmaf_picture_alloc(&mut raw, format, 8, width as u32, height as u32) };
         check("vmaf_picture_alloc", code)?;
         let start = raw.data[0].cast::<u8>();
         for (row, pixels) in luma.pixels().chunks_exact(width).enumerate() {

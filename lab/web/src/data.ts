@@ -245,10 +245,10 @@ export function screensData(scenario: Scenario, plots: ScreenPlot[]): CsvTable {
   return { head: ["scenario", "controller", "stream", ...values], rows };
 }
 
-/** Scores of the received pictures, one row for each interval and stream. */
+/** Scores of the received pictures, one row for each. */
 export function picturesData(scenario: Scenario, plots: ScreenPlot[]): CsvTable {
   const rows = plots.flatMap((plot) =>
-    plot.time_s.map((time, i): Cell[] => {
+    plot.picture_s.map((time, i): Cell[] => {
       const values = [time, plot.vmaf[i] ?? null, plot.psnr_db[i] ?? null];
       return [scenario.id, plot.controller, plot.stream, ...values];
     }),

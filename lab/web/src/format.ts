@@ -542,9 +542,10 @@ export interface ScreenPlot {
   received_ms: Array<number | null>;
   /** Means from capture to the screen. */
   shown_ms: Array<number | null>;
-  /** VMAF of the picture that was compared. */
+  /** When each compared picture was received. */
+  picture_s: Array<number>;
   vmaf: Array<number | null>;
-  psnr_db: Array<number | null>;
+  psnr_db: Array<number>;
   worst: WorstPicture | null;
 }
 

@@ -117,7 +117,8 @@ mod tests {
         let timeline = Timeline { frames: vec![frame], ..Timeline::default() };
         let quality = Quality::default();
         let (from, to) = ("a".into(), "b".into());
-        let received = ReceivedFrames { call: 1, from, to, timeline, pictures: Pictures::default(), quality };
+        let received =
+            ReceivedFrames { call: 1, from, to, timeline, pictures: Pictures::default(), quality };
         let mut out = Vec::new();
         table(&[received], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();

@@ -90,7 +90,14 @@ pub fn received_frames(config: &CallConfig, outcome: &CallOutcome) -> Vec<Receiv
             });
             let quality =
                 Quality { call: call.number, from: from.clone(), to: to.clone(), ..quality };
-            received.push(ReceivedFrames { call: call.number, from, to, timeline, pictures, quality });
+            received.push(ReceivedFrames {
+                call: call.number,
+                from,
+                to,
+                timeline,
+                pictures,
+                quality,
+            });
         }
     }
     received

@@ -53,8 +53,8 @@ pub(crate) fn score(
     camera: &Path,
     zero: std::time::Duration,
 ) -> Result<Pictures, String> {
-    let camera = CameraFile::open(camera)
-        .map_err(|error| format!("{}: {error}", camera.display()))?;
+    let camera =
+        CameraFile::open(camera).map_err(|error| format!("{}: {error}", camera.display()))?;
     let mut pictures = Pictures::default();
     for (index, frame) in store.frames().enumerate() {
         let Some(number) = frame.tag.map(|tag| tag.number) else { continue };
@@ -66,7 +66,8 @@ pub(crate) fn score(
         };
         let scores = compared.scores().map_err(|error| error.to_string())?;
         let time = TimedSighting::of(Place::Track, frame, zero).time;
-        let scored = ScoredPicture { time, number, width: frame.width, height: frame.height, scores };
+        let scored =
+            ScoredPicture { time, number, width: frame.width, height: frame.height, scores };
         if pictures.scored.iter().all(|other| scored.rank() < other.rank()) {
             let Compared { received, sent: [_, sent, _] } = compared;
             pictures.worst = Some([received, sent]);
@@ -141,7 +142,10 @@ mod tests {
             height: height as u32,
             tag: number.map(|number| Tag { number, stream: 0 }),
         };
-        ReceivedPicture { frame, luma: Luma::new(width, height, vec![luma; width * height]).unwrap() }
+        ReceivedPicture {
+            frame,
+            luma: Luma::new(width, height, vec![luma; width * height]).unwrap(),
+        }
     }
 
     #[test]

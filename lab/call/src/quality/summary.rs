@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_lab::calls::file::Delays;
-use weir_lab::calls::quality::{PictureQuality, Quality, QualityInterval, Spread};
+use weir_lab::calls::quality::{PictureQuality, PictureScore, Quality, QualityInterval, Spread};
 use weir_lab::metrics::{mean, percentile};
 use weir_sim::Freezes;
 use weir_vmaf::Scores;
@@ -19,11 +19,7 @@ const DECIMALS: f64 = 1e4;
 
 /// Measures the frames that were shown within `span`. The names and the call's number are left
 /// empty.
-pub(super) fn of(
-    timeline: &Timeline,
-    scored: &[ScoredPicture],
-    span: Range<Timestamp>,
-) -> Quality {
+pub(super) fn of(timeline: &Timeline, scored: &[ScoredPicture], span: Range<Timestamp>) -> Quality {
     let mut scored = scored.to_vec();
     scored.retain(|picture| is_in(Some(picture.time), &span));
     let mut received_delays = Vec::new();
@@ -54,7 +50,7 @@ pub(super) fn of(
         stalled_s: rounded(stalled.as_secs_f64()),
         stalled_ratio: lasted.map(|time| rounded(stalled / time)),
         picture: picture(&scored),
-        intervals: intervals(&shown, &scored, &span),
+        intervals: intervals(&shown, &span),
         ..Quality::default()
     }
 }
@@ -108,7 +104,16 @@ fn picture(scored: &[ScoredPicture]) -> Option<PictureQuality> {
         ssim: spread_of(|scores| scores.ssim),
         psnr_db: spread_of(|scores| Some(scores.psnr_db)),
         worst_s: Some(rounded(worst.time.as_secs_f64())),
+        scores: scored.iter().map(picture_score).collect(),
     })
+}
+
+fn picture_score(picture: &ScoredPicture) -> PictureScore {
+    PictureScore {
+        time_s: rounded(picture.time.as_secs_f64()),
+        vmaf: picture.scores.vmaf.map(rounded),
+        psnr_db: rounded(picture.scores.psnr_db),
+    }
 }
 
 fn spread(mut scores: Vec<f64>) -> Option<Spread> {
@@ -120,11 +125,7 @@ fn spread(mut scores: Vec<f64>) -> Option<Spread> {
     })
 }
 
-fn intervals(
-    shown: &[Frame],
-    scored: &[ScoredPicture],
-    span: &Range<Timestamp>,
-) -> Vec<QualityInterval> {
+fn intervals(shown: &[Frame], span: &Range<Timestamp>) -> Vec<QualityInterval> {
     let mut intervals = Vec::new();
     let mut start = span.start;
     while start < span.end {
@@ -135,14 +136,11 @@ fn intervals(
             screen.extend(frame.shown_delay().map(TimeDelta::as_millis_f64));
             count += 1;
         }
-        let picture = scored.iter().find(|picture| (start..end).contains(&picture.time));
         intervals.push(QualityInterval {
             time_s: end.as_secs_f64(),
             shown: count,
             received_delay_ms: mean(received).map(rounded),
             shown_delay_ms: mean(screen).map(rounded),
-            vmaf: picture.and_then(|picture| picture.scores.vmaf).map(rounded),
-            psnr_db: picture.map(|picture| rounded(picture.scores.psnr_db)),
         });
         start = end;
     }

@@ -67,6 +67,19 @@ pub struct PictureQuality {
     pub psnr_db: Option<Spread>,
     /// When the worst picture was received, in the scenario's time.
     pub worst_s: Option<f64>,
+    /// Each picture.
+    pub scores: Vec<PictureScore>,
+}
+
+/// Scores of one picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PictureScore {
+    /// When it was received, in the scenario's time.
+    pub time_s: f64,
+    /// VMAF by the model `vmaf_v0.6.1`.
+    pub vmaf: Option<f64>,
+    /// PSNR in dB.
+    pub psnr_db: f64,
 }
 
 /// Mean and lower end of a score.
@@ -104,10 +117,4 @@ pub struct QualityInterval {
     /// Mean delay to the screen.
     #[serde(default)]
     pub shown_delay_ms: Option<f64>,
-    /// VMAF of the picture that was compared.
-    #[serde(default)]
-    pub vmaf: Option<f64>,
-    /// Its PSNR.
-    #[serde(default)]
-    pub psnr_db: Option<f64>,
 }

@@ -197,9 +197,10 @@ pub(super) struct ScreenPlot {
     pub received_ms: Vec<Option<f64>>,
     /// Means from capture to the screen.
     pub shown_ms: Vec<Option<f64>>,
-    /// VMAF of the picture that was compared.
+    /// When each compared picture was received.
+    pub picture_s: Vec<f64>,
     pub vmaf: Vec<Option<f64>>,
-    pub psnr_db: Vec<Option<f64>>,
+    pub psnr_db: Vec<f64>,
     pub worst: Option<WorstPicture>,
 }
 

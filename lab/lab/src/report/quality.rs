@@ -58,14 +58,16 @@ pub(super) fn plots(column: &Column<'_>) -> Vec<ScreenPlot> {
     let mut plots = Vec::new();
     let Some((run, file)) = column.counted.iter().find_map(measured) else { return plots };
     for quality in &file.quality {
+        let scores = quality.picture.as_ref().map_or(&[][..], |picture| &picture.scores);
         plots.push(ScreenPlot {
             controller: column.controller.into(),
             stream: stream(file, quality),
             time_s: quality.intervals.iter().map(|it| rounded(it.time_s, 3)).collect(),
             received_ms: over_time(quality, |it| it.received_delay_ms),
             shown_ms: over_time(quality, |it| it.shown_delay_ms),
-            vmaf: over_time(quality, |it| it.vmaf),
-            psnr_db: over_time(quality, |it| it.psnr_db),
+            picture_s: scores.iter().map(|it| rounded(it.time_s, 3)).collect(),
+            vmaf: scores.iter().map(|it| round(it.vmaf)).collect(),
+            psnr_db: scores.iter().map(|it| rounded(it.psnr_db, DECIMALS)).collect(),
             worst: worst(run, quality),
         });
     }

@@ -39,7 +39,7 @@ export function qualityView(scenario: Scenario, palette: Palette): HTMLElement[]
   return views;
 }
 
-const hasScores = (plot: ScreenPlot) => plot.psnr_db.some((value) => value !== null);
+const hasScores = (plot: ScreenPlot) => plot.picture_s.length > 0;
 
 /** VMAF over time; PSNR where no run has VMAF. */
 function picturesFigure(
@@ -53,17 +53,18 @@ function picturesFigure(
   const valuesOf = (plot: ScreenPlot) => (hasVmaf ? plot.vmaf : plot.psnr_db);
   const title = `${score} of the received pictures`;
   const caption =
-    `${score} of one received picture every 500 ms beside the sent one, in the camera's size, for the first run of each controller. ` +
+    `${score} of one received picture every half second beside the sent one, in the camera's size, for the first run of each controller. ` +
     (hasVmaf
       ? "100 is a picture like the sent one (model vmaf_v0.6.1)."
       : "This weir was built without VMAF.");
   const description = () =>
     `${title}. ${rows.map((row) => `${row.controller}, ${row.stream}: ${formatNumber(hasVmaf ? row.vmaf : row.psnr_db, 1)}.`).join(" ")}`;
   const panel = { title: score as string, axis: `${score}${unit}`, height: 180 };
-  const curves = (plot: ScreenPlot): [(number | null)[], number][] => [[valuesOf(plot), 2]];
+  const timesOf = (plot: ScreenPlot) => plot.picture_s;
+  const curves = (plot: ScreenPlot): Curve[] => [[valuesOf(plot), 2]];
   const tip = (plot: ScreenPlot, at: number) => `${score} ${formatNumber(valuesOf(plot)[at], 1)}`;
   const build = (surface: Surface) =>
-    overTime(scenario, plots, palette, surface, { panel, curves, tip });
+    overTime(scenario, plots, palette, surface, { panel, timesOf, curves, tip });
   const data = () => picturesData(scenario, plots);
   const commands = () => commandsOf(scenario.groups.filter((group) => group.engine === "call"));
   const subject = scenario.id;
@@ -72,9 +73,7 @@ function picturesFigure(
 
 /** The worst picture of each stream beside what was sent; null if no record has its images. */
 function worstPictures(plots: ScreenPlot[]): HTMLElement | null {
-  const shown = plots.flatMap((plot) =>
-    plot.worst === null ? [] : [{ plot, worst: plot.worst }],
-  );
+  const shown = plots.flatMap((plot) => (plot.worst === null ? [] : [{ plot, worst: plot.worst }]));
   if (shown.length === 0) return null;
   const part = el("div", { class: "part worst" }, el("h3", {}, "The worst pictures"));
   for (const { plot, worst } of shown) {
@@ -98,7 +97,7 @@ function worstPictures(plots: ScreenPlot[]): HTMLElement | null {
     el(
       "p",
       { class: "note" },
-      "Brightness only. With content = \"film\": Big Buck Bunny, © Blender Foundation, CC BY 3.0.",
+      'Brightness only. With content = "film": Big Buck Bunny, © Blender Foundation, CC BY 3.0.',
     ),
   );
   return part;
@@ -149,16 +148,20 @@ function label(plots: ScreenPlot[], { controller, stream }: ScreenPlot): string 
   return groupLabel({ controller, engine: "call", flow: stream }, streams);
 }
 
+/** Values and width of a curve. */
+type Curve = [(number | null)[], number];
+
 interface Drawn {
   panel: { title: string; axis: string; height: number };
-  /** The curves of a plot with their widths. */
-  curves: (plot: ScreenPlot) => [(number | null)[], number][];
+  timesOf: (plot: ScreenPlot) => number[];
+  curves: (plot: ScreenPlot) => Curve[];
   /** What the tooltip says of a plot's interval. */
   tip: (plot: ScreenPlot, at: number) => string;
 }
 
 const DELAYS: Drawn = {
   panel: PANEL,
+  timesOf: (plot) => plot.time_s,
   curves: (plot) => [
     [plot.shown_ms, 2],
     [plot.received_ms, 0.9],
@@ -184,13 +187,10 @@ function overTime(
     plots.map((plot) => label(plots, plot)),
     surface,
   );
-  const line = (
-    plot: ScreenPlot,
-    [values, width]: [(number | null)[], number],
-  ): SeriesOption => ({
+  const line = (plot: ScreenPlot, [values, width]: Curve): SeriesOption => ({
     type: "line",
     name: label(plots, plot),
-    data: pairs(plot.time_s, values),
+    data: pairs(drawn.timesOf(plot), values),
     showSymbol: false,
     symbol: "none",
     lineStyle: { color: palette(plot.controller), width },
@@ -207,7 +207,7 @@ function overTime(
 
 function tip(plots: ScreenPlot[], time: number, drawn: Drawn): HTMLElement {
   const lines = plots.map((plot) => {
-    const at = nearestIndex(plot.time_s, time);
+    const at = nearestIndex(drawn.timesOf(plot), time);
     return el("p", {}, `${label(plots, plot)}: ${drawn.tip(plot, at)}`);
   });
   return el("div", { class: "tip-body" }, el("strong", {}, `${formatNumber(time, 2)} s`), ...lines);
