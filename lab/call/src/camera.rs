@@ -139,8 +139,8 @@ fn make(
     unfinished.rename_to(path).map_err(unwritable)
 }
 
-/// The clip as an open file without a name, if the content is the film. ffmpeg may run as a user who
-/// cannot enter the folder of a named one.
+/// The clip as an open file without a name, if the content is the film. ffmpeg may run as a user
+/// who cannot enter the folder of a named one.
 fn film(content: Content) -> std::io::Result<Option<File>> {
     if content != Content::Film {
         return Ok(None);

@@ -65,7 +65,8 @@ pub struct PeerOutcome {
     /// The changes of its controller's target with their scenario time, in order. Browsers do not
     /// tell theirs.
     pub targets: Vec<(Timestamp, TargetChange)>,
-    /// The frames that passed its page, in order for each place; none unless the run asked for them.
+    /// The frames that passed its page, in order for each place. None unless the run asked for
+    /// them.
     pub frames: Vec<TimedSighting>,
     /// Scores of some pictures that it received.
     pub pictures: Pictures,

@@ -11,7 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Emulator, Handle, SAMPLE_INTERVAL, User};
@@ -30,7 +30,7 @@ use crate::plan::{Call, CallConfig, Player};
 use crate::players::{self, Opened, Playing};
 use crate::server::Session;
 use crate::signalling::{Event, EventKind};
-use crate::state::{CallState, Route, since};
+use crate::state::{CallState, Route, since, since_1970};
 use crate::usage::{Usage, UsageMeter};
 use crate::witness;
 
@@ -207,12 +207,6 @@ fn bearers(config: &CallConfig, emulator: &Emulator) -> Result<Option<Bearers>, 
     });
     let bearers = Bearers::listen(&ims.bearers, emulator.handle(), terminals.collect());
     bearers.map(Some).map_err(CallError::system("listen for bearers"))
-}
-
-/// Converts an instant to the clock of packet timestamps.
-pub(crate) fn since_1970(moment: Instant) -> Duration {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    now.saturating_sub(moment.elapsed())
 }
 
 fn route(

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_lab::calls::derive::{self, Interval, TimedReport};
@@ -13,7 +13,6 @@ use crate::message::{Peer, STATS_INTERVAL, SetupTimes, TargetChange, printable};
 use crate::outcome::{CallResult, PeerOutcome};
 use crate::quality::picture::PictureStore;
 use crate::quality::{FrameSighting, Pictures, Place, TimedSighting, scoring};
-use crate::run::since_1970;
 use crate::signalling::EventKind;
 
 /// The allowed path of a call's media.
@@ -169,8 +168,8 @@ impl CallState {
         }
     }
 
-    /// Compares the pictures that each peer received with the camera's file. `start` is the start of
-    /// the scenario.
+    /// Compares the pictures that each peer received with the camera's file. `start` is that of the
+    /// scenario.
     ///
     /// # Errors
     /// One line, if a file cannot be read.
@@ -301,6 +300,12 @@ fn timed_frames(frames: Vec<(Place, FrameSighting)>, start: Instant) -> Vec<Time
     }
     timed.sort_by_key(|seen: &TimedSighting| seen.time);
     timed
+}
+
+/// Converts an instant to the clock of packet timestamps.
+pub(crate) fn since_1970(moment: Instant) -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(moment.elapsed())
 }
 
 /// Time from `start` to `at`; negative if `at` is earlier.

@@ -143,6 +143,64 @@ fn a_socket_opens_only_with_the_token() {
     assert!(session.events().try_recv().is_err());
 }
 
+/// Opens the connection for a peer's pictures.
+fn pictures_of(session: &Session, peer: Peer) -> WebSocket<TcpStream> {
+    let (host, path) = parts(&session.url(0, &[(0, peer)]));
+    let stream = TcpStream::connect(&host).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    client(format!("ws://{host}{path}/pictures"), stream).unwrap().0
+}
+
+fn picture(text: &str, pixels: usize) -> Message {
+    let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
+    bytes.extend(text.as_bytes());
+    bytes.resize(bytes.len() + pixels, 7);
+    Message::binary(bytes)
+}
+
+const FRAME: &str = r#"{"atMs":1500.0,"timestampUs":7,"width":64,"height":2,"blocks":""}"#;
+
+#[test]
+fn a_page_that_was_asked_sends_pictures_over_a_connection_of_their_own() {
+    let session = session_of(vec![CallSettings { quality: true, ..settings() }]);
+    let mut peer = ScriptedPeer::ready(&session, Peer::A);
+    let mut pictures = pictures_of(&session, Peer::A);
+    pictures.send(picture(FRAME, 128)).unwrap();
+    let (Peer::A, EventKind::Picture(received)) = event(&session) else { panic!("a picture") };
+    assert_eq!(received.luma.size(), (64, 2));
+    // It ends the call that it cannot be trusted with.
+    pictures.send(picture(FRAME, 127)).unwrap();
+    let (Peer::A, EventKind::Failed(cause)) = event(&session) else { panic!("a failure") };
+    assert_eq!(cause, "peer a sent no picture: it has 127 B, not 64 x 2");
+    // A second connection would double the number that it may send.
+    let mut second = pictures_of(&session, Peer::A);
+    let refusal = second.read().unwrap();
+    assert!(refusal.to_text().unwrap().contains("twice"), "{refusal}");
+    peer.send(json!({"type": "failed", "cause": "x"}));
+}
+
+#[test]
+fn pictures_that_nobody_asked_for_and_too_many_are_refused() {
+    let plain = session();
+    let refusal = pictures_of(&plain, Peer::A).read().unwrap();
+    assert!(refusal.to_text().unwrap().contains("nobody asked"), "{refusal}");
+    let session = session_of(vec![CallSettings { quality: true, ..settings() }]);
+    let mut pictures = pictures_of(&session, Peer::A);
+    for _ in 0..20 {
+        // The server may close before the last.
+        let _ = pictures.send(picture(FRAME, 128));
+    }
+    let mut taken = 0;
+    let cause = loop {
+        match event(&session) {
+            (_, EventKind::Picture(_)) => taken += 1,
+            (_, EventKind::Failed(cause)) => break cause,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!((8..16).contains(&taken) && cause.contains("pictures a second"), "{taken} {cause}");
+}
+
 #[test]
 fn two_peers_get_their_roles_and_each_others_messages() {
     let session = session();

@@ -7,13 +7,14 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 20] = [
+const DEPENDENCIES: [(&str, &[&str]); 21] = [
     ("library/weir", &[]),
     ("library/wire", &[]),
     ("library/rtcp", &["weir", "weir-wire"]),
     ("library/sfu", &["weir", "weir-rtcp", "weir-wire"]),
     ("library/capi", &["weir", "weir-rtcp", "weir-wire"]),
     ("lab/capture", &["weir-wire"]),
+    ("lab/vmaf", &[]),
     ("lab/controllers", &["weir", "weir-wire"]),
     ("lab/net", &["weir"]),
     ("lab/sim", &["weir", "weir-controllers", "weir-net", "weir-rtcp", "weir-wire"]),
@@ -29,6 +30,7 @@ const DEPENDENCIES: [(&str, &[&str]); 20] = [
             "weir-lab",
             "weir-net",
             "weir-sim",
+            "weir-vmaf",
         ],
     ),
     (
@@ -68,7 +70,7 @@ const DEPENDENCIES: [(&str, &[&str]); 20] = [
     ),
 ];
 /// Crates below the drivers, which get the time as an argument.
-const WITHOUT_CLOCK: [&str; 13] = [
+const WITHOUT_CLOCK: [&str; 14] = [
     "library/weir",
     "library/wire",
     "library/rtcp",
@@ -78,6 +80,7 @@ const WITHOUT_CLOCK: [&str; 13] = [
     "lab/controllers",
     "lab/net",
     "lab/sim",
+    "lab/vmaf",
     "lab/lab",
     "lab/analyze",
     "ims/diameter",

@@ -40,8 +40,9 @@ use crate::capture::{CapturePlan, Recording};
 use crate::error::CallError;
 use crate::message::{STATS_INTERVAL, printable};
 use crate::plan::{ChromiumMode, network};
-use crate::run::{Progress, cut, kernel_version, run_folder, since_1970};
+use crate::run::{Progress, cut, kernel_version, run_folder};
 use crate::state::since;
+use crate::state::since_1970;
 use crate::usage::{Usage, UsageMeter};
 
 const DRIVER: &str = include_str!("driver.mjs");

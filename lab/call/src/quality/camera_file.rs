@@ -1,5 +1,5 @@
-//! The file of a camera, a video of the format YUV4MPEG2 without compression: draws the tags into it,
-//! and reads its pictures.
+//! The file of a camera, a video of the format YUV4MPEG2 without compression: draws the tags into
+//! it, and reads its pictures.
 
 use std::fs::File;
 use std::io::{self, Error, ErrorKind};

@@ -1,6 +1,6 @@
 //! The files of a record with `--quality`: `frames.csv` has a row for each frame that a peer
-//! received, `pictures.csv` one for each picture that was compared, and two PNG files show the worst
-//! of these, as it was received and as it was sent.
+//! received, `pictures.csv` one for each picture that was compared, and two PNG files show the
+//! worst of these, as it was received and as it was sent.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -18,8 +18,8 @@ const PICTURES_HEADER: &str =
     "call,from,to,time_s,tag,width,height,psnr_db,ssim,vmaf_v0.6.1,vmaf_v0.6.1neg";
 const HEADER: &str = "call,from,to,frame,tag,captured_ms,received_ms,shown_ms,repeats,width,height";
 
-/// Writes the files into the folder of a record. An empty cell of a frame means that it was not seen
-/// there, and one of a picture that this program was built without that score.
+/// Writes the files into the folder of a record. An empty cell of a frame means that it was not
+/// seen there, and one of a picture that this program was built without that score.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -1,5 +1,5 @@
-//! Whole pictures of a received track. A page sends one every half second; they wait in a file until
-//! the call is over.
+//! Whole pictures of a received track. A page sends one every half second; they wait in a file
+//! until the call is over.
 
 use std::fs::File;
 use std::io;
@@ -73,13 +73,13 @@ impl PictureStore {
 
     /// The picture of the frame with this index.
     pub(crate) fn luma(&self, index: usize) -> io::Result<Luma> {
-        let absent = || io::Error::from(io::ErrorKind::NotFound);
-        let file = self.file.as_ref().ok_or_else(absent)?;
-        let &(frame, start) = self.kept.get(index).ok_or_else(absent)?;
+        let (Some(file), Some(&(frame, start))) = (&self.file, self.kept.get(index)) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
         let (width, height) = (frame.width as usize, frame.height as usize);
         let mut pixels = vec![0; width * height];
         file.read_exact_at(&mut pixels, start)?;
-        Luma::new(width, height, pixels).ok_or_else(absent)
+        Luma::new(width, height, pixels).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 }
 

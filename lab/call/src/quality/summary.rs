@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_lab::calls::file::Delays;
+use weir_lab::calls::delays::Delays;
 use weir_lab::calls::quality::{PictureQuality, PictureScore, Quality, QualityInterval, Spread};
 use weir_lab::metrics::{mean, percentile};
 use weir_sim::Freezes;
@@ -94,15 +94,12 @@ fn skips(shown: &[Frame]) -> u64 {
 
 fn picture(scored: &[ScoredPicture]) -> Option<PictureQuality> {
     let worst = scored.iter().min_by(|a, b| a.rank().total_cmp(&b.rank()))?;
-    let spread_of = |score: fn(&Scores) -> Option<f64>| {
-        spread(scored.iter().filter_map(|picture| score(&picture.scores)).collect())
-    };
     Some(PictureQuality {
         pictures: scored.len(),
-        vmaf: spread_of(|scores| scores.vmaf),
-        vmaf_neg: spread_of(|scores| scores.vmaf_neg),
-        ssim: spread_of(|scores| scores.ssim),
-        psnr_db: spread_of(|scores| Some(scores.psnr_db)),
+        vmaf: spread(scored, |scores| scores.vmaf),
+        vmaf_neg: spread(scored, |scores| scores.vmaf_neg),
+        ssim: spread(scored, |scores| scores.ssim),
+        psnr_db: spread(scored, |scores| Some(scores.psnr_db)),
         worst_s: Some(rounded(worst.time.as_secs_f64())),
         scores: scored.iter().map(picture_score).collect(),
     })
@@ -116,7 +113,8 @@ fn picture_score(picture: &ScoredPicture) -> PictureScore {
     }
 }
 
-fn spread(mut scores: Vec<f64>) -> Option<Spread> {
+fn spread(scored: &[ScoredPicture], score: fn(&Scores) -> Option<f64>) -> Option<Spread> {
+    let mut scores: Vec<f64> = scored.iter().filter_map(|picture| score(&picture.scores)).collect();
     scores.sort_by(f64::total_cmp);
     Some(Spread {
         mean: rounded(mean(scores.clone())?),

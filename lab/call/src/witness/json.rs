@@ -1,6 +1,7 @@
 //! Converts the captures of a call to the format of `call.json`.
 
 use weir::units::TimeDelta;
+use weir_lab::calls::delays::Delays;
 use weir_lab::calls::file;
 
 use super::agreement;
@@ -73,12 +74,12 @@ fn agreement_entry(row: agreement::WitnessComparison) -> file::Agreement {
 }
 
 /// One-way delays of the stream's packets; `None` if nothing arrived.
-fn delays(stream: &Stream) -> Option<file::Delays> {
+fn delays(stream: &Stream) -> Option<Delays> {
     let mean = milliseconds(stream.mean_delay()?);
     let last = stream.delays.len() - 1;
     let [min, p50, p95, p99, max] = [0.0, 0.5, 0.95, 0.99, 1.0]
         .map(|share| milliseconds(stream.delays[(share * last as f64).round() as usize]));
-    Some(file::Delays { mean, min, p50, p95, p99, max })
+    Some(Delays { mean, min, p50, p95, p99, max })
 }
 
 fn milliseconds(delay: TimeDelta) -> f64 {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::calls_made::CallsMade;
 pub use super::compared::{Agreement, Compared};
+use super::delays::Delays;
 pub use super::finding::{Finding, FindingSample};
 pub use super::page::{AudioInterval, PageConnection, PageEvent, ReceivedAudio};
 use super::quality::Quality;
@@ -534,24 +535,6 @@ pub struct Stream {
     pub delay_ms: Option<Delays>,
     /// Packets by one-way delay in 30 bins of 10 ms, then all from 300 ms on.
     pub delay_counts: Vec<u64>,
-}
-
-/// One-way delay of a stream's packets in ms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Delays {
-    /// Mean.
-    pub mean: f64,
-    /// Minimum.
-    pub min: f64,
-    /// Median.
-    pub p50: f64,
-    /// 95th percentile.
-    pub p95: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Maximum.
-    pub max: f64,
 }
 
 /// What a capture saw between two reports of the peer's getStats: IP packets of the video,

@@ -9,6 +9,7 @@
 
 mod calls_made;
 mod compared;
+pub mod delays;
 pub mod derive;
 mod each;
 mod entry;
@@ -26,7 +27,8 @@ use weir::units::Timestamp;
 
 use crate::metrics::declared::{Shape, first_key};
 use crate::metrics::{CallMetrics, CallSuccess, OneWayDelay, mean};
-use file::{CallFile, Delays, Interval, Participant, Peer, Setup};
+use delays::Delays;
+use file::{CallFile, Interval, Participant, Peer, Setup};
 use streams::StreamError;
 
 pub use calls_made::{CallsMade, Exclusion};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::file::Delays;
+use super::delays::Delays;
 
 /// Name of the file that shows the worst picture of a camera; `what` is `received` or `sent`.
 pub fn worst_file(call: usize, from: &str, to: &str, what: &str) -> String {
@@ -50,8 +50,8 @@ pub struct Quality {
     pub intervals: Vec<QualityInterval>,
 }
 
-/// Scores of the pictures on the received track, of one picture every half second. They are compared
-/// in the camera's size, without the tag.
+/// Scores of the pictures on the received track, of one picture every half second. They are
+/// compared in the camera's size, without the tag.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PictureQuality {

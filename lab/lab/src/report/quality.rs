@@ -6,7 +6,8 @@ use base64::prelude::*;
 
 use super::call_format::{QualityRow, ScreenPlot, WorstPicture};
 use super::{Column, Run, rounded};
-use crate::calls::file::{CallFile, Delays};
+use crate::calls::delays::Delays;
+use crate::calls::file::CallFile;
 use crate::calls::quality::{Quality, QualityInterval, worst_file};
 
 /// Larger images stay out of the page. A grey picture of 1080p has about 1 MB.

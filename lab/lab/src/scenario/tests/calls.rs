@@ -64,7 +64,7 @@ fn mistakes_in_the_table_have_their_line_and_what_to_write() {
         ("iterations = 0", "must be a whole number from 1 to 1000"),
         ("browser = { a = \"lynx\" }", "expected \"chromium\" or \"firefox\""),
         ("video = { width = 1.5 }", "must be a whole number from 16 to 4096"),
-        ("video = { content = \"film\" }", "expected \"noise\" or \"easy\""),
+        ("video = { content = \"cinema\" }", "expected \"noise\" or \"easy\""),
         ("video = { degradation = \"none\" }", "expected \"maintain-resolution\""),
         ("video = { simulcast = 2 }", "must be 1 or 3"),
         ("video = { simulcast = 4 }", "must be a whole number from 1 to 3"),
