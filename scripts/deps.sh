@@ -70,6 +70,9 @@ if [ -n "$for_tests" ]; then
     # The text and HTML of scripts/draft.mjs, beside xml2rfc.
     need ruby-kramdown-rfc2629 kramdown-rfc2629
     need shfmt shfmt
+    # libvmaf, for the scores of pictures.
+    need meson meson
+    need nasm nasm
     # For the tests of the C library and of the GStreamer plugin.
     need valgrind valgrind
     need pkg-config pkg-config pkgconf

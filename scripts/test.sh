@@ -235,6 +235,15 @@ go_module() {
     own 'Go module' scripts/test-go.sh
 }
 
+# VMAF, whose C library is built only with a feature.
+vmaf() {
+    if command -v meson > /dev/null && command -v nasm > /dev/null; then
+        beside 'VMAF' cargo test --quiet --package weir-vmaf --features libvmaf --target-dir "$target/vmaf"
+    else
+        skip 'VMAF: apt-get install meson nasm'
+    fi
+}
+
 # What needs no Linux compiles for other systems.
 others() {
     own 'a check for Windows and macOS' scripts/other-systems.sh
@@ -346,6 +355,7 @@ if [ -z "$check" ]; then
     arm
     wasm
     go_module
+    vmaf
     others
     fuzz
     miri

@@ -8,10 +8,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_call::capture::{CapturePlan, Reader};
+use weir_call::quality::{Frame, ReceivedFrames, received_frames};
 use weir_call::witness::{CallEnds, Compared, Counted, StreamRole, Way};
 use weir_call::{CallConfig, CallError, CallOutcome, Peer, Progress, run_call};
 use weir_lab::scenario::{Scenario, parse};
 use weir_net::LossModel;
+use weir_sim::Content;
 
 /// Serializes the tests: calls share the processors, and each test checks that it left nothing
 /// behind.
@@ -108,6 +110,29 @@ fn a_call_of_two_browsers_takes_the_emulated_path_and_leaves_nothing() {
     let received: u64 = b.intervals().iter().map(|i| i.transport_received.as_bytes()).sum();
     assert!(received < delivered && received > delivered / 2, "{received} of {delivered}");
     assert_eq!(leftovers(), [""; 0]);
+}
+
+#[test]
+fn a_film_is_recognized_frame_by_frame_and_its_pictures_are_compared() {
+    let _alone = alone();
+    let mut config = one_way().with_quality().unwrap();
+    config.picture.content = Content::Film;
+    let Some(outcome) = run(&config) else { return };
+    let received = received_frames(&config, &outcome);
+    let [ReceivedFrames { timeline, pictures, quality, .. }] = &received[..] else {
+        panic!("frames of one camera")
+    };
+    let [track, screen] = [quality.track, quality.screen];
+    assert!(track.seen > 60 && track.read == track.seen, "{track:?}");
+    assert!(screen.seen > 60 && screen.matched * 100 >= screen.seen * 95, "{screen:?}");
+    // No frame is faster than the path.
+    let delays = timeline.frames.iter().filter_map(Frame::received_delay);
+    let least = delays.min().unwrap();
+    assert!(least >= TimeDelta::from_millis(25), "{least:?}");
+    assert!(pictures.scored.len() >= 8 && pictures.worst.is_some(), "{}", pictures.scored.len());
+    // A picture beside another frame of the film than its own has about 15 dB.
+    let psnr = quality.picture.as_ref().unwrap().psnr_db.unwrap();
+    assert!(psnr.min > 20.0 && psnr.mean > 26.0, "{psnr:?}");
 }
 
 /// Fields of the packets in a capture that match the filter, read by tshark. `None` if there is no
