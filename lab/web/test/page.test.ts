@@ -25,7 +25,7 @@ import { fixture } from "./fixture/report";
 
 /** A column of a CSV file: words and counts, or a name that ends with its unit. */
 const COLUMN =
-  /^((scenario|engine|controller|flow|peer|stream|reason|seed|runs|packets|terminal|bearer|direction|mcs)|\w+_(s|ms|us|mbps|kbps|percent|kb|db)(\.\w+)?)$/;
+  /^((scenario|engine|controller|flow|peer|stream|reason|seed|runs|packets|terminal|bearer|direction|mcs|vmaf)|\w+_(s|ms|us|mbps|kbps|percent|kb|db)(\.\w+)?)$/;
 
 describe.skipIf(!available)("the page", () => {
   beforeAll(start);
@@ -43,7 +43,7 @@ describe.skipIf(!available)("the page", () => {
     // One plot for all runs, three for each scenario, one where flows share a path, one for the
     // bearers of a cell. For the call: two comparisons, the parts of its rate, its rates, its delays,
     // its pacer, one histogram and the delay to the screen.
-    expect(plots.length).toBe(1 + 6 * 3 + 1 + 1 + 2 + 4 + 1 + 1);
+    expect(plots.length).toBe(1 + 6 * 3 + 1 + 1 + 2 + 5 + 1 + 1);
     for (const plot of plots) expectComplete(plot);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     const dark = look.colorScheme === "dark";
