@@ -42,7 +42,7 @@ describe.skipIf(!available)("the page", () => {
     const plots = await drawnPlots(page);
     // One plot for all runs, three for each scenario, one where flows share a path, one for the
     // bearers of a cell. For the call: two comparisons, the parts of its rate, its rates, its delays,
-    // its pacer, one histogram and the delay to the screen.
+    // its pacer, one histogram, the delay to the screen and the scores of the pictures.
     expect(plots.length).toBe(1 + 6 * 3 + 1 + 1 + 2 + 5 + 1 + 1);
     for (const plot of plots) expectComplete(plot);
     expect(await overflow(page)).toBeLessThanOrEqual(0);

@@ -5,7 +5,7 @@ import { tooltipOption, type Option, type Plot, type SeriesOption, type Surface 
 import { picturesData, screensData } from "../data";
 import { el, table, type TableColumn } from "../dom";
 import { figure } from "../figure";
-import type { QualityRow, Scenario, ScreenPlot } from "../format";
+import type { QualityRow, Scenario, ScreenPlot, WorstPicture } from "../format";
 import { commandsOf, formatNumber, groupLabel, nearestIndex, pairs } from "../model";
 import type { Palette } from "../theme";
 import { name } from "./tables";
@@ -71,9 +71,15 @@ function picturesFigure(
   return figure({ title, subject, caption, description, commands, build, data }).element;
 }
 
+/** Whether both are images with their data. A record may have any text. */
+function isDrawn(worst: WorstPicture | null): worst is WorstPicture {
+  const image = /^data:image\/png;base64,[A-Za-z0-9+/]+=*$/;
+  return worst !== null && image.test(worst.received) && image.test(worst.sent);
+}
+
 /** The worst picture of each stream beside what was sent; null if no record has its images. */
 function worstPictures(plots: ScreenPlot[]): HTMLElement | null {
-  const shown = plots.flatMap((plot) => (plot.worst === null ? [] : [{ plot, worst: plot.worst }]));
+  const shown = plots.flatMap((plot) => (isDrawn(plot.worst) ? [{ plot, worst: plot.worst }] : []));
   if (shown.length === 0) return null;
   const part = el("div", { class: "part worst" }, el("h3", {}, "The worst pictures"));
   for (const { plot, worst } of shown) {
