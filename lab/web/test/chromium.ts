@@ -179,7 +179,7 @@ const AXES: [title: RegExp, names: string[]][] = [
   [/^One-way delay/, ["Packets (%)", "One-way delay (ms)"]],
   [/^Target, reasons/, ["Rate (Mbit/s)", "Wait (ms)", "Time (s)"]],
   [/^From the camera/, ["Delay (ms)", "Time (s)"]],
-  [/^VMAF of/, ["VMAF", "Time (s)"]],
+  [/^VMAF of/, ["VMAF (0 to 100)", "Time (s)"]],
   [/^Bearers/, ["Rate (Mbit/s)", "Queue (kB)", "Share (%)", "SINR (dB)", "HARQ (%)", "Time (s)"]],
   [/^Release lateness/, ["Lateness (µs)", "Packets (count, log scale)"]],
 ];

@@ -49,7 +49,7 @@ function picturesFigure(
   palette: Palette,
 ): HTMLElement {
   const hasVmaf = plots.some((plot) => plot.vmaf.some((value) => value !== null));
-  const [score, unit] = hasVmaf ? ["VMAF", ""] : ["PSNR", " (dB)"];
+  const [score, unit] = hasVmaf ? ["VMAF", " (0 to 100)"] : ["PSNR", " (dB)"];
   const valuesOf = (plot: ScreenPlot) => (hasVmaf ? plot.vmaf : plot.psnr_db);
   const title = `${score} of the received pictures`;
   const caption =
