@@ -166,7 +166,7 @@ export async function pointAt(surface: Locator, share: number): Promise<void> {
   await surface.hover({ position });
 }
 
-const UNITS = /\((dB|kB|[Mk]bit\/s|ms|s|%|µs|count, log scale)\)$/;
+const UNITS = /\((dB|kB|[Mk]bit\/s|ms|s|%|µs|0 to 100|count, log scale)\)$/;
 const AXES: [title: RegExp, names: string[]][] = [
   [/^How the flows share/, ["Rate (Mbit/s)", "Delay (ms)", "Time (s)"]],
   [/^Rate, delay/, ["Rate (Mbit/s)", "Delay (ms)", "Loss (%)", "Time (s)"]],
