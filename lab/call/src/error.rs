@@ -5,6 +5,8 @@ use std::net::Ipv4Addr;
 
 use weir_lab::scenario::call::BrowserKind;
 
+use crate::stack::StackError;
+
 /// Why a run has no result. Each message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -30,6 +32,9 @@ pub enum CallError {
          GST_PLUGIN_PATH"
     )]
     NoPlugin,
+    /// A stack of the arena is not installed.
+    #[error(transparent)]
+    Stack(StackError),
     /// No forwarding server on this machine.
     #[error("no forwarding server found: apt-get install janus")]
     NoJanus,

@@ -30,6 +30,7 @@ mod relay;
 mod run;
 mod server;
 mod signalling;
+pub mod stack;
 mod state;
 mod targets;
 mod token_listener;

@@ -92,13 +92,9 @@ pub(crate) fn open(
     let access = relay.as_ref().map(|relay| &relay.access);
     let mut agents = janus.as_ref().map_or(Vec::new(), |janus| janus_agents(config, janus));
     let gstreamer = gstreamer(config, emulator, folder)?;
-    let mut pipelines = Vec::new();
-    if let Some(gstreamer) = &gstreamer {
-        let (started, pipeline_agents) =
-            start_pipelines(config, emulator, folder, camera, gstreamer)?;
-        pipelines = started;
-        agents.extend(pipeline_agents);
-    }
+    let (pipelines, pipeline_agents) =
+        start_pipelines(config, emulator, folder, camera, gstreamer.as_ref())?;
+    agents.extend(pipeline_agents);
     let session = session(config, emulator, agents, access, &bridges)?;
     let mut opened = Opened {
         session,
@@ -129,6 +125,11 @@ pub(crate) fn open(
                 let process = pipelines.next().expect("each pipeline was started above");
                 let version = gstreamer.as_ref().map(|found| found.version.clone());
                 (Kind::Pipeline(process), version.unwrap_or_default())
+            }
+            Player::Stack => {
+                let process = pipelines.next().expect("each stack was started above");
+                let stack = config.stack.as_ref().expect("its player is there");
+                (Kind::Pipeline(process), stack.version().map_err(CallError::Stack)?)
             }
             Player::ForwardingServer => {
                 let janus = janus.take().expect("a run has one forwarding server");
@@ -199,22 +200,27 @@ fn gstreamer(
     found.transpose()
 }
 
-/// Starts the pipelines in the order of their participants, and their agents.
+/// Starts the pipelines and stacks in the order of their participants, and their agents.
 fn start_pipelines(
     config: &CallConfig,
     emulator: &Emulator,
     folder: &Path,
     camera: Option<&Path>,
-    gstreamer: &Gstreamer,
+    gstreamer: Option<&Gstreamer>,
 ) -> Result<(Vec<PipelineProcess>, Vec<Agent>), CallError> {
     let (mut processes, mut agents) = (Vec::new(), Vec::new());
     for (index, participant) in config.participants.iter().enumerate() {
-        if !participant.player.is_pipeline() {
-            continue;
-        }
         let (seats, host) = (config.seats(index), emulator.host(participant.host));
         let own = folder.join(&participant.name);
-        let (process, pipes) = pipeline::start(gstreamer, host, &own, config, index, camera)?;
+        let (process, pipes) = match (participant.player, &config.stack, gstreamer) {
+            (Player::Stack, Some(stack), _) => {
+                pipeline::start_stack(stack, host, own, config, index, camera)?
+            }
+            (Player::Pipeline | Player::Mixer, _, Some(gstreamer)) => {
+                pipeline::start(gstreamer, host, &own, config, index, camera)?
+            }
+            _ => continue,
+        };
         processes.push(process);
         agents.push(Agent::Pipeline(pipeline::Agent::new(seats, pipes)));
     }

@@ -342,6 +342,9 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
 
 /// The real programs of a run, in words.
 fn real_parts(config: &CallConfig) -> &'static str {
+    if config.stack.is_some() {
+        return "a stack of the arena, browsers, codecs";
+    }
     match config.calls.iter().any(|call| call.pipeline.is_some()) {
         true => "pipelines with Weir's controllers, browsers, codecs",
         false => "browsers, codecs",

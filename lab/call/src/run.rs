@@ -26,7 +26,7 @@ use crate::error::CallError;
 use crate::loads::Loads;
 use crate::message::Peer;
 use crate::outcome::{CallOutcome, PlayerOutcome};
-use crate::plan::{Call, CallConfig, Player};
+use crate::plan::{Call, CallConfig};
 use crate::players::{self, Opened, Playing};
 use crate::server::Session;
 use crate::signalling::{Event, EventKind};
@@ -219,7 +219,7 @@ fn route(
     let ends = call.ends.map(|end| &config.participants[end]);
     Route {
         ends: ends.map(|end| address(end.host)),
-        reports: ends.map(|end| end.player != Player::ForwardingServer),
+        reports: ends.map(|end| end.player.tells_its_path()),
         relay: config.relay.map(|relay| address(relay.host)),
         bridge,
     }

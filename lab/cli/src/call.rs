@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_call::quality::{self, ReceivedFrames};
+use weir_call::stack::Stack;
 use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run_call};
 use weir_controllers::LabController;
 use weir_lab::calls::quality::{PictureQuality, Quality};
@@ -119,12 +120,24 @@ enum Sender {
     ChromiumScreamV2,
     /// Pipelines under a controller.
     Pipelines(LabController),
+    /// A stack of the arena.
+    Stack(Stack),
 }
 
 /// What controls the senders, one for each run of a scenario.
 fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
     let is_default = args.selection.constants.is_empty();
     anyhow::ensure!(is_default, "--set is for simulations: leave it out");
+    if let Some(list) = &args.stack {
+        let mut stacks = Vec::new();
+        for name in list.split(',') {
+            let stack = Stack::read(&args.arena, name.trim())?;
+            // Before anything starts: one that is not installed stops the whole command.
+            stack.version()?;
+            stacks.push(Sender::Stack(stack));
+        }
+        return Ok(stacks);
+    }
     let Some(list) = args.selection.controller.as_deref() else {
         return Ok(vec![Sender::Browsers]);
     };
@@ -159,6 +172,7 @@ fn config(
             config.with_chromium(ChromiumMode::ScreamV2).map_err(refused)?
         }
         (None, Sender::Pipelines(controller)) => config.with_pipelines(scenario, controller)?,
+        (None, Sender::Stack(stack)) => config.with_stack(scenario, stack.clone())?,
         (Some(address), Sender::Browsers) => config.served(address).map_err(refused)?,
         (Some(_), _) => anyhow::bail!(
             "--serve is for people at both ends, and --controller for a pipeline: leave out one"
@@ -178,6 +192,7 @@ fn subject(args: &Call, scenario: &Scenario, sender: &Sender) -> Subject {
             Subject::Browser { name: CHROMIUM_SCREAM_V2.into(), control: BrowserControl::ScreamV2 }
         }
         (Sender::Pipelines(controller), _) => Subject::controller(controller.name()),
+        (Sender::Stack(stack), _) => Subject::Stack { name: stack.name.clone() },
         (Sender::Browsers, _) if args.serve.is_some() => Subject::browser("people"),
         (Sender::Browsers, [a, b]) if a == b => Subject::browser(a.name()),
         (Sender::Browsers, [a, b]) => Subject::browser(&format!("{}-{}", a.name(), b.name())),

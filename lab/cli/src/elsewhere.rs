@@ -31,6 +31,15 @@ pub mod real {
 }
 
 #[cfg(not(calls))]
+pub mod arena {
+    use std::process::ExitCode;
+
+    pub fn arena<Args>(_: &Args) -> anyhow::Result<ExitCode> {
+        Err(super::refused("arena"))
+    }
+}
+
+#[cfg(not(calls))]
 pub mod link {
     use std::process::ExitCode;
 

@@ -4,6 +4,8 @@
 mod analyze;
 #[cfg(all(calls, feature = "analyze"))]
 mod app;
+#[cfg(calls)]
+mod arena;
 mod args;
 mod bench;
 #[cfg(calls)]
@@ -54,7 +56,7 @@ use elsewhere::ims;
 #[cfg(not(ims))]
 use elsewhere::weir_testbed;
 #[cfg(not(calls))]
-use elsewhere::{link, real, serve};
+use elsewhere::{arena, link, real, serve};
 
 /// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         args::Command::Run(args) => run::run(&args),
         args::Command::Call(args) => real::call(&args),
         args::Command::Link(args) => link::link(&args),
+        args::Command::Arena(args) => arena::arena(&args),
         args::Command::Serve(args) => serve::serve(&args),
         args::Command::Analyze(args) => analyze::analyze(&args),
         args::Command::Report(args) => report::report(&args),

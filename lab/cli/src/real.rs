@@ -1,5 +1,6 @@
 //! Real runs for `weir call` and `weir check`: calls of browsers and pipelines, or an application.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weir_lab::summary::Summary;
@@ -24,6 +25,8 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
         iterations: None,
         serve: None,
         ims: None,
+        stack: None,
+        arena: PathBuf::new(),
         application: args.application.clone(),
         capture: false,
         interactive: false,

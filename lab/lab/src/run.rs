@@ -35,6 +35,7 @@ impl RunInfo {
             Subject::Analyzed { dump, .. } => format!("weir analyze {dump}"),
             Subject::Application { options } => format!("weir call {scenario} {seeds} {options}"),
             Subject::Browser { .. } => format!("weir call {scenario} {seeds}"),
+            Subject::Stack { .. } => format!("weir call {scenario} {seeds} {subject}"),
             Subject::Command { peer: None, .. } => {
                 format!("weir link {scenario} {seeds} -- {subject}")
             }

@@ -12,6 +12,7 @@ const ANALYZED: &str = "analyzed ";
 const OPEN_LOOP: &str = ", open loop: ";
 const APPLICATION: &str = "--app ";
 const PEER: &str = "--peer ";
+const STACK: &str = "--stack ";
 
 /// What a run was made with. Tables, and files for other programs, have its label
 /// ([`fmt::Display`]).
@@ -34,6 +35,11 @@ pub enum Subject {
     Application {
         /// The options of `weir call` that name it, in shell syntax; `--app` is the first.
         options: String,
+    },
+    /// A stack of the arena with its own congestion control.
+    Stack {
+        /// Name of its folder.
+        name: String,
     },
     /// A command of `weir link`.
     Command {
@@ -108,6 +114,7 @@ impl fmt::Display for Subject {
         match self {
             Self::Controller { name } | Self::Browser { name, .. } => f.write_str(name),
             Self::Application { options } => f.write_str(options),
+            Self::Stack { name } => write!(f, "{STACK}{name}"),
             Self::Command { command, peer: None } => f.write_str(command),
             Self::Command { command, peer: Some(peer) } => write!(f, "{PEER}{peer} -- {command}"),
             Self::Analyzed { dump, open_loop: None } => write!(f, "{ANALYZED}{dump}"),
@@ -125,9 +132,13 @@ pub fn is_application(label: &str) -> bool {
     label.starts_with(APPLICATION)
 }
 
-/// The label for a table, which has no room for the options of an application.
+/// The label for a table, which has no room for the options of an application, and needs none for a
+/// stack.
 pub fn short(label: &str) -> &str {
-    if is_application(label) { "application" } else { label }
+    if is_application(label) {
+        return "application";
+    }
+    label.strip_prefix(STACK).unwrap_or(label)
 }
 
 fn of_call(label: &str) -> Subject {
@@ -144,6 +155,9 @@ fn of_call(label: &str) -> Subject {
     }
     if is_application(label) {
         return Subject::Application { options: label.into() };
+    }
+    if let Some(name) = label.strip_prefix(STACK) {
+        return Subject::Stack { name: name.into() };
     }
     if LabAlgorithm::all().any(|algorithm| algorithm.name() == label) {
         return Subject::controller(label);
@@ -194,6 +208,7 @@ mod tests {
                 Subject::Application { options: "--app http://x/ --participants 2".into() },
                 "--app http://x/ --participants 2",
             ),
+            (Engine::Call, Subject::Stack { name: "pion".into() }, "--stack pion"),
             (
                 Engine::Call,
                 Subject::Analyzed { dump: "a.log".into(), open_loop: None },
@@ -233,6 +248,6 @@ mod tests {
     fn the_options_of_an_application_do_not_widen_a_table() {
         let options = "--app https://meet.example.org/room --join join.mjs --participants 2";
         assert_eq!(short(options), "application");
-        assert_eq!(short("gcc"), "gcc");
+        assert_eq!((short("gcc"), short("--stack pion")), ("gcc", "pion"));
     }
 }

@@ -17,4 +17,4 @@ mod sender;
 
 pub(crate) use agent::Agent;
 pub(crate) use process::{Gstreamer, PipelineProcess};
-pub(crate) use sender::{ELEMENTS, start};
+pub(crate) use sender::{ELEMENTS, start, start_stack};

@@ -104,16 +104,8 @@ impl Gstreamer {
         let log = folder.join("weir.log");
         let output = File::create(&log).map_err(failed("make the pipeline's log"))?;
         let mut command = self.command(host, folder);
-        command.arg(main).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(output);
-        let mut child = Child::spawn(&mut command)?;
-        let pid = child.inner().id();
-        let mut stdin = child.inner().stdin.take().expect("it is piped");
-        let stdout = child.inner().stdout.take().expect("it is piped");
-        let mut first = serde_json::to_vec(settings).expect("settings have only text keys");
-        first.push(b'\n');
-        io::Write::write_all(&mut stdin, &first).map_err(failed("configure the pipeline"))?;
-        let pipes = Pipes { stdin: stdin.into(), stdout: stdout.into() };
-        Ok((PipelineProcess { pid, child, log }, pipes))
+        command.arg(main).stderr(output);
+        PipelineProcess::start(command, log, settings)
     }
 
     fn command(&self, host: &Host, folder: &Path) -> std::process::Command {
@@ -184,6 +176,26 @@ pub(crate) struct PipelineProcess {
 }
 
 impl PipelineProcess {
+    /// Starts a program that talks to the lab in lines. `log` is the file of its standard error, and
+    /// `settings` become the first line of its input.
+    pub(super) fn start(
+        mut command: std::process::Command,
+        log: PathBuf,
+        settings: &impl Serialize,
+    ) -> Result<(Self, Pipes), CallError> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = Child::spawn(&mut command)?;
+        let pid = child.inner().id();
+        let mut stdin = child.inner().stdin.take().expect("it is piped");
+        let stdout = child.inner().stdout.take().expect("it is piped");
+        let mut first = serde_json::to_vec(settings).expect("settings have only text keys");
+        first.push(b'\n');
+        io::Write::write_all(&mut stdin, &first)
+            .map_err(CallError::system("configure the pipeline"))?;
+        let pipes = Pipes { stdin: stdin.into(), stdout: stdout.into() };
+        Ok((Self { pid, child, log }, pipes))
+    }
+
     /// The process.
     pub(crate) fn pid(&self) -> u32 {
         self.pid

@@ -21,6 +21,7 @@ from gi.repository import GLib, Gst, GstSdp, GstWebRTC
 from lines import Lines
 from reports import AUDIO_SSRC, Reporter
 from scaling import Scaler
+from vp8 import SETTINGS as VP8_SETTINGS
 
 # The header extension with the transport-wide sequence number. It stands in the capabilities behind
 # the payloader, and not only in the payloader: the offer is made before the first packet.
@@ -40,17 +41,6 @@ AUDIO = (
 MTU = 1200
 # What waits in the pacer is sampled as often as records have rows.
 SAMPLE_MS = 50
-# Constant bitrate without lookahead, as libwebrtc configures VP8 for a call, but for the model of
-# the receiver's buffer (sizes in ms). While the target rises, the encoder makes less than asked,
-# because the buffer that it fills grows with the target. With the 600 ms of libwebrtc that was 10 %
-# of the rate, and NADA, which follows what arrives, climbed half as fast as in the simulation. The
-# encoder leaves out no pictures, because weircc does: with both, single pictures had up to 100 kB.
-VP8_SETTINGS = (
-    "deadline=1 cpu-used=8 threads=2 end-usage=cbr lag-in-frames=0 keyframe-max-dist=3000 "
-    "error-resilient=default min-quantizer=2 max-quantizer=56 undershoot=100 overshoot=15 "
-    "buffer-initial-size=150 buffer-optimal-size=200 buffer-size=1000 dropframe-threshold=0 "
-    "static-threshold=1"
-)
 
 
 def now_ms():

@@ -1,7 +1,8 @@
 //! The pipelines that send the video of calls, from a camera or as a mixer: their programs and
 //! settings.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use weir::controller::EcnMode;
@@ -11,6 +12,7 @@ use super::process::{Gstreamer, PipelineProcess, Pipes, Script};
 use crate::error::CallError;
 use crate::message::STATS_INTERVAL;
 use crate::plan::{CallConfig, ControlledSender, Player};
+use crate::stack::Stack;
 
 /// The elements that the programs need.
 pub(crate) const ELEMENTS: [&str; 13] = [
@@ -37,8 +39,11 @@ const LINES: (&str, &str) = ("lines.py", include_str!("lines.py"));
 const REPORTS: (&str, &str) = ("reports.py", include_str!("reports.py"));
 const SCALING: (&str, &str) = ("scaling.py", include_str!("scaling.py"));
 
-const CAMERA_SENDER: Script = Script { files: &[SENDER, CAMERA, LINES, REPORTS, SCALING] };
-const MIXER_SENDER: Script = Script { files: &[MIXER, SENDER, CAMERA, LINES, REPORTS, SCALING] };
+const VP8: (&str, &str) = ("vp8.py", include_str!("vp8.py"));
+
+const CAMERA_SENDER: Script = Script { files: &[SENDER, CAMERA, LINES, REPORTS, SCALING, VP8] };
+const MIXER_SENDER: Script =
+    Script { files: &[MIXER, SENDER, CAMERA, LINES, REPORTS, SCALING, VP8] };
 
 /// The configuration of the process, its first line of input.
 #[derive(Debug, Serialize)]
@@ -78,6 +83,26 @@ struct SenderSettings<'a> {
     frame_rate: u32,
     /// Interval of reports in ms.
     stats_interval: u64,
+}
+
+/// Starts the stack of a participant. `log` is the name of a new file.
+pub(crate) fn start_stack(
+    stack: &Stack,
+    host: &Host,
+    log: PathBuf,
+    config: &CallConfig,
+    participant: usize,
+    camera: Option<&Path>,
+) -> Result<(PipelineProcess, Pipes), CallError> {
+    let mut calls = Vec::new();
+    for (call, _) in config.seats(participant) {
+        let Some(sender) = &config.calls[call].pipeline else { continue };
+        calls.push(SenderCall { call, settings: settings(sender, config, camera) });
+    }
+    let output = File::create(&log).map_err(CallError::system("make the stack's log"))?;
+    let mut command = stack.command(host);
+    command.stderr(output);
+    PipelineProcess::start(command, log, &Settings { calls })
 }
 
 /// Starts the pipeline of a participant. `folder` is the name of a new folder.

@@ -16,6 +16,7 @@ use crate::capture::CapturePlan;
 use crate::ims::Ims;
 use crate::janus::ForwardingRole;
 use crate::message::Peer;
+use crate::stack::Stack;
 
 mod pipelines;
 mod topologies;
@@ -56,6 +57,8 @@ pub struct CallConfig {
     pub serve: Option<Ipv4Addr>,
     /// The congestion control and the feedback of Chromium.
     pub chromium: ChromiumMode,
+    /// The stack that sends the videos; `None` if browsers or pipelines do.
+    pub stack: Option<Stack>,
     /// The cameras' picture, and the codec.
     pub picture: Picture,
     /// Whether the cameras' frames have tags, which the pages read.
@@ -84,6 +87,8 @@ pub enum Player {
     Browser(BrowserKind),
     /// A pipeline of GStreamer.
     Pipeline,
+    /// A stack of the arena.
+    Stack,
     /// A person's browser, on this machine or another one.
     Person,
     /// A forwarding server.
@@ -101,6 +106,11 @@ impl Player {
     /// Whether it is a process of GStreamer pipelines.
     pub(crate) fn is_pipeline(self) -> bool {
         matches!(self, Self::Pipeline | Self::Mixer)
+    }
+
+    /// Whether it tells the path of its media.
+    pub(crate) fn tells_its_path(self) -> bool {
+        !matches!(self, Self::ForwardingServer | Self::Stack)
     }
 }
 
@@ -277,6 +287,7 @@ impl<'a> Builder<'a> {
             ims: None,
             serve: None,
             chromium: ChromiumMode::Default,
+            stack: None,
             picture: self.scenario.call.video,
             quality: false,
             capture: None,

@@ -2,13 +2,14 @@
 
 use weir::controller::EcnMode;
 use weir::units::Bitrate;
-use weir_controllers::LabController;
+use weir_controllers::{LabAlgorithm, LabController};
 use weir_lab::scenario::call::{Codec, Degradation, degradation_name};
 use weir_lab::scenario::{Feedback, Flow, Scenario, Source};
 
 use super::{Call, CallConfig, ChromiumMode, PlanResult, Player, Unplayable};
 use crate::janus::ForwardingRole;
 use crate::message::Peer;
+use crate::stack::Stack;
 
 /// The controller of a pipeline that sends the video of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,32 @@ impl CallConfig {
             Ok(()) => Ok(self),
             Err(why) => Err(Unplayable { scenario: scenario.id.clone(), why }),
         }
+    }
+
+    /// Changes the plan: each video is sent by `stack`, which controls its rate itself, and received
+    /// by a browser.
+    ///
+    /// # Errors
+    /// One line, if a stack cannot play the scenario.
+    pub fn with_stack(mut self, scenario: &Scenario, stack: Stack) -> Result<Self, Unplayable> {
+        // The limits and the seats are those of a pipeline, and the controller is unused.
+        let result = self.put_pipelines(scenario, &LabAlgorithm::Gcc.into());
+        let sound = self.calls.iter().any(|call| call.audio.contains(&true));
+        let result = match result {
+            Ok(()) if sound => Err("stacks of the arena send no audio".into()),
+            result => result,
+        };
+        if let Err(why) = result {
+            let why = why.replace("--controller", "--stack");
+            return Err(Unplayable { scenario: scenario.id.clone(), why });
+        }
+        for participant in &mut self.participants {
+            if participant.player == Player::Pipeline {
+                participant.player = Player::Stack;
+            }
+        }
+        self.stack = Some(stack);
+        Ok(self)
     }
 
     fn put_pipelines(&mut self, scenario: &Scenario, controller: &LabController) -> PlanResult<()> {
@@ -179,7 +206,6 @@ pub(super) fn limit(flow: &Flow) -> Option<Bitrate> {
 
 #[cfg(test)]
 mod tests {
-    use weir_controllers::LabAlgorithm;
     use weir_lab::scenario::parse;
 
     use super::*;

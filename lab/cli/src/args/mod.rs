@@ -1,6 +1,7 @@
 //! The command line.
 
 mod analyze;
+mod arena;
 pub mod application;
 mod fleet;
 mod link;
@@ -12,6 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 pub use analyze::Analyze;
+pub use arena::{Arena, ArenaPart};
 pub use application::Application;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -71,6 +73,8 @@ pub enum Command {
     Call(Call),
     /// Run a command inside a scenario's emulated network.
     Link(Link),
+    /// Compare WebRTC stacks of others in real calls over the same networks.
+    Arena(Arena),
     /// Open a local page: simulate, call and link with sliders, and compare records.
     Serve(Serve),
     /// Say what limited a call that was made elsewhere, from a dump of its browser.
@@ -106,7 +110,7 @@ impl Command {
     #[cfg(calls)]
     pub fn needs_network_rights(&self) -> bool {
         match self {
-            Self::Call(_) | Self::Link(_) => true,
+            Self::Call(_) | Self::Link(_) | Self::Arena(_) => true,
             Self::Research(research) | Self::Bare(research) => {
                 matches!(research, Research::Validate(_))
             }
@@ -224,6 +228,7 @@ Examples:
   weir call lund/rmcat-ns3 --controller nada,scream,gcc --out runs
   weir call lund/sudden-reduction --controller chromium,gcc,chromium-scream-v2,scream-v2 --out runs
   weir call 'delft/wired-2/*' --quick --out runs
+  weir call arena/steps --stack pion,wrtc --out runs
   weir call demo/first-call --serve=192.168.1.5
   weir call demo/first-call --serve=all
   weir call demo/first-call --app http://{server}:9000/ --join join.mjs --serve-app 'node server.mjs'")]
@@ -250,6 +255,14 @@ pub struct Call {
     /// and stalls on screen. The camera's frames get a row of marks. Needs Chromium at both ends.
     #[arg(long, conflicts_with_all = ["serve", "app"])]
     pub quality: bool,
+    /// Stacks of the arena that send, separated by commas: folders with a driver. Their own
+    /// congestion control is in charge.
+    #[arg(long, value_name = "LIST",
+        conflicts_with_all = ["serve", "app", "controller", "ims", "quality"])]
+    pub stack: Option<String>,
+    /// The folder of the stacks.
+    #[arg(long, value_name = "DIR", default_value = "arena", requires = "stack")]
+    pub arena: PathBuf,
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,

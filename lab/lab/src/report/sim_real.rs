@@ -72,6 +72,7 @@ fn is_pair(simulated: &Subject, real: &Subject, columns: &[Column<'_>]) -> bool 
         Subject::Browser { control: BrowserControl::ScreamV2, .. } => SCREAM_MODELS,
         Subject::Browser { .. }
         | Subject::Application { .. }
+        | Subject::Stack { .. }
         | Subject::Command { .. }
         | Subject::Analyzed { .. } => BROWSER_MODELS,
     };

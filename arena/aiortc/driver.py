@@ -1,0 +1,192 @@
+"""Driver of the arena for aiortc, and for libraries with its interface: sends the video of one call.
+
+    driver.py [--module MODULE] [--version]
+
+The lab talks to it in lines of JSON (docs/guide/arena.md). MODULE is `aiortc`, or `webrtc.aiortc` for the
+package wrtc, which has libwebrtc under the same interface. Both encode themselves.
+"""
+
+import argparse
+import asyncio
+import fractions
+import importlib
+import importlib.metadata
+import json
+import re
+import sys
+import time
+
+import av
+
+VIDEO_CLOCK = 90_000
+PACKAGES = {"aiortc": "aiortc", "webrtc.aiortc": "wrtc"}
+STARTED = time.monotonic()
+
+
+def since_start():
+    """In ms."""
+    return (time.monotonic() - STARTED) * 1000
+
+
+def tell(call, kind, **members):
+    """Sends a message of the call's protocol."""
+    write(call, message={"type": kind, **members})
+
+
+def write(call, **content):
+    print(json.dumps({"call": call, **content}, separators=(",", ":")), flush=True)
+
+
+def read_pictures(settings):
+    """The frames of the camera's file, decoded. They stay in memory."""
+    if settings["camera"] is None:
+        raise ValueError("the camera has no file; install ffmpeg")
+    with av.open(settings["camera"]) as file:
+        return [frame for frame in file.decode(video=0)]
+
+
+def camera_class(rtc):
+    """A track that plays the pictures in a loop, each at its time."""
+
+    class Camera(rtc.MediaStreamTrack):
+        kind = "video"
+
+        def __init__(self, pictures, rate):
+            super().__init__()
+            self._pictures, self._rate = pictures, rate
+            self._began, self._count = None, 0
+
+        async def recv(self):
+            now = time.monotonic()
+            if self._began is None:
+                self._began = now
+            due = self._began + self._count / self._rate
+            if due > now:
+                await asyncio.sleep(due - now)
+            else:
+                # A camera does not deliver the pictures of a time that has passed.
+                self._count = int((now - self._began) * self._rate)
+            frame = self._pictures[self._count % len(self._pictures)]
+            frame.pts = self._count * VIDEO_CLOCK // self._rate
+            frame.time_base = fractions.Fraction(1, VIDEO_CLOCK)
+            self._count += 1
+            return frame
+
+    return Camera
+
+
+class Sender:
+    """The call."""
+
+    def __init__(self, rtc, call, settings):
+        self._rtc, self._call, self._settings = rtc, call, settings
+        self._setup = {"joined": since_start()}
+        self._connection = rtc.RTCPeerConnection(rtc.RTCConfiguration(iceServers=[]))
+        self._connection.on("connectionstatechange", self._on_state)
+        pictures = read_pictures(settings)
+        self._camera = camera_class(rtc)(pictures, settings["frameRate"])
+        self._connection.addTrack(self._camera)
+        self._setup["camera"] = since_start()
+        self._candidates = []
+        self._is_described = False
+
+    async def receive(self, message):
+        """Handles a message of the call's protocol. Returns whether the call goes on."""
+        kind = message["type"]
+        if kind == "config":
+            tell(self._call, "ready")
+        elif kind == "start":
+            await self._offer()
+        elif kind == "answer":
+            await self._on_answer(message["sdp"])
+        elif kind == "candidate":
+            await self._on_candidate(message["candidate"])
+        elif kind in ("stop", "refused"):
+            write(self._call, left={})
+            await self._connection.close()
+            return False
+        return True
+
+    async def _offer(self):
+        self._setup["start"] = since_start()
+        # Only VP8, as all stacks of the arena.
+        transceiver = self._connection.getTransceivers()[0]
+        codecs = self._rtc.RTCRtpSender.getCapabilities("video").codecs
+        wanted = [one for one in codecs if one.mimeType in ("video/VP8", "video/rtx")]
+        transceiver.setCodecPreferences(wanted)
+        transceiver.direction = "sendonly"
+        await self._connection.setLocalDescription(await self._connection.createOffer())
+        # The description has its candidates.
+        tell(self._call, "offer", sdp=self._connection.localDescription.sdp)
+
+    async def _on_answer(self, sdp):
+        answer = self._rtc.RTCSessionDescription(sdp=self._limited(sdp), type="answer")
+        await self._connection.setRemoteDescription(answer)
+        self._setup["described"] = since_start()
+        self._is_described = True
+        for candidate in self._candidates:
+            await self._add(candidate)
+
+    def _limited(self, sdp):
+        """The answer with the limits of the rate, in the words that libwebrtc knows. Others ignore them."""
+        limits = ";".join(
+            f"x-google-{name}-bitrate={self._settings[name + 'Bitrate'] // 1000}"
+            for name in ("min", "start", "max")
+        )
+        number = re.search(r"a=rtpmap:(\d+) VP8/90000\r\n", sdp)
+        return sdp.replace(number[0], f"{number[0]}a=fmtp:{number[1]} {limits}\r\n")
+
+    async def _on_candidate(self, candidate):
+        if self._is_described:
+            await self._add(candidate)
+        else:
+            self._candidates.append(candidate)
+
+    async def _add(self, candidate):
+        text = candidate["candidate"].removeprefix("candidate:")
+        if not text or text.split()[2].lower() != "udp":
+            return
+        parsed = self._rtc.sdp.candidate_from_sdp(text)
+        parsed.sdpMid, parsed.sdpMLineIndex = candidate["sdpMid"], candidate["sdpMLineIndex"]
+        await self._connection.addIceCandidate(parsed)
+
+    def _on_state(self, *_):
+        state = self._connection.connectionState
+        if state == "connected":
+            self._setup["ice"] = self._setup["connected"] = since_start()
+            tell(self._call, "connected", setup=self._setup)
+        elif state == "failed":
+            tell(self._call, "failed", cause="no connection to the other peer")
+
+
+async def serve(rtc):
+    """Serves the call of the first line until the lab ends it."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=1 << 22)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    (one,) = json.loads(await reader.readline())["calls"]
+    sender = Sender(rtc, one["call"], one["settings"])
+    while line := await reader.readline():
+        try:
+            if not await sender.receive(json.loads(line)["message"]):
+                return
+        except Exception as error:  # noqa: BLE001 - the lab must learn of any failure
+            tell(one["call"], "failed", cause=f"{type(error).__name__}: {error}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--module", choices=PACKAGES, default="aiortc")
+    parser.add_argument("--version", action="store_true")
+    options = parser.parse_args()
+    if options.version:
+        name = PACKAGES[options.module]
+        print(name, importlib.metadata.version(name))
+        return
+    rtc = importlib.import_module(options.module)
+    importlib.import_module(f"{options.module}.sdp")
+    asyncio.run(serve(rtc))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Encodes the camera of a call as VP8, for stacks that have no encoder of their own.
+
+    encoder.py SETTINGS
+
+SETTINGS is JSON with width, height, frameRate, startBitrate and camera (a YUV4MPEG2 file, or null for a
+test picture). Lines of the input:
+
+    start       the camera begins
+    rate N      the encoder's target in bit/s
+    key         the next frame is a key frame
+
+The output has each frame after its length, four bytes with the highest first. The encoder is that of the
+lab's own pipelines.
+"""
+
+import json
+import pathlib
+import struct
+import sys
+import threading
+
+import gi
+
+gi.require_version("Gst", "1.0")
+gi.require_version("GstVideo", "1.0")
+
+from gi.repository import GLib, Gst, GstVideo
+
+LAB = pathlib.Path(__file__).resolve().parent.parent / "lab" / "call" / "src" / "pipeline"
+sys.path.insert(0, str(LAB))
+
+import camera
+import vp8
+
+
+class Encoder:
+    """The pipeline from the camera's file to standard output."""
+
+    def __init__(self, settings, loop):
+        self._loop = loop
+        self._pipeline = Gst.parse_launch(
+            f"{camera.description(settings)} ! vp8enc name=encoder {vp8.SETTINGS} "
+            "! appsink name=frames emit-signals=true sync=false max-buffers=0"
+        )
+        self._encoder = self._pipeline.get_by_name("encoder")
+        self._encoder.set_property("target-bitrate", settings["startBitrate"])
+        self._camera = camera.open_camera(self._pipeline.get_by_name("camera"), settings)
+        self._pipeline.get_by_name("frames").connect("new-sample", self._write)
+        self._pipeline.set_state(Gst.State.PLAYING)
+
+    def _write(self, sink):
+        buffer = sink.emit("pull-sample").get_buffer()
+        frame = buffer.extract_dup(0, buffer.get_size())
+        try:
+            sys.stdout.buffer.write(struct.pack(">I", len(frame)) + frame)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            GLib.idle_add(self._loop.quit)
+            return Gst.FlowReturn.EOS
+        return Gst.FlowReturn.OK
+
+    def obey(self, line):
+        """Handles a line of the input."""
+        words = line.split()
+        if words == ["start"]:
+            self._camera.start()
+        elif words == ["key"]:
+            event = GstVideo.video_event_new_upstream_force_key_unit(Gst.CLOCK_TIME_NONE, True, 0)
+            self._encoder.get_static_pad("src").send_event(event)
+        elif len(words) == 2 and words[0] == "rate":
+            self._encoder.set_property("target-bitrate", int(words[1]))
+        else:
+            print(f"encoder: unknown line: {line.strip()!r}", file=sys.stderr)
+        return GLib.SOURCE_REMOVE
+
+
+def main():
+    Gst.init(None)
+    loop = GLib.MainLoop()
+    encoder = Encoder(json.loads(sys.argv[1]), loop)
+
+    def read():
+        for line in sys.stdin:
+            GLib.idle_add(encoder.obey, line)
+        GLib.idle_add(loop.quit)
+
+    threading.Thread(target=read, daemon=True).start()
+    loop.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+// Driver of the arena for pion: sends the video of one call, under pion's own estimator or one of Weir.
+//
+// The lab talks to it in lines of JSON (docs/guide/arena.md). Pion has no encoder, so the pictures come from
+// ../encoder.py, which encodes at the rate that the estimator allows.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/webrtc/v4"
+	"github.com/pion/webrtc/v4/pkg/media"
+	"golang.org/x/sys/unix"
+)
+
+// settings of the sender, as the first line says them. Bitrates are in bit/s.
+type settings struct {
+	MinBitrate   int     `json:"minBitrate"`
+	StartBitrate int     `json:"startBitrate"`
+	MaxBitrate   int     `json:"maxBitrate"`
+	Camera       *string `json:"camera"`
+	Width        int     `json:"width"`
+	Height       int     `json:"height"`
+	FrameRate    int     `json:"frameRate"`
+}
+
+// message is one of the call's protocol, from the lab.
+type message struct {
+	Type      string                  `json:"type"`
+	SDP       string                  `json:"sdp"`
+	Candidate webrtc.ICECandidateInit `json:"candidate"`
+}
+
+// sender is the call.
+type sender struct {
+	lines      *lines
+	settings   settings
+	connection *webrtc.PeerConnection
+	track      *webrtc.TrackLocalStaticSample
+	encoder    *encoder
+	estimator  estimator
+	lock       sync.Mutex
+	target     int
+	setup      map[string]float64
+	described  bool
+	early      []webrtc.ICECandidateInit
+}
+
+// lines writes to the lab, from any goroutine.
+type lines struct {
+	lock sync.Mutex
+	call int
+}
+
+func (l *lines) write(content map[string]any) {
+	content["call"] = l.call
+	text, err := json.Marshal(content)
+	if err != nil {
+		panic(err)
+	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	_, _ = os.Stdout.Write(append(text, '\n'))
+}
+
+func (l *lines) tell(kind string, members map[string]any) {
+	content := map[string]any{"type": kind}
+	for name, member := range members {
+		content[name] = member
+	}
+	l.write(map[string]any{"message": content})
+}
+
+func (l *lines) fail(cause any) { l.tell("failed", map[string]any{"cause": fmt.Sprint(cause)}) }
+
+var started = time.Now()
+
+func sinceStart() float64 { return float64(time.Since(started).Microseconds()) / 1000 }
+
+func main() {
+	name := "gcc"
+	if len(os.Args) > 1 {
+		name = os.Args[1]
+	}
+	if name == "--version" {
+		fmt.Println(version())
+		return
+	}
+	input := bufio.NewScanner(os.Stdin)
+	input.Buffer(make([]byte, 64*1024), 4*1024*1024)
+	if !input.Scan() {
+		return
+	}
+	var first struct {
+		Calls []struct {
+			Call     int      `json:"call"`
+			Settings settings `json:"settings"`
+		} `json:"calls"`
+	}
+	if err := json.Unmarshal(input.Bytes(), &first); err != nil || len(first.Calls) != 1 {
+		fmt.Fprintln(os.Stderr, "the first line has not one call:", err)
+		os.Exit(2)
+	}
+	one := first.Calls[0]
+	call := &sender{
+		lines: &lines{call: one.Call}, settings: one.Settings, setup: map[string]float64{"joined": sinceStart()},
+	}
+	if err := call.open(name); err != nil {
+		call.lines.fail(err)
+	}
+	for input.Scan() {
+		var line struct {
+			Message message `json:"message"`
+		}
+		if err := json.Unmarshal(input.Bytes(), &line); err != nil {
+			call.lines.fail(err)
+			continue
+		}
+		if err := call.receive(line.Message); err != nil {
+			call.lines.fail(err)
+		}
+	}
+}
+
+// version of pion, as it was built.
+func version() string {
+	build, _ := debug.ReadBuildInfo()
+	for _, module := range build.Deps {
+		if module.Path == "github.com/pion/webrtc/v4" {
+			return "pion/webrtc " + module.Version
+		}
+	}
+	return "pion/webrtc"
+}
+
+// open makes the connection and its track.
+func (s *sender) open(name string) error {
+	api, estimator, err := newAPI(name, s.settings)
+	if err != nil {
+		return err
+	}
+	if s.connection, err = api.NewPeerConnection(webrtc.Configuration{}); err != nil {
+		return err
+	}
+	s.estimator = <-estimator
+	s.target = s.estimator.GetTargetBitrate()
+	s.estimator.OnTargetBitrateChange(s.onTarget)
+	capability := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeVP8}
+	if s.track, err = webrtc.NewTrackLocalStaticSample(capability, "video", "arena"); err != nil {
+		return err
+	}
+	rtpSender, err := s.connection.AddTrack(s.track)
+	if err != nil {
+		return err
+	}
+	go s.readFeedback(rtpSender)
+	s.connection.OnICECandidate(func(candidate *webrtc.ICECandidate) {
+		if candidate != nil {
+			s.lines.tell("candidate", map[string]any{"candidate": candidate.ToJSON()})
+		}
+	})
+	s.connection.OnConnectionStateChange(s.onState)
+	s.encoder, err = startEncoder(s.settings)
+	s.setup["camera"] = sinceStart()
+	return err
+}
+
+// readFeedback asks the encoder for a key frame when the receiver does. RTCP is handled only while it is read.
+func (s *sender) readFeedback(rtpSender *webrtc.RTPSender) {
+	for {
+		packets, _, err := rtpSender.ReadRTCP()
+		if err != nil {
+			return
+		}
+		for _, packet := range packets {
+			switch packet.(type) {
+			case *rtcp.PictureLossIndication, *rtcp.FullIntraRequest:
+				s.encoder.say("key")
+			}
+		}
+	}
+}
+
+func (s *sender) receive(message message) error {
+	switch message.Type {
+	case "config":
+		s.lines.tell("ready", nil)
+	case "start":
+		s.setup["start"] = sinceStart()
+		offer, err := s.connection.CreateOffer(nil)
+		if err != nil {
+			return err
+		}
+		s.lines.tell("offer", map[string]any{"sdp": offer.SDP})
+		return s.connection.SetLocalDescription(offer)
+	case "answer":
+		answer := webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: message.SDP}
+		if err := s.connection.SetRemoteDescription(answer); err != nil {
+			return err
+		}
+		s.setup["described"] = sinceStart()
+		s.described = true
+		for _, candidate := range s.early {
+			if err := s.connection.AddICECandidate(candidate); err != nil {
+				return err
+			}
+		}
+	case "candidate":
+		if !s.described {
+			s.early = append(s.early, message.Candidate)
+			return nil
+		}
+		return s.connection.AddICECandidate(message.Candidate)
+	case "stop", "refused":
+		_ = s.connection.Close()
+		s.lines.write(map[string]any{"left": map[string]any{}})
+	}
+	return nil
+}
+
+func (s *sender) onState(state webrtc.PeerConnectionState) {
+	switch state {
+	case webrtc.PeerConnectionStateConnected:
+		s.setup["ice"], s.setup["connected"] = sinceStart(), sinceStart()
+		s.lines.tell("connected", map[string]any{"setup": s.setup})
+		go s.send()
+	case webrtc.PeerConnectionStateFailed:
+		s.lines.fail("no connection to the other peer")
+	}
+}
+
+// send passes the encoder's frames on.
+func (s *sender) send() {
+	s.encoder.say(fmt.Sprint("rate ", s.estimator.GetTargetBitrate()))
+	s.encoder.say("start")
+	interval := time.Second / time.Duration(s.settings.FrameRate)
+	for {
+		frame, err := s.encoder.next()
+		if err == nil {
+			err = s.track.WriteSample(media.Sample{Data: frame, Duration: interval})
+		}
+		if err != nil {
+			return // The call has ended, or the encoder, which says so on standard error.
+		}
+	}
+}
+
+func (s *sender) onTarget(bitrate int) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if bitrate == s.target {
+		return
+	}
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	s.lines.write(map[string]any{"target": map[string]any{
+		"timeNs": now.Nano(), "fromBps": s.target, "targetBps": bitrate,
+		"reason": "told by the stack", "state": "unknown", "signals": map[string]float64{},
+	}})
+	s.target = bitrate
+	s.encoder.say(fmt.Sprint("rate ", bitrate))
+}

@@ -1,0 +1,59 @@
+//! Arguments of `weir arena`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand};
+
+use super::ATTEMPTS;
+
+/// `weir arena`
+#[derive(ClapArgs)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+A stack is a WebRTC library with a driver, a folder below `arena` of Weir's sources. It sends the \
+video of a call, under the control that it has, to Chromium. The rates, delays and losses are those \
+of the packets in the emulated network. `chromium` stands for Chromium as the sender.
+
+A run whose record is there is not made again. So a matrix that was interrupted goes on.
+
+Examples:
+  weir arena doctor
+  weir arena --out arena-runs
+  weir arena --stacks pion,wrtc,chromium --scenarios arena/steps,arena/outage --out arena-runs
+  weir report arena-runs -o arena.html"
+)]
+pub struct Arena {
+    #[command(subcommand)]
+    pub part: Option<ArenaPart>,
+    /// Stacks, separated by commas (default: all that are installed, and chromium).
+    #[arg(long, value_name = "LIST")]
+    pub stacks: Option<String>,
+    /// Scenarios, separated by commas: ids, patterns or TOML files.
+    #[arg(long, value_name = "LIST", default_value = "arena/*")]
+    pub scenarios: String,
+    /// Runs of each cell.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub runs: NonZeroUsize,
+    /// Write a record of each run below this folder.
+    #[arg(long, value_name = "DIR", required = true)]
+    pub out: Option<PathBuf>,
+    /// Make at most N attempts at a run that this machine disturbs. The last attempt is kept and
+    /// marked as disturbed.
+    #[arg(long, value_name = "N", default_value_t = ATTEMPTS)]
+    pub attempts: NonZeroUsize,
+    /// The folder of the stacks.
+    #[arg(long, value_name = "DIR", default_value = "arena", global = true)]
+    pub arena: PathBuf,
+    /// Print the table as Markdown.
+    #[arg(long)]
+    pub markdown: bool,
+}
+
+/// Parts of `weir arena`.
+#[derive(Subcommand)]
+pub enum ArenaPart {
+    /// Say which stacks are installed, and how to install the others.
+    Doctor,
+}
