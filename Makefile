@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := build
 .PHONY: deps test-deps web build quick check demo test lint docs draft results format third-party bench install uninstall
-.PHONY: ims-web npm-deps c playground dist install-c uninstall-c install-gst uninstall-gst clean
+.PHONY: arena-deps ims-web npm-deps c playground dist install-c uninstall-c install-gst uninstall-gst clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -46,6 +46,9 @@ install-gst: ## the GStreamer plugin, for which it installs the Debian packages 
 
 uninstall-gst: ## removes the GStreamer plugin
 	$(GST_PREFIX) scripts/install-gst.sh uninstall
+
+arena-deps: ## the stacks of `weir arena`, which need Go and Python
+	scripts/arena-deps.sh
 
 c: ## libweir for C programs, in target/dist/c
 	scripts/c-library.sh build

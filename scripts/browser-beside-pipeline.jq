@@ -15,7 +15,7 @@ def shown($digits): pow(10; $digits) as $unit | if . == null then "-" else . * $
   "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
   (rows[] as [$name, $controller]
    | [$all[] | select(.controller == $controller)] as $runs
-   | (if any($runs[]; .calls.bent) then ", disturbed" else "" end) as $mark
+   | (if any($runs[]; .calls.disturbed // .calls.bent) then ", disturbed" else "" end) as $mark
    | def of(value; $digits): [$runs[].flows[0] | value] | mean | shown($digits);
      ([$runs[].received[].frame_rate] | mean | shown(1)) as $frames
      | ([$runs[] | [.received[].frozen_s // 0] | add] | mean | shown(1)) as $frozen |

@@ -4,7 +4,7 @@
 def shown: if . == null then "-" elif fabs >= 10 then (. * 10 | round / 10 | tostring) elif fabs >= 0.1 then (. * 100 | round / 100 | tostring) else (. * 10000 | round / 10000 | tostring) end;
 def mean: map(select(. != null)) | if length == 0 then null else add / length end;
 def column: if .engine == "call" then "\(.controller), called" else "\(.controller), simulated" end;
-def sound: .engine != "call" or (.calls.bent | not);
+def sound: .engine != "call" or ((.calls.disturbed // .calls.bent) | not);
 def lasted: .engine != "call" or .calls.succeeded == .calls.made;
 group_by(.scenario)[] | map(select(sound)) | select(length > 0)
 | (map(column) | unique) as $columns

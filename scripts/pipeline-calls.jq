@@ -31,7 +31,7 @@ def thesis($controller):
    | [$all[] | select(.scenario == $scenario)] as $here
    | [$here[] | select(.controller == $controller and .engine == "call" and .calls.made == .calls.succeeded)] as $calls
    | [$here[] | select(.controller == $controller and .engine == "sim")] as $sims
-   | (if any($calls[]; .calls.bent) then ", disturbed" else "" end) as $mark
+   | (if any($calls[]; .calls.disturbed // .calls.bent) then ", disturbed" else "" end) as $mark
    | def of(value): [[$calls, $sims][] | [.[].flows[0] | value] | mean];
      if $calls == [] then "| `\($scenario)` | \($controller) | 0 | \($here | thesis($controller)) | not run | | | | | | | |"
      else

@@ -7,7 +7,7 @@
 def mean: map(select(. != null)) | if length == 0 then null else add / length end;
 def rounded($digits): pow(10; $digits) as $unit | if . == null then "-" else . * $unit | round / $unit | tostring end;
 def lasted: .calls.succeeded == .calls.made;
-def counting: map(select(lasted)) | (map(select(.calls.bent | not)) | if length > 0 then . else null end) // .;
+def counting: map(select(lasted)) | (map(select((.calls.disturbed // .calls.bent) | not)) | if length > 0 then . else null end) // .;
 def topology: .scenario | ltrimstr("aalto/topology/") | split("/")[0];
 # A number of the programs whose names pass, added up; null without one.
 def total(pick; value): [.programs[] | select(.name | pick) | value | select(. != null)] | if length == 0 then null else add end;
@@ -30,7 +30,7 @@ def order: {"one-to-many": 1, "mesh": 2, "forwarding-server": 3, "mixer": 4}[top
       | map(rounded(0)) | join(", ")) as $processor
    | ($runs | [([.[].calls.memory_mb] | mean), ([.[] | megabytes(. == "server")] | mean), ([.[] | megabytes(true)] | mean)]
       | map(rounded(0)) | join(", ")) as $memory
-   | (if any($runs[]; .calls.bent) then ", disturbed" else "" end) as $mark
+   | (if any($runs[]; .calls.disturbed // .calls.bent) then ", disturbed" else "" end) as $mark
    | [ "`\(.[0].scenario)`\($mark)", (.[0].calls.participants | tostring), "\(.[0].picture.width)x\(.[0].picture.height)",
        "\([.[].calls.succeeded] | add) of \([.[].calls.made] | add)", $setup, $rates, $processor, $memory ]
    | "| \(join(" | ")) |")

@@ -6,7 +6,7 @@
 # the worst media flow. One-way delay: over whole calls. Values are means over the seeds, without
 # disturbed runs and runs with a failed call.
 def mean: map(select(. != null)) | if length == 0 then null else add / length end;
-def sound: .engine != "call" or ((.calls.bent | not) and .calls.succeeded == .calls.made);
+def sound: .engine != "call" or (((.calls.disturbed // .calls.bent) | not) and .calls.succeeded == .calls.made);
 def shown: if . == null then "-" else (. * 100 | round / 100 | tostring) end;
 # Metrics of a flow, over the whole time or a section.
 def part($section): if $section == null then . else (.sections[] | select(.name == $section)) end;

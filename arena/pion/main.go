@@ -85,12 +85,12 @@ func sinceStart() float64 { return float64(time.Since(started).Microseconds()) /
 
 func main() {
 	name := "gcc"
-	if len(os.Args) > 1 {
-		name = os.Args[1]
-	}
-	if name == "--version" {
-		fmt.Println(version())
-		return
+	for _, argument := range os.Args[1:] {
+		if argument == "--version" {
+			fmt.Println(version())
+			return
+		}
+		name = argument
 	}
 	input := bufio.NewScanner(os.Stdin)
 	input.Buffer(make([]byte, 64*1024), 4*1024*1024)

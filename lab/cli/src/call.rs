@@ -343,6 +343,16 @@ fn print_quality(scenario: &str, received: &[ReceivedFrames]) {
         if let Some(picture) = &quality.picture {
             print_picture(scenario, to, picture);
         }
+        if let Some(time) = quality.good_time() {
+            eprintln!(
+                "weir: {scenario}: good for {:.0} % of the time on {to}'s screen; stalled {:.0} %, \
+                 late {:.0} %, bad picture {:.0} %",
+                100.0 * time.good,
+                100.0 * time.stalled,
+                100.0 * time.late,
+                100.0 * time.bad_picture,
+            );
+        }
     }
 }
 

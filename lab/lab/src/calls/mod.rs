@@ -29,6 +29,7 @@ use crate::metrics::declared::{Shape, first_key};
 use crate::metrics::{CallMetrics, CallSuccess, OneWayDelay, mean};
 use delays::Delays;
 use file::{CallFile, Interval, Participant, Peer, Setup};
+use quality::{PictureQuality, Quality, Spread};
 use streams::StreamError;
 
 pub use calls_made::{CallsMade, Exclusion};
@@ -146,6 +147,12 @@ fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallM
             }
         }
     }
+    let mut seen = Vec::new();
+    for quality in file.quality.iter().filter(|quality| file.lasted(quality.call)) {
+        if people.iter().any(|one| one.program.name == quality.to) {
+            seen.push(quality);
+        }
+    }
     CallMetrics {
         signalling_ms: mean_over(&people, |one| one.step(|it| Some(it.described? - it.start))),
         ice_ms: mean_over(&people, |one| one.step(|it| Some(it.path_found()? - it.described?))),
@@ -155,6 +162,11 @@ fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallM
             one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))
         }),
         one_way_delay_ms: mean_delays(&delays),
+        screen_delay_ms: screen_delay(&seen),
+        screen_stall_ratio: mean(seen.iter().filter_map(|it| it.stalled_ratio).collect()),
+        vmaf: mean_score(&seen, |picture| picture.vmaf),
+        psnr_db: mean_score(&seen, |picture| picture.psnr_db),
+        good_ratio: mean(seen.iter().filter_map(|it| Some(it.good_time()?.good)).collect()),
         rtt_ms: mean_over(&people, |one| {
             one.mean(|end| over_time(end, |it| it.of_sent(|sent| sent.rtt_ms)))
         }),
@@ -202,6 +214,15 @@ fn mean_delays(delays: &[&Delays]) -> Option<OneWayDelay> {
         p50: mean(delays.iter().map(|it| it.p50).collect())?,
         p95: mean(delays.iter().map(|it| it.p95).collect())?,
     })
+}
+
+fn screen_delay(seen: &[&Quality]) -> Option<OneWayDelay> {
+    let delays: Vec<&Delays> = seen.iter().filter_map(|it| it.shown_delay_ms.as_ref()).collect();
+    mean_delays(&delays)
+}
+
+fn mean_score(seen: &[&Quality], score: fn(&PictureQuality) -> Option<Spread>) -> Option<f64> {
+    mean(seen.iter().filter_map(|it| Some(score(it.picture.as_ref()?)?.mean)).collect())
 }
 
 fn over_time(end: &Peer, value: impl Fn(&Interval) -> Option<f64>) -> Option<f64> {

@@ -93,6 +93,52 @@ pub struct Spread {
     pub min: f64,
 }
 
+/// Shares of a call's half seconds, which sum to 1. An interval counts for the first that applies:
+/// stalled, late, bad picture, good.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GoodTime {
+    /// With a new picture on screen, of which all is well.
+    pub good: f64,
+    /// Without a new picture.
+    pub stalled: f64,
+    /// With a mean delay of more than 250 ms from the camera to the screen.
+    pub late: f64,
+    /// With a VMAF below 80 of the picture that was compared last.
+    pub bad_picture: f64,
+}
+
+/// Longest delay of a good picture, in ms: longer ones disturb a conversation [ITU-T G.114].
+const GOOD_DELAY_MS: f64 = 250.0;
+/// Least VMAF of a good picture.
+const GOOD_VMAF: f64 = 80.0;
+
+impl Quality {
+    /// `None` if nothing was shown, or if no picture has a VMAF.
+    pub fn good_time(&self) -> Option<GoodTime> {
+        let scores = &self.picture.as_ref()?.scores;
+        let first = self.intervals.iter().position(|it| it.shown > 0)?;
+        let intervals = &self.intervals[first..];
+        let share = 1.0 / intervals.len() as f64;
+        let mut time = GoodTime::default();
+        for interval in intervals {
+            let before = scores.partition_point(|score| score.time_s <= interval.time_s);
+            // The first picture is compared a moment after it is shown.
+            let vmaf = scores.get(before.saturating_sub(1))?.vmaf?;
+            let part = if interval.shown == 0 {
+                &mut time.stalled
+            } else if interval.shown_delay_ms.is_some_and(|ms| ms > GOOD_DELAY_MS) {
+                &mut time.late
+            } else if vmaf < GOOD_VMAF {
+                &mut time.bad_picture
+            } else {
+                &mut time.good
+            };
+            *part += share;
+        }
+        Some(time)
+    }
+}
+
 /// How many frames a page saw at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagCount {
@@ -117,4 +163,49 @@ pub struct QualityInterval {
     /// Mean delay to the screen.
     #[serde(default)]
     pub shown_delay_ms: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(half: u32, shown: u64, delay: f64) -> QualityInterval {
+        let time_s = 0.5 * f64::from(half);
+        let shown_delay_ms = (shown > 0).then_some(delay);
+        QualityInterval { time_s, shown, received_delay_ms: None, shown_delay_ms }
+    }
+
+    fn score(time_s: f64, vmaf: f64) -> PictureScore {
+        PictureScore { time_s, vmaf: Some(vmaf), psnr_db: 30.0 }
+    }
+
+    #[test]
+    fn an_interval_is_good_or_has_one_cause_and_the_call_begins_with_its_first_picture() {
+        let intervals = vec![
+            interval(1, 0, 0.0),
+            interval(2, 15, 100.0),
+            interval(3, 15, 251.0),
+            interval(4, 0, 0.0),
+            interval(5, 15, 250.0),
+        ];
+        let scores = vec![score(1.01, 80.0), score(2.2, 79.9)];
+        let picture = Some(PictureQuality { scores, ..PictureQuality::default() });
+        let quality = Quality { intervals, picture, ..Quality::default() };
+        let time = quality.good_time().unwrap();
+        let quarter = 0.25;
+        let GoodTime { good, stalled, late, bad_picture } = time;
+        assert_eq!([good, stalled, late, bad_picture], [quarter; 4]);
+    }
+
+    #[test]
+    fn without_vmaf_or_pictures_there_is_no_good_time() {
+        assert_eq!(Quality::default().good_time(), None);
+        let picture = Some(PictureQuality {
+            scores: vec![PictureScore { time_s: 0.1, vmaf: None, psnr_db: 30.0 }],
+            ..PictureQuality::default()
+        });
+        let intervals = vec![interval(1, 15, 100.0)];
+        let quality = Quality { intervals, picture, ..Quality::default() };
+        assert_eq!(quality.good_time(), None);
+    }
 }

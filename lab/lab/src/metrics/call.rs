@@ -33,6 +33,17 @@ declare! {
         first_frame_ms: Option<f64> = "ms", Lower, [];
         /// One-way delay of the video packets that a participant receives, from the captures.
         one_way_delay_ms: Option<OneWayDelay> = "ms", Lower, [];
+        /// From the camera to the screen of a participant that receives, with `--quality`.
+        screen_delay_ms: Option<OneWayDelay> = "ms", Lower, [];
+        /// Share of the time in which its picture stood still, by the rule of getStats' freezes.
+        screen_stall_ratio: Option<f64> = "ratio", Lower, [];
+        /// VMAF of the pictures that it received, with `--quality` and the feature `vmaf`.
+        vmaf: Option<f64> = "0 to 100", Higher, [];
+        /// PSNR of the same.
+        psnr_db: Option<f64> = "dB", Higher, [];
+        /// Good time: share of the half seconds with a new picture, a mean delay of at most 250 ms
+        /// to the screen, and a VMAF of at least 80.
+        good_ratio: Option<f64> = "ratio", Higher, [];
         /// Round-trip time from getStats.
         rtt_ms: Option<f64> = "ms", Lower, [];
         /// Rate of the media that a participant sends over all its connections, as IP packets, from

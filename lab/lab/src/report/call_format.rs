@@ -178,6 +178,10 @@ pub(super) struct QualityRow {
     pub vmaf: Option<f64>,
     pub vmaf_p5: Option<f64>,
     pub psnr_db: Option<f64>,
+    /// Good time, and its causes of loss.
+    pub good_percent: Option<f64>,
+    pub late_percent: Option<f64>,
+    pub bad_picture_percent: Option<f64>,
     pub repeats: u64,
     pub skips: u64,
     pub tags_read_percent: Option<f64>,

@@ -31,6 +31,7 @@ fn row(run: &Run, file: &CallFile, quality: &Quality) -> QualityRow {
     let shown = quality.shown_delay_ms;
     let picture = quality.picture.clone().unwrap_or_default();
     let vmaf = picture.vmaf;
+    let good = quality.good_time();
     QualityRow {
         seed: run.seed(),
         controller: run.record.info.subject.to_string(),
@@ -46,6 +47,9 @@ fn row(run: &Run, file: &CallFile, quality: &Quality) -> QualityRow {
         vmaf: round(vmaf.map(|vmaf| vmaf.mean)),
         vmaf_p5: round(vmaf.map(|vmaf| vmaf.p5)),
         psnr_db: round(picture.psnr_db.map(|psnr| psnr.mean)),
+        good_percent: percent(good.map(|time| time.good)),
+        late_percent: percent(good.map(|time| time.late)),
+        bad_picture_percent: percent(good.map(|time| time.bad_picture)),
         repeats: quality.repeats,
         skips: quality.skips,
         tags_read_percent: (quality.screen.seen > 0)
