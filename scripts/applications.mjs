@@ -134,7 +134,7 @@ function streams() {
   });
   // The layers of a participant by their rate, then what it receives.
   rows.sort((a, b) => a[0].localeCompare(b[0]) || b[1].localeCompare(a[1]) || b[3] - a[3]);
-  if ((call.disturbed ?? call.bent)) console.error("applications: this machine disturbed the run");
+  if (call.disturbed ?? call.bent) console.error("applications: this machine disturbed the run");
   print(["participant", "video", "last picture", "kbit/s", "frames/s", "limited by"], rows);
 }
 
@@ -150,7 +150,7 @@ for (const application of Object.keys(APPLICATIONS)) {
     const file = found(join(runs, application, network), "call.json");
     if (file === null) continue;
     const call = JSON.parse(readFileSync(file, "utf8"));
-    if ((call.disturbed ?? call.bent)) {
+    if (call.disturbed ?? call.bent) {
       rows.push([application, network, "disturbed by this machine", "", "", "", ""]);
       continue;
     }

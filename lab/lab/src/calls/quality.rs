@@ -107,7 +107,7 @@ pub struct GoodTime {
     pub bad_picture: f64,
 }
 
-/// Longest delay of a good picture, in ms: longer ones disturb a conversation [ITU-T G.114].
+/// Longest delay of a good picture in ms: longer ones disturb a conversation.
 const GOOD_DELAY_MS: f64 = 250.0;
 /// Least VMAF of a good picture.
 const GOOD_VMAF: f64 = 80.0;
