@@ -525,6 +525,10 @@ export interface QualityRow {
   vmaf: number | null;
   vmaf_p5: number | null;
   psnr_db: number | null;
+  /** Good time, and its causes of loss. */
+  good_percent: number | null;
+  late_percent: number | null;
+  bad_picture_percent: number | null;
   repeats: number;
   skips: number;
   tags_read_percent: number | null;

@@ -1,8 +1,8 @@
 //! Joins the sightings of a camera's frames at both ends.
 //!
 //! A tag's number repeats with the loop of the camera's file, so several captured frames have it.
-//! The right one is that whose delay is next to the delay of the frame before. This holds while the
-//! delay changes by less than half a loop from one frame to the next.
+//! The right one is not older than the frame before, and its delay is next to that frame's. A delay
+//! that falls by more than half a loop at once is that of the youngest frame with the number.
 
 use std::collections::BTreeMap;
 
@@ -132,23 +132,38 @@ impl Camera {
         (Self { captured, by_number, period }, count)
     }
 
-    /// The captured frame with this number whose time is nearest to `expected` and not after
-    /// `seen`.
-    fn nearest(&self, number: u16, expected: Timestamp, seen: Timestamp) -> Option<usize> {
+    /// The captured frame with this number whose time is nearest to `expected`, not after `seen`,
+    /// and not before the frame `last`. If that is half a loop off, the delay has changed at once
+    /// since `last`: then the youngest such frame, if it is younger than the loop.
+    fn nearest(
+        &self,
+        number: u16,
+        expected: Timestamp,
+        seen: Timestamp,
+        last: Option<usize>,
+    ) -> Option<usize> {
         let mut best: Option<(TimeDelta, usize)> = None;
+        let mut youngest = None;
         for &index in self.by_number.get(&number)? {
             let (time, _) = self.captured[index];
             if time > seen {
                 break;
             }
+            if last.is_some_and(|last| index < last) {
+                continue;
+            }
             let distance = if time > expected { time - expected } else { expected - time };
             if best.is_none_or(|(least, _)| distance < least) {
                 best = Some((distance, index));
             }
+            youngest = Some((seen - time, index));
         }
-        let (distance, index) = best?;
-        // Otherwise the frame is of a loop whose capture the sender's page missed.
-        (distance < self.period / 2).then_some(index)
+        match (best?, youngest?) {
+            ((distance, index), _) if distance < self.period / 2 => Some(index),
+            (_, (age, index)) if last.is_some() && age < self.period => Some(index),
+            // The frame is of a loop whose capture the sender's page missed.
+            _ => None,
+        }
     }
 
     fn frame(&self, index: usize, sighting: &TimedSighting) -> Frame {
@@ -163,11 +178,13 @@ struct Matcher<'a> {
     camera: &'a Camera,
     /// Delay of the last frame that was found.
     delay: Option<TimeDelta>,
+    /// That frame. Frames arrive in the order of their capture.
+    newest: Option<usize>,
 }
 
 impl<'a> Matcher<'a> {
     fn new(camera: &'a Camera) -> Self {
-        Self { camera, delay: None }
+        Self { camera, delay: None, newest: None }
     }
 
     fn find(&mut self, sighting: &TimedSighting, count: &mut TagCount) -> Option<usize> {
@@ -176,8 +193,9 @@ impl<'a> Matcher<'a> {
         count.read += 1;
         // The first frame is taken to be younger than half a loop.
         let expected = sighting.time - self.delay.unwrap_or(TimeDelta::ZERO);
-        let index = self.camera.nearest(tag.number, expected, sighting.time)?;
+        let index = self.camera.nearest(tag.number, expected, sighting.time, self.newest)?;
         count.matched += 1;
+        self.newest = Some(index);
         self.delay = Some(sighting.time - self.camera.captured[index].0);
         Some(index)
     }
@@ -250,6 +268,25 @@ mod tests {
         let frames = timeline(&received).frames;
         assert_eq!(frames.len(), 400);
         assert_eq!(frames[399].shown_delay(), Some(TimeDelta::from_millis(49 + 3_990)));
+    }
+
+    #[test]
+    fn after_a_jump_the_delay_is_not_a_loop_too_long() {
+        // The loop has 1.98 s. After 1.5 s of waiting, the sender skips to the newest frame.
+        let mut received = Vec::new();
+        for number in 0..60 {
+            let delay = TimeDelta::from_millis(10 + 25 * i64::from(number));
+            received.push(sighting(Place::Track, at(number) + delay, number));
+        }
+        for number in 110..200 {
+            let delay = TimeDelta::from_millis(40);
+            received.push(sighting(Place::Track, at(number) + delay, number));
+        }
+        let frames = timeline(&received).frames;
+        assert_eq!(frames[59].received_delay(), Some(TimeDelta::from_millis(9 + 25 * 59)));
+        assert_eq!(frames[60].index, 110);
+        assert_eq!(frames[60].received_delay(), Some(TimeDelta::from_millis(39)));
+        assert_eq!(frames[149].received_delay(), Some(TimeDelta::from_millis(39)));
     }
 
     #[test]
