@@ -18,9 +18,10 @@ use serde::Deserialize;
 use weir::units::Bitrate;
 use weir_emu::Handle;
 use weir_net::cellular::{
-    AskedChange, BearerChange, BearerConfig, BearerEventKind, BearerRef, Directions, Guarantee,
-    PacketFilter, PortRange, Priority, Qci, Subnet,
+    BearerChange, BearerConfig, BearerEventKind, BearerRef, Directions, Guarantee, PacketFilter,
+    PortRange, Priority, Qci, Subnet,
 };
+use weir_net::path::AccessChange;
 
 /// An announcer that does not finish its line is left.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -136,7 +137,7 @@ fn apply(
 /// Asks the emulator for a change, and waits for its result.
 fn ask(handle: &Handle, change: BearerChange) -> Option<BearerEventKind> {
     let (outcome, answer) = channel();
-    handle.set_access(AskedChange { change, outcome });
+    handle.set_access(AccessChange::Bearer { change, outcome: Some(outcome) });
     answer.recv_timeout(OUTCOME).ok()
 }
 

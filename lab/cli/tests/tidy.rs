@@ -107,7 +107,7 @@ const NAMED_CLOSURES: [(&str, usize); 20] = [
     ("lab/controllers", 2),
     ("lab/emu", 10),
     ("lab/lab", 32),
-    ("lab/net", 14),
+    ("lab/net", 13),
     ("lab/python", 17),
     ("lab/sim", 8),
     ("lab/wasm", 1),

@@ -248,7 +248,7 @@ impl Worker {
                     Ok(Command::SetAccess(change)) => {
                         let now = Instant::now();
                         self.release(now);
-                        self.network.set_access(now, &*change);
+                        self.network.set_access(now, &change);
                     }
                     // Without an owner there is no run.
                     Ok(Command::Stop) | Err(_) => {

@@ -18,7 +18,7 @@ pub(crate) enum Command {
     /// A hop changes.
     Set(Change),
     /// The access network changes.
-    SetAccess(Arc<dyn AccessChange>),
+    SetAccess(AccessChange),
     /// Ends the run.
     Stop,
 }
@@ -157,8 +157,8 @@ impl Handle {
 
     /// Changes the access network from now on. The record of the run includes the change. Nothing
     /// happens without an access network, or if it does not support the change.
-    pub fn set_access(&self, change: impl AccessChange) {
-        self.send(Command::SetAccess(Arc::new(change)));
+    pub fn set_access(&self, change: impl Into<AccessChange>) {
+        self.send(Command::SetAccess(change.into()));
     }
 
     /// Status of the network. It is at most a twentieth of a second old.

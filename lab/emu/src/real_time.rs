@@ -82,7 +82,7 @@ impl RealTime {
     }
 
     /// Changes the access network from now on. Poll what is due before.
-    pub(crate) fn set_access(&mut self, now: Instant, change: &dyn AccessChange) {
+    pub(crate) fn set_access(&mut self, now: Instant, change: &AccessChange) {
         if let Some(next) = &mut self.next {
             next.set_access(Timestamp::ZERO, change);
         }

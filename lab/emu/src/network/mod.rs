@@ -172,7 +172,7 @@ impl Network {
 
     /// Changes the access network from now on, if it supports this change. Call [`Network::poll`]
     /// until `None` before.
-    pub(crate) fn set_access(&mut self, now: Timestamp, change: &dyn AccessChange) {
+    pub(crate) fn set_access(&mut self, now: Timestamp, change: &AccessChange) {
         if self.router.access().is_some_and(|access| access.change(now, change)) {
             self.access_changes.push((now, change.to_string()));
         }

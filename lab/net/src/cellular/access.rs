@@ -1,6 +1,5 @@
 //! The cell as an access network: how packets cross it, what it logs, and what a user may change.
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -10,17 +9,14 @@ use weir::units::{DataSize, Timestamp};
 use super::cell::Cell;
 use super::config::{CellularConfig, Load, SignalChange, Terminal};
 use super::log::CellularLog;
-use super::service::{AskedChange, BearerChange};
+use crate::access::{AccessChange, AccessLog, AccessNetwork};
 use crate::packet::{Header, Outcome};
-use crate::path::{AccessChange, AccessKind, AccessNetwork, Attachment, Crossing, Network, Way};
+use crate::path::{Attachment, Crossing, Network, Way};
 use crate::seed::Seed;
 
 /// The class of an attachment whose packets the filters sort into bearers. Any other class is the
 /// number of a bearer.
 pub const FILTERED: usize = usize::MAX;
-
-impl AccessChange for BearerChange {}
-impl AccessChange for AskedChange {}
 
 /// A cell with its log.
 #[derive(Debug)]
@@ -63,59 +59,50 @@ impl<T: Debug + Send + 'static> AccessNetwork<T> for LoggedCell<T> {
         self.log.write(now, &mut self.cell);
     }
 
-    fn notes(&mut self) -> Option<&mut dyn Any> {
-        Some(&mut self.log.notes)
+    fn move_notes(&mut self, log: &mut AccessLog) {
+        log.cellular.append(&mut self.log.notes);
     }
 
     fn set_addresses(&mut self, pairs: Vec<(Ipv4Addr, Ipv4Addr)>) {
         self.cell.addresses = pairs;
     }
 
-    fn change(&mut self, now: Timestamp, change: &dyn AccessChange) -> bool {
-        let change: &dyn Any = change;
-        if let Some(AskedChange { change, outcome }) = change.downcast_ref() {
-            if let Some(kind) = self.cell.change(now, change) {
-                // Who asked may have gone.
-                let _ = outcome.send(kind);
-            }
-            return true;
+    fn change(&mut self, now: Timestamp, change: &AccessChange) -> bool {
+        let AccessChange::Bearer { change, outcome } = change;
+        if let (Some(kind), Some(outcome)) = (self.cell.change(now, change), outcome) {
+            // Who asked may have gone.
+            let _ = outcome.send(kind);
         }
-        let Some(change) = change.downcast_ref::<BearerChange>() else { return false };
-        self.cell.change(now, change);
         true
     }
 }
 
-impl AccessKind for CellularConfig {
-    const TITLE: &'static str = "cellular cell";
-    const TERMINAL: &'static str = "terminal";
+/// Builds the cell in its idle state.
+pub(crate) fn build<T: Clone + Debug + Send + 'static>(
+    config: &CellularConfig,
+    noted: &Range<Timestamp>,
+    seed: Seed,
+) -> Box<dyn AccessNetwork<T>> {
+    let mut cell = Cell::new(config, seed);
+    let log = CellularLog::new(&mut cell, noted.clone());
+    Box::new(LoggedCell { cell, log })
+}
 
-    fn build<T: Clone + Debug + Send + 'static>(
-        &self,
-        noted: &Range<Timestamp>,
-        seed: Seed,
-    ) -> Box<dyn AccessNetwork<T>> {
-        let mut cell = Cell::new(self, seed);
-        let log = CellularLog::new(&mut cell, noted.clone());
-        Box::new(LoggedCell { cell, log })
-    }
-
-    fn names(&self) -> Vec<String> {
+impl CellularConfig {
+    /// Names of the base station and of the terminals.
+    pub(crate) fn names(&self) -> Vec<String> {
         let terminals = self.terminals.iter().map(|terminal| terminal.name.clone());
         std::iter::once("base-station".into()).chain(terminals).collect()
     }
 
-    fn terminals(&self) -> Range<usize> {
-        1..1 + self.terminals.len()
-    }
-
-    fn default_attachment(&self) -> Attachment {
+    /// The first terminal, in its usual class.
+    pub(crate) fn default_attachment() -> Attachment {
         Attachment { terminal: 1, class: FILTERED }
     }
 
     /// Keeps each signal at its first value, without handovers and changes of bearers, and only
     /// the loads that start at time zero.
-    fn before_run(&self) -> Self {
+    pub(crate) fn before_run(&self) -> Self {
         let mut config = self.clone();
         config.changes.clear();
         for Terminal { signal, handovers, loads, .. } in &mut config.terminals {

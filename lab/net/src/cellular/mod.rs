@@ -39,6 +39,7 @@ mod terminal;
 mod uplink;
 
 pub use access::FILTERED;
+pub(crate) use access::build;
 pub use carrier::{Carrier, Duplex, SlotKind, Technology};
 pub use cell::Cell;
 pub use config::{
@@ -50,8 +51,8 @@ pub use directions::Directions;
 pub use event::{BearerEvent, BearerEventKind};
 pub use log::{BearerRow, BlockRecord, CellularNotes};
 pub use service::{
-    AskedChange, BearerChange, BearerConfig, BearerQueue, BearerRef, Guarantee, PacketFilter,
-    PortRange, Priority, Qci, RlcMode, Subnet,
+    BearerChange, BearerConfig, BearerQueue, BearerRef, Guarantee, PacketFilter, PortRange,
+    Priority, Qci, RlcMode, Subnet,
 };
 
 #[cfg(test)]

@@ -2,12 +2,10 @@
 
 use std::fmt::{self, Display};
 use std::net::Ipv4Addr;
-use std::sync::mpsc::Sender;
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
 
 use super::directions::Directions;
-use super::event::BearerEventKind;
 use crate::packet::FlowKey;
 use crate::path::Way;
 use crate::queue::{Aqm, QueueLimit};
@@ -303,21 +301,6 @@ impl BearerChange {
             Self::Add { bearer, .. } => &bearer.name,
             Self::Guarantee { bearer, .. } | Self::Remove(bearer) => &bearer.bearer,
         }
-    }
-}
-
-/// A change whose sender wants to know what became of it, because the cell may refuse it.
-#[derive(Clone, Debug)]
-pub struct AskedChange {
-    /// The change.
-    pub change: BearerChange,
-    /// Gets what became of it. Nobody needs to listen.
-    pub outcome: Sender<BearerEventKind>,
-}
-
-impl Display for AskedChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.change.fmt(f)
     }
 }
 

@@ -19,19 +19,17 @@
 //! 3. [`Router::poll`] takes the packets that have passed a part or were lost there.
 //! 4. [`Router::go_on`] moves a packet to its next leg, or returns it at the end of its route.
 //!
-//! To add a kind of access network, implement [`AccessNetwork`] for its model and [`AccessKind`]
-//! for its configuration, and add a line in `lab/net/src/access.rs`. No other code in this
-//! crate, the simulator or the emulator names the kind.
+//! To add a kind of access network, implement [`AccessNetwork`] for its model, and add its
+//! configuration and its log to the types of `lab/net/src/access`. No other code in this crate,
+//! the simulator or the emulator names the kind.
 
 mod network;
 mod router;
 #[cfg(test)]
 mod tests;
 
-pub use crate::access::{AccessConfig, AccessLog, AccessPlan};
-pub use network::{
-    AccessChange, AccessKind, AccessNetwork, Attachment, Crossing, NOTE_INTERVAL, Network, Way,
-};
+pub use crate::access::{AccessChange, AccessConfig, AccessLog, AccessNetwork, AccessPlan};
+pub use network::{Attachment, Crossing, NOTE_INTERVAL, Network, Way};
 pub use router::{
     InFlight, Leg, NextHop, OwnLinks, Part, Placement, Routable, Route, RouteId, Router,
 };

@@ -1,17 +1,13 @@
-//! The interface of every network, and the additional interface of an access network.
+//! The interface of every network, and the directions of packets through it.
 
-use std::any::Any;
-use std::fmt::{Debug, Display};
-use std::net::Ipv4Addr;
-use std::ops::Range;
+use std::fmt::Debug;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use crate::bottleneck::Bottleneck;
 use crate::packet::{Header, Outcome};
-use crate::seed::Seed;
 
-/// Time between two calls of [`AccessNetwork::note`].
+/// Time between two calls of [`AccessNetwork::note`](crate::path::AccessNetwork::note).
 pub const NOTE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
 /// A direction along the row of hops, or across the access network.
@@ -79,32 +75,6 @@ impl<T: Clone + Debug + Send + 'static> Network<T> for Bottleneck<T> {
     }
 }
 
-/// A network with terminals, placed before any node of the row.
-pub trait AccessNetwork<T>: Network<T, Crossing = Crossing> {
-    /// Logs the network's activity since the last call. The router's driver calls it at the end of
-    /// each [`NOTE_INTERVAL`], after it has polled all due events.
-    fn note(&mut self, _now: Timestamp) {}
-
-    /// The log so far, of the type listed in `access.rs` for this kind. The caller empties it.
-    fn notes(&mut self) -> Option<&mut dyn Any> {
-        None
-    }
-
-    /// The source and destination of real packets, in the order of the numbers that stand for them
-    /// in a [`FlowKey`](crate::FlowKey). Without this call no packet has addresses.
-    fn set_addresses(&mut self, _pairs: Vec<(Ipv4Addr, Ipv4Addr)>) {}
-
-    /// Changes the network during a run, from now on. Returns whether the network supports this
-    /// change.
-    fn change(&mut self, _now: Timestamp, _change: &dyn AccessChange) -> bool {
-        false
-    }
-}
-
-/// A change made by the user during a run. Each kind of network defines its own types and
-/// recognises them by downcasting. The text of the change appears in the record of the run.
-pub trait AccessChange: Any + Debug + Display + Send + Sync {}
-
 /// Where an end is attached to an access network, and how its packets are treated there. Each kind
 /// of network defines what the two numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -123,34 +93,4 @@ pub struct Crossing {
     pub attachment: Attachment,
     /// [`Way::Up`] if the packet comes from the terminal, [`Way::Down`] if it goes there.
     pub way: Way,
-}
-
-/// The configuration of a kind of access network.
-pub trait AccessKind: Clone + Debug + PartialEq {
-    /// Name of the network in messages, for example `Wi-Fi cell`.
-    const TITLE: &'static str;
-    /// Name of a terminal in messages, for example `station`.
-    const TERMINAL: &'static str;
-
-    /// Builds the network in its idle state. It logs every detail within `noted`, which may be
-    /// empty.
-    fn build<T: Clone + Debug + Send + 'static>(
-        &self,
-        noted: &Range<Timestamp>,
-        seed: Seed,
-    ) -> Box<dyn AccessNetwork<T>>;
-
-    /// Names of its nodes, in the order of their numbers.
-    fn names(&self) -> Vec<String>;
-
-    /// Numbers of the nodes to which hosts and flows can be attached.
-    fn terminals(&self) -> Range<usize>;
-
-    /// The default attachment of a host: the first terminal, in its usual class.
-    fn default_attachment(&self) -> Attachment;
-
-    /// The same network as it is before a run: it does not change, and the loads that begin with
-    /// the run last forever. Programs that connect before a run need it.
-    #[must_use]
-    fn before_run(&self) -> Self;
 }

@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use super::network::{AccessNetwork, Attachment, Crossing, Way};
+use super::network::{Attachment, Crossing, Way};
 use super::{Hop, link_name};
-use crate::access::{AccessLog, AccessPlan};
+use crate::access::{AccessLog, AccessNetwork, AccessPlan};
 use crate::bottleneck::{Bottleneck, LinkConfig};
 use crate::packet::{Delivery, Dropped, Header, Outcome};
 use crate::seed::Seed;
@@ -267,8 +267,8 @@ impl<T: Routable> Router<T> {
 
     /// Moves the access network's log so far to the end of `log`.
     pub fn move_log(&mut self, log: &mut AccessLog) {
-        if let Some(notes) = self.access().and_then(|access| access.notes()) {
-            log.take(notes);
+        if let Some(access) = self.access() {
+            access.move_notes(log);
         }
     }
 

@@ -5,6 +5,7 @@ use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::*;
+use crate::cellular::{BearerChange, BearerRef};
 use crate::loss::LossModel;
 use crate::packet::{Delivery, DropCause, Dropped, FlowKey, Header, Outcome};
 use crate::wifi::{AccessCategory, Association, Band, Cell, CellConfig, DataRate, Mcs, NodeId};
@@ -56,18 +57,6 @@ struct Ferry<T> {
     crosses_every: TimeDelta,
 }
 
-/// Changes the interval between crossings.
-#[derive(Debug)]
-struct Timetable(TimeDelta);
-
-impl fmt::Display for Timetable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a ferry each {} ms", self.0.as_millis())
-    }
-}
-
-impl AccessChange for Timetable {}
-
 impl<T> Ferry<T> {
     fn new() -> Self {
         let crosses_every = TimeDelta::from_millis(100);
@@ -117,10 +106,10 @@ impl<T: fmt::Debug + Send> Network<T> for Ferry<T> {
 }
 
 impl<T: fmt::Debug + Send> AccessNetwork<T> for Ferry<T> {
-    fn change(&mut self, _now: Timestamp, change: &dyn AccessChange) -> bool {
-        let change: &dyn std::any::Any = change;
-        let timetable = change.downcast_ref::<Timetable>();
-        timetable.map(|table| self.crosses_every = table.0).is_some()
+    /// After any change it crosses each 10 ms.
+    fn change(&mut self, _now: Timestamp, _change: &AccessChange) -> bool {
+        self.crosses_every = TimeDelta::from_millis(10);
+        true
     }
 }
 
@@ -290,7 +279,8 @@ fn a_change_by_hand_reaches_the_access_network_that_knows_it() {
     let mut router = behind_ferry(&[]);
     let route = router.add_route(aboard(0, 0).route_to(&at(0)));
     router.enter(ms(0), route, packet(1));
-    let often = Timetable(TimeDelta::from_millis(10));
+    let bearer = BearerRef { terminal: 0, bearer: "video".into() };
+    let often = AccessChange::from(BearerChange::Remove(bearer));
     assert!(router.access().unwrap().change(ms(5), &often));
     assert_eq!(words(&happenings(&mut router)), [(10, "1 at the end of 0")]);
     let mut wifi: Router<Numbered> = Router::new(&[], Some(&cell()), SEED);

@@ -1,17 +1,17 @@
 //! The cell as an access network: how packets cross it, and what it logs.
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::ops::Range;
 
 use weir::units::{DataSize, Timestamp};
 
 use super::cell::Cell;
-use super::config::{AccessCategory, Association, CellConfig, Link, NodeId, StationLoad};
+use super::config::{AccessCategory, Association, CellConfig, Link, NodeId};
 use super::log::CellLog;
 use super::rate::RateControl;
+use crate::access::{AccessLog, AccessNetwork};
 use crate::packet::{Header, Outcome};
-use crate::path::{AccessKind, AccessNetwork, Attachment, Crossing, Network, Way};
+use crate::path::{Attachment, Crossing, Network, Way};
 use crate::seed::Seed;
 
 /// The class of an attachment is the access category.
@@ -63,58 +63,58 @@ impl<T: Debug + Send + 'static> AccessNetwork<T> for LoggedCell<T> {
         self.log.write(now, &mut self.cell);
     }
 
-    fn notes(&mut self) -> Option<&mut dyn Any> {
-        Some(&mut self.log.notes)
+    fn move_notes(&mut self, log: &mut AccessLog) {
+        log.wifi.append(&mut self.log.notes);
     }
 }
 
-impl AccessKind for CellConfig {
-    const TITLE: &'static str = "Wi-Fi cell";
-    const TERMINAL: &'static str = "station";
+/// Builds the cell in its idle state.
+pub(crate) fn build<T: Clone + Debug + Send + 'static>(
+    config: &CellConfig,
+    noted: &Range<Timestamp>,
+    seed: Seed,
+) -> Box<dyn AccessNetwork<T>> {
+    let mut cell = Cell::new(config, seed);
+    let log = CellLog::new(&mut cell, noted.clone());
+    Box::new(LoggedCell { cell, log })
+}
 
-    fn build<T: Clone + Debug + Send + 'static>(
-        &self,
-        noted: &Range<Timestamp>,
-        seed: Seed,
-    ) -> Box<dyn AccessNetwork<T>> {
-        let mut cell = Cell::new(self, seed);
-        let log = CellLog::new(&mut cell, noted.clone());
-        Box::new(LoggedCell { cell, log })
-    }
-
-    fn names(&self) -> Vec<String> {
-        Self::names(self).map(String::from).collect()
-    }
-
-    fn terminals(&self) -> Range<usize> {
-        1..1 + self.stations.len()
-    }
-
-    fn default_attachment(&self) -> Attachment {
+impl CellConfig {
+    /// The first terminal, in its usual class.
+    pub(crate) fn default_attachment() -> Attachment {
         let category = AccessCategory::BestEffort;
         Association { station: NodeId::station(0), category }.into()
     }
 
     /// Fixes each rate at its first step, and keeps only the loads that start at time zero.
-    fn before_run(&self) -> Self {
+    pub(crate) fn before_run(&self) -> Self {
         let mut config = self.clone();
-        let fix = |link: &mut Link| {
-            if let RateControl::Steps(first, _) = &link.rate {
-                link.rate = RateControl::Fixed(*first);
-            }
-            link.loads.retain(|load| load.start == Timestamp::ZERO);
-            link.loads.iter_mut().for_each(|load: &mut StationLoad| load.stop = Timestamp::MAX);
-        };
-        config.stations.iter_mut().flat_map(|it| [&mut it.up, &mut it.down]).for_each(fix);
-        config.neighbours.iter_mut().map(|it| &mut it.link).for_each(fix);
+        for station in &mut config.stations {
+            fix(&mut station.up);
+            fix(&mut station.down);
+        }
+        for neighbour in &mut config.neighbours {
+            fix(&mut neighbour.link);
+        }
         config
+    }
+}
+
+/// The link as it is before a run.
+fn fix(link: &mut Link) {
+    if let RateControl::Steps(first, _) = &link.rate {
+        link.rate = RateControl::Fixed(*first);
+    }
+    link.loads.retain(|load| load.start == Timestamp::ZERO);
+    for load in &mut link.loads {
+        load.stop = Timestamp::MAX;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wifi::{Arrivals, Band, DataRate, Mcs, Station};
+    use crate::wifi::{Arrivals, Band, DataRate, Mcs, Station, StationLoad};
 
     #[test]
     fn before_a_run_rates_stay_at_their_first_step_and_only_loads_from_time_zero_are_active() {

@@ -14,6 +14,7 @@
 //! and how often data is sent), and `theory` (closed-form models).
 
 mod access;
+pub(crate) use access::build;
 mod cell;
 pub mod config;
 mod contention;
