@@ -1,8 +1,8 @@
 //! The command line.
 
 mod analyze;
-mod arena;
 pub mod application;
+mod arena;
 mod fleet;
 mod link;
 pub mod research;
@@ -13,8 +13,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 pub use analyze::Analyze;
-pub use arena::{Arena, ArenaPart};
 pub use application::Application;
+pub use arena::{Arena, ArenaPart};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use fleet::{Fleet, FleetAnalyze, FleetCommand, FleetReport};
