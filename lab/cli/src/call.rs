@@ -121,7 +121,7 @@ enum Sender {
     /// Pipelines under a controller.
     Pipelines(LabController),
     /// A stack of the arena.
-    Stack(Stack),
+    Stack(Box<Stack>),
 }
 
 /// What controls the senders, one for each run of a scenario.
@@ -134,7 +134,7 @@ fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
             let stack = Stack::read(&args.arena, name.trim())?;
             // Before anything starts: one that is not installed stops the whole command.
             stack.version()?;
-            stacks.push(Sender::Stack(stack));
+            stacks.push(Sender::Stack(Box::new(stack)));
         }
         return Ok(stacks);
     }
@@ -172,7 +172,7 @@ fn config(
             config.with_chromium(ChromiumMode::ScreamV2).map_err(refused)?
         }
         (None, Sender::Pipelines(controller)) => config.with_pipelines(scenario, controller)?,
-        (None, Sender::Stack(stack)) => config.with_stack(scenario, stack.clone())?,
+        (None, Sender::Stack(stack)) => config.with_stack(scenario, Stack::clone(stack))?,
         (Some(address), Sender::Browsers) => config.served(address).map_err(refused)?,
         (Some(_), _) => anyhow::bail!(
             "--serve is for people at both ends, and --controller for a pipeline: leave out one"

@@ -18,7 +18,7 @@ pub(crate) enum Command {
     /// A hop changes.
     Set(Change),
     /// The access network changes.
-    SetAccess(AccessChange),
+    SetAccess(Box<AccessChange>),
     /// Ends the run.
     Stop,
 }
@@ -158,7 +158,7 @@ impl Handle {
     /// Changes the access network from now on. The record of the run includes the change. Nothing
     /// happens without an access network, or if it does not support the change.
     pub fn set_access(&self, change: impl Into<AccessChange>) {
-        self.send(Command::SetAccess(change.into()));
+        self.send(Command::SetAccess(Box::new(change.into())));
     }
 
     /// Status of the network. It is at most a twentieth of a second old.

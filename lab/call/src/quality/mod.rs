@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Each frame of the camera's file has a [`tag`] with its number. Both pages read the tags of the
-//! frames that pass them, and tell the lab when. [`timeline`] finds for each frame that was
-//! received when it was captured. [`scoring`] compares some pictures with those of the file.
+//! frames that pass them, and tell the lab when. [`Timeline`] finds for each frame that was
+//! received when it was captured. [`Pictures`] are compared with the file.
 
 pub(crate) mod camera_file;
 mod file;
