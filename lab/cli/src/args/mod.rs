@@ -14,7 +14,9 @@ use std::path::PathBuf;
 
 pub use analyze::Analyze;
 pub use application::Application;
-pub use arena::{Arena, ArenaPart};
+pub use arena::Arena;
+#[cfg(calls)]
+pub use arena::ArenaPart;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use fleet::{Fleet, FleetAnalyze, FleetCommand, FleetReport};
