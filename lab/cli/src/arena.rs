@@ -18,10 +18,14 @@ use weir_lab::summary::Summary;
 use crate::args::{Arena, ArenaPart, Args, Call, Command};
 use crate::interrupt::Interrupt;
 use crate::layout::{Form, Table};
+use crate::table::number;
 use crate::{call, output, select};
 
 /// Chromium as the sender.
 const CHROMIUM: &str = "chromium";
+
+/// Columns of a cell with numbers.
+const MEASURED: usize = 5;
 
 /// A row of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +84,8 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     output::print(&matrix(&scenarios, &competitors, &summaries).written(Form::of(args.markdown)))?;
     output::line(
-        "\nShare of the link that was used; 95th percentile of the queuing delay in ms; \
-         expectations that fail.\n",
+        "\nShare of the link that was used; 95th percentile of the queuing delay; lost packets; \
+         what the receiver decoded; expectations that hold.\n",
     )?;
     output::line(&format!("weir report {} -o arena.html", out.display()))?;
     Ok(ExitCode::SUCCESS)
@@ -196,7 +200,16 @@ fn matrix(
             rows.push(row);
         }
     }
-    let head = vec!["stack", "scenario", "utilization", "queue p95 ms", "loss %", "expectations"];
+    let head = vec![
+        "stack",
+        "scenario",
+        "utilization",
+        "queue p95 ms",
+        "loss %",
+        "pictures/s",
+        "frozen s",
+        "expectations",
+    ];
     Table { head, rows, left: 2, ..Table::default() }
 }
 
@@ -206,7 +219,9 @@ fn cell(summaries: &[Summary]) -> Vec<String> {
     sound.retain(|summary| summary.exclusion().is_none());
     if sound.is_empty() {
         let why = if summaries.is_empty() { "-" } else { "failed or disturbed" };
-        return vec!["-".into(), "-".into(), "-".into(), why.into()];
+        let mut row = vec!["-".to_owned(); MEASURED];
+        row.push(why.into());
+        return row;
     }
     let judgements = gate::judge(&sound);
     let failed = judgements.iter().filter(|one| one.outcome == Outcome::Fails).count();
@@ -215,14 +230,25 @@ fn cell(summaries: &[Summary]) -> Vec<String> {
         (all, 0) => format!("{all} of {all} hold"),
         (all, failed) => format!("{} of {all} hold", all - failed),
     };
-    let of = |path: &str, factor: f64, decimals: usize| {
-        let values = sound.iter().filter_map(|summary| summary.flows.first()?.metrics.at(path));
-        crate::table::number(mean(values.map(|value| value * factor).collect()), decimals)
-    };
     vec![
-        of("utilization", 1.0, 2),
-        of("queuing_delay_ms.p95", 1.0, 0),
-        of("loss_ratio.mean", 100.0, 1),
+        of_flow(&sound, "utilization", 1.0, 2),
+        of_flow(&sound, "queuing_delay_ms.p95", 1.0, 0),
+        of_flow(&sound, "loss_ratio.mean", 100.0, 1),
+        of_calls(&sound, "calls.b.frame_rate", 1),
+        of_calls(&sound, "calls.b.frozen_s", 1),
         verdict,
     ]
+}
+
+/// Mean of a metric of the first flow, which is the call's, times `factor`.
+fn of_flow(summaries: &[Summary], path: &str, factor: f64, decimals: usize) -> String {
+    let flows = summaries.iter().filter_map(|summary| summary.flows.first());
+    let values = flows.filter_map(|flow| Some(flow.metrics.at(path)? * factor));
+    number(mean(values.collect()), decimals)
+}
+
+/// Mean of a metric of the calls.
+fn of_calls(summaries: &[Summary], path: &str, decimals: usize) -> String {
+    let calls = summaries.iter().filter_map(|summary| summary.calls.as_ref());
+    number(mean(calls.filter_map(|calls| calls.at(path)).collect()), decimals)
 }

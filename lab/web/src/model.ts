@@ -46,13 +46,17 @@ export function parseReport(text: string): Report | SweepReport | { problem: str
   return withShortNames(value as Report | SweepReport, text);
 }
 
+/** Begin of the label of a stack of the arena. */
+const STACK = "--stack ";
+
 /**
- * In the place of a controller, the call of an application has the options that repeat it. Tables and legends have no room
- * for them; the commands below the figures still have them.
+ * In the place of a controller, the call of an application or of a stack has the options that repeat it. Tables and
+ * legends have no room for them; the commands below the figures still have them.
  */
 function withShortNames(report: Report | SweepReport, text: string): Report | SweepReport {
   const long = report.controllers.filter((name) => name.startsWith("--app "));
-  if (long.length === 0) return report;
+  const stacks = report.controllers.filter((name) => name.startsWith(STACK));
+  if (long.length + stacks.length === 0) return report;
   const short = new Map(
     long.map((name, index) => {
       const participants = / --participants (\d+)/.exec(name)?.[1];
@@ -62,6 +66,7 @@ function withShortNames(report: Report | SweepReport, text: string): Report | Sw
       return [name, `application${number}${size}`];
     }),
   );
+  for (const name of stacks) short.set(name, name.slice(STACK.length));
   return JSON.parse(text, (_, value: unknown) => {
     return typeof value === "string" ? (short.get(value) ?? value) : value;
   }) as Report | SweepReport;

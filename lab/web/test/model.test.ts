@@ -61,6 +61,15 @@ test("a report survives being put into the page and read back", () => {
   expect(parseReport(json)).toEqual(report);
 });
 
+test("a stack is called by its name, but not in commands", () => {
+  const command = "weir call arena/steps --seed 1 --stack pion";
+  const group = { controller: "--stack pion", command };
+  const text = JSON.stringify({ schema: 1, controllers: ["--stack pion"], scenarios: [group] });
+  const report = parseReport(text) as unknown as { controllers: string[]; scenarios: unknown[] };
+  expect(report.controllers).toEqual(["pion"]);
+  expect(report.scenarios).toEqual([{ controller: "pion", command }]);
+});
+
 test("an application has a short name in place of its options, but not in commands", () => {
   const options = (count: number) => `--app 'http://x/' --join join.mjs --participants ${count}`;
   const renamed = (controllers: string[]) => {

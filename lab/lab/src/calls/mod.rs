@@ -170,6 +170,10 @@ fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallM
         rtt_ms: mean_over(&people, |one| {
             one.mean(|end| over_time(end, |it| it.of_sent(|sent| sent.rtt_ms)))
         }),
+        frame_rate: mean_over(&people, |one| {
+            one.mean(|end| over_time(end, |it| it.of_received(|received| received.frame_rate)))
+        }),
+        frozen_s: mean_over(&people, |one| one.mean(frozen)),
         send_rate_mbps: mean_over(&people, |one| one.rate(|it| it.of_sent(|sent| sent.send_bps))),
         receive_rate_mbps: mean_over(&people, |one| {
             one.rate(|it| it.of_received(|received| received.receive_bps))
@@ -223,6 +227,13 @@ fn screen_delay(seen: &[&Quality]) -> Option<OneWayDelay> {
 
 fn mean_score(seen: &[&Quality], score: fn(&PictureQuality) -> Option<Spread>) -> Option<f64> {
     mean(seen.iter().filter_map(|it| Some(score(it.picture.as_ref()?)?.mean)).collect())
+}
+
+/// `None` if no report tells of freezes.
+fn frozen(end: &Peer) -> Option<f64> {
+    let reports = end.intervals.iter();
+    let frozen = reports.filter_map(|it| it.of_received(|received| received.frozen_s));
+    frozen.reduce(|sum, time| sum + time)
 }
 
 fn over_time(end: &Peer, value: impl Fn(&Interval) -> Option<f64>) -> Option<f64> {

@@ -46,6 +46,10 @@ declare! {
         good_ratio: Option<f64> = "ratio", Higher, [];
         /// Round-trip time from getStats.
         rtt_ms: Option<f64> = "ms", Lower, [];
+        /// Pictures a second that a participant decodes, from getStats.
+        frame_rate: Option<f64> = "1/s", Higher, [];
+        /// How long its picture was frozen, from getStats.
+        frozen_s: Option<f64> = "s", Lower, [];
         /// Rate of the media that a participant sends over all its connections, as IP packets, from
         /// getStats.
         send_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
