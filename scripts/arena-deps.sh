@@ -8,10 +8,10 @@ accept '' "$@"
 cd "$(dirname "$0")/.." || exit
 
 failed=
-for file in arena/*/stack.toml; do
+for file in ./arena/*/stack.toml; do
     folder=${file%/stack.toml}
     command=$(sed -n 's/^install = "\(.*\)"$/\1/p' "$file")
     echo "arena: $folder: $command"
-    (cd "$folder" && sh -c "$command") || failed="$failed ${folder#arena/}"
+    (cd "$folder" && sh -c "$command") || failed="$failed ${folder#./arena/}"
 done
 [ -z "$failed" ] || { echo "arena-deps: not installed:$failed" >&2 && exit 1; }

@@ -1,5 +1,5 @@
-//! The stacks of the arena: programs with a WebRTC library of others, which send the video of a call
-//! under the control that they have.
+//! The stacks of the arena: programs with a WebRTC library of others, which send the video of a
+//! call under the control that they have.
 //!
 //! A stack is a folder with the file `stack.toml`. Its driver talks to the lab in the lines of a
 //! pipeline.

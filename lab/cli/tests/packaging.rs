@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "list",
     "run",
     "call",
     "link",
+    "arena",
     "serve",
     "analyze",
     "fleet",
@@ -28,6 +29,8 @@ const COMMANDS: [&str; 14] = [
 const IMS: [&str; 10] =
     ["abort", "answer", "call", "check", "dial", "down", "record", "register", "restart", "up"];
 
+/// Commands of `weir arena`, which have manual pages too.
+const ARENA: [&str; 1] = ["doctor"];
 /// Commands of `weir fleet`, which have manual pages too.
 const FLEET: [&str; 2] = ["analyze", "report"];
 /// Commands of `weir research`, which have manual pages too.
@@ -126,6 +129,7 @@ fn every_command_has_a_manual_page_with_its_examples() {
     weir(&["man", pages.to_str().unwrap()]);
     let mut expected: Vec<String> = COMMANDS.iter().map(|name| format!("weir-{name}.1")).collect();
     expected.extend(IMS.iter().map(|name| format!("weir-ims-{name}.1")));
+    expected.extend(ARENA.iter().map(|name| format!("weir-arena-{name}.1")));
     expected.extend(FLEET.iter().map(|name| format!("weir-fleet-{name}.1")));
     expected.extend(RESEARCH.iter().map(|name| format!("weir-research-{name}.1")));
     expected.push("weir.1".into());
@@ -172,6 +176,7 @@ fn uninstall_removes_what_install_made_and_nothing_else() {
     .into();
     expected.extend(COMMANDS.iter().map(|name| format!("share/man/man1/weir-{name}.1")));
     expected.extend(IMS.iter().map(|name| format!("share/man/man1/weir-ims-{name}.1")));
+    expected.extend(ARENA.iter().map(|name| format!("share/man/man1/weir-arena-{name}.1")));
     expected.extend(FLEET.iter().map(|name| format!("share/man/man1/weir-fleet-{name}.1")));
     expected.extend(RESEARCH.iter().map(|name| format!("share/man/man1/weir-research-{name}.1")));
     expected.sort();

@@ -176,7 +176,7 @@ pub(crate) struct PipelineProcess {
 }
 
 impl PipelineProcess {
-    /// Starts a program that talks to the lab in lines. `log` is the file of its standard error, and
+    /// Starts a program that talks to the lab in lines. `log` is the file of its standard error.
     /// `settings` become the first line of its input.
     pub(super) fn start(
         mut command: std::process::Command,

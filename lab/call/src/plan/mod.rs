@@ -18,10 +18,12 @@ use crate::janus::ForwardingRole;
 use crate::message::Peer;
 use crate::stack::Stack;
 
+mod participant;
 mod pipelines;
 mod topologies;
 mod trials;
 
+pub use participant::{Participant, Player};
 pub use pipelines::ControlledSender;
 pub use trials::ChromiumMode;
 
@@ -67,51 +69,6 @@ pub struct CallConfig {
     pub capture: Option<CapturePlan>,
     /// Seed of the network's randomness.
     pub seed: Seed,
-}
-
-/// A participant on its own host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Participant {
-    /// `a` and `b` of a single call; `a1`, `b1`, `a2` of several; `p1`, `p2` in a mesh; `server`.
-    pub name: String,
-    /// Its host, by index.
-    pub host: usize,
-    /// Kind of participant.
-    pub player: Player,
-}
-
-/// Kinds of participants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Player {
-    /// A browser.
-    Browser(BrowserKind),
-    /// A pipeline of GStreamer.
-    Pipeline,
-    /// A stack of the arena.
-    Stack,
-    /// A person's browser, on this machine or another one.
-    Person,
-    /// A forwarding server.
-    ForwardingServer,
-    /// A mixer.
-    Mixer,
-}
-
-impl Player {
-    /// Whether it is a server, at whose host several calls end.
-    pub(crate) fn is_server(self) -> bool {
-        matches!(self, Self::ForwardingServer | Self::Mixer)
-    }
-
-    /// Whether it is a process of GStreamer pipelines.
-    pub(crate) fn is_pipeline(self) -> bool {
-        matches!(self, Self::Pipeline | Self::Mixer)
-    }
-
-    /// Whether it tells the path of its media.
-    pub(crate) fn tells_its_path(self) -> bool {
-        !matches!(self, Self::ForwardingServer | Self::Stack)
-    }
 }
 
 /// A connection between two participants.

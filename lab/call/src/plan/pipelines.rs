@@ -47,8 +47,8 @@ impl CallConfig {
         }
     }
 
-    /// Changes the plan: each video is sent by `stack`, which controls its rate itself, and received
-    /// by a browser.
+    /// Changes the plan: each video is sent by `stack`, which controls its rate itself, and
+    /// received by a browser.
     ///
     /// # Errors
     /// One line, if a stack cannot play the scenario.

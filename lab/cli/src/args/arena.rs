@@ -13,8 +13,8 @@ use super::ATTEMPTS;
     args_conflicts_with_subcommands = true,
     after_help = "\
 A stack is a WebRTC library with a driver, a folder below `arena` of Weir's sources. It sends the \
-video of a call, under the control that it has, to Chromium. The rates, delays and losses are those \
-of the packets in the emulated network. `chromium` stands for Chromium as the sender.
+video of a call, under the control that it has, to Chromium. The rates, delays and losses are \
+those of the packets in the emulated network. `chromium` stands for Chromium as the sender.
 
 A run whose record is there is not made again. So a matrix that was interrupted goes on.
 
