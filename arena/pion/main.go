@@ -19,6 +19,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const (
+	// Largest payload of pion's packets.
+	payload = 1_200
+	// IPv4, UDP, RTP with two header extensions, the descriptor of VP8, and the authentication tag of SRTP.
+	headers = 20 + 8 + 24 + 3 + 10
+)
+
 // settings of the sender, as the first line says them. Bitrates are in bit/s.
 type settings struct {
 	MinBitrate   int     `json:"minBitrate"`
@@ -237,7 +244,7 @@ func (s *sender) onState(state webrtc.PeerConnectionState) {
 
 // send passes the encoder's frames on.
 func (s *sender) send() {
-	s.encoder.say(fmt.Sprint("rate ", s.estimator.GetTargetBitrate()))
+	s.encoder.say(fmt.Sprint("rate ", s.encoderRate(s.estimator.GetTargetBitrate())))
 	s.encoder.say("start")
 	interval := time.Second / time.Duration(s.settings.FrameRate)
 	for {
@@ -264,5 +271,13 @@ func (s *sender) onTarget(bitrate int) {
 		"reason": "told by the stack", "state": "unknown", "signals": map[string]float64{},
 	}})
 	s.target = bitrate
-	s.encoder.say(fmt.Sprint("rate ", bitrate))
+	s.encoder.say(fmt.Sprint("rate ", s.encoderRate(bitrate)))
+}
+
+// encoderRate is the encoder's part of a target that includes headers. An encoder that had all of it would fill the
+// sender's queue.
+func (s *sender) encoderRate(bitrate int) int {
+	frame := bitrate / 8 / s.settings.FrameRate
+	packets := (frame + payload - 1) / payload
+	return max(bitrate-8*packets*headers*s.settings.FrameRate, bitrate/2)
 }
