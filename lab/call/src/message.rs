@@ -14,7 +14,7 @@ use weir_lab::calls::stats::StatsReport;
 use weir_lab::scenario::call::{Content, Picture, degradation_name};
 
 use crate::ims::{PageIms, SipMessage};
-use crate::quality::{FrameSighting, Place};
+use crate::quality::sighting::{FrameSighting, Place};
 
 /// Interval of a page's `getStats` reports.
 pub const STATS_INTERVAL: Duration = Duration::from_millis(500);

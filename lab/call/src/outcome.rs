@@ -8,7 +8,8 @@ use weir_lab::calls::stats::CandidatePair;
 use crate::capture::HostCapture;
 use crate::ims::SipMessage;
 use crate::message::{SetupTimes, TargetChange};
-use crate::quality::{Pictures, TimedSighting};
+use crate::quality::scoring::Pictures;
+use crate::quality::sighting::TimedSighting;
 use crate::usage::Usage;
 
 /// The result of a run.

@@ -18,7 +18,8 @@ use crate::ims::{PageIms, SipMessage};
 use crate::message::{
     CallSettings, LabMessage, PageConfig, Peer, PeerMessage, SetupTimes, TargetChange, printable,
 };
-use crate::quality::{FrameSighting, Place, ReceivedPicture};
+use crate::quality::picture::ReceivedPicture;
+use crate::quality::sighting::{FrameSighting, Place};
 
 /// Maximum size of a peer's message. A session description with many codecs has about 10 KiB.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 256 * 1024;

@@ -12,7 +12,8 @@ use crate::ims::SipMessage;
 use crate::message::{Peer, STATS_INTERVAL, SetupTimes, TargetChange, printable};
 use crate::outcome::{CallResult, PeerOutcome};
 use crate::quality::picture::PictureStore;
-use crate::quality::{FrameSighting, Pictures, Place, TimedSighting, scoring};
+use crate::quality::scoring::{self, Pictures};
+use crate::quality::sighting::{FrameSighting, Place, TimedSighting};
 use crate::signalling::EventKind;
 
 /// The allowed path of a call's media.

@@ -41,8 +41,7 @@ use crate::error::CallError;
 use crate::message::{STATS_INTERVAL, printable};
 use crate::plan::{ChromiumMode, network};
 use crate::run::{Progress, cut, kernel_version, run_folder};
-use crate::state::since;
-use crate::state::since_1970;
+use crate::state::{since, since_1970};
 use crate::usage::{Usage, UsageMeter};
 
 const DRIVER: &str = include_str!("driver.mjs");

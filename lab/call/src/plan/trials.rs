@@ -47,8 +47,20 @@ impl CallConfig {
         Ok(self)
     }
 
+    /// Changes the plan: the cameras' frames are tagged, and the pages read the tags.
+    ///
+    /// # Errors
+    /// One line, if a participant cannot do that.
+    pub fn with_quality(mut self) -> Result<Self, &'static str> {
+        if !self.is_all_chromium() {
+            return Err("--quality needs Chromium at both ends of each call, without a server");
+        }
+        self.quality = true;
+        Ok(self)
+    }
+
     /// Whether all participants are Chromium.
-    pub(crate) fn is_all_chromium(&self) -> bool {
+    pub(super) fn is_all_chromium(&self) -> bool {
         self.participants.iter().all(|one| one.player == Player::Browser(BrowserKind::Chromium))
     }
 }

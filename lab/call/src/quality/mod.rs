@@ -52,20 +52,6 @@ pub struct ReceivedFrames {
     pub quality: Quality,
 }
 
-impl CallConfig {
-    /// Changes the plan: the cameras' frames are tagged, and the pages read the tags.
-    ///
-    /// # Errors
-    /// One line, if a participant cannot do that.
-    pub fn with_quality(mut self) -> Result<Self, &'static str> {
-        if !self.is_all_chromium() {
-            return Err("--quality needs Chromium at both ends of each call, without a server");
-        }
-        self.quality = true;
-        Ok(self)
-    }
-}
-
 /// The received frames of all calls; none if the run did not ask for them.
 pub fn received_frames(config: &CallConfig, outcome: &CallOutcome) -> Vec<ReceivedFrames> {
     let mut received = Vec::new();

@@ -44,7 +44,8 @@ pub struct Pictures {
     pub worst: Option<[Luma; 2]>,
 }
 
-/// Scores all pictures whose tag can be read. `zero` is the start of the scenario, since 1970.
+/// Scores the pictures whose tag can be read, from the start of the scenario on, which is `zero`
+/// since 1970.
 ///
 /// # Errors
 /// One line, if a file cannot be read.
@@ -58,6 +59,11 @@ pub(crate) fn score(
     let mut pictures = Pictures::default();
     for (index, frame) in store.frames().enumerate() {
         let Some(number) = frame.tag.map(|tag| tag.number) else { continue };
+        let time = TimedSighting::of(Place::Track, frame, zero).time;
+        // The set-up is not part of what is measured, and its pictures must not be the worst.
+        if time < Timestamp::ZERO {
+            continue;
+        }
         let received = store.luma(index).map_err(|error| error.to_string())?;
         let Some(compared) = Compared::of(&camera, number, &received)
             .map_err(|error| format!("the camera's video: {error}"))?
@@ -65,7 +71,6 @@ pub(crate) fn score(
             continue;
         };
         let scores = compared.scores().map_err(|error| error.to_string())?;
-        let time = TimedSighting::of(Place::Track, frame, zero).time;
         let scored =
             ScoredPicture { time, number, width: frame.width, height: frame.height, scores };
         if pictures.scored.iter().all(|other| scored.rank() < other.rank()) {
@@ -157,6 +162,11 @@ mod tests {
             // Half the size, and 10 too dark.
             picture(Some(1), HEIGHT / 2, 90),
             picture(None, HEIGHT, 0),
+            // Of the set-up.
+            ReceivedPicture {
+                frame: FrameSighting { at_ms: 999.0, ..picture(Some(0), HEIGHT, 0).frame },
+                ..picture(Some(0), HEIGHT, 0)
+            },
             picture(Some(3), HEIGHT, 0),
         ] {
             store.push(&picture).unwrap();

@@ -13,7 +13,7 @@ import {
   type Surface,
 } from "../chart";
 import { DELAY_BIN_MS, delaysData, ratesData } from "../data";
-import { el, table, type TableColumn } from "../dom";
+import { el, table } from "../dom";
 import { figure } from "../figure";
 import type {
   Agreement,
@@ -40,7 +40,7 @@ import {
   unique,
 } from "../model";
 import { theme } from "../theme";
-import { name } from "./tables";
+import { name, number } from "./tables";
 
 const LEFT = 72;
 const RIGHT = 14;
@@ -139,14 +139,6 @@ function success(calls: Calls): HTMLElement {
     disturbed ? el("p", {}, el("b", {}, mark)) : null,
     ...(left_out.length === 0 ? [] : [el("p", {}, without), list(left_out)]),
   );
-}
-
-function number<Row>(
-  head: string,
-  value: (row: Row) => number | null,
-  digits: number,
-): TableColumn<Row> {
-  return { head, cell: (row) => formatNumber(value(row), digits), kind: "number" };
 }
 
 function setupTable(rows: SetupRow[]): HTMLElement {

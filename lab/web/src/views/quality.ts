@@ -3,12 +3,12 @@
 
 import { tooltipOption, type Option, type Plot, type SeriesOption, type Surface } from "../chart";
 import { picturesData, screensData } from "../data";
-import { el, table, type TableColumn } from "../dom";
+import { el, table } from "../dom";
 import { figure } from "../figure";
 import type { QualityRow, Scenario, ScreenPlot, WorstPicture } from "../format";
 import { commandsOf, formatNumber, groupLabel, nearestIndex, pairs } from "../model";
 import type { Palette } from "../theme";
-import { name } from "./tables";
+import { name, number } from "./tables";
 import { LEGEND_WITHOUT_SYMBOL, panelFrame, timeOf } from "./time";
 
 const PANEL = {
@@ -115,13 +115,6 @@ function describe(row: QualityRow): string {
 }
 
 function qualityTable(rows: QualityRow[]): HTMLElement {
-  const number = (
-    head: string,
-    value: (row: QualityRow) => number | null,
-    digits: number,
-  ): TableColumn<QualityRow> => {
-    return { head, cell: (row) => formatNumber(value(row), digits), kind: "number" };
-  };
   return table<QualityRow>(
     "Delay from the camera to the screen, stalls on screen, and scores of the pictures",
     [

@@ -1,6 +1,6 @@
 // The tables and lists of a scenario: published and measured values, findings, sections, errors.
 
-import { el, empty, table } from "../dom";
+import { el, empty, table, type TableColumn } from "../dom";
 import type {
   ErrorRow,
   Expectation,
@@ -40,6 +40,15 @@ function pieces(text: string): HTMLElement {
 /** A name that is not broken at its hyphens. */
 export function name(text: string): HTMLElement {
   return el("span", { class: "name" }, text);
+}
+
+/** A column of numbers. */
+export function number<Row>(
+  head: string,
+  value: (row: Row) => number | null,
+  digits: number,
+): TableColumn<Row> {
+  return { head, cell: (row) => formatNumber(value(row), digits), kind: "number" };
 }
 
 /** A published value, and the measured value of each controller. */
@@ -141,11 +150,6 @@ export function sectionsTable(rows: SectionRow[]): HTMLElement {
 }
 
 export function videoTable(rows: VideoRow[]): HTMLElement {
-  const number = (head: string, value: (row: VideoRow) => number | null, digits: number) => ({
-    head,
-    cell: (row: VideoRow) => formatNumber(value(row), digits),
-    kind: "number" as const,
-  });
   return table<VideoRow>(
     "Video quality, and the cost of repairing lost packets",
     [
@@ -180,11 +184,6 @@ export function freezesTable(rows: FreezeRow[]): HTMLElement {
 }
 
 export function loadsTable(rows: LoadRow[]): HTMLElement {
-  const number = (head: string, value: (row: LoadRow) => number | null, digits: number) => ({
-    head,
-    cell: (row: LoadRow) => formatNumber(value(row), digits),
-    kind: "number" as const,
-  });
   return table<LoadRow>(
     "Load on the network besides the media",
     [
@@ -320,15 +319,6 @@ export function thenAndNowTable(rows: ThenAndNow[]): HTMLElement {
 }
 
 export function participantsTable(rows: ParticipantsRow[]): HTMLElement {
-  const number = (
-    head: string,
-    value: (row: ParticipantsRow) => number | null,
-    digits: number,
-  ) => ({
-    head,
-    cell: (row: ParticipantsRow) => formatNumber(value(row), digits),
-    kind: "number" as const,
-  });
   return table<ParticipantsRow>(
     "Real calls, means over the participants",
     [
@@ -355,11 +345,6 @@ export function participantsTable(rows: ParticipantsRow[]): HTMLElement {
 }
 
 export function errorsTable(rows: ErrorRow[]): HTMLElement {
-  const number = (head: string, value: (row: ErrorRow) => number | null, digits: number) => ({
-    head,
-    cell: (row: ErrorRow) => formatNumber(value(row), digits),
-    kind: "number" as const,
-  });
   return table<ErrorRow>(
     "Simulated beside real, all scenarios",
     [
