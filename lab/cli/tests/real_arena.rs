@@ -24,7 +24,7 @@ const SCENARIO: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\ndura
 fn the_doctor_tells_how_to_install_what_is_missing() {
     let told = weir(&["arena", "doctor"]);
     let text = String::from_utf8(told.stdout).unwrap();
-    for stack in ["aiortc", "pion", "pion-weir", "wrtc"] {
+    for stack in ["aiortc", "pion", "pion-weir", "str0m", "wrtc"] {
         assert!(text.lines().any(|line| line.starts_with(stack)), "{text}");
     }
     assert_eq!(told.status.success(), !text.contains("is not installed"), "{text}");
@@ -37,7 +37,8 @@ fn a_stack_that_nobody_knows_is_one_line_with_those_that_there_are() {
     let refused = weir(&["arena", "--stacks", "janus", "--out", out]);
     assert_eq!(refused.status.code(), Some(2));
     let text = String::from_utf8(refused.stderr).unwrap();
-    assert!(text.contains("it has aiortc, pion, pion-weir, wrtc") && text.lines().count() == 1);
+    assert!(text.contains("it has aiortc, pion, pion-weir, str0m, wrtc"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
 }
 
 #[test]

@@ -1,0 +1,63 @@
+//! A process of ../encoder.py.
+
+use std::env;
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use anyhow::Context;
+
+use crate::Happening;
+use crate::protocol::Settings;
+
+pub struct Encoder {
+    process: Child,
+    input: ChildStdin,
+}
+
+impl Encoder {
+    /// Starts it. Its frames are happenings.
+    pub fn start(settings: &Settings, happenings: Sender<Happening>) -> anyhow::Result<Self> {
+        // The program is in target/release of its folder.
+        let program = env::current_exe()?;
+        let arena = program.ancestors().nth(4).context("the driver is not in its folder")?;
+        // Debian's Python, which has the binding of GStreamer.
+        let mut process = Command::new("/usr/bin/python3")
+            .arg(arena.join("encoder.py"))
+            .arg(serde_json::to_string(settings)?)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("/usr/bin/python3")?;
+        let input = process.stdin.take().context("the encoder's input")?;
+        let output = process.stdout.take().context("the encoder's output")?;
+        thread::spawn(move || read_frames(output, &happenings));
+        Ok(Self { process, input })
+    }
+
+    /// Writes a command: `start`, `key`, or `rate` with bit/s.
+    pub fn say(&mut self, command: &str) {
+        // An encoder that ended says why on standard error.
+        let _ = writeln!(self.input, "{command}");
+    }
+}
+
+impl Drop for Encoder {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn read_frames(mut output: ChildStdout, happenings: &Sender<Happening>) {
+    let mut length = [0; 4];
+    while output.read_exact(&mut length).is_ok() {
+        let mut frame = vec![0; u32::from_be_bytes(length) as usize];
+        if output.read_exact(&mut frame).is_err()
+            || happenings.send(Happening::Frame(frame)).is_err()
+        {
+            return;
+        }
+    }
+}

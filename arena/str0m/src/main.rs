@@ -1,0 +1,269 @@
+//! Driver of the arena for str0m: sends the video of one call, under str0m's own estimator.
+//!
+//! The lab talks to it in lines of JSON (docs/guide/arena.md). str0m has no encoder, so the
+//! pictures come from ../encoder.py. It has no sockets and no clock either: all of that is here.
+
+mod encoder;
+mod protocol;
+
+use std::env;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use str0m::bwe::{Bitrate, BweKind};
+use str0m::change::{SdpAnswer, SdpPendingOffer};
+use str0m::media::{Direction, MediaKind, MediaTime, Mid};
+use str0m::net::{Protocol, Receive};
+use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc};
+
+use encoder::Encoder;
+use protocol::{FirstLine, Message, Reporter, Settings};
+
+/// Largest payload of str0m's packets of video.
+const PAYLOAD_BYTES: u64 = 1_150;
+/// IPv4, UDP, RTP with extensions, the descriptor of VP8, and the authentication tag of SRTP.
+const HEADER_BYTES: u64 = 20 + 8 + 24 + 3 + 10;
+
+/// What the call waits for.
+pub enum Happening {
+    /// The lab wrote a line.
+    Line(String),
+    /// The lab closed its end.
+    End,
+    /// The encoder has a frame.
+    Frame(Vec<u8>),
+    /// A datagram arrived from this address.
+    Datagram(SocketAddr, Vec<u8>),
+}
+
+/// The call.
+struct Call {
+    reporter: Reporter,
+    settings: Settings,
+    rtc: Rtc,
+    socket: UdpSocket,
+    address: SocketAddr,
+    encoder: Encoder,
+    offered: Option<SdpPendingOffer>,
+    mid: Option<Mid>,
+    target_bps: u64,
+    frames: u64,
+}
+
+fn main() -> anyhow::Result<()> {
+    if env::args().nth(1).is_some_and(|word| word == "--version") {
+        println!("str0m {}", version());
+        return Ok(());
+    }
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    let first: FirstLine = serde_json::from_str(&line).context("the first line")?;
+    let [one] = <[_; 1]>::try_from(first.calls).ok().context("the first line has not one call")?;
+    let (sender, happenings) = mpsc::channel();
+    let reporter = Reporter::new(one.call);
+    let opened = Call::open(reporter, one.settings, &sender);
+    if let Err(error) = opened.and_then(|mut call| call.serve(sender, &happenings)) {
+        protocol::fail(one.call, &format!("{error:#}"));
+    }
+    Ok(())
+}
+
+/// The pinned version of str0m.
+fn version() -> &'static str {
+    let pinned = include_str!("../Cargo.toml").split("version = \"=").nth(1);
+    pinned.and_then(|rest| rest.split('"').next()).unwrap_or("unknown")
+}
+
+/// The address of this host in the emulated network. It has only one.
+fn host_address() -> anyhow::Result<IpAddr> {
+    for interface in if_addrs::get_if_addrs()? {
+        if !interface.is_loopback() && interface.ip().is_ipv4() {
+            return Ok(interface.ip());
+        }
+    }
+    bail!("this host has no address")
+}
+
+impl Call {
+    fn open(
+        mut reporter: Reporter,
+        settings: Settings,
+        happenings: &Sender<Happening>,
+    ) -> anyhow::Result<Self> {
+        reporter.mark("joined");
+        let mut rtc = Rtc::builder()
+            .clear_codecs()
+            .enable_vp8(true)
+            .enable_bwe(Some(Bitrate::bps(settings.start_bitrate)))
+            .build(Instant::now());
+        let socket = UdpSocket::bind((host_address()?, 0))?;
+        let address = socket.local_addr()?;
+        rtc.add_local_candidate(Candidate::host(address, "udp")?);
+        // The default keeps 50 kbit/s with padding; the source could use its maximum.
+        rtc.bwe().set_bitrate(Bitrate::ZERO, Bitrate::bps(settings.max_bitrate));
+        let encoder = Encoder::start(&settings, happenings.clone())?;
+        reporter.mark("camera");
+        let target_bps = settings.start_bitrate;
+        Ok(Self {
+            reporter,
+            settings,
+            rtc,
+            socket,
+            address,
+            encoder,
+            offered: None,
+            mid: None,
+            target_bps,
+            frames: 0,
+        })
+    }
+
+    /// Serves the call until the lab ends it.
+    fn serve(
+        &mut self,
+        sender: Sender<Happening>,
+        happenings: &Receiver<Happening>,
+    ) -> anyhow::Result<()> {
+        let (socket, lines) = (self.socket.try_clone()?, sender.clone());
+        thread::spawn(move || receive_datagrams(&socket, &sender));
+        thread::spawn(move || protocol::read_lines(&lines));
+        loop {
+            let deadline = self.poll()?;
+            let wait = deadline.saturating_duration_since(Instant::now());
+            match happenings.recv_timeout(wait) {
+                Ok(Happening::Line(line)) => {
+                    if !self.receive(&line)? {
+                        return Ok(());
+                    }
+                }
+                Ok(Happening::Frame(frame)) => self.send(frame)?,
+                Ok(Happening::Datagram(source, bytes)) => self.on_datagram(source, &bytes)?,
+                Ok(Happening::End) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.rtc.handle_input(Input::Timeout(Instant::now()))?;
+                }
+            }
+        }
+    }
+
+    /// Sends what str0m has to send, and handles its events. Returns when it wants to be woken up.
+    fn poll(&mut self) -> anyhow::Result<Instant> {
+        loop {
+            match self.rtc.poll_output()? {
+                Output::Timeout(deadline) => return Ok(deadline),
+                Output::Transmit(datagram) => {
+                    // A link that is down refuses datagrams, which is a loss and not an error.
+                    let _ = self.socket.send_to(&datagram.contents, datagram.destination);
+                }
+                Output::Event(event) => self.on_event(event),
+            }
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Connected => {
+                self.reporter.mark("connected");
+                self.reporter.connected();
+                self.encoder.say(&format!("rate {}", self.encoder_rate()));
+                self.encoder.say("start");
+            }
+            Event::IceConnectionStateChange(IceConnectionState::Connected) => {
+                self.reporter.mark("ice");
+            }
+            Event::KeyframeRequest(_) => self.encoder.say("key"),
+            Event::EgressBitrateEstimate(BweKind::Twcc { estimate, .. }) => {
+                self.on_estimate(estimate.as_u64());
+            }
+            _ => {}
+        }
+    }
+
+    fn on_estimate(&mut self, estimate_bps: u64) {
+        let target_bps = estimate_bps.clamp(self.settings.min_bitrate, self.settings.max_bitrate);
+        if target_bps != self.target_bps {
+            self.reporter.target(self.target_bps, target_bps);
+            self.target_bps = target_bps;
+            self.encoder.say(&format!("rate {}", self.encoder_rate()));
+        }
+    }
+
+    /// The encoder's part of the target, which includes headers. An encoder that had all of it
+    /// would fill the sender's queue.
+    fn encoder_rate(&self) -> u64 {
+        let frame_bytes = self.target_bps / 8 / self.settings.frame_rate;
+        let packets = frame_bytes.div_ceil(PAYLOAD_BYTES);
+        let headers_bps = 8 * packets * HEADER_BYTES * self.settings.frame_rate;
+        self.target_bps.saturating_sub(headers_bps).max(self.target_bps / 2)
+    }
+
+    fn on_datagram(&mut self, source: SocketAddr, bytes: &[u8]) -> anyhow::Result<()> {
+        // What is no packet of this call is dropped, as a socket would.
+        if let Ok(contents) = bytes.try_into() {
+            let datagram =
+                Receive { proto: Protocol::Udp, source, destination: self.address, contents };
+            self.rtc.handle_input(Input::Receive(Instant::now(), datagram))?;
+        }
+        Ok(())
+    }
+
+    /// Handles a line of the lab. Returns whether the call goes on.
+    fn receive(&mut self, line: &str) -> anyhow::Result<bool> {
+        match protocol::message(line)? {
+            Message::Config => self.reporter.ready(),
+            Message::Start => self.offer()?,
+            Message::Answer { sdp } => {
+                let offered = self.offered.take().context("an answer without an offer")?;
+                let answer = SdpAnswer::from_sdp_string(&sdp)?;
+                self.rtc.sdp_api().accept_answer(offered, answer)?;
+                self.reporter.mark("described");
+            }
+            Message::Candidate { candidate } => {
+                // Of another kind, such as TCP or a name of mDNS.
+                if let Ok(candidate) = Candidate::from_sdp_string(&candidate.candidate) {
+                    self.rtc.add_remote_candidate(candidate);
+                }
+            }
+            Message::Stop | Message::Refused => {
+                self.reporter.left();
+                return Ok(false);
+            }
+            Message::Other => {}
+        }
+        Ok(true)
+    }
+
+    fn offer(&mut self) -> anyhow::Result<()> {
+        self.reporter.mark("start");
+        let mut changes = self.rtc.sdp_api();
+        self.mid = Some(changes.add_media(MediaKind::Video, Direction::SendOnly, None, None, None));
+        let (offer, pending) = changes.apply().context("nothing to offer")?;
+        self.offered = Some(pending);
+        self.reporter.offer(&offer.to_sdp_string());
+        Ok(())
+    }
+
+    fn send(&mut self, frame: Vec<u8>) -> anyhow::Result<()> {
+        let time = MediaTime::from_90khz(self.frames * 90_000 / self.settings.frame_rate);
+        self.frames += 1;
+        let Some(writer) = self.mid.and_then(|mid| self.rtc.writer(mid)) else { return Ok(()) };
+        let payload_type = writer.payload_params().next().context("no codec")?.pt();
+        writer.write(payload_type, Instant::now(), time, frame)?;
+        Ok(())
+    }
+}
+
+fn receive_datagrams(socket: &UdpSocket, happenings: &Sender<Happening>) {
+    let mut buffer = [0; 2_000];
+    loop {
+        // An error is that of an earlier datagram, by ICMP.
+        let Ok((length, source)) = socket.recv_from(&mut buffer) else { continue };
+        if happenings.send(Happening::Datagram(source, buffer[..length].to_vec())).is_err() {
+            return;
+        }
+    }
+}
