@@ -7,8 +7,8 @@ mod encoder;
 mod protocol;
 
 use std::env;
-use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use str0m::net::{Protocol, Receive};
 use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc};
 
 use encoder::Encoder;
-use protocol::{FirstLine, Message, Reporter, Settings};
+use protocol::{Message, OneCall, Reporter, Settings};
 
 /// Largest payload of str0m's packets of video.
 const PAYLOAD_BYTES: u64 = 1_150;
@@ -54,22 +54,24 @@ struct Call {
     frames: u64,
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     if env::args().nth(1).is_some_and(|word| word == "--version") {
         println!("str0m {}", version());
-        return Ok(());
+        return ExitCode::SUCCESS;
     }
-    let mut line = String::new();
-    io::stdin().read_line(&mut line)?;
-    let first: FirstLine = serde_json::from_str(&line).context("the first line")?;
-    let [one] = <[_; 1]>::try_from(first.calls).ok().context("the first line has not one call")?;
+    let OneCall { call, settings } = match protocol::read_first_line() {
+        Ok(one) => one,
+        Err(error) => {
+            eprintln!("arena-str0m: the first line: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
     let (sender, happenings) = mpsc::channel();
-    let reporter = Reporter::new(one.call);
-    let opened = Call::open(reporter, one.settings, &sender);
+    let opened = Call::open(Reporter::new(call), settings, &sender);
     if let Err(error) = opened.and_then(|mut call| call.serve(sender, &happenings)) {
-        protocol::fail(one.call, &format!("{error:#}"));
+        protocol::fail(call, &format!("{error:#}"));
     }
-    Ok(())
+    ExitCode::SUCCESS
 }
 
 /// The pinned version of str0m.

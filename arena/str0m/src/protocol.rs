@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
+use anyhow::Context;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -12,11 +13,6 @@ use serde_json::{Map, Value, json};
 use crate::Happening;
 
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-#[derive(Deserialize)]
-pub struct FirstLine {
-    pub calls: Vec<OneCall>,
-}
 
 #[derive(Deserialize)]
 pub struct OneCall {
@@ -58,6 +54,20 @@ pub enum Message {
 #[derive(Deserialize)]
 pub struct CandidateInit {
     pub candidate: String,
+}
+
+/// Reads the first line, which has one call.
+pub fn read_first_line() -> anyhow::Result<OneCall> {
+    #[derive(Deserialize)]
+    struct FirstLine {
+        calls: Vec<OneCall>,
+    }
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    let FirstLine { calls } = serde_json::from_str(&line)?;
+    let calls = <[OneCall; 1]>::try_from(calls);
+    let [one] = calls.ok().context("it has not one call")?;
+    Ok(one)
 }
 
 /// The message of a line.
