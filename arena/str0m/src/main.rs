@@ -23,7 +23,7 @@ use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc};
 use encoder::Encoder;
 use protocol::{Message, OneCall, Reporter, Settings};
 
-/// Largest payload of str0m's packets of video.
+/// About the largest payload of str0m's packets of video, which have at most 1,192 bytes with IP.
 const PAYLOAD_BYTES: u64 = 1_150;
 /// IPv4, UDP, RTP with extensions, the descriptor of VP8, and the authentication tag of SRTP.
 const HEADER_BYTES: u64 = 20 + 8 + 24 + 3 + 10;
@@ -105,7 +105,7 @@ impl Call {
         let socket = UdpSocket::bind((host_address()?, 0))?;
         let address = socket.local_addr()?;
         rtc.add_local_candidate(Candidate::host(address, "udp")?);
-        // The default keeps 50 kbit/s with padding; the source could use its maximum.
+        // No padding is asked for, but str0m keeps up 50 kbit/s. The source could use its maximum.
         rtc.bwe().set_bitrate(Bitrate::ZERO, Bitrate::bps(settings.max_bitrate));
         let encoder = Encoder::start(&settings, happenings.clone())?;
         reporter.mark("camera");
