@@ -96,7 +96,7 @@ pub(crate) struct Restart {
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum SipAccess {
     /// Through the P-CSCF, by datagrams.
     Udp,
     /// Through the eP-CSCF, by a WebSocket.
@@ -109,7 +109,7 @@ pub(crate) struct Register {
     pub(crate) user: String,
     /// Transport of SIP to the network.
     #[arg(long, value_enum, default_value = "udp")]
-    pub(crate) via: Way,
+    pub(crate) via: SipAccess,
     /// Register and end the registration so many times, one after the other.
     #[arg(long, value_name = "NUMBER", default_value = "1",
         value_parser = clap::value_parser!(u32).range(1..))]
@@ -149,10 +149,10 @@ pub(crate) struct Call {
     pub(crate) callee: String,
     /// Transport of the caller's SIP.
     #[arg(long, value_enum, default_value = "udp")]
-    pub(crate) via: Way,
+    pub(crate) via: SipAccess,
     /// Transport of the callee's SIP.
     #[arg(long, value_enum, default_value = "udp")]
-    pub(crate) callee_via: Way,
+    pub(crate) callee_via: SipAccess,
     /// Identity that is called: another one of the callee's registration set (default: its first
     /// one).
     #[arg(long, value_name = "URI")]

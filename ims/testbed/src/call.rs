@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use weir_ims::agent::{Agent, Binding, Event, OnCall};
 
-use crate::args::{self, Ending, Way};
+use crate::args::{self, Ending, SipAccess};
 use crate::capture;
 use crate::layout::{self, Files};
 use crate::serve::send_abort;
@@ -253,9 +253,9 @@ fn hear_of_the_end(caller: &mut User, callee: &mut User) -> anyhow::Result<()> {
 }
 
 /// Restarts a part. Terminals whose WebSocket it closes register again over a new one.
-fn restart(part: &str, users: [(&mut User, Way); 2]) -> anyhow::Result<()> {
+fn restart(part: &str, users: [(&mut User, SipAccess); 2]) -> anyhow::Result<()> {
     let mut closed: Vec<&mut User> =
-        users.into_iter().filter(|(_, way)| *way == Way::Ws).map(|(user, _)| user).collect();
+        users.into_iter().filter(|(_, way)| *way == SipAccess::Ws).map(|(user, _)| user).collect();
     for user in &mut closed {
         user.forget_registration();
     }

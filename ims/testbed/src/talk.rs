@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 use weir_ims::agent::{Agent, Event, OnCall};
 
 use crate::args;
-use crate::args::Way;
+use crate::args::SipAccess;
 use crate::call::{deregister, registered};
 use crate::layout::{Files, terminal_addresses, terminal_namespace};
 use crate::user::{MEDIA, User, enter};
@@ -34,7 +34,7 @@ pub(crate) fn dial(args: &args::Dial) -> anyhow::Result<ExitCode> {
 fn talk(args: &args::Talk, on_call: OnCall, target: Option<&str>) -> anyhow::Result<ExitCode> {
     let files = Files::of_running()?;
     let started = Instant::now();
-    let mut user = User::new(&files, &args.user, Way::Udp, on_call, None, started)?;
+    let mut user = User::new(&files, &args.user, SipAccess::Udp, on_call, None, started)?;
     let mut echoes = Echoes::open(&files, &args.user)?;
     registered(&mut [&mut user])?;
     println!("{} is registered", args.user);

@@ -16,7 +16,7 @@ use weir_ims::digest::Credentials;
 use weir_ims::sdp::Medium;
 use weir_ims::sip::{self, Start};
 
-use crate::args::Way;
+use crate::args::SipAccess;
 use crate::layout::{
     Files, SIP_PORT, WEBSOCKET_PORT, address, terminal_addresses, terminal_namespace, user_name,
 };
@@ -75,7 +75,7 @@ impl User {
     pub(crate) fn new(
         files: &Files,
         name: &str,
-        way: Way,
+        way: SipAccess,
         on_call: OnCall,
         password: Option<&str>,
         started: Instant,
@@ -85,8 +85,8 @@ impl User {
         let own = terminal_addresses(number).0;
         let namespace = terminal_namespace(name);
         let (proxy, transport) = match way {
-            Way::Udp => ("pcscf", Transport::Udp),
-            Way::Ws => ("epcscf", Transport::WebSocket),
+            SipAccess::Udp => ("pcscf", Transport::Udp),
+            SipAccess::Ws => ("epcscf", Transport::WebSocket),
         };
         let (socket, local, remote) = enter(&namespace, || open(way, own))??;
         let credentials = match (password, &subscriber.password, &subscriber.aka) {
@@ -154,7 +154,8 @@ impl User {
     /// Opens a WebSocket that was lost, and registers over it.
     fn reopen(&mut self, since: Instant) -> anyhow::Result<()> {
         thread::sleep(AGAIN);
-        match enter(&terminal_namespace(&self.name), || open(Way::Ws, Ipv4Addr::UNSPECIFIED))? {
+        match enter(&terminal_namespace(&self.name), || open(SipAccess::Ws, Ipv4Addr::UNSPECIFIED))?
+        {
             Ok((socket, local, _)) => {
                 self.socket = socket;
                 self.act(|agent, now| agent.reconnected(now, local))
@@ -234,9 +235,9 @@ fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused)
 }
 
-fn open(way: Way, own: Ipv4Addr) -> anyhow::Result<(Socket, SocketAddrV4, SocketAddrV4)> {
+fn open(way: SipAccess, own: Ipv4Addr) -> anyhow::Result<(Socket, SocketAddrV4, SocketAddrV4)> {
     match way {
-        Way::Udp => {
+        SipAccess::Udp => {
             let remote = SocketAddrV4::new(address("pcscf"), SIP_PORT);
             let local = SocketAddrV4::new(own, SIP_PORT);
             let socket = UdpSocket::bind(local).context("cannot open a socket of the terminal")?;
@@ -244,7 +245,7 @@ fn open(way: Way, own: Ipv4Addr) -> anyhow::Result<(Socket, SocketAddrV4, Socket
             socket.set_nonblocking(true)?;
             Ok((Socket::Udp(socket), local, remote))
         }
-        Way::Ws => {
+        SipAccess::Ws => {
             let remote = SocketAddrV4::new(address("epcscf"), WEBSOCKET_PORT);
             let stream = TcpStream::connect(remote).context("cannot reach the eP-CSCF")?;
             stream.set_nodelay(true)?;

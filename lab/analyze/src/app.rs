@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use weir::units::Timestamp;
 use weir_lab::calls::derive::Interval;
-use weir_lab::calls::file::{self, CallFile, PageConnection};
+use weir_lab::calls::file::{self, ApplicationRun, CallFile, Kind, PageConnection};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Scenario, Traffic};
 use weir_sim::trace::{Row, Trace};
 
 use crate::answer::findings;
-use crate::dump::{Dump, Stream, Way};
+use crate::dump::{Dump, Stream, StreamDirection};
 use crate::error::AnalyzeError;
 use crate::record::{changes, merged};
 use crate::{network, page, samples};
@@ -41,11 +41,13 @@ pub fn app_record(
     rows: impl Fn(&[Interval], &[Interval]) -> Vec<Row>,
 ) -> Result<Record, AnalyzeError> {
     let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
+    let browser = facts.participants.first().map(|one| one.program.clone()).unwrap_or_default();
+    let mut run = ApplicationRun { browser, ..ApplicationRun::default() };
     for (index, participant) in dumps.iter().enumerate() {
         let page = page::read(&participant.file, zero_ms, index + 1, &participant.name)?;
         let silence = silence(&page.connections);
-        facts.connections.extend(page.connections);
-        facts.page_events.extend(page.events);
+        run.connections.extend(page.connections);
+        run.page_events.extend(page.events);
         let dump = match crate::read_since(&participant.file, zero_ms) {
             Ok(dump) if !dump.connections.is_empty() => dump,
             Ok(_) | Err(AnalyzeError::Empty { .. }) => {
@@ -60,14 +62,15 @@ pub fn app_record(
         };
         let dump = running(dump, Timestamp::ZERO + scenario.duration);
         facts.peers.extend(peers(&dump, index + 1, &participant.name));
-        facts.audio.extend(page::audio(&dump, index + 1, &participant.name));
-        facts.findings.extend(findings(&dump).into_iter().map(|finding| {
+        run.audio.extend(page::audio(&dump, index + 1, &participant.name));
+        run.findings.extend(findings(&dump).into_iter().map(|finding| {
             let mut finding = finding.0;
             finding.stream = format!("{} {}", participant.name, finding.stream);
             finding
         }));
         if index == 0 {
-            let [sent, received] = [Way::Sent, Way::Received].map(|way| first_video(&dump, way));
+            let [sent, received] = [StreamDirection::Sent, StreamDirection::Received]
+                .map(|way| first_video(&dump, way));
             let [own, others] =
                 [sent, received].map(|it| it.map(samples::intervals).unwrap_or_default());
             trace.rows = rows(&own, &others);
@@ -76,7 +79,8 @@ pub fn app_record(
                 sent.zip(up).map(|(it, flow)| changes(flow, it, None)).unwrap_or_default();
         }
     }
-    facts.page_events.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+    run.page_events.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+    facts.kind = Kind::Application(run);
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     Ok(Record { info, scenario: scenario.clone(), trace, call: Some(facts) })
 }
@@ -105,7 +109,7 @@ fn running(dump: Dump, end: Timestamp) -> Dump {
     running
 }
 
-fn first_video(dump: &Dump, way: Way) -> Option<&Stream> {
+fn first_video(dump: &Dump, way: StreamDirection) -> Option<&Stream> {
     let plans = network::flows(dump);
     let (_, connection, index) = plans.iter().find(|(plan, ..)| plan.way == way)?;
     Some(&dump.connections[*connection].streams[*index])

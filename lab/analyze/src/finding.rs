@@ -4,7 +4,7 @@ use std::fmt;
 
 use weir_lab::calls::file;
 
-use crate::dump::{Dump, Way};
+use crate::dump::{Dump, StreamDirection};
 use crate::rules::{self, Moment, Part, RULES, Rule};
 use crate::samples::{self, Sample, SampledStream};
 
@@ -80,7 +80,7 @@ fn of_rule(stream: &SampledStream, rule: &Rule) -> Vec<Finding> {
 /// A layer that sends nothing says nothing about the path or its estimate.
 fn is_silent(stream: &SampledStream, rule: &Rule, sample: &Sample) -> bool {
     let is_path = matches!(rule.part, Part::Network | Part::Controller);
-    is_path && stream.way == Way::Sent && sample.rate_bps < SILENT_BPS
+    is_path && stream.way == StreamDirection::Sent && sample.rate_bps < SILENT_BPS
 }
 
 /// Seconds to the millisecond.

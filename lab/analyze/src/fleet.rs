@@ -9,7 +9,7 @@ use weir_lab::calls::stats::Kind;
 
 use crate::answer::answer;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER, PATH};
-use crate::dump::{Connection, Dump, Stream, Way};
+use crate::dump::{Connection, Dump, Stream, StreamDirection};
 use crate::headroom::UNDERESTIMATE;
 use crate::network::{NetworkEstimate, WayEstimate, estimate};
 use crate::quality::{self, Heard};
@@ -163,7 +163,7 @@ pub struct FleetStream {
     /// Such as `1 video sent 2`: numbers of the connection and the stream.
     pub name: String,
     /// Direction.
-    pub way: Way,
+    pub way: StreamDirection,
     /// Video or audio.
     pub kind: Kind,
     /// Time between its first and last report.

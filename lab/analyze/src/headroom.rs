@@ -7,7 +7,7 @@ use weir_lab::calls::file;
 use weir_lab::calls::stats::Kind;
 
 use crate::browser;
-use crate::dump::{Connection, Dump, Way};
+use crate::dump::{Connection, Dump, StreamDirection};
 use crate::finding::{Finding, GAP_S, rounded};
 use crate::network::{self, TestedCapacity};
 use crate::rules::{LOSS, Moment, Part};
@@ -42,7 +42,7 @@ fn of_connection(connection: &Connection, whose: &str, found: &mut Vec<Finding>)
     let Some(log) = &connection.packets else { return };
     let capacity = network::measured_up(log);
     for stream in samples::streams(connection) {
-        if (stream.way, stream.kind) != (Way::Sent, Kind::Video) {
+        if (stream.way, stream.kind) != (StreamDirection::Sent, Kind::Video) {
             continue;
         }
         let mut span: Vec<(Sample, f64)> = Vec::new();

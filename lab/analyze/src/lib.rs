@@ -41,7 +41,8 @@ use dump::Collector;
 pub use answer::{Answer, answer, findings};
 pub use app::{AppDump, app_record};
 pub use dump::{
-    Connection, ConnectionChange, ConnectionEvent, ConnectionState, Dump, Stream, StreamReport, Way,
+    Connection, ConnectionChange, ConnectionEvent, ConnectionState, Dump, Stream, StreamDirection,
+    StreamReport,
 };
 pub use error::AnalyzeError;
 pub use finding::Finding;

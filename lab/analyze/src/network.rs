@@ -6,7 +6,7 @@
 
 use weir_lab::calls::stats::Kind;
 
-use crate::dump::{Connection, Dump, Way};
+use crate::dump::{Connection, Dump, StreamDirection};
 use crate::format::Format;
 use crate::packets::passages::{self, Path};
 use crate::packets::{PacketLog, play};
@@ -88,7 +88,8 @@ pub fn estimate(dump: &Dump) -> NetworkEstimate {
     let streams = samples::streams(connection);
     let ends = dump.connections.iter().flat_map(samples::streams);
     let last = ends.filter_map(|stream| Some(stream.samples.last()?.end_s)).fold(0.0, f64::max);
-    let (mut up, mut down) = (way(&streams, Way::Sent), way(&streams, Way::Received));
+    let (mut up, mut down) =
+        (way(&streams, StreamDirection::Sent), way(&streams, StreamDirection::Received));
     if let Some(log) = &connection.packets {
         by_packets(log, &mut up, &mut down);
     }
@@ -117,11 +118,13 @@ fn carried(connection: &Connection) -> f64 {
 
 /// What trains of single packets measured of the way up.
 pub(crate) fn measured_up(log: &PacketLog) -> Vec<TestedCapacity> {
-    let Some(path) = passages::path(&passages::up(log), Way::Sent) else { return Vec::new() };
+    let Some(path) = passages::path(&passages::up(log), StreamDirection::Sent) else {
+        return Vec::new();
+    };
     path.capacity.iter().map(tested_by_packets).collect()
 }
 
-fn tested_by_packets(measured: &passages::Measured) -> TestedCapacity {
+fn tested_by_packets(measured: &passages::CapacityMeasurement) -> TestedCapacity {
     TestedCapacity {
         from_s: measured.from.as_secs_f64().max(0.0),
         to_s: measured.to.as_secs_f64(),
@@ -136,7 +139,10 @@ fn by_packets(log: &PacketLog, up: &mut WayEstimate, down: &mut WayEstimate) {
         up.delay_ms = Some(base.as_millis_f64() / 2.0);
         down.delay_ms = up.delay_ms;
     }
-    let ways = [(Way::Sent, passages::up(log), up), (Way::Received, passages::down(log), down)];
+    let ways = [
+        (StreamDirection::Sent, passages::up(log), up),
+        (StreamDirection::Received, passages::down(log), down),
+    ];
     for (way, passages, estimate) in ways {
         let Some(path) = passages::path(&passages, way) else { continue };
         let Path { capacity, loss, queue, overflowed, largest_bps, mean_bps } = path;
@@ -146,14 +152,14 @@ fn by_packets(log: &PacketLog, up: &mut WayEstimate, down: &mut WayEstimate) {
         estimate.largest_bps = max(estimate.largest_bps, Some(largest_bps));
         estimate.queue_ms = Some(queue.as_millis_f64()).filter(|ms| *ms >= LEAST_QUEUE_MS);
         // Lost packets of the far end are known from gaps only, without their time.
-        if way == Way::Sent {
+        if way == StreamDirection::Sent {
             estimate.overflowed = overflowed;
             estimate.loss = if loss >= LEAST_LOSS { loss } else { 0.0 };
         }
     }
 }
 
-fn way(streams: &[SampledStream], way: Way) -> WayEstimate {
+fn way(streams: &[SampledStream], way: StreamDirection) -> WayEstimate {
     let base = streams.iter().find_map(|stream| stream.base_rtt_ms);
     let mut estimate = WayEstimate { delay_ms: base.map(|ms| ms / 2.0), ..WayEstimate::default() };
     let of_way: Vec<&SampledStream> = streams.iter().filter(|stream| stream.way == way).collect();
@@ -197,13 +203,13 @@ fn sum_of_rates(stream: &SampledStream) -> f64 {
 }
 
 /// What arrived of all streams of a direction during a sample.
-fn delivered(streams: &[&SampledStream], sample: &Sample, way: Way) -> f64 {
+fn delivered(streams: &[&SampledStream], sample: &Sample, way: StreamDirection) -> f64 {
     let middle = (sample.start_s + sample.end_s) / 2.0;
     let mut sum = 0.0;
     for stream in streams {
         let index = stream.samples.partition_point(|it| it.end_s < middle);
         if let Some(found) = stream.samples.get(index).filter(|it| it.start_s <= middle) {
-            let lost = if way == Way::Sent { found.loss.unwrap_or(0.0) } else { 0.0 };
+            let lost = if way == StreamDirection::Sent { found.loss.unwrap_or(0.0) } else { 0.0 };
             sum += found.rate_bps * (1.0 - lost).max(0.0);
         }
     }
@@ -217,7 +223,7 @@ type Tested = (Sample, f64, bool);
 /// The capacity in a time in which packets waited. Where some waited for long, only these count,
 /// and of them not the first, because the queue began to grow within it. Controllers that keep the
 /// queue short stay below the capacity most of the time, so their largest rates count.
-fn tested(span: &[Tested], way: Way, least_s: f64) -> Option<TestedCapacity> {
+fn tested(span: &[Tested], way: StreamDirection, least_s: f64) -> Option<TestedCapacity> {
     const SHARE_OF_LONG: f64 = 0.75;
     const SHARE_OF_SHORT: f64 = 0.9;
     let (first, last) = (&span.first()?.0, &span.last()?.0);
@@ -232,8 +238,8 @@ fn tested(span: &[Tested], way: Way, least_s: f64) -> Option<TestedCapacity> {
     let share = if is_long { SHARE_OF_LONG } else { SHARE_OF_SHORT };
     let at_share = rates[((rates.len() - 1) as f64 * share).round() as usize];
     let bps = match way {
-        Way::Sent if is_long => arrived(&settled),
-        Way::Sent | Way::Received => at_share,
+        StreamDirection::Sent if is_long => arrived(&settled),
+        StreamDirection::Sent | StreamDirection::Received => at_share,
     };
     Some(TestedCapacity {
         from_s: first.start_s,
@@ -258,7 +264,7 @@ fn max(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 
 /// A flow of the scenario.
 pub(crate) struct FlowPlan {
-    pub way: Way,
+    pub way: StreamDirection,
     pub call: usize,
     pub max_bps: f64,
 }
@@ -271,13 +277,18 @@ pub(crate) fn flows(dump: &Dump) -> Vec<(FlowPlan, usize, usize)> {
     let mut call = 0;
     for (at, connection) in dump.connections.iter().enumerate() {
         let sampled = samples::streams(connection);
-        let (sent, received) = (videos(connection, Way::Sent), videos(connection, Way::Received));
+        let (sent, received) = (
+            videos(connection, StreamDirection::Sent),
+            videos(connection, StreamDirection::Received),
+        );
         for pair in 0..sent.len().max(received.len()) {
             if call == CALLS_MAX {
                 return plans;
             }
             call += 1;
-            for (way, indices) in [(Way::Sent, &sent), (Way::Received, &received)] {
+            for (way, indices) in
+                [(StreamDirection::Sent, &sent), (StreamDirection::Received, &received)]
+            {
                 let Some(index) = indices.get(pair) else { continue };
                 let stream = &sampled[*index];
                 let rates = stream.samples.iter().map(|it| it.rate_bps);
@@ -290,7 +301,7 @@ pub(crate) fn flows(dump: &Dump) -> Vec<(FlowPlan, usize, usize)> {
 }
 
 /// Indices of the videos of a direction.
-fn videos(connection: &Connection, way: Way) -> Vec<usize> {
+fn videos(connection: &Connection, way: StreamDirection) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..connection.streams.len()).collect();
     indices.retain(|index| {
         let stream = &connection.streams[*index];
@@ -324,8 +335,10 @@ pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> Stri
     for (plan, ..) in flows(dump) {
         lines.push(String::new());
         lines.push("[[flow]]".into());
-        lines
-            .push(format!("direction = \"{}\"", if plan.way == Way::Sent { "up" } else { "down" }));
+        lines.push(format!(
+            "direction = \"{}\"",
+            if plan.way == StreamDirection::Sent { "up" } else { "down" }
+        ));
         lines.push(format!("call = {}", plan.call));
         lines.push(format!("max_bitrate = \"{}kbps\"", kilobits(plan.max_bps.max(300e3))));
         if dump.format != Format::Capture {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use weir_lab::calls::file::{AudioInterval, PageConnection, PageEvent, ReceivedAudio};
 use weir_lab::calls::stats::Kind;
 
-use crate::dump::{Dump, Stream, Way};
+use crate::dump::{Dump, Stream, StreamDirection};
 use crate::error::AnalyzeError;
 use crate::samples;
 
@@ -109,7 +109,7 @@ impl Page {
 /// The audio streams that a participant received.
 pub(crate) fn audio(dump: &Dump, call: usize, participant: &str) -> Vec<ReceivedAudio> {
     let streams = dump.connections.iter().flat_map(|connection| &connection.streams);
-    let audio = streams.filter(|it| it.way == Way::Received && it.kind == Kind::Audio);
+    let audio = streams.filter(|it| it.way == StreamDirection::Received && it.kind == Kind::Audio);
     audio
         .map(|stream| ReceivedAudio {
             call,

@@ -3,7 +3,7 @@
 use weir_lab::calls::file;
 use weir_lab::calls::stats::{InboundRtp, Kind};
 
-use crate::dump::{Connection, Dump, Stream, Way};
+use crate::dump::{Connection, Dump, Stream, StreamDirection};
 use crate::finding::{Finding, GAP_S, rounded};
 use crate::rules::Part;
 use crate::samples;
@@ -45,9 +45,13 @@ pub(crate) fn findings(dump: &Dump) -> Vec<Finding> {
     for connection in &dump.connections {
         for stream in &connection.streams {
             match (stream.way, stream.kind) {
-                (Way::Received, Kind::Video) => add_freezes(connection, stream, &mut found),
-                (Way::Received, Kind::Audio) => add_gaps(connection, stream, &mut found),
-                (Way::Sent, _) => {}
+                (StreamDirection::Received, Kind::Video) => {
+                    add_freezes(connection, stream, &mut found)
+                }
+                (StreamDirection::Received, Kind::Audio) => {
+                    add_gaps(connection, stream, &mut found)
+                }
+                (StreamDirection::Sent, _) => {}
             }
         }
     }
@@ -58,7 +62,7 @@ pub(crate) fn findings(dump: &Dump) -> Vec<Finding> {
 pub(crate) fn freezes(dump: &Dump) -> Freezes {
     let mut all = Freezes::default();
     for stream in dump.connections.iter().flat_map(|it| &it.streams) {
-        if (stream.way, stream.kind) != (Way::Received, Kind::Video) {
+        if (stream.way, stream.kind) != (StreamDirection::Received, Kind::Video) {
             continue;
         }
         let mut count = 0;
@@ -74,7 +78,7 @@ pub(crate) fn freezes(dump: &Dump) -> Freezes {
 
 /// Counters of what was heard of an audio stream. `None` for other streams and without counters.
 pub(crate) fn heard(stream: &Stream) -> Option<Heard> {
-    if (stream.way, stream.kind) != (Way::Received, Kind::Audio) {
+    if (stream.way, stream.kind) != (StreamDirection::Received, Kind::Audio) {
         return None;
     }
     let mut all = Heard::default();

@@ -6,7 +6,7 @@
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_lab::calls::derive::{self, Interval};
-use weir_lab::calls::file::{self, CallFile};
+use weir_lab::calls::file::{self, CallFile, DumpRun, Kind};
 use weir_lab::calls::interval_entry;
 use weir_lab::calls::stats::StatsReport;
 use weir_lab::record::Record;
@@ -17,7 +17,7 @@ use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
 use crate::answer::answer;
 use crate::connectivity;
-use crate::dump::{Dump, Stream, Way};
+use crate::dump::{Dump, Stream, StreamDirection};
 use crate::network::{self, estimate, scenario_text};
 use crate::open_loop::{OpenLoop, open_loop};
 use crate::packets::PacketLog;
@@ -65,7 +65,7 @@ fn build(
         let stream = &dump.connections[*connection].streams[*index];
         let mut rows = rows(flow, stream, end);
         match played {
-            Some((at, played)) if at == *connection && stream.way == Way::Sent => {
+            Some((at, played)) if at == *connection && stream.way == StreamDirection::Sent => {
                 for row in &mut rows {
                     *row = row.with_target(played.at(row.time));
                 }
@@ -94,8 +94,10 @@ fn build(
              carried",
             dump.format, played.algorithm
         );
-        call.findings.clear();
-        call.verdict = None;
+        if let Kind::Dump(dump) = &mut call.kind {
+            dump.findings.clear();
+            dump.verdict.clear();
+        }
     }
     let info = RunInfo { scenario: id, subject, engine: Engine::Call, seed: 1 };
     Ok(Record { info, scenario, trace, call: Some(call) })
@@ -176,10 +178,17 @@ impl Counts {
         all
     }
 
-    fn between(way: Way, before: &StatsReport, after: &StatsReport, interval: &Interval) -> Self {
+    fn between(
+        way: StreamDirection,
+        before: &StatsReport,
+        after: &StatsReport,
+        interval: &Interval,
+    ) -> Self {
         let rate = match way {
-            Way::Sent => interval.sent.as_ref().map(|sent| sent.send_rate),
-            Way::Received => interval.received.as_ref().map(|received| received.receive_rate),
+            StreamDirection::Sent => interval.sent.as_ref().map(|sent| sent.send_rate),
+            StreamDirection::Received => {
+                interval.received.as_ref().map(|received| received.receive_rate)
+            }
         };
         let length = (interval.end - interval.start).as_secs_f64();
         let bytes = (rate.unwrap_or_default().as_bps() as f64 * length / 8.0) as u64;
@@ -191,27 +200,27 @@ impl Counts {
             _ => 0,
         };
         let (lost_packets, others) = match way {
-            Way::Sent => (lost.min(packets), packets.saturating_sub(lost)),
-            Way::Received => (lost, packets.saturating_add(lost)),
+            StreamDirection::Sent => (lost.min(packets), packets.saturating_sub(lost)),
+            StreamDirection::Received => (lost, packets.saturating_add(lost)),
         };
         // A packet that was lost is as large as the others.
         let other_bytes = (bytes as f64 * others as f64 / packets.max(1) as f64) as u64;
         let (sent_bytes, received_bytes, sent_packets) = match way {
-            Way::Sent => (bytes, other_bytes, packets),
-            Way::Received => (other_bytes, bytes, others),
+            StreamDirection::Sent => (bytes, other_bytes, packets),
+            StreamDirection::Received => (other_bytes, bytes, others),
         };
         Self { sent_bytes, received_bytes, sent_packets, lost_packets }
     }
 }
 
 /// Packets of a stream that this end sent or received so far, and how many were lost.
-fn totals(way: Way, report: &StatsReport) -> (u64, Option<i64>) {
+fn totals(way: StreamDirection, report: &StatsReport) -> (u64, Option<i64>) {
     match way {
-        Way::Sent => (
+        StreamDirection::Sent => (
             report.outbound.as_ref().map_or(0, |it| it.packets_sent),
             report.remote_inbound.as_ref().and_then(|it| it.packets_lost),
         ),
-        Way::Received => report
+        StreamDirection::Received => report
             .inbound
             .as_ref()
             .map_or((0, Some(0)), |it| (it.packets_received, Some(it.packets_lost))),
@@ -220,7 +229,7 @@ fn totals(way: Way, report: &StatsReport) -> (u64, Option<i64>) {
 
 /// The changes of a sender's estimate.
 pub(crate) fn changes(flow: usize, stream: &Stream, log: Option<&PacketLog>) -> Vec<RateChange> {
-    if stream.way == Way::Received {
+    if stream.way == StreamDirection::Received {
         return Vec::new();
     }
     let mut changes = Vec::new();
@@ -261,8 +270,11 @@ fn call_file(dump: &Dump) -> CallFile {
     let answer = answer(dump);
     let program = dump.program.clone().unwrap_or_else(|| "a browser".into());
     CallFile {
-        browser: Some(program.clone()),
-        relay: Some(None),
+        kind: Kind::Dump(DumpRun {
+            browser: program.clone(),
+            verdict: answer.verdict,
+            findings: answer.findings.into_iter().map(|finding| finding.0).collect(),
+        }),
         engines: format!(
             "real: everything; read from a {}. What the far end received, or sent, is computed \
              from the losses that were reported",
@@ -285,9 +297,7 @@ fn call_file(dump: &Dump) -> CallFile {
             })
             .collect(),
         peers,
-        verdict: Some(answer.verdict),
         warnings: dump.warnings.clone(),
-        findings: answer.findings.into_iter().map(|finding| finding.0).collect(),
         ..CallFile::default()
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use weir_lab::calls::stats::{Kind, LimitationReason};
 
-use crate::dump::Way;
+use crate::dump::StreamDirection;
 use crate::samples::{Sample, SampledStream, median};
 
 /// Growth of the round-trip time over its minimum that only a queue explains: twice what the
@@ -122,7 +122,8 @@ pub const RULES: &[Rule] = &[
         least_loss: 0.0,
         holds: capacity,
         says: |stream, span| {
-            let what = if stream.way == Way::Sent { "left the sender" } else { "arrived" };
+            let what =
+                if stream.way == StreamDirection::Sent { "left the sender" } else { "arrived" };
             let rate = median(span, |it| Some(it.rate_bps));
             format!("the path's capacity: {} {what} {}", kbps(rate), full_path(stream, span))
         },
@@ -280,8 +281,8 @@ fn capacity(moment: Moment<'_>) -> bool {
         return moment.is_sent_video() && moment.fills_estimate() && moment.queues_shortly();
     }
     match stream.way {
-        Way::Sent => true,
-        Way::Received => {
+        StreamDirection::Sent => true,
+        StreamDirection::Received => {
             let waits = sample.jitter_buffer_ms.zip(stream.jitter_buffer_ms);
             let few = sample.frame_rate.zip(stream.frame_rate);
             moment.loss() >= LOSS
@@ -425,7 +426,7 @@ impl Moment<'_> {
         let sample = self.sample();
         let rtt = sample.rtt_ms.zip(self.stream.base_rtt_ms);
         let too_much = sample.estimate_bps.is_some_and(|it| sample.rate_bps > TOO_MUCH * it);
-        let overflows = self.stream.way == Way::Sent && too_much && self.loss() >= LOSS;
+        let overflows = self.stream.way == StreamDirection::Sent && too_much && self.loss() >= LOSS;
         overflows || rtt.is_some_and(|(now, base)| now > base + QUEUE_MS)
     }
 
@@ -451,7 +452,7 @@ impl Moment<'_> {
     }
 
     fn is_sent_video(&self) -> bool {
-        self.stream.way == Way::Sent && self.stream.kind == Kind::Video
+        self.stream.way == StreamDirection::Sent && self.stream.kind == Kind::Video
     }
 
     /// A black or still picture: all frames are encoded, and need little.

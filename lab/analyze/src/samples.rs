@@ -5,7 +5,7 @@ use weir_lab::calls::derive::{self, Interval, TimedReport};
 use weir_lab::calls::file::FindingSample;
 use weir_lab::calls::stats::{Kind, LimitationReason};
 
-use crate::dump::{Connection, Stream, StreamReport, Way};
+use crate::dump::{Connection, Stream, StreamDirection, StreamReport};
 use crate::packets::control::Controlled;
 use crate::packets::play::base_round_trip;
 
@@ -60,7 +60,7 @@ pub(crate) struct Sample {
 pub(crate) struct SampledStream {
     /// Such as `6-1 video sent 1391274783`.
     pub name: String,
-    pub way: Way,
+    pub way: StreamDirection,
     pub kind: Kind,
     pub samples: Vec<Sample>,
     /// Smallest round-trip time of the connection.
@@ -92,8 +92,8 @@ pub(crate) fn name(connection: &Connection, stream: &Stream) -> String {
         Kind::Audio => "audio",
     };
     let way = match stream.way {
-        Way::Sent => "sent",
-        Way::Received => "received",
+        StreamDirection::Sent => "sent",
+        StreamDirection::Received => "received",
     };
     let layer = stream.rid.as_ref().map(|rid| format!(" layer {rid}")).unwrap_or_default();
     format!("{} {kind} {way} {}{layer}", connection.name, stream.ssrc)
@@ -132,7 +132,9 @@ fn sampled(
 ) -> SampledStream {
     let pairs = stream.reports.windows(2);
     let mut samples: Vec<Sample> = pairs.filter_map(|pair| sample(stream, pair, rtts)).collect();
-    if let (Some(log), Way::Sent, Kind::Video) = (&connection.packets, stream.way, stream.kind) {
+    if let (Some(log), StreamDirection::Sent, Kind::Video) =
+        (&connection.packets, stream.way, stream.kind)
+    {
         for sample in &mut samples {
             let [from, to] = [sample.start_s, sample.end_s].map(Timestamp::from_secs_f64);
             sample.controlled = log.controlled(from, to);
@@ -175,7 +177,7 @@ fn sample(stream: &Stream, pair: &[StreamReport], rtts: &[(f64, f64)]) -> Option
         ..Sample::default()
     };
     match stream.way {
-        Way::Sent => {
+        StreamDirection::Sent => {
             let sent = interval.sent?;
             let source = timed[1].report.media_source.as_ref();
             sample.rate_bps = bps(sent.send_rate);
@@ -189,7 +191,7 @@ fn sample(stream: &Stream, pair: &[StreamReport], rtts: &[(f64, f64)]) -> Option
             sample.size = sent.frame_size;
             sample.encode_ms = sent.encode_time.map(TimeDelta::as_millis_f64);
         }
-        Way::Received => {
+        StreamDirection::Received => {
             let received = interval.received?;
             sample.rate_bps = bps(received.receive_rate);
             sample.loss = received.loss_ratio.map(|loss| loss.max(0.0));

@@ -3,7 +3,7 @@
 use weir_lab::calls::file;
 
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER, PATH, RESTART};
-use crate::dump::{Dump, Way};
+use crate::dump::{Dump, StreamDirection};
 use crate::finding::Finding;
 use crate::headroom::{UNDERESTIMATE, whose_estimate};
 use crate::merge::overflows;
@@ -47,7 +47,7 @@ impl Reader<'_> {
     }
 
     /// The longest finding of a rule in a direction.
-    fn longest(&self, rule: &'static str, way: Way) -> Option<&file::Finding> {
+    fn longest(&self, rule: &'static str, way: StreamDirection) -> Option<&file::Finding> {
         longest(self.found, rule, way).map(|index| &self.found[index].0)
     }
 
@@ -98,15 +98,23 @@ impl Reader<'_> {
 
     fn causes(&self, sentences: &mut Vec<String>) {
         let mut said = Vec::new();
-        for (way, link) in [(Way::Sent, "uplink"), (Way::Received, "downlink")] {
+        for (way, link) in
+            [(StreamDirection::Sent, "uplink"), (StreamDirection::Received, "downlink")]
+        {
             if let Some(finding) = self.longest("capacity", way) {
-                let of_way = if way == Way::Sent { &self.network.up } else { &self.network.down };
+                let of_way = if way == StreamDirection::Sent {
+                    &self.network.up
+                } else {
+                    &self.network.down
+                };
                 said.push(format!("{link} {}", capacity(of_way, finding)));
             }
         }
         add_joined(sentences, &said);
         said.clear();
-        for (way, link) in [(Way::Sent, "uplink"), (Way::Received, "downlink")] {
+        for (way, link) in
+            [(StreamDirection::Sent, "uplink"), (StreamDirection::Received, "downlink")]
+        {
             if let Some(finding) = self.longest("loss", way) {
                 let share = percent_of(&finding.says).unwrap_or_default();
                 said.push(format!("{link} lost {share} of the packets {}", span(finding)));
@@ -117,14 +125,14 @@ impl Reader<'_> {
             let base = self.base_rtt_ms().unwrap_or_default();
             sentences.push(format!("The path is long: round trips take {base:.0} ms or more."));
         }
-        if let Some(finding) = self.longest("processor", Way::Sent) {
+        if let Some(finding) = self.longest("processor", StreamDirection::Sent) {
             let rate = middle(finding, |it| it.frame_rate).unwrap_or_default();
             let when = span(finding);
             sentences.push(format!(
                 "The sender's processor was too slow {when}: it encoded {rate:.0} frames a second."
             ));
         }
-        if let Some(finding) = self.longest("picture size", Way::Sent) {
+        if let Some(finding) = self.longest("picture size", StreamDirection::Sent) {
             let rate = middle(finding, |it| it.frame_rate).unwrap_or_default();
             let when = span(finding);
             sentences.push(format!(
@@ -132,7 +140,7 @@ impl Reader<'_> {
                  second were left."
             ));
         }
-        if let Some(finding) = self.longest("source", Way::Sent) {
+        if let Some(finding) = self.longest("source", StreamDirection::Sent) {
             sentences.push(format!("The application gave little video to send {}.", span(finding)));
         }
     }
@@ -165,13 +173,13 @@ impl Reader<'_> {
     fn controller(&self, sentences: &mut Vec<String>) {
         let whose = whose_estimate(self.dump);
         let whose = uppercased(&whose);
-        if let Some(finding) = self.longest(UNDERESTIMATE, Way::Sent) {
+        if let Some(finding) = self.longest(UNDERESTIMATE, StreamDirection::Sent) {
             let tail = finding.says.split_once(" stayed at ").map_or("", |(_, rest)| rest);
             let share = tail.split(':').next().unwrap_or_default();
             let when = span(finding);
             sentences.push(format!("{whose} stayed at {share} {when}."));
         }
-        if let Some(finding) = self.longest("recovery", Way::Sent) {
+        if let Some(finding) = self.longest("recovery", StreamDirection::Sent) {
             let length = seconds(finding);
             sentences.push(if self.lasts_to_the_end(finding) {
                 format!(
@@ -182,14 +190,14 @@ impl Reader<'_> {
                 format!("Bandwidth estimate recovered {length:.0} s later; the path was free.")
             });
         }
-        if let Some(finding) = self.longest("start-up", Way::Sent) {
+        if let Some(finding) = self.longest("start-up", StreamDirection::Sent) {
             let length = seconds(finding);
             sentences.push(format!(
                 "{whose} was slow to rise, from {:.1} s on for {length:.0} s; the path was free.",
                 finding.from_s
             ));
         }
-        if let Some(finding) = self.longest("loss rule", Way::Sent) {
+        if let Some(finding) = self.longest("loss rule", StreamDirection::Sent) {
             let estimate = middle(finding, |it| it.estimate_kbps).unwrap_or_default();
             sentences.push(format!(
                 "{whose} took the loss for congestion and stayed at {:.1} Mbit/s.",
@@ -239,7 +247,9 @@ impl Reader<'_> {
 /// own rates are what a sender gave or what one stream received.
 pub(crate) fn name_capacity(dump: &Dump, found: &mut [Finding]) {
     let network = estimate(dump);
-    for (way, of_way) in [(Way::Sent, &network.up), (Way::Received, &network.down)] {
+    for (way, of_way) in
+        [(StreamDirection::Sent, &network.up), (StreamDirection::Received, &network.down)]
+    {
         let Some(index) = longest(found, "capacity", way) else { continue };
         let finding = &mut found[index].0;
         let Some(bottleneck) = bottleneck(of_way, finding).filter(|_| !overflows(finding)) else {
@@ -251,8 +261,8 @@ pub(crate) fn name_capacity(dump: &Dump, found: &mut [Finding]) {
 }
 
 /// The finding of a rule that lasted longest in a direction.
-fn longest(found: &[Finding], rule: &str, way: Way) -> Option<usize> {
-    let wanted = if way == Way::Sent { " sent " } else { " received " };
+fn longest(found: &[Finding], rule: &str, way: StreamDirection) -> Option<usize> {
+    let wanted = if way == StreamDirection::Sent { " sent " } else { " received " };
     let mut longest: Option<usize> = None;
     for (index, Finding(it)) in found.iter().enumerate() {
         let of_way = it.rule == rule && it.stream.contains(wanted);

@@ -11,8 +11,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use weir_analyze::{
-    AnalyzeError, CaptureOptions, Dump, KeyLog, RULES, Way, WayEstimate, estimate, findings,
-    open_loop, read, read_capture, record, scenario_text,
+    AnalyzeError, CaptureOptions, Dump, KeyLog, RULES, StreamDirection, WayEstimate, estimate,
+    findings, open_loop, read, read_capture, record, scenario_text,
 };
 use weir_controllers::LabAlgorithm;
 use weir_lab::scenario;
@@ -138,7 +138,7 @@ fn both_formats_of_one_call_say_the_same() {
     let [old, new] = ["drop.internals.gz", "drop.rtcstats.gz"].map(dump);
     assert_eq!(old.connections.len(), 1);
     assert_eq!(rules(&old), rules(&new));
-    let ssrcs = |dump: &Dump| -> Vec<(Way, u32)> {
+    let ssrcs = |dump: &Dump| -> Vec<(StreamDirection, u32)> {
         dump.connections[0].streams.iter().map(|stream| (stream.way, stream.ssrc)).collect()
     };
     assert_eq!(ssrcs(&old), ssrcs(&new));
@@ -215,7 +215,7 @@ fn every_dump_is_a_scenario_and_a_record() {
         let out = tempfile::tempdir().unwrap();
         let written = record.write(out.path()).unwrap();
         let again = weir_lab::record::Record::read(&written).unwrap();
-        assert_eq!(again.call.unwrap().findings.len(), findings(&dump).len());
+        assert_eq!(again.call.unwrap().findings().len(), findings(&dump).len());
         assert_eq!(again.info.command(), format!("weir analyze {name}"));
     }
 }
@@ -346,7 +346,7 @@ fn a_capture_has_the_streams_of_its_packets() {
     let dump = read(file.path()).unwrap();
     let [stream] = &dump.connections[0].streams[..] else { panic!("one stream") };
     // Nobody says which end this is: the first packet counts as sent.
-    assert_eq!((stream.way, stream.ssrc), (Way::Sent, 7));
+    assert_eq!((stream.way, stream.ssrc), (StreamDirection::Sent, 7));
     let last = stream.reports.last().unwrap().timed.report.outbound.as_ref().unwrap();
     assert_eq!((last.packets_sent, last.header_bytes_sent), (450, 450 * 12));
     assert_eq!(last.bytes_sent, 450 * 1_000);
@@ -402,8 +402,8 @@ fn a_capture_without_rtp_says_what_it_has() {
 fn a_capture_of_ours_says_what_was_sent_and_what_is_missing() {
     let dump = dump("loss.pcapng.gz");
     let videos = dump.connections[0].streams.iter().filter(|it| it.reports.len() > 20);
-    let ways: BTreeSet<Way> = videos.map(|stream| stream.way).collect();
-    assert_eq!(ways, [Way::Sent, Way::Received].into());
+    let ways: BTreeSet<StreamDirection> = videos.map(|stream| stream.way).collect();
+    assert_eq!(ways, [StreamDirection::Sent, StreamDirection::Received].into());
     let found = findings(&dump);
     let lossy =
         |stream: &str| found.iter().any(|it| it.0.rule == "loss" && it.0.stream.contains(stream));

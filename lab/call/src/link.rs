@@ -5,7 +5,7 @@
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Plan, SAMPLE_INTERVAL};
-use weir_lab::calls::file::CallFile;
+use weir_lab::calls::file::{CallFile, Kind, LinkRun as LinkFacts};
 use weir_lab::record::{LINK_DURATION_MAX, Record};
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::Scenario;
@@ -64,9 +64,11 @@ fn length(emulation: &Emulation) -> TimeDelta {
 
 fn call_file(run: &LinkRun<'_>, warnings: Vec<String>) -> CallFile {
     CallFile {
-        command: Some(run.command.to_vec()),
-        peer: Some(run.peer.map(String::from)),
-        exit_code: Some(run.exit_code),
+        kind: Kind::Link(LinkFacts {
+            command: run.command.to_vec(),
+            peer: run.peer.map(String::from),
+            exit_code: run.exit_code,
+        }),
         kernel: kernel_version(),
         engines: record::engines(run.plan, "the command"),
         warnings,
@@ -152,6 +154,7 @@ mod tests {
             ]
         );
         assert_eq!(record.scenario.duration, TimeDelta::from_millis(100));
-        assert_eq!(record.call.unwrap().exit_code, Some(3));
+        let Kind::Link(link) = record.call.unwrap().kind else { panic!("a command") };
+        assert_eq!(link.exit_code, 3);
     }
 }

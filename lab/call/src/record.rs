@@ -8,7 +8,9 @@
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, TrafficTotals};
 use weir_lab::calls::derive::{self, Interval};
-use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
+use weir_lab::calls::file::{
+    self, ApplicationRun, AskedPicture, CallFile, CallRun, EmulationFacts, Kind, Lateness,
+};
 use weir_lab::calls::interval_entry;
 use weir_lab::calls::stats::{self, OutboundRtp, StatsReport};
 use weir_lab::record::Record;
@@ -98,7 +100,7 @@ pub fn app_rows(
     let far = far.unwrap_or(0);
     let [up, down] = [Direction::Up, Direction::Down].map(|wanted| {
         let mut flows = scenario.flows.iter();
-        flows.position(|flow| flow.media().is_some() && flow.direction == wanted)
+        flows.position(|flow| flow.traffic.media().is_some() && flow.direction == wanted)
     });
     let mut rows = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
@@ -128,12 +130,10 @@ pub fn app_facts(outcome: &AppOutcome) -> CallFile {
     let warnings = disturbances(&outcome.emulation).into_iter().chain(failed);
     let participants = outcome.participants.iter();
     CallFile {
-        browser: participants.clone().next().map(|one| one.version.clone()),
-        relay: Some(None),
+        kind: Kind::Application(ApplicationRun::default()),
         kernel: outcome.kernel.clone(),
         engines: engines(&outcome.network, "browsers, codecs, the application and its server"),
         warnings: warnings.chain(outcome.notes.iter().cloned()).collect(),
-        attempts: Some(1),
         participants: participants
             .clone()
             .map(|one| file::Participant {
@@ -284,21 +284,20 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
     let calls = config.calls.iter().zip(&outcome.calls);
     let name = |participant: usize| config.participants[participant].name.clone();
     CallFile {
-        browser: Some(versions.join(", ")),
-        relay: Some(outcome.relay.clone()),
+        kind: Kind::Call(CallRun {
+            browser: versions.join(", "),
+            relay: outcome.relay.clone(),
+            attempts,
+            picture: Some(asked_picture(config)),
+            captures: captures(config, outcome),
+            quality: quality::received_frames(config, outcome)
+                .into_iter()
+                .map(|received| received.quality)
+                .collect(),
+        }),
         kernel: outcome.kernel.clone(),
         engines: engines(&config.network, real_parts(config)),
         warnings: warnings_of(config, outcome),
-        attempts: Some(attempts),
-        picture: Some(file::AskedPicture {
-            width: config.picture.width,
-            height: config.picture.height,
-            fps: config.picture.fps,
-            codec: config.picture.codec.name().into(),
-            content: said(config.picture.content, content_name),
-            degradation: said(config.picture.degradation, degradation_name),
-            layers: Some(config.picture.layers).filter(|layers| *layers > 1),
-        }),
         participants: participants
             .map(|(participant, player)| file::Participant {
                 name: participant.name.clone(),
@@ -316,28 +315,38 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
             })
             .collect(),
         missed_packets: outcome.missed_packets,
-        captures: Some(
-            calls
-                .clone()
-                .filter_map(|(call, result)| {
-                    let ends = CallEnds::of(config, call, result, outcome)?;
-                    Some(witness::emit(call.number, &ends))
-                })
-                .collect(),
-        ),
         peers: calls
             .flat_map(|(call, result)| {
                 let ends = call.ends.into_iter().zip(&result.peers);
                 ends.map(|(end, peer)| peer_entry(call.number, name(end), peer))
             })
             .collect(),
-        quality: quality::received_frames(config, outcome)
-            .into_iter()
-            .map(|received| received.quality)
-            .collect(),
         emulation: emulation_facts(&outcome.emulation),
-        ..CallFile::default()
     }
+}
+
+fn asked_picture(config: &CallConfig) -> AskedPicture {
+    let picture = &config.picture;
+    AskedPicture {
+        width: picture.width,
+        height: picture.height,
+        fps: picture.fps,
+        codec: picture.codec.name().into(),
+        content: said(picture.content, content_name),
+        degradation: said(picture.degradation, degradation_name),
+        layers: Some(picture.layers).filter(|layers| *layers > 1),
+    }
+}
+
+/// The calls whose two ends were captured.
+fn captures(config: &CallConfig, outcome: &CallOutcome) -> Vec<file::Capture> {
+    let mut captures = Vec::new();
+    for (call, result) in config.calls.iter().zip(&outcome.calls) {
+        if let Some(ends) = CallEnds::of(config, call, result, outcome) {
+            captures.push(witness::emit(call.number, &ends));
+        }
+    }
+    captures
 }
 
 /// The real programs of a run, in words.

@@ -119,9 +119,9 @@ async fn ask(mut stream: TcpStream, token: &str) -> Option<FirstRequest> {
             continue;
         }
         match judge(&head, token) {
-            Verdict::Incomplete => {}
-            Verdict::Known => return Some(FirstRequest { stream, head }),
-            Verdict::Stranger => break,
+            RequestClass::Incomplete => {}
+            RequestClass::Known => return Some(FirstRequest { stream, head }),
+            RequestClass::Stranger => break,
         }
     }
     // Closed even if the stranger does not read the answer.
@@ -131,7 +131,7 @@ async fn ask(mut stream: TcpStream, token: &str) -> Option<FirstRequest> {
 
 /// Classification of a connection by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum RequestClass {
     /// The head of the request is not complete.
     Incomplete,
     /// The path of the request begins with the token.
@@ -140,13 +140,15 @@ enum Verdict {
     Stranger,
 }
 
-fn judge(head: &[u8], token: &str) -> Verdict {
+fn judge(head: &[u8], token: &str) -> RequestClass {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(head) {
-        Ok(httparse::Status::Partial) => Verdict::Incomplete,
-        Ok(httparse::Status::Complete(_)) if begins_with(request.path, token) => Verdict::Known,
-        Ok(httparse::Status::Complete(_)) | Err(_) => Verdict::Stranger,
+        Ok(httparse::Status::Partial) => RequestClass::Incomplete,
+        Ok(httparse::Status::Complete(_)) if begins_with(request.path, token) => {
+            RequestClass::Known
+        }
+        Ok(httparse::Status::Complete(_)) | Err(_) => RequestClass::Stranger,
     }
 }
 
@@ -249,7 +251,7 @@ mod tests {
     #[test]
     fn a_request_is_let_in_by_the_token_as_the_first_part_of_its_path() {
         let judge = |line: &str| judge(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), "0af1");
-        assert_eq!(judge("GET /0af1/call/0/a HTTP/1.1"), Verdict::Known);
+        assert_eq!(judge("GET /0af1/call/0/a HTTP/1.1"), RequestClass::Known);
         for line in [
             "GET / HTTP/1.1",
             "GET /0af1 HTTP/1.1",
@@ -260,7 +262,7 @@ mod tests {
             "0af1",
             "",
         ] {
-            assert_eq!(judge(line), Verdict::Stranger, "{line}");
+            assert_eq!(judge(line), RequestClass::Stranger, "{line}");
         }
     }
 
@@ -268,8 +270,8 @@ mod tests {
     fn a_partial_request_head_is_refused() {
         let head = b"GET /0af1/call/0/a HTTP/1.1\r\nHost: x\r\n\r\n";
         for length in 0..head.len() {
-            assert_eq!(judge(&head[..length], "0af1"), Verdict::Incomplete, "{length} bytes");
+            assert_eq!(judge(&head[..length], "0af1"), RequestClass::Incomplete, "{length} bytes");
         }
-        assert_eq!(judge(head, "0af1"), Verdict::Known);
+        assert_eq!(judge(head, "0af1"), RequestClass::Known);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir::units::{TimeDelta, Timestamp};
 use weir_call::capture::{CapturePlan, Reader};
 use weir_call::quality::{Frame, ReceivedFrames, received_frames};
-use weir_call::witness::{CallEnds, Compared, Counted, StreamRole, Way};
+use weir_call::witness::{CallEnds, Compared, Counted, StreamDirection, StreamRole};
 use weir_call::{CallConfig, CallError, CallOutcome, Peer, Progress, run_call};
 use weir_lab::scenario::{Scenario, parse};
 use weir_net::LossModel;
@@ -204,10 +204,12 @@ fn streams_are_told_apart(ends: &CallEnds<'_>) {
     for peer in Peer::ALL {
         let names = |way| of(peer, way).iter().map(|it| it.counted).collect::<Vec<_>>();
         use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
-        assert_eq!(names(Way::Sent), [VideoAndRetransmissions, Audio]);
-        assert_eq!(names(Way::Received), [Video, Retransmissions, Audio]);
-        let [video, again, audio] = of(peer, Way::Received)[..] else { panic!("three counts") };
-        let sent = of(peer.other(), Way::Sent);
+        assert_eq!(names(StreamDirection::Sent), [VideoAndRetransmissions, Audio]);
+        assert_eq!(names(StreamDirection::Received), [Video, Retransmissions, Audio]);
+        let [video, again, audio] = of(peer, StreamDirection::Received)[..] else {
+            panic!("three counts")
+        };
+        let sent = of(peer.other(), StreamDirection::Sent);
         assert_eq!(sent[0].ssrcs, [video.ssrcs.as_slice(), &again.ssrcs].concat());
         assert_eq!(sent[1].ssrcs, audio.ssrcs);
         assert!(video.mid.is_some() && video.mid == again.mid && video.mid != audio.mid);
@@ -215,7 +217,10 @@ fn streams_are_told_apart(ends: &CallEnds<'_>) {
             assert!(it.captured.within.packets > 50 && it.intervals.len() > 5, "{it:?}");
         }
     }
-    assert!(of(Peer::B, Way::Received)[1].reported.packets > 0, "nothing came again to b");
+    assert!(
+        of(Peer::B, StreamDirection::Received)[1].reported.packets > 0,
+        "nothing came again to b"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
-use weir_lab::gate::{Judgement, Outcome, Verdict, judge, verdicts};
+use weir_lab::gate::{Judgement, Outcome, RequirementVerdict, judge, verdicts};
 use weir_lab::run::Engine;
 use weir_lab::subject;
 use weir_lab::summary::{Bound, Summary};
@@ -199,13 +199,13 @@ fn measured(judgement: &Judgement) -> String {
 }
 
 /// Requirements by controllers; empty if none was tested.
-fn requirements(verdicts: &[Verdict], form: Form) -> String {
+fn requirements(verdicts: &[RequirementVerdict], form: Form) -> String {
     let controllers = unique(verdicts.iter().map(|verdict| verdict.controller.as_str()));
     let numbers = unique(verdicts.iter().map(|verdict| verdict.requirement));
     let mut rows: Vec<Vec<String>> = Vec::new();
     for number in numbers {
         let of = verdicts.iter().filter(|verdict| verdict.requirement == number);
-        let of: Vec<&Verdict> = of.collect();
+        let of: Vec<&RequirementVerdict> = of.collect();
         if of.iter().all(|verdict| verdict.met.is_none()) {
             continue;
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_lab::compare::{By, Difference, Verdict, differences, found_in, nothing_of_both};
+use weir_lab::compare::{By, ComparisonResult, Difference, differences, found_in, nothing_of_both};
 use weir_lab::record::{self, Record};
 use weir_lab::scenario::{Change, Scenario, changes};
 use weir_lab::summary::Summary;
@@ -231,12 +231,12 @@ fn verdict_in_words(of: &Difference<'_>) -> String {
         None => String::new(),
     };
     match of.verdict() {
-        Verdict::Better => format!("better{p}"),
-        Verdict::Worse => format!("worse{p}"),
-        Verdict::Other => format!("other{p}"),
-        Verdict::MayBeChance => format!("~{p}"),
-        Verdict::Equal => "=".into(),
-        Verdict::TooFew => "?".into(),
+        ComparisonResult::Better => format!("better{p}"),
+        ComparisonResult::Worse => format!("worse{p}"),
+        ComparisonResult::Other => format!("other{p}"),
+        ComparisonResult::MayBeChance => format!("~{p}"),
+        ComparisonResult::Equal => "=".into(),
+        ComparisonResult::TooFew => "?".into(),
     }
 }
 

@@ -13,8 +13,9 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use weir_call::LiveStats;
-use weir_emu::{Change, Handle, Property, Status, WayStatus, Ways};
+use weir_emu::{Change, DirectionStatus, Handle, Property, Status};
 use weir_lab::scenario::quantity;
+use weir_net::path::Direction;
 use weir_net::{Jitter, LossModel};
 
 const HELP: &str = "type 'capacity 1Mbps', 'delay 50ms', 'jitter 10ms' or 'loss 5%', with 'up' or \
@@ -198,7 +199,7 @@ impl Program {
 fn status_entry(status: &Status) -> Value {
     let mut hops = Vec::new();
     for [up, down] in &status.hops {
-        hops.push(json!({ "up": way_entry(up), "down": way_entry(down) }));
+        hops.push(json!({ "up": direction_entry(up), "down": direction_entry(down) }));
     }
     json!({
         "time_s": status.time.as_secs_f64(),
@@ -207,25 +208,25 @@ fn status_entry(status: &Status) -> Value {
     })
 }
 
-fn way_entry(way: &WayStatus) -> Value {
+fn direction_entry(direction: &DirectionStatus) -> Value {
     json!({
-        "capacity_mbps": way.capacity.map(|rate| rate.as_mbps_f64()),
-        "rate_mbps": way.rate.as_mbps_f64(),
-        "loss_ratio": way.loss_ratio,
-        "delay_ms": way.delay.as_millis_f64(),
-        "queuing_delay_ms": way.queuing_delay.as_millis_f64(),
+        "capacity_mbps": direction.capacity.map(|rate| rate.as_mbps_f64()),
+        "rate_mbps": direction.rate.as_mbps_f64(),
+        "loss_ratio": direction.loss_ratio,
+        "delay_ms": direction.delay.as_millis_f64(),
+        "queuing_delay_ms": direction.queuing_delay.as_millis_f64(),
     })
 }
 
 fn parse(line: &str) -> Result<Line, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let (name, ways, value) = match words[..] {
+    let (name, direction, value) = match words[..] {
         [] => return Ok(Line::Nothing),
         ["quit" | "exit"] => return Ok(Line::Quit),
         ["end"] => return Ok(Line::End),
-        [name, "up", value] => (name, Ways::Up, value),
-        [name, "down", value] => (name, Ways::Down, value),
-        [name, value] => (name, Ways::Both, value),
+        [name, "up", value] => (name, Some(Direction::Up), value),
+        [name, "down", value] => (name, Some(Direction::Down), value),
+        [name, value] => (name, None, value),
         _ => return Err(HELP.into()),
     };
     let property = match name {
@@ -237,19 +238,19 @@ fn parse(line: &str) -> Result<Line, String> {
         "loss" => Property::Loss(LossModel::Random(quantity::probability(value)?)),
         _ => return Err(HELP.into()),
     };
-    Ok(Line::Change(Change { hop: 0, ways, property }))
+    Ok(Line::Change(Change { hop: 0, direction, property }))
 }
 
 /// The status line: rate and loss of each direction, and the round-trip time.
 fn shown(status: &Status) -> String {
     let mut parts = vec![format!("{:.0} s", (status.time.as_secs_f64()))];
     for [up, down] in &status.hops {
-        for (name, way) in [("up", up), ("down", down)] {
-            let of = match way.capacity {
+        for (name, direction) in [("up", up), ("down", down)] {
+            let of = match direction.capacity {
                 Some(rate) => format!(" of {:.3}", rate.as_mbps_f64()),
                 None => String::new(),
             };
-            let (rate, loss) = (way.rate.as_mbps_f64(), way.loss_ratio * 100.0);
+            let (rate, loss) = (direction.rate.as_mbps_f64(), direction.loss_ratio * 100.0);
             parts.push(format!("{name} {rate:.3}{of} Mbit/s, {loss:.1} % lost"));
         }
     }
@@ -263,20 +264,20 @@ mod tests {
 
     use super::*;
 
-    fn change(ways: Ways, property: Property) -> Result<Line, String> {
-        Ok(Line::Change(Change { hop: 0, ways, property }))
+    fn change(direction: Option<Direction>, property: Property) -> Result<Line, String> {
+        Ok(Line::Change(Change { hop: 0, direction, property }))
     }
 
     #[test]
     fn a_line_names_a_property_a_direction_or_none_and_a_value() {
         let rate = Property::Capacity(Bitrate::from_kbps(1_000));
-        assert_eq!(parse("capacity 1Mbps"), change(Ways::Both, rate));
-        assert_eq!(parse("  capacity  down 1000kbps "), change(Ways::Down, rate));
+        assert_eq!(parse("capacity 1Mbps"), change(None, rate));
+        assert_eq!(parse("  capacity  down 1000kbps "), change(Some(Direction::Down), rate));
         let outage = Property::Capacity(Bitrate::ZERO);
-        assert_eq!(parse("capacity up 0bps"), change(Ways::Up, outage));
+        assert_eq!(parse("capacity up 0bps"), change(Some(Direction::Up), outage));
         let delay = Property::Delay(TimeDelta::from_millis(50));
-        assert_eq!(parse("delay up 50ms"), change(Ways::Up, delay));
-        assert_eq!(parse("loss 5%"), change(Ways::Both, Property::Loss(LossModel::Random(0.05))));
+        assert_eq!(parse("delay up 50ms"), change(Some(Direction::Up), delay));
+        assert_eq!(parse("loss 5%"), change(None, Property::Loss(LossModel::Random(0.05))));
         assert_eq!((parse(""), parse("quit")), (Ok(Line::Nothing), Ok(Line::Quit)));
     }
 
@@ -292,14 +293,14 @@ mod tests {
 
     #[test]
     fn the_status_is_one_line() {
-        let up = WayStatus {
+        let up = DirectionStatus {
             capacity: Some(Bitrate::from_kbps(2_000)),
             rate: Bitrate::from_kbps(1_250),
             loss_ratio: 0.021,
             delay: TimeDelta::from_millis(40),
             queuing_delay: TimeDelta::from_millis(15),
         };
-        let down = WayStatus { capacity: None, loss_ratio: 0.0, ..up };
+        let down = DirectionStatus { capacity: None, loss_ratio: 0.0, ..up };
         let status = Status { time: Timestamp::from_secs(12), hops: vec![[up, down]] };
         assert_eq!(
             shown(&status),

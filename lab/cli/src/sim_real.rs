@@ -33,7 +33,7 @@ struct Pair {
 
 /// Result of comparing a simulated value with the real one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum GoalResult {
     /// Within the goal.
     Met,
     /// Beyond the goal, but possibly by chance: by a two-sided test at 5 % the two means do not
@@ -60,15 +60,15 @@ impl Pair {
     }
 
     /// The result. A value that only one side has is a miss; `None` if neither side has it.
-    fn verdict(&self) -> Option<Verdict> {
+    fn verdict(&self) -> Option<GoalResult> {
         if self.real.is_empty() && self.simulated.is_empty() {
             return None;
         }
         let is_met = self.error().is_some_and(|error| error.abs() <= self.limit);
         Some(match is_met {
-            true => Verdict::Met,
-            false if differ_by_chance(&self.real, &self.simulated) => Verdict::WithinSpread,
-            false => Verdict::Missed,
+            true => GoalResult::Met,
+            false if differ_by_chance(&self.real, &self.simulated) => GoalResult::WithinSpread,
+            false => GoalResult::Missed,
         })
     }
 
@@ -80,8 +80,8 @@ impl Pair {
             "simulated_confidence": Spread::of(&self.simulated).map(|spread| spread.confidence),
             "error": self.error(),
             "limit": self.limit,
-            "pass": self.verdict().map(|verdict| verdict == Verdict::Met),
-            "within_spread": self.verdict().map(|verdict| verdict != Verdict::Missed),
+            "pass": self.verdict().map(|verdict| verdict == GoalResult::Met),
+            "within_spread": self.verdict().map(|verdict| verdict != GoalResult::Missed),
         })
     }
 }
@@ -130,7 +130,7 @@ impl Sections {
         let spans: Vec<_> = sections.chain([whole]).collect();
         let mut values = Vec::new();
         // The goals are for controllers, and only media flows have one.
-        for flow in scenario.flows.iter().filter(|flow| flow.media().is_some()) {
+        for flow in scenario.flows.iter().filter(|flow| flow.traffic.media().is_some()) {
             let rows = rows(record, &flow.name).unwrap_or_default();
             values.extend(spans.iter().map(|(section, from_s, to_s)| SectionValues {
                 flow: flow.name.clone(),
@@ -282,7 +282,7 @@ pub fn table(lines: &[Line], width: Option<usize>) -> String {
     };
     let verdicts: Vec<_> =
         lines.iter().flat_map(Line::pairs).filter_map(|(_, pair)| pair.verdict()).collect();
-    let [met, within, missed] = [Verdict::Met, Verdict::WithinSpread, Verdict::Missed]
+    let [met, within, missed] = [GoalResult::Met, GoalResult::WithinSpread, GoalResult::Missed]
         .map(|wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count());
     let legend = format!(
         "The goals for the errors are 10 % of the rate, 30 ms of the queuing delay's 95th percentile \
@@ -303,7 +303,7 @@ impl Line {
     }
 
     /// Names of the values with a verdict.
-    fn with_verdict(&self, wanted: Verdict) -> String {
+    fn with_verdict(&self, wanted: GoalResult) -> String {
         let with = self.pairs().into_iter().filter(|(_, pair)| pair.verdict() == Some(wanted));
         with.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
     }
@@ -323,8 +323,8 @@ impl Line {
 }
 
 fn to_cells(line: &Line) -> Vec<String> {
-    let missed = line.with_verdict(Verdict::Missed);
-    let spread = line.with_verdict(Verdict::WithinSpread);
+    let missed = line.with_verdict(GoalResult::Missed);
+    let spread = line.with_verdict(GoalResult::WithinSpread);
     let goal = match (missed.is_empty(), spread.is_empty()) {
         (true, true) => "met".into(),
         (true, false) => format!("within spread: {spread}"),
@@ -356,23 +356,23 @@ fn to_cells(line: &Line) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn pair(real: &[f64], simulated: &[f64], limit: f64, relative: bool) -> Option<Verdict> {
+    fn pair(real: &[f64], simulated: &[f64], limit: f64, relative: bool) -> Option<GoalResult> {
         let (real, simulated) = (real.to_vec(), simulated.to_vec());
         Pair { real, simulated, limit, relative }.verdict()
     }
 
     #[test]
     fn a_rate_may_be_off_by_a_share_and_a_delay_by_ms() {
-        assert_eq!(pair(&[2.0], &[2.19], RATE_LIMIT, true), Some(Verdict::Met));
-        assert_eq!(pair(&[2.0], &[1.79], RATE_LIMIT, true), Some(Verdict::Missed));
-        assert_eq!(pair(&[5.0], &[34.0], DELAY_LIMIT_MS, false), Some(Verdict::Met));
-        assert_eq!(pair(&[50.0], &[19.0], DELAY_LIMIT_MS, false), Some(Verdict::Missed));
+        assert_eq!(pair(&[2.0], &[2.19], RATE_LIMIT, true), Some(GoalResult::Met));
+        assert_eq!(pair(&[2.0], &[1.79], RATE_LIMIT, true), Some(GoalResult::Missed));
+        assert_eq!(pair(&[5.0], &[34.0], DELAY_LIMIT_MS, false), Some(GoalResult::Met));
+        assert_eq!(pair(&[50.0], &[19.0], DELAY_LIMIT_MS, false), Some(GoalResult::Missed));
     }
 
     #[test]
     fn a_value_of_only_one_side_is_a_miss_and_one_of_neither_has_no_verdict() {
-        assert_eq!(pair(&[3.0], &[], TIME_LIMIT_S, false), Some(Verdict::Missed));
-        assert_eq!(pair(&[], &[3.0], TIME_LIMIT_S, false), Some(Verdict::Missed));
+        assert_eq!(pair(&[3.0], &[], TIME_LIMIT_S, false), Some(GoalResult::Missed));
+        assert_eq!(pair(&[], &[3.0], TIME_LIMIT_S, false), Some(GoalResult::Missed));
         assert_eq!(pair(&[], &[], TIME_LIMIT_S, false), None);
     }
 
@@ -386,9 +386,9 @@ mod tests {
     fn an_error_beyond_the_goal_may_be_within_the_spread() {
         let judge = |real: &[f64], simulated: &[f64]| pair(real, simulated, RATE_LIMIT, true);
         // The calls differ from each other as much as the simulated mean differs from theirs.
-        assert_eq!(judge(&[0.97, 1.52, 1.3], &[1.0, 1.05, 1.1]), Some(Verdict::WithinSpread));
-        assert_eq!(judge(&[1.30, 1.32, 1.31], &[1.0, 1.05, 1.1]), Some(Verdict::Missed));
+        assert_eq!(judge(&[0.97, 1.52, 1.3], &[1.0, 1.05, 1.1]), Some(GoalResult::WithinSpread));
+        assert_eq!(judge(&[1.30, 1.32, 1.31], &[1.0, 1.05, 1.1]), Some(GoalResult::Missed));
         // The spread of a single call is unknown.
-        assert_eq!(judge(&[1.3], &[1.0, 1.05, 1.1]), Some(Verdict::Missed));
+        assert_eq!(judge(&[1.3], &[1.0, 1.05, 1.1]), Some(GoalResult::Missed));
     }
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::path::AccessChange;
+use weir_net::path::Direction;
 use weir_net::{Jitter, LossModel};
 
 /// A command to the emulator's thread.
@@ -28,21 +29,10 @@ pub(crate) enum Command {
 pub struct Change {
     /// The index of the hop in the plan.
     pub hop: usize,
-    /// Directions to which the change applies.
-    pub ways: Ways,
+    /// The direction to which the change applies; `None` for both.
+    pub direction: Option<Direction>,
     /// The property that changes, with its new value.
     pub property: Property,
-}
-
-/// Directions of a hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ways {
-    /// Towards the higher nodes.
-    Up,
-    /// Towards the lower nodes.
-    Down,
-    /// Both directions.
-    Both,
 }
 
 /// A property of one direction of a hop, with its new value.
@@ -76,11 +66,10 @@ impl fmt::Display for Change {
                 write!(f, "bursts of loss, {:.1} % in the mean", model.mean_loss() * 100.0)?;
             }
         }
-        f.write_str(match self.ways {
-            Ways::Up => " up",
-            Ways::Down => " down",
-            Ways::Both => "",
-        })
+        match self.direction {
+            Some(direction) => write!(f, " {}", direction.word()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -90,12 +79,12 @@ pub struct Status {
     /// Time of the status since the start of the run.
     pub time: Timestamp,
     /// Status of both directions (up, down) of each hop.
-    pub hops: Vec<[WayStatus; 2]>,
+    pub hops: Vec<[DirectionStatus; 2]>,
 }
 
 /// Status of one direction of a hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WayStatus {
+pub struct DirectionStatus {
     /// Capacity; `None` if unlimited.
     pub capacity: Option<Bitrate>,
     /// Rate of the packets that arrived over the last second.
@@ -112,7 +101,7 @@ impl Status {
     /// Current round-trip time: the sum of the delays of all hops in both directions.
     pub fn round_trip(&self) -> TimeDelta {
         let ways = self.hops.iter().flatten();
-        ways.fold(TimeDelta::ZERO, |sum, way| sum + way.delay)
+        ways.fold(TimeDelta::ZERO, |sum, direction| sum + direction.delay)
     }
 }
 
@@ -173,11 +162,11 @@ mod tests {
 
     #[test]
     fn a_change_says_what_it_does() {
-        let text = |ways, property| Change { hop: 0, ways, property }.to_string();
+        let text = |direction, property| Change { hop: 0, direction, property }.to_string();
         let rate = Bitrate::from_kbps(1_500);
-        assert_eq!(text(Ways::Up, Property::Capacity(rate)), "capacity 1.500 Mbit/s up");
-        assert_eq!(text(Ways::Both, Property::Loss(LossModel::Random(0.05))), "loss 5 %");
+        assert_eq!(text(Some(Direction::Up), Property::Capacity(rate)), "capacity 1.500 Mbit/s up");
+        assert_eq!(text(None, Property::Loss(LossModel::Random(0.05))), "loss 5 %");
         let delay = TimeDelta::from_micros(2_500);
-        assert_eq!(text(Ways::Down, Property::Delay(delay)), "delay 2.5 ms down");
+        assert_eq!(text(Some(Direction::Down), Property::Delay(delay)), "delay 2.5 ms down");
     }
 }

@@ -31,7 +31,7 @@ mod user;
 
 pub use emulator::Emulator;
 pub use error::Error;
-pub use handle::{Change, Handle, Property, Status, WayStatus, Ways};
+pub use handle::{Change, DirectionStatus, Handle, Property, Status};
 pub use interfaces::{OwnAddress, own_addresses};
 pub use iperf::{IperfLoad, LoadInterval, LoadReceiver, LoadReport, RunningLoad};
 pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};

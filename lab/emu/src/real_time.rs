@@ -140,7 +140,9 @@ mod tests {
     use weir_net::{Capacity, LinkConfig, Schedule};
 
     use super::*;
-    use crate::handle::{Property, Ways};
+    use weir_net::path::Direction;
+
+    use crate::handle::Property;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -206,7 +208,7 @@ mod tests {
         network.start(zero);
         let set = |network: &mut RealTime, at, kbps| {
             let property = Property::Capacity(Bitrate::from_kbps(kbps));
-            network.set(zero + ms(at), Change { hop: 0, ways: Ways::Both, property });
+            network.set(zero + ms(at), Change { hop: 0, direction: None, property });
         };
         set(&mut network, 10, 0);
         send(&mut network, zero + ms(20));
@@ -265,7 +267,7 @@ mod tests {
         let zero = Instant::now();
         let mut network = real_time(zero);
         let property = Property::Capacity(Bitrate::from_kbps(500));
-        network.set(zero + ms(10), Change { hop: 0, ways: Ways::Up, property });
+        network.set(zero + ms(10), Change { hop: 0, direction: Some(Direction::Up), property });
         send(&mut network, zero + ms(20));
         assert_eq!(arrival(&mut network), zero + ms(32));
         network.start(zero + ms(100));

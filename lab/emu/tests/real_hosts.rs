@@ -13,13 +13,13 @@ use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir_emu::{
     Change, Child, Emulation, Emulator, Error, Host, HostPlan, IperfLoad, LoadInterval,
     LoadReceiver, LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Signals, TrafficTotals,
-    User, Ways,
+    User,
 };
 use weir_net::cellular::{
     BearerChange, BearerConfig, BearerRef, Carrier, CellularConfig, Directions, FILTERED,
     Guarantee, PacketFilter, PortRange, Qci, Scheduler, Signal, Subnet, Terminal,
 };
-use weir_net::path::{AccessPlan, Attachment, Way};
+use weir_net::path::{AccessPlan, Attachment, Direction};
 use weir_net::{
     Aqm, Capacity, CoDelConfig, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
 };
@@ -366,7 +366,7 @@ fn a_change_by_hand_holds_at_once_and_is_in_the_record() {
     let Some(mut emulator) = emulator(&link(), &link()) else { return };
     emulator.start();
     let property = Property::Delay(TimeDelta::from_millis(100));
-    emulator.handle().set(Change { hop: 0, ways: Ways::Down, property });
+    emulator.handle().set(Change { hop: 0, direction: Some(Direction::Down), property });
     let arguments = ["-n", "-c", "3", "-i", "0.05", "10.45.0.2"];
     let Some((status, output)) = run(emulator.host(0), "ping", &arguments) else { return };
     assert!(status.success(), "{output}");
@@ -441,12 +441,17 @@ fn bearers_of_a_cell_are_added_changed_and_removed_by_hand() {
     let kinds: Vec<String> = cellular.events.iter().map(|it| it.kind.to_string()).collect();
     assert_eq!(kinds, ["added", "changed", "removed"]);
     // A datagram of 100 bytes has 128 with its headers.
-    let delivered = |bearer: &str, way: Way| {
-        let rows = cellular.rows.iter().filter(|row| row.bearer == bearer && row.way == way);
+    let delivered = |bearer: &str, direction: Direction| {
+        let rows =
+            cellular.rows.iter().filter(|row| row.bearer == bearer && row.direction == direction);
         rows.map(|row| row.delivered.as_bytes()).sum::<u64>() / 128
     };
-    for &way in Way::BOTH {
-        assert_eq!((delivered("video", way), delivered("default", way)), (4, 8), "{way:?}");
+    for &direction in Direction::BOTH {
+        assert_eq!(
+            (delivered("video", direction), delivered("default", direction)),
+            (4, 8),
+            "{direction:?}"
+        );
     }
 }
 

@@ -49,7 +49,7 @@ pub struct Difference<'a> {
 
 /// Result of comparing a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ComparisonResult {
     /// The difference is more than chance, and the value is better.
     Better,
     /// The difference is more than chance, and the value is worse.
@@ -233,24 +233,24 @@ impl<'a> Difference<'a> {
     }
 
     /// What came of the comparison.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ComparisonResult {
         if self.is_equal() {
-            return Verdict::Equal;
+            return ComparisonResult::Equal;
         }
         match self.significance() {
-            None if self.has_chance => return Verdict::TooFew,
-            Some(found) if !found.is_significant() => return Verdict::MayBeChance,
+            None if self.has_chance => return ComparisonResult::TooFew,
+            Some(found) if !found.is_significant() => return ComparisonResult::MayBeChance,
             _ => {}
         }
         let rises = self.change().map(|change| change > 0.0);
         match (Better::of(self.metric), rises) {
             (Some(Better::Higher), Some(true)) | (Some(Better::Lower), Some(false)) => {
-                Verdict::Better
+                ComparisonResult::Better
             }
             (Some(Better::Higher), Some(false)) | (Some(Better::Lower), Some(true)) => {
-                Verdict::Worse
+                ComparisonResult::Worse
             }
-            _ => Verdict::Other,
+            _ => ComparisonResult::Other,
         }
     }
 
@@ -280,12 +280,12 @@ impl<'a> Difference<'a> {
                 _ => None,
             },
             "verdict": match self.verdict() {
-                Verdict::Better => "better",
-                Verdict::Worse => "worse",
-                Verdict::Other => "other",
-                Verdict::MayBeChance => "chance",
-                Verdict::Equal => "equal",
-                Verdict::TooFew => "too few",
+                ComparisonResult::Better => "better",
+                ComparisonResult::Worse => "worse",
+                ComparisonResult::Other => "other",
+                ComparisonResult::MayBeChance => "chance",
+                ComparisonResult::Equal => "equal",
+                ComparisonResult::TooFew => "too few",
             },
             "p": found.map(|found| found.p),
             "test": found.map(|found| found.test.name()),

@@ -139,7 +139,7 @@ fn deciding(runs: &[&Summary], index: usize, all_hold: bool) -> Vec<String> {
 
 /// Whether a controller meets a requirement of RFC 8836.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct RequirementVerdict {
     /// Number of the requirement in RFC 8836, such as `1a`.
     pub requirement: &'static str,
     /// The requirement in a few words.
@@ -161,7 +161,7 @@ pub struct Verdict {
 /// it holds.
 ///
 /// [RFC8836 §2]: https://www.rfc-editor.org/rfc/rfc8836#section-2
-pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
+pub fn verdicts(judgements: &[Judgement]) -> Vec<RequirementVerdict> {
     let mut controllers: Vec<&str> = Vec::new();
     for judgement in judgements {
         if !controllers.contains(&judgement.controller.as_str()) {
@@ -178,7 +178,7 @@ pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
             });
             let held = tested.iter().filter(|judgement| judgement.row.pass).count();
             let by = tested.iter().min_by(|a, b| margin(&a.row).total_cmp(&margin(&b.row)));
-            all.push(Verdict {
+            all.push(RequirementVerdict {
                 requirement,
                 text,
                 controller: controller.into(),
@@ -304,7 +304,7 @@ mod tests {
         ];
         let verdicts = verdicts(&judge(&runs));
         let of = |requirement: &str, controller: &str| {
-            let wanted = |verdict: &&Verdict| {
+            let wanted = |verdict: &&RequirementVerdict| {
                 (verdict.requirement, verdict.controller.as_str()) == (requirement, controller)
             };
             let found = verdicts.iter().find(wanted).unwrap();

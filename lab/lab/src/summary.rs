@@ -13,7 +13,7 @@ use weir_sim::trace::{Row, Trace};
 use crate::calls::{Calls, Exclusion};
 use crate::metrics::{CapacityChange, FlowMeter, Metrics};
 use crate::run::RunInfo;
-use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario};
+use crate::scenario::{Condition, Expectation, ExpectedFlow, PaperValue, Scenario};
 use crate::shared::{Shared, without_load};
 use crate::terminals::TerminalsMeter;
 use crate::wifi_cell::CellMeter;
@@ -334,7 +334,7 @@ impl<'a> Measurer<'a> {
             }
             summaries.push(FlowSummary {
                 flow: name,
-                kind: scenario.flows.get(index).map_or("media", Flow::kind).into(),
+                kind: scenario.flows.get(index).map_or("media", |flow| flow.traffic.kind()).into(),
                 metrics: measured.whole,
                 sections,
             });

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use weir::units::{DataSize, Timestamp};
 use weir_net::cellular::{BearerRow, Carrier, CellularConfig, Directions, Duplex, SlotKind};
-use weir_net::path::{AccessConfig, NOTE_INTERVAL, Way};
+use weir_net::path::{AccessConfig, Direction, NOTE_INTERVAL};
 
 use crate::metrics::TerminalMetrics;
 use crate::metrics::declared::Shape;
@@ -16,20 +16,20 @@ use crate::scenario::Access;
 pub(crate) const RADIO: &str = "default";
 
 /// Resource blocks times TTIs that a carrier has in a second of one direction.
-pub(crate) fn prbs_per_second(carrier: &Carrier, way: Way) -> f64 {
+pub(crate) fn prbs_per_second(carrier: &Carrier, direction: Direction) -> f64 {
     let share = match &carrier.duplex {
         Duplex::Frequency => 1.0,
         Duplex::Time(pattern) => {
-            let carrying = pattern.iter().filter(|slot| match (slot, way) {
-                (SlotKind::Down, Way::Down) | (SlotKind::Up, Way::Up) => true,
-                (SlotKind::Special { down, .. }, Way::Down) => *down > 0,
-                (SlotKind::Special { up, .. }, Way::Up) => *up > 0,
+            let carrying = pattern.iter().filter(|slot| match (slot, direction) {
+                (SlotKind::Down, Direction::Down) | (SlotKind::Up, Direction::Up) => true,
+                (SlotKind::Special { down, .. }, Direction::Down) => *down > 0,
+                (SlotKind::Special { up, .. }, Direction::Up) => *up > 0,
                 _ => false,
             });
             carrying.count() as f64 / pattern.len().max(1) as f64
         }
     };
-    f64::from(*carrier.prbs.of(way)) * share / carrier.tti().as_secs_f64()
+    f64::from(*carrier.prbs.of(direction)) * share / carrier.tti().as_secs_f64()
 }
 
 /// The configuration of a cellular cell; `None` for another network.
@@ -66,8 +66,8 @@ impl TerminalsMeter {
         let groups = of_cell.into_iter().flat_map(|access| &access.groups);
         Self {
             part,
-            prbs_per_second: Directions::from_fn(|way| {
-                config.map_or(1.0, |config| prbs_per_second(&config.carrier, way))
+            prbs_per_second: Directions::from_fn(|direction| {
+                config.map_or(1.0, |config| prbs_per_second(&config.carrier, direction))
             }),
             groups: groups
                 .map(|group| (group.name.clone(), group.nodes.clone(), Directions::default()))
@@ -78,7 +78,7 @@ impl TerminalsMeter {
     pub(crate) fn push(&mut self, row: &BearerRow) {
         if self.part.start < row.time && row.time <= self.part.end {
             let own = self.groups.iter_mut().filter(|(_, nodes, _)| nodes.contains(&row.node));
-            own.for_each(|(_, _, meters)| meters.of_mut(row.way).push(row));
+            own.for_each(|(_, _, meters)| meters.of_mut(row.direction).push(row));
         }
     }
 
@@ -186,9 +186,9 @@ mod tests {
     use crate::scenario::catalogue;
     use crate::simulate;
 
-    fn row(bearer: &str, way: Way, prbs: f64) -> BearerRow {
+    fn row(bearer: &str, direction: Direction, prbs: f64) -> BearerRow {
         let mut row = BearerRow::default();
-        (row.time, row.node, row.way) = (Timestamp::from_millis(50), 1, way);
+        (row.time, row.node, row.direction) = (Timestamp::from_millis(50), 1, direction);
         row.bearer = bearer.into();
         row.prbs = prbs;
         row.delivered = DataSize::from_bytes(6_250);
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn bearers_add_up_and_the_radio_link_counts_once() {
         let mut meters = Directions::<Meter>::default();
-        meters.down.push(&row("default", Way::Down, 500.0));
-        meters.down.push(&row("video", Way::Down, 750.0));
-        let prbs = Directions::from_fn(|way| prbs_per_second(&Carrier::lte(50), way));
+        meters.down.push(&row("default", Direction::Down, 500.0));
+        meters.down.push(&row("video", Direction::Down, 750.0));
+        let prbs = Directions::from_fn(|direction| prbs_per_second(&Carrier::lte(50), direction));
         let metrics = metrics(&meters, 1, prbs);
         assert_eq!(metrics.delivered_down_mbps, 2.0); // 12,500 B in 50 ms
         assert_eq!(metrics.prb_share_down, 0.5); // 1,250 of 50 x 50
@@ -238,7 +238,7 @@ mod tests {
         let special = SlotKind::Special { down: 10, up: 0 };
         let down = SlotKind::Down;
         carrier.duplex = Duplex::Time(vec![down, down, down, special, SlotKind::Up]);
-        assert_eq!(prbs_per_second(&carrier, Way::Down), 51.0 * 2_000.0 * 0.8);
-        assert_eq!(prbs_per_second(&carrier, Way::Up), 51.0 * 2_000.0 * 0.2);
+        assert_eq!(prbs_per_second(&carrier, Direction::Down), 51.0 * 2_000.0 * 0.8);
+        assert_eq!(prbs_per_second(&carrier, Direction::Up), 51.0 * 2_000.0 * 0.2);
     }
 }

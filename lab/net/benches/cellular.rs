@@ -12,7 +12,7 @@ use weir_net::cellular::{
     Carrier, Cell, CellularConfig, Directions, Load, Signal, SignalChange, Terminal,
 };
 use weir_net::load::Arrivals;
-use weir_net::path::Way;
+use weir_net::path::Direction;
 
 const PACKET: DataSize = DataSize::from_bytes(1_200);
 
@@ -21,8 +21,8 @@ fn cell(terminals: usize, prbs: u16, arrivals: Arrivals, fading: Option<Fading>)
     let terminal = |index| {
         let signal = Signal::new(SignalChange::Constant(20.0), fading);
         let mut terminal = Terminal::new(format!("terminal-{index}"), Directions::both(signal));
-        let load = |way: &Way| Load::new(*way, 0, arrivals, PACKET);
-        terminal.loads = Way::BOTH.iter().map(load).collect();
+        let load = |direction: &Direction| Load::new(*direction, 0, arrivals, PACKET);
+        terminal.loads = Direction::BOTH.iter().map(load).collect();
         terminal
     };
     CellularConfig::new(Carrier::lte(prbs), (0..terminals).map(terminal).collect())

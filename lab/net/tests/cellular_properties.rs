@@ -8,7 +8,7 @@ use weir_net::cellular::{
     Guarantee, Handover, Qci, RlcMode, Scheduler, SchedulingRequest, Sharing, Signal, SignalChange,
     SlotKind, Terminal, UplinkAccess,
 };
-use weir_net::path::Way;
+use weir_net::path::Direction;
 use weir_net::{Aqm, CoDelConfig, DualPi2Config, Header, Outcome, QueueLimit, Seed};
 
 /// A packet of the traffic: gap before it in microseconds, its terminal, direction, bearer, size.
@@ -150,10 +150,10 @@ proptest! {
                 check(&mut cell, next, &sent);
             }
             let terminal = terminal % config.terminals.len();
-            let way = if is_up { Way::Up } else { Way::Down };
+            let direction = if is_up { Direction::Up } else { Direction::Down };
             sent.push((now, (terminal, is_up, bearer)));
             let header = Header::new(DataSize::from_bytes(size));
-            cell.enqueue(now, (terminal, way), Some(bearer), header, number);
+            cell.enqueue(now, (terminal, direction), Some(bearer), header, number);
         }
         let end = now + TimeDelta::from_secs(3);
         while let Some(next) = cell.next_event().filter(|next| *next <= end) {

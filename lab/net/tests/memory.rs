@@ -11,7 +11,7 @@ use weir_net::cellular::{
     Carrier, Cell, CellularConfig, Directions, Load, Signal, SignalChange, Terminal,
 };
 use weir_net::load::Arrivals;
-use weir_net::path::Way;
+use weir_net::path::Direction;
 
 static LIVE_BYTES: AtomicIsize = AtomicIsize::new(0);
 
@@ -55,7 +55,10 @@ fn the_memory_of_a_cell_does_not_grow_with_time() {
         let fading = Some(Fading::new(Profile::Epa, 3.0));
         let signal = Signal::new(SignalChange::Constant(15.0), fading);
         let mut terminal = Terminal::new(format!("terminal-{index}"), Directions::both(signal));
-        terminal.loads = Way::BOTH.iter().map(|way| Load::new(*way, 0, CALL, PACKET)).collect();
+        terminal.loads = Direction::BOTH
+            .iter()
+            .map(|direction| Load::new(*direction, 0, CALL, PACKET))
+            .collect();
         terminal
     };
     let config = CellularConfig::new(Carrier::lte(50), (0..5).map(terminal).collect());

@@ -15,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use weir_analyze::{Cause, FleetCall, Way, fleet_call};
+use weir_analyze::{Cause, FleetCall, fleet_call};
 use weir_lab::calls::stats::Kind;
 
 use crate::error;
@@ -236,7 +236,7 @@ fn streams(read: &[Analyzed]) -> Result<RecordBatch, ArrowError> {
     for (id, call) in analyzed_ones(read) {
         for stream in &call.streams {
             rows.row();
-            let way = if stream.way == Way::Sent { "sent" } else { "received" };
+            let way = stream.way.name();
             let kind = if stream.kind == Kind::Video { "video" } else { "audio" };
             rows.text("call_id", Some(id));
             rows.text("stream", Some(&stream.name));

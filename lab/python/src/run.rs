@@ -23,14 +23,14 @@ use weir_sim::Trace;
 use crate::controller::{Fault, own_factory};
 use crate::error;
 use crate::scenario::Scenario;
-use crate::tables::{self, Measured, Table};
+use crate::tables::{self, MeasuredRun, Table};
 
 /// How often a waiting call looks for Ctrl-C.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The results of some runs.
 #[pyclass(frozen, module = "weir_rtc")]
-pub struct Runs(pub Vec<Measured>);
+pub struct Runs(pub Vec<MeasuredRun>);
 
 #[pymethods]
 impl Runs {
@@ -65,7 +65,7 @@ impl Runs {
 
     /// The summary of each run as JSON, as `weir run --json` prints it.
     fn json(&self) -> PyResult<Vec<String>> {
-        let text = |run: &Measured| serde_json::to_string(&run.summary).map_err(error);
+        let text = |run: &MeasuredRun| serde_json::to_string(&run.summary).map_err(error);
         self.0.iter().map(text).collect()
     }
 
@@ -185,7 +185,7 @@ pub fn measure(
     seed: u64,
     out: Option<&std::path::Path>,
     stop: &AtomicBool,
-) -> Result<Option<Measured>, record::RecordError> {
+) -> Result<Option<MeasuredRun>, record::RecordError> {
     let info = RunInfo::simulated(scenario, factory, seed);
     let names: Vec<String> = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
     let mut measurer = Measurer::new(scenario, &info, &names);
@@ -206,7 +206,7 @@ pub fn measure(
     if let Some(writer) = writer {
         writer.finish(&summary, None)?;
     }
-    Ok(Some(Measured { info, trace, summary }))
+    Ok(Some(MeasuredRun { info, trace, summary }))
 }
 
 /// Writes the report of these folders of records, as `weir report` does.
@@ -248,10 +248,10 @@ pub fn read_runs(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Runs> {
     Ok(Runs(py.detach(read).map_err(error)?))
 }
 
-fn of_record(folder: &std::path::Path) -> Result<Measured, record::RecordError> {
+fn of_record(folder: &std::path::Path) -> Result<MeasuredRun, record::RecordError> {
     let record = record::Record::read(folder)?;
     let summary = record.summary();
-    Ok(Measured { info: record.info, trace: record.trace, summary })
+    Ok(MeasuredRun { info: record.info, trace: record.trace, summary })
 }
 
 /// One side of a comparison.

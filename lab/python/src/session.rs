@@ -14,7 +14,7 @@ use weir::{Bitrate, ControllerFactory, RateLimits, TimeDelta, Timestamp};
 use crate::error;
 use crate::run::{Runs, measure};
 use crate::scenario::Scenario;
-use crate::tables::Measured;
+use crate::tables::MeasuredRun;
 
 /// What a sender knows at the end of an interval.
 #[pyclass(frozen, get_all, module = "weir_rtc")]
@@ -40,7 +40,7 @@ pub struct Observation {
     pub reports: u32,
 }
 
-type Outcome = Result<Option<Measured>, weir_lab::record::RecordError>;
+type Outcome = Result<Option<MeasuredRun>, weir_lab::record::RecordError>;
 
 struct Running {
     observations: Receiver<Observation>,
@@ -67,7 +67,7 @@ impl Session {
             return Err(error("interval_ms must be at least 1"));
         }
         let scenario = Arc::clone(&scenario.0);
-        let media = scenario.flows.iter().find_map(weir_lab::scenario::Flow::media);
+        let media = scenario.flows.iter().find_map(|flow| flow.traffic.media());
         let Some(media) = media else {
             return Err(error(format!("{} has no media flow", scenario.id)));
         };

@@ -19,7 +19,7 @@ pub struct Table {
 }
 
 /// Results of one run, until all runs are there.
-pub struct Measured {
+pub struct MeasuredRun {
     pub info: RunInfo,
     pub trace: Trace,
     pub summary: Summary,
@@ -51,11 +51,11 @@ fn table(batches: Vec<RecordBatch>) -> Table {
 }
 
 /// The rows of each flow and 50 ms, with the columns of `series.csv`.
-pub fn series(runs: &[Measured]) -> Result<Table, ArrowError> {
+pub fn series(runs: &[MeasuredRun]) -> Result<Table, ArrowError> {
     runs.iter().map(series_of).collect::<Result<_, _>>().map(table)
 }
 
-fn series_of(run: &Measured) -> Result<RecordBatch, ArrowError> {
+fn series_of(run: &MeasuredRun) -> Result<RecordBatch, ArrowError> {
     let rows = &run.trace.rows;
     let mut columns = run_columns(&run.info, rows.len());
     let flows = rows.iter().map(|row| run.trace.flows[row.flow].as_str());
@@ -72,11 +72,11 @@ fn series_of(run: &Measured) -> Result<RecordBatch, ArrowError> {
 }
 
 /// Every change of a target bitrate, with its reason, the controller's state and its signals.
-pub fn events(runs: &[Measured]) -> Result<Table, ArrowError> {
+pub fn events(runs: &[MeasuredRun]) -> Result<Table, ArrowError> {
     runs.iter().map(events_of).collect::<Result<_, _>>().map(table)
 }
 
-fn events_of(run: &Measured) -> Result<RecordBatch, ArrowError> {
+fn events_of(run: &MeasuredRun) -> Result<RecordBatch, ArrowError> {
     let events = &run.trace.events;
     let text = |of: &dyn Fn(&RateChange) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(events.iter().map(of)))
@@ -111,7 +111,7 @@ fn events_of(run: &Measured) -> Result<RecordBatch, ArrowError> {
 
 /// The metrics of each flow: over its whole time, where `section` is empty, and over each section
 /// of the scenario. A metric with parts has a column for each part, such as `rate_mbps.mean`.
-pub fn summaries(runs: &[Measured]) -> Result<Table, ArrowError> {
+pub fn summaries(runs: &[MeasuredRun]) -> Result<Table, ArrowError> {
     let rows: Vec<(usize, Map<String, Value>)> = (0..)
         .zip(runs)
         .flat_map(|(index, run)| rows_of(&run.summary).into_iter().map(move |row| (index, row)))

@@ -5,8 +5,9 @@ use std::ops::Range;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_controllers::LabController;
+use weir_net::Schedule;
+pub use weir_net::path::Direction;
 use weir_net::path::{AccessPlan, Attachment, Hop};
-use weir_net::{LinkConfig, Schedule};
 
 pub use weir_rtcp::Feedback;
 
@@ -41,32 +42,13 @@ impl Config {
     }
 }
 
-/// Direction of a flow's data. Its feedback goes in the opposite direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From A's side to B's.
-    Up,
-    /// From B's side to A's.
-    Down,
-}
-
-impl Direction {
-    /// The link of a hop in this direction.
-    pub const fn link(self, hop: &Hop) -> &LinkConfig {
-        match self {
-            Self::Up => &hop.up,
-            Self::Down => &hop.down,
-        }
-    }
-}
-
-/// One flow.
+/// One flow. A scenario describes flows in the same way, with traffic of its own type `T`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct FlowConfig {
+pub struct FlowConfig<T = FlowKind> {
     /// Its name. The flow's random streams depend on it.
     pub name: String,
-    /// Direction of its data.
+    /// Direction of its data. Its feedback goes in the opposite direction.
     pub direction: Direction,
     /// The terminal of the access network at which the flow ends on A's side. `None` if the flow
     /// does not cross the access network.
@@ -81,16 +63,15 @@ pub struct FlowConfig {
     pub stop: Timestamp,
     /// Times without anything to send, sorted and disjoint.
     pub pauses: Vec<Range<Timestamp>>,
-    /// When the host of a media flow tells its controller that packets take another route. In
-    /// order.
-    pub route_changes: Vec<Timestamp>,
+    /// Number of the call that it belongs to, from 1. A simulation does not need it.
+    pub call: Option<usize>,
     /// The traffic that it carries.
-    pub traffic: FlowKind,
+    pub traffic: T,
 }
 
-impl FlowConfig {
+impl<T> FlowConfig<T> {
     /// A flow from host A to host B over the first hop, from time zero for `duration`.
-    pub fn new(name: impl Into<String>, duration: TimeDelta, traffic: FlowKind) -> Self {
+    pub fn new(name: impl Into<String>, duration: TimeDelta, traffic: T) -> Self {
         Self {
             name: name.into(),
             direction: Direction::Up,
@@ -100,7 +81,23 @@ impl FlowConfig {
             start: Timestamp::ZERO,
             stop: Timestamp::ZERO + duration,
             pauses: Vec::new(),
-            route_changes: Vec::new(),
+            call: None,
+            traffic,
+        }
+    }
+
+    /// The same flow with other traffic.
+    pub fn carrying<U>(&self, traffic: U) -> FlowConfig<U> {
+        FlowConfig {
+            name: self.name.clone(),
+            direction: self.direction,
+            attachment: self.attachment,
+            hops: self.hops.clone(),
+            access_delay: self.access_delay,
+            start: self.start,
+            stop: self.stop,
+            pauses: self.pauses.clone(),
+            call: self.call,
             traffic,
         }
     }
@@ -113,7 +110,7 @@ impl FlowConfig {
         with_start: start: Timestamp,
         with_stop: stop: Timestamp,
         with_pauses: pauses: Vec<Range<Timestamp>>,
-        with_route_changes: route_changes: Vec<Timestamp>,
+        with_call: call: Option<usize>,
     }
 
     /// Whether its sender is a terminal of the access network, so that its packets first wait in
@@ -138,9 +135,10 @@ pub enum FlowKind {
 /// A media stream and its controller.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Media {
-    /// Builds its controller: an [`LabAlgorithm`](weir_controllers::LabAlgorithm) or a controller of your own.
-    pub controller: LabController,
+pub struct Media<C = LabController> {
+    /// Builds its controller: an [`LabAlgorithm`](weir_controllers::LabAlgorithm) or a controller
+    /// of your own. In a scenario, only says which one.
+    pub controller: C,
     /// Limits of its target bitrate, ECN mode and priority.
     pub settings: Settings,
     /// Name of the sender. Media flows with the same sender divide the sum of their rates by
@@ -162,15 +160,13 @@ pub struct Media {
     /// How lost packets are repaired. With `None` the receiver only counts packets and plays no
     /// video.
     pub repair: Option<Repair>,
+    /// When its host tells the controller that packets take another route. In order.
+    pub route_changes: Vec<Timestamp>,
 }
 
-impl Media {
+impl<C> Media<C> {
     /// Media under a controller, with transport-wide feedback every 50 ms and without repair.
-    pub fn new(
-        controller: impl Into<LabController>,
-        settings: impl Into<Settings>,
-        source: Source,
-    ) -> Self {
+    pub fn new(controller: impl Into<C>, settings: impl Into<Settings>, source: Source) -> Self {
         Self {
             controller: controller.into(),
             settings: settings.into(),
@@ -181,6 +177,23 @@ impl Media {
             feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,
+            route_changes: Vec::new(),
+        }
+    }
+
+    /// The same stream under another controller.
+    pub fn under<D>(self, controller: D) -> Media<D> {
+        Media {
+            controller,
+            settings: self.settings,
+            sender: self.sender,
+            source: self.source,
+            source_limit: self.source_limit,
+            receiver_clock: self.receiver_clock,
+            feedback: self.feedback,
+            feedback_interval: self.feedback_interval,
+            repair: self.repair,
+            route_changes: self.route_changes,
         }
     }
 
@@ -191,6 +204,7 @@ impl Media {
         with_feedback: feedback: Vec<(Timestamp, Feedback)>,
         with_feedback_interval: feedback_interval: TimeDelta,
         with_repair: repair: Option<Repair>,
+        with_route_changes: route_changes: Vec<Timestamp>,
     }
 }
 

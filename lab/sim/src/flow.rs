@@ -51,7 +51,7 @@ pub(crate) trait Ends {
     fn on_shared_rate(&mut self, _now: Timestamp, _share: Bitrate, _out: &mut Outbox) {}
 
     /// Current state of the sender, for the trace.
-    fn state(&self) -> State;
+    fn state(&self) -> SenderState;
 
     /// Returns the video results since the last call, if the receiver plays video. `is_last` is
     /// true for the last call of the run.
@@ -90,9 +90,9 @@ pub(crate) enum Body {
     Udp,
 }
 
-/// State of a flow's sender. Values that its kind of traffic does not have are `None`.
+/// SenderState of a flow's sender. Values that its kind of traffic does not have are `None`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct SenderState {
     pub(crate) target: Option<Bitrate>,
     pub(crate) pacing_rate: Option<Bitrate>,
     pub(crate) congestion_window: Option<DataSize>,

@@ -6,7 +6,7 @@ use weir::feedback::Ecn;
 use weir::units::Timestamp;
 
 use crate::config::{FlowConfig, Udp};
-use crate::flow::{Body, End, Ends, Outbox, Packet, State};
+use crate::flow::{Body, End, Ends, Outbox, Packet, SenderState};
 
 /// Both ends of the flow. The receiving end sends nothing.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ impl Ends for UdpEnds {
 
     fn on_packet(&mut self, _: Timestamp, _: End, _: &Packet, _: &mut Outbox) {}
 
-    fn state(&self) -> State {
-        State::default()
+    fn state(&self) -> SenderState {
+        SenderState::default()
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
             start: Timestamp::ZERO,
             stop: Timestamp::MAX,
             pauses: pauses.to_vec(),
-            route_changes: Vec::new(),
+            call: None,
             traffic: FlowKind::Udp(config.clone()),
         };
         let mut ends = UdpEnds::new(&flow, config);

@@ -16,7 +16,7 @@ export interface Report {
   /** In the order of legends and tables. */
   controllers: Array<string>;
   /** One for each requirement of RFC 8836 and controller; empty if no expectation tests any. */
-  verdicts: Array<Verdict>;
+  verdicts: Array<RequirementRow>;
   /** What Google's congestion control changed since 2013. */
   then_and_now: Array<ThenAndNow>;
   /** Real calls of each scenario, means over participants and runs. */
@@ -36,7 +36,7 @@ export interface Definition {
 }
 
 /** Whether a controller meets a requirement of RFC 8836; `met` is `null` if nothing tested it. */
-export interface Verdict {
+export interface RequirementRow {
   requirement: string;
   text: string;
   controller: string;
@@ -54,11 +54,11 @@ export interface Verdict {
 export interface ThenAndNow {
   scenario: string;
   flow: string;
-  then: Measured;
-  now: Measured;
+  then: FlowMeans;
+  now: FlowMeans;
 }
 
-export interface Measured {
+export interface FlowMeans {
   utilization: number | null;
   rate_mbps: number | null;
   p95_queuing_delay_ms: number | null;
@@ -645,7 +645,7 @@ export interface Cellular {
 export interface BearerCurve {
   terminal: string;
   bearer: string;
-  direction: Direction;
+  direction: "up" | "down";
   /** Rate of the IP bytes delivered. */
   rate_mbps: Array<number | null>;
   queue_kb: Array<number | null>;
@@ -657,9 +657,6 @@ export interface BearerCurve {
   /** Retransmissions of HARQ over all transmissions of blocks. */
   retransmission_percent: Array<number | null>;
 }
-
-/** A direction of a cell. */
-export type Direction = "up" | "down";
 
 /** What became of a bearer. */
 export interface BearerChange {
@@ -687,7 +684,7 @@ export interface ResourceGrid {
 export interface GridBlock {
   /** Number of its TTI in the picture, from 0. */
   tti: number;
-  direction: Direction;
+  direction: "up" | "down";
   /** Index of its terminal. */
   node: number;
   /** First and last resource block of each range. */

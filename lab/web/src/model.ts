@@ -13,7 +13,7 @@ import type {
   Series,
   SimReal,
   SweepReport,
-  Verdict,
+  RequirementRow,
 } from "./format";
 
 /** One entry for each point of time of its series. */
@@ -297,7 +297,7 @@ function outcomeOf(scenario: Scenario, column: MatrixColumn): string {
 // Verdicts
 
 /** Requirements by controllers, in the order of the data. */
-export function verdictsOf(report: Report): { controllers: string[]; rows: Verdict[][] } {
+export function verdictsOf(report: Report): { controllers: string[]; rows: RequirementRow[][] } {
   const controllers = unique(report.verdicts.map((verdict) => verdict.controller));
   const rows = unique(report.verdicts.map((verdict) => verdict.requirement)).map((requirement) =>
     report.verdicts.filter((verdict) => verdict.requirement === requirement),

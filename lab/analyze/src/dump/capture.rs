@@ -13,7 +13,7 @@ use weir_capture::{Content, Packet, Rtp};
 use weir_wire::rtp::View;
 
 use super::left_out::LeftOut;
-use super::{Dump, Way};
+use super::{Dump, StreamDirection};
 use crate::CaptureOptions;
 use crate::format::{Format, MICROS, NANOS, SECTION};
 use crate::packets::PacketLog;
@@ -322,7 +322,7 @@ impl Packets {
         let (Some(zero), Some(local)) = (self.zero, self.local) else { return Ok(()) };
         self.has_local |= [packet.source.ip(), packet.destination.ip()].contains(&local);
         let is_sent = is_sent.unwrap_or(packet.source.ip() == local);
-        let way = if is_sent { Way::Sent } else { Way::Received };
+        let way = if is_sent { StreamDirection::Sent } else { StreamDirection::Received };
         let now = Timestamp::from_nanos(time.saturating_sub(zero) as i64);
         match packet.content {
             Content::Rtp(rtp) => self.rtp(now, way, &rtp, bytes),
@@ -346,7 +346,7 @@ impl Packets {
         }
     }
 
-    fn rtp(&mut self, now: Timestamp, way: Way, rtp: &Rtp, bytes: &[u8]) {
+    fn rtp(&mut self, now: Timestamp, way: StreamDirection, rtp: &Rtp, bytes: &[u8]) {
         let Ok(view) = View::parse_header(bytes) else { return };
         let (payload_size, padding_size) =
             if rtp.is_padding { (0, rtp.payload_size) } else { (rtp.payload_size, 0) };

@@ -12,6 +12,7 @@ mod objects;
 mod repair;
 pub(crate) mod rtcstats;
 
+pub use weir_lab::calls::StreamDirection;
 use weir_lab::calls::derive::TimedReport;
 use weir_lab::calls::stats::Kind;
 
@@ -49,20 +50,11 @@ pub struct Connection {
     pub packets: Option<PacketLog>,
 }
 
-/// Direction of a stream, seen from the browser that reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
-    /// The browser sends it.
-    Sent,
-    /// The browser receives it.
-    Received,
-}
-
 /// An RTP stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
     /// Its direction.
-    pub way: Way,
+    pub way: StreamDirection,
     /// Video or audio.
     pub kind: Kind,
     /// Its SSRC.

@@ -14,7 +14,7 @@ use weir_lab::calls::stats::{
 };
 
 use super::left_out::Refusal;
-use super::{Connection, Stream, StreamReport, Way, legacy, repair};
+use super::{Connection, Stream, StreamDirection, StreamReport, legacy, repair};
 
 /// Largest number of streams, and of reports of streams, in one dump. A report takes about five
 /// kilobytes until the page is written.
@@ -77,7 +77,7 @@ static WANTED: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
 });
 
 /// The streams of a connection.
-type Streams = BTreeMap<(Way, bool, u32), Stream>;
+type Streams = BTreeMap<(StreamDirection, bool, u32), Stream>;
 
 /// Collects the reports of all streams.
 #[derive(Default)]
@@ -139,7 +139,7 @@ impl Collector {
     fn stream(
         &mut self,
         connection: &str,
-        way: Way,
+        way: StreamDirection,
         kind: Kind,
         ssrc: u32,
     ) -> Result<&mut Stream, Refusal> {
@@ -176,10 +176,10 @@ impl Collector {
 }
 
 /// Direction, kind and SSRC of a stream's object.
-fn identity(object: &Map<String, Value>) -> Option<(Way, Kind, u32)> {
+fn identity(object: &Map<String, Value>) -> Option<(StreamDirection, Kind, u32)> {
     let way = match text(object, "type")? {
-        "outbound-rtp" => Way::Sent,
-        "inbound-rtp" => Way::Received,
+        "outbound-rtp" => StreamDirection::Sent,
+        "inbound-rtp" => StreamDirection::Received,
         _ => return None,
     };
     let kind = match text(object, "kind").or_else(|| text(object, "mediaType"))? {
@@ -229,14 +229,14 @@ impl<'a> Shared<'a> {
         }
     }
 
-    fn report(&self, way: Way, object: &Map<String, Value>) -> Option<StatsReport> {
+    fn report(&self, way: StreamDirection, object: &Map<String, Value>) -> Option<StatsReport> {
         let mut report = StatsReport {
             pair: self.pair.clone(),
             transport: self.transport.clone(),
             ..StatsReport::default()
         };
         match way {
-            Way::Sent => {
+            StreamDirection::Sent => {
                 let mut outbound: OutboundRtp = overlaid(object)?;
                 let codec = self.named(object, "codecId");
                 outbound.mime_type = codec.and_then(|it| text(it, "mimeType")).map(String::from);
@@ -244,7 +244,7 @@ impl<'a> Shared<'a> {
                 report.media_source = self.named(object, "mediaSourceId").and_then(overlaid);
                 report.outbound = Some(outbound);
             }
-            Way::Received => report.inbound = Some(overlaid(object)?),
+            StreamDirection::Received => report.inbound = Some(overlaid(object)?),
         }
         Some(report)
     }

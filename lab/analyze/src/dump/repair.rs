@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_lab::calls::stats::StatsReport;
 
-use super::{Stream, Way};
+use super::{Stream, StreamDirection};
 
 /// Share of a stream's RTP timestamps that another stream had before: a retransmission repeats that
 /// of the packet that was lost [RFC4588 §4].
@@ -18,7 +18,7 @@ const LEAST_TIMESTAMPS: usize = 3;
 /// The streams of media with at least two reports. The counters of these include their
 /// retransmissions.
 pub(crate) fn without_repairs(streams: Vec<Stream>) -> Vec<Stream> {
-    let mut repairs: BTreeSet<(Way, u32)> = BTreeSet::new();
+    let mut repairs: BTreeSet<(StreamDirection, u32)> = BTreeSet::new();
     for stream in &streams {
         for report in &stream.reports {
             let repair = repair_ssrc(&report.timed.report).filter(|ssrc| *ssrc != stream.ssrc);

@@ -9,7 +9,7 @@ use weir::units::{TimeDelta, Timestamp};
 
 use super::PacketLog;
 use super::play::{Event, play};
-use crate::dump::Way;
+use crate::dump::StreamDirection;
 
 /// Time over which trains are added up to one measurement.
 const WINDOW: TimeDelta = TimeDelta::from_millis(1_000);
@@ -71,7 +71,7 @@ pub(crate) fn down(log: &PacketLog) -> Vec<Passage> {
 
 /// The capacity in a time in which trains measured it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct CapacityMeasurement {
     /// By the time of sending, in the log's time.
     pub from: Timestamp,
     pub to: Timestamp,
@@ -84,7 +84,7 @@ pub(crate) struct Measured {
 /// What the packets of one direction met.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Path {
-    pub capacity: Vec<Measured>,
+    pub capacity: Vec<CapacityMeasurement>,
     /// Share of the packets that were lost without a queue.
     pub loss: f64,
     /// How long packets waited when the queue overflowed, or at most.
@@ -97,11 +97,11 @@ pub(crate) struct Path {
 }
 
 /// What the packets of one direction met. `way` says which clock the times of sending have.
-pub(crate) fn path(passages: &[Passage], way: Way) -> Option<Path> {
+pub(crate) fn path(passages: &[Passage], way: StreamDirection) -> Option<Path> {
     let delays = passages.iter().map(|it| Some(it.arrival? - it.sent));
     let base = delays.clone().flatten().min()?;
     // The log's time of a packet from the far end is that of its arrival.
-    let offset = if way == Way::Received { base } else { TimeDelta::ZERO };
+    let offset = if way == StreamDirection::Received { base } else { TimeDelta::ZERO };
     let waits: Vec<Option<TimeDelta>> = delays.map(|delay| Some(delay? - base)).collect();
     let mut path = Path { capacity: trains(passages, base, offset), ..Path::default() };
     losses(&waits, &mut path);
@@ -136,7 +136,7 @@ impl Window {
 
 /// Measures twice. Jitter makes packets wait that no queue holds, so the second time they must have
 /// waited for longer than the jitter that the first time found.
-fn trains(passages: &[Passage], base: TimeDelta, offset: TimeDelta) -> Vec<Measured> {
+fn trains(passages: &[Passage], base: TimeDelta, offset: TimeDelta) -> Vec<CapacityMeasurement> {
     let once = windows(passages, base, offset, WAITED);
     let again = windows(passages, base, offset, WAITED + jitter(passages, base, offset, &once));
     merged(&long_enough(&again))
@@ -228,8 +228,8 @@ fn long_enough(windows: &[Window]) -> Vec<Window> {
 }
 
 /// Adjacent windows with nearly the same rate are one measurement.
-fn merged(windows: &[Window]) -> Vec<Measured> {
-    let mut found: Vec<(Window, Measured)> = Vec::new();
+fn merged(windows: &[Window]) -> Vec<CapacityMeasurement> {
+    let mut found: Vec<(Window, CapacityMeasurement)> = Vec::new();
     for window in windows {
         let Some(rate) = window.rate() else { continue };
         match found.last_mut() {
@@ -241,7 +241,7 @@ fn merged(windows: &[Window]) -> Vec<Measured> {
             }
             _ => {
                 let (from, to) = (window.start, window.end);
-                let measured = Measured { from, to, bps: rate, range_bps: (rate, rate) };
+                let measured = CapacityMeasurement { from, to, bps: rate, range_bps: (rate, rate) };
                 found.push((*window, measured));
             }
         }
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn trains_measure_the_capacity_of_a_path_that_is_not_full() {
         // 800 kbit/s are sent over 2 Mbit/s.
-        let path = path(&frames(|_| 2_000), Way::Sent).unwrap();
+        let path = path(&frames(|_| 2_000), StreamDirection::Sent).unwrap();
         let [measured] = path.capacity[..] else { panic!("{path:?}") };
         assert!((1.95e6..2.05e6).contains(&measured.bps), "{measured:?}");
         assert_eq!((path.loss, path.overflowed), (0.0, false));
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_change_of_the_capacity_is_seen() {
         let kbps = |sent| if sent < 3_000_000 { 2_000 } else { 1_000 };
-        let path = path(&frames(kbps), Way::Sent).unwrap();
+        let path = path(&frames(kbps), StreamDirection::Sent).unwrap();
         let [before, after] = path.capacity[..] else { panic!("{path:?}") };
         assert!((1.95e6..2.05e6).contains(&before.bps) && (0.97e6..1.03e6).contains(&after.bps));
         assert_eq!(after.from, Timestamp::from_secs(3));
@@ -353,7 +353,7 @@ mod tests {
     fn losses_with_a_queue_and_without_one_are_told_apart() {
         let mut free = frames(|_| 20_000);
         (0..free.len()).step_by(20).for_each(|at| free[at].arrival = None);
-        let path_of = |passages: &[Passage]| path(passages, Way::Sent).unwrap();
+        let path_of = |passages: &[Passage]| path(passages, StreamDirection::Sent).unwrap();
         let free = path_of(&free);
         assert_eq!((free.loss, free.overflowed), (0.05, false));
         let mut full = frames(|_| 700);

@@ -13,7 +13,7 @@ use super::extensions::{Ids, WATCHED};
 use super::reports::{Counter, LEAST_PACKETS};
 use super::rtp::{Extensions, RtpPacket};
 use super::{Cut, FAR, PacketLog, Received, STREAMS_MAX, Sent, within};
-use crate::dump::{Connection, Stream, Way};
+use crate::dump::{Connection, Stream, StreamDirection};
 
 /// Largest number of SSRCs that are watched. More are ignored.
 const SSRCS_MAX: usize = 4_096;
@@ -24,12 +24,12 @@ const IP_UDP_HEADERS: u32 = 20 + 8;
 #[derive(Default)]
 pub(crate) struct Recorder {
     log: PacketLog,
-    streams: BTreeMap<(Way, u32), Counter>,
+    streams: BTreeMap<(StreamDirection, u32), Counter>,
     /// Reports of all of them.
     reports: usize,
     /// The first packets of each direction, until the ids of their extensions are known.
-    early: BTreeMap<Way, Vec<(Timestamp, RtpPacket)>>,
-    ids: BTreeMap<Way, Ids>,
+    early: BTreeMap<StreamDirection, Vec<(Timestamp, RtpPacket)>>,
+    ids: BTreeMap<StreamDirection, Ids>,
     numbers: SeqUnwrapper,
     send_times: AbsSendTimes,
 }
@@ -43,7 +43,7 @@ impl Recorder {
     }
 
     /// A packet of RTP.
-    pub fn rtp(&mut self, time: Timestamp, way: Way, packet: &RtpPacket) {
+    pub fn rtp(&mut self, time: Timestamp, way: StreamDirection, packet: &RtpPacket) {
         if !within(time, FAR) {
             return self.log.cut(Cut::Length);
         }
@@ -71,7 +71,7 @@ impl Recorder {
     }
 
     /// Decides the ids of a direction's extensions, and keeps its first packets.
-    fn decide(&mut self, way: Way) {
+    fn decide(&mut self, way: StreamDirection) {
         let early = self.early.remove(&way).unwrap_or_default();
         let candidates = early.iter().filter_map(|(time, packet)| match packet.extensions {
             Extensions::Unknown(candidates) => Some((*time, candidates)),
@@ -83,7 +83,7 @@ impl Recorder {
         }
     }
 
-    fn keep(&mut self, time: Timestamp, way: Way, packet: &RtpPacket) {
+    fn keep(&mut self, time: Timestamp, way: StreamDirection, packet: &RtpPacket) {
         let (number, send_time) = match packet.extensions {
             Extensions::Known { number, send_time } => (number, send_time),
             Extensions::Unknown(candidates) => {
@@ -95,7 +95,7 @@ impl Recorder {
         let size = [packet.header_size, packet.payload_size, packet.padding_size];
         let size = size.into_iter().fold(IP_UDP_HEADERS, u32::saturating_add);
         match way {
-            Way::Sent => {
+            StreamDirection::Sent => {
                 let number = number.map(|number| self.numbers.unwrap(number.into()));
                 self.log.sent.push(Sent {
                     time,
@@ -107,7 +107,7 @@ impl Recorder {
                     is_padding,
                 });
             }
-            Way::Received => {
+            StreamDirection::Received => {
                 let send_time = send_time.map(|ticks| self.send_times.unwrap(ticks));
                 let received = Received { time, send_time, ssrc, sequence_number, size };
                 self.log.received.push(received);
@@ -128,11 +128,11 @@ impl Recorder {
     }
 
     /// A datagram of RTCP.
-    pub fn rtcp(&mut self, time: Timestamp, way: Way, bytes: &[u8]) {
+    pub fn rtcp(&mut self, time: Timestamp, way: StreamDirection, bytes: &[u8]) {
         if !is_readable(bytes) {
             return self.unreadable_rtcp();
         }
-        if way == Way::Received {
+        if way == StreamDirection::Received {
             return self.log.add_rtcp(time, bytes);
         }
         for message in messages(bytes) {
@@ -161,7 +161,7 @@ impl Recorder {
 
     /// The connection with all streams, and with the log.
     pub fn finish(mut self, name: &str) -> Connection {
-        for way in [Way::Sent, Way::Received] {
+        for way in [StreamDirection::Sent, StreamDirection::Received] {
             if self.early.contains_key(&way) {
                 self.decide(way);
             }
@@ -195,7 +195,7 @@ impl Recorder {
 
 /// Drops the packets of streams that are none, if they are so many that they are noise, such as a
 /// tunnel's. Each SSRC of the log costs the history of sent packets time.
-fn drop_noise(log: &mut PacketLog, streams: &BTreeMap<(Way, u32), Counter>) {
+fn drop_noise(log: &mut PacketLog, streams: &BTreeMap<(StreamDirection, u32), Counter>) {
     let ssrcs: BTreeSet<u32> = log.sent.iter().map(|packet| packet.ssrc).collect();
     if ssrcs.len() <= STREAMS_MAX {
         return;

@@ -12,7 +12,7 @@ use weir_lab::calls::stats::{
 use super::PacketLog;
 use super::play::{Event, play};
 use super::rtp::RtpPacket;
-use crate::dump::{Stream, StreamReport, Way};
+use crate::dump::{Stream, StreamDirection, StreamReport};
 
 /// Time between two reports, in ns.
 const INTERVAL: i64 = 500_000_000;
@@ -98,7 +98,7 @@ impl Counter {
     }
 
     /// The stream, unless it is too short to be one.
-    pub fn stream(mut self, way: Way, ssrc: u32) -> Option<Stream> {
+    pub fn stream(mut self, way: StreamDirection, ssrc: u32) -> Option<Stream> {
         if self.now.packets < LEAST_PACKETS {
             return None;
         }
@@ -116,12 +116,12 @@ impl Counter {
 }
 
 impl Counts {
-    fn report(self, way: Way, ssrc: u32, time: i64) -> StatsReport {
+    fn report(self, way: StreamDirection, ssrc: u32, time: i64) -> StatsReport {
         let timestamp = time as f64 / 1e6;
         let ssrc = Some(ssrc);
         let mut report = StatsReport::default();
         match way {
-            Way::Sent => {
+            StreamDirection::Sent => {
                 report.outbound = Some(OutboundRtp {
                     timestamp,
                     ssrc,
@@ -133,7 +133,7 @@ impl Counts {
                     ..OutboundRtp::default()
                 });
             }
-            Way::Received => {
+            StreamDirection::Received => {
                 report.inbound = Some(InboundRtp {
                     timestamp,
                     ssrc,
@@ -165,9 +165,10 @@ pub(super) fn add_feedback(streams: &mut [Stream], log: &PacketLog) {
     let known: BTreeSet<u32> = streams.iter().map(|stream| stream.ssrc).collect();
     let (heard, lost) = heard(log, &known);
     // With one video, all of the estimate is for it. How several share it is not reported.
-    let videos = streams.iter().filter(|it| it.way == Way::Sent && it.kind == Kind::Video);
+    let videos =
+        streams.iter().filter(|it| it.way == StreamDirection::Sent && it.kind == Kind::Video);
     let has_one_video = videos.count() == 1;
-    for stream in streams.iter_mut().filter(|stream| stream.way == Way::Sent) {
+    for stream in streams.iter_mut().filter(|stream| stream.way == StreamDirection::Sent) {
         let lost = lost.get(&stream.ssrc).map(Vec::as_slice).unwrap_or_default();
         for StreamReport { timed, .. } in &mut stream.reports {
             let timestamp = timed.time.as_millis_f64();

@@ -276,7 +276,7 @@ impl<'a> Builder<'a> {
                 "a flow of call {number} pauses, which the call page does not support"
             ));
         }
-        let media = planned.flows().filter_map(|flow| self.scenario.flows[flow].media());
+        let media = planned.flows().filter_map(|flow| self.scenario.flows[flow].traffic.media());
         for media in media {
             if media.source_limit.is_some()
                 || media.receiver_clock != ReceiverClock::default()

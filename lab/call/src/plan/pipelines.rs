@@ -74,7 +74,7 @@ impl CallConfig {
     }
 
     fn put_pipelines(&mut self, scenario: &Scenario, controller: &LabController) -> PlanResult<()> {
-        for media in scenario.flows.iter().filter_map(Flow::media) {
+        for media in scenario.flows.iter().filter_map(|flow| flow.traffic.media()) {
             let own = media.controller.map_or_else(|| controller.clone(), Into::into);
             if own.is_historical() {
                 let name = own.name();
@@ -178,7 +178,7 @@ fn sender(
     peer: Peer,
     max: Option<Bitrate>,
 ) -> Option<ControlledSender> {
-    let media = flow.media()?;
+    let media = flow.traffic.media()?;
     let own = media.controller.map_or_else(|| controller.clone(), Into::into);
     let limits = media.settings.limits;
     let max = max.unwrap_or(limits.max());
@@ -195,7 +195,7 @@ fn sender(
 
 /// Maximum encoder bitrate of a media flow.
 pub(super) fn limit(flow: &Flow) -> Option<Bitrate> {
-    let media = flow.media()?;
+    let media = flow.traffic.media()?;
     let cap = match media.source {
         Source::Filler { cap, .. } | Source::Encoder { cap, .. } => cap,
         Source::Rfc8593 { .. } => None,

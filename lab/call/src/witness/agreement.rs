@@ -26,7 +26,7 @@ use weir_lab::calls::stats::Kind;
 use super::counted::Compared;
 use super::ends::{CallEnds, PeerStream, report_window};
 use super::link_log::LinkLog;
-use super::sources::{StreamRole, Way};
+use super::sources::{StreamDirection, StreamRole};
 use crate::capture::{Stream, Windowed};
 use crate::message::Peer;
 
@@ -71,7 +71,7 @@ impl CallEnds<'_> {
         let path = format!("{} to {}", from.name(), to.name());
         let mut rows = Vec::new();
         if self.shows_media {
-            for (peer, way) in [(from, Way::Sent), (to, Way::Received)] {
+            for (peer, way) in [(from, StreamDirection::Sent), (to, StreamDirection::Received)] {
                 let compared = self.compared_at(peer, way);
                 rows.extend(compared.iter().flat_map(|compared| compared.rows(&path)));
             }

@@ -17,7 +17,7 @@ use weir_lab::calls::derive::{Count, TimedReport};
 use weir_lab::calls::stats::{Kind, StatsReport};
 
 use super::ends::{CallEnds, report_window};
-use super::sources::{Counted, Way};
+use super::sources::{Counted, StreamDirection};
 use crate::capture::{Sighting, Windowed, between};
 use crate::message::{Peer, printable};
 
@@ -27,7 +27,7 @@ pub struct Compared {
     /// The peer whose browser counted.
     pub peer: Peer,
     /// Whether the peer sends it.
-    pub way: Way,
+    pub way: StreamDirection,
     /// The kind of count.
     pub counted: Counted,
     /// SSRCs of the streams in the count, which the capture distinguishes.
@@ -56,9 +56,9 @@ pub struct ComparedInterval {
 }
 
 /// A count in one report; its bytes are payload. `None` if the report does not contain it.
-fn reading(report: &StatsReport, way: Way, counted: Counted) -> Option<Count> {
+fn reading(report: &StatsReport, way: StreamDirection, counted: Counted) -> Option<Count> {
     let kind = counted.kind();
-    if way == Way::Sent {
+    if way == StreamDirection::Sent {
         let sent = report.sent(kind)?;
         return Some(Count { packets: sent.packets_sent, bytes: sent.bytes_sent });
     }
@@ -75,10 +75,10 @@ fn reading(report: &StatsReport, way: Way, counted: Counted) -> Option<Count> {
     })
 }
 
-fn mid(report: &StatsReport, way: Way, kind: Kind) -> Option<&str> {
+fn mid(report: &StatsReport, way: StreamDirection, kind: Kind) -> Option<&str> {
     match way {
-        Way::Sent => report.sent(kind)?.mid.as_deref(),
-        Way::Received => report.received(kind)?.mid.as_deref(),
+        StreamDirection::Sent => report.sent(kind)?.mid.as_deref(),
+        StreamDirection::Received => report.received(kind)?.mid.as_deref(),
     }
 }
 
@@ -101,7 +101,7 @@ impl CallEnds<'_> {
     pub fn compared(&self) -> Vec<Compared> {
         let mut compared = Vec::new();
         for peer in Peer::ALL {
-            for way in [Way::Sent, Way::Received] {
+            for way in [StreamDirection::Sent, StreamDirection::Received] {
                 compared.extend(self.compared_at(peer, way));
             }
         }
@@ -109,8 +109,8 @@ impl CallEnds<'_> {
     }
 
     /// The counts of one peer in one direction.
-    pub(super) fn compared_at(&self, peer: Peer, way: Way) -> Vec<Compared> {
-        let from = if way == Way::Sent { peer } else { peer.other() };
+    pub(super) fn compared_at(&self, peer: Peer, way: StreamDirection) -> Vec<Compared> {
+        let from = if way == StreamDirection::Sent { peer } else { peer.other() };
         let reports = &self.peers[peer.index()].reports;
         let Some(last) = reports.last() else { return Vec::new() };
         let sources = self.sources(from);
@@ -162,9 +162,9 @@ impl CallEnds<'_> {
     }
 
     /// Packets of a stream in the capture at a peer's host.
-    fn sightings(&self, peer: Peer, way: Way, ssrc: u32) -> &[Sighting] {
+    fn sightings(&self, peer: Peer, way: StreamDirection, ssrc: u32) -> &[Sighting] {
         let capture = self.captures[peer.index()];
-        let side = if way == Way::Sent { &capture.sent } else { &capture.received };
+        let side = if way == StreamDirection::Sent { &capture.sent } else { &capture.received };
         let seen = side.streams.get(&(self.destinations[peer.index()], ssrc));
         seen.map_or(&[], Vec::as_slice)
     }
@@ -296,10 +296,10 @@ mod tests {
         assert_eq!(
             told,
             [
-                (Way::Sent, VideoAndRetransmissions, &[VIDEO, AGAIN][..]),
-                (Way::Sent, Audio, &[AUDIO]),
-                (Way::Received, Video, &[VIDEO]),
-                (Way::Received, Retransmissions, &[AGAIN]),
+                (StreamDirection::Sent, VideoAndRetransmissions, &[VIDEO, AGAIN][..]),
+                (StreamDirection::Sent, Audio, &[AUDIO]),
+                (StreamDirection::Received, Video, &[VIDEO]),
+                (StreamDirection::Received, Retransmissions, &[AGAIN]),
             ]
         );
         assert_eq!(compared[3].mid.as_deref(), Some("1"));
@@ -335,7 +335,10 @@ mod tests {
         use Counted::{Retransmissions, Video};
         assert_eq!(
             told,
-            [(Way::Received, Video, &[VIDEO][..]), (Way::Received, Retransmissions, &[AGAIN])]
+            [
+                (StreamDirection::Received, Video, &[VIDEO][..]),
+                (StreamDirection::Received, Retransmissions, &[AGAIN])
+            ]
         );
         assert!(compared.iter().all(|it| it.captured.within == it.reported));
     }

@@ -18,4 +18,4 @@ pub use counted::{Compared, ComparedInterval};
 pub use ends::{CallEnds, CapturedInterval, PeerStream};
 pub use json::emit;
 pub use link_log::{LinkLog, link_window};
-pub use sources::{Counted, StreamRole, Way};
+pub use sources::{Counted, StreamDirection, StreamRole};

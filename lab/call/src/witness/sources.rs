@@ -1,5 +1,6 @@
 //! The streams of a peer: the purpose of each, and which of them getStats counts together.
 
+pub use weir_lab::calls::StreamDirection;
 use weir_lab::calls::derive::TimedReport;
 use weir_lab::calls::stats::{Kind, StatsReport};
 
@@ -63,25 +64,6 @@ impl Counted {
 
     pub(super) fn kind(self) -> Kind {
         if self == Self::Audio { Kind::Audio } else { Kind::Video }
-    }
-}
-
-/// Direction of a stream at a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// The peer sends it.
-    Sent,
-    /// The peer receives it.
-    Received,
-}
-
-impl Way {
-    /// Name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Received => "received",
-        }
     }
 }
 
@@ -153,12 +135,12 @@ impl Sources {
     }
 
     /// The separate counts in the last report of a peer.
-    pub(super) fn counts(&self, last: &StatsReport, way: Way) -> Vec<Counted> {
+    pub(super) fn counts(&self, last: &StatsReport, way: StreamDirection) -> Vec<Counted> {
         use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
         let (video, audio) = (self.video.is_some(), self.audio.is_some());
         let separates_them = match way {
-            Way::Sent => false,
-            Way::Received => last
+            StreamDirection::Sent => false,
+            StreamDirection::Received => last
                 .received(Kind::Video)
                 .is_some_and(|inbound| inbound.retransmitted_packets_received.is_some()),
         };

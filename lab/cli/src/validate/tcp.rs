@@ -99,7 +99,7 @@ struct Measured {
 
 /// Result of comparing ours with the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum KernelComparison {
     Within,
     /// Beyond the limit, but within the 95 % confidence interval of the kernel's own mean.
     WithinSpread,
@@ -152,7 +152,7 @@ pub fn validate(args: &Validate) -> anyhow::Result<bool> {
     let rows = runs.iter().map(|(name, network, runs)| runs.row(network, name)).collect::<Vec<_>>();
     output::print(&table::aligned(&HEAD, &rows, 2))?;
     notes.iter().try_for_each(|note| output::line(note))?;
-    Ok(runs.iter().all(|(_, _, runs)| runs.verdict() != Verdict::Miss))
+    Ok(runs.iter().all(|(_, _, runs)| runs.verdict() != KernelComparison::Miss))
 }
 
 /// The congestion controls of these names, or all.
@@ -189,26 +189,26 @@ impl Runs {
         runs
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> KernelComparison {
         let goodput = self.judge(|run| run.goodput_mbps, GOODPUT_LIMIT, 0.0);
         let queue = self.judge(|run| run.queue_ms, QUEUE_LIMIT, LATENESS_MS);
         match (goodput, queue) {
-            (Verdict::Miss, _) | (_, Verdict::Miss) => Verdict::Miss,
-            (Verdict::Within, Verdict::Within) => Verdict::Within,
-            _ => Verdict::WithinSpread,
+            (KernelComparison::Miss, _) | (_, KernelComparison::Miss) => KernelComparison::Miss,
+            (KernelComparison::Within, KernelComparison::Within) => KernelComparison::Within,
+            _ => KernelComparison::WithinSpread,
         }
     }
 
     /// Compares one value. The error may be at most the share `share` of the kernel's value, or
     /// `much`.
-    fn judge(&self, value: fn(&Measured) -> f64, share: f64, much: f64) -> Verdict {
+    fn judge(&self, value: fn(&Measured) -> f64, share: f64, much: f64) -> KernelComparison {
         let (kernel, ours) = self.values(value);
         let difference = (average(&ours) - average(&kernel)).abs();
         if difference <= share * average(&kernel) || difference <= much {
-            return Verdict::Within;
+            return KernelComparison::Within;
         }
         let spread = Spread::of(&kernel).filter(|spread| difference <= spread.confidence);
-        if spread.is_some() { Verdict::WithinSpread } else { Verdict::Miss }
+        if spread.is_some() { KernelComparison::WithinSpread } else { KernelComparison::Miss }
     }
 
     fn values(&self, value: fn(&Measured) -> f64) -> (Vec<f64>, Vec<f64>) {
@@ -220,9 +220,9 @@ impl Runs {
         row.extend(self.cells(|run| run.goodput_mbps, 3));
         row.extend(self.cells(|run| run.queue_ms, 1));
         let verdict = match self.verdict() {
-            Verdict::Within => "within",
-            Verdict::WithinSpread => "within spread",
-            Verdict::Miss => "MISS",
+            KernelComparison::Within => "within",
+            KernelComparison::WithinSpread => "within spread",
+            KernelComparison::Miss => "MISS",
         };
         row.push(verdict.into());
         row
@@ -385,21 +385,21 @@ mod tests {
     #[test]
     fn the_limits_are_5_percent_of_goodput_and_15_percent_or_a_millisecond_of_queue() {
         let verdict = |kernel, ours| runs_of(&[kernel], ours).verdict();
-        assert_eq!(verdict((10.0, 100.0), (9.51, 114.9)), Verdict::Within);
-        assert_eq!(verdict((10.0, 100.0), (9.49, 100.0)), Verdict::Miss);
-        assert_eq!(verdict((10.0, 100.0), (10.0, 84.9)), Verdict::Miss);
-        assert_eq!(verdict((10.0, 1.2), (10.0, 2.1)), Verdict::Within);
-        assert_eq!(verdict((10.0, 1.2), (10.0, 2.3)), Verdict::Miss);
-        assert_eq!(verdict((10.0, 100.0), (10.0, f64::NAN)), Verdict::Miss);
+        assert_eq!(verdict((10.0, 100.0), (9.51, 114.9)), KernelComparison::Within);
+        assert_eq!(verdict((10.0, 100.0), (9.49, 100.0)), KernelComparison::Miss);
+        assert_eq!(verdict((10.0, 100.0), (10.0, 84.9)), KernelComparison::Miss);
+        assert_eq!(verdict((10.0, 1.2), (10.0, 2.1)), KernelComparison::Within);
+        assert_eq!(verdict((10.0, 1.2), (10.0, 2.3)), KernelComparison::Miss);
+        assert_eq!(verdict((10.0, 100.0), (10.0, f64::NAN)), KernelComparison::Miss);
     }
 
     #[test]
     fn beyond_the_limit_the_interval_of_the_kernel_s_own_mean_decides() {
         // Mean 10 ms, standard error 1/sqrt(3) ms: an interval of ±2.5 ms.
         let kernel = [(10.0, 9.0), (10.0, 10.0), (10.0, 11.0)];
-        assert_eq!(runs_of(&kernel, (10.0, 7.6)).verdict(), Verdict::WithinSpread);
-        assert_eq!(runs_of(&kernel, (10.0, 7.4)).verdict(), Verdict::Miss);
-        assert_eq!(runs_of(&kernel, (9.0, 10.0)).verdict(), Verdict::Miss);
+        assert_eq!(runs_of(&kernel, (10.0, 7.6)).verdict(), KernelComparison::WithinSpread);
+        assert_eq!(runs_of(&kernel, (10.0, 7.4)).verdict(), KernelComparison::Miss);
+        assert_eq!(runs_of(&kernel, (9.0, 10.0)).verdict(), KernelComparison::Miss);
     }
 
     #[test]

@@ -8,12 +8,12 @@ use std::net::Ipv4Addr;
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::path::{
-    AccessChange, AccessLog, InFlight, NOTE_INTERVAL, NextHop, Placement, Routable, RouteId,
-    Router, Way,
+    AccessChange, AccessLog, Direction, InFlight, NOTE_INTERVAL, NextHop, Placement, Routable,
+    RouteId, Router,
 };
 use weir_net::{Bottleneck, DropCause, Header, LinkConfig, Outcome, Seed};
 
-use crate::handle::{Change, Property, Status, WayStatus, Ways};
+use crate::handle::{Change, DirectionStatus, Property, Status};
 use crate::ip;
 use crate::namespaces::in_network;
 use crate::plan::{HostPlan, Plan};
@@ -153,13 +153,11 @@ impl Network {
 
     /// Changes a hop from now on. Call [`Network::poll`] until `None` before.
     pub(crate) fn set(&mut self, now: Timestamp, change: Change) {
-        let ways = match change.ways {
-            Ways::Up => &[Way::Up][..],
-            Ways::Down => &[Way::Down],
-            Ways::Both => Way::BOTH,
-        };
-        for &way in ways {
-            let link = self.router.hop_mut(change.hop, way);
+        for &direction in Direction::BOTH {
+            if change.direction.is_some_and(|only| only != direction) {
+                continue;
+            }
+            let link = self.router.hop_mut(change.hop, direction);
             match change.property {
                 Property::Capacity(rate) => link.set_capacity(now, rate),
                 Property::Delay(delay) => link.set_delay(now, delay),
@@ -183,10 +181,9 @@ impl Network {
         let time = Timestamp::ZERO + SAMPLE_INTERVAL * self.samples as i64;
         let mut hops = Vec::new();
         for (hop, samples) in self.links.iter().enumerate() {
-            hops.push(
-                [Way::Up, Way::Down]
-                    .map(|way| samples[way as usize].status(self.router.hop(hop, way))),
-            );
+            hops.push([Direction::Up, Direction::Down].map(|direction| {
+                samples[direction as usize].status(self.router.hop(hop, direction))
+            }));
         }
         Status { time, hops }
     }
@@ -270,8 +267,8 @@ impl Network {
 
     fn take_samples(&mut self, time: Timestamp) {
         for (hop, ways) in self.links.iter_mut().enumerate() {
-            for (samples, way) in ways.iter_mut().zip(Way::BOTH) {
-                samples.take(time, self.router.hop_mut(hop, *way));
+            for (samples, direction) in ways.iter_mut().zip(Direction::BOTH) {
+                samples.take(time, self.router.hop_mut(hop, *direction));
             }
         }
         for (index, pair) in self.pairs.iter_mut().enumerate() {
@@ -298,8 +295,8 @@ impl Network {
             self.router.move_log(log);
         }
         let hops = self.links.into_iter().enumerate().map(|(hop, [up, down])| HopRecord {
-            up: up.into_record(self.router.hop(hop, Way::Up)),
-            down: down.into_record(self.router.hop(hop, Way::Down)),
+            up: up.into_record(self.router.hop(hop, Direction::Up)),
+            down: down.into_record(self.router.hop(hop, Direction::Down)),
         });
         let pairs = self.pairs.into_iter().filter(|pair| pair.total.offered_packets > 0);
         NetworkRecord {
@@ -362,7 +359,7 @@ impl Samples {
     }
 
     /// Status of a link over the last second.
-    fn status(&self, link: &Bottleneck<InFlight<IpPacket>>) -> WayStatus {
+    fn status(&self, link: &Bottleneck<InFlight<IpPacket>>) -> DirectionStatus {
         let second = &self.samples[self.samples.len().saturating_sub(SAMPLES_A_SECOND)..];
         let (mut delivered, mut gone, mut offered) = (DataSize::ZERO, 0, 0);
         for passed in second.iter().map(|sample| &sample.traffic) {
@@ -373,7 +370,7 @@ impl Samples {
         let last = second.last();
         let time = last.map_or(Timestamp::ZERO, |sample| sample.time);
         let queue = last.map_or(TimeDelta::ZERO, |sample| sample.queuing_delay);
-        WayStatus {
+        DirectionStatus {
             capacity: link.capacity(time),
             rate: delivered / (SAMPLE_INTERVAL * second.len().max(1) as i64),
             loss_ratio: if offered == 0 { 0.0 } else { gone as f64 / offered as f64 },

@@ -87,8 +87,8 @@ fn a_packet_crosses_the_hops_between_its_hosts_in_its_direction() {
         network.enqueue(ms(0), from, &packet(HOSTS[from], HOSTS[to]));
         assert_eq!(arrivals(&mut network), [(to, expected)]);
         let crossed = |link: &usize| {
-            let way = Way::BOTH[link % 2];
-            network.router.hop(link / 2, way).counters().delivered_packets == 1
+            let direction = Direction::BOTH[link % 2];
+            network.router.hop(link / 2, direction).counters().delivered_packets == 1
         };
         assert_eq!((0..4).filter(crossed).collect::<Vec<_>>().len(), links.len());
         assert!(links.iter().all(crossed), "{nodes:?} {from} {to}");
@@ -251,7 +251,7 @@ fn a_flow_that_begins_late_has_its_samples_from_the_start() {
 fn a_change_holds_for_its_ways_of_its_hop_and_is_recorded() {
     let mut network = network(2, &[HostPlan::at(0), HostPlan::at(2)]);
     let delay = Property::Delay(TimeDelta::from_millis(100));
-    let change = Change { hop: 1, ways: Ways::Down, property: delay };
+    let change = Change { hop: 1, direction: Some(Direction::Down), property: delay };
     network.set(ms(0), change);
     network.enqueue(ms(0), 0, &packet(A, B));
     network.enqueue(ms(0), 1, &packet(B, A));
@@ -267,7 +267,7 @@ fn the_status_is_of_the_last_second() {
         while network.poll(ms(now)).is_some() {}
         if now == 2_000 {
             let property = Property::Loss(LossModel::Random(0.5));
-            network.set(ms(now), Change { hop: 0, ways: Ways::Up, property });
+            network.set(ms(now), Change { hop: 0, direction: Some(Direction::Up), property });
         }
         network.enqueue(ms(now), 0, &packet(A, B));
     }
@@ -317,8 +317,8 @@ fn network_behind(config: CellConfig) -> Network {
 fn a_packet_of_a_station_takes_what_the_cell_alone_takes_and_then_the_hop() {
     let mut alone = Cell::new(&cell(), Seed::new(1));
     let header = ip::header(&packet(A, C), 0);
-    let way = (NodeId::station(0), NodeId::ACCESS_POINT);
-    alone.enqueue(ms(5), way, AccessCategory::BestEffort, header, ());
+    let direction = (NodeId::station(0), NodeId::ACCESS_POINT);
+    alone.enqueue(ms(5), direction, AccessCategory::BestEffort, header, ());
     let Some(Outcome::Delivered(Delivery { due, .. })) = alone.poll(ms(100)) else { panic!() };
     assert!(due > ms(5) && due < ms(6), "{due:?}");
 
@@ -462,12 +462,17 @@ fn bearers_of_a_cell_are_added_changed_and_removed_by_calls() {
     let cellular = record.access.unwrap().cellular;
     let kinds: Vec<String> = cellular.events.iter().map(|it| it.kind.to_string()).collect();
     assert_eq!(kinds, ["added", "changed", "removed", "unknown"]);
-    let delivered = |bearer: &str, way: Way| {
-        let rows = cellular.rows.iter().filter(|row| row.bearer == bearer && row.way == way);
+    let delivered = |bearer: &str, direction: Direction| {
+        let rows =
+            cellular.rows.iter().filter(|row| row.bearer == bearer && row.direction == direction);
         rows.map(|row| row.delivered.as_bytes() / 125).sum::<u64>()
     };
-    for way in [Way::Up, Way::Down] {
-        assert_eq!((delivered("video", way), delivered("default", way)), (2, 10), "{way:?}");
+    for direction in [Direction::Up, Direction::Down] {
+        assert_eq!(
+            (delivered("video", direction), delivered("default", direction)),
+            (2, 10),
+            "{direction:?}"
+        );
     }
 }
 

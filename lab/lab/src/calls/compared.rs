@@ -2,14 +2,35 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Direction of a stream, seen from the peer that reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamDirection {
+    /// The peer sends it.
+    #[default]
+    Sent,
+    /// The peer receives it.
+    Received,
+}
+
+impl StreamDirection {
+    /// Its name in records and reports: `sent` or `received`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+        }
+    }
+}
+
 /// Counts of a stream by getStats and by the capture at the same host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Compared {
     /// Peer whose browser counted, `a` or `b`.
     pub peer: String,
-    /// `sent` or `received`.
-    pub way: String,
+    /// Whether the peer sends the stream or receives it.
+    pub way: StreamDirection,
     /// `video`, `retransmissions`, `video and retransmissions` or `audio`.
     pub stream: String,
     /// The media section of the session description.

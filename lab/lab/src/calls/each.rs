@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
 
-use super::file::{CallEntry, CallFile, Interval, PageConnection, Peer};
+use super::file::{CallEntry, CallFile, Interval, Kind, PageConnection, Peer};
 use crate::metrics::declared::Shape;
 use crate::metrics::{ParticipantMetrics, mean};
 
@@ -82,7 +82,8 @@ impl Each {
 
 /// Adds how long the connections of a participant took.
 fn set_up(metrics: &mut ParticipantMetrics, file: &CallFile, call: usize) {
-    let own = file.connections.iter().filter(|it| it.call == call);
+    let Kind::Application(run) = &file.kind else { return };
+    let own = run.connections.iter().filter(|it| it.call == call);
     metrics.setup_ms = mean(own.clone().filter_map(PageConnection::setup_ms).collect());
     metrics.first_frame_ms = mean(own.filter_map(PageConnection::first_frame_ms).collect());
 }
@@ -90,7 +91,8 @@ fn set_up(metrics: &mut ParticipantMetrics, file: &CallFile, call: usize) {
 /// The share of made-up samples in the audio that a participant received.
 fn concealed(file: &CallFile, call: usize, span: &Range<f64>) -> Option<f64> {
     let mut ratios = Vec::new();
-    for audio in file.audio.iter().filter(|it| it.call == call) {
+    let Kind::Application(run) = &file.kind else { return None };
+    for audio in run.audio.iter().filter(|it| it.call == call) {
         let inside = audio.intervals.iter().filter(|it| is_inside(it.time_s, span));
         ratios.extend(mean(inside.filter_map(|it| it.concealed_ratio).collect()));
     }

@@ -4,35 +4,25 @@
 //! Members that older versions did not write are optional. Any other mismatch makes the record
 //! damaged.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::calls_made::CallsMade;
+pub use super::captured::{Capture, CapturedInterval, Stream};
 pub use super::compared::{Agreement, Compared};
-use super::delays::Delays;
 pub use super::finding::{Finding, FindingSample};
+pub use super::kind::{ApplicationRun, AskedPicture, CallRun, DumpRun, Kind, LinkRun};
+use super::older;
 pub use super::page::{AudioInterval, PageConnection, PageEvent, ReceivedAudio};
 use super::quality::Quality;
 
-/// The whole file. Members that belong only to calls, or only to a command of `weir link`, are
-/// absent in the other kind of run.
+/// The whole file. Records of older versions are read too ([`older`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct CallFile {
-    /// Of `weir link`: the words of the command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<Vec<String>>,
-    /// Of `weir link`: what ran at the far end; `null` if nothing did.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub peer: Option<Option<String>>,
-    /// Of `weir link`: the command's exit code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<u8>,
-    /// The browsers, or other programs that took part, with their versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub browser: Option<String>,
-    /// The relay's program and version; `null` without one. Absent in a run of `weir link`.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub relay: Option<Option<String>>,
-    /// The machine's kernel.
+    /// The kind of run, with what only this kind has.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// The machine's kernel; empty for a dump.
     #[serde(default)]
     pub kernel: String,
     /// Which parts were real and which simulated.
@@ -41,56 +31,41 @@ pub struct CallFile {
     /// Reasons not to trust values, one sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Number of attempts: runs that the machine disturbed are repeated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempts: Option<usize>,
-    /// What the cameras were asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub picture: Option<AskedPicture>,
-    /// The programs that took part.
+    /// The programs that took part; none of `weir link`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub participants: Vec<Participant>,
-    /// Result of each call.
+    /// Result of each call; of an application, one for each participant; none of `weir link`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallEntry>,
+    /// Two for each call, the offering peer first; of an application and of a dump, one for each
+    /// stream of video.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<Peer>,
     /// Packets that the captures were too late for.
     #[serde(default)]
     pub missed_packets: u64,
-    /// The calls whose two ends were captured; absent in a run of `weir link`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub captures: Option<Vec<Capture>>,
-    /// Two for each call; the offering peer comes first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub peers: Vec<Peer>,
-    /// Of an analyzed call: what happened to it, in a few sentences.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<String>,
-    /// What limited an analyzed call, and when. The largest effect on the call comes first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Finding>,
-    /// Of an application: the RTCPeerConnections of its pages.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub connections: Vec<PageConnection>,
-    /// Of an application: what its pages called, and what happened to their connections, by time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub page_events: Vec<PageEvent>,
-    /// Of an application: the audio that its participants received.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub audio: Vec<ReceivedAudio>,
-    /// With `--quality`: the pictures that each peer received.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub quality: Vec<Quality>,
     /// What the emulator measured.
     #[serde(flatten)]
     pub emulation: EmulationFacts,
+}
+
+impl Serialize for CallFile {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, to)
+    }
+}
+
+impl<'de> Deserialize<'de> for CallFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let members = older::as_of_now(serde_json::Map::deserialize(from)?);
+        Self::deserialize(members).map_err(serde::de::Error::custom)
+    }
 }
 
 /// What the emulator measured in any run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EmulationFacts {
     /// The machine disturbed the run: its values say more about the machine than about the network.
-    // Its name in records of schema 1.
-    #[serde(alias = "bent")]
     pub disturbed: bool,
     /// How late the emulator released packets; `null` if it released none.
     #[serde(default)]
@@ -142,28 +117,6 @@ pub struct NetworkChange {
     pub change: String,
 }
 
-/// What the cameras were asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskedPicture {
-    /// In pixels.
-    pub width: u32,
-    /// In pixels.
-    pub height: u32,
-    /// Frames a second.
-    pub fps: u32,
-    /// The codec that is offered first.
-    pub codec: String,
-    /// What the cameras show, unless it is the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content: Option<String>,
-    /// What the senders give up first, unless it is the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub degradation: Option<String>,
-    /// Number of layers that each sender makes, unless it is 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub layers: Option<u32>,
-}
-
 impl CallFile {
     /// Outcome of the run.
     pub fn calls_made(&self) -> CallsMade {
@@ -171,9 +124,29 @@ impl CallFile {
         CallsMade { made: self.calls.len(), succeeded, disturbed: self.emulation.disturbed }
     }
 
-    /// The calls whose two ends were captured; none of a command.
+    /// The calls whose two ends were captured.
     pub fn captures(&self) -> &[Capture] {
-        self.captures.as_deref().unwrap_or_default()
+        match &self.kind {
+            Kind::Call(call) => &call.captures,
+            Kind::Link(_) | Kind::Application(_) | Kind::Dump(_) => &[],
+        }
+    }
+
+    /// The pictures that each peer received.
+    pub fn quality(&self) -> &[Quality] {
+        match &self.kind {
+            Kind::Call(call) => &call.quality,
+            Kind::Link(_) | Kind::Application(_) | Kind::Dump(_) => &[],
+        }
+    }
+
+    /// What limited the streams, and when. The largest effect on the call comes first.
+    pub fn findings(&self) -> &[Finding] {
+        match &self.kind {
+            Kind::Application(application) => &application.findings,
+            Kind::Dump(dump) => &dump.findings,
+            Kind::Call(_) | Kind::Link(_) => &[],
+        }
     }
 
     /// Whether the call with this number connected and lasted.
@@ -482,80 +455,6 @@ impl Interval {
     pub(crate) fn of_received<T>(&self, value: fn(&ReceivedInterval) -> Option<T>) -> Option<T> {
         value(self.received.as_ref()?)
     }
-}
-
-/// What the captures at both ends of a call saw.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Capture {
-    /// Number of the call.
-    pub call: usize,
-    /// The media streams.
-    #[serde(default)]
-    pub streams: Vec<Stream>,
-    /// Intervals of peer a, then of peer b.
-    #[serde(default)]
-    pub intervals: Vec<Vec<CapturedInterval>>,
-    /// The counts of getStats and those of the captures.
-    #[serde(default)]
-    pub compared: Vec<Compared>,
-    /// Quantities that two witnesses measured.
-    #[serde(default)]
-    pub agreement: Vec<Agreement>,
-}
-
-/// A media stream in the captures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Stream {
-    /// The peer that sends it, `a` or `b`.
-    pub from: String,
-    /// The peer that receives it.
-    pub to: String,
-    /// `video`, `retransmission`, `audio` or `other`.
-    pub role: String,
-    /// Its source.
-    pub ssrc: u32,
-    /// The payload types that it had.
-    pub payload_types: Vec<u8>,
-    /// Packets that left the sender.
-    pub sent_packets: u64,
-    /// Their bytes, IP headers included.
-    pub sent_bytes: u64,
-    /// Packets that reached the receiver.
-    pub received_packets: u64,
-    /// Their bytes, IP headers included.
-    pub received_bytes: u64,
-    /// Packets that left and never arrived.
-    pub lost_packets: u64,
-    /// Packets that arrived after one that had left later.
-    pub reordered_packets: u64,
-    /// Packets that arrived more often than they had left.
-    pub duplicate_packets: u64,
-    /// One-way delay; `null` if nothing arrived.
-    pub delay_ms: Option<Delays>,
-    /// Packets by one-way delay in 30 bins of 10 ms, then all from 300 ms on.
-    pub delay_counts: Vec<u64>,
-}
-
-/// What a capture saw between two reports of the peer's getStats: IP packets of the video,
-/// retransmissions included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CapturedInterval {
-    /// Its end, in the scenario's time.
-    pub time_s: f64,
-    /// Sent, in bit/s.
-    pub send_bps: Option<f64>,
-    /// Received, in bit/s.
-    pub receive_bps: Option<f64>,
-    /// Packets lost in the interval over packets lost or received in it.
-    pub loss_ratio: Option<f64>,
-}
-
-/// Deserializes a member that is present, possibly `null`. Serde does not call this for an absent
-/// member.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(from).map(Some)
 }
 
 /// Deserializes members that are all present or all absent. Unlike serde's own `Option` of a

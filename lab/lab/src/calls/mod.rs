@@ -8,6 +8,7 @@
 //! because they leave out the failed call themselves.
 
 mod calls_made;
+mod captured;
 mod compared;
 pub mod delays;
 pub mod derive;
@@ -15,6 +16,8 @@ mod each;
 mod entry;
 pub mod file;
 mod finding;
+mod kind;
+mod older;
 mod page;
 pub mod quality;
 pub mod stats;
@@ -33,6 +36,7 @@ use quality::{PictureQuality, Quality, Spread};
 use streams::StreamError;
 
 pub use calls_made::{CallsMade, Exclusion};
+pub use compared::StreamDirection;
 pub use each::Each;
 pub use entry::interval_entry;
 
@@ -148,7 +152,7 @@ fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallM
         }
     }
     let mut seen = Vec::new();
-    for quality in file.quality.iter().filter(|quality| file.lasted(quality.call)) {
+    for quality in file.quality().iter().filter(|quality| file.lasted(quality.call)) {
         if people.iter().any(|one| one.program.name == quality.to) {
             seen.push(quality);
         }
@@ -366,17 +370,35 @@ mod tests {
     }
 
     #[test]
-    fn files_of_real_runs_are_read_and_written_again_as_they_were() {
+    fn files_of_real_runs_of_schema_1_lose_nothing_and_get_their_kind() {
         let files = [
-            include_str!("../../tests/call_files/call.json"),
-            include_str!("../../tests/call_files/link.json"),
+            ("call", include_str!("../../tests/call_files/call.json")),
+            ("link", include_str!("../../tests/call_files/link.json")),
         ];
-        for text in files {
-            let file: CallFile = serde_json::from_str(text).unwrap();
-            // These are of schema 1.
-            let wanted = text.trim_end().replace("\"bent\"", "\"disturbed\"");
-            assert!(serde_json::to_string_pretty(&file).unwrap() == wanted, "{wanted}");
+        for (kind, text) in files {
+            let text = text.replace("\"bent\"", "\"disturbed\"");
+            let file: CallFile = serde_json::from_str(&text).unwrap();
+            let mut wanted: Value = serde_json::from_str(&text).unwrap();
+            wanted["kind"] = kind.into();
+            let written = serde_json::to_value(&file).unwrap();
+            assert!(written == wanted, "{written} {wanted}");
+            assert!(serde_json::from_value::<CallFile>(written).unwrap() == file);
         }
+    }
+
+    #[test]
+    fn a_file_without_a_kind_has_that_of_its_other_members() {
+        let kind = |members: Value| {
+            let mut members = members;
+            members["bent"] = json!(true);
+            let file = file(members);
+            assert!(file.emulation.disturbed);
+            serde_json::to_value(file.kind).unwrap()["kind"].clone()
+        };
+        assert_eq!(kind(json!({})), "call");
+        assert_eq!(kind(json!({ "command": ["ping"], "peer": null })), "link");
+        assert_eq!(kind(json!({ "verdict": "Nothing is wrong.", "findings": [] })), "dump");
+        assert_eq!(kind(json!({ "attempts": 1, "connections": [] })), "application");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::compared::StreamDirection;
 use super::file::{CallFile, Compared};
 
 /// Counts of a stream by a browser and by the capture at its host.
@@ -11,8 +12,8 @@ pub struct StreamError {
     pub call: usize,
     /// Participant whose browser counted.
     pub peer: String,
-    /// `sent` or `received`.
-    pub way: String,
+    /// Whether the participant sends the stream or receives it.
+    pub way: StreamDirection,
     /// What is counted: `video`, `retransmissions`, `video and retransmissions` or `audio`.
     pub stream: String,
     /// The media section of the session description.
@@ -53,7 +54,7 @@ pub(crate) fn error(file: &CallFile, call: usize, compared: &Compared) -> Stream
             .end(call, &compared.peer)
             .map(|peer| peer.participant.clone())
             .unwrap_or_default(),
-        way: compared.way.clone(),
+        way: compared.way,
         stream: compared.stream.clone(),
         mid: compared.mid.clone(),
         ssrcs: compared.ssrcs.clone(),
@@ -91,7 +92,10 @@ mod tests {
             "reported_payload_bytes": 30_300, "captured_payload_bytes": 30_000,
             "time_s": [0.5, 1.0], "reported_bps": [105, 195], "captured_bps": [120, 180],
         }));
-        assert_eq!((error.call, error.peer.as_str(), error.way.as_str()), (2, "b1", "received"));
+        assert_eq!(
+            (error.call, error.peer.as_str(), error.way),
+            (2, "b1", StreamDirection::Received)
+        );
         assert_eq!((error.reported_packets, error.captured_packets), (30, 31));
         assert_eq!(error.payload_error_percent, Some(1.0));
         assert_eq!(error.interval_error_percent, Some(10.0));

@@ -44,7 +44,7 @@ pub struct FlowMeter {
 
 /// Measurements of a flow.
 #[derive(Debug)]
-pub struct Measured {
+pub struct FlowMeasurements {
     /// Over its whole time.
     pub whole: Metrics,
     /// Over the parts.
@@ -100,7 +100,7 @@ impl FlowMeter {
     }
 
     /// Computes the metrics of all rows.
-    pub fn finish(mut self) -> Measured {
+    pub fn finish(mut self) -> FlowMeasurements {
         let least_rtt = self.whole.rtt.least().unwrap_or_default();
         let changes = std::mem::take(&mut self.changes).into_changes();
         let mut whole = std::mem::take(&mut self.whole);
@@ -108,7 +108,7 @@ impl FlowMeter {
         let mut parts = std::mem::take(&mut self.parts);
         let parts =
             parts.iter_mut().map(|(_, part)| self.metrics(part, &changes, least_rtt)).collect();
-        Measured { whole, parts, changes, received: self.received }
+        FlowMeasurements { whole, parts, changes, received: self.received }
     }
 
     fn metrics(&self, part: &mut Part, all: &[CapacityChange], least_rtt: TimeDelta) -> Metrics {

@@ -31,7 +31,7 @@ pub use changes::CapacityChange;
 pub use column::Spool;
 pub use declared::{Better, Declared, Need};
 pub use link::{Fairness, LinkSummary, Ratio};
-pub use meter::{FlowMeter, Measured};
+pub use meter::{FlowMeasurements, FlowMeter};
 pub use node::NodeMetrics;
 pub use rows::Received;
 pub use terminal::TerminalMetrics;
@@ -254,7 +254,7 @@ mod tests {
     use super::spans::OSCILLATION_WINDOW;
     use super::*;
 
-    fn measured(rows: &[Row], parts: &[Range<Timestamp>]) -> Measured {
+    fn measured(rows: &[Row], parts: &[Range<Timestamp>]) -> FlowMeasurements {
         let mut meter = FlowMeter::new(parts, Vec::new(), &Arc::default());
         rows.iter().for_each(|row| meter.push(row));
         meter.finish()

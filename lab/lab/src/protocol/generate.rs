@@ -133,7 +133,7 @@ mod tests {
             let Generated { text, .. } = generate(seed);
             let scenario = parse("x.toml", &text, None);
             let scenario = scenario.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
-            let own = scenario.flows.iter().filter_map(|flow| flow.media());
+            let own = scenario.flows.iter().filter_map(|flow| flow.traffic.media());
             assert!(own.filter(|media| media.controller.is_none()).count() >= 1, "seed {seed}");
         }
     }

@@ -81,7 +81,7 @@ pub fn possible(scenario: &Scenario, seed: u64) -> Vec<Option<Possible>> {
 /// `None` if the flow is not media.
 pub fn on_wire(scenario: &Scenario, flow: usize, hold: f64) -> Option<Possible> {
     let own = &scenario.flows[flow];
-    let media = own.media()?;
+    let media = own.traffic.media()?;
     let steps = (scenario.duration.as_nanos() / TICK.as_nanos()) as usize;
     let times = (0..steps).map(|step| Timestamp::ZERO + TICK * step as i64);
     let share: Vec<f64> = times.clone().map(|time| share(scenario, flow, time)).collect();
@@ -146,10 +146,10 @@ fn demand(media: &Media, at: Timestamp) -> f64 {
 /// A flow's max-min fair share of its path at a time, bit/s: the least over its bottlenecks.
 fn share(scenario: &Scenario, flow: usize, at: Timestamp) -> f64 {
     let own = &scenario.flows[flow];
-    let Some(media) = own.media().filter(|_| is_active(own, at)) else { return 0.0 };
+    let Some(media) = own.traffic.media().filter(|_| is_active(own, at)) else { return 0.0 };
     let mut least = demand(media, at);
     for hop in own.hops.clone() {
-        let link = own.direction.link(&scenario.hops[hop]);
+        let link = scenario.hops[hop].link(own.direction);
         // What is lost before the queue does not arrive, whatever the capacity.
         least *= 1.0 - mean_loss(&link.loss);
         let Some(capacity) = link.capacity.rate(at) else { continue };
@@ -202,7 +202,7 @@ pub(super) fn mean_loss(loss: &LossModel) -> f64 {
 fn in_cell(scenario: &Scenario, seed: u64) -> Vec<Option<Possible>> {
     let mut probed = scenario.clone();
     for flow in &mut probed.flows {
-        let Some(media) = flow.media() else { continue };
+        let Some(media) = flow.traffic.media() else { continue };
         let most = Bitrate::from_bps(demand(media, flow.start) as u64);
         let rate = Schedule::constant(most).expect("not zero");
         flow.traffic = Traffic::Udp(Udp::new(rate, PROBE_PACKET));
@@ -229,7 +229,7 @@ fn row_of(time: Timestamp) -> usize {
 
 /// What a flow reached in the rows of a cell.
 fn reached(scenario: &Scenario, flow: &Flow, rate: Vec<f64>) -> Option<Possible> {
-    flow.media()?;
+    flow.traffic.media()?;
     // Rows of a cell vary by chance. Only their mean is a share.
     let share = rate.get(row_of(flow.start)..row_of(flow.stop).min(rate.len()))?;
     let mean = share.iter().sum::<f64>() / share.len().max(1) as f64;

@@ -159,7 +159,7 @@ pub fn oracle_with_queue(scenario: &Scenario, hold: f64) -> Option<(f64, f64)> {
     }
     let (mut bits, mut shared, mut worst) = (0.0, 0.0, 0.0_f64);
     for (index, flow) in scenario.flows.iter().enumerate() {
-        if flow.media().is_none_or(|media| media.controller.is_some()) {
+        if flow.traffic.media().is_none_or(|media| media.controller.is_some()) {
             continue;
         }
         let of = on_wire(scenario, index, hold)?;
@@ -206,7 +206,10 @@ impl Run<'_> {
     fn score(&self, controller: &str, seed: u64) -> Option<Score> {
         let mut own: Vec<usize> = (0..self.meters.len()).collect();
         own.retain(|&flow| {
-            self.scenario.flows[flow].media().is_some_and(|media| media.controller.is_none())
+            self.scenario.flows[flow]
+                .traffic
+                .media()
+                .is_some_and(|media| media.controller.is_none())
         });
         let first = *own.first()?;
         let (mut received, mut possible, mut available, mut seconds) = (0.0, 0.0, 0.0, 0.0_f64);
@@ -270,7 +273,7 @@ impl Run<'_> {
         }
         let of = &self.scenario.flows[flow];
         let hops = &self.scenario.hops[of.hops.clone()];
-        let links = hops.iter().map(|hop| of.direction.link(hop));
+        let links = hops.iter().map(|hop| hop.link(of.direction));
         let arrives: f64 = links.map(|link| 1.0 - mean_loss(&link.loss)).product();
         (meter.lost_packets as f64 / meter.sent_packets as f64 - (1.0 - arrives)).max(0.0)
     }

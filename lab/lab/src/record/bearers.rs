@@ -4,7 +4,7 @@
 
 use weir::units::Timestamp;
 use weir_net::cellular::{BearerEvent, BearerEventKind, BearerRow};
-use weir_net::path::{NOTE_INTERVAL, Way};
+use weir_net::path::{Direction, NOTE_INTERVAL};
 
 use super::table::{
     ColumnGroup, CsvColumn, Log, column, interval_end, node_column, number, put_number,
@@ -69,9 +69,9 @@ const COLUMNS: &[CsvColumn<BearerRow>] = &[
         unit: "",
         meaning: "`up` or `down`",
         in_call: "",
-        put: |row, _, out| out.extend_from_slice(row.way.word().as_bytes()),
+        put: |row, _, out| out.extend_from_slice(row.direction.word().as_bytes()),
         take: |row, cell, _| {
-            row.way = way(cell)?;
+            row.direction = direction(cell)?;
             Ok(())
         },
     },
@@ -192,9 +192,9 @@ const EVENT_COLUMNS: &[CsvColumn<Event>] = &[
 ];
 
 /// The direction that a cell names.
-pub(super) fn way(cell: &str) -> Result<Way, String> {
-    let way = Way::BOTH.iter().copied().find(|way| way.word() == cell);
-    way.ok_or_else(|| format!("no direction '{cell}'"))
+pub(super) fn direction(cell: &str) -> Result<Direction, String> {
+    let direction = Direction::BOTH.iter().copied().find(|direction| direction.word() == cell);
+    direction.ok_or_else(|| format!("no direction '{cell}'"))
 }
 
 /// Writes a name. A bearer that the emulator's caller has added may have any name.

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use weir::units::Timestamp;
 use weir_net::cellular::BlockRecord;
-use weir_net::path::Way;
+use weir_net::path::Direction;
 
-use super::bearers::way;
+use super::bearers::direction;
 use super::table::{ColumnGroup, CsvColumn, Log, column, node_column, put_number};
 
 /// The file.
@@ -48,9 +48,9 @@ const COLUMNS: &[CsvColumn<Block>] = &[
         unit: "",
         meaning: "`up` or `down`",
         in_call: "",
-        put: |row, _, out| out.extend_from_slice(row.way().word().as_bytes()),
+        put: |row, _, out| out.extend_from_slice(row.direction().word().as_bytes()),
         take: |row, cell, _| {
-            row.is_down = way(cell)? == Way::Down;
+            row.is_down = direction(cell)? == Direction::Down;
             Ok(())
         },
     },
@@ -76,7 +76,7 @@ impl Block {
     fn of(record: &BlockRecord) -> Self {
         Self {
             start: record.start,
-            is_down: record.way == Way::Down,
+            is_down: record.direction == Direction::Down,
             node: record.node,
             prbs: record.prbs.clone(),
             mcs: record.mcs.into(),
@@ -86,15 +86,15 @@ impl Block {
         }
     }
 
-    fn way(&self) -> Way {
-        if self.is_down { Way::Down } else { Way::Up }
+    fn direction(&self) -> Direction {
+        if self.is_down { Direction::Down } else { Direction::Up }
     }
 
     fn record(self) -> Result<BlockRecord, String> {
         let large = |name: &str| format!("{name}: too large");
         Ok(BlockRecord {
             start: self.start,
-            way: self.way(),
+            direction: self.direction(),
             node: self.node,
             mcs: self.mcs.try_into().map_err(|_| large("mcs"))?,
             bytes: self.bytes.try_into().map_err(|_| large("bytes"))?,

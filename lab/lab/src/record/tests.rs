@@ -5,7 +5,7 @@ use weir_net::Seed;
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::*;
-use crate::calls::file::EmulationFacts;
+use crate::calls::file::{EmulationFacts, Kind, LinkRun};
 use crate::report::Report;
 use crate::scenario::{self, catalogue};
 
@@ -151,7 +151,8 @@ fn linked() -> Record {
     let subject = Subject::of_label(Engine::Link, "ping -c 3 10.45.0.2");
     let info = RunInfo { subject, engine: Engine::Link, ..info };
     let emulation = EmulationFacts { disturbed: true, ..EmulationFacts::default() };
-    let call = Some(CallFile { exit_code: Some(0), emulation, ..CallFile::default() });
+    let call =
+        Some(CallFile { kind: Kind::Link(LinkRun::default()), emulation, ..CallFile::default() });
     Record { info, scenario, trace: Trace::new(flows).with_rows(rows), call }
 }
 

@@ -10,7 +10,7 @@ use super::call_format::{
 use super::format::ParticipantsRow;
 use super::{Column, Run, left_out_in_words, quality, rounded};
 use crate::calls::file::{
-    Agreement, CallEntry, CallFile, Candidate, CandidatePair, Capture, Compared, Interval,
+    Agreement, CallEntry, CallFile, Candidate, CandidatePair, Capture, Compared, Interval, Kind,
     Limitation, Peer, SentInterval,
 };
 use crate::calls::{Exclusion, streams};
@@ -60,7 +60,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         pacers: columns.iter().flat_map(|column| pacers(column)).collect(),
         quality: columns.iter().flat_map(|column| quality::rows(column)).collect(),
         screens: columns.iter().flat_map(|column| quality::plots(column)).collect(),
-        verdict: runs.iter().find_map(|(_, file)| file.verdict.clone()),
+        verdict: runs.iter().find_map(|(_, file)| verdict(file)),
         findings: runs.iter().flat_map(|(run, file)| findings(run, file)).collect(),
         app: runs.iter().flat_map(|(run, file)| app(run, file)).collect(),
     })
@@ -113,9 +113,16 @@ fn sends(file: &CallFile, stream: &str) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
+fn verdict(file: &CallFile) -> Option<String> {
+    match &file.kind {
+        Kind::Dump(dump) if !dump.verdict.is_empty() => Some(dump.verdict.clone()),
+        Kind::Dump(_) | Kind::Call(_) | Kind::Application(_) | Kind::Link(_) => None,
+    }
+}
+
 fn findings(run: &Run, file: &CallFile) -> Vec<FindingRow> {
     let mut rows = Vec::new();
-    for finding in &file.findings {
+    for finding in file.findings() {
         rows.push(FindingRow {
             seed: run.seed(),
             stream: finding.stream.clone(),
@@ -290,7 +297,7 @@ fn errors(file: &CallFile) -> Vec<StreamErrorRow> {
             let ssrcs: Vec<String> = error.ssrcs.iter().copied().map(hexadecimal).collect();
             rows.push(StreamErrorRow {
                 peer: end(file, capture.call, compared),
-                what: format!("{} {}", error.way, error.stream),
+                what: format!("{} {}", error.way.name(), error.stream),
                 ssrcs: ssrcs.join(", "),
                 reported_packets: error.reported_packets,
                 captured_packets: error.captured_packets,
@@ -314,7 +321,7 @@ fn rates(file: &CallFile) -> Vec<RatePlot> {
         let error = streams::error(file, capture.call, compared);
         plots.push(RatePlot {
             peer: end(file, capture.call, compared),
-            what: format!("{} {}", compared.way, compared.stream),
+            what: format!("{} {}", compared.way.name(), compared.stream),
             time_s: compared.time_s.iter().map(|time| rounded(*time, DECIMALS)).collect(),
             reported_kbps: kbps(&compared.reported_bps),
             captured_kbps: kbps(&compared.captured_bps),

@@ -3,9 +3,9 @@
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::cellular::{BearerEvent, BearerRow, BlockRecord, Directions};
-use weir_net::path::{NOTE_INTERVAL, Way};
+use weir_net::path::{Direction, NOTE_INTERVAL};
 
-use super::format::{BearerChange, BearerCurve, Cellular, Direction, GridBlock, ResourceGrid};
+use super::format::{BearerChange, BearerCurve, Cellular, GridBlock, ResourceGrid};
 use super::{Column, Run, rounded};
 use crate::record::{Reader, RecordError};
 use crate::run::Engine;
@@ -39,7 +39,7 @@ pub(super) struct Bearers {
 struct Curve {
     node: usize,
     bearer: String,
-    way: Way,
+    direction: Direction,
     bins: Vec<Bin>,
 }
 
@@ -87,7 +87,7 @@ impl Bearers {
 
     fn push(&mut self, row: &BearerRow) {
         let own = self.curves.iter().position(|curve| {
-            curve.node == row.node && curve.way == row.way && curve.bearer == row.bearer
+            curve.node == row.node && curve.direction == row.direction && curve.bearer == row.bearer
         });
         let index = match own {
             Some(index) => index,
@@ -96,9 +96,9 @@ impl Bearers {
                 return;
             }
             None => {
-                let (node, way, bearer) = (row.node, row.way, row.bearer.clone());
+                let (node, direction, bearer) = (row.node, row.direction, row.bearer.clone());
                 let bins = vec![Bin::default(); self.points];
-                self.curves.push(Curve { node, bearer, way, bins });
+                self.curves.push(Curve { node, bearer, direction, bins });
                 self.curves.len() - 1
             }
         };
@@ -150,7 +150,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Cellular> {
     let (run, bearers) = simulated.or(runs.first())?;
     let access = run.record.scenario.access.as_ref()?;
     let config = cellular(Some(access))?;
-    let prbs = Directions::from_fn(|way| prbs_per_second(&config.carrier, way));
+    let prbs = Directions::from_fn(|direction| prbs_per_second(&config.carrier, direction));
     let nodes = &run.record.nodes;
     let changes = bearers.events.iter().map(|event| BearerChange {
         time_s: event.time.as_secs_f64(),
@@ -163,18 +163,11 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Cellular> {
         command: run.record.info.command(),
         controller: run.record.info.subject.to_string(),
         time_s: ends.map(TimeDelta::as_secs_f64).collect(),
-        curves: bearers.curves.iter().map(|it| curve(it, nodes, *prbs.of(it.way))).collect(),
+        curves: bearers.curves.iter().map(|it| curve(it, nodes, *prbs.of(it.direction))).collect(),
         is_cut: bearers.is_cut,
         changes: changes.collect(),
         grid: grid(bearers, access, nodes),
     })
-}
-
-const fn direction(way: Way) -> Direction {
-    match way {
-        Way::Up => Direction::Up,
-        Way::Down => Direction::Down,
-    }
 }
 
 fn curve(curve: &Curve, nodes: &[String], prbs_per_second: f64) -> BearerCurve {
@@ -182,7 +175,7 @@ fn curve(curve: &Curve, nodes: &[String], prbs_per_second: f64) -> BearerCurve {
     BearerCurve {
         terminal: nodes[curve.node].clone(),
         bearer: curve.bearer.clone(),
-        direction: direction(curve.way),
+        direction: curve.direction,
         rate_mbps: bins
             .clone()
             .map(|bin| of_time(bin, bin.delivered as f64 * 8.0 / 1e6, 3))
@@ -220,7 +213,7 @@ fn grid(bearers: &Bearers, access: &Access, nodes: &[String]) -> Option<Resource
         let tti = (block.start - from).as_nanos() as f64 / bearers.tti.as_nanos() as f64;
         blocks.push(GridBlock {
             tti: tti.round() as u32,
-            direction: direction(block.way),
+            direction: block.direction,
             node: block.node,
             prbs: block.prbs.iter().map(|it| (it.start, it.end.saturating_sub(1))).collect(),
             mcs: block.mcs,

@@ -4,8 +4,9 @@
 //! Every number carries its unit in its name; `null` means that the value does not apply or that
 //! nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+use weir_net::path::Direction;
 
 use super::call_format::{Calls, SplitRow};
 use super::signalling::Signalling;
@@ -26,7 +27,7 @@ pub struct Report {
     /// In the order of legends and tables.
     pub(super) controllers: Vec<String>,
     /// One for each requirement of RFC 8836 and controller; empty if no expectation tests any.
-    pub(super) verdicts: Vec<Verdict>,
+    pub(super) verdicts: Vec<RequirementRow>,
     /// What Google's congestion control changed since 2013.
     pub(super) then_and_now: Vec<ThenAndNow>,
     /// Real calls of each scenario, means over participants and runs.
@@ -102,6 +103,8 @@ pub(super) struct Cellular {
 pub(super) struct BearerCurve {
     pub terminal: String,
     pub bearer: String,
+    #[serde(serialize_with = "word")]
+    #[cfg_attr(test, ts(type = "\"up\" | \"down\""))]
     pub direction: Direction,
     /// Rate of the IP bytes delivered.
     pub rate_mbps: Vec<Option<f64>>,
@@ -115,13 +118,9 @@ pub(super) struct BearerCurve {
     pub retransmission_percent: Vec<Option<f64>>,
 }
 
-/// A direction of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Direction {
-    Up,
-    Down,
+/// A direction as its name.
+fn word<S: Serializer>(direction: &Direction, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(direction.word())
 }
 
 /// What became of a bearer.
@@ -156,6 +155,8 @@ pub(super) struct ResourceGrid {
 pub(super) struct GridBlock {
     /// Number of its TTI in the picture, from 0.
     pub tti: u32,
+    #[serde(serialize_with = "word")]
+    #[cfg_attr(test, ts(type = "\"up\" | \"down\""))]
     pub direction: Direction,
     /// Index of its terminal.
     pub node: usize,
@@ -210,7 +211,7 @@ pub(super) enum AirFrameKind {
 /// Whether a controller meets a requirement of RFC 8836; `met` is `null` if nothing tested it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub(super) struct Verdict {
+pub(super) struct RequirementRow {
     pub requirement: String,
     pub text: String,
     pub controller: String,
@@ -230,13 +231,13 @@ pub(super) struct Verdict {
 pub(super) struct ThenAndNow {
     pub scenario: String,
     pub flow: String,
-    pub then: Measured,
-    pub now: Measured,
+    pub then: FlowMeans,
+    pub now: FlowMeans,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub(super) struct Measured {
+pub(super) struct FlowMeans {
     pub utilization: Option<f64>,
     pub rate_mbps: Option<f64>,
     pub p95_queuing_delay_ms: Option<f64>,

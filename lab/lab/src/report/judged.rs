@@ -2,7 +2,9 @@
 
 use weir_controllers::LabAlgorithm;
 
-use super::format::{Expectation, ExpectationOutcome, FairnessRow, Measured, ThenAndNow, Verdict};
+use super::format::{
+    Expectation, ExpectationOutcome, FairnessRow, FlowMeans, RequirementRow, ThenAndNow,
+};
 use super::{Column, DECIMALS, Run, rounded};
 use crate::gate::{self, Judgement, Outcome};
 use crate::run::Engine;
@@ -45,14 +47,14 @@ fn limit(row: &ExpectRow) -> String {
 }
 
 /// Verdicts on all requirements; empty if no expectation of the report tests any.
-pub(super) fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
+pub(super) fn verdicts(judgements: &[Judgement]) -> Vec<RequirementRow> {
     let verdicts = gate::verdicts(judgements);
     if verdicts.iter().all(|verdict| verdict.met.is_none()) {
         return Vec::new();
     }
     let mut rows = Vec::new();
     for verdict in verdicts {
-        rows.push(Verdict {
+        rows.push(RequirementRow {
             requirement: verdict.requirement.into(),
             text: verdict.text.into(),
             met: verdict.met,
@@ -134,11 +136,11 @@ pub(super) fn then_and_now(
     rows
 }
 
-fn measured(column: &Column<'_>, flow: &str) -> Measured {
+fn measured(column: &Column<'_>, flow: &str) -> FlowMeans {
     let [utilization, rate_mbps, p95_queuing_delay_ms, loss_ratio] =
         ["utilization", "rate_mbps.mean", "queuing_delay_ms.p95", "loss_ratio.mean"]
             .map(|path| column.mean(|run| run.summary.metric(Some(flow), path)));
-    Measured {
+    FlowMeans {
         utilization: utilization.map(|value| rounded(value, DECIMALS)),
         rate_mbps: rate_mbps.map(|value| rounded(value, DECIMALS)),
         p95_queuing_delay_ms: p95_queuing_delay_ms.map(|value| rounded(value, DECIMALS)),

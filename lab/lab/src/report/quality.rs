@@ -20,7 +20,7 @@ pub(super) fn rows(column: &Column<'_>) -> Vec<QualityRow> {
     let mut rows = Vec::new();
     for run in column.counted {
         let Some(file) = &run.record.call else { continue };
-        for quality in &file.quality {
+        for quality in file.quality() {
             rows.push(row(run, file, quality));
         }
     }
@@ -62,7 +62,7 @@ fn row(run: &Run, file: &CallFile, quality: &Quality) -> QualityRow {
 pub(super) fn plots(column: &Column<'_>) -> Vec<ScreenPlot> {
     let mut plots = Vec::new();
     let Some((run, file)) = column.counted.iter().find_map(measured) else { return plots };
-    for quality in &file.quality {
+    for quality in file.quality() {
         let scores = quality.picture.as_ref().map_or(&[][..], |picture| &picture.scores);
         plots.push(ScreenPlot {
             controller: column.controller.into(),
@@ -81,7 +81,7 @@ pub(super) fn plots(column: &Column<'_>) -> Vec<ScreenPlot> {
 
 fn measured(run: &Run) -> Option<(&Run, &CallFile)> {
     let file = run.record.call.as_ref()?;
-    (!file.quality.is_empty()).then_some((run, file))
+    (!file.quality().is_empty()).then_some((run, file))
 }
 
 /// `None` if the record has no such images, which are for people to look at.

@@ -192,7 +192,7 @@ fn change_rows(
     let mut rows = Vec::new();
     let planned = scenario.flows.iter().find(|candidate| candidate.name == flow);
     let (Some(planned), Some(hop)) = (planned, scenario.only_hop()) else { return rows };
-    let Capacity::Schedule(schedule) = &planned.direction.link(hop).capacity else { return rows };
+    let Capacity::Schedule(schedule) = &hop.link(planned.direction).capacity else { return rows };
     let Some(first) = sim.runs.first().filter(|_| schedule.recording().is_none()) else {
         return rows;
     };

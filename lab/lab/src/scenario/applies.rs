@@ -23,7 +23,7 @@ impl MetricScope<'_> {
         let mut needs = Declared::of(metric)?.needs.iter();
         let need = needs.find(|need| !self.meets(**need, flow))?;
         let name = &flow.name;
-        let of_repair = if flow.media().is_some() {
+        let of_repair = if flow.traffic.media().is_some() {
             format!(
                 "{name} has no {metric} without repair; write repair = {{ nack = true }} in its \
                  [[flow]], or {ANOTHER}"
@@ -64,8 +64,8 @@ impl MetricScope<'_> {
 
     fn meets(&self, need: Need, flow: &Flow) -> bool {
         match need {
-            Need::Media => flow.media().is_some(),
-            Need::Repair => flow.media().is_some_and(|media| media.repair.is_some()),
+            Need::Media => flow.traffic.media().is_some(),
+            Need::Repair => flow.traffic.media().is_some_and(|media| media.repair.is_some()),
             Need::Tcp => matches!(flow.traffic, Traffic::Tcp(_)),
             Need::Capacity => {
                 self.links(flow).any(|link| !matches!(link.capacity, Capacity::Unlimited))
@@ -77,9 +77,12 @@ impl MetricScope<'_> {
                     || self.links(flow).any(|link| changes(&link.capacity))
             }
             Need::Rivals => {
-                let rival =
-                    |other: &&Flow| other.media().is_some() && other.direction == flow.direction;
-                self.flows.iter().filter(rival).count() > 1
+                let mut media = 0;
+                for other in self.flows {
+                    let is_media = other.traffic.media().is_some();
+                    media += usize::from(is_media && other.direction == flow.direction);
+                }
+                media > 1
             }
         }
     }
@@ -88,7 +91,7 @@ impl MetricScope<'_> {
     fn links(&self, flow: &Flow) -> impl Iterator<Item = &LinkConfig> {
         let hops = self.hops.get(flow.hops.clone()).unwrap_or_default();
         let direction = flow.direction;
-        hops.iter().map(move |hop| direction.link(hop))
+        hops.iter().map(move |hop| hop.link(direction))
     }
 
     fn tcp_flow(&self) -> &str {

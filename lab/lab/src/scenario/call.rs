@@ -313,7 +313,7 @@ fn browsers(item: &Item) -> Result<[BrowserKind; 2]> {
 }
 
 fn is_alike(a: &Flow, b: &Flow) -> bool {
-    (a.kind(), a.direction) == (b.kind(), b.direction)
+    (a.traffic.kind(), a.direction) == (b.traffic.kind(), b.direction)
 }
 
 fn picture(item: &Item) -> Result<Picture> {

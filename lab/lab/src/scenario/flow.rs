@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use weir::controller::{EcnMode, RateLimits, Settings};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Schedule;
+use weir_sim::FlowConfig;
 
 use super::error::ScenarioError;
 use super::network::{self, Network};
@@ -101,7 +102,7 @@ pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Resu
                 .error(&format!("it crosses no network; write the {terminal} at which it ends")));
         }
         for _ in 0..count {
-            flows.push(Flow { attachment: attachments.next(), ..flow.clone() });
+            flows.push(flow.clone().with_attachment(attachments.next()));
         }
     }
     if flows.is_empty() {
@@ -146,27 +147,16 @@ fn name(flows: &mut [Flow]) {
     for index in 0..flows.len() {
         let (before, rest) = flows.split_at_mut(index);
         let flow = &mut rest[0];
-        let word = kind(&flow.traffic);
+        let word = flow.traffic.kind();
         let number = 1 + before
             .iter()
-            .filter(|other| other.direction == flow.direction && kind(&other.traffic) == word)
+            .filter(|other| other.direction == flow.direction && other.traffic.kind() == word)
             .count();
         flow.name = match flow.direction {
             _ if !both_ways => format!("{word}-{number}"),
             Direction::Up => format!("{word}-{number}-up"),
             Direction::Down => format!("{word}-{number}-down"),
         };
-    }
-}
-
-/// Name of a kind of traffic.
-pub(crate) const fn kind(traffic: &Traffic) -> &'static str {
-    match traffic {
-        Traffic::Media(_) => "media",
-        Traffic::Audio => "audio",
-        Traffic::Tcp(_) => "tcp",
-        Traffic::Udp(_) => "udp",
-        Traffic::Link => "link",
     }
 }
 
@@ -187,20 +177,17 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }
-    Ok(Flow {
-        // Set once the directions of all flows are known.
-        name: String::new(),
-        direction,
-        // Set per flow: a table that describes several flows uses the terminals of a group in turn.
-        attachment: None,
-        hops: table.get("hops").map_or(Ok(0..hops), |item| crossed(&item, hops))?,
-        access_delay: table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?,
-        start,
-        stop,
-        pauses: table.get("pauses").map_or(Ok(Vec::new()), |item| pauses(&item, start, stop))?,
-        call: call::number(table)?,
-        traffic: traffic(table, duration)?,
-    })
+    // Its name is set once the directions of all flows are known, and its terminal for each flow: a
+    // table that describes several flows uses the terminals of a group in turn.
+    let flow = FlowConfig::new("", duration, ())
+        .with_direction(direction)
+        .with_hops(table.get("hops").map_or(Ok(0..hops), |item| crossed(&item, hops))?)
+        .with_access_delay(table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?)
+        .with_start(start)
+        .with_stop(stop)
+        .with_pauses(table.get("pauses").map_or(Ok(Vec::new()), |item| pauses(&item, start, stop))?)
+        .with_call(call::number(table)?);
+    Ok(flow.carrying(traffic(table, duration)?))
 }
 
 fn kind_of(table: &Table) -> Result<Kind> {
@@ -278,33 +265,31 @@ fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
     let ecn = table.get("ecn").map_or(Ok(EcnMode::Off), |item| {
         item.choice(&[("off", EcnMode::Off), ("classic", EcnMode::Classic), ("l4s", EcnMode::L4s)])
     })?;
-    Ok(Media {
-        controller: table
-            .get("controller")
-            .map_or(Ok(None), |item| item.algorithm_or_variable())?,
-        settings: Settings::new(limits(table)?)
-            .with_ecn(ecn)
-            .with_priority(table.get("priority").map_or(Ok(1.0), |item| priority(&item))?)
-            .with_tolerate_random_loss(switch(table, "tolerate_random_loss")?)
-            .with_compete_with_tcp(switch(table, "compete_with_tcp")?)
-            .with_probe_when_limited(
-                table.get("probe_when_limited").map_or(Ok(true), |item| item.boolean())?,
-            ),
-        source: source(table)?,
-        source_limit: table
-            .get("source_limit")
-            .map(|item| source_limit(&item, duration))
-            .transpose()?,
-        receiver_clock: table
-            .get("receiver_clock")
-            .map_or(Ok(ReceiverClock::default()), |item| receiver_clock(&item, duration))?,
-        feedback: feedback(table, duration)?,
-        route_changes: table
-            .get("route_changes")
-            .map_or(Ok(Vec::new()), |item| route_changes(&item, duration))?,
-        sender: table.get("sender").map(|item| item.prose()).transpose()?,
-        repair: repair(table, duration)?,
-    })
+    let controller =
+        table.get("controller").map_or(Ok(None), |item| item.algorithm_or_variable())?;
+    let settings = Settings::new(limits(table)?)
+        .with_ecn(ecn)
+        .with_priority(table.get("priority").map_or(Ok(1.0), |item| priority(&item))?)
+        .with_tolerate_random_loss(switch(table, "tolerate_random_loss")?)
+        .with_compete_with_tcp(switch(table, "compete_with_tcp")?)
+        .with_probe_when_limited(
+            table.get("probe_when_limited").map_or(Ok(true), |item| item.boolean())?,
+        );
+    let clock = table.get("receiver_clock");
+    let routes = table.get("route_changes");
+    Ok(Media::new(controller, settings, source(table)?)
+        .with_source_limit(
+            table.get("source_limit").map(|item| source_limit(&item, duration)).transpose()?,
+        )
+        .with_receiver_clock(
+            clock.map(|item| receiver_clock(&item, duration)).transpose()?.unwrap_or_default(),
+        )
+        .with_feedback(feedback(table, duration)?)
+        .with_route_changes(
+            routes.map(|item| route_changes(&item, duration)).transpose()?.unwrap_or_default(),
+        )
+        .with_sender(table.get("sender").map(|item| item.prose()).transpose()?)
+        .with_repair(repair(table, duration)?))
 }
 
 fn repair(flow: &Table, duration: TimeDelta) -> Result<Option<Repair>> {

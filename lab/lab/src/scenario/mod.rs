@@ -26,13 +26,13 @@ mod words;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_controllers::{LabAlgorithm, LabController};
 use weir_net::Schedule;
 use weir_net::path::{AccessPlan, Attachment};
 
 pub use weir_net::Hop;
+use weir_sim::FlowKind;
 pub use weir_sim::{
     Congestion, Cubic, Direction, EncoderVideo, Feedback, ReceiverClock, Repair, ShortTransfers,
     Source, Tcp, Udp,
@@ -93,32 +93,9 @@ pub struct Scenario {
     pub expectations: Vec<Expectation>,
 }
 
-/// Traffic from one host to another.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Flow {
-    /// Name made of kind and number: `media-1`, or `media-1-up` if the scenario has both
-    /// directions.
-    pub name: String,
-    /// Direction of its data.
-    pub direction: Direction,
-    /// The terminal of the access network at its end on A's side, and the class of its packets
-    /// there.
-    pub attachment: Option<Attachment>,
-    /// The bottlenecks that it crosses, by index.
-    pub hops: Range<usize>,
-    /// Additional delay in each direction, of this flow only, before the bottlenecks.
-    pub access_delay: TimeDelta,
-    /// When it starts.
-    pub start: Timestamp,
-    /// When it ends.
-    pub stop: Timestamp,
-    /// Times at which it is silent in between.
-    pub pauses: Vec<Range<Timestamp>>,
-    /// Number of the browser call that a media or audio flow belongs to, from 1.
-    pub call: Option<usize>,
-    /// The traffic that it carries.
-    pub traffic: Traffic,
-}
+/// Traffic from one host to another. Its name is made of kind and number: `media-1`, or
+/// `media-1-up` if the scenario has both directions.
+pub type Flow = weir_sim::FlowConfig<Traffic>;
 
 /// The traffic of a flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,28 +112,9 @@ pub enum Traffic {
     Link,
 }
 
-/// Video controlled by a congestion controller.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Media {
-    /// A fixed controller; `None` (in files `"$controller"`) for the one named on the command line.
-    pub controller: Option<LabAlgorithm>,
-    /// Settings of the controller.
-    pub settings: Settings,
-    /// Source of the video frames.
-    pub source: Source,
-    /// The most that the source produces, in steps of time; `None` without a limit.
-    pub source_limit: Option<Schedule>,
-    /// The clock of its receiver.
-    pub receiver_clock: ReceiverClock,
-    /// Feedback formats that its receiver uses, each from a given time on.
-    pub feedback: Vec<(Timestamp, Feedback)>,
-    /// When its host tells the controller that packets take another route.
-    pub route_changes: Vec<Timestamp>,
-    /// Name of the sender. Media flows of one sender share their knowledge of the path.
-    pub sender: Option<String>,
-    /// How lost packets are repaired; `None` for a receiver that only counts packets.
-    pub repair: Option<Repair>,
-}
+/// Video controlled by a congestion controller: a fixed one, or (`None`, in files `"$controller"`)
+/// the one named on the command line.
+pub type Media = weir_sim::Media<Option<LabAlgorithm>>;
 
 /// A part of a run, for which metrics are computed separately.
 #[derive(Clone, Debug, PartialEq)]
@@ -286,16 +244,22 @@ impl Expectation {
     }
 }
 
-impl Flow {
-    /// Kind of its traffic: `media`, `audio`, `tcp`, `udp` or `link`.
+impl Traffic {
+    /// Its kind: `media`, `audio`, `tcp`, `udp` or `link`.
     pub const fn kind(&self) -> &'static str {
-        flow::kind(&self.traffic)
+        match self {
+            Self::Media(_) => "media",
+            Self::Audio => "audio",
+            Self::Tcp(_) => "tcp",
+            Self::Udp(_) => "udp",
+            Self::Link => "link",
+        }
     }
 
-    /// Its media settings, if it is a media flow.
+    /// The video, if it is one.
     pub fn media(&self) -> Option<&Media> {
-        match &self.traffic {
-            Traffic::Media(media) => Some(media),
+        match self {
+            Self::Media(media) => Some(media),
             _ => None,
         }
     }
@@ -360,14 +324,14 @@ impl Scenario {
     /// are removed, because they refer to the whole scenario.
     pub fn ended_at(self, duration: TimeDelta) -> Self {
         let end = Timestamp::ZERO + duration;
-        let flows = self.flows.into_iter().map(|flow| Flow {
-            start: flow.start.min(end),
-            stop: flow.stop.min(end),
-            pauses: flow.pauses.into_iter().filter(|pause| pause.end <= end).collect(),
-            ..flow
-        });
+        let mut flows = self.flows;
+        for flow in &mut flows {
+            flow.start = flow.start.min(end);
+            flow.stop = flow.stop.min(end);
+            flow.pauses.retain(|pause| pause.end <= end);
+        }
         Self {
-            flows: flows.collect(),
+            flows,
             duration,
             ended_early: true,
             sections: Vec::new(),
@@ -382,24 +346,18 @@ impl Scenario {
     /// `weir link` records this scenario. Sections, published values and assertions are removed,
     /// because they refer to the scenario's own flows.
     pub fn linked(self, duration: TimeDelta) -> Self {
-        let attachment = self.link_attachment();
-        let flow = |direction| Flow {
-            name: match direction {
-                Direction::Up => "link-up".into(),
-                Direction::Down => "link-down".into(),
-            },
-            direction,
-            attachment,
-            hops: 0..self.hops.len(),
-            access_delay: TimeDelta::ZERO,
-            start: Timestamp::ZERO,
-            stop: Timestamp::ZERO + duration,
-            pauses: Vec::new(),
-            call: None,
-            traffic: Traffic::Link,
-        };
+        let mut flows = Vec::new();
+        for &direction in Direction::BOTH {
+            let name = format!("link-{}", direction.word());
+            flows.push(
+                Flow::new(name, duration, Traffic::Link)
+                    .with_direction(direction)
+                    .with_attachment(self.link_attachment())
+                    .with_hops(0..self.hops.len()),
+            );
+        }
         Self {
-            flows: vec![flow(Direction::Up), flow(Direction::Down)],
+            flows,
             duration,
             sections: Vec::new(),
             paper: Vec::new(),
@@ -421,7 +379,7 @@ impl Scenario {
                 && !flow.pauses.iter().any(|pause| pause.contains(&at));
             (shares && active).then(|| udp.rate.rate(at))
         };
-        if media.media().is_none() {
+        if media.traffic.media().is_none() {
             return Bitrate::ZERO;
         }
         self.flows.iter().filter_map(rate).fold(Bitrate::ZERO, |sum, rate| sum + rate)
@@ -446,37 +404,21 @@ impl Scenario {
     /// theirs.
     pub fn sim_config(&self, controller: impl Into<LabController>) -> weir_sim::Config {
         let controller = controller.into();
-        let media = |media: &Media| {
-            let own = media.controller.map_or_else(|| controller.clone(), Into::into);
-            weir_sim::Media::new(own, media.settings, media.source)
-                .with_sender(media.sender.clone())
-                .with_source_limit(media.source_limit.clone())
-                .with_receiver_clock(media.receiver_clock.clone())
-                .with_feedback(media.feedback.clone())
-                .with_feedback_interval(self.feedback_interval)
-                .with_repair(media.repair)
-        };
-        let flow = |flow: &Flow| {
+        let mut flows = Vec::new();
+        for flow in &self.flows {
             let traffic = match &flow.traffic {
-                Traffic::Media(own) => weir_sim::FlowKind::Media(media(own)),
-                Traffic::Audio => weir_sim::FlowKind::Udp(audio()),
-                Traffic::Tcp(tcp) => weir_sim::FlowKind::Tcp(tcp.clone()),
-                Traffic::Udp(udp) => weir_sim::FlowKind::Udp(udp.clone()),
+                Traffic::Media(media) => {
+                    let own = media.controller.map_or_else(|| controller.clone(), Into::into);
+                    let interval = self.feedback_interval;
+                    FlowKind::Media(media.clone().under(own).with_feedback_interval(interval))
+                }
+                Traffic::Audio => FlowKind::Udp(audio()),
+                Traffic::Tcp(tcp) => FlowKind::Tcp(tcp.clone()),
+                Traffic::Udp(udp) => FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),
             };
-            weir_sim::FlowConfig::new(flow.name.clone(), self.duration, traffic)
-                .with_direction(flow.direction)
-                .with_attachment(flow.attachment)
-                .with_hops(flow.hops.clone())
-                .with_access_delay(flow.access_delay)
-                .with_start(flow.start)
-                .with_stop(flow.stop)
-                .with_pauses(flow.pauses.clone())
-                .with_route_changes(
-                    flow.media().map_or_else(Vec::new, |media| media.route_changes.clone()),
-                )
-        };
-        let flows = self.flows.iter().map(flow).collect();
+            flows.push(flow.carrying(traffic));
+        }
         weir_sim::Config::wired(self.duration, self.hops.clone(), flows)
             .with_access(self.access_plan())
     }

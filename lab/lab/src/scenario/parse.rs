@@ -343,7 +343,7 @@ fn can_have(table: &Table, expectation: &Expectation, scope: MetricScope<'_>) ->
     if expectation.flow.is_of_application() {
         return Ok(());
     }
-    let mut media = scope.flows.iter().filter(|flow| flow.media().is_some());
+    let mut media = scope.flows.iter().filter(|flow| flow.traffic.media().is_some());
     let flows: Vec<&Flow> = match &expectation.flow {
         _ if Shared::names(metric) => scope.flows.iter().take(1).collect(),
         ExpectedFlow::Named(name) => scope.flows.iter().filter(|flow| flow.name == *name).collect(),

@@ -131,7 +131,7 @@ fn carried(
     time: &Range<Timestamp>,
 ) -> Option<f64> {
     let hop = &scenario.hops[hop];
-    let link = direction.link(hop);
+    let link = hop.link(direction);
     let starts = (index(time.start)..index(time.end)).map(|row| ROW_INTERVAL * row as i64);
     let rates = starts.map(|start| link.capacity.rate(Timestamp::ZERO + start));
     rates.map(|rate| Some(rate?.as_bps_f64() * ROW_INTERVAL.as_secs_f64())).sum()
@@ -149,7 +149,7 @@ fn fairness(
         .enumerate()
         .filter(|(_, flow)| flow.direction == direction)
         .filter(|(_, flow)| flow.start < part.end && part.start < flow.stop)
-        .filter_map(|(index, flow)| Some((index, flow, flow.media()?.settings.priority)))
+        .filter_map(|(index, flow)| Some((index, flow, flow.traffic.media()?.settings.priority)))
         .collect();
     if media.len() < 2 {
         return None;

@@ -11,7 +11,7 @@ use super::config::{CellularConfig, Load, SignalChange, Terminal};
 use super::log::CellularLog;
 use crate::access::{AccessChange, AccessLog, AccessNetwork};
 use crate::packet::{Header, Outcome};
-use crate::path::{Attachment, Crossing, Network, Way};
+use crate::path::{Attachment, Crossing, Direction, Network};
 use crate::seed::Seed;
 
 /// The class of an attachment whose packets the filters sort into bearers. Any other class is the
@@ -27,9 +27,9 @@ struct LoggedCell<T> {
 
 /// The terminal's number in the configuration, the direction, and the bearer that the attachment
 /// names.
-fn place(Crossing { attachment, way }: Crossing) -> ((usize, Way), Option<usize>) {
+fn place(Crossing { attachment, direction }: Crossing) -> ((usize, Direction), Option<usize>) {
     let bearer = (attachment.class != FILTERED).then_some(attachment.class);
-    ((attachment.terminal - 1, way), bearer)
+    ((attachment.terminal - 1, direction), bearer)
 }
 
 impl<T: Debug + Send + 'static> Network<T> for LoggedCell<T> {
@@ -49,8 +49,8 @@ impl<T: Debug + Send + 'static> Network<T> for LoggedCell<T> {
     }
 
     fn queued(&mut self, _now: Timestamp, crossing: Crossing) -> DataSize {
-        let ((terminal, way), bearer) = place(crossing);
-        self.cell.queued(terminal, bearer.unwrap_or(0), way)
+        let ((terminal, direction), bearer) = place(crossing);
+        self.cell.queued(terminal, bearer.unwrap_or(0), direction)
     }
 }
 

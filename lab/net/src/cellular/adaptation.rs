@@ -8,7 +8,7 @@ use super::carrier::{Carrier, SLOT_SYMBOLS, Tti};
 use super::config::{Adaptation, Estimate};
 use super::errors::{Modulation, information_for};
 use super::radio::{Sinr, db_to_factor};
-use crate::path::Way;
+use crate::path::Direction;
 
 /// Efficiency in bits per symbol of the channel quality indicators 1 to 15 (3GPP TS 36.213 Table
 /// 7.2.3-1), rounded as in ns-3.
@@ -29,7 +29,7 @@ const NOTED_MARGIN_DB: f64 = 1e-9;
 #[derive(Debug)]
 pub(super) struct Chooser {
     adaptation: Adaptation,
-    way: Way,
+    direction: Direction,
     /// Least mutual information for each MCS, for a block of one group and for one of the whole
     /// carrier.
     group: Least,
@@ -104,11 +104,11 @@ impl Known {
 
 impl Least {
     /// For blocks of this many PRBs.
-    fn of(carrier: &Carrier, adaptation: Adaptation, way: Way, prbs: u16) -> Self {
+    fn of(carrier: &Carrier, adaptation: Adaptation, direction: Direction, prbs: u16) -> Self {
         let (mut flat, mut information) = (Vec::new(), Vec::new());
         let mut slower = 0.0_f64;
-        for (mcs, scheme) in (0_u8..).zip(carrier.schemes(way)) {
-            let bytes = carrier.block_bytes(way, prbs, mcs, SLOT_SYMBOLS);
+        for (mcs, scheme) in (0_u8..).zip(carrier.schemes(direction)) {
+            let bytes = carrier.block_bytes(direction, prbs, mcs, SLOT_SYMBOLS);
             let needed = information_for(*scheme, bytes.max(1), adaptation.target);
             slower = slower.max(sinr_for(scheme.modulation, needed));
             information.push(needed);
@@ -119,16 +119,21 @@ impl Least {
 }
 
 impl Chooser {
-    pub(super) fn new(carrier: &Carrier, adaptation: Adaptation, way: Way, delay: u32) -> Self {
-        let (group, wide) = match way {
-            Way::Down => (carrier.group_size(), carrier.prbs.down),
-            Way::Up => (carrier.prbs.up, carrier.prbs.up),
+    pub(super) fn new(
+        carrier: &Carrier,
+        adaptation: Adaptation,
+        direction: Direction,
+        delay: u32,
+    ) -> Self {
+        let (group, wide) = match direction {
+            Direction::Down => (carrier.group_size(), carrier.prbs.down),
+            Direction::Up => (carrier.prbs.up, carrier.prbs.up),
         };
         Self {
             adaptation,
-            way,
-            group: Least::of(carrier, adaptation, way, group),
-            wide: Least::of(carrier, adaptation, way, wide),
+            direction,
+            group: Least::of(carrier, adaptation, direction, group),
+            wide: Least::of(carrier, adaptation, direction, wide),
             period: carrier.ttis(adaptation.period),
             delay: Tti::from(delay),
         }
@@ -158,7 +163,7 @@ impl Chooser {
 
     /// Chooses the schemes anew from the last report.
     fn choose(&self, carrier: &Carrier, known: &mut Known) {
-        if self.way == Way::Up {
+        if self.direction == Direction::Up {
             known.wide =
                 self.for_grant(carrier, known, Grant::Row { first: 0, count: carrier.prbs.up });
             return;
@@ -189,7 +194,7 @@ impl Chooser {
         let some = least.flat[all..].iter().take_while(|least| **least <= best).count();
         let between = all..all + some;
         let mut known = [None; Modulation::COUNT];
-        let schemes = &carrier.schemes(self.way)[between.clone()];
+        let schemes = &carrier.schemes(self.direction)[between.clone()];
         let mut feasible = all;
         for (scheme, least) in schemes.iter().zip(&least.information[between]) {
             let entry = &mut known[modulation_index(scheme.modulation)];
@@ -214,7 +219,7 @@ impl Chooser {
 
     /// The scheme for a grant; `None` if none works.
     pub(super) fn for_grant(&self, carrier: &Carrier, known: &Known, grant: Grant) -> Option<u8> {
-        if self.way == Way::Down {
+        if self.direction == Direction::Down {
             return grant.groups().map(|group| known.of(group)).min().flatten();
         }
         let prbs = grant.ranges(carrier);
@@ -226,7 +231,8 @@ impl Chooser {
                 self.by_efficiency(carrier, db_to_factor(noted_db) * known.factor)
             }
             Estimate::BlockErrors => {
-                let factor = known.factor * power_factor(carrier, self.way, grant.prbs(carrier));
+                let factor =
+                    known.factor * power_factor(carrier, self.direction, grant.prbs(carrier));
                 self.fastest(carrier, &self.wide, known.sinr(), (prbs, factor))
             }
         }
@@ -239,7 +245,7 @@ impl Chooser {
             let index = CQI_EFFICIENCY.iter().take_while(|known| **known < possible).count();
             return index.checked_sub(1).map(|index| 2 * index as u8);
         }
-        let schemes = carrier.schemes(self.way).iter();
+        let schemes = carrier.schemes(self.direction).iter();
         let below = schemes.take_while(|scheme| scheme.efficiency() < possible).count();
         below.checked_sub(1).map(|mcs| mcs as u8)
     }

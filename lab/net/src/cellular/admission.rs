@@ -9,7 +9,7 @@ use super::block::Grant;
 use super::cell::Cell;
 use super::event::{BearerEvent, BearerEventKind};
 use super::service::{BearerChange, BearerConfig, BearerRef, Guarantee, Priority};
-use crate::path::Way;
+use crate::path::Direction;
 
 impl<T: Debug + Send + 'static> Cell<T> {
     /// Applies a change to the bearers, and logs what became of it. `None` without such a terminal.
@@ -103,8 +103,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
         state.bearers[number].end(now, &mut self.outcomes);
         state.uplink.claims[number] = 0;
         // Blocks on the air may carry parts of it; the packets are gone.
-        for way in [Way::Up, Way::Down] {
-            for block in self.air.of_mut(way).iter_mut().chain(self.again.of_mut(way)) {
+        for direction in [Direction::Up, Direction::Down] {
+            for block in self.air.of_mut(direction).iter_mut().chain(self.again.of_mut(direction)) {
                 if block.terminal == terminal {
                     block.parts.retain(|part| part.bearer != number);
                 }
@@ -121,9 +121,11 @@ impl<T: Debug + Send + 'static> Cell<T> {
         guarantee: Guarantee,
         priority: Priority,
     ) -> bool {
-        let needs = [Way::Up, Way::Down].map(|way| self.share_of(now, terminal, guarantee, way));
+        let needs = [Direction::Up, Direction::Down]
+            .map(|direction| self.share_of(now, terminal, guarantee, direction));
         loop {
-            let taken = [Way::Up, Way::Down].map(|way| self.taken(now, (terminal, own), way));
+            let taken = [Direction::Up, Direction::Down]
+                .map(|direction| self.taken(now, (terminal, own), direction));
             let mut sums = taken.iter().zip(needs).map(|(taken, need)| taken + need);
             if sums.all(|sum| sum <= self.admission.share) {
                 return true;
@@ -139,7 +141,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 
     /// Share of the cell that the guarantees of the other bearers take.
-    fn taken(&mut self, now: Timestamp, own: (usize, Option<usize>), way: Way) -> f64 {
+    fn taken(&mut self, now: Timestamp, own: (usize, Option<usize>), direction: Direction) -> f64 {
         let mut sum = 0.0;
         for terminal in 0..self.terminals.len() {
             for number in 0..self.terminals[terminal].bearers.len() {
@@ -148,7 +150,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     && bearer.is_active
                     && own != (terminal, Some(number))
                 {
-                    sum += self.share_of(now, terminal, guarantee, way);
+                    sum += self.share_of(now, terminal, guarantee, direction);
                 }
             }
         }
@@ -156,22 +158,28 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 
     /// Share of the cell that a guarantee takes at the terminal's present signal.
-    fn share_of(&mut self, now: Timestamp, terminal: usize, guarantee: Guarantee, way: Way) -> f64 {
+    fn share_of(
+        &mut self,
+        now: Timestamp,
+        terminal: usize,
+        guarantee: Guarantee,
+        direction: Direction,
+    ) -> f64 {
         let tti = self.carrier.after(now);
-        self.learn(tti, terminal, way);
-        let prbs = *self.carrier.prbs.of(way);
-        let known = self.terminals[terminal].known.of(way);
-        let mcs = match way {
-            Way::Down => known.wide,
-            Way::Up => {
+        self.learn(tti, terminal, direction);
+        let prbs = *self.carrier.prbs.of(direction);
+        let known = self.terminals[terminal].known.of(direction);
+        let mcs = match direction {
+            Direction::Down => known.wide,
+            Direction::Up => {
                 let all = Grant::Row { first: 0, count: prbs };
                 self.choosers.up.for_grant(&self.carrier, known, all)
             }
         };
         let symbols = self.carrier.symbols;
-        let bytes = mcs.map_or(0, |mcs| self.carrier.block_bytes(way, prbs, mcs, symbols));
+        let bytes = mcs.map_or(0, |mcs| self.carrier.block_bytes(direction, prbs, mcs, symbols));
         let possible = f64::from(bytes) * 8.0 / self.tti_seconds();
-        let rate = guarantee.rate.of(way).as_bps_f64();
+        let rate = guarantee.rate.of(direction).as_bps_f64();
         // Nothing can be guaranteed without a signal.
         if rate == 0.0 { 0.0 } else { rate / possible }
     }

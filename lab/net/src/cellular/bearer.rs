@@ -7,7 +7,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use super::directions::Directions;
 use super::rlc::{Channel, Fates};
 use super::service::BearerConfig;
-use crate::path::Way;
+use crate::path::Direction;
 use crate::seed::Seed;
 
 /// Length of the token buckets of guarantees and limits: how much a bearer may catch up.
@@ -42,18 +42,20 @@ pub(super) struct Bearer<T> {
 
 impl<T: Debug + Send + 'static> Bearer<T> {
     pub(super) fn new(config: BearerConfig, terminal: &str, seed: Seed) -> Self {
-        let channel = |way: Way| {
-            let name = format!("cellular/{terminal}/{}/{}", config.name, way.word());
-            Channel::new(config.rlc, config.queue.of(way), seed.stream(&name))
+        let channel = |direction: Direction| {
+            let name = format!("cellular/{terminal}/{}/{}", config.name, direction.word());
+            Channel::new(config.rlc, config.queue.of(direction), seed.stream(&name))
         };
         let guarantee = config.guarantee;
         Self {
             channels: Directions::from_fn(channel),
             totals: Directions::default(),
-            guarantees: Directions::from_fn(|way| {
-                Bucket::new(guarantee.map(|it| *it.rate.of(way)))
+            guarantees: Directions::from_fn(|direction| {
+                Bucket::new(guarantee.map(|it| *it.rate.of(direction)))
             }),
-            limits: Directions::from_fn(|way| Bucket::new(guarantee.map(|it| *it.limit.of(way)))),
+            limits: Directions::from_fn(|direction| {
+                Bucket::new(guarantee.map(|it| *it.limit.of(direction)))
+            }),
             is_active: true,
             config,
         }
@@ -62,31 +64,31 @@ impl<T: Debug + Send + 'static> Bearer<T> {
     /// Gives the bearer another guarantee, or none, from now on.
     pub(super) fn set_guarantee(&mut self, guarantee: Option<super::service::Guarantee>) {
         self.config.guarantee = guarantee;
-        for way in [Way::Up, Way::Down] {
-            self.guarantees.of_mut(way).rate = guarantee.map(|it| *it.rate.of(way));
-            self.limits.of_mut(way).rate = guarantee.map(|it| *it.limit.of(way));
+        for direction in [Direction::Up, Direction::Down] {
+            self.guarantees.of_mut(direction).rate = guarantee.map(|it| *it.rate.of(direction));
+            self.limits.of_mut(direction).rate = guarantee.map(|it| *it.limit.of(direction));
         }
     }
 
     /// Bytes that may be sent now: the backlog, or what the maximum bitrate leaves of it.
-    pub(super) fn sendable(&mut self, now: Timestamp, way: Way) -> u64 {
-        let backlog = self.channels.of(way).backlog();
-        match self.limits.of_mut(way).left(now) {
+    pub(super) fn sendable(&mut self, now: Timestamp, direction: Direction) -> u64 {
+        let backlog = self.channels.of(direction).backlog();
+        match self.limits.of_mut(direction).left(now) {
             Some(left) if backlog > 0 => backlog.min(left),
             _ => backlog,
         }
     }
 
     /// Bytes that the guarantee still owes the bearer, at most its backlog.
-    pub(super) fn owed(&mut self, now: Timestamp, way: Way) -> u64 {
-        let backlog = self.channels.of(way).backlog();
-        self.guarantees.of_mut(way).left(now).map_or(0, |left| left.min(backlog))
+    pub(super) fn owed(&mut self, now: Timestamp, direction: Direction) -> u64 {
+        let backlog = self.channels.of(direction).backlog();
+        self.guarantees.of_mut(direction).left(now).map_or(0, |left| left.min(backlog))
     }
 
     /// Takes what was sent from the buckets.
-    pub(super) fn spend(&mut self, now: Timestamp, way: Way, bytes: u64) {
-        self.guarantees.of_mut(way).spend(now, bytes);
-        self.limits.of_mut(way).spend(now, bytes);
+    pub(super) fn spend(&mut self, now: Timestamp, direction: Direction, bytes: u64) {
+        self.guarantees.of_mut(direction).spend(now, bytes);
+        self.limits.of_mut(direction).spend(now, bytes);
     }
 
     /// Removes the bearer: its packets are dropped.

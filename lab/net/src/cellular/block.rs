@@ -9,7 +9,7 @@ use super::config::Harq;
 use super::errors::{Modulation, Scheme, block_error};
 use super::radio::Sinr;
 use super::rlc::Span;
-use crate::path::Way;
+use crate::path::Direction;
 
 /// A part of a block that belongs to one bearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,11 +124,11 @@ impl Block {
         &mut self,
         carrier: &Carrier,
         harq: &Harq,
-        way: Way,
+        direction: Direction,
         sinr: Sinr<'_>,
     ) -> f64 {
-        let scheme = carrier.schemes(way)[usize::from(self.mcs)];
-        let factor = power_factor(carrier, way, self.grant.prbs(carrier));
+        let scheme = carrier.schemes(direction)[usize::from(self.mcs)];
+        let factor = power_factor(carrier, direction, self.grant.prbs(carrier));
         let heard = sinr.information(scheme.modulation, self.grant.ranges(carrier), factor);
         let bits = f64::from(self.bytes) * 8.0;
         let coded_bits = bits / scheme.rate;
@@ -146,10 +146,10 @@ impl Block {
 
 /// By how much the power of a terminal on its resource blocks exceeds that over the whole carrier:
 /// it sends all its power on few of them. The base station's power is spread evenly.
-pub(super) fn power_factor(carrier: &Carrier, way: Way, prbs: u16) -> f64 {
-    match way {
-        Way::Up => f64::from(carrier.prbs.up) / f64::from(prbs.max(1)),
-        Way::Down => 1.0,
+pub(super) fn power_factor(carrier: &Carrier, direction: Direction, prbs: u16) -> f64 {
+    match direction {
+        Direction::Up => f64::from(carrier.prbs.up) / f64::from(prbs.max(1)),
+        Direction::Down => 1.0,
     }
 }
 
@@ -164,7 +164,7 @@ pub struct BlockRecord {
     /// Start of its TTI.
     pub start: Timestamp,
     /// Its direction.
-    pub way: Way,
+    pub direction: Direction,
     /// Number of the terminal among the nodes.
     pub node: usize,
     /// Its resource blocks, as ranges in increasing order.

@@ -6,7 +6,7 @@ use weir::units::{TimeDelta, Timestamp};
 
 use super::directions::Directions;
 use super::errors::{Modulation, Scheme};
-use crate::path::Way;
+use crate::path::Direction;
 
 /// Number of a TTI, from 0 at time zero.
 pub(super) type Tti = u64;
@@ -146,14 +146,16 @@ impl Carrier {
     }
 
     /// Symbols that a TTI has for a direction.
-    pub(super) fn symbols_in(&self, tti: Tti, way: Way) -> u8 {
+    pub(super) fn symbols_in(&self, tti: Tti, direction: Direction) -> u8 {
         let Duplex::Time(pattern) = &self.duplex else { return self.symbols };
         let slot = (tti / self.ttis_per_slot()) % pattern.len().max(1) as u64;
         let first = (tti % self.ttis_per_slot()) as u8 * self.symbols;
-        let range = match (pattern.get(slot as usize), way) {
-            (Some(SlotKind::Down), Way::Down) | (Some(SlotKind::Up), Way::Up) => 0..SLOT_SYMBOLS,
-            (Some(SlotKind::Special { down, .. }), Way::Down) => 0..*down,
-            (Some(SlotKind::Special { up, .. }), Way::Up) => {
+        let range = match (pattern.get(slot as usize), direction) {
+            (Some(SlotKind::Down), Direction::Down) | (Some(SlotKind::Up), Direction::Up) => {
+                0..SLOT_SYMBOLS
+            }
+            (Some(SlotKind::Special { down, .. }), Direction::Down) => 0..*down,
+            (Some(SlotKind::Special { up, .. }), Direction::Up) => {
                 SLOT_SYMBOLS.saturating_sub(*up)..SLOT_SYMBOLS
             }
             _ => 0..0,
@@ -195,7 +197,7 @@ impl Carrier {
     }
 
     /// The schemes of a direction, from the most robust one to the fastest.
-    pub(super) fn schemes(&self, _way: Way) -> &'static [Scheme] {
+    pub(super) fn schemes(&self, _way: Direction) -> &'static [Scheme] {
         match self.technology {
             Technology::Lte => &LTE_SCHEMES,
             Technology::Nr { .. } if self.qam256 => &NR_SCHEMES_256QAM,
@@ -205,18 +207,18 @@ impl Carrier {
 
     /// Bytes of a block of this many resource blocks, over all layers. `symbols` is the number of
     /// symbols that the TTI has for the direction.
-    pub(super) fn block_bytes(&self, way: Way, prbs: u16, mcs: u8, symbols: u8) -> u32 {
+    pub(super) fn block_bytes(&self, direction: Direction, prbs: u16, mcs: u8, symbols: u8) -> u32 {
         if prbs == 0 || symbols == 0 {
             return 0;
         }
-        let layers = u32::from(*self.layers.of(way));
+        let layers = u32::from(*self.layers.of(direction));
         let bits = match self.technology {
             Technology::Lte => {
-                let full = lte_block_bits(way, prbs, mcs);
+                let full = lte_block_bits(direction, prbs, mcs);
                 full * u32::from(symbols) / u32::from(SLOT_SYMBOLS) * layers
             }
             Technology::Nr { .. } => {
-                let scheme = self.schemes(way)[usize::from(mcs)];
+                let scheme = self.schemes(direction)[usize::from(mcs)];
                 nr_block_bits(prbs, scheme, symbols, layers)
             }
         };
@@ -324,10 +326,10 @@ static LTE_BLOCKS: LazyLock<Vec<[u32; TBS_INDICES]>> = LazyLock::new(|| {
 });
 
 /// Bits of an LTE block in a full TTI and one layer (3GPP TS 36.213 Tables 7.1.7.1-1, 8.6.1-1).
-fn lte_block_bits(way: Way, prbs: u16, mcs: u8) -> u32 {
-    let index = match (way, mcs) {
-        (Way::Down, 0..=9) | (Way::Up, 0..=10) => mcs,
-        (Way::Down, 10..=16) | (Way::Up, 11..=20) => mcs - 1,
+fn lte_block_bits(direction: Direction, prbs: u16, mcs: u8) -> u32 {
+    let index = match (direction, mcs) {
+        (Direction::Down, 0..=9) | (Direction::Up, 0..=10) => mcs,
+        (Direction::Down, 10..=16) | (Direction::Up, 11..=20) => mcs - 1,
         (_, _) => mcs - 2,
     };
     let row = usize::from(prbs.clamp(1, LTE_PRBS_MAX)) - 1;
@@ -390,17 +392,17 @@ mod tests {
     fn lte_blocks_are_those_of_the_table() {
         let carrier = Carrier::lte(25);
         // wireless.md: 25 resource blocks carry 18336 bits at MCS 28, 4008 at MCS 10.
-        assert_eq!(carrier.block_bytes(Way::Down, 25, 28, 14), 18_336 / 8);
-        assert_eq!(carrier.block_bytes(Way::Down, 25, 10, 14), 4_008 / 8);
-        assert_eq!(carrier.block_bytes(Way::Up, 25, 22, 14), 11_448 / 8);
+        assert_eq!(carrier.block_bytes(Direction::Down, 25, 28, 14), 18_336 / 8);
+        assert_eq!(carrier.block_bytes(Direction::Down, 25, 10, 14), 4_008 / 8);
+        assert_eq!(carrier.block_bytes(Direction::Up, 25, 22, 14), 11_448 / 8);
         assert_eq!(LTE_BLOCKS.len(), usize::from(LTE_PRBS_MAX));
     }
 
     #[test]
     fn a_block_grows_with_resource_blocks_and_with_the_scheme() {
         for carrier in [Carrier::lte(100), Carrier::nr(1, 273)] {
-            let schemes = carrier.schemes(Way::Down).len() as u8;
-            let bytes = |prbs, mcs| carrier.block_bytes(Way::Down, prbs, mcs, 14);
+            let schemes = carrier.schemes(Direction::Down).len() as u8;
+            let bytes = |prbs, mcs| carrier.block_bytes(Direction::Down, prbs, mcs, 14);
             for mcs in 1..schemes {
                 assert!(bytes(50, mcs) >= bytes(50, mcs - 1), "{carrier:?} {mcs}");
                 assert!(bytes(50, mcs) >= bytes(49, mcs), "{carrier:?} {mcs}");
@@ -413,7 +415,7 @@ mod tests {
         // 273 resource blocks at 30 kHz, 64-QAM, one layer: 12 symbols of data a slot of 0.5 ms
         // carry some 450 Mbit/s without control and reference signals.
         let carrier = Carrier::nr(1, 273);
-        let bits = carrier.block_bytes(Way::Down, 273, 28, 14) * 8;
+        let bits = carrier.block_bytes(Direction::Down, 273, 28, 14) * 8;
         let elements = 156 * 273;
         let expected = f64::from(elements) * 6.0 * 948.0 / 1024.0;
         assert!((f64::from(bits) / expected - 1.0).abs() < 0.02, "{bits} {expected}");
@@ -436,10 +438,11 @@ mod tests {
         use SlotKind::{Down, Special, Up};
         let pattern = vec![Down, Down, Down, Special { down: 10, up: 2 }, Up];
         let carrier = Carrier { duplex: Duplex::Time(pattern), ..Carrier::nr(1, 51) };
-        let symbols = |way| (0..5).map(|tti| carrier.symbols_in(tti, way)).collect::<Vec<_>>();
-        assert_eq!(symbols(Way::Down), [14, 14, 14, 10, 0]);
-        assert_eq!(symbols(Way::Up), [0, 0, 0, 2, 14]);
-        assert_eq!(carrier.symbols_in(8, Way::Down), 10);
+        let symbols =
+            |direction| (0..5).map(|tti| carrier.symbols_in(tti, direction)).collect::<Vec<_>>();
+        assert_eq!(symbols(Direction::Down), [14, 14, 14, 10, 0]);
+        assert_eq!(symbols(Direction::Up), [0, 0, 0, 2, 14]);
+        assert_eq!(carrier.symbols_in(8, Direction::Down), 10);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{DataSize, Timestamp};
 
 use super::adaptation::Chooser;
 use super::block::{Block, BlockRecord, PendingGrant, PendingReport};
@@ -19,7 +19,7 @@ use super::service::BearerChange;
 use super::source::LoadSource;
 use super::terminal::Terminal;
 use crate::packet::{Delivery, DropCause, Dropped, Header, Outcome};
-use crate::path::Way;
+use crate::path::Direction;
 use crate::seed::Seed;
 
 /// TTIs after which a HARQ process is free again whose block the terminal never noticed.
@@ -105,16 +105,17 @@ impl<T: Debug + Send + 'static> Cell<T> {
             }
             terminals.push(state);
         }
-        let choosers = Directions::from_fn(|way| {
-            Chooser::new(&carrier, *config.adaptation.of(way), way, config.timing.report)
+        let choosers = Directions::from_fn(|side| {
+            Chooser::new(&carrier, *config.adaptation.of(side), side, config.timing.report)
         });
-        let largest_block = Directions::from_fn(|way| {
-            let fastest = carrier.schemes(way).len() as u8 - 1;
-            carrier.block_bytes(way, *carrier.prbs.of(way), fastest, carrier.symbols)
+        let largest_block = Directions::from_fn(|direction| {
+            let fastest = carrier.schemes(direction).len() as u8 - 1;
+            carrier.block_bytes(direction, *carrier.prbs.of(direction), fastest, carrier.symbols)
         });
-        let schemes = 0..carrier.schemes(Way::Down).len() as u8;
-        let group_bytes = schemes
-            .map(|mcs| carrier.block_bytes(Way::Down, carrier.group_size(), mcs, carrier.symbols));
+        let schemes = 0..carrier.schemes(Direction::Down).len() as u8;
+        let group_bytes = schemes.map(|mcs| {
+            carrier.block_bytes(Direction::Down, carrier.group_size(), mcs, carrier.symbols)
+        });
         let mut cell = Self {
             timing: config.timing,
             harq: config.harq,
@@ -159,14 +160,14 @@ impl<T: Debug + Send + 'static> Cell<T> {
     pub fn enqueue(
         &mut self,
         now: Timestamp,
-        (terminal, way): (usize, Way),
+        (terminal, direction): (usize, Direction),
         bearer: Option<usize>,
         header: Header,
         payload: T,
     ) {
         // Events at this same time come after the packet.
         self.run_until(now, false);
-        self.admit(now, (terminal, way), bearer, header, Some(payload));
+        self.admit(now, (terminal, direction), bearer, header, Some(payload));
         self.collect();
     }
 
@@ -195,15 +196,15 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 
     /// Bytes that wait in one direction of a bearer.
-    pub fn queued(&self, terminal: usize, bearer: usize, way: Way) -> DataSize {
+    pub fn queued(&self, terminal: usize, bearer: usize, direction: Direction) -> DataSize {
         // A bearer that is not there yet has an empty queue.
         let bearer = self.terminals[terminal].bearers.get(bearer);
-        bearer.map_or(DataSize::ZERO, |bearer| bearer.channels.of(way).bytes())
+        bearer.map_or(DataSize::ZERO, |bearer| bearer.channels.of(direction).bytes())
     }
 
     /// The mean SINR of a terminal at a time, without fading, in decibels.
-    pub fn sinr_db(&self, at: Timestamp, terminal: usize, way: Way) -> f64 {
-        self.terminals[terminal].channels.of(way).mean_db(at)
+    pub fn sinr_db(&self, at: Timestamp, terminal: usize, direction: Direction) -> f64 {
+        self.terminals[terminal].channels.of(direction).mean_db(at)
     }
 
     /// Starts to record blocks for [`Cell::take_blocks`].
@@ -275,20 +276,20 @@ impl<T: Debug + Send + 'static> Cell<T> {
     pub(super) fn admit(
         &mut self,
         now: Timestamp,
-        (terminal, way): (usize, Way),
+        (terminal, direction): (usize, Direction),
         bearer: Option<usize>,
         header: Header,
         payload: Option<T>,
     ) {
         let state = &mut self.terminals[terminal];
-        let index = state.bearer_of(bearer, way, header.flow, &self.addresses);
+        let index = state.bearer_of(bearer, direction, header.flow, &self.addresses);
         let bearer = &mut state.bearers[index];
-        bearer.totals.of_mut(way).offered += header.size;
+        bearer.totals.of_mut(direction).offered += header.size;
         let before = self.outcomes.dropped.dropped.len();
-        bearer.channels.of_mut(way).enqueue(now, header, payload, &mut self.outcomes);
-        bearer.totals.of_mut(way).dropped_packets +=
+        bearer.channels.of_mut(direction).enqueue(now, header, payload, &mut self.outcomes);
+        bearer.totals.of_mut(direction).dropped_packets +=
             (self.outcomes.dropped.dropped.len() - before) as u64;
-        if way == Way::Up {
+        if direction == Direction::Up {
             // The terminal's report of its queue follows with the next TTI.
             state.uplink.claims[index] = bearer.channels.up.claimed();
             state.uplink.is_fresh = true;
@@ -300,12 +301,12 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Packets of a load arrive.
     pub(super) fn on_arrival(&mut self, now: Timestamp, index: usize) {
-        let LoadSource { terminal, bearer, way, source } = &mut self.sources[index];
-        let (terminal, bearer, way) = (*terminal, *bearer, *way);
+        let LoadSource { terminal, bearer, direction, source } = &mut self.sources[index];
+        let (terminal, bearer, direction) = (*terminal, *bearer, *direction);
         let packets = source.arrive();
         let header = source.header();
         for _ in 0..packets {
-            self.admit(now, (terminal, way), Some(bearer), header, None);
+            self.admit(now, (terminal, direction), Some(bearer), header, None);
         }
         if self.sources[index].source.is_saturating(now) {
             self.wake(now);
@@ -314,22 +315,22 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Refills the queues of a terminal that its saturating loads must keep from emptying. Each
     /// keeps enough for two of the largest blocks.
-    pub(super) fn top_up(&mut self, now: Timestamp, terminal: usize, way: Way) {
+    pub(super) fn top_up(&mut self, now: Timestamp, terminal: usize, direction: Direction) {
         for index in 0..self.terminals[terminal].saturating.len() {
             let number = self.terminals[terminal].saturating[index];
             let load = &self.sources[number];
-            if load.way != way || !load.source.is_saturating(now) {
+            if load.direction != direction || !load.source.is_saturating(now) {
                 continue;
             }
             let (bearer, header) = (load.bearer, load.source.header());
-            let enough = 2 * u64::from(*self.largest_block.of(way)) + header.size.as_bytes();
+            let enough = 2 * u64::from(*self.largest_block.of(direction)) + header.size.as_bytes();
             // A queue that is shorter than that drops packets; it is full then.
             for _ in 0..=enough / header.size.as_bytes().max(1) {
-                let queue = self.terminals[terminal].bearers[bearer].channels.of(way);
+                let queue = self.terminals[terminal].bearers[bearer].channels.of(direction);
                 if !queue.holds_less_than(enough) {
                     break;
                 }
-                self.admit(now, (terminal, way), Some(bearer), header, None);
+                self.admit(now, (terminal, direction), Some(bearer), header, None);
             }
         }
     }
@@ -343,9 +344,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
     /// One TTI of both directions.
     fn on_tti(&mut self, tti: Tti, now: Timestamp) {
         self.begin_handovers(now);
-        for way in [Way::Up, Way::Down] {
-            self.age_averages(tti, way);
-            self.decode(tti, now, way);
+        for direction in [Direction::Up, Direction::Down] {
+            self.age_averages(tti, direction);
+            self.decode(tti, now, direction);
         }
         self.free_missed(tti);
         self.run_timers(now);
@@ -356,58 +357,59 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 
     /// Moves the averages over the TTIs in which nothing happened.
-    fn age_averages(&mut self, tti: Tti, way: Way) {
+    fn age_averages(&mut self, tti: Tti, direction: Direction) {
         let Some(last) = self.last_tti else { return };
         let skipped = tti - last - 1;
         if skipped > 0 {
             let factor = libm::pow(1.0 - 1.0 / AVERAGE_TTIS, skipped as f64);
             for terminal in &mut self.terminals {
-                let average = terminal.averages.of_mut(way);
+                let average = terminal.averages.of_mut(direction);
                 *average = (*average * factor).max(f64::MIN_POSITIVE);
             }
         }
     }
 
     /// Blocks whose transmission is over are decoded, or their retransmission is planned.
-    fn decode(&mut self, tti: Tti, now: Timestamp, way: Way) {
-        while let Some(block) = self.air.of(way).front()
+    fn decode(&mut self, tti: Tti, now: Timestamp, direction: Direction) {
+        while let Some(block) = self.air.of(direction).front()
             && block.decoded <= tti
         {
-            let block = self.air.of_mut(way).pop_front().expect("it is the front");
+            let block = self.air.of_mut(direction).pop_front().expect("it is the front");
             let terminal = &mut self.terminals[block.terminal];
-            let known = terminal.known.of_mut(way);
+            let known = terminal.known.of_mut(direction);
             if block.attempt == 1 && !block.is_missed {
-                self.choosers.of(way).correct(&self.carrier, known, block.is_decoded);
+                self.choosers.of(direction).correct(&self.carrier, known, block.is_decoded);
             }
             let is_last = block.attempt >= self.harq.transmissions;
             if !block.is_decoded && !block.is_missed && !is_last {
-                self.again.of_mut(way).push_back(block);
+                self.again.of_mut(direction).push_back(block);
                 continue;
             }
             if block.is_missed {
                 let free = tti + MISSED_BLOCK_TTIS;
                 self.missed.push_back((free, block.terminal));
             } else {
-                let processes = terminal.processes.of_mut(way);
+                let processes = terminal.processes.of_mut(direction);
                 *processes = processes.saturating_sub(1);
             }
             if block.is_decoded {
-                terminal.totals.of_mut(way).decoded += DataSize::from_bytes(u64::from(block.bytes));
+                let decoded = DataSize::from_bytes(u64::from(block.bytes));
+                terminal.totals.of_mut(direction).decoded += decoded;
             } else {
-                terminal.totals.of_mut(way).abandoned += 1;
+                terminal.totals.of_mut(direction).abandoned += 1;
             }
             if block.is_decoded {
                 self.take_report(&block);
             }
             for part in &block.parts {
                 let bearer = &mut self.terminals[block.terminal].bearers[part.bearer];
-                let channel = bearer.channels.of_mut(way);
+                let channel = bearer.channels.of_mut(direction);
                 if block.is_decoded {
                     channel.receive(now, part.span, &mut self.outcomes);
                 } else {
                     channel.lose(now, part.span);
                 }
-                self.count_fates((block.terminal, part.bearer), way);
+                self.count_fates((block.terminal, part.bearer), direction);
             }
         }
     }
@@ -422,8 +424,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 
     /// Counts what was delivered and lost for a bearer, before the outcomes leave.
-    fn count_fates(&mut self, (terminal, bearer): (usize, usize), way: Way) {
-        let totals = self.terminals[terminal].bearers[bearer].totals.of_mut(way);
+    fn count_fates(&mut self, (terminal, bearer): (usize, usize), direction: Direction) {
+        let totals = self.terminals[terminal].bearers[bearer].totals.of_mut(direction);
         for delivery in &self.outcomes.delivered {
             totals.delivered += delivery.size;
             totals.delivered_packets += 1;
@@ -459,37 +461,37 @@ impl<T: Debug + Send + 'static> Cell<T> {
         };
         for index in 0..self.terminals.len() {
             for bearer in 0..self.terminals[index].bearers.len() {
-                for way in [Way::Up, Way::Down] {
+                for direction in [Direction::Up, Direction::Down] {
                     let state = &mut self.terminals[index].bearers[bearer];
-                    let channel = state.channels.of_mut(way);
+                    let channel = state.channels.of_mut(direction);
                     if channel.next_timer() > now {
                         continue;
                     }
                     let before = channel.backlog();
-                    channel.on_time(now, *delays.of(way), &mut self.outcomes);
+                    channel.on_time(now, *delays.of(direction), &mut self.outcomes);
                     let repeated = channel.backlog().saturating_sub(before);
-                    state.totals.of_mut(way).repeated += DataSize::from_bytes(repeated);
-                    if way == Way::Up && repeated > 0 {
+                    state.totals.of_mut(direction).repeated += DataSize::from_bytes(repeated);
+                    if direction == Direction::Up && repeated > 0 {
                         let claim = state.channels.up.claimed();
                         self.terminals[index].uplink.claims[bearer] = claim;
                         self.terminals[index].uplink.is_fresh = true;
                     }
-                    self.count_fates((index, bearer), way);
+                    self.count_fates((index, bearer), direction);
                 }
             }
         }
     }
 
     /// Puts a block on the air in a TTI: decides whether it will be decoded.
-    pub(super) fn send(&mut self, mut block: Block, way: Way, at: Tti) {
+    pub(super) fn send(&mut self, mut block: Block, direction: Direction, at: Tti) {
         let start = self.carrier.start(at);
         let terminal = &mut self.terminals[block.terminal];
-        let sinr = terminal.channels.of_mut(way).at(start);
-        let error = block.error(&self.carrier, &self.harq, way, sinr);
-        block.is_decoded = !terminal.chances.of_mut(way).chance(error);
-        block.decoded = at + Tti::from(*self.timing.decode.of(way));
+        let sinr = terminal.channels.of_mut(direction).at(start);
+        let error = block.error(&self.carrier, &self.harq, direction, sinr);
+        block.is_decoded = !terminal.chances.of_mut(direction).chance(error);
+        block.decoded = at + Tti::from(*self.timing.decode.of(direction));
         block.is_decoded &= !block.is_missed;
-        let totals = terminal.totals.of_mut(way);
+        let totals = terminal.totals.of_mut(direction);
         if block.attempt == 1 {
             totals.blocks += 1;
             totals.mcs += u64::from(block.mcs);
@@ -501,14 +503,14 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let carried: u64 = block.parts.iter().map(|part| part.span.to - part.span.from).sum();
         for part in &block.parts {
             let share = (part.span.to - part.span.from) as f64 / carried.max(1) as f64;
-            terminal.bearers[part.bearer].totals.of_mut(way).blocks += prbs * share;
+            terminal.bearers[part.bearer].totals.of_mut(direction).blocks += prbs * share;
         }
         terminal.active_at = start;
-        self.record(&block, way, start);
-        self.air.of_mut(way).push_back(block);
+        self.record(&block, direction, start);
+        self.air.of_mut(direction).push_back(block);
     }
 
-    fn record(&mut self, block: &Block, way: Way, start: Timestamp) {
+    fn record(&mut self, block: &Block, direction: Direction, start: Timestamp) {
         let Some(blocks) = &mut self.blocks else { return };
         let mut prbs: Vec<Range<u16>> = Vec::new();
         for range in block.grant.ranges(&self.carrier) {
@@ -519,7 +521,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
         blocks.push(BlockRecord {
             start,
-            way,
+            direction,
             node: block.terminal + 1,
             prbs,
             mcs: block.mcs,
@@ -555,9 +557,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     bearer.channels.up.interrupt(now, &mut self.outcomes);
                     bearer.channels.down.interrupt(now, &mut self.outcomes);
                 }
-                for way in [Way::Up, Way::Down] {
-                    self.air.of_mut(way).retain(|block| block.terminal != index);
-                    self.again.of_mut(way).retain(|block| block.terminal != index);
+                for direction in [Direction::Up, Direction::Down] {
+                    self.air.of_mut(direction).retain(|block| block.terminal != index);
+                    self.again.of_mut(direction).retain(|block| block.terminal != index);
                 }
                 self.missed.retain(|(_, terminal)| *terminal != index);
                 self.grants.retain(|grant| grant.terminal != index);
@@ -568,16 +570,16 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// The TTI after this one in which something may happen.
     fn next_pending(&self, tti: Tti, now: Timestamp) -> Option<Tti> {
-        let on_air = [Way::Up, Way::Down].into_iter();
-        let is_busy = on_air.clone().any(|way| !self.air.of(way).is_empty())
-            || on_air.clone().any(|way| !self.again.of(way).is_empty())
-            || !self.grants.is_empty()
+        let mut is_busy = !self.grants.is_empty()
             || !self.missed.is_empty()
             || !self.reports.is_empty()
             || self.sources.iter().any(|load| load.source.is_saturating(now))
-            || self.terminals.iter().any(|terminal| {
-                on_air.clone().any(|way| terminal.has_backlog(way)) || terminal.uplink.believed > 0
-            });
+            || self.terminals.iter().any(|terminal| terminal.uplink.believed > 0);
+        for &direction in Direction::BOTH {
+            is_busy |= !self.air.of(direction).is_empty()
+                || !self.again.of(direction).is_empty()
+                || self.terminals.iter().any(|terminal| terminal.has_backlog(direction));
+        }
         if is_busy {
             return Some(tti + 1);
         }
@@ -592,7 +594,6 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Time of the carrier's TTI, as a number of seconds for rates.
     pub(super) fn tti_seconds(&self) -> f64 {
-        let tti: TimeDelta = self.carrier.tti();
-        tti.as_secs_f64()
+        self.carrier.tti().as_secs_f64()
     }
 }

@@ -8,7 +8,7 @@ use super::directions::Directions;
 use super::fading::Fading;
 use super::service::{BearerChange, BearerConfig};
 use crate::load::Arrivals;
-use crate::path::Way;
+use crate::path::Direction;
 
 /// Configuration of a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -406,7 +406,7 @@ pub struct MovingTerminal {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// Its direction.
-    pub way: Way,
+    pub direction: Direction,
     /// Number of its bearer among those of the configuration.
     pub bearer: usize,
     /// When its packets arrive.
@@ -421,8 +421,13 @@ pub struct Load {
 
 impl Load {
     /// A load that lasts the whole run.
-    pub const fn new(way: Way, bearer: usize, arrivals: Arrivals, size: DataSize) -> Self {
-        Self { way, bearer, arrivals, size, start: Timestamp::ZERO, stop: Timestamp::MAX }
+    pub const fn new(
+        direction: Direction,
+        bearer: usize,
+        arrivals: Arrivals,
+        size: DataSize,
+    ) -> Self {
+        Self { direction, bearer, arrivals, size, start: Timestamp::ZERO, stop: Timestamp::MAX }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values for both directions.
 
-use crate::path::Way;
+use crate::path::Direction;
 
 /// A value for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,24 +13,24 @@ pub struct Directions<V> {
 
 impl<V> Directions<V> {
     /// The value of a direction.
-    pub const fn of(&self, way: Way) -> &V {
-        match way {
-            Way::Up => &self.up,
-            Way::Down => &self.down,
+    pub const fn of(&self, direction: Direction) -> &V {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
         }
     }
 
     /// The value of a direction, to change it.
-    pub const fn of_mut(&mut self, way: Way) -> &mut V {
-        match way {
-            Way::Up => &mut self.up,
-            Way::Down => &mut self.down,
+    pub const fn of_mut(&mut self, direction: Direction) -> &mut V {
+        match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
         }
     }
 
     /// Builds both values from a function of the direction.
-    pub fn from_fn(mut value: impl FnMut(Way) -> V) -> Self {
-        Self { up: value(Way::Up), down: value(Way::Down) }
+    pub fn from_fn(mut value: impl FnMut(Direction) -> V) -> Self {
+        Self { up: value(Direction::Up), down: value(Direction::Down) }
     }
 }
 

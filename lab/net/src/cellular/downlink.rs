@@ -10,7 +10,7 @@ use super::cell::{AVERAGE_TTIS, Cell};
 use super::config::{Scheduler, Sharing};
 use super::rlc::PART_MIN;
 use super::scheduler::{Candidate, groups, share_groups};
-use crate::path::Way;
+use crate::path::Direction;
 
 /// Bytes of headers that a scheduler expects on top of what waits.
 const HEADERS: u64 = 8;
@@ -19,7 +19,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
     /// Decides on the downlink blocks of the TTI that is prepared now.
     pub(super) fn schedule_down(&mut self, tti: Tti, now: Timestamp) {
         let at = tti + Tti::from(self.timing.down_prepare);
-        let symbols = self.carrier.symbols_in(at, Way::Down);
+        let symbols = self.carrier.symbols_in(at, Direction::Down);
         if symbols == 0 {
             return;
         }
@@ -47,15 +47,15 @@ impl<T: Debug + Send + 'static> Cell<T> {
             };
             let Some(mcs) = mcs else { continue };
             let bytes =
-                self.carrier.block_bytes(Way::Down, grant.prbs(&self.carrier), mcs, symbols);
+                self.carrier.block_bytes(Direction::Down, grant.prbs(&self.carrier), mcs, symbols);
             let rate = f64::from(bytes) / self.tti_seconds();
             self.terminals[index].averages.down += weight * rate;
             let mut block = Block::new(index, grant, (mcs, bytes), tti);
-            self.top_up(now, index, Way::Down);
-            self.fill_block(now, &mut block, Way::Down);
+            self.top_up(now, index, Direction::Down);
+            self.fill_block(now, &mut block, Direction::Down);
             self.terminals[index].processes.down += 1;
             block.is_missed = self.misses_control(index, at);
-            self.send(block, Way::Down, at);
+            self.send(block, Direction::Down, at);
         }
     }
 
@@ -85,7 +85,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             block.attempt += 1;
             free &= !place;
             busy.push(block.terminal);
-            self.send(block, Way::Down, at);
+            self.send(block, Direction::Down, at);
         }
         (free, busy)
     }
@@ -100,16 +100,16 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let mut candidates = Vec::new();
         let at = tti + Tti::from(self.timing.down_prepare);
         for index in 0..self.terminals.len() {
-            self.top_up(now, index, Way::Down);
+            self.top_up(now, index, Direction::Down);
             let has_process = self.terminals[index].processes.down < self.harq.processes;
-            let need = self.terminals[index].sendable(now, Way::Down);
+            let need = self.terminals[index].sendable(now, Direction::Down);
             if need == 0 || !has_process || busy.contains(&index) || self.is_unreachable(index, at)
             {
                 continue;
             }
-            self.learn(tti, index, Way::Down);
+            self.learn(tti, index, Direction::Down);
             let terminal = &mut self.terminals[index];
-            let owed = terminal.owed(now, Way::Down);
+            let owed = terminal.owed(now, Direction::Down);
             let known = &terminal.known.down;
             let count = if known.is_flat() { 1 } else { self.carrier.groups() };
             let group_bytes = &self.group_bytes;
@@ -121,7 +121,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 terminal: index,
                 need: if self.stops_at_queue_end { need + HEADERS } else { u64::MAX },
                 owed,
-                urgency: terminal.urgency(now, Way::Down),
+                urgency: terminal.urgency(now, Direction::Down),
                 average: terminal.averages.down,
                 rates,
                 groups: 0,
@@ -131,38 +131,44 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 
     /// Takes the report of a terminal's signal that the scheduler knows in a TTI.
-    pub(super) fn learn(&mut self, tti: Tti, terminal: usize, way: Way) {
-        let chooser = self.choosers.of(way);
+    pub(super) fn learn(&mut self, tti: Tti, terminal: usize, direction: Direction) {
+        let chooser = self.choosers.of(direction);
         let measured = chooser.report_time(tti, terminal as Tti);
         let start = self.carrier.start(measured);
         let state = &mut self.terminals[terminal];
-        let sinr = state.channels.of_mut(way).at(start);
-        chooser.learn(&self.carrier, measured, sinr, state.known.of_mut(way));
+        let sinr = state.channels.of_mut(direction).at(start);
+        chooser.learn(&self.carrier, measured, sinr, state.known.of_mut(direction));
     }
 
     /// Fills a block with what the bearers of its terminal have.
-    pub(super) fn fill_block(&mut self, now: Timestamp, block: &mut Block, way: Way) {
+    pub(super) fn fill_block(&mut self, now: Timestamp, block: &mut Block, direction: Direction) {
         let room = u64::from(block.bytes);
         match self.sharing {
-            Sharing::Equal => self.fill_equally(now, block, way, room),
-            Sharing::Priority => self.fill_by_priority(now, block, way, room),
+            Sharing::Equal => self.fill_equally(now, block, direction, room),
+            Sharing::Priority => self.fill_by_priority(now, block, direction, room),
         }
     }
 
-    fn fill_equally(&mut self, now: Timestamp, block: &mut Block, way: Way, room: u64) {
+    fn fill_equally(&mut self, now: Timestamp, block: &mut Block, direction: Direction, room: u64) {
         let terminal = &mut self.terminals[block.terminal];
         let mut active: Vec<usize> = (0..terminal.bearers.len()).collect();
-        active.retain(|index| terminal.has_data(*index, way));
+        active.retain(|index| terminal.has_data(*index, direction));
         let share = room / active.len().max(1) as u64;
         for index in active {
             if share >= PART_MIN {
-                self.fill_part(now, block, (index, way), share);
+                self.fill_part(now, block, (index, direction), share);
             }
         }
     }
 
     /// Guarantees first, then the rest, each by priority.
-    fn fill_by_priority(&mut self, now: Timestamp, block: &mut Block, way: Way, mut room: u64) {
+    fn fill_by_priority(
+        &mut self,
+        now: Timestamp,
+        block: &mut Block,
+        direction: Direction,
+        mut room: u64,
+    ) {
         let terminal = &mut self.terminals[block.terminal];
         let mut order: Vec<usize> = (0..terminal.bearers.len()).collect();
         order.sort_by(|a, b| {
@@ -172,17 +178,19 @@ impl<T: Debug + Send + 'static> Cell<T> {
         for is_guarantee in [true, false] {
             for &index in &order {
                 let terminal = &mut self.terminals[block.terminal];
-                let limit = terminal.ambr.of_mut(way).left(now);
+                let limit = terminal.ambr.of_mut(direction).left(now);
                 let bearer = &mut terminal.bearers[index];
                 if !bearer.is_active {
                     continue;
                 }
                 let has_guarantee = bearer.config.guarantee.is_some();
                 let wanted = match (is_guarantee, has_guarantee) {
-                    (true, true) => bearer.owed(now, way),
+                    (true, true) => bearer.owed(now, direction),
                     (true, false) => 0,
-                    (false, true) => bearer.sendable(now, way),
-                    (false, false) => bearer.sendable(now, way).min(limit.unwrap_or(u64::MAX)),
+                    (false, true) => bearer.sendable(now, direction),
+                    (false, false) => {
+                        bearer.sendable(now, direction).min(limit.unwrap_or(u64::MAX))
+                    }
                 };
                 // A guarantee may need part of a packet only; its packet goes whole if there is
                 // room.
@@ -190,10 +198,10 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 if wanted == 0 || part < PART_MIN {
                     continue;
                 }
-                let taken = self.fill_part(now, block, (index, way), part);
+                let taken = self.fill_part(now, block, (index, direction), part);
                 room -= taken;
                 if !has_guarantee {
-                    self.terminals[block.terminal].ambr.of_mut(way).spend(now, taken);
+                    self.terminals[block.terminal].ambr.of_mut(direction).spend(now, taken);
                 }
             }
         }
@@ -204,18 +212,18 @@ impl<T: Debug + Send + 'static> Cell<T> {
         &mut self,
         now: Timestamp,
         block: &mut Block,
-        (index, way): (usize, Way),
+        (index, direction): (usize, Direction),
         room: u64,
     ) -> u64 {
         let bearer = &mut self.terminals[block.terminal].bearers[index];
         let dropped = self.outcomes.dropped.dropped.len();
-        let (span, taken) = bearer.channels.of_mut(way).fill(now, room, &mut self.outcomes);
+        let (span, taken) = bearer.channels.of_mut(direction).fill(now, room, &mut self.outcomes);
         let dropped = self.outcomes.dropped.dropped.len() - dropped;
-        bearer.totals.of_mut(way).dropped_packets += dropped as u64;
+        bearer.totals.of_mut(direction).dropped_packets += dropped as u64;
         if span.is_empty() {
             return 0;
         }
-        bearer.spend(now, way, span.to - span.from);
+        bearer.spend(now, direction, span.to - span.from);
         block.parts.push(Part { bearer: index, span });
         taken
     }

@@ -11,7 +11,7 @@ use super::cell::Cell;
 use super::directions::Directions;
 use super::event::BearerEvent;
 use super::terminal;
-use crate::path::Way;
+use crate::path::Direction;
 
 pub use super::block::BlockRecord;
 
@@ -26,7 +26,7 @@ pub struct BearerRow {
     /// Name of the bearer.
     pub bearer: String,
     /// Direction.
-    pub way: Way,
+    pub direction: Direction,
     /// SINR over the whole carrier at the end of the interval, without fading, in decibels.
     pub sinr_db: f64,
     /// Mean MCS of the blocks sent for the first time; `None` if there were none.
@@ -61,7 +61,7 @@ impl Default for BearerRow {
             time: Timestamp::ZERO,
             node: 0,
             bearer: String::new(),
-            way: Way::Up,
+            direction: Direction::Up,
             sinr_db: 0.0,
             mcs: None,
             blocks: 0,
@@ -144,11 +144,11 @@ impl CellularLog {
         for (index, (radio_before, bearers_before)) in self.before.iter_mut().enumerate() {
             bearers_before.resize(cell.terminals[index].bearers.len(), Directions::default());
             for (number, bearer_before) in bearers_before.iter_mut().enumerate() {
-                for way in [Way::Up, Way::Down] {
-                    let radio = *radio_before.of(way);
-                    let before = bearer_before.of_mut(way);
-                    let row = row(now, cell, (index, number, way), (&radio, before));
-                    *before = *cell.terminals[index].bearers[number].totals.of(way);
+                for direction in [Direction::Up, Direction::Down] {
+                    let radio = *radio_before.of(direction);
+                    let before = bearer_before.of_mut(direction);
+                    let row = row(now, cell, (index, number, direction), (&radio, before));
+                    *before = *cell.terminals[index].bearers[number].totals.of(direction);
                     self.notes.rows.push(row);
                 }
             }
@@ -160,20 +160,20 @@ impl CellularLog {
 fn row<T: Debug + Send + 'static>(
     now: Timestamp,
     cell: &Cell<T>,
-    (index, number, way): (usize, usize, Way),
+    (index, number, direction): (usize, usize, Direction),
     (radio_before, before): (&terminal::Totals, &bearer::Totals),
 ) -> BearerRow {
     let terminal = &cell.terminals[index];
     let bearer = &terminal.bearers[number];
-    let (radio, after) = (terminal.totals.of(way), bearer.totals.of(way));
+    let (radio, after) = (terminal.totals.of(direction), bearer.totals.of(direction));
     let blocks = radio.blocks - radio_before.blocks;
     let mean = |sum: u64| sum as f64 / blocks as f64;
     BearerRow {
         time: now,
         node: index + 1,
         bearer: bearer.config.name.clone(),
-        way,
-        sinr_db: hundredths(cell.sinr_db(now, index, way)),
+        direction,
+        sinr_db: hundredths(cell.sinr_db(now, index, direction)),
         mcs: (blocks > 0).then(|| hundredths(mean(radio.mcs - radio_before.mcs))),
         blocks,
         failures: radio.failures - radio_before.failures,
@@ -185,7 +185,7 @@ fn row<T: Debug + Send + 'static>(
         delivered: after.delivered.saturating_sub(before.delivered),
         dropped_packets: after.dropped_packets - before.dropped_packets,
         lost_packets: after.lost_packets - before.lost_packets,
-        queue: bearer.channels.of(way).bytes(),
+        queue: bearer.channels.of(direction).bytes(),
     }
 }
 

@@ -7,7 +7,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta};
 
 use super::directions::Directions;
 use crate::packet::FlowKey;
-use crate::path::Way;
+use crate::path::Direction;
 use crate::queue::{Aqm, QueueLimit};
 
 /// Names a bearer within its terminal.
@@ -197,13 +197,21 @@ impl Subnet {
 impl PacketFilter {
     /// Whether the filter selects a packet of this flow. `addresses` are the source and destination
     /// for each number that stands for them in a [`FlowKey`].
-    pub fn selects(&self, way: Way, flow: FlowKey, addresses: &[(Ipv4Addr, Ipv4Addr)]) -> bool {
+    pub fn selects(
+        &self,
+        direction: Direction,
+        flow: FlowKey,
+        addresses: &[(Ipv4Addr, Ipv4Addr)],
+    ) -> bool {
         match self {
-            Self::Flow { up, down } => flow == if way == Way::Up { *up } else { *down },
+            Self::Flow { up, down } => flow == if direction == Direction::Up { *up } else { *down },
             Self::Packets { protocol, ports, remote, remote_ports } => {
                 let (source, destination) = flow.ports();
-                let (own, far) =
-                    if way == Way::Up { (source, destination) } else { (destination, source) };
+                let (own, far) = if direction == Direction::Up {
+                    (source, destination)
+                } else {
+                    (destination, source)
+                };
                 if flow.protocol() != *protocol
                     || !ports.contains(own)
                     || !remote_ports.contains(far)
@@ -212,7 +220,7 @@ impl PacketFilter {
                 }
                 let far = addresses
                     .get(flow.pair())
-                    .map(|(from, to)| if way == Way::Up { *to } else { *from });
+                    .map(|(from, to)| if direction == Direction::Up { *to } else { *from });
                 *remote == Subnet::ANY || far.is_some_and(|far| remote.contains(far))
             }
         }

@@ -2,7 +2,7 @@
 
 use super::config::Load;
 use crate::load::Source;
-use crate::path::Way;
+use crate::path::Direction;
 use crate::seed::Seed;
 
 /// A load with its state.
@@ -10,14 +10,19 @@ use crate::seed::Seed;
 pub(super) struct LoadSource {
     pub(super) terminal: usize,
     pub(super) bearer: usize,
-    pub(super) way: Way,
+    pub(super) direction: Direction,
     pub(super) source: Source,
 }
 
 impl LoadSource {
     pub(super) fn new(terminal: usize, name: &str, number: usize, load: &Load, seed: Seed) -> Self {
         let stream = seed.stream(&format!("cellular/{name}/load/{number}"));
-        let Load { way, bearer, arrivals, size, start, stop } = *load;
-        Self { terminal, bearer, way, source: Source::new(arrivals, size, (start, stop), stream) }
+        let Load { direction, bearer, arrivals, size, start, stop } = *load;
+        Self {
+            terminal,
+            bearer,
+            direction,
+            source: Source::new(arrivals, size, (start, stop), stream),
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::directions::Directions;
 use super::fading::Grid;
 use super::radio::Channel;
 use crate::packet::FlowKey;
-use crate::path::Way;
+use crate::path::Direction;
 use crate::seed::{Seed, Stream};
 
 /// Bandwidth of a resource block at a subcarrier spacing of 15 kHz.
@@ -87,13 +87,14 @@ impl<T: Debug + Send + 'static> Terminal<T> {
             Technology::Nr { numerology } => PRB_HZ * f64::from(1_u32 << numerology),
         };
         let bearers = config.bearers.iter().map(|bearer| Bearer::new(bearer.clone(), name, seed));
-        let channels = Directions::from_fn(|way| {
-            let grid = Grid { prbs: *carrier.prbs.of(way), prb_hz: spacing, tti: carrier.tti() };
-            let stream = seed.stream(&format!("cellular/{name}/signal/{}", way.word()));
-            Channel::new(config.signal.of(way), &config.handovers, grid, stream)
+        let channels = Directions::from_fn(|direction| {
+            let grid =
+                Grid { prbs: *carrier.prbs.of(direction), prb_hz: spacing, tti: carrier.tti() };
+            let stream = seed.stream(&format!("cellular/{name}/signal/{}", direction.word()));
+            Channel::new(config.signal.of(direction), &config.handovers, grid, stream)
         });
-        let chances = Directions::from_fn(|way| {
-            seed.stream(&format!("cellular/{name}/errors/{}", way.word()))
+        let chances = Directions::from_fn(|direction| {
+            seed.stream(&format!("cellular/{name}/errors/{}", direction.word()))
         });
         Self {
             name: name.clone(),
@@ -105,7 +106,7 @@ impl<T: Debug + Send + 'static> Terminal<T> {
             processes: Directions::default(),
             totals: Directions::default(),
             chances,
-            ambr: Directions::from_fn(|way| Bucket::new(*config.ambr.of(way))),
+            ambr: Directions::from_fn(|direction| Bucket::new(*config.ambr.of(direction))),
             uplink: Uplink { claims: vec![0; config.bearers.len()], ..Uplink::default() },
             drx: config.drx,
             handovers: config.handovers.clone(),
@@ -120,7 +121,7 @@ impl<T: Debug + Send + 'static> Terminal<T> {
     pub(super) fn bearer_of(
         &self,
         class: Option<usize>,
-        way: Way,
+        direction: Direction,
         flow: FlowKey,
         addresses: &[(Ipv4Addr, Ipv4Addr)],
     ) -> usize {
@@ -131,17 +132,17 @@ impl<T: Debug + Send + 'static> Terminal<T> {
         }
         let selecting = self.bearers.iter().rposition(|bearer| {
             bearer.is_active
-                && bearer.config.filters.iter().any(|it| it.selects(way, flow, addresses))
+                && bearer.config.filters.iter().any(|it| it.selects(direction, flow, addresses))
         });
         selecting.unwrap_or(0)
     }
 
     /// Bytes that wait in a direction and may be sent now.
-    pub(super) fn sendable(&mut self, now: Timestamp, way: Way) -> u64 {
-        let limit = self.ambr.of_mut(way).left(now);
+    pub(super) fn sendable(&mut self, now: Timestamp, direction: Direction) -> u64 {
+        let limit = self.ambr.of_mut(direction).left(now);
         let (mut guaranteed, mut other) = (0, 0);
         for bearer in self.bearers.iter_mut().filter(|bearer| bearer.is_active) {
-            let bytes = bearer.sendable(now, way);
+            let bytes = bearer.sendable(now, direction);
             if bearer.config.guarantee.is_some() {
                 guaranteed += bytes;
             } else {
@@ -152,31 +153,32 @@ impl<T: Debug + Send + 'static> Terminal<T> {
     }
 
     /// Bytes that guarantees still owe.
-    pub(super) fn owed(&mut self, now: Timestamp, way: Way) -> u64 {
+    pub(super) fn owed(&mut self, now: Timestamp, direction: Direction) -> u64 {
         let bearers = self.bearers.iter_mut().filter(|it| it.config.guarantee.is_some());
-        bearers.map(|bearer| bearer.owed(now, way)).sum()
+        bearers.map(|bearer| bearer.owed(now, direction)).sum()
     }
 
     /// Whether a bearer has data.
-    pub(super) fn has_data(&self, bearer: usize, way: Way) -> bool {
-        self.bearers[bearer].is_active && self.bearers[bearer].channels.of(way).backlog() > 0
+    pub(super) fn has_data(&self, bearer: usize, direction: Direction) -> bool {
+        self.bearers[bearer].is_active && self.bearers[bearer].channels.of(direction).backlog() > 0
     }
 
     /// Order among terminals with a guarantee: the priority of its most urgent bearer, less the
     /// share of the delay budget that its oldest packet has used.
-    pub(super) fn urgency(&self, now: Timestamp, way: Way) -> f64 {
+    pub(super) fn urgency(&self, now: Timestamp, direction: Direction) -> f64 {
         let guaranteed = self.bearers.iter().filter(|it| it.config.guarantee.is_some());
-        let urgency = guaranteed.filter(|it| it.channels.of(way).backlog() > 0).map(|bearer| {
-            let budget = bearer.config.qci.budget.as_secs_f64();
-            let used = bearer.channels.of(way).head_delay(now).as_secs_f64() / budget;
-            bearer.config.qci.priority - used.min(1.0)
-        });
+        let urgency =
+            guaranteed.filter(|it| it.channels.of(direction).backlog() > 0).map(|bearer| {
+                let budget = bearer.config.qci.budget.as_secs_f64();
+                let used = bearer.channels.of(direction).head_delay(now).as_secs_f64() / budget;
+                bearer.config.qci.priority - used.min(1.0)
+            });
         urgency.fold(f64::INFINITY, f64::min)
     }
 
     /// Whether anything waits in a direction.
-    pub(super) fn has_backlog(&self, way: Way) -> bool {
-        self.bearers.iter().any(|bearer| bearer.channels.of(way).backlog() > 0)
+    pub(super) fn has_backlog(&self, direction: Direction) -> bool {
+        self.bearers.iter().any(|bearer| bearer.channels.of(direction).backlog() > 0)
     }
 
     /// Whether a handover interrupts it at this time.

@@ -7,7 +7,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use super::*;
 use crate::load::Arrivals;
 use crate::packet::{FlowKey, Header, Outcome};
-use crate::path::Way;
+use crate::path::Direction;
 use crate::queue::{Aqm, CoDelConfig, QueueLimit};
 use crate::seed::Seed;
 
@@ -53,7 +53,7 @@ impl Run {
     /// Sends packets of a rate during a time.
     fn send(
         &mut self,
-        place: (usize, Way),
+        place: (usize, Direction),
         bearer: Option<usize>,
         rate: Bitrate,
         (from, to): (Timestamp, Timestamp),
@@ -88,8 +88,8 @@ const fn mbps(mbps: u64) -> Bitrate {
     Bitrate::from_kbps(1_000 * mbps)
 }
 
-fn saturating(way: Way) -> Load {
-    Load::new(way, 0, Arrivals::Saturated, PACKET)
+fn saturating(direction: Direction) -> Load {
+    Load::new(direction, 0, Arrivals::Saturated, PACKET)
 }
 
 /// Mbit/s of IP packets that each terminal's bearers get down, over ten seconds.
@@ -106,7 +106,7 @@ fn shares(config: &CellularConfig) -> Vec<Vec<f64>> {
 #[test]
 fn a_saturated_terminal_gets_the_bits_of_its_blocks() {
     let mut alone = terminal("ue", 25.0);
-    alone.loads = vec![saturating(Way::Down)];
+    alone.loads = vec![saturating(Direction::Down)];
     let mut config = lte(vec![alone]);
     config.control_errors = false;
     // MCS 28 on 25 resource blocks: 18336 bits a TTI, less headers of RLC and PDCP.
@@ -118,7 +118,7 @@ fn a_saturated_terminal_gets_the_bits_of_its_blocks() {
 fn equal_terminals_share_equally_and_a_far_one_gets_its_share_of_the_time() {
     let with_load = |name: &str, sinr_db| {
         let mut terminal = terminal(name, sinr_db);
-        terminal.loads = vec![saturating(Way::Down)];
+        terminal.loads = vec![saturating(Direction::Down)];
         terminal
     };
     let equal = shares(&lte(vec![with_load("a", 20.0), with_load("b", 20.0)]));
@@ -131,7 +131,7 @@ fn equal_terminals_share_equally_and_a_far_one_gets_its_share_of_the_time() {
 #[test]
 fn a_guaranteed_bearer_keeps_its_rate_beside_its_terminals_own_load() {
     let mut ue = terminal("ue", 20.0);
-    ue.loads = vec![saturating(Way::Down), saturating(Way::Up)];
+    ue.loads = vec![saturating(Direction::Down), saturating(Direction::Up)];
     let mut video = BearerConfig { name: "video".into(), ..BearerConfig::default() };
     video.qci = Qci::new(2).unwrap();
     let rate = Directions::both(mbps(3));
@@ -139,14 +139,14 @@ fn a_guaranteed_bearer_keeps_its_rate_beside_its_terminals_own_load() {
     ue.bearers.push(video);
     let mut config = lte(vec![ue]);
     config.scheduler = Scheduler::QualityOfService;
-    for way in [Way::Up, Way::Down] {
+    for direction in [Direction::Up, Direction::Down] {
         let mut run = Run::new(&config);
-        let packets = run.send((0, way), Some(1), mbps(2), (secs(0.5), secs(3.0)));
+        let packets = run.send((0, direction), Some(1), mbps(2), (secs(0.5), secs(3.0)));
         run.until(secs(4.0));
         let delays = run.delays_ms(packets.clone());
-        assert_eq!(delays.len(), packets.len(), "{way:?}");
+        assert_eq!(delays.len(), packets.len(), "{direction:?}");
         let most = delays.iter().copied().fold(0.0, f64::max);
-        assert!(most < 60.0, "{way:?}: {most} ms");
+        assert!(most < 60.0, "{direction:?}: {most} ms");
     }
 }
 
@@ -155,7 +155,7 @@ fn a_full_queue_delays_by_its_bytes() {
     let mut ue = terminal("ue", 25.0);
     ue.bearers[0].queue.down.limit = QueueLimit::Bytes(DataSize::from_bytes(200_000));
     let mut run = Run::new(&lte(vec![ue]));
-    let packets = run.send((0, Way::Down), None, mbps(40), (secs(0.0), secs(2.0)));
+    let packets = run.send((0, Direction::Down), None, mbps(40), (secs(0.0), secs(2.0)));
     run.until(secs(4.0));
     let delays = run.delays_ms(packets);
     // 200 kB at 18.2 Mbit/s.
@@ -171,7 +171,7 @@ fn a_handover_holds_packets_back_and_acknowledged_mode_loses_none() {
         let gap = TimeDelta::from_millis(50);
         ue.handovers = vec![Handover { at: secs(1.0), gap, change_db: -5.0 }];
         let mut run = Run::new(&lte(vec![ue]));
-        let packets = run.send((0, Way::Down), None, mbps(2), (secs(0.5), secs(2.0)));
+        let packets = run.send((0, Direction::Down), None, mbps(2), (secs(0.5), secs(2.0)));
         run.until(secs(3.0));
         let delays = run.delays_ms(packets.clone());
         let lost = packets.len() - delays.len();
@@ -188,14 +188,14 @@ fn an_idle_terminal_listens_only_now_and_then() {
     let mut run = Run::new(&lte(vec![ue.clone()]));
     // A packet each second: the terminal sleeps in between, up to one cycle of 160 ms.
     let slow = PACKET / TimeDelta::from_millis(990);
-    let packets = run.send((0, Way::Down), None, slow, (secs(1.0), secs(20.0)));
+    let packets = run.send((0, Direction::Down), None, slow, (secs(1.0), secs(20.0)));
     run.until(secs(21.0));
     let delays = run.delays_ms(packets);
     let most = delays.iter().copied().fold(0.0, f64::max);
     assert!(most > 80.0 && most < 170.0, "{most}");
     ue.drx = None;
     let mut run = Run::new(&lte(vec![ue]));
-    let packets = run.send((0, Way::Down), None, slow, (secs(1.0), secs(20.0)));
+    let packets = run.send((0, Direction::Down), None, slow, (secs(1.0), secs(20.0)));
     run.until(secs(21.0));
     assert!(run.delays_ms(packets).iter().all(|delay| *delay < 15.0));
 }
@@ -204,7 +204,7 @@ fn an_idle_terminal_listens_only_now_and_then() {
 fn a_request_for_the_uplink_costs_its_period_and_two_rounds_of_grants() {
     let mut run = Run::new(&lte(vec![terminal("ue", 20.0)]));
     let slow = PACKET / TimeDelta::from_millis(53);
-    let packets = run.send((0, Way::Up), None, slow, (secs(1.0), secs(10.0)));
+    let packets = run.send((0, Direction::Up), None, slow, (secs(1.0), secs(10.0)));
     run.until(secs(11.0));
     let delays = run.delays_ms(packets);
     let least = delays.iter().copied().fold(f64::INFINITY, f64::min);
@@ -218,7 +218,7 @@ fn a_terminal_that_misses_its_grants_asks_again() {
     // At -3 dB a terminal misses one grant in forty.
     let signal = Directions { up: Signal::constant(10.0), down: Signal::constant(-3.0) };
     let mut run = Run::new(&lte(vec![Terminal::new("ue", signal)]));
-    let packets = run.send((0, Way::Up), None, mbps(1), (secs(0.5), secs(30.0)));
+    let packets = run.send((0, Direction::Up), None, mbps(1), (secs(0.5), secs(30.0)));
     run.until(secs(40.0));
     assert_eq!(run.delays_ms(packets.clone()).len(), packets.len());
 }
@@ -275,7 +275,7 @@ fn the_oldest_packet_counts_whether_or_not_a_part_of_it_is_sent() {
 #[test]
 fn acknowledged_mode_loses_nothing_and_keeps_the_order_beside_another_terminal() {
     for (mode, is_lossless) in [(RlcMode::AM, true), (RlcMode::UM, false)] {
-        for way in [Way::Up, Way::Down] {
+        for direction in [Direction::Up, Direction::Down] {
             let terminals = ["ue", "other"].map(|name| {
                 let mut ue = terminal(name, 10.0);
                 let fading = Some(fading::Fading::new(fading::Profile::Epa, 3.0));
@@ -285,29 +285,29 @@ fn acknowledged_mode_loses_nothing_and_keeps_the_order_beside_another_terminal()
                 ue
             });
             let mut config = lte(terminals.to_vec());
-            config.terminals[1].loads = vec![saturating(way)];
+            config.terminals[1].loads = vec![saturating(direction)];
             // Every block that is not decoded at once is left to RLC.
             config.harq.transmissions = 1;
             let mut run = Run::new(&config);
-            let packets = run.send((0, way), None, mbps(1), (secs(0.5), secs(5.0)));
+            let packets = run.send((0, direction), None, mbps(1), (secs(0.5), secs(5.0)));
             run.until(secs(30.0));
             for ue in &run.cell.terminals {
-                assert!(ue.totals.of(way).abandoned > 10, "{} {way:?}", ue.name);
+                assert!(ue.totals.of(direction).abandoned > 10, "{} {direction:?}", ue.name);
             }
             let outcomes: Vec<_> = packets.map(|number| run.outcomes[number]).collect();
             // Without acknowledgements, a receiver learns of a loss only from a later packet.
             let known = outcomes.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
             assert!(
                 known == outcomes.len() || !is_lossless,
-                "{mode:?} {way:?}: only {known} known"
+                "{mode:?} {direction:?}: only {known} known"
             );
             let outcomes: Vec<_> =
                 outcomes[..known].iter().map(|outcome| outcome.expect("an outcome")).collect();
             let (due, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
-            assert_eq!(lost.is_empty(), is_lossless, "{mode:?} {way:?}: {} lost", lost.len());
-            assert!(due.is_sorted_by_key(|outcome| outcome.unwrap()), "{mode:?} {way:?}");
-            let other = run.cell.terminals[1].bearers[0].totals.of(way);
-            assert!(other.delivered > DataSize::from_bytes(100_000), "{mode:?} {way:?}");
+            assert_eq!(lost.is_empty(), is_lossless, "{mode:?} {direction:?}: {} lost", lost.len());
+            assert!(due.is_sorted_by_key(|outcome| outcome.unwrap()), "{mode:?} {direction:?}");
+            let other = run.cell.terminals[1].bearers[0].totals.of(direction);
+            assert!(other.delivered > DataSize::from_bytes(100_000), "{mode:?} {direction:?}");
         }
     }
 }
@@ -319,30 +319,30 @@ fn filters_sort_packets_into_bearers_and_a_removed_bearer_falls_back() {
     own.filters = vec![PacketFilter::Flow { up: FlowKey(7), down: FlowKey(8) }];
     ue.bearers.push(own);
     let mut cell: Cell<usize> = Cell::new(&lte(vec![ue]), Seed::new(1));
-    let bearer = |cell: &Cell<usize>, way, flow, class| {
-        cell.terminals[0].bearer_of(class, way, FlowKey(flow), &[])
+    let bearer = |cell: &Cell<usize>, direction, flow, class| {
+        cell.terminals[0].bearer_of(class, direction, FlowKey(flow), &[])
     };
-    assert_eq!(bearer(&cell, Way::Up, 7, None), 1);
-    assert_eq!(bearer(&cell, Way::Up, 8, None), 0);
-    assert_eq!(bearer(&cell, Way::Down, 8, None), 1);
-    assert_eq!(bearer(&cell, Way::Down, 1, Some(1)), 1);
+    assert_eq!(bearer(&cell, Direction::Up, 7, None), 1);
+    assert_eq!(bearer(&cell, Direction::Up, 8, None), 0);
+    assert_eq!(bearer(&cell, Direction::Down, 8, None), 1);
+    assert_eq!(bearer(&cell, Direction::Down, 1, Some(1)), 1);
     let own = BearerRef { terminal: 0, bearer: "own".into() };
     cell.change(secs(1.0), &BearerChange::Remove(own));
-    assert_eq!(bearer(&cell, Way::Down, 8, None), 0);
-    assert_eq!(bearer(&cell, Way::Down, 1, Some(1)), 0);
+    assert_eq!(bearer(&cell, Direction::Down, 8, None), 0);
+    assert_eq!(bearer(&cell, Direction::Down, 1, Some(1)), 0);
 }
 
 #[test]
 fn a_filter_by_ports_looks_at_the_port_of_the_terminal() {
     let filter = udp_filter(PortRange { first: 5_000, last: 5_010 }, Subnet::ANY, PortRange::ANY);
-    let selects = |way, protocol, source, destination| {
-        filter.selects(way, FlowKey::of_packet(3, protocol, source, destination), &[])
+    let selects = |direction, protocol, source, destination| {
+        filter.selects(direction, FlowKey::of_packet(3, protocol, source, destination), &[])
     };
-    assert!(selects(Way::Up, 17, 5_000, 9) && selects(Way::Down, 17, 9, 5_010));
-    assert!(!selects(Way::Up, 17, 9, 5_000) && !selects(Way::Down, 17, 5_011, 9));
-    assert!(!selects(Way::Up, 6, 5_000, 9));
+    assert!(selects(Direction::Up, 17, 5_000, 9) && selects(Direction::Down, 17, 9, 5_010));
+    assert!(!selects(Direction::Up, 17, 9, 5_000) && !selects(Direction::Down, 17, 5_011, 9));
+    assert!(!selects(Direction::Up, 6, 5_000, 9));
     // A simulated flow is a number.
-    assert!(!filter.selects(Way::Up, FlowKey(5_000), &[]));
+    assert!(!filter.selects(Direction::Up, FlowKey(5_000), &[]));
 }
 
 #[test]
@@ -354,18 +354,24 @@ fn a_filter_by_the_other_end_looks_at_its_address_and_port_in_both_directions() 
         let remote = Subnet { address: server, prefix };
         udp_filter(PortRange::ANY, remote, PortRange { first: 443, last: 443 })
     };
-    let selects = |filter: PacketFilter, way, pair, source, destination| {
-        filter.selects(way, FlowKey::of_packet(pair, 17, source, destination), &addresses)
+    let selects = |filter: PacketFilter, direction, pair, source, destination| {
+        filter.selects(direction, FlowKey::of_packet(pair, 17, source, destination), &addresses)
     };
     for (prefix, is_other_inside) in [(32, false), (29, false), (28, true), (0, true)] {
         let filter = of(prefix);
-        assert!(selects(filter, Way::Up, 0, 9, 443) && selects(filter, Way::Down, 1, 443, 9));
-        assert!(!selects(filter, Way::Up, 0, 443, 9) && !selects(filter, Way::Down, 1, 9, 443));
-        assert_eq!(selects(filter, Way::Up, 2, 9, 443), is_other_inside, "/{prefix}");
-        assert_eq!(selects(filter, Way::Down, 3, 443, 9), is_other_inside, "/{prefix}");
+        assert!(
+            selects(filter, Direction::Up, 0, 9, 443)
+                && selects(filter, Direction::Down, 1, 443, 9)
+        );
+        assert!(
+            !selects(filter, Direction::Up, 0, 443, 9)
+                && !selects(filter, Direction::Down, 1, 9, 443)
+        );
+        assert_eq!(selects(filter, Direction::Up, 2, 9, 443), is_other_inside, "/{prefix}");
+        assert_eq!(selects(filter, Direction::Down, 3, 443, 9), is_other_inside, "/{prefix}");
     }
     // Nothing is known of this pair.
-    assert!(!selects(of(32), Way::Up, 4, 9, 443));
+    assert!(!selects(of(32), Direction::Up, 4, 9, 443));
 }
 
 /// A filter for UDP.
@@ -380,14 +386,14 @@ fn nr_with_time_division_carries_both_directions() {
     let special = Special { down: 10, up: 2 };
     carrier.duplex = Duplex::Time(vec![Down, Down, Down, special, Up]);
     let config = CellularConfig::new(carrier, vec![terminal("ue", 20.0)]);
-    for way in [Way::Up, Way::Down] {
+    for direction in [Direction::Up, Direction::Down] {
         let mut run = Run::new(&config);
-        let packets = run.send((0, way), None, mbps(4), (secs(0.5), secs(2.0)));
+        let packets = run.send((0, direction), None, mbps(4), (secs(0.5), secs(2.0)));
         run.until(secs(3.0));
         let delays = run.delays_ms(packets.clone());
-        assert_eq!(delays.len(), packets.len(), "{way:?}");
+        assert_eq!(delays.len(), packets.len(), "{direction:?}");
         let mean = delays.iter().sum::<f64>() / delays.len() as f64;
-        assert!(mean < 25.0, "{way:?}: {mean} ms");
+        assert!(mean < 25.0, "{direction:?}: {mean} ms");
     }
 }
 
@@ -395,13 +401,13 @@ fn nr_with_time_division_carries_both_directions() {
 fn what_happens_does_not_depend_on_when_the_driver_asks() {
     let mut ue = terminal("ue", 12.0);
     ue.signal.down.fading = Some(fading::Fading::new(fading::Profile::Epa, 3.0));
-    ue.loads = vec![Load::new(Way::Up, 0, Arrivals::Poisson(mbps(1)), PACKET)];
+    ue.loads = vec![Load::new(Direction::Up, 0, Arrivals::Poisson(mbps(1)), PACKET)];
     let config = lte(vec![ue]);
     let outcomes = |extra: bool| {
         let mut run = Run::new(&config);
         for step in 0..200 {
             let from = secs(0.5 + 0.01 * f64::from(step));
-            run.send((0, Way::Down), None, mbps(3), (from, from + TimeDelta::from_millis(9)));
+            run.send((0, Direction::Down), None, mbps(3), (from, from + TimeDelta::from_millis(9)));
             if extra {
                 run.until(from + TimeDelta::from_micros(9_700));
                 run.cell.next_event();

@@ -12,7 +12,7 @@ use super::cell::{AVERAGE_TTIS, Cell};
 use super::config::{SchedulingRequest, UplinkAccess};
 use super::rlc::PART_MIN;
 use super::scheduler::{Candidate, order_rows};
-use crate::path::Way;
+use crate::path::Direction;
 
 /// Bytes of headers in a block that a buffer report does not count.
 const HEADERS: u64 = 2;
@@ -67,7 +67,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 }
                 continue;
             }
-            self.top_up(now, index, Way::Up);
+            self.top_up(now, index, Direction::Up);
             let mut block = Block::new(index, grant.grant, (grant.mcs, grant.bytes), grant.decided);
             if self.uplink_access == UplinkAccess::Ideal {
                 self.fill_by_claims(now, tti, &mut block);
@@ -75,11 +75,11 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     continue;
                 }
             } else {
-                self.fill_block(now, &mut block, Way::Up);
+                self.fill_block(now, &mut block, Direction::Up);
                 block.report = Some((tti, self.waiting(index)));
             }
             self.terminals[index].processes.up += 1;
-            self.send(block, Way::Up, grant.decided + Tti::from(self.timing.up_prepare));
+            self.send(block, Direction::Up, grant.decided + Tti::from(self.timing.up_prepare));
         }
     }
 
@@ -131,12 +131,12 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
         for index in 0..self.terminals.len() {
             if !self.terminals[index].is_away(now) {
-                self.top_up(now, index, Way::Up);
+                self.top_up(now, index, Direction::Up);
                 self.report(tti, index);
             }
         }
         let at = tti + Tti::from(self.timing.up_prepare);
-        let symbols = self.carrier.symbols_in(at, Way::Up);
+        let symbols = self.carrier.symbols_in(at, Direction::Up);
         if symbols == 0 {
             return;
         }
@@ -151,7 +151,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// A terminal tells the base station what waits, if it has an occasion.
     fn report(&mut self, tti: Tti, index: usize) {
-        let has_backlog = self.terminals[index].has_backlog(Way::Up);
+        let has_backlog = self.terminals[index].has_backlog(Direction::Up);
         let uplink = &mut self.terminals[index].uplink;
         let delay = Tti::from(self.timing.report);
         match self.uplink_access {
@@ -221,7 +221,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             block.attempt += 1;
             free.take(first, count);
             busy.push(block.terminal);
-            self.send(block, Way::Up, at);
+            self.send(block, Direction::Up, at);
         }
         busy
     }
@@ -253,7 +253,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             free.take(place, share);
             end = place + share;
             let grant = Grant::Row { first: place, count: share };
-            self.learn(tti, index, Way::Up);
+            self.learn(tti, index, Direction::Up);
             let known = &self.terminals[index].known.up;
             if let Some(mcs) = self.choosers.up.for_grant(&self.carrier, known, grant) {
                 self.grant(tti, index, grant, (mcs, symbols));
@@ -282,17 +282,22 @@ impl<T: Debug + Send + 'static> Cell<T> {
             if believed == 0 || !has_process || busy.contains(&index) {
                 continue;
             }
-            self.learn(tti, index, Way::Up);
+            self.learn(tti, index, Direction::Up);
             let terminal = &mut self.terminals[index];
             let Some(mcs) = terminal.known.up.wide else { continue };
-            let owed = terminal.owed(now, Way::Up);
+            let owed = terminal.owed(now, Direction::Up);
             candidates.push(Candidate {
                 terminal: index,
                 need: believed + MARGIN,
                 owed,
-                urgency: terminal.urgency(now, Way::Up),
+                urgency: terminal.urgency(now, Direction::Up),
                 average: terminal.averages.up,
-                rates: vec![self.carrier.block_bytes(Way::Up, self.carrier.prbs.up, mcs, symbols)],
+                rates: vec![self.carrier.block_bytes(
+                    Direction::Up,
+                    self.carrier.prbs.up,
+                    mcs,
+                    symbols,
+                )],
                 groups: 0,
             });
         }
@@ -332,7 +337,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             let (mut low, mut high) = (1, count);
             while low < high {
                 let middle = u16::midpoint(low, high);
-                let bytes = self.carrier.block_bytes(Way::Up, middle, mcs, symbols);
+                let bytes = self.carrier.block_bytes(Direction::Up, middle, mcs, symbols);
                 if u64::from(bytes) >= need {
                     high = middle;
                 } else {
@@ -347,7 +352,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     fn grant(&mut self, tti: Tti, index: usize, grant: Grant, (mcs, symbols): (u8, u8)) {
         let prbs = grant.prbs(&self.carrier);
-        let bytes = self.carrier.block_bytes(Way::Up, prbs, mcs, symbols);
+        let bytes = self.carrier.block_bytes(Direction::Up, prbs, mcs, symbols);
         let fill = tti + Tti::from(self.timing.up_fill);
         let rate = f64::from(bytes) / self.tti_seconds();
         let terminal = &mut self.terminals[index];

@@ -29,7 +29,7 @@ mod router;
 mod tests;
 
 pub use crate::access::{AccessChange, AccessConfig, AccessLog, AccessNetwork, AccessPlan};
-pub use network::{Attachment, Crossing, NOTE_INTERVAL, Network, Way};
+pub use network::{Attachment, Crossing, Direction, NOTE_INTERVAL, Network};
 pub use router::{
     InFlight, Leg, NextHop, OwnLinks, Part, Placement, Routable, Route, RouteId, Router,
 };
@@ -55,6 +55,14 @@ impl Hop {
         Self { up, down }
     }
 
+    /// The link in this direction.
+    pub const fn link(&self, direction: Direction) -> &LinkConfig {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+
     /// The same hop with each capacity schedule fixed at its first rate above zero. Programs that
     /// connect before a run need a network that does not change and lets packets through. A
     /// capacity trace cannot be fixed; it stays as it is.
@@ -76,7 +84,7 @@ impl Hop {
 
 /// Name of a link in records and of its random streams: `up`, `hop-2/down`. The first hop has no
 /// prefix, so a scenario keeps its random numbers when it gains a second hop.
-fn link_name(hop: usize, way: Way) -> String {
-    let way = way.word();
-    if hop == 0 { way.into() } else { format!("hop-{}/{way}", hop + 1) }
+fn link_name(hop: usize, direction: Direction) -> String {
+    let direction = direction.word();
+    if hop == 0 { direction.into() } else { format!("hop-{}/{direction}", hop + 1) }
 }

@@ -12,14 +12,14 @@ pub const NOTE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
 /// A direction along the row of hops, or across the access network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From a terminal into the network, or from host A's side to host B's.
     Up,
     /// The opposite direction.
     Down,
 }
 
-impl Way {
+impl Direction {
     /// Both directions.
     pub const BOTH: &'static [Self] = &[Self::Up, Self::Down];
 
@@ -91,6 +91,7 @@ pub struct Attachment {
 pub struct Crossing {
     /// The terminal that it comes from or goes to.
     pub attachment: Attachment,
-    /// [`Way::Up`] if the packet comes from the terminal, [`Way::Down`] if it goes there.
-    pub way: Way,
+    /// [`Direction::Up`] if the packet comes from the terminal, [`Direction::Down`] if it goes
+    /// there.
+    pub direction: Direction,
 }

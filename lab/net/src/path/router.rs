@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use super::network::{Attachment, Crossing, Way};
+use super::network::{Attachment, Crossing, Direction};
 use super::{Hop, link_name};
 use crate::access::{AccessLog, AccessNetwork, AccessPlan};
 use crate::bottleneck::{Bottleneck, LinkConfig};
@@ -89,12 +89,14 @@ impl Placement {
     /// The legs to another end: the access network, the hops between the two nodes, and the access
     /// network again. Legs that the two ends do not need are left out.
     pub fn route_to(&self, other: &Self) -> Route {
-        let [up, down] = [(self, Way::Up), (other, Way::Down)].map(|(site, way)| {
-            let crossing = site.attachment.map(|attachment| Crossing { attachment, way });
-            crossing.map(|crossing| Leg::Access(site.access, crossing))
-        });
-        let ups = (self.node..other.node).map(|hop| Leg::Link(hop_link(hop, Way::Up)));
-        let downs = (other.node..self.node).rev().map(|hop| Leg::Link(hop_link(hop, Way::Down)));
+        let [up, down] =
+            [(self, Direction::Up), (other, Direction::Down)].map(|(site, direction)| {
+                let crossing = site.attachment.map(|attachment| Crossing { attachment, direction });
+                crossing.map(|crossing| Leg::Access(site.access, crossing))
+            });
+        let ups = (self.node..other.node).map(|hop| Leg::Link(hop_link(hop, Direction::Up)));
+        let downs =
+            (other.node..self.node).rev().map(|hop| Leg::Link(hop_link(hop, Direction::Down)));
         let hops = ups.chain(downs);
         up.into_iter().chain(self.out()).chain(hops).chain(other.into()).chain(down).collect()
     }
@@ -120,8 +122,8 @@ impl Placement {
 }
 
 /// Number of the link that is one direction of a hop.
-const fn hop_link(hop: usize, way: Way) -> usize {
-    2 * hop + way as usize
+const fn hop_link(hop: usize, direction: Direction) -> usize {
+    2 * hop + direction as usize
 }
 
 /// A packet in transit.
@@ -178,8 +180,8 @@ impl<T: Routable> Router<T> {
     ) -> Self {
         let mut links = Vec::with_capacity(2 * hops.len());
         for (index, hop) in hops.iter().enumerate() {
-            for (way, config) in [(Way::Up, &hop.up), (Way::Down, &hop.down)] {
-                links.push(Bottleneck::new(config, seed, &link_name(index, way)));
+            for (direction, config) in [(Direction::Up, &hop.up), (Direction::Down, &hop.down)] {
+                links.push(Bottleneck::new(config, seed, &link_name(index, direction)));
             }
         }
         let (is_shared, access) = (access.is_some(), access.into_iter().collect());
@@ -210,8 +212,8 @@ impl<T: Routable> Router<T> {
     pub fn add_own_hops(&mut self, hops: &[Hop], name: &str) -> Option<OwnLinks> {
         let first = self.links.len();
         for (index, hop) in hops.iter().enumerate() {
-            for (way, config) in [(Way::Up, &hop.up), (Way::Down, &hop.down)] {
-                self.add_link(config, &format!("{name}/{}", link_name(index, way)));
+            for (direction, config) in [(Direction::Up, &hop.up), (Direction::Down, &hop.down)] {
+                self.add_link(config, &format!("{name}/{}", link_name(index, direction)));
             }
         }
         (!hops.is_empty()).then_some(OwnLinks { first, pairs: hops.len() })
@@ -241,15 +243,15 @@ impl<T: Routable> Router<T> {
     }
 
     /// One direction of a hop.
-    pub fn hop(&self, hop: usize, way: Way) -> &Bottleneck<InFlight<T>> {
+    pub fn hop(&self, hop: usize, direction: Direction) -> &Bottleneck<InFlight<T>> {
         assert!(hop < self.hops, "there are {} hops", self.hops);
-        &self.links[hop_link(hop, way)]
+        &self.links[hop_link(hop, direction)]
     }
 
     /// Mutable access to one direction of a hop.
-    pub fn hop_mut(&mut self, hop: usize, way: Way) -> &mut Bottleneck<InFlight<T>> {
+    pub fn hop_mut(&mut self, hop: usize, direction: Direction) -> &mut Bottleneck<InFlight<T>> {
         assert!(hop < self.hops, "there are {} hops", self.hops);
-        &mut self.links[hop_link(hop, way)]
+        &mut self.links[hop_link(hop, direction)]
     }
 
     /// The access network that all share.

@@ -152,17 +152,17 @@ fn words(happenings: &[(i64, String)]) -> Vec<(i64, &str)> {
 
 #[test]
 fn a_route_leads_over_the_access_network_the_own_link_and_the_hops_in_between() {
-    let crossing = |terminal, class, way| {
-        Leg::Access(0, Crossing { attachment: Attachment { terminal, class }, way })
+    let crossing = |terminal, class, direction| {
+        Leg::Access(0, Crossing { attachment: Attachment { terminal, class }, direction })
     };
-    let (up, down) = (crossing(1, 0, Way::Up), crossing(1, 0, Way::Down));
+    let (up, down) = (crossing(1, 0, Direction::Up), crossing(1, 0, Direction::Down));
     let near = Placement { own: Some(OwnLinks { first: 8, pairs: 1 }), ..aboard(0, 0) };
     let link = Leg::Link;
     assert_eq!(near.route_to(&at(2)), [up, link(8), link(0), link(2)]);
     assert_eq!(at(2).route_to(&near), [link(3), link(1), link(9), down]);
     assert_eq!(at(1).route_to(&at(2)), [link(2)]);
     let other = Placement { attachment: Some(Attachment { terminal: 2, class: 3 }), ..at(0) };
-    assert_eq!(near.route_to(&other), [up, link(8), crossing(2, 3, Way::Down)]);
+    assert_eq!(near.route_to(&other), [up, link(8), crossing(2, 3, Direction::Down)]);
     let same = Placement { attachment: Some(Attachment { terminal: 1, class: 3 }), ..at(0) };
     assert!(near.is_beside(&same) && !near.is_beside(&other) && !near.is_beside(&at(0)));
     assert_eq!(near.route_beside(&same, 7), [link(8), link(7)]);
@@ -178,8 +178,8 @@ fn ends_with_access_networks_of_their_own_are_a_star() {
         ..aboard(0, 0)
     });
     let attachment = a.attachment.unwrap();
-    let crossing = |access, way| Leg::Access(access, Crossing { attachment, way });
-    let (up, down) = (crossing(1, Way::Up), crossing(2, Way::Down));
+    let crossing = |access, direction| Leg::Access(access, Crossing { attachment, direction });
+    let (up, down) = (crossing(1, Direction::Up), crossing(2, Direction::Down));
     let link = Leg::Link;
     assert_eq!(a.route_to(&b), [up, link(0), link(2), link(7), link(5), down]);
     // Not even the same terminal of two cells is beside itself.
@@ -250,7 +250,7 @@ fn a_packet_that_is_lost_on_the_way_leaves_nothing_behind() {
     assert_eq!(words(&seen), [(0, "1 lost: QueueFull"), (111, "2 lost: RandomLoss")]);
     assert_eq!(router.next(), None);
     assert_eq!(router.queued(ms(200), over_both), DataSize::ZERO);
-    assert_eq!(router.hop(1, Way::Up).counters().delivered_packets, 0);
+    assert_eq!(router.hop(1, Direction::Up).counters().delivered_packets, 0);
 }
 
 #[test]
@@ -334,8 +334,8 @@ fn a_station_reaches_its_access_point_as_in_the_cell_alone_and_the_frames_are_no
     let AccessConfig::Wifi(config) = &plan.config else { panic!("it is a Wi-Fi cell") };
     let own = Association { station: NodeId::station(1), category: AccessCategory::Video };
     let mut alone = Cell::new(config, SEED);
-    let way = (own.station, NodeId::ACCESS_POINT);
-    alone.enqueue(ms(5), way, own.category, Header::new(SIZE), ());
+    let direction = (own.station, NodeId::ACCESS_POINT);
+    alone.enqueue(ms(5), direction, own.category, Header::new(SIZE), ());
     let Some(Outcome::Delivered(Delivery { due, .. })) = alone.poll(ms(100)) else { panic!() };
 
     let mut router: Router<Numbered> = Router::new(&[hop(9, 9)], Some(&plan), SEED);

@@ -11,7 +11,7 @@ use super::log::CellLog;
 use super::rate::RateControl;
 use crate::access::{AccessLog, AccessNetwork};
 use crate::packet::{Header, Outcome};
-use crate::path::{Attachment, Crossing, Network, Way};
+use crate::path::{Attachment, Crossing, Direction, Network};
 use crate::seed::Seed;
 
 /// The class of an attachment is the access category.
@@ -29,11 +29,11 @@ struct LoggedCell<T> {
 }
 
 /// Returns the sending and the receiving node of a packet.
-fn nodes(Crossing { attachment, way }: Crossing) -> (NodeId, NodeId) {
+fn nodes(Crossing { attachment, direction }: Crossing) -> (NodeId, NodeId) {
     let station = NodeId(attachment.terminal);
-    match way {
-        Way::Up => (station, NodeId::ACCESS_POINT),
-        Way::Down => (NodeId::ACCESS_POINT, station),
+    match direction {
+        Direction::Up => (station, NodeId::ACCESS_POINT),
+        Direction::Down => (NodeId::ACCESS_POINT, station),
     }
 }
 

@@ -92,7 +92,7 @@ impl CongestionAware {
 
 /// Decision on a packet before its next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RetryDecision {
     /// Send the packet.
     Transmit {
         /// Whether to reset the contention window to its minimum, as for a new packet.
@@ -172,19 +172,19 @@ impl Retry {
     /// Decides on a packet after this many attempts [INTERDIGITAL §3.3, Algorithm 3].
     ///
     /// [INTERDIGITAL §3.3, Algorithm 3]: https://doi.org/10.1145/2713168.2713173
-    pub fn verdict(&mut self, now: Timestamp, attempts: u32, queued: DataSize) -> Verdict {
+    pub fn verdict(&mut self, now: Timestamp, attempts: u32, queued: DataSize) -> RetryDecision {
         let policy = match self.policy {
-            RetryPolicy::Limit(limit) if attempts >= limit => return Verdict::Drop,
+            RetryPolicy::Limit(limit) if attempts >= limit => return RetryDecision::Drop,
             RetryPolicy::CongestionAware(policy) if attempts >= policy.limit => policy,
-            _ => return Verdict::Transmit { reset_window: false },
+            _ => return RetryDecision::Transmit { reset_window: false },
         };
         let may_extend = attempts < policy.limit + policy.extension
             && queued < policy.queue_threshold
             && self.congestion(now).level < policy.level_threshold;
         if !may_extend {
-            return Verdict::Drop;
+            return RetryDecision::Drop;
         }
-        Verdict::Transmit { reset_window: policy.reset_window && attempts == policy.limit }
+        RetryDecision::Transmit { reset_window: policy.reset_window && attempts == policy.limit }
     }
 
     /// The channel's congestion over the intervals of the window [INTERDIGITAL §3.3, Algorithm 2].
@@ -230,8 +230,8 @@ impl Retry {
 mod tests {
     use super::*;
 
-    const GO: Verdict = Verdict::Transmit { reset_window: false };
-    const GO_AFRESH: Verdict = Verdict::Transmit { reset_window: true };
+    const GO: RetryDecision = RetryDecision::Transmit { reset_window: false };
+    const GO_AFRESH: RetryDecision = RetryDecision::Transmit { reset_window: true };
     const EMPTY: DataSize = DataSize::ZERO;
 
     fn ms(millis: i64) -> Timestamp {
@@ -262,22 +262,23 @@ mod tests {
         let mut retry = Retry::new(RetryPolicy::default());
         assert_eq!(retry.verdict(ms(0), 0, EMPTY), GO);
         assert_eq!(retry.verdict(ms(0), 6, EMPTY), GO);
-        assert_eq!(retry.verdict(ms(0), 7, EMPTY), Verdict::Drop);
+        assert_eq!(retry.verdict(ms(0), 7, EMPTY), RetryDecision::Drop);
     }
 
     // [INTERDIGITAL §3.3, Algorithm 3]
     #[test]
     fn the_extension_starts_with_a_fresh_window_and_ends_at_its_last_attempt() {
         let mut retry = aware(3);
-        let verdicts: Vec<Verdict> = (5..11).map(|k| retry.verdict(ms(0), k, EMPTY)).collect();
-        assert_eq!(verdicts, [GO, GO, GO_AFRESH, GO, GO, Verdict::Drop]);
+        let verdicts: Vec<RetryDecision> =
+            (5..11).map(|k| retry.verdict(ms(0), k, EMPTY)).collect();
+        assert_eq!(verdicts, [GO, GO, GO_AFRESH, GO, GO, RetryDecision::Drop]);
     }
 
     #[test]
     fn without_an_extension_the_policy_is_the_plain_limit() {
         let mut retry = aware(0);
         assert_eq!(retry.verdict(ms(0), 6, EMPTY), GO);
-        assert_eq!(retry.verdict(ms(0), 7, EMPTY), Verdict::Drop);
+        assert_eq!(retry.verdict(ms(0), 7, EMPTY), RetryDecision::Drop);
     }
 
     #[test]
@@ -292,7 +293,7 @@ mod tests {
         let mut retry = aware(3);
         assert_eq!(retry.verdict(ms(0), 6, bytes(16_000)), GO);
         assert_eq!(retry.verdict(ms(0), 7, bytes(15_999)), GO_AFRESH);
-        assert_eq!(retry.verdict(ms(0), 8, bytes(16_000)), Verdict::Drop);
+        assert_eq!(retry.verdict(ms(0), 8, bytes(16_000)), RetryDecision::Drop);
     }
 
     #[test]
@@ -310,7 +311,7 @@ mod tests {
         assert_eq!(congestion.capacity, Some(Bitrate::from_kbps(800)));
         assert!((congestion.level - 0.5).abs() < 1e-12);
         assert_eq!(retry.verdict(ms(1000), 6, EMPTY), GO);
-        assert_eq!(retry.verdict(ms(1000), 7, EMPTY), Verdict::Drop);
+        assert_eq!(retry.verdict(ms(1000), 7, EMPTY), RetryDecision::Drop);
     }
 
     #[test]
@@ -333,7 +334,7 @@ mod tests {
         let congestion = retry.congestion(ms(100));
         assert_eq!(congestion.capacity, Some(Bitrate::ZERO));
         assert_eq!(congestion.level, f64::INFINITY);
-        assert_eq!(retry.verdict(ms(100), 7, EMPTY), Verdict::Drop);
+        assert_eq!(retry.verdict(ms(100), 7, EMPTY), RetryDecision::Drop);
     }
 
     #[test]

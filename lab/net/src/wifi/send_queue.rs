@@ -18,7 +18,7 @@ use weir::units::{DataSize, TimeDelta, Timestamp};
 use super::config::{NodeQueue, WaitLimit};
 use super::phy::{A_MPDU_COUNT_LIMIT, a_mpdu_with, mpdu_size};
 use super::record::Ledger;
-use super::retry::{Congestion, Retry, RetryPolicy, Verdict};
+use super::retry::{Congestion, Retry, RetryDecision, RetryPolicy};
 use crate::capacity::Capacity;
 use crate::packet::{Delivery, DropCause, Dropped, Header, Waiting};
 use crate::queue::QueueLimit;
@@ -354,10 +354,10 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
             } else {
                 ledger.counters.failures += 1;
                 let verdict = self.retry.verdict(now, mpdu.attempts, self.bytes);
-                let is_fresh = verdict != Verdict::Transmit { reset_window: false };
+                let is_fresh = verdict != RetryDecision::Transmit { reset_window: false };
                 resolution.is_fresh |= is_oldest && is_fresh;
                 is_oldest = false;
-                if verdict != Verdict::Drop {
+                if verdict != RetryDecision::Drop {
                     continue;
                 }
                 mpdu.give_up(now, ledger);

@@ -20,7 +20,7 @@ use weir_wire::{header, report, vp8};
 
 use crate::config::{FlowConfig, Media, Source};
 use crate::feedback::{Plan, PlannedReporter, sender_reports};
-use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
+use crate::flow::{Body, Change, End, Ends, Outbox, Packet, SenderState};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
 use crate::padded::Padded;
 use crate::receiver_clock::ReceiverClock;
@@ -113,9 +113,9 @@ impl Ends for MediaEnds {
         self.sender.note_change(out);
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> SenderState {
         let target = self.sender.media.target();
-        State {
+        SenderState {
             target: Some(target.bitrate),
             pacing_rate: Some(target.pacing_rate),
             congestion_window: target.window.map(|window| window.congestion_window),
@@ -194,7 +194,7 @@ impl Sender {
                 busy_until: flow.start,
             },
             pauses: flow.pauses.clone(),
-            route_changes: flow.route_changes.iter().copied().collect(),
+            route_changes: media.route_changes.iter().copied().collect(),
             media: media_sender,
             ecn: media.controller.ecn_mode(media.settings.ecn).codepoint(),
             ssrc,

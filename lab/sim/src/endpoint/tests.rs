@@ -27,6 +27,7 @@ fn media(algorithm: LabAlgorithm, source: Source) -> Media {
         receiver_clock: Default::default(),
         feedback: vec![(Timestamp::ZERO, Feedback::Twcc)],
         feedback_interval: INTERVAL,
+        route_changes: Vec::new(),
         repair: None,
     }
 }
@@ -59,7 +60,7 @@ impl Bench {
             start: Timestamp::ZERO,
             stop: at(100_000),
             pauses,
-            route_changes: Vec::new(),
+            call: None,
             traffic: FlowKind::Media(media.clone()),
         };
         Self {

@@ -26,7 +26,7 @@ fn flow(name: &str, algorithm: LabAlgorithm, start: i64, stop: i64) -> FlowConfi
         start: secs(start),
         stop: secs(stop),
         pauses: Vec::new(),
-        route_changes: Vec::new(),
+        call: None,
         traffic: FlowKind::Media(Media {
             controller: algorithm.into(),
             settings: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap().into(),
@@ -36,6 +36,7 @@ fn flow(name: &str, algorithm: LabAlgorithm, start: i64, stop: i64) -> FlowConfi
             receiver_clock: Default::default(),
             feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
+            route_changes: Vec::new(),
             repair: None,
         }),
     }

@@ -15,7 +15,7 @@ use super::sender::{Limits, Sender};
 use super::timers::Timers;
 use super::{ShortTransfers, Tcp};
 use crate::config::FlowConfig;
-use crate::flow::{Body, End, Ends, Outbox, Packet, State};
+use crate::flow::{Body, End, Ends, Outbox, Packet, SenderState};
 use crate::trace::Transfer;
 
 /// Time after which an unanswered SYN is sent again [RFC6298 §2.1]. It is constant for the first
@@ -25,7 +25,7 @@ const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// Maximum number of these doublings.
 const SYN_DOUBLINGS: u32 = 6;
 
-/// State of the sending end.
+/// SenderState of the sending end.
 #[derive(Debug)]
 enum Stage {
     /// Between two transfers, or in a pause.
@@ -263,9 +263,9 @@ impl Ends for TcpEnds {
         Some(std::mem::take(&mut self.transfer))
     }
 
-    fn state(&self) -> State {
-        let Stage::Open(sender) = &self.stage else { return State::default() };
-        State {
+    fn state(&self) -> SenderState {
+        let Stage::Open(sender) = &self.stage else { return SenderState::default() };
+        SenderState {
             target: None,
             pacing_rate: sender.pacing_rate(),
             congestion_window: Some(sender.congestion_window()),

@@ -34,7 +34,7 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
         start: Timestamp::from_secs(10 * index as i64),
         stop: Timestamp::from_secs(secs),
         pauses: Vec::new(),
-        route_changes: Vec::new(),
+        call: None,
         traffic: FlowKind::Tcp(tcp.clone()),
     };
     let flows = flows.iter().enumerate().map(flow).collect();

@@ -6,7 +6,7 @@ import type { CsvTable } from "../csv";
 import { bearerData, BEARER_COLUMNS } from "../data";
 import { el, empty } from "../dom";
 import { figure, type Figure } from "../figure";
-import type { BearerCurve, Cellular, Direction, Scenario } from "../format";
+import type { BearerCurve, Cellular, Scenario } from "../format";
 import { formatNumber, pairs, unique } from "../model";
 import { paletteOf, type Palette } from "../theme";
 import { resourceView } from "./resources";
@@ -62,7 +62,7 @@ interface View extends Panels {
 }
 
 interface Choice {
-  direction: Direction;
+  direction: BearerCurve["direction"];
   /** `null` for all. */
   terminal: string | null;
 }
@@ -112,10 +112,10 @@ function bearersView(scenario: Scenario, cellular: Cellular): HTMLElement {
 }
 
 function selectors(terminals: string[], choice: Choice, redraw: () => void): HTMLElement {
-  const directions: Direction[] = ["down", "up"];
+  const directions: BearerCurve["direction"][] = ["down", "up"];
   const way = el("select", {}, ...directions.map((text) => el("option", {}, text)));
   way.addEventListener("change", () => {
-    choice.direction = directions[way.selectedIndex] as Direction;
+    choice.direction = directions[way.selectedIndex] as BearerCurve["direction"];
     redraw();
   });
   const options = ["all", ...terminals].map((text) => el("option", {}, text));

@@ -5,7 +5,7 @@ import { FONT } from "../chart";
 import { gridData, prbText } from "../data";
 import { command, el, empty, scroller } from "../dom";
 import { framed, innerWidth, plotHead } from "../exports";
-import type { Cellular, Direction, GridBlock, ResourceGrid } from "../format";
+import type { Cellular, GridBlock, ResourceGrid } from "../format";
 import { formatNumber, plural, unique } from "../model";
 import { onThemeChange, paletteOf, theme } from "../theme";
 
@@ -23,6 +23,8 @@ const TICK_TTIS = 5;
 const EXPORT_MIN = 960;
 /** Opacity of a block that was not decoded. */
 const PALE = 0.35;
+
+type Direction = GridBlock["direction"];
 
 const NAMES: Record<Direction, string> = { down: "Downlink", up: "Uplink" };
 

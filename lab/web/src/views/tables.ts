@@ -7,14 +7,14 @@ import type {
   FairnessRow,
   Finding,
   LoadRow,
-  Measured,
+  FlowMeans,
   PaperRow,
   ParticipantsRow,
   Report,
   SectionRow,
   SimReal,
   ThenAndNow,
-  Verdict,
+  RequirementRow,
   VideoRow,
 } from "../format";
 import {
@@ -269,10 +269,10 @@ export function fairnessTable(rows: FairnessRow[]): HTMLElement {
 export function verdictTable(report: Report): HTMLElement {
   const { controllers, rows: all } = verdictsOf(report);
   const rows = all.filter((row) => row.some(({ met }) => met !== null));
-  const words = ({ met, held, tested }: Verdict) =>
+  const words = ({ met, held, tested }: RequirementRow) =>
     met === null ? "not tested" : met ? "met" : `not met (${held} of ${tested})`;
-  const kind = ({ met }: Verdict) => (met === null ? "open" : met ? "holds" : "differs");
-  return table<Verdict[]>(
+  const kind = ({ met }: RequirementRow) => (met === null ? "open" : met ? "holds" : "differs");
+  return table<RequirementRow[]>(
     "Requirements of RFC 8836",
     [
       {
@@ -282,8 +282,8 @@ export function verdictTable(report: Report): HTMLElement {
       },
       ...controllers.map((controller, i) => ({
         head: controller,
-        cell: (row: Verdict[]) => {
-          const verdict = row[i] as Verdict;
+        cell: (row: RequirementRow[]) => {
+          const verdict = row[i] as RequirementRow;
           const figure = verdict.figure === "" ? null : el("small", {}, verdict.figure);
           const met = el(
             "span",
@@ -299,7 +299,7 @@ export function verdictTable(report: Report): HTMLElement {
 }
 
 export function thenAndNowTable(rows: ThenAndNow[]): HTMLElement {
-  const pair = (head: string, value: (it: Measured) => string) => ({
+  const pair = (head: string, value: (it: FlowMeans) => string) => ({
     head,
     cell: ({ then, now }: ThenAndNow) => `${value(then)} → ${value(now)}`,
     kind: "number" as const,

@@ -20,7 +20,7 @@ use self::messages::{
     RtcpPackets, RtpPackets, VideoReceiveStream, VideoSendStream, field,
 };
 use super::left_out::LeftOut;
-use super::{Connection, Dump, Way, repair};
+use super::{Connection, Dump, StreamDirection, repair};
 use crate::format::Format;
 use crate::packets::PacketLog;
 use crate::packets::control::{Control, Detector};
@@ -123,8 +123,8 @@ fn number(from: &mut dyn BufRead) -> Result<u64, String> {
 
 /// An event with its direction.
 enum Event {
-    Rtp(Way, RtpPacket),
-    Rtcp(Way, Vec<u8>),
+    Rtp(StreamDirection, RtpPacket),
+    Rtcp(StreamDirection, Vec<u8>),
     Estimate(Bitrate),
     Control(Control),
 }
@@ -150,10 +150,10 @@ impl Log {
                     ));
                 }
             }
-            field::INCOMING_RTP => self.add_rtp(Way::Received, &message(batch)?)?,
-            field::OUTGOING_RTP => self.add_rtp(Way::Sent, &message(batch)?)?,
-            field::INCOMING_RTCP => self.add_rtcp(Way::Received, &message(batch)?)?,
-            field::OUTGOING_RTCP => self.add_rtcp(Way::Sent, &message(batch)?)?,
+            field::INCOMING_RTP => self.add_rtp(StreamDirection::Received, &message(batch)?)?,
+            field::OUTGOING_RTP => self.add_rtp(StreamDirection::Sent, &message(batch)?)?,
+            field::INCOMING_RTCP => self.add_rtcp(StreamDirection::Received, &message(batch)?)?,
+            field::OUTGOING_RTCP => self.add_rtcp(StreamDirection::Sent, &message(batch)?)?,
             field::LOSS_BASED => self.add_estimates(&message(batch)?)?,
             field::DELAY_BASED => self.add_states(&message(batch)?)?,
             field::PROBE => {
@@ -206,7 +206,7 @@ impl Log {
         let Some((repair, false)) = self.unnamed else { return };
         let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
         for (_, event) in &self.events {
-            if let Event::Rtp(Way::Sent, packet) = event {
+            if let Event::Rtp(StreamDirection::Sent, packet) = event {
                 *sizes.entry(packet.ssrc).or_default() += u64::from(packet.payload_size);
             }
         }
@@ -216,7 +216,7 @@ impl Log {
         }
     }
 
-    fn add_rtp(&mut self, way: Way, batch: &RtpPackets) -> Result<(), String> {
+    fn add_rtp(&mut self, way: StreamDirection, batch: &RtpPackets) -> Result<(), String> {
         let count = count(batch.number_of_deltas)?;
         let times = column(&batch.timestamp_ms_deltas, Some(batch.timestamp_ms as u64), count)?;
         let [sequence_numbers, rtp_timestamps, ssrcs, payloads, headers, paddings] = [
@@ -250,7 +250,7 @@ impl Log {
         Ok(())
     }
 
-    fn add_rtcp(&mut self, way: Way, batch: &RtcpPackets) -> Result<(), String> {
+    fn add_rtcp(&mut self, way: StreamDirection, batch: &RtcpPackets) -> Result<(), String> {
         let count = count(batch.number_of_deltas)?;
         let times = column(&batch.timestamp_ms_deltas, Some(batch.timestamp_ms as u64), count)?;
         let rest = deltas::blobs(&batch.raw_packet_blobs, count).ok_or(DAMAGED)?;
@@ -293,7 +293,7 @@ impl Log {
 
     /// Retransmissions that no configuration names, by their RTP timestamps.
     fn find_repairs(&mut self) {
-        for way in [Way::Sent, Way::Received] {
+        for way in [StreamDirection::Sent, StreamDirection::Received] {
             let mut frames = repair::Frames::default();
             for (_, event) in &self.events {
                 if let Event::Rtp(of, packet) = event

@@ -7,7 +7,7 @@ use weir_net::cellular::{
     BearerConfig, BearerQueue, Carrier, Cell, CellularConfig, Directions, Guarantee, Qci, RlcMode,
     Scheduler, Signal, SignalChange, Terminal,
 };
-use weir_net::path::Way;
+use weir_net::path::Direction;
 use weir_net::{Aqm, Header, Outcome, QueueLimit, Seed};
 
 use super::reference::{Results, Row};
@@ -59,7 +59,7 @@ struct Measured {
 /// Repeats a run, given by the rows of its flows. Returns the results in the order of the rows.
 pub fn run(rows: &[Row], seed: u64) -> Result<Vec<Results>> {
     let first = &rows[0];
-    let way = if first.is_up { Way::Up } else { Way::Down };
+    let direction = if first.is_up { Direction::Up } else { Direction::Down };
     let config = config(rows)?;
     let seed = Seed::new(seed);
     let mut sources = sources(rows, &config, seed)?;
@@ -102,7 +102,7 @@ pub fn run(rows: &[Row], seed: u64) -> Result<Vec<Results>> {
             for _ in 0..packets {
                 measured[index].sent += u64::from(now >= WARM_UP);
                 let packet = Packet { source: index, sent: now };
-                cell.enqueue(now, (terminal, way), Some(bearer), header, packet);
+                cell.enqueue(now, (terminal, direction), Some(bearer), header, packet);
             }
         }
     }

@@ -7,7 +7,7 @@ use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::cellular::{
     Adaptation, Carrier, Cell, CellularConfig, Directions, RlcMode, Signal, SignalChange, Terminal,
 };
-use weir_net::path::Way;
+use weir_net::path::Direction;
 use weir_net::{Header, Outcome, Seed};
 
 use super::{Check, Limit};
@@ -101,7 +101,7 @@ fn goodput(prbs: u16, sinr_db: f64) -> f64 {
     let (mut now, mut delivered) = (Timestamp::ZERO, 0_u64);
     while now < WARM_UP + GOODPUT_TIME {
         for _ in 0..100 {
-            cell.enqueue(now, (0, Way::Down), None, header, now);
+            cell.enqueue(now, (0, Direction::Down), None, header, now);
         }
         // A hundred packets are more than a block of the largest carrier takes in five TTIs.
         now += TimeDelta::from_millis(5);
@@ -135,7 +135,7 @@ fn delay_ms(blocks: u64, load: f64, seed: u64) -> f64 {
             }
         }
         now = arrival;
-        cell.enqueue(now, (0, Way::Down), None, header, now);
+        cell.enqueue(now, (0, Direction::Down), None, header, now);
     }
     sum_ms / f64::from(count)
 }

@@ -34,7 +34,7 @@ pub(super) const EXACT_MS: f64 = 0.1;
 
 /// How the packets come to the emulator, and where its thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum SendMethod {
     /// A system call of the sender for each packet; the thread shares the processors.
     Single,
     /// Up to 64 packets a system call of the sender; the thread shares the processors.
@@ -43,12 +43,12 @@ pub(super) enum Way {
     OwnProcessor,
 }
 
-const WAYS: [Way; 3] = [Way::Single, Way::Together, Way::OwnProcessor];
+const WAYS: [SendMethod; 3] = [SendMethod::Single, SendMethod::Together, SendMethod::OwnProcessor];
 
 /// One rate of packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    pub(super) way: Way,
+    pub(super) way: SendMethod,
     pub(super) asked: u32,
     /// Packets a second that arrived.
     pub(super) passed: f64,
@@ -77,19 +77,19 @@ impl Step {
             < (!other.holds(LATE_MS), other.lateness_ms.p99)
     }
 
-    fn measure(way: Way, asked: u32, time: TimeDelta) -> anyhow::Result<Self> {
+    fn measure(way: SendMethod, asked: u32, time: TimeDelta) -> anyhow::Result<Self> {
         let slept =
             Spread::of_lateness(&wake_lateness(Duration::from_millis(1), Duration::ZERO, SLEEPS)?);
         let count = (time.as_secs_f64() * f64::from(asked)) as u32;
         let bursts = match way {
-            Way::Single => SINGLE_BURSTS_A_SECOND,
-            Way::Together | Way::OwnProcessor => SUPER_BURSTS_A_SECOND,
+            SendMethod::Single => SINGLE_BURSTS_A_SECOND,
+            SendMethod::Together | SendMethod::OwnProcessor => SUPER_BURSTS_A_SECOND,
         };
         let stream = Probe {
             packet: SMALL,
             interval: TimeDelta::from_secs(1) / i64::from(asked),
             burst: asked / bursts,
-            super_packets: way != Way::Single,
+            super_packets: way != SendMethod::Single,
             count,
             tail: Duration::from_millis(100),
         };
@@ -114,12 +114,12 @@ impl Step {
 }
 
 /// Also returns how long the run lasted.
-fn run(way: Way, stream: &Probe) -> anyhow::Result<(Probed, Emulation, Duration)> {
+fn run(way: SendMethod, stream: &Probe) -> anyhow::Result<(Probed, Emulation, Duration)> {
     let link = LinkConfig::unlimited(TimeDelta::from_millis(1));
     let plan = Plan::two_hosts(&link, &link);
     let mut emulator = match way {
-        Way::Single | Way::Together => Emulator::new(&plan, seed())?,
-        Way::OwnProcessor => Emulator::on_own_processor(&plan, seed())?,
+        SendMethod::Single | SendMethod::Together => Emulator::new(&plan, seed())?,
+        SendMethod::OwnProcessor => Emulator::on_own_processor(&plan, seed())?,
     };
     let start = emulator.start();
     let (from, to) = (emulator.host(0), emulator.host(1));
@@ -172,9 +172,9 @@ pub(super) fn table(steps: &[Step]) -> String {
     let mut table = String::from(HEAD);
     for step in steps {
         let way = match step.way {
-            Way::Single => "single",
-            Way::Together => "super-packets",
-            Way::OwnProcessor => "super-packets, own processor",
+            SendMethod::Single => "single",
+            SendMethod::Together => "super-packets",
+            SendMethod::OwnProcessor => "super-packets, own processor",
         };
         let Step { asked, passed, lateness_ms, thread, packets_a_call, sleep_p99_ms, .. } = step;
         let holds = if step.holds(LATE_MS) { "yes" } else { "no" };

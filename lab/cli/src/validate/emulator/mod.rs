@@ -481,7 +481,7 @@ mod tests {
             disturbances: vec!["late".into()],
         };
         let step = |late_ms| ceiling::Step {
-            way: ceiling::Way::OwnProcessor,
+            way: ceiling::SendMethod::OwnProcessor,
             asked: ceiling::GOAL,
             passed: 300_000.0,
             lateness_ms: Spread { p99: late_ms, ..spread },

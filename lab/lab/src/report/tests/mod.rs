@@ -163,9 +163,9 @@ fn a_report_tells_verdicts_shares_and_what_changed_since_2013() {
     let [bari, rfc] = report["scenarios"].as_array().unwrap().as_slice() else { panic!() };
     assert_shape(&rfc["expectations"][0], "Expectation");
     assert_shape(&rfc["fairness"][0], "FairnessRow");
-    assert_shape(&report["verdicts"][0], "Verdict");
+    assert_shape(&report["verdicts"][0], "RequirementRow");
     assert_shape(&report["then_and_now"][0], "ThenAndNow");
-    assert_shape(&report["then_and_now"][0]["then"], "Measured");
+    assert_shape(&report["then_and_now"][0]["then"], "FlowMeans");
     // Audio has no curve; two algorithms have one row for each flow.
     assert_eq!(rfc["groups"].as_array().unwrap().len(), 3);
     assert_eq!(bari["fairness"].as_array().unwrap().len(), 2);

@@ -2,7 +2,7 @@
 
 use weir::units::TimeDelta;
 use weir_net::cellular::{BearerConfig, Load};
-use weir_net::path::Way;
+use weir_net::path::Direction;
 
 use super::values::or;
 use super::{Result, number_of};
@@ -32,8 +32,8 @@ pub(super) fn loads(
 fn load(table: &Table, bearers: &[BearerConfig], duration: TimeDelta) -> Result<Load> {
     let CommonLoad { arrivals, size, start, stop } = common_load(table, PACKETS, duration)?;
     Ok(Load {
-        way: or(table, "direction", Way::Up, |item| {
-            item.choice(&[("up", Way::Up), ("down", Way::Down)])
+        direction: or(table, "direction", Direction::Up, |item| {
+            item.choice(&[("up", Direction::Up), ("down", Direction::Down)])
         })?,
         bearer: or(table, "bearer", 0, |item| number_of(bearers, item))?,
         arrivals,

@@ -6,7 +6,7 @@ use weir_net::cellular::{
     Scheduler, Signal, SignalChange, SlotKind, Technology, Terminal, UplinkAccess,
 };
 use weir_net::load::Arrivals;
-use weir_net::path::Way;
+use weir_net::path::Direction;
 use weir_net::{Aqm, QueueLimit};
 
 use crate::scenario::aqm;
@@ -157,12 +157,12 @@ fn queue(queue: &BearerQueue) -> String {
 }
 
 fn load(load: &Load) -> String {
-    let way = if load.way == Way::Up { "up" } else { "down" };
+    let direction = if load.direction == Direction::Up { "up" } else { "down" };
     let words = match load.arrivals {
         Arrivals::Saturated => "always something to send".into(),
         Arrivals::Constant(bitrate) => format!("{} sent", rate(bitrate)),
         Arrivals::Poisson(bitrate) => format!("{} sent at random", rate(bitrate)),
         Arrivals::Bursts { period, packets } => format!("{packets} packets each {}", time(period)),
     };
-    format!("load {way}: {words}")
+    format!("load {direction}: {words}")
 }

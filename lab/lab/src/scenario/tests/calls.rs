@@ -39,7 +39,7 @@ fn a_call_and_its_simulated_encoder_have_one_video() {
     let asked =
         "[call]\nvideo = { content = \"hard\", degradation = \"balanced\", codec = \"av1\" }\n";
     let scenario = parse("x", &small(&format!("{source}{asked}")), None).unwrap();
-    let Source::Encoder { video, .. } = scenario.flows[0].media().unwrap().source else {
+    let Source::Encoder { video, .. } = scenario.flows[0].traffic.media().unwrap().source else {
         panic!("another source")
     };
     assert_eq!((video.content, video.codec), (Content::Hard, Codec::Av1));
@@ -49,7 +49,7 @@ fn a_call_and_its_simulated_encoder_have_one_video() {
     let layered =
         parse("x", &small(&format!("{source}[call]\nvideo = {{ simulcast = 3 }}\n")), None);
     let layered = layered.unwrap();
-    let Source::Encoder { video, .. } = layered.flows[0].media().unwrap().source else {
+    let Source::Encoder { video, .. } = layered.flows[0].traffic.media().unwrap().source else {
         panic!("another source")
     };
     assert_eq!((video.layers, layered.call.video.layers), (3, 3));

@@ -8,7 +8,7 @@ use weir_net::cellular::{
     SignalChange, SlotKind, Subnet, Technology, UplinkAccess,
 };
 use weir_net::load::Arrivals;
-use weir_net::path::{AccessConfig, Attachment, Way};
+use weir_net::path::{AccessConfig, Attachment, Direction};
 
 use super::*;
 
@@ -119,8 +119,8 @@ fn terminals_have_signals_queues_and_loads() {
     assert_eq!((phone.handovers[0].change_db, phone.drx.is_some()), (-3.0, true));
     let load = &phone.loads[0];
     assert_eq!(
-        (load.way, load.arrivals),
-        (Way::Down, Arrivals::Poisson(Bitrate::from_kbps(1_000)))
+        (load.direction, load.arrivals),
+        (Direction::Down, Arrivals::Poisson(Bitrate::from_kbps(1_000)))
     );
     let names: Vec<&str> = cell.terminals.iter().map(|terminal| terminal.name.as_str()).collect();
     assert_eq!(names, ["phone", "car-1", "car-2"]);

@@ -23,7 +23,7 @@ fn traffic_of_every_kind_is_read_and_counted_by_kind() {
     let rate = Schedule::new(kbps(&[(0, 3000), (40, 1500)])).unwrap();
     let udp = Udp::new(rate, DataSize::from_bytes(1500));
     assert_eq!(flows[4].traffic, Traffic::Udp(udp));
-    assert_eq!(flows[5].kind(), "audio");
+    assert_eq!(flows[5].traffic.kind(), "audio");
 }
 
 #[test]

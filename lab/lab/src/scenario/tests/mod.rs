@@ -53,7 +53,7 @@ fn one(id: &str) -> Scenario {
 }
 
 fn media(flow: &Flow) -> &Media {
-    flow.media().expect("a media flow")
+    flow.traffic.media().expect("a media flow")
 }
 
 fn kbps(steps: &[(i64, u64)]) -> Vec<(Timestamp, Bitrate)> {
