@@ -12,6 +12,7 @@ pub use weir_rtcp::Feedback;
 
 pub use crate::media::Repair;
 use crate::receiver_clock::ReceiverClock;
+use crate::sfu::{Publisher, Watching};
 use crate::tcp::Tcp;
 
 /// A network and the flows that use it.
@@ -28,16 +29,19 @@ pub struct Config {
     pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<FlowConfig>,
+    /// Those who send to the forwarding server; empty without one.
+    pub publishers: Vec<Publisher>,
 }
 
 impl Config {
     /// A network without an access network.
     pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<FlowConfig>) -> Self {
-        Self { duration, access: None, hops, flows }
+        Self { duration, access: None, hops, flows, publishers: Vec::new() }
     }
 
     with! {
         with_access: access: Option<AccessPlan>,
+        with_publishers: publishers: Vec<Publisher>,
     }
 }
 
@@ -116,6 +120,11 @@ impl FlowConfig {
         with_route_changes: route_changes: Vec<Timestamp>,
     }
 
+    /// Whether it carries media under a congestion controller.
+    pub(crate) const fn is_media(&self) -> bool {
+        matches!(self.traffic, FlowKind::Media(_) | FlowKind::Subscriber(_))
+    }
+
     /// Whether its sender is a terminal of the access network, so that its packets first wait in
     /// the queue of that terminal.
     pub(crate) fn sends_from_terminal(&self) -> bool {
@@ -129,6 +138,8 @@ impl FlowConfig {
 pub enum FlowKind {
     /// Media under a congestion controller.
     Media(Media),
+    /// Media from the forwarding server to somebody who watches.
+    Subscriber(Watching),
     /// Data over TCP.
     Tcp(Tcp),
     /// Packets at a given rate, without congestion control.

@@ -15,6 +15,7 @@ mod parse;
 pub mod quantity;
 mod reader;
 pub mod requirement;
+mod server;
 #[cfg(test)]
 mod tests;
 pub mod trace;
@@ -44,6 +45,7 @@ pub use error::{ScenarioError, nearest};
 pub use kind::{Access, NodeGroup};
 pub use network::ParticipantNetwork;
 pub use parse::{parse, parse_recorded, parse_variant};
+pub use server::ServerPlan;
 
 /// Length of the time for which a record shows every detail of the access network.
 const DETAILS: TimeDelta = TimeDelta::from_millis(100);
@@ -79,6 +81,8 @@ pub struct Scenario {
     /// Networks of participants of an application under test, by name: `p2` and so on. The first
     /// participant is behind `access` and `hops`.
     pub participants: BTreeMap<String, ParticipantNetwork>,
+    /// The simulated forwarding server; `None` without one. Media flows are its subscribers.
+    pub server: Option<ServerPlan>,
     /// The flows that use the network.
     pub flows: Vec<Flow>,
     /// How real browsers run the scenario.
@@ -156,6 +160,9 @@ pub struct Media {
     pub sender: Option<String>,
     /// How lost packets are repaired; `None` for a receiver that only counts packets.
     pub repair: Option<Repair>,
+    /// The publishers that a subscriber of the forwarding server watches, by index; empty without a
+    /// server.
+    pub watches: Vec<usize>,
 }
 
 /// A part of a run, for which metrics are computed separately.
@@ -458,7 +465,13 @@ impl Scenario {
         };
         let flow = |flow: &Flow| {
             let traffic = match &flow.traffic {
-                Traffic::Media(own) => weir_sim::FlowKind::Media(media(own)),
+                Traffic::Media(own) => match &self.server {
+                    None => weir_sim::FlowKind::Media(media(own)),
+                    Some(server) => {
+                        let watching = weir_sim::Watching::new(media(own), own.watches.clone());
+                        weir_sim::FlowKind::Subscriber(watching.with_core(server.core))
+                    }
+                },
                 Traffic::Audio => weir_sim::FlowKind::Udp(audio()),
                 Traffic::Tcp(tcp) => weir_sim::FlowKind::Tcp(tcp.clone()),
                 Traffic::Udp(udp) => weir_sim::FlowKind::Udp(udp.clone()),
@@ -479,5 +492,8 @@ impl Scenario {
         let flows = self.flows.iter().map(flow).collect();
         weir_sim::Config::wired(self.duration, self.hops.clone(), flows)
             .with_access(self.access_plan())
+            .with_publishers(
+                self.server.as_ref().map_or_else(Vec::new, |server| server.publishers.clone()),
+            )
     }
 }
