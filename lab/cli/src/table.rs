@@ -27,7 +27,7 @@ pub fn with_spread(values: &[f64], decimals: usize) -> String {
 }
 
 /// Columns of numbers: name, path of the metric, factor and decimals.
-const MEASURED: [(&str, &str, f64, usize); 7] = [
+const MEASURED: [(&str, &str, f64, usize); 11] = [
     ("utilization", "utilization", 1.0, 3),
     ("rate Mbit/s", "rate_mbps.mean", 1.0, 3),
     ("queue p95 ms", "queuing_delay_ms.p95", 1.0, 1),
@@ -35,10 +35,16 @@ const MEASURED: [(&str, &str, f64, usize); 7] = [
     ("loss %", "loss_ratio.mean", 100.0, 2),
     ("freezes", "freeze_count", 1.0, 1),
     ("frozen s", "freeze_duration_s", 1.0, 2),
+    ("switches/min", "layer_switches_per_min", 1.0, 1),
+    ("below best %", "below_best_ratio", 100.0, 1),
+    ("switch frozen s", "switch_freeze_s", 1.0, 2),
+    ("padding %", "padding_share", 100.0, 2),
 ];
 const KEYS: [&str; 5] = ["scenario", "controller", "engine", "flow", "seeds"];
 /// Columns that need a flow with shown video.
 const OF_VIDEO: [&str; 2] = ["freezes", "frozen s"];
+/// Columns that need a subscriber of a forwarding server.
+const OF_SUBSCRIBERS: [&str; 4] = ["switches/min", "below best %", "switch frozen s", "padding %"];
 /// Columns that are left out first if the width is too small: the other columns show most of their
 /// information.
 const SPARE: [&str; 5] = ["utilization", "RTT mean ms", "frozen s", "loss %", "freezes"];
@@ -50,8 +56,13 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
         .iter()
         .flat_map(|summary| &summary.flows)
         .any(|flow| flow.metrics.video.freeze_count.is_some());
-    let columns: Vec<_> =
-        MEASURED.iter().filter(|column| has_video || !OF_VIDEO.contains(&column.0)).collect();
+    let has_subscribers = summaries
+        .iter()
+        .flat_map(|summary| &summary.flows)
+        .any(|flow| flow.metrics.forwarding.padding_share.is_some());
+    let mut columns: Vec<_> = MEASURED.iter().collect();
+    columns.retain(|(name, ..)| has_video || !OF_VIDEO.contains(name));
+    columns.retain(|(name, ..)| has_subscribers || !OF_SUBSCRIBERS.contains(name));
     let mut rows: Vec<Vec<String>> = Vec::new();
     for group in groups(summaries) {
         let first = group[0];

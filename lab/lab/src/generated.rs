@@ -12,7 +12,7 @@ use weir::controller::Reason;
 
 use crate::metrics::{self, Better, Declared, Need};
 use crate::record::table::{ColumnGroup, CsvColumn};
-use crate::record::{airtime, bearers, blocks, nodes, series};
+use crate::record::{airtime, bearers, blocks, decisions, nodes, series};
 use crate::report::{Report, SweepReport};
 
 const COMMAND: &str = "WEIR_UPDATE=1 cargo test -p weir-lab generated";
@@ -46,17 +46,21 @@ fn generated_tables_of_the_record_format_are_up_to_date() {
 }
 
 fn tables() -> Vec<(&'static str, String)> {
-    let [every, video, transfer, feedback] = series::GROUPS else { panic!("four groups") };
+    let [every, video, transfer, feedback, forwarded] = series::GROUPS else {
+        panic!("five groups")
+    };
     vec![
         ("columns of series.csv", columns(every)),
         ("columns of the video", columns(video)),
         ("columns of TCP", columns(transfer)),
         ("columns of feedback", columns(feedback)),
+        ("columns of forwarding", columns(forwarded)),
         ("columns of nodes.csv", columns(&nodes::GROUPS[0])),
         ("columns of airtime.csv", columns(&airtime::GROUPS[0])),
         ("columns of bearers.csv", columns(&bearers::GROUPS[0])),
         ("columns of bearer-events.csv", columns(&bearers::EVENT_GROUPS[0])),
         ("columns of blocks.csv", columns(&blocks::GROUPS[0])),
+        ("columns of decisions.csv", columns(&decisions::GROUPS[0])),
         ("reasons", reasons()),
         ("metrics of a flow", metrics_table(metrics::FLOW.into_iter().flatten())),
         ("metrics of all flows", metrics_table(metrics::SHARED.into_iter().flatten())),
@@ -124,6 +128,7 @@ fn words(need: Need) -> &'static str {
         Need::Capacity => "a limited capacity",
         Need::Change => "a change of the capacity",
         Need::Rivals => "two media flows",
+        Need::Server => "a subscriber of a forwarding server",
     }
 }
 

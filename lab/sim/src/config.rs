@@ -13,6 +13,7 @@ pub use weir_rtcp::Feedback;
 
 pub use crate::media::Repair;
 use crate::receiver_clock::ReceiverClock;
+use crate::sfu::{Publisher, Watching};
 use crate::tcp::Tcp;
 
 /// A network and the flows that use it.
@@ -29,16 +30,19 @@ pub struct Config {
     pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<FlowConfig>,
+    /// Those who send to the forwarding server; empty without one.
+    pub publishers: Vec<Publisher>,
 }
 
 impl Config {
     /// A network without an access network.
     pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<FlowConfig>) -> Self {
-        Self { duration, access: None, hops, flows }
+        Self { duration, access: None, hops, flows, publishers: Vec::new() }
     }
 
     with! {
         with_access: access: Option<AccessPlan>,
+        with_publishers: publishers: Vec<Publisher>,
     }
 }
 
@@ -120,12 +124,21 @@ impl<T> FlowConfig<T> {
     }
 }
 
+impl FlowConfig {
+    /// Whether it carries media under a congestion controller.
+    pub(crate) const fn is_media(&self) -> bool {
+        matches!(self.traffic, FlowKind::Media(_) | FlowKind::Subscriber(_))
+    }
+}
+
 /// The traffic of a flow.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FlowKind {
     /// Media under a congestion controller.
     Media(Media),
+    /// Media from the forwarding server to somebody who watches.
+    Subscriber(Watching),
     /// Data over TCP.
     Tcp(Tcp),
     /// Packets at a given rate, without congestion control.
@@ -162,6 +175,9 @@ pub struct Media<C = LabController> {
     pub repair: Option<Repair>,
     /// When its host tells the controller that packets take another route. In order.
     pub route_changes: Vec<Timestamp>,
+    /// The publishers that a subscriber of the forwarding server watches, by index; empty without a
+    /// server.
+    pub watches: Vec<usize>,
 }
 
 impl<C> Media<C> {
@@ -178,6 +194,7 @@ impl<C> Media<C> {
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,
             route_changes: Vec::new(),
+            watches: Vec::new(),
         }
     }
 
@@ -194,6 +211,7 @@ impl<C> Media<C> {
             feedback_interval: self.feedback_interval,
             repair: self.repair,
             route_changes: self.route_changes,
+            watches: self.watches,
         }
     }
 

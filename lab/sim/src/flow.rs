@@ -6,8 +6,9 @@ use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use crate::rtp_format::MediaHeader;
+use crate::sfu::{News, Request, SubscriberEnds};
 use crate::tcp::TcpPacket;
-use crate::trace::{Transfer, Video};
+use crate::trace::{LayerDecision, Transfer, Video};
 
 /// One of the two ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +54,19 @@ pub(crate) trait Ends {
     /// Current state of the sender, for the trace.
     fn state(&self) -> SenderState;
 
+    /// The forwarding server has news for its part of the flow. Returns whether anything changed.
+    fn on_news(&mut self, _now: Timestamp, _news: &News<'_>, _out: &mut Outbox) -> bool {
+        false
+    }
+
+    /// The flow as a subscriber of the forwarding server, if it is one.
+    fn subscriber(&mut self) -> Option<&mut SubscriberEnds> {
+        None
+    }
+
     /// Returns the video results since the last call, if the receiver plays video. `is_last` is
     /// true for the last call of the run.
-    fn take_video(&mut self, _is_last: bool) -> Option<Video> {
+    fn take_video(&mut self, _now: Timestamp, _is_last: bool) -> Option<Video> {
         None
     }
 
@@ -108,6 +119,9 @@ pub(crate) struct Outbox {
     pub(crate) changes: Vec<Change>,
     /// A round-trip time that the sender measured.
     pub(crate) rtt: Option<TimeDelta>,
+    /// What a subscriber's part of the forwarding server decided, and needs from the rest of it.
+    pub(crate) decisions: Vec<LayerDecision>,
+    pub(crate) requests: Vec<Request>,
 }
 
 /// A [`crate::trace::RateChange`] without time and flow. The simulator adds both.

@@ -29,6 +29,7 @@ mod media;
 mod padded;
 mod receiver_clock;
 mod rtp_format;
+mod sfu;
 mod simulator;
 mod source;
 mod tcp;
@@ -41,6 +42,7 @@ pub use config::{
 };
 pub use media::Freezes;
 pub use receiver_clock::ReceiverClock;
+pub use sfu::{Core, PublishedLayer, Publisher, TrackKind, Uplink, Watching};
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};
 pub use trace::Trace;

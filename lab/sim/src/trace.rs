@@ -24,6 +24,8 @@ pub struct Trace {
     pub nodes: Vec<String>,
     /// Events in the access network.
     pub access: AccessLog,
+    /// Decisions of a forwarding server, sorted by time.
+    pub decisions: Vec<LayerDecision>,
 }
 
 impl Trace {
@@ -39,9 +41,9 @@ impl Trace {
         with_access: access: AccessLog,
     }
 
-    /// Number of rows and rate changes.
+    /// Number of rows, rate changes and decisions.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len() + self.events.len()
+        self.rows.len() + self.events.len() + self.decisions.len()
     }
 
     /// Appends the next part of the run and leaves `part` without rows and events.
@@ -52,6 +54,7 @@ impl Trace {
         self.rows.append(&mut part.rows);
         self.events.append(&mut part.events);
         self.access.append(&mut part.access);
+        self.decisions.append(&mut part.decisions);
     }
 
     /// Removes everything except the names.
@@ -59,6 +62,7 @@ impl Trace {
         self.rows.clear();
         self.events.clear();
         self.access.clear();
+        self.decisions.clear();
     }
 }
 
@@ -103,6 +107,8 @@ pub struct Row {
     /// IP bytes of RTCP that left the receiver of a media flow. `None` for other flows, and where
     /// they are unknown.
     pub feedback: Option<DataSize>,
+    /// What a forwarding server did for the subscriber. `None` for other flows.
+    pub forwarded: Option<Forwarded>,
 }
 
 impl Row {
@@ -127,6 +133,7 @@ impl Row {
         with_video: video: Option<Video>,
         with_transfer: transfer: Option<Transfer>,
         with_feedback: feedback: Option<DataSize>,
+        with_forwarded: forwarded: Option<Forwarded>,
     }
 }
 
@@ -183,6 +190,121 @@ impl Transfer {
     /// These results.
     pub const fn new(goodput: DataSize, retransmitted_packets: u64) -> Self {
         Self { goodput, retransmitted_packets }
+    }
+}
+
+/// What a forwarding server did for a subscriber in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Forwarded {
+    /// IP bytes of padding that left the server.
+    pub padding: DataSize,
+    /// Choices of another layer, of tracks that had one and were not hidden.
+    pub switches: u64,
+    /// Key frames asked for.
+    pub key_frames: u64,
+    /// Sum over the tracks at the end of the interval: 1 for the lowest layer that is sent, 2 for
+    /// the next.
+    pub layers: u64,
+    /// The same sum for the best layers under the subscriber's share of the capacity; `None` if
+    /// that is not known.
+    pub best_layers: Option<u64>,
+    /// Tracks of which a layer fits that share, and those of them that are sent below it.
+    pub fitting: u64,
+    /// Of these, the tracks that are sent in a lower layer, or not at all.
+    pub below: u64,
+    /// Freezes that a switch caused.
+    pub switch_freezes: u64,
+    /// Their total duration.
+    pub switch_frozen: TimeDelta,
+}
+
+/// A decision of a forwarding server for a subscriber.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LayerDecision {
+    /// When it was made.
+    pub time: Timestamp,
+    /// Name of the subscriber's flow.
+    pub flow: String,
+    /// The publisher, by number from 1; `None` for what is about the path.
+    pub track: Option<u64>,
+    /// What was decided.
+    pub kind: DecisionKind,
+    /// The layer before, by number from 0.
+    pub from: Option<u64>,
+    /// The layer after, or the one that was asked for or refused; `None`: nothing is sent.
+    pub to: Option<u64>,
+    /// Why.
+    pub reason: Cow<'static, str>,
+    /// What all pictures could take.
+    pub budget: Bitrate,
+    /// What the decision needs.
+    pub needed: Bitrate,
+}
+
+impl Default for LayerDecision {
+    fn default() -> Self {
+        Self {
+            time: Timestamp::ZERO,
+            flow: String::new(),
+            track: None,
+            kind: DecisionKind::Chosen,
+            from: None,
+            to: None,
+            reason: Cow::Borrowed(""),
+            budget: Bitrate::ZERO,
+            needed: Bitrate::ZERO,
+        }
+    }
+}
+
+/// What a forwarding server decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecisionKind {
+    /// Another layer is wanted.
+    Chosen,
+    /// It is sent from now on.
+    Switched,
+    /// A key frame was asked for.
+    KeyFrameAsked,
+    /// A better layer was not chosen.
+    Refused,
+    /// Nothing is sent until the key frame of a cheaper layer comes.
+    Cut,
+    /// More than the media is sent for a moment.
+    Probe,
+    /// A rate arrived.
+    Proved,
+    /// A rate did not arrive.
+    Disproved,
+}
+
+impl DecisionKind {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Chosen,
+        Self::Switched,
+        Self::KeyFrameAsked,
+        Self::Refused,
+        Self::Cut,
+        Self::Probe,
+        Self::Proved,
+        Self::Disproved,
+    ];
+
+    /// Name in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Chosen => "chosen",
+            Self::Switched => "switched",
+            Self::KeyFrameAsked => "key frame asked",
+            Self::Refused => "refused",
+            Self::Cut => "cut",
+            Self::Probe => "probe",
+            Self::Proved => "proved",
+            Self::Disproved => "disproved",
+        }
     }
 }
 

@@ -176,6 +176,16 @@ impl<C: Controller> Sender<C> {
         Ok(())
     }
 
+    /// Puts a packet of padding at the end of the send queue. A probe starts with a queued packet:
+    /// this is one where there is no media, for a host that looks whether media would fit.
+    pub fn enqueue_padding(&mut self, now: Timestamp) {
+        let timestamp = self.last_media.map_or(0, |(_, timestamp)| timestamp);
+        let spare = self.spare.pop().unwrap_or_default();
+        let packet = padding(&self.config, &mut self.padding_number, timestamp, spare);
+        let size = self.size_of(&packet);
+        self.media.enqueue(now, [(size, packet)]);
+    }
+
     /// Moves the packets to `self.checked` if all of them can be sent.
     fn check(
         &mut self,

@@ -20,6 +20,8 @@ pub(crate) struct Train {
     pub probe: Option<ProbeId>,
     packets: u32,
     lost: u32,
+    /// Bytes sent, whether they arrived or not.
+    sent: DataSize,
     /// Bytes after the first packet, which are what its duration carries.
     bytes: DataSize,
     first_sent: Timestamp,
@@ -34,6 +36,7 @@ impl Train {
             probe: packet.probe,
             packets: 1,
             lost: u32::from(packet.arrival_time.is_none()),
+            sent: packet.size,
             bytes: DataSize::ZERO,
             first_sent: packet.send_time,
             last_sent: packet.send_time,
@@ -44,6 +47,7 @@ impl Train {
 
     fn add(&mut self, packet: &PacketReport) {
         self.packets += 1;
+        self.sent += packet.size;
         self.last_sent = self.last_sent.max(packet.send_time);
         if let Some(arrival) = packet.arrival_time {
             self.bytes += packet.size;
@@ -118,6 +122,15 @@ impl Trains {
     /// The open train, if it is no probe and already says something.
     pub fn open_media(&self) -> Option<Train> {
         self.open.filter(|train| train.probe.is_none() && train.is_meaningful())
+    }
+
+    /// Ends the open train if it is a probe that is over. Where nothing else is sent, no packet
+    /// follows that would end it.
+    pub fn end_probe(&mut self, id: ProbeId, size: DataSize) -> Option<Train> {
+        let is_over = self.open.is_some_and(|train| {
+            train.probe == Some(id) && train.sent >= size && train.is_meaningful()
+        });
+        if is_over { self.open.take() } else { None }
     }
 
     /// Forgets the open train: the clock changed, or the route.

@@ -20,6 +20,9 @@ const WINDOW: TimeDelta = TimeDelta::from_secs(1);
 const WINDOWS: usize = 4;
 /// A layer is stopped when nobody has watched it for this time.
 const LINGER: TimeDelta = TimeDelta::from_secs(5);
+/// A layer that is wanted again counts with its bitrate before the stop for this time: its first
+/// key frame takes a while, and then it is measured over whole windows.
+const RESUME_TIME: TimeDelta = TimeDelta::from_secs(3);
 /// A publisher is asked for a key frame of a stream this often at most, however many subscribers
 /// want one.
 const KEY_FRAME_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
@@ -50,6 +53,8 @@ struct Stream {
     told: Option<LayerDemand>,
     /// Bitrates by highest temporal layer, as long as it is stopped.
     before_stop: [Bitrate; TEMPORALS],
+    /// When it was wanted again after a stop.
+    resumed: Option<Timestamp>,
     last_key_frame: Option<Timestamp>,
 }
 
@@ -62,12 +67,18 @@ impl Stream {
             unwatched_since: None,
             told: None,
             before_stop: [Bitrate::ZERO; TEMPORALS],
+            resumed: None,
             last_key_frame: None,
         }
     }
 
     fn is_stopped(&self) -> bool {
         self.told.is_some_and(|told| !told.is_watched)
+    }
+
+    /// Whether it was wanted again a moment ago, so that its packets may still be on their way.
+    fn is_resuming(&self, now: Timestamp) -> bool {
+        self.resumed.is_some_and(|resumed| now - resumed < RESUME_TIME)
     }
 
     fn bitrate(&self, temporal: usize) -> Bitrate {
@@ -137,6 +148,8 @@ impl Uplink {
                 sum = sum
                     + if part.is_stopped() {
                         part.before_stop[temporal]
+                    } else if part.is_resuming(now) {
+                        part.before_stop[temporal].max(part.bitrate(temporal))
                     } else if is_new && part.last_packet.is_some_and(|at| now - at < WINDOW) {
                         layer.bitrate
                     } else {
@@ -193,6 +206,7 @@ impl Uplink {
             if stream.told == Some(demand) {
                 continue;
             }
+            stream.resumed = (is_watched && stream.is_stopped()).then_some(now);
             if !is_watched {
                 for temporal in 0..TEMPORALS {
                     stream.before_stop[temporal] = stream.bitrate(temporal);
@@ -270,6 +284,10 @@ mod tests {
         uplink.set_watched(at(9_000), 1, Some(1));
         let wanted = uplink.next_demand(at(9_000)).unwrap();
         assert_eq!((wanted.stream, wanted.limit), (1, Bitrate::MAX));
+        // Its first packet has not come yet.
+        let before = kbps(&uplink.bitrates(at(9_100), &track()));
+        assert!(before[2] > 0, "{before:?}");
+        assert_eq!(kbps(&uplink.bitrates(at(13_000), &track()))[2], 0);
     }
 
     #[test]

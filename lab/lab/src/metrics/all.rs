@@ -1,13 +1,17 @@
 //! All declared metrics, and the look-up of one by its dotted path.
 
 use super::{
-    Better, CallMetrics, CallSuccess, Declared, Fairness, LinkSummary, Metrics, NodeMetrics,
-    ParticipantMetrics, TerminalMetrics, TransferMetrics, VideoMetrics,
+    Better, CallMetrics, CallSuccess, Declared, Fairness, ForwardingMetrics, LinkSummary, Metrics,
+    NodeMetrics, ParticipantMetrics, TerminalMetrics, TransferMetrics, VideoMetrics,
 };
 
 /// Tables of metrics, one constant for each kind of subject.
-pub(crate) const FLOW: [&[Declared]; 3] =
-    [Metrics::DECLARED, VideoMetrics::DECLARED, TransferMetrics::DECLARED];
+pub(crate) const FLOW: [&[Declared]; 4] = [
+    Metrics::DECLARED,
+    VideoMetrics::DECLARED,
+    TransferMetrics::DECLARED,
+    ForwardingMetrics::DECLARED,
+];
 pub(crate) const SHARED: [&[Declared]; 2] = [LinkSummary::DECLARED, Fairness::DECLARED];
 pub(crate) const NODE: [&[Declared]; 1] = [NodeMetrics::DECLARED];
 pub(crate) const TERMINAL: [&[Declared]; 1] = [TerminalMetrics::DECLARED];

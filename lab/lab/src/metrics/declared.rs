@@ -33,6 +33,8 @@ pub enum Need {
     Change,
     /// At least two media flows have the direction of the first flow.
     Rivals,
+    /// The flow is a subscriber of a forwarding server.
+    Server,
 }
 
 /// Declaration of a metric.

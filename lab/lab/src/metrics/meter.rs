@@ -13,6 +13,7 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::changes::{CapacityChange, Changes};
 use super::column::{Column, Spool};
+use super::forwarding::ForwardingMeter;
 use super::rate::rate_over;
 use super::rows::Received;
 use super::spans::{convergence_s, oscillations_per_min};
@@ -141,6 +142,7 @@ impl FlowMeter {
             late_rate_mbps: late.collect::<RunningMean>().value(),
             video: part.video.finish(part.carried.map(|carried| carried.bytes)),
             transfer: part.transfer.finish(&self.goodput),
+            forwarding: part.forwarding.finish(part.sent),
         }
     }
 
@@ -174,6 +176,7 @@ struct Part {
     feedback: Option<DataSize>,
     video: VideoMeter,
     transfer: TransferMeter,
+    forwarding: ForwardingMeter,
 }
 
 /// What the bottleneck could carry: exactly in bits, and in bytes with each row rounded.
@@ -207,6 +210,7 @@ impl Default for Part {
             feedback: Some(DataSize::ZERO),
             video: VideoMeter::default(),
             transfer: TransferMeter::default(),
+            forwarding: ForwardingMeter::default(),
         }
     }
 }
@@ -240,6 +244,9 @@ impl Part {
         }
         if let Some(transfer) = &row.transfer {
             self.transfer.push(transfers, transfer);
+        }
+        if let Some(forwarded) = &row.forwarded {
+            self.forwarding.push(forwarded);
         }
     }
 

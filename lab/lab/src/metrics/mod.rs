@@ -13,6 +13,7 @@ mod call;
 mod changes;
 mod column;
 pub(crate) mod declared;
+mod forwarding;
 mod link;
 mod meter;
 mod node;
@@ -30,6 +31,7 @@ pub use call::{CallMetrics, CallSuccess, OneWayDelay, ParticipantMetrics};
 pub use changes::CapacityChange;
 pub use column::Spool;
 pub use declared::{Better, Declared, Need};
+pub use forwarding::ForwardingMetrics;
 pub use link::{Fairness, LinkSummary, Ratio};
 pub use meter::{FlowMeasurements, FlowMeter};
 pub use node::NodeMetrics;
@@ -144,6 +146,8 @@ declare! {
         video: VideoMetrics;
         /// Metrics of the TCP transfer.
         transfer: TransferMetrics;
+        /// Metrics of what a forwarding server did for a subscriber.
+        forwarding: ForwardingMetrics;
     }
 }
 

@@ -1,6 +1,7 @@
 //! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`,
 //! `call.json` where real programs ran; `nodes.csv` and `airtime.csv` of a Wi-Fi cell;
-//! `bearers.csv`, `bearer-events.csv` and `blocks.csv` of a cellular cell.
+//! `bearers.csv`, `bearer-events.csv` and `blocks.csv` of a cellular cell; `decisions.csv` of a
+//! simulated forwarding server.
 //! The module of each file describes it.
 //!
 //! A folder is written under a hidden name and moved to its place at the end, so nobody sees an
@@ -11,6 +12,7 @@
 pub mod airtime;
 pub(crate) mod bearers;
 pub mod blocks;
+pub(crate) mod decisions;
 mod events;
 mod finished;
 mod lines;
@@ -58,10 +60,16 @@ const EVENTS: &str = "events.jsonl";
 const SUMMARY: &str = "summary.json";
 const CALL: &str = "call.json";
 
-/// Files that exist only for certain networks. A new one needs a module next to `nodes` and an
+/// Files that exist only for certain networks or topologies. A new one needs a module next to `nodes` and an
 /// entry here.
-const LOGS: &[&dyn table::AnyLog] =
-    &[&nodes::FILE, &airtime::FILE, &bearers::FILE, &bearers::EVENTS, &blocks::FILE];
+const LOGS: &[&dyn table::AnyLog] = &[
+    &nodes::FILE,
+    &airtime::FILE,
+    &bearers::FILE,
+    &bearers::EVENTS,
+    &blocks::FILE,
+    &decisions::FILE,
+];
 
 /// Size limit of a JSON file in bytes: more than a scenario with its traces needs, or a call of
 /// several hours.

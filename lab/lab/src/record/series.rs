@@ -17,6 +17,7 @@ pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[
     ColumnGroup { columns: VIDEO, is_in: |row| row.video.is_some() },
     ColumnGroup { columns: TRANSFER, is_in: |row| row.transfer.is_some() },
     ColumnGroup { columns: FEEDBACK, is_in: |row| row.feedback.is_some() },
+    ColumnGroup { columns: FORWARDED, is_in: |row| row.forwarded.is_some() },
 ];
 
 const FLOW: &str = "flow";
@@ -147,6 +148,45 @@ const FEEDBACK: &[CsvColumn<Row>] = &[column!(
     feedback,
     "IP bytes of RTCP that left the receiver; empty in the rows of other flows"
 )];
+
+const FORWARDED: &[CsvColumn<Row>] = &[
+    column!(
+        "padding_bytes",
+        "byte",
+        forwarded?.padding,
+        "IP bytes of padding that left the server"
+    ),
+    column!(
+        "layer_switches",
+        "",
+        forwarded?.switches,
+        "choices of another layer, as `layer_switches_per_min` below counts them"
+    ),
+    column!("key_frames_asked", "", forwarded?.key_frames, "key frames that the server asked for"),
+    column!(
+        "layers",
+        "",
+        forwarded?.layers,
+        "sum over the tracks at the end of the interval: 0 if nothing is sent, 1 for the lowest \
+         layer, 2 for the next"
+    ),
+    column!(
+        "best_layers",
+        "",
+        forwarded?.best_layers,
+        "the same sum for the best layers that fit, as `below_best_ratio` below defines them; \
+         empty if the capacity is not known"
+    ),
+    column!("fitting_tracks", "", forwarded?.fitting, "tracks of which a layer fits"),
+    column!(
+        "tracks_below",
+        "",
+        forwarded?.below,
+        "those of them that are sent in a lower layer, or not at all"
+    ),
+    column!("switch_freezes", "", forwarded?.switch_freezes, "freezes that a switch caused"),
+    column!("switch_frozen_us", "µs", forwarded?.switch_frozen, "total duration of these freezes"),
+];
 
 /// A column of `series.csv` whose values are numbers: every column except `flow`.
 #[derive(Clone, Copy)]

@@ -54,6 +54,10 @@ impl MetricScope<'_> {
                 "{name} has no {metric}, because the capacity of its path never changes; write capacity = [[\"0s\", \"2Mbps\"], [\"10s\", \"1Mbps\"]] in [network.{}], or {ANOTHER}",
                 way(flow)
             ),
+            Need::Server => format!(
+                "{name} has no {metric}, because it is no subscriber of a forwarding server; name \
+                 one, write topology = \"sfu\", or {ANOTHER}"
+            ),
             Need::Rivals => format!(
                 "{metric} needs two media flows in the direction {}; write another [[flow]], or \
                  {ANOTHER}",
@@ -76,6 +80,7 @@ impl MetricScope<'_> {
                 self.flows.iter().any(|other| matches!(other.traffic, Traffic::Udp(_)))
                     || self.links(flow).any(|link| changes(&link.capacity))
             }
+            Need::Server => flow.traffic.media().is_some_and(|media| !media.watches.is_empty()),
             Need::Rivals => {
                 let mut media = 0;
                 for other in self.flows {

@@ -134,7 +134,7 @@ impl Default for Picture {
 }
 
 /// What a scenario's `content` may say.
-const CONTENTS: [(&str, Content); 5] = [
+pub(super) const CONTENTS: [(&str, Content); 5] = [
     ("noise", Content::Noise),
     ("easy", Content::Easy),
     ("hard", Content::Hard),

@@ -13,7 +13,7 @@ use super::network::{self, Network};
 use super::reader::{Item, Table, steps};
 use super::{
     Congestion, Cubic, Direction, EncoderVideo, Feedback, Flow, Media, ReceiverClock, Repair,
-    ShortTransfers, Source, Tcp, Traffic, Udp, call,
+    ServerPlan, ShortTransfers, Source, Tcp, Traffic, Udp, call, server,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -48,6 +48,7 @@ const MEDIA_ALONE: &[&str] = &[
     "tolerate_random_loss",
     "compete_with_tcp",
     "probe_when_limited",
+    "watches",
     "repair",
     "key_frame_interval",
     "call",
@@ -89,11 +90,22 @@ const UDP_PACKET: DataSize = DataSize::from_bytes(1500);
 const UDP_PACKETS: Range<u64> = 28..65_536;
 
 /// Reads all flows of the file and names them.
-pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Result<Vec<Flow>> {
+pub(super) fn flows(
+    top: &Table,
+    duration: TimeDelta,
+    network: &Network,
+    server: Option<&ServerPlan>,
+) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
     for table in top.tables("flow", &FLOW)? {
         let table = with_defaults(table, top)?;
-        let flow = flow(&table, duration, network.hops.len())?;
+        let mut flow = flow(&table, duration, network.hops.len())?;
+        if let Traffic::Media(media) = &mut flow.traffic {
+            server::check_flow(&table, server.is_some())?;
+            if let Some(server) = server {
+                media.watches = server::watched(&table, server.publishers.len())?;
+            }
+        }
         let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
         let mut attachments = network.attachments(&table)?.into_iter().cycle();
         if attachments.clone().next().is_none() && flow.hops.is_empty() {
@@ -110,6 +122,9 @@ pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Resu
     }
     refuse_too_long(&flows, top)?;
     name(&mut flows);
+    if server.is_some() {
+        server::subscribe(&mut flows, top)?;
+    }
     call::assign(&mut flows, top)?;
     Ok(flows)
 }

@@ -15,6 +15,7 @@ mod parse;
 pub mod quantity;
 mod reader;
 pub mod requirement;
+mod server;
 #[cfg(test)]
 mod tests;
 pub mod trace;
@@ -32,11 +33,11 @@ use weir_net::Schedule;
 use weir_net::path::{AccessPlan, Attachment};
 
 pub use weir_net::Hop;
-use weir_sim::FlowKind;
 pub use weir_sim::{
     Congestion, Cubic, Direction, EncoderVideo, Feedback, ReceiverClock, Repair, ShortTransfers,
     Source, Tcp, Udp,
 };
+use weir_sim::{FlowKind, Watching};
 
 pub use call::CallPlan;
 pub use changes::{Change, changes, whole_text};
@@ -44,6 +45,7 @@ pub use error::{ScenarioError, nearest};
 pub use kind::{Access, NodeGroup};
 pub use network::ParticipantNetwork;
 pub use parse::{parse, parse_recorded, parse_variant};
+pub use server::ServerPlan;
 
 /// Length of the time for which a record shows every detail of the access network.
 const DETAILS: TimeDelta = TimeDelta::from_millis(100);
@@ -79,6 +81,8 @@ pub struct Scenario {
     /// Networks of participants of an application under test, by name: `p2` and so on. The first
     /// participant is behind `access` and `hops`.
     pub participants: BTreeMap<String, ParticipantNetwork>,
+    /// The simulated forwarding server; `None` without one. Media flows are its subscribers.
+    pub server: Option<ServerPlan>,
     /// The flows that use the network.
     pub flows: Vec<Flow>,
     /// How real browsers run the scenario.
@@ -410,7 +414,15 @@ impl Scenario {
                 Traffic::Media(media) => {
                     let own = media.controller.map_or_else(|| controller.clone(), Into::into);
                     let interval = self.feedback_interval;
-                    FlowKind::Media(media.clone().under(own).with_feedback_interval(interval))
+                    let media = media.clone().under(own).with_feedback_interval(interval);
+                    match &self.server {
+                        None => FlowKind::Media(media),
+                        Some(server) => {
+                            let watches = media.watches.clone();
+                            let watching = Watching::new(media, watches).with_core(server.core);
+                            FlowKind::Subscriber(watching)
+                        }
+                    }
                 }
                 Traffic::Audio => FlowKind::Udp(audio()),
                 Traffic::Tcp(tcp) => FlowKind::Tcp(tcp.clone()),
@@ -421,5 +433,8 @@ impl Scenario {
         }
         weir_sim::Config::wired(self.duration, self.hops.clone(), flows)
             .with_access(self.access_plan())
+            .with_publishers(
+                self.server.as_ref().map_or_else(Vec::new, |server| server.publishers.clone()),
+            )
     }
 }

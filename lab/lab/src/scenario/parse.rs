@@ -23,7 +23,7 @@ use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;
 use super::{
     Condition, Expectation, ExpectedFlow, Finding, Flow, KnownMiss, PaperValue, Scenario, Section,
-    call, flow,
+    call, flow, server,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -34,8 +34,11 @@ const TOP: &[&str] = &[
     "description",
     "duration",
     "feedback_interval",
+    "topology",
+    "server",
     "network",
     "participant",
+    "publisher",
     "call",
     "media",
     "tcp",
@@ -122,7 +125,8 @@ fn read_from(
     let network = network::network(&top, duration, &files)?;
     let participants = network::participants(&top, duration, &files)?;
     let call = call::plan(&top)?;
-    let mut flows = flow::flows(&top, duration, &network)?;
+    let server = server::plan(&top, duration)?;
+    let mut flows = flow::flows(&top, duration, &network, server.as_ref())?;
     call::film(&mut flows, &call, &top)?;
     let path = SharedPath { hops: network.hops.len(), access: network.access.as_ref() };
     let sections = read(&top, "section", SECTION, |table| section(table, duration))?;
@@ -154,6 +158,7 @@ fn read_from(
         access: network.access,
         hops: network.hops,
         participants,
+        server,
         call,
         sections,
         findings: read(&top, "finding", FINDING, finding)?,

@@ -123,7 +123,7 @@ impl Ends for MediaEnds {
         }
     }
 
-    fn take_video(&mut self, is_last: bool) -> Option<Video> {
+    fn take_video(&mut self, _now: Timestamp, is_last: bool) -> Option<Video> {
         self.receiver.video.as_mut().map(|video| video.take_noted(is_last))
     }
 }

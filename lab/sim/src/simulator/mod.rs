@@ -1,5 +1,7 @@
 //! The simulation loop: one thread that always handles the earliest deadline next.
 
+mod share;
+
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,9 +15,11 @@ use crate::coupling::Coupling;
 use crate::deadlines::Deadlines;
 use crate::endpoint::MediaEnds;
 use crate::flow::{End, Ends, Outbox, Packet};
+use crate::sfu::{Request, Server, SubscriberEnds};
 use crate::tcp::TcpEnds;
 use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace, Video};
 use crate::udp::UdpEnds;
+use share::share;
 
 /// Deadline number of [`Due::Rows`].
 const ROWS: usize = 0;
@@ -107,6 +111,8 @@ enum Due {
     Network(Part),
     /// An end of a flow.
     End(usize, End),
+    /// The forwarding server.
+    Server,
 }
 
 struct Simulator<'a> {
@@ -115,6 +121,10 @@ struct Simulator<'a> {
     router: Router<Packet>,
     flows: Vec<FlowState>,
     coupling: Coupling,
+    /// The forwarding server without its subscribers, which are flows.
+    server: Option<Server>,
+    /// What subscribers, by flow, need from it.
+    requests: Vec<(usize, Request)>,
     outbox: Outbox,
     trace: Trace,
 }
@@ -129,7 +139,7 @@ impl<'a> Simulator<'a> {
             .map(|(index, flow)| {
                 add_routes(&mut router, flow);
                 FlowState {
-                    ends: ends(flow, index, seed),
+                    ends: ends(config, index, seed),
                     row: Row::default(),
                     feedback: DataSize::ZERO,
                     waited: TimeDelta::ZERO,
@@ -144,10 +154,12 @@ impl<'a> Simulator<'a> {
         let busiest = router.access_part().map(|Part(part)| 1 + part);
         let mut simulator = Self {
             config,
-            deadlines: Deadlines::new(1 + router.parts() + 2 * flows.len(), busiest),
+            deadlines: Deadlines::new(2 + router.parts() + 2 * flows.len(), busiest),
             router,
             flows,
             coupling: Coupling::new(config),
+            server: server(config, seed),
+            requests: Vec::new(),
             outbox: Outbox::default(),
             trace: Trace { flows: names, nodes, rows, ..Trace::default() },
         };
@@ -159,6 +171,7 @@ impl<'a> Simulator<'a> {
             let start = config.flows[flow].start;
             End::BOTH.into_iter().for_each(|end| simulator.schedule_end(start, flow, end));
         }
+        simulator.schedule_server(Timestamp::ZERO);
         simulator
     }
 
@@ -167,6 +180,7 @@ impl<'a> Simulator<'a> {
             Due::Rows => ROWS,
             Due::Network(Part(part)) => 1 + part,
             Due::End(flow, end) => 1 + self.router.parts() + 2 * flow + end as usize,
+            Due::Server => 1 + self.router.parts() + 2 * self.flows.len(),
         }
     }
 
@@ -177,6 +191,9 @@ impl<'a> Simulator<'a> {
             number if number <= parts => Due::Network(Part(number - 1)),
             number => {
                 let index = number - 1 - parts;
+                if index == 2 * self.flows.len() {
+                    return Due::Server;
+                }
                 Due::End(index / 2, End::BOTH[index % 2])
             }
         }
@@ -202,10 +219,45 @@ impl<'a> Simulator<'a> {
         match self.due(number) {
             Due::Rows => self.close_rows(now),
             Due::Network(part) => self.deliver(now, part),
+            Due::Server => self.on_server(now),
             Due::End(flow, end) => {
                 self.flows[flow].ends.on_deadline(now, end, &mut self.outbox);
                 self.after_end(now, flow, end);
             }
+        }
+    }
+
+    fn schedule_server(&mut self, now: Timestamp) {
+        if let Some(server) = &self.server {
+            let next = server.next_deadline().map(|next| next.max(now));
+            self.schedule(Due::Server, next);
+        }
+    }
+
+    /// Passes what happens at the forwarding server to its subscribers.
+    fn on_server(&mut self, now: Timestamp) {
+        let Some(mut server) = self.server.take() else { return };
+        while let Some(news) = server.next(now) {
+            let Some(news) = news else { continue };
+            for flow in 0..self.flows.len() {
+                let config = &self.config.flows[flow];
+                let is_changed = now < config.stop
+                    && self.flows[flow].ends.on_news(now, &news, &mut self.outbox);
+                if is_changed {
+                    self.after_end(now, flow, End::Sender);
+                }
+            }
+        }
+        self.server = Some(server);
+        self.pass_on_requests(now);
+        self.schedule_server(now);
+    }
+
+    /// Passes what subscribers need to the forwarding server.
+    fn pass_on_requests(&mut self, now: Timestamp) {
+        let Some(server) = &mut self.server else { return };
+        for (flow, request) in self.requests.drain(..) {
+            server.on_request(now, flow, request);
         }
     }
 
@@ -231,6 +283,15 @@ impl<'a> Simulator<'a> {
         if !self.outbox.changes.is_empty() {
             self.note_changes(now, flow);
         }
+        if !self.outbox.requests.is_empty() {
+            let requests = self.outbox.requests.drain(..);
+            self.requests.extend(requests.map(|request| (flow, request)));
+            if self.server.is_some() {
+                self.pass_on_requests(now);
+                self.schedule_server(now);
+            }
+        }
+        self.trace.decisions.append(&mut self.outbox.decisions);
         if let Some(rtt) = self.outbox.rtt.take() {
             let least = &mut self.flows[flow].row.rtt;
             *least = Some(least.map_or(rtt, |least| least.min(rtt)));
@@ -346,8 +407,13 @@ impl<'a> Simulator<'a> {
             let capacity = self.router.capacity(now - ROW_INTERVAL, there);
             let queue = self.router.queued(now, there);
             let sender = state.ends.state();
+            let share = share(self.config, index, now - ROW_INTERVAL, capacity);
             let end = flow.stop.min(Timestamp::ZERO + self.config.duration);
-            let video = state.ends.take_video(now + ROW_INTERVAL > end);
+            let video = state.ends.take_video(now, now + ROW_INTERVAL > end);
+            let forwarded = self.server.as_ref().and_then(|server| {
+                let subscriber = state.ends.subscriber()?;
+                Some(subscriber.take_forwarded(share, server.tracks()))
+            });
             self.trace.rows.push(Row {
                 time: now,
                 flow: index,
@@ -366,7 +432,8 @@ impl<'a> Simulator<'a> {
                     ..video
                 }),
                 transfer: state.ends.take_transfer(),
-                feedback: matches!(flow.traffic, FlowKind::Media(_)).then_some(state.feedback),
+                feedback: flow.is_media().then_some(state.feedback),
+                forwarded,
                 ..state.row
             });
             state.row = Row::default();
@@ -402,12 +469,25 @@ fn add_routes(router: &mut Router<Packet>, flow: &FlowConfig) {
     router.add_route(receiver.route_to(&sender));
 }
 
-fn ends(flow: &FlowConfig, index: usize, seed: Seed) -> Box<dyn Ends> {
+fn ends(config: &Config, index: usize, seed: Seed) -> Box<dyn Ends> {
+    let flow = &config.flows[index];
     match &flow.traffic {
         FlowKind::Media(media) => Box::new(MediaEnds::new(flow, media, index, seed)),
+        FlowKind::Subscriber(watching) => {
+            Box::new(SubscriberEnds::new(flow, watching, &config.publishers, seed))
+        }
         FlowKind::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
         FlowKind::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
     }
+}
+
+/// The forwarding server, if anybody publishes.
+fn server(config: &Config, seed: Seed) -> Option<Server> {
+    let flows = config.flows.iter().enumerate();
+    let subscribers = flows.filter(|(_, flow)| matches!(flow.traffic, FlowKind::Subscriber(_)));
+    let stops = subscribers.map(|(index, flow)| (index, flow.stop));
+    let is_there = !config.publishers.is_empty();
+    is_there.then(|| Server::new(&config.publishers, stops, seed))
 }
 
 /// Cuts a time to whole microseconds, as stored in a record. So a run gives the same results before

@@ -37,6 +37,7 @@ fn flow(name: &str, algorithm: LabAlgorithm, start: i64, stop: i64) -> FlowConfi
             feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
             route_changes: Vec::new(),
+            watches: Vec::new(),
             repair: None,
         }),
     }

@@ -55,6 +55,8 @@ struct Track {
     config: TrackConfig,
     falls: Falls,
     refused: Option<(usize, Reason)>,
+    /// What it had when it was hidden. To show it again is no return after a fall.
+    held: Level,
 }
 
 impl Allocator {
@@ -68,7 +70,7 @@ impl Allocator {
             self.tracks[index].config = config;
             return;
         }
-        self.tracks.push(Track { id, config, falls: Falls::default(), refused: None });
+        self.tracks.push(Track { id, config, falls: Falls::default(), refused: None, held: None });
         self.options.push(options);
         self.levels.push(None);
     }
@@ -166,7 +168,8 @@ impl Allocator {
         let mut caps = Vec::with_capacity(self.tracks.len());
         for (index, track) in self.tracks.iter().enumerate() {
             let highest = self.options[index].layers.len().checked_sub(1);
-            caps.push(track.falls.cap(now, self.levels[index], highest));
+            let current = self.levels[index].max(track.held).min(highest);
+            caps.push(track.falls.cap(now, current, highest));
         }
         caps
     }
@@ -190,6 +193,7 @@ impl Allocator {
                 track.falls.on_fall(now, from, to);
             }
             track.refused = None;
+            track.held = if reason == Reason::Hidden { from } else { None };
             self.note(now, index, Change::Choose { from, to }, reason);
         }
         self.over_since = None;

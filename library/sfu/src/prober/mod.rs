@@ -30,13 +30,22 @@ const MAX_ALLOWANCE: f64 = 60_000.0;
 /// Time between a probe and the next.
 const AFTER_SUCCESS: TimeDelta = TimeDelta::from_millis(500);
 const AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(4);
-const MAX_AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(64);
+const MAX_AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(16);
 /// No probe so soon after the controller reduced its target: its queue may still stand.
 const AFTER_FALL: TimeDelta = TimeDelta::from_secs(2);
-/// No probe without feedback as young as this.
+/// No probe without feedback as young as this, unless nothing was sent either.
 const MAX_SILENCE: TimeDelta = TimeDelta::from_millis(1_000);
+/// Bytes per second that may go into probes while nothing else is sent, so that a paused picture
+/// does not wait for feedback that cannot come.
+const IDLE_ALLOWANCE: f64 = 1_000.0;
+/// Padding packets are small. Without media between them, this much is enough packets to judge.
+const MIN_IDLE_SIZE: DataSize = DataSize::from_bytes(2_400);
 /// What was proved holds for this time, in which the controller catches up.
-const PROOF_TIME: TimeDelta = TimeDelta::from_secs(15);
+const PROOF_TIME: TimeDelta = TimeDelta::from_secs(30);
+/// After this time it is probed again, if more than the inner target is needed.
+const RENEW_AFTER: TimeDelta = TimeDelta::from_secs(12);
+/// A train of at least this part of what was proved renews it.
+const RENEWS: f64 = 0.9;
 /// Without feedback on its packets, a probe is given up.
 const PATIENCE: TimeDelta = TimeDelta::from_secs(3);
 /// A train that waited longer than this at its end found less than its rate.
@@ -99,6 +108,10 @@ pub struct Probing<C> {
     /// The inner target after the last event.
     inner_rate: Bitrate,
     last_feedback: Option<Timestamp>,
+    /// When a packet last left, or the first event.
+    last_sent: Option<Timestamp>,
+    /// When the allowance last grew because nothing was sent.
+    refilled: Option<Timestamp>,
     next_tick: Option<Timestamp>,
     outcome: Option<ProbeOutcome>,
 }
@@ -114,6 +127,8 @@ struct Proof {
 struct Running {
     probe: Probe,
     started: Timestamp,
+    /// Nothing else was sent when it started.
+    is_alone: bool,
 }
 
 impl<C: Controller> Probing<C> {
@@ -134,6 +149,8 @@ impl<C: Controller> Probing<C> {
             allowance: MAX_ALLOWANCE,
             inner_rate,
             last_feedback: None,
+            last_sent: None,
+            refilled: None,
             next_tick: None,
             outcome: None,
         }
@@ -195,6 +212,12 @@ impl<C: Controller> Probing<C> {
     fn learn_from_media(&mut self, now: Timestamp, train: Train) -> bool {
         let (rate, known) = (train.delivered_rate(), self.bitrate());
         let has_arrived = train.lost() == 0 && train.queued() <= MAX_QUEUED;
+        if let Some(proof) = &mut self.proved
+            && has_arrived
+            && rate >= proof.rate * RENEWS
+        {
+            proof.at = now;
+        }
         let is_news = has_arrived && rate > known && self.goal.is_some_and(|goal| goal > known);
         if is_news {
             self.proved = Some(Proof { rate, at: now });
@@ -209,7 +232,9 @@ impl<C: Controller> Probing<C> {
             self.fail(now, rate);
             return;
         }
-        if rate > self.bitrate() {
+        let held = self.proved.map(|proof| proof.rate).filter(|held| rate >= *held * RENEWS);
+        let rate = held.map_or(rate, |held| held.max(rate));
+        if rate > self.inner_rate {
             self.proved = Some(Proof { rate, at: now });
         }
         self.after_failure = AFTER_FAILURE;
@@ -235,22 +260,50 @@ impl<C: Controller> Probing<C> {
         }
         let Some(goal) = self.goal else { return };
         let known = self.bitrate();
-        let is_heard = self.last_feedback.is_some_and(|at| now - at <= MAX_SILENCE);
-        if goal <= known || self.running.is_some() || now < self.not_before || !is_heard {
+        // First what is relied on already, then more.
+        let stale = self.proved.filter(|proof| now - proof.at > RENEW_AFTER);
+        let stale = stale.filter(|_| goal > self.inner_rate);
+        let is_known = goal <= known && stale.is_none();
+        if is_known || self.running.is_some() || now < self.not_before || !self.may_send(now) {
             return;
         }
         let rate = (goal * ABOVE_GOAL).min(known * MAX_FACTOR);
+        let rate = stale.map_or(rate, |proof| rate.min(proof.rate));
         let size = rate * LENGTH;
-        if self.allowance < size.as_bytes() as f64 || self.limits.max() <= known {
+        let size = if self.is_idle(now) { size.max(MIN_IDLE_SIZE) } else { size };
+        let is_most = self.limits.max() <= known && stale.is_none();
+        if self.allowance < size.as_bytes() as f64 || is_most {
             return;
         }
         let probe = Probe::new(ProbeId(self.next_id), rate, size, 6);
         self.next_id += 1;
-        self.running = Some(Running { probe, started: now });
+        self.running = Some(Running { probe, started: now, is_alone: self.is_idle(now) });
         self.note(now, ProbeResult::Started(probe));
     }
 
+    /// Whether nothing has been sent for a while.
+    fn is_idle(&self, now: Timestamp) -> bool {
+        self.last_sent.is_some_and(|last| now - last > MAX_SILENCE)
+    }
+
+    /// Whether the path is known to be alive, or nothing was sent that could show it.
+    fn may_send(&self, now: Timestamp) -> bool {
+        let is_heard = self.last_feedback.is_some_and(|at| now - at <= MAX_SILENCE);
+        is_heard || self.is_idle(now)
+    }
+
+    /// Lets the allowance grow while nothing is sent.
+    fn refill(&mut self, now: Timestamp) {
+        self.last_sent.get_or_insert(now);
+        let last = self.refilled.replace(now).unwrap_or(now);
+        if self.goal.is_some() && self.is_idle(now) {
+            let more = IDLE_ALLOWANCE * (now - last).as_secs_f64().max(0.0);
+            self.allowance = (self.allowance + more).min(MAX_ALLOWANCE);
+        }
+    }
+
     fn after_event(&mut self, now: Timestamp) {
+        self.refill(now);
         self.follow_inner(now);
         self.consider(now);
         if self.next_tick.is_none_or(|tick| tick <= now) {
@@ -281,6 +334,9 @@ impl<C: Controller> Controller for Probing<C> {
 
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.inner.on_packet_sent(now, packet);
+        if !packet.padding {
+            self.last_sent = Some(now);
+        }
         let bytes = packet.size.as_bytes() as f64;
         let change = if packet.padding { -bytes } else { PADDING_SHARE * bytes };
         self.allowance = (self.allowance + change).min(MAX_ALLOWANCE);
@@ -299,6 +355,11 @@ impl<C: Controller> Controller for Probing<C> {
             if let Some(train) = self.trains.on_packet(packet) {
                 self.on_train(now, train);
             }
+        }
+        if let Some(Running { probe, is_alone: true, .. }) = self.running
+            && let Some(train) = self.trains.end_probe(probe.id, probe.size)
+        {
+            self.on_train(now, train);
         }
         if let Some(train) = self.trains.open_media() {
             self.learn_from_media(now, train);

@@ -28,6 +28,8 @@ const SUDDEN_FALL: f64 = 0.95;
 const MAX_QUEUE_TIME: TimeDelta = TimeDelta::from_millis(400);
 /// A request for a key frame is repeated after this time.
 const ASK_AGAIN: TimeDelta = TimeDelta::from_millis(1_000);
+/// Without a packet for this time, a probe starts with padding.
+const NO_MEDIA: TimeDelta = TimeDelta::from_millis(500);
 /// Decisions that the host has not taken. The oldest go first.
 const MAX_DECISIONS: usize = 512;
 
@@ -47,6 +49,8 @@ pub struct Subscriber<C> {
     /// The target at the last choice.
     target: Bitrate,
     seen_outcome: u64,
+    /// When a packet of a track was last queued, or the start.
+    last_forwarded: Timestamp,
     /// Packets that did not come from a publisher, and that the subscriber misses.
     missing: VecDeque<(TrackId, u8, u16)>,
     decisions: VecDeque<Decision>,
@@ -71,6 +75,7 @@ impl<C: Controller> Subscriber<C> {
             next_allocation: now,
             target: Bitrate::ZERO,
             seen_outcome: 0,
+            last_forwarded: now,
             missing: VecDeque::new(),
             decisions: VecDeque::new(),
         }
@@ -146,6 +151,7 @@ impl<C: Controller> Subscriber<C> {
             return Ok(false);
         }
         self.sender.enqueue(now, [buffer])?;
+        self.last_forwarded = now;
         Ok(true)
     }
 
@@ -190,7 +196,11 @@ impl<C: Controller> Subscriber<C> {
         while let Some(decision) = self.allocator.next_decision() {
             self.push(decision);
         }
-        let need = self.allocator.next_need(now).map(|need| need + audio + repair);
+        // Without a better layer, what is chosen must stay known to fit.
+        let chosen = self.allocator.total();
+        let own = self.controller().target().bitrate;
+        let relied = (chosen + audio + repair > own).then_some(chosen);
+        let need = self.allocator.next_need(now).or(relied).map(|need| need + audio + repair);
         self.sender.set_desired_bitrate(now, need);
         self.carry_out(now);
     }
@@ -225,6 +235,9 @@ impl<C: Controller> Subscriber<C> {
         self.seen_outcome = number;
         let (change, reason, needed) = match result {
             ProbeResult::Started(probe) => {
+                if at - self.last_forwarded >= NO_MEDIA {
+                    self.sender.enqueue_padding(at);
+                }
                 let change = Change::Probe { rate: probe.rate, size: probe.size };
                 (change, Reason::CapacityUnknown, probe.rate)
             }

@@ -156,6 +156,11 @@ impl Room {
         });
     }
 
+    /// Shows a camera in another size.
+    pub fn show(&mut self, id: u32, track: TrackConfig) {
+        self.subscriber.set_track(self.now, TrackId(id), track);
+    }
+
     /// Another bitrate of one stream of a camera.
     pub fn set_bitrate(&mut self, camera: usize, stream: usize, bitrate: Bitrate) {
         self.cameras[camera].encoders[stream].bitrate = bitrate;

@@ -5,7 +5,7 @@ mod link;
 
 use link::{Room, kbps, simulcast};
 use weir::{Algorithm, TimeDelta};
-use weir_sfu::{Change, TrackConfig};
+use weir_sfu::{Change, Layer, TrackConfig};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(20);
 
@@ -126,4 +126,71 @@ fn equal_runs_give_equal_decisions() {
         (room.log(), room.sent_bytes)
     };
     assert_eq!(run(), run());
+}
+
+// Found in simulation: a picture that was paused with nothing beside it never came back, because
+// there was no feedback without packets, and no probe without feedback.
+#[test]
+fn a_picture_that_was_paused_returns_when_there_is_room_again() {
+    // Not nada: it does not go below 200 kbit/s here.
+    for algorithm in [Algorithm::Sluice, Algorithm::Gcc] {
+        let mut room = Room::new(algorithm, kbps(1_000), DELAY);
+        room.add_camera(0, speaker());
+        room.run_until(20.0);
+        room.capacity = kbps(80);
+        room.run_until(60.0);
+        assert_eq!(room.level(0), None, "{algorithm}\n{}", room.log());
+        room.capacity = kbps(1_000);
+        room.run_until(95.0);
+        assert!(room.level(0).is_some(), "{algorithm}\n{}", room.log());
+    }
+}
+
+// The same at the start: 300 kbit/s are not enough for the only layer.
+#[test]
+fn a_layer_above_the_first_target_is_found_without_any_media() {
+    for algorithm in [Algorithm::Sluice, Algorithm::Gcc, Algorithm::Nada] {
+        let mut room = Room::new(algorithm, kbps(3_000), DELAY);
+        room.add_camera(0, TrackConfig::camera(vec![Layer::new(0, 1280, 720, kbps(1_500))]));
+        room.run_until(20.0);
+        assert_eq!(room.level(0), Some(0), "{algorithm}\n{}", room.log());
+    }
+}
+
+// Found in simulation: a proof ended after 15 s although nothing spoke against it, and a screen
+// that takes little between its jumps lost its layer.
+#[test]
+fn a_screen_that_stands_still_keeps_its_layer() {
+    // Not gcc: to it the first burst after a quiet second is over-use.
+    for algorithm in [Algorithm::Sluice, Algorithm::Nada] {
+        let mut room = Room::new(algorithm, kbps(2_500), DELAY);
+        room.add_camera(0, speaker());
+        room.run_until(20.0);
+        for round in 0..20 {
+            let bitrate = if round % 4 == 0 { 1_500 } else { 150 };
+            room.set_bitrate(0, 2, kbps(bitrate));
+            room.run_until(21.0 + f64::from(round));
+        }
+        room.run_until(80.0);
+        assert_eq!(room.level(0), Some(2), "{algorithm}\n{}", room.log());
+        assert!(room.switches(20.0) == 0, "{algorithm}\n{}", room.log());
+    }
+}
+
+// Found in simulation: who showed a track again got a lower layer for up to 75 s.
+#[test]
+fn a_track_that_is_shown_again_has_the_layer_that_it_had() {
+    let mut room = room(3_000, DELAY);
+    room.run_until(20.0);
+    room.capacity = kbps(800);
+    room.run_until(40.0);
+    room.capacity = kbps(3_000);
+    room.run_until(60.0);
+    assert_eq!(room.level(0), Some(2), "{}", room.log());
+    room.show(0, speaker().with_shown(0, 0));
+    room.run_until(62.0);
+    assert_eq!(room.level(0), None, "{}", room.log());
+    room.show(0, speaker());
+    room.run_until(64.0);
+    assert_eq!(room.level(0), Some(2), "{}", room.log());
 }

@@ -1,0 +1,277 @@
+//! A publisher and its uplink: frames are encoded, cut into packets, delayed, lost and repaired.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_net::Seed;
+use weir_net::seed::Stream;
+use weir_sfu::{Frame, Layer, PayloadDescriptor, TrackConfig, Uplink};
+use weir_wire::rtp::{RtpHeader, View};
+use weir_wire::vp8::Descriptor;
+
+use super::config::{Publisher, TrackKind};
+use crate::config::{Degradation, EncoderVideo, Source};
+use crate::rtp_format::{
+    EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTP_TAG, rtp_timestamp,
+};
+use crate::source::MediaSource;
+
+/// Packets of a stream that a publisher can send again: 4 s at 2 Mbit/s.
+const HISTORY: usize = 1_024;
+/// How often the server asks for one packet at most, and the shortest time between two requests.
+const MAX_REQUESTS: u32 = 10;
+const MIN_REQUEST_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
+/// A packet of audio every 20 ms.
+const AUDIO_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
+
+/// A packet on its way to the server. Its payload follows from its role.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub stream: u8,
+    number: u16,
+    timestamp: u32,
+    is_last: bool,
+    start: Descriptor,
+    size: DataSize,
+}
+
+/// What a packet is to the server.
+pub(crate) struct Published<'a> {
+    /// The publisher, by index.
+    pub track: usize,
+    /// The whole RTP packet.
+    pub bytes: &'a [u8],
+    pub frame: Frame,
+}
+
+/// The encoder of one stream.
+struct Encoder {
+    source: MediaSource,
+    next_number: u16,
+    /// When a key frame was asked for; the first picture after it is one.
+    key_frame_at: Option<Timestamp>,
+    is_on: bool,
+    history: VecDeque<Sent>,
+    /// The number that the server waits for next.
+    expected: Option<u16>,
+    /// Packets that the server has asked for: when last, and how often.
+    asked: BTreeMap<u16, (Timestamp, u32)>,
+}
+
+/// A publisher and what the server knows of it.
+pub(super) struct PublisherState {
+    pub config: Publisher,
+    encoders: Vec<Encoder>,
+    chance: Stream,
+    pub uplink: Uplink,
+    /// The track with the size at which it is shown now.
+    pub track: TrackConfig,
+    bytes: Vec<u8>,
+}
+
+impl PublisherState {
+    pub(super) fn new(config: &Publisher, seed: Seed) -> Self {
+        let mut encoders = Vec::new();
+        for (index, layer) in config.layers.iter().enumerate() {
+            let video = EncoderVideo {
+                width: layer.width.into(),
+                height: layer.height.into(),
+                content: config.content,
+                degradation: Degradation::MaintainResolution,
+                ..EncoderVideo::DEFAULT
+            };
+            let kind = match config.kind {
+                TrackKind::Audio => Source::Filler { fps: 50.0, cap: None },
+                _ => Source::Encoder { fps: config.fps, cap: None, video },
+            };
+            let mut stream = seed.stream(&format!("{}/source/{index}", config.name));
+            let next_number = stream.bits() as u16;
+            encoders.push(Encoder {
+                source: MediaSource::new(kind, stream),
+                next_number,
+                key_frame_at: None,
+                is_on: true,
+                history: VecDeque::new(),
+                expected: None,
+                asked: BTreeMap::new(),
+            });
+        }
+        let track = track_of(config);
+        Self {
+            uplink: Uplink::new(track.structure),
+            track,
+            config: config.clone(),
+            encoders,
+            chance: seed.stream(&format!("{}/uplink", config.name)),
+            bytes: Vec::new(),
+        }
+    }
+
+    pub(super) fn streams(&self) -> usize {
+        self.encoders.len()
+    }
+
+    /// Encodes the picture of a stream that is due now. Returns its packets, and when the next
+    /// picture is due.
+    pub(super) fn encode(&mut self, now: Timestamp, stream: usize) -> (Vec<Sent>, TimeDelta) {
+        let rate = self.config.layers[stream].rate.rate(now);
+        let encoder = &mut self.encoders[stream];
+        let is_audio = self.config.kind == TrackKind::Audio;
+        let is_key = encoder.key_frame_at.is_some_and(|due| due <= now);
+        let is_key = is_key || encoder.history.is_empty();
+        if is_key {
+            encoder.key_frame_at = None;
+            encoder.source.begin_key_frame();
+        }
+        let (size, interval) = encoder.source.frame(now, rate, 1.0);
+        let interval = if is_audio { AUDIO_INTERVAL } else { interval };
+        let mut packets = Vec::new();
+        let Some(size) = size.filter(|_| encoder.is_on) else {
+            // The encoder dropped the picture, so the key frame is still to come.
+            encoder.key_frame_at = is_key.then_some(now).or(encoder.key_frame_at);
+            return (packets, interval);
+        };
+        let bytes = size.as_bytes().max(OVERHEAD + Descriptor::SIZE as u64);
+        let count = bytes.div_ceil(MAX_PACKET);
+        for index in 0..count {
+            let more = u64::from(index < bytes % count);
+            let start = match (index, is_key) {
+                (0, true) => Descriptor::KeyFrameStart,
+                (0, false) => Descriptor::InterFrameStart,
+                _ => Descriptor::Continuation,
+            };
+            let sent = Sent {
+                stream: stream as u8,
+                number: encoder.next_number,
+                timestamp: rtp_timestamp(now),
+                is_last: index + 1 == count,
+                start,
+                size: DataSize::from_bytes(bytes / count + more),
+            };
+            encoder.next_number = encoder.next_number.wrapping_add(1);
+            if encoder.history.len() == HISTORY {
+                encoder.history.pop_front();
+            }
+            encoder.history.push_back(sent);
+            packets.push(sent);
+        }
+        (packets, interval)
+    }
+
+    /// Whether the uplink loses the next packet.
+    pub(super) fn loses(&mut self) -> bool {
+        self.config.uplink.loss > 0.0 && self.chance.chance(self.config.uplink.loss)
+    }
+
+    /// A packet came to the server. Returns the numbers of those before it that are missing.
+    pub(super) fn on_arrival(&mut self, now: Timestamp, sent: Sent) -> Vec<u16> {
+        self.uplink.on_packet(now, sent.stream, 0, sent.size);
+        let encoder = &mut self.encoders[usize::from(sent.stream)];
+        encoder.asked.remove(&sent.number);
+        let expected = encoder.expected.unwrap_or(sent.number);
+        let gap = sent.number.wrapping_sub(expected);
+        if gap > u16::MAX / 2 {
+            return Vec::new(); // It comes late.
+        }
+        encoder.expected = Some(sent.number.wrapping_add(1));
+        let mut missing = Vec::new();
+        for step in 0..gap.min(HISTORY as u16) {
+            missing.push(expected.wrapping_add(step));
+        }
+        missing
+    }
+
+    /// The server asks for a packet. Returns it if the publisher still has it, unless it was asked
+    /// for a moment ago.
+    pub(super) fn ask_again(&mut self, now: Timestamp, stream: u8, number: u16) -> Option<Sent> {
+        let interval = (self.config.uplink.delay * 2).max(MIN_REQUEST_INTERVAL);
+        let encoder = self.encoders.get_mut(usize::from(stream))?;
+        let (last, times) = encoder.asked.get(&number).copied().unwrap_or((now - interval, 0));
+        if now - last < interval || times >= MAX_REQUESTS {
+            return None;
+        }
+        let newest = encoder.history.back()?.number;
+        let back = usize::from(newest.wrapping_sub(number));
+        let place = encoder.history.len().checked_sub(back + 1)?;
+        encoder.asked.retain(|_, (last, _)| now - *last < TimeDelta::from_secs(2));
+        encoder.asked.insert(number, (now, times + 1));
+        encoder.history.get(place).copied()
+    }
+
+    /// Whether a packet that was asked for has not come yet.
+    pub(super) fn is_missing(&self, stream: u8, number: u16) -> bool {
+        self.encoders
+            .get(usize::from(stream))
+            .is_some_and(|encoder| encoder.asked.contains_key(&number))
+    }
+
+    /// Somebody needs a key frame of a stream. Returns whether the publisher is asked for one.
+    pub(super) fn ask_for_key_frame(&mut self, now: Timestamp, stream: u8) -> bool {
+        if !self.uplink.on_key_frame_request(now, stream) {
+            return false;
+        }
+        let way = self.config.uplink;
+        if let Some(encoder) = self.encoders.get_mut(usize::from(stream)) {
+            encoder.key_frame_at.get_or_insert(now + way.delay + way.key_frame_delay);
+        }
+        true
+    }
+
+    /// Tells the publisher which streams nobody watches.
+    pub(super) fn pass_on_demands(&mut self, now: Timestamp) {
+        while let Some(demand) = self.uplink.next_demand(now) {
+            if let Some(encoder) = self.encoders.get_mut(usize::from(demand.stream)) {
+                if demand.is_watched && !encoder.is_on {
+                    encoder.key_frame_at = Some(now + self.config.uplink.delay);
+                }
+                encoder.is_on = demand.is_watched;
+            }
+        }
+    }
+
+    /// The bytes of a packet and what the server reads from them.
+    pub(super) fn read(&mut self, track: usize, sent: Sent) -> Published<'_> {
+        let header = RtpHeader::new(
+            (track as u32) << 8 | u32::from(sent.stream),
+            PAYLOAD_TYPE,
+            sent.number,
+            sent.timestamp,
+        );
+        let header = header
+            .with_marker(sent.is_last)
+            .with_transport_sequence_number(Some((EXTENSION_ID, 0)));
+        let size = sent.size.as_bytes().saturating_sub(IP_UDP + SRTP_TAG) as usize;
+        self.bytes.clear();
+        self.bytes.resize(size.max(RTP_HEADER + Descriptor::SIZE), 0);
+        header.emit(&mut self.bytes);
+        self.bytes[RTP_HEADER..RTP_HEADER + Descriptor::SIZE].copy_from_slice(&sent.start.emit());
+        let bytes = self.bytes.as_slice();
+        let view = View::parse(bytes).expect("the publisher's own packet");
+        let descriptor = PayloadDescriptor::parse(view.payload()).expect("a whole descriptor");
+        Published { track, bytes, frame: descriptor.frame(sent.stream) }
+    }
+}
+
+/// The track at time zero, with the rates that its layers are asked for.
+fn track_of(publisher: &Publisher) -> TrackConfig {
+    let mut layers = Vec::new();
+    for (index, layer) in publisher.layers.iter().enumerate() {
+        let rate = layer.rate.rate(Timestamp::ZERO);
+        let point = Layer::new(index as u8, layer.width, layer.height, rate);
+        layers.push(point.with_frame_rate(publisher.fps));
+    }
+    let track = match publisher.kind {
+        TrackKind::Camera => TrackConfig::camera(layers),
+        TrackKind::Screen => TrackConfig::screen(layers),
+        TrackKind::Audio => {
+            TrackConfig::audio(layers.first().map_or_else(Default::default, |layer| layer.bitrate))
+        }
+    };
+    let (width, height) = publisher.shown.first().map_or((0, 0), |step| step.1);
+    let priority = track.priority * publisher.priority;
+    let track = track.with_shown(width, height).with_priority(priority);
+    match publisher.kind {
+        TrackKind::Audio => track,
+        _ => track.with_may_pause(publisher.may_pause),
+    }
+}

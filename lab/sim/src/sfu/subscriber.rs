@@ -1,0 +1,412 @@
+//! The two ends of a subscriber's flow: the server's part that serves it, and the receiver.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use weir::controller::Controller;
+use weir::feedback::Ecn;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::Seed;
+use weir_rtcp::SenderConfig;
+use weir_sfu::{
+    Change, Decision, OutgoingStream, Subscriber, SubscriberConfig, TrackConfig, TrackId,
+};
+use weir_wire::rtp::PayloadType;
+
+use super::config::{Core, Publisher, TrackKind, Watching};
+use super::forwarder::Forwarder;
+use super::receiver::{PADDING_SSRC, Receiver, ssrcs};
+use super::witness::Witness;
+use super::{News, Oracle, Published, Request};
+use crate::config::FlowConfig;
+use crate::flow::{Body, End, Ends, Outbox, Packet, SenderState};
+use crate::rtp_format::{EXTENSION_ID, IP_UDP, PAYLOAD_TYPE, RTP_HEADER, SRTP_TAG};
+use crate::trace::{DecisionKind, Forwarded, LayerDecision, Video};
+
+const RTX_PAYLOAD_TYPE: PayloadType = PayloadType::new(97).unwrap();
+/// Bytes of a packet that receivers read: headers, and the beginning of the payload.
+const READ: usize = RTP_HEADER + 8;
+const PADDING_FLAG: u8 = 1 << 5;
+
+/// A track as this subscriber gets it.
+struct Track {
+    /// The publisher, by index.
+    publisher: usize,
+    is_audio: bool,
+    /// What the server says of it; `None` while its publisher is away.
+    config: Option<TrackConfig>,
+    /// The stream that is sent now; `None`: nothing.
+    sent: Option<u8>,
+    /// The layer that was chosen.
+    chosen: Option<usize>,
+    has_begun: bool,
+    /// Since when nothing is sent until a key frame comes.
+    cut: Option<Timestamp>,
+    is_hidden: bool,
+}
+
+/// A subscriber.
+pub(crate) struct SubscriberEnds {
+    name: String,
+    server: Box<dyn Forwarder>,
+    receiver: Receiver,
+    tracks: Vec<Track>,
+    ecn: Ecn,
+    pauses: Vec<Range<Timestamp>>,
+    /// Times at which everything is hidden or shown again, in order, and the start.
+    turns: VecDeque<Timestamp>,
+    has_started: bool,
+    /// What was last noted of the target.
+    target: Bitrate,
+    forwarded: Forwarded,
+    oracle: Oracle,
+}
+
+impl SubscriberEnds {
+    pub(crate) fn new(
+        flow: &FlowConfig,
+        watching: &Watching,
+        publishers: &[Publisher],
+        seed: Seed,
+    ) -> Self {
+        let media = &watching.media;
+        let controller = Witness::new(media.controller.build(media.settings));
+        let limits = media.settings.limits;
+        let sender = SenderConfig::twcc(PADDING_SSRC, EXTENSION_ID)
+            .with_padding_ssrc(PADDING_SSRC)
+            .with_overhead(DataSize::from_bytes(IP_UDP + SRTP_TAG));
+        let server: Box<dyn Forwarder> = match watching.core {
+            Core::Weir => {
+                let config = SubscriberConfig::new(sender);
+                Box::new(Subscriber::new(flow.start, controller, limits, config))
+            }
+        };
+        let mut tracks = Vec::new();
+        for &publisher in &watching.publishers {
+            tracks.push(Track {
+                publisher,
+                is_audio: publishers[publisher].kind == TrackKind::Audio,
+                config: None,
+                sent: None,
+                chosen: None,
+                has_begun: false,
+                cut: None,
+                is_hidden: true,
+            });
+        }
+        let is_video: Vec<bool> = tracks.iter().map(|track| !track.is_audio).collect();
+        Self {
+            name: flow.name.clone(),
+            target: server.target(),
+            server,
+            receiver: Receiver::new(flow, media, &is_video, seed),
+            tracks,
+            ecn: media.controller.ecn_mode(media.settings.ecn).codepoint(),
+            pauses: flow.pauses.clone(),
+            turns: flow.pauses.iter().flat_map(|pause| [pause.start, pause.end]).collect(),
+            has_started: false,
+            forwarded: Forwarded::default(),
+            oracle: Oracle::default(),
+        }
+    }
+
+    fn place(&self, publisher: usize) -> Option<usize> {
+        self.tracks.binary_search_by_key(&publisher, |track| track.publisher).ok()
+    }
+
+    fn is_paused(&self, now: Timestamp) -> bool {
+        self.pauses.iter().any(|pause| pause.contains(&now))
+    }
+
+    /// Tells the server's part of a track that came, or is shown in another size.
+    fn pass_on(&mut self, now: Timestamp, place: usize, is_new: bool) {
+        let is_paused = self.is_paused(now);
+        let track = &mut self.tracks[place];
+        let Some(mut config) = track.config.clone() else { return };
+        if is_paused {
+            (config.shown_width, config.shown_height) = (0, 0);
+        }
+        track.is_hidden = config.shown_width == 0;
+        let id = TrackId(place as u32);
+        if !is_new {
+            return self.server.set_track(now, id, config);
+        }
+        let own = ssrcs(place);
+        let stream = OutgoingStream::new(own.media, PAYLOAD_TYPE)
+            .with_is_vp8(!track.is_audio)
+            .with_rtx(Some((own.rtx, RTX_PAYLOAD_TYPE)));
+        track.sent = track.is_audio.then_some(0);
+        track.has_begun = false;
+        self.server.add_track(now, id, config, stream);
+    }
+
+    /// Starts, and hides or shows everything.
+    fn turn(&mut self, now: Timestamp) {
+        let is_start = !self.has_started;
+        self.has_started = true;
+        let is_turn = self.turns.pop_front_if(|turn| *turn <= now).is_some();
+        if is_start || is_turn {
+            for place in 0..self.tracks.len() {
+                self.pass_on(now, place, is_start);
+            }
+        }
+    }
+
+    fn on_packet_of_publisher(&mut self, now: Timestamp, packet: &Published<'_>) -> bool {
+        let Some(place) = self.place(packet.track) else { return false };
+        if self.tracks[place].config.is_none() {
+            return false;
+        }
+        self.server.forward(now, TrackId(place as u32), packet.bytes, packet.frame)
+    }
+
+    fn on_bitrates(&mut self, publisher: usize, bitrates: &[Bitrate]) {
+        let Some(place) = self.place(publisher) else { return };
+        if let Some(config) = &mut self.tracks[place].config {
+            for (layer, &bitrate) in config.layers.iter_mut().zip(bitrates) {
+                layer.bitrate = bitrate;
+            }
+        }
+        self.server.set_bitrates(TrackId(place as u32), bitrates);
+    }
+
+    /// Sends what may leave, and acts on decisions.
+    fn after_server(&mut self, now: Timestamp, out: &mut Outbox) {
+        while let Some(packet) = self.server.next_packet(now) {
+            let bytes = packet.content;
+            let has_padding = bytes[0] & PADDING_FLAG != 0;
+            if has_padding {
+                self.forwarded.padding += packet.size;
+            }
+            let read = if has_padding { bytes.len() } else { bytes.len().min(READ) };
+            let body = Body::RtpPayload(bytes[..read].to_vec());
+            out.packets.push(Packet { size: packet.size, ecn: self.ecn, body });
+            self.server.recycle(bytes);
+        }
+        while let Some(decision) = self.server.next_decision() {
+            self.obey(now, decision, out);
+        }
+        while let Some((TrackId(place), stream, number)) = self.server.next_missing() {
+            let track = self.tracks[place as usize].publisher;
+            out.requests.push(Request::Missing { track, stream, number });
+        }
+        self.note_target(out);
+    }
+
+    /// Notes a change of the target with the controller's reason.
+    fn note_target(&mut self, out: &mut Outbox) {
+        let target = self.server.target();
+        if target == self.target {
+            return;
+        }
+        let from = std::mem::replace(&mut self.target, target);
+        let controller = self.server.controller();
+        let (own, metrics) = (controller.target().bitrate, controller.metrics());
+        let reason = if target > own { "probed" } else { metrics.reason.as_str() };
+        let signals = metrics.signals.iter();
+        let signals = signals.map(|&(name, value)| (name.into(), value)).collect();
+        let state = metrics.state;
+        out.changes.push(crate::flow::Change { from, to: target, reason, state, signals });
+    }
+
+    fn obey(&mut self, now: Timestamp, decision: Decision, out: &mut Outbox) {
+        let place = decision.track.map(|TrackId(place)| place as usize);
+        let track = place.map(|place| self.tracks[place].publisher);
+        let (mut from, mut to) = (None, None);
+        let kind = match (decision.change, place) {
+            (Change::Choose { from: before, to: after }, Some(place)) => {
+                (from, to) = (number(before), number(after));
+                self.choose(place, after, out);
+                DecisionKind::Chosen
+            }
+            (Change::Switched { to: stream, from: before }, Some(place)) => {
+                (from, to) = (before.map(u64::from), Some(u64::from(stream)));
+                let own = &mut self.tracks[place];
+                own.sent = Some(stream);
+                if let Some(cut) = own.cut.take() {
+                    self.receiver.note_cut(now - cut);
+                } else {
+                    self.receiver.note_switch(now, place);
+                }
+                DecisionKind::Switched
+            }
+            (Change::RequestKeyFrame { stream }, Some(place)) => {
+                to = Some(u64::from(stream));
+                let track = self.tracks[place].publisher;
+                self.forwarded.key_frames += 1;
+                out.requests.push(Request::KeyFrame { track, stream });
+                DecisionKind::KeyFrameAsked
+            }
+            (Change::Refuse { layer }, _) => {
+                to = number(Some(layer));
+                DecisionKind::Refused
+            }
+            (Change::Cut, Some(place)) => {
+                let own = &mut self.tracks[place];
+                (own.sent, own.cut) = (None, Some(now));
+                DecisionKind::Cut
+            }
+            (Change::Probe { .. }, _) => DecisionKind::Probe,
+            (Change::Proved { .. }, _) => DecisionKind::Proved,
+            (Change::Disproved { .. }, _) => DecisionKind::Disproved,
+            _ => return,
+        };
+        out.decisions.push(LayerDecision {
+            time: decision.at,
+            flow: self.name.clone(),
+            track: track.map(|track| track as u64 + 1),
+            kind,
+            from,
+            to,
+            reason: decision.reason.as_str().into(),
+            budget: decision.budget,
+            needed: decision.needed,
+        });
+    }
+
+    fn choose(&mut self, place: usize, to: Option<usize>, out: &mut Outbox) {
+        let own = &mut self.tracks[place];
+        // What is shown for the first time, hidden or shown again is no switch of the server's own.
+        let is_own = own.has_begun && !own.is_hidden;
+        self.forwarded.switches += u64::from(is_own);
+        own.has_begun |= to.is_some();
+        if own.is_hidden {
+            own.has_begun = false;
+        }
+        own.chosen = to;
+        if to.is_none() {
+            (own.sent, own.cut) = (None, None);
+        }
+        let track = own.publisher;
+        let stream = to.map(|layer| layer as u8);
+        out.requests.push(Request::Watch { track, stream });
+    }
+
+    /// What was forwarded since the last call. `share` is the subscriber's part of the capacity;
+    /// `None` if it is not known. `tracks` are those of the server.
+    pub(crate) fn take_forwarded<'a>(
+        &mut self,
+        share: Option<Bitrate>,
+        tracks: impl Iterator<Item = (usize, &'a TrackConfig)>,
+    ) -> Forwarded {
+        let freezes = self.receiver.take_switch_freezes();
+        let mut row = std::mem::take(&mut self.forwarded);
+        row.switch_freezes = freezes.count;
+        row.switch_frozen = TimeDelta::from_micros(freezes.time.as_micros());
+        for track in &self.tracks {
+            if !track.is_audio {
+                row.layers += track.sent.map_or(0, |stream| u64::from(stream) + 1);
+            }
+        }
+        let Some(share) = share else { return row };
+        let mut watched = Vec::new();
+        let mut own = Vec::new();
+        for (publisher, config) in tracks {
+            if let Some(place) = self.place(publisher)
+                && !self.tracks[place].is_hidden
+            {
+                watched.push((publisher, config.clone()));
+                own.push(self.tracks[place].sent.map(usize::from));
+            }
+        }
+        let best = self.oracle.levels(share, watched);
+        row.best_layers = Some(0);
+        for (sent, best) in own.into_iter().zip(best) {
+            let Some(best) = *best else { continue };
+            row.best_layers = row.best_layers.map(|sum| sum + best as u64 + 1);
+            row.fitting += 1;
+            row.below += u64::from(sent < Some(best));
+        }
+        row
+    }
+}
+
+fn number(layer: Option<usize>) -> Option<u64> {
+    layer.map(|layer| layer as u64)
+}
+
+impl Ends for SubscriberEnds {
+    fn next_deadline(&self, end: End) -> Option<Timestamp> {
+        Some(match end {
+            End::Sender => {
+                let turn = self.turns.front().copied();
+                turn.into_iter().chain([self.server.next_timeout()]).min()?
+            }
+            End::Receiver => self.receiver.next_deadline(),
+        })
+    }
+
+    fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox) {
+        match end {
+            End::Sender => {
+                self.turn(now);
+                self.server.on_timeout(now);
+                self.after_server(now, out);
+            }
+            End::Receiver => self.receiver.on_deadline(now, out),
+        }
+    }
+
+    fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox) {
+        match (end, &packet.body) {
+            (End::Sender, Body::Rtcp(bytes)) => {
+                self.server.on_rtcp(now, bytes);
+                out.rtt = self.server.controller().take_rtt();
+                if let Some(rtt) = out.rtt {
+                    self.receiver.on_round_trip_time(rtt);
+                }
+                self.after_server(now, out);
+            }
+            (End::Receiver, Body::RtpPayload(bytes)) => {
+                self.receiver.on_packet(now, bytes, packet);
+            }
+            (end, body) => unreachable!("no {body:?} goes to the {end:?} of a subscriber"),
+        }
+    }
+
+    fn on_news(&mut self, now: Timestamp, news: &News<'_>, out: &mut Outbox) -> bool {
+        match news {
+            News::Packet(packet) => {
+                if !self.has_started || !self.on_packet_of_publisher(now, packet) {
+                    return false;
+                }
+            }
+            News::Bitrates { track, bitrates } => {
+                self.on_bitrates(*track, bitrates);
+                return false;
+            }
+            News::Track { track, config } => {
+                let Some(place) = self.place(*track) else { return false };
+                let is_new = self.tracks[place].config.replace((*config).clone()).is_none();
+                if !self.has_started {
+                    return false;
+                }
+                self.pass_on(now, place, is_new);
+            }
+            News::Left { track } => {
+                let Some(place) = self.place(*track) else { return false };
+                (self.tracks[place].config, self.tracks[place].sent) = (None, None);
+                self.server.remove_track(now, TrackId(place as u32));
+            }
+        }
+        self.after_server(now, out);
+        true
+    }
+
+    fn state(&self) -> SenderState {
+        SenderState {
+            target: Some(self.server.target()),
+            pacing_rate: None,
+            congestion_window: None,
+            send_queue: Some(self.server.queued()),
+        }
+    }
+
+    fn take_video(&mut self, now: Timestamp, is_last: bool) -> Option<Video> {
+        Some(self.receiver.take_video(now, is_last))
+    }
+
+    fn subscriber(&mut self) -> Option<&mut SubscriberEnds> {
+        Some(self)
+    }
+}
