@@ -26,6 +26,7 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
         serve: None,
         ims: None,
         stack: None,
+        driver: None,
         arena: PathBuf::new(),
         application: args.application.clone(),
         capture: false,

@@ -18,10 +18,15 @@ those of the packets in the emulated network. `chromium` stands for Chromium as 
 
 A run whose record is there is not made again. So a matrix that was interrupted goes on.
 
+With --junit or --driver the command is a gate: exit code 1 if an expectation of a scenario is \
+missed or a call fails, 2 if this machine disturbed each run of a cell. What is red is printed \
+with its cause. A new build of a stack needs a new folder for --out.
+
 Examples:
   weir arena doctor
   weir arena --out arena-runs
   weir arena --stacks pion,wrtc,chromium --scenarios arena/steps,arena/outage --out arena-runs
+  weir arena --stacks mine --driver './driver --fast' --junit arena.xml --out arena-runs
   weir report arena-runs -o arena.html"
 )]
 pub struct Arena {
@@ -30,6 +35,10 @@ pub struct Arena {
     /// Stacks, separated by commas (default: all that are installed, and chromium).
     #[arg(long, value_name = "LIST")]
     pub stacks: Option<String>,
+    /// The driver of the one stack in --stacks: a command in shell syntax, started in the present
+    /// folder, in the place of a folder with a `stack.toml`.
+    #[arg(long, value_name = "COMMAND", requires = "stacks")]
+    pub driver: Option<String>,
     /// Scenarios, separated by commas: ids, patterns or TOML files.
     #[arg(long, value_name = "LIST", default_value = "arena/*")]
     pub scenarios: String,
@@ -46,6 +55,9 @@ pub struct Arena {
     /// The folder of the stacks.
     #[arg(long, value_name = "DIR", default_value = "arena", global = true)]
     pub arena: PathBuf,
+    /// Write the results as JUnit XML, with the cause of each failure.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
     /// Print the table as Markdown.
     #[arg(long)]
     pub markdown: bool,

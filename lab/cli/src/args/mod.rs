@@ -262,6 +262,10 @@ pub struct Call {
     #[arg(long, value_name = "LIST",
         conflicts_with_all = ["serve", "app", "controller", "ims", "quality"])]
     pub stack: Option<String>,
+    /// The driver of the one stack in --stack: a command in shell syntax, started in the present
+    /// folder.
+    #[arg(long, value_name = "COMMAND", requires = "stack")]
+    pub driver: Option<String>,
     /// The folder of the stacks.
     #[arg(long, value_name = "DIR", default_value = "arena", requires = "stack")]
     pub arena: PathBuf,
