@@ -64,6 +64,23 @@ pub struct Manifest {
     /// What its users should know, in a sentence.
     #[serde(default)]
     pub note: Option<String>,
+    /// How its participants use it, if it is a forwarding server and not a sender.
+    #[serde(default)]
+    pub application: Option<ServedApplication>,
+}
+
+/// A forwarding server with an application around it, as `weir call --app` takes it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServedApplication {
+    /// The page of a participant, with `{server}` for the address.
+    pub page: String,
+    /// The module that makes a participant join, relative to the stack's folder.
+    pub join: PathBuf,
+    /// The shell command of the server, run in the stack's folder.
+    pub serve: String,
+    /// Number of participants.
+    pub participants: usize,
 }
 
 /// What a receiver tells a sender about its packets.
@@ -128,6 +145,12 @@ pub enum StackError {
         /// What happened instead.
         cause: String,
     },
+    /// A forwarding server sends no video of its own.
+    #[error("{name} is a forwarding server: `weir arena --role sfu` tests it")]
+    Server {
+        /// Its name.
+        name: String,
+    },
     /// The driver of a folder does not run.
     #[error("the stack {name} is not installed ({cause}): run `{install}` in {}", folder.display())]
     NotInstalled {
@@ -168,6 +191,18 @@ impl Stack {
         Ok(Self { name: name.into(), origin: Origin::Folder(Box::new(manifest)), driver, folder })
     }
 
+    /// The same, for a stack that sends.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and if it is a forwarding server.
+    pub fn sender(folder: &Path, name: &str) -> Result<Self, StackError> {
+        let stack = Self::read(folder, name)?;
+        match stack.application() {
+            Some(_) => Err(StackError::Server { name: name.into() }),
+            None => Ok(stack),
+        }
+    }
+
     /// A stack whose driver is a command in shell syntax, started in the present folder.
     ///
     /// # Errors
@@ -184,6 +219,19 @@ impl Stack {
             driver: words.map(str::to_owned).into(),
             folder: PathBuf::from("."),
         })
+    }
+
+    /// Where the driver is started.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// How its participants use it; `None` for a sender.
+    pub fn application(&self) -> Option<&ServedApplication> {
+        match &self.origin {
+            Origin::Folder(manifest) => manifest.application.as_ref(),
+            Origin::Command(_) => None,
+        }
     }
 
     /// The command that its user named; `None` for a stack with a folder.
@@ -333,6 +381,18 @@ mod tests {
         assert!(error.starts_with("the driver of mine does not run (") && !error.contains('\n'));
         assert!(error.ends_with("try `./missing x --version`"), "{error}");
         assert!(Stack::of_command("../mine", "x").is_err());
+    }
+
+    #[test]
+    fn a_forwarding_server_is_no_sender() {
+        let folder = folder(
+            "driver = [\"/bin/echo\"]\n[application]\npage = \"http://{server}:9000/\"\n\
+             join = \"join.mjs\"\nserve = \"node server.mjs\"\nparticipants = 3\n",
+        );
+        let server = Stack::read(folder.path(), "a").unwrap();
+        assert_eq!(server.application().map(|application| application.participants), Some(3));
+        let error = Stack::sender(folder.path(), "a").unwrap_err().to_string();
+        assert!(error.contains("--role sfu"), "{error}");
     }
 
     #[test]

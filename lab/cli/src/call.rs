@@ -138,7 +138,7 @@ fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
         for name in list.split(',').map(str::trim) {
             let stack = match &args.driver {
                 Some(command) => Stack::of_command(name, command)?,
-                None => Stack::read(&args.arena, name)?,
+                None => Stack::sender(&args.arena, name)?,
             };
             // Before anything starts: one that is not installed stops the whole command.
             stack.version()?;

@@ -121,16 +121,38 @@ fn a_driver_is_the_command_of_one_stack() {
     }
 }
 
-/// The link falls to a half of what the sender fills.
-const FALL: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"16s\"\n\
-    [network]\ndown = { delay = \"25ms\" }\n\
-    up = { capacity = [[\"0s\", \"1Mbps\"], [\"6s\", \"400kbps\"]], delay = \"25ms\", queue = \"500ms\" }\n\
-    [call]\nvideo = { width = 640, height = 360, content = \"film\" }\n\
-    [media]\nmin_bitrate = \"30kbps\"\nstart_bitrate = \"700kbps\"\nmax_bitrate = \"1500kbps\"\n\
-    source = { kind = \"encoder\", fps = 30 }\n[[flow]]\n\
-    [[section]]\nname = \"thin\"\nfrom = \"10s\"\nto = \"16s\"\n\
-    [[expect]]\ntext = \"the queue is short again\"\nmetric = \"queuing_delay_ms.p95\"\n\
-    section = \"thin\"\nbelow = 200\n";
+/// The link falls to less than a half of what the sender fills.
+const FALL: &str = r#"
+title = "t"
+source = "s"
+description = "d"
+duration = "16s"
+[network.up]
+capacity = [["0s", "1Mbps"], ["6s", "400kbps"]]
+delay = "25ms"
+queue = "500ms"
+[network.down]
+delay = "25ms"
+[call.video]
+width = 640
+height = 360
+content = "film"
+[media]
+min_bitrate = "30kbps"
+start_bitrate = "700kbps"
+max_bitrate = "1500kbps"
+source = { kind = "encoder", fps = 30 }
+[[flow]]
+[[section]]
+name = "thin"
+from = "10s"
+to = "16s"
+[[expect]]
+text = "the queue is short again"
+metric = "queuing_delay_ms.p95"
+section = "thin"
+below = 200
+"#;
 
 /// Builds the driver of pion with a copy of its GCC in which the factor of a decrease is 1.5, so
 /// that overuse raises the target.

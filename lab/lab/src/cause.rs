@@ -14,7 +14,7 @@ use crate::scenario::{Condition, Expectation, ExpectedFlow};
 
 /// A sender whose encoder makes less than this share of its target does not need more.
 const FILLS: f64 = 0.7;
-/// An encoder that makes more than this multiple of its target does not follow it.
+/// A sender of more than this multiple of its target does not follow it.
 const OVERSHOOT: f64 = 1.1;
 /// Above this share of its time, a target above the link explains a queue.
 const OFTEN: f64 = 0.2;
@@ -30,9 +30,9 @@ const QUEUE_MS: f64 = 50.0;
 pub enum Part {
     /// Congestion control: the target itself is wrong.
     Controller,
-    /// The encoder does not follow the target.
+    /// The encoder makes less than the target.
     Encoder,
-    /// The sender, if nothing tells its target.
+    /// The sender: nothing tells its target, it is silent, or it sends more than its target.
     Sender,
 }
 
@@ -189,7 +189,9 @@ impl Measured {
             return Cause { part: Part::Controller, says };
         }
         if self.sent > OVERSHOOT * target.mean {
-            return Cause { part: Part::Encoder, says: self.rates() };
+            // Packets alone do not tell which of the two.
+            let says = format!("{}: its encoder makes more, or it sends much again", self.rates());
+            return Cause { part: Part::Sender, says };
         }
         let says = format!("{}: too much for the queue to empty", self.rates());
         Cause { part: Part::Controller, says }
@@ -295,11 +297,15 @@ mod tests {
     }
 
     #[test]
-    fn an_encoder_that_does_not_follow_its_target_is_named() {
+    fn a_sender_that_does_not_follow_its_target_is_named() {
         let cause = rows(Some(900), 400, 0, 0).too_little();
         assert_eq!(cause.part, Part::Encoder, "{cause}");
-        let cause = rows(Some(800), 1_100, 3, 300).too_much();
-        assert_eq!(cause.part, Part::Encoder, "{cause}");
+        let cause = rows(Some(800), 1_100, 3, 300).too_much().to_string();
+        assert_eq!(
+            cause,
+            "sender: 1100 kbit/s were sent under a target of 800, where the link carries 1000: its \
+             encoder makes more, or it sends much again"
+        );
     }
 
     #[test]

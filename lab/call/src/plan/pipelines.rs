@@ -280,7 +280,8 @@ mod tests {
             ("[[flow]]\n[[flow]]\ndirection = \"down\"\n", "or leave out --stack"),
             (
                 "[call]\ntopology = \"mixer\"\n[media]\nmax_bitrate = \"2Mbps\"\n\
-                 [[flow]]\ncount = 2\n[[flow]]\ndirection = \"down\"\n[[flow]]\ndirection = \"down\"\n",
+                 [[flow]]\ncount = 2\n[[flow]]\ndirection = \"down\"\n\
+                 [[flow]]\ndirection = \"down\"\n",
                 "are no mixers",
             ),
         ] {

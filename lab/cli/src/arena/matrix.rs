@@ -8,6 +8,9 @@ use super::Cell;
 use crate::layout::Table;
 use crate::table::number;
 
+/// What the columns are.
+pub const LEGEND: &str = "Share of the link that was used; 95th percentile of the queuing delay; \
+    lost packets; what the receiver decoded; expectations that hold.";
 /// Columns of a cell with numbers.
 const MEASURED: usize = 5;
 
@@ -42,21 +45,25 @@ fn values(summaries: &[Summary]) -> Vec<String> {
         row.push(why.into());
         return row;
     }
-    let judgements = gate::judge(&sound);
-    let failed = judgements.iter().filter(|one| one.outcome == Outcome::Fails).count();
-    let verdict = match (judgements.len(), failed) {
-        (0, _) => "-".into(),
-        (all, 0) => format!("{all} of {all} hold"),
-        (all, failed) => format!("{} of {all} hold", all - failed),
-    };
     vec![
         of_flow(&sound, "utilization", 1.0, 2),
         of_flow(&sound, "queuing_delay_ms.p95", 1.0, 0),
         of_flow(&sound, "loss_ratio.mean", 100.0, 1),
         of_calls(&sound, "calls.b.frame_rate", 1),
         of_calls(&sound, "calls.b.frozen_s", 1),
-        verdict,
+        held(&sound),
     ]
+}
+
+/// How many of the expectations hold.
+pub fn held(summaries: &[Summary]) -> String {
+    let judgements = gate::judge(summaries);
+    let failed = judgements.iter().filter(|one| one.outcome == Outcome::Fails).count();
+    match (judgements.len(), failed) {
+        (0, _) => "-".into(),
+        (all, 0) => format!("{all} of {all} hold"),
+        (all, failed) => format!("{} of {all} hold", all - failed),
+    }
 }
 
 /// Mean of a metric of the first flow, which is the call's, times `factor`.

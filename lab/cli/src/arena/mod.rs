@@ -2,8 +2,10 @@
 
 mod doctor;
 mod matrix;
+mod sfu;
 mod verdict;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -19,29 +21,33 @@ use weir_lab::subject::Subject;
 use weir_lab::summary::Summary;
 use weir_lab::whole_file;
 
-use crate::args::{Arena, ArenaPart, Args, Call, Command};
+use crate::args::{Arena, ArenaPart, Args, Call, Command, Role};
 use crate::interrupt::Interrupt;
 use crate::layout::Form;
 use crate::link::quoted;
-use crate::{COULD_NOT_RUN, call, junit, output, select};
+use crate::{COULD_NOT_RUN, junit, output, real, select};
 
 use verdict::Verdict;
 
 /// Chromium as the sender.
 const CHROMIUM: &str = "chromium";
+/// The scenarios for senders.
+const SCENARIOS: &str = "arena/*";
 
 /// A row of the matrix.
 #[derive(Clone, Debug, PartialEq)]
 enum Competitor {
     Chromium,
     Stack(Stack),
+    /// A forwarding server.
+    Server(Stack, Subject),
 }
 
 impl Competitor {
     fn name(&self) -> &str {
         match self {
             Self::Chromium => CHROMIUM,
-            Self::Stack(stack) => &stack.name,
+            Self::Stack(stack) | Self::Server(stack, _) => &stack.name,
         }
     }
 
@@ -52,6 +58,7 @@ impl Competitor {
                 name: stack.name.clone(),
                 driver: stack.named_command().map(quoted),
             },
+            Self::Server(_, subject) => subject.clone(),
         }
     }
 
@@ -59,6 +66,7 @@ impl Competitor {
     fn twin(&self) -> Option<&str> {
         match self {
             Self::Chromium => Some("gcc"),
+            Self::Server(..) => None,
             Self::Stack(stack) => match &stack.origin {
                 Origin::Folder(manifest) => manifest.twin.as_deref(),
                 Origin::Command(_) => None,
@@ -106,7 +114,7 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
     }
     let out = args.out.as_deref().context("name a folder for the records with --out")?;
     let competitors = competitors(args)?;
-    let wanted: Vec<String> = args.scenarios.split(',').map(|id| id.trim().into()).collect();
+    let wanted = wanted(args)?;
     let scenarios = select::scenarios(&wanted)?;
     let mut cells = Vec::new();
     for competitor in &competitors {
@@ -115,14 +123,14 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
         }
     }
     make_runs(args, out, &mut cells)?;
-    let table = matrix::matrix(&cells);
+    let (table, legend) = match args.role {
+        Role::Sender => (matrix::matrix(&cells), matrix::LEGEND),
+        Role::Sfu => (sfu::matrix(&cells), sfu::LEGEND),
+    };
     output::print(&table.written(Form::of(args.markdown)))?;
-    output::line(
-        "\nShare of the link that was used; 95th percentile of the queuing delay; lost packets; \
-         what the receiver decoded; expectations that hold.\n",
-    )?;
+    output::line(&format!("\n{legend}\n"))?;
     let code = judge(args, &cells)?;
-    for line in twins(args, &competitors) {
+    for line in twins(&wanted, &competitors) {
         output::line(&line)?;
     }
     output::line(&format!("weir report {} -o arena.html", quoted(&out.display().to_string())))?;
@@ -157,8 +165,17 @@ fn judge(args: &Arena, cells: &[Cell<'_>]) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// The scenarios that were asked for.
+fn wanted(args: &Arena) -> anyhow::Result<Vec<String>> {
+    match (&args.scenarios, args.role) {
+        (Some(list), _) => Ok(list.split(',').map(|id| id.trim().into()).collect()),
+        (None, Role::Sender) => Ok(vec![SCENARIOS.into()]),
+        (None, Role::Sfu) => sfu::scenarios(&args.arena),
+    }
+}
+
 /// The commands that simulate the twins of the stacks.
-fn twins(args: &Arena, competitors: &[Competitor]) -> Vec<String> {
+fn twins(scenarios: &[String], competitors: &[Competitor]) -> Vec<String> {
     let mut twins: Vec<(&str, Vec<&str>)> = Vec::new();
     for competitor in competitors {
         let Some(twin) = competitor.twin() else { continue };
@@ -167,7 +184,7 @@ fn twins(args: &Arena, competitors: &[Competitor]) -> Vec<String> {
             None => twins.push((twin, vec![competitor.name()])),
         }
     }
-    let scenarios: Vec<String> = args.scenarios.split(',').map(quoted).collect();
+    let scenarios: Vec<String> = scenarios.iter().map(|id| quoted(id)).collect();
     let scenarios = scenarios.join(" ");
     let mut lines = Vec::new();
     for (twin, stacks) in twins {
@@ -193,7 +210,8 @@ fn make_runs(args: &Arena, out: &Path, cells: &mut [Cell<'_>]) -> anyhow::Result
             let begun = Instant::now();
             let is_new = !folder.exists();
             if is_new {
-                call::runs(&one_call(args, out, &info)?, &interrupt)?;
+                let call = one_call(args, out, cell.competitor, &info)?;
+                real::runs(&call, &interrupt)?;
             }
             let record = Record::read(&folder)?;
             anyhow::ensure!(
@@ -215,15 +233,20 @@ fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
     let mut competitors = Vec::new();
     let Some(list) = &args.stacks else {
         for stack in Stack::all(&args.arena)? {
+            if stack.application().is_some() != (args.role == Role::Sfu) {
+                continue;
+            }
             match stack.version() {
-                Ok(_) => competitors.push(Competitor::Stack(stack)),
+                Ok(_) => competitors.push(competitor(stack)?),
                 Err(error @ StackError::NotInstalled { .. }) => {
                     eprintln!("weir: left out: {error}");
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        competitors.push(Competitor::Chromium);
+        if args.role == Role::Sender {
+            competitors.push(Competitor::Chromium);
+        }
         return Ok(competitors);
     };
     let names: Vec<&str> = list.split(',').map(str::trim).collect();
@@ -232,38 +255,62 @@ fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
         "--driver is the command of one stack: name it with --stacks NAME"
     );
     for name in names {
-        let competitor = match (&args.driver, name) {
-            (Some(command), name) => Competitor::Stack(Stack::of_command(name, command)?),
-            (None, CHROMIUM) => Competitor::Chromium,
-            (None, name) => Competitor::Stack(Stack::read(&args.arena, name)?),
+        let stack = match (&args.driver, args.role, name) {
+            (None, Role::Sender, CHROMIUM) => None,
+            (None, Role::Sender, name) => Some(Stack::sender(&args.arena, name)?),
+            (None, Role::Sfu, name) => Some(sfu::server(&args.arena, name)?),
+            (Some(command), Role::Sender, name) => Some(Stack::of_command(name, command)?),
+            (Some(_), Role::Sfu, _) => anyhow::bail!("--driver is for senders: leave out --role"),
         };
-        if let Competitor::Stack(stack) = &competitor {
-            // Before anything starts: a stack that is missing stops the whole command.
-            stack.version()?;
-        }
-        if !competitors.contains(&competitor) {
-            competitors.push(competitor);
+        let found = match stack {
+            None => Competitor::Chromium,
+            Some(stack) => {
+                // Before anything starts: a stack that is missing stops the whole command.
+                stack.version()?;
+                competitor(stack)?
+            }
+        };
+        if !competitors.contains(&found) {
+            competitors.push(found);
         }
     }
     Ok(competitors)
 }
 
-/// The arguments of `weir call` for one run.
-fn one_call(args: &Arena, out: &Path, info: &RunInfo) -> anyhow::Result<Call> {
-    let mut words: Vec<PathBuf> = ["weir", "call", &info.scenario].map(PathBuf::from).to_vec();
-    words.extend(["--seed", &info.seed.to_string()].map(PathBuf::from));
-    words.extend(["--attempts", &args.attempts.to_string()].map(PathBuf::from));
-    words.extend(["--out".into(), out.to_path_buf()]);
-    match (&info.subject, &args.driver) {
-        (Subject::Stack { name, .. }, Some(command)) => {
-            words.extend(["--stack", name, "--driver", command].map(PathBuf::from));
-        }
-        (Subject::Stack { name, .. }, None) => {
-            words.extend(["--stack", name].map(PathBuf::from));
-            words.extend(["--arena".into(), args.arena.clone()]);
-        }
-        _ => words.extend(["--controller", CHROMIUM].map(PathBuf::from)),
+fn competitor(stack: Stack) -> anyhow::Result<Competitor> {
+    match sfu::subject(&stack)? {
+        Some(subject) => Ok(Competitor::Server(stack, subject)),
+        None => Ok(Competitor::Stack(stack)),
     }
+}
+
+/// The arguments of `weir call` for one run.
+fn one_call(
+    args: &Arena,
+    out: &Path,
+    competitor: &Competitor,
+    info: &RunInfo,
+) -> anyhow::Result<Call> {
+    let mut words: Vec<OsString> = ["weir", "call", &info.scenario].map(OsString::from).to_vec();
+    words.extend(["--seed", &info.seed.to_string()].map(OsString::from));
+    words.extend(["--attempts", &args.attempts.to_string()].map(OsString::from));
+    words.extend(["--out".into(), out.into()]);
+    match (competitor, &args.driver) {
+        (Competitor::Chromium, _) => words.extend(["--controller", CHROMIUM].map(OsString::from)),
+        (Competitor::Server(stack, _), _) => words.extend(sfu::words(stack)),
+        (Competitor::Stack(stack), driver) => {
+            words.extend(["--stack", &stack.name].map(OsString::from));
+            match driver {
+                Some(command) => words.extend(["--driver", command].map(OsString::from)),
+                None => words.extend(["--arena".into(), args.arena.clone().into()]),
+            }
+        }
+    }
+    parsed(words)
+}
+
+/// The options of `weir call` that these words are.
+fn parsed(words: Vec<OsString>) -> anyhow::Result<Call> {
     match Args::try_parse_from(words)?.command {
         Command::Call(call) => Ok(call),
         _ => anyhow::bail!("the words are those of a call"),

@@ -114,7 +114,12 @@ fn why(run: &Run, judgement: &Judgement) -> anyhow::Result<String> {
     let expectations = &record.scenario.expectations;
     let expectation = expectations.iter().find(|one| one.text == judgement.row.text);
     let flow = judgement.flows.first().map(String::as_str);
-    let found = expectation.and_then(|expectation| cause(&record, expectation, flow));
+    let Some(expectation) = expectation else { return Ok(String::new()) };
+    if expectation.flow.is_of_application() {
+        let who = flow.unwrap_or("every participant");
+        return Ok(format!("{who}: no rule knows the cause; the report has its curves"));
+    }
+    let found = cause(&record, expectation, flow);
     Ok(found.map_or("nothing was measured in that time".into(), |found| found.to_string()))
 }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 use super::ATTEMPTS;
 
@@ -32,16 +32,20 @@ Examples:
 pub struct Arena {
     #[command(subcommand)]
     pub part: Option<ArenaPart>,
-    /// Stacks, separated by commas (default: all that are installed, and chromium).
+    /// What the stacks do in the calls.
+    #[arg(long, value_enum, value_name = "ROLE", default_value_t = Role::Sender)]
+    pub role: Role,
+    /// Stacks, separated by commas (default: all that are installed, and chromium as a sender).
     #[arg(long, value_name = "LIST")]
     pub stacks: Option<String>,
     /// The driver of the one stack in --stacks: a command in shell syntax, started in the present
     /// folder, in the place of a folder with a `stack.toml`.
     #[arg(long, value_name = "COMMAND", requires = "stacks")]
     pub driver: Option<String>,
-    /// Scenarios, separated by commas: ids, patterns or TOML files.
-    #[arg(long, value_name = "LIST", default_value = "arena/*")]
-    pub scenarios: String,
+    /// Scenarios, separated by commas: ids, patterns or TOML files (default: arena/*; with --role
+    /// sfu the files of the folder `sfu` beside the stacks).
+    #[arg(long, value_name = "LIST")]
+    pub scenarios: Option<String>,
     /// Runs of each cell.
     #[arg(long, value_name = "N", default_value = "1")]
     pub runs: NonZeroUsize,
@@ -61,6 +65,15 @@ pub struct Arena {
     /// Print the table as Markdown.
     #[arg(long)]
     pub markdown: bool,
+}
+
+/// What the stacks do in the calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// They send the video.
+    Sender,
+    /// They forward the videos of browsers.
+    Sfu,
 }
 
 /// Parts of `weir arena`.

@@ -16,7 +16,7 @@ pub use analyze::Analyze;
 pub use application::Application;
 pub use arena::Arena;
 #[cfg(calls)]
-pub use arena::ArenaPart;
+pub use arena::{ArenaPart, Role};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use fleet::{Fleet, FleetAnalyze, FleetCommand, FleetReport};
