@@ -47,7 +47,7 @@ install-gst: ## the GStreamer plugin, for which it installs the Debian packages 
 uninstall-gst: ## removes the GStreamer plugin
 	$(GST_PREFIX) scripts/install-gst.sh uninstall
 
-arena-deps: ## the stacks of `weir arena`, which need Go, Python and Rust
+arena-deps: ## the stacks of `weir arena`, which need Go, Node, Python and Rust
 	scripts/arena-deps.sh
 
 c: ## libweir for C programs, in target/dist/c

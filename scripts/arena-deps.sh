@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the stacks of the arena, each by the command in its stack.toml. A stack that fails is named
-# at the end, and the others are still there. Needs Go, Python and Rust; `weir arena doctor` says
+# at the end, and the others are still there. Needs Go, Node, Python and Rust; `weir arena doctor` says
 # what is missing.
 set -u
 . "$(dirname "$0")/usage.sh"

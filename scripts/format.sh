@@ -29,8 +29,8 @@ left_out() {
 check=$(either '' --check)
 run cargo fmt --all "$check"
 for apart in library/gst lab/python fuzz examples/bare-metal examples/camera examples/fixed-memory examples/gstreamer \
-    examples/own-controller examples/udp examples/webrtc-rs ./arena/str0m; do
-    run cargo fmt --manifest-path "$apart/Cargo.toml" "$check"
+    examples/own-controller examples/udp examples/webrtc-rs ./arena/*/Cargo.toml; do
+    run cargo fmt --manifest-path "${apart%/Cargo.toml}/Cargo.toml" "$check"
 done
 # Not by cargo: the manifest needs a crate that only scripts/bench-peers.sh provides.
 run rustfmt --edition 2024 "$check" bench/peers/src/main.rs

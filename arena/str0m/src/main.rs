@@ -3,42 +3,21 @@
 //! The lab talks to it in lines of JSON (docs/guide/arena.md). str0m has no encoder, so the
 //! pictures come from ../encoder.py. It has no sockets and no clock either: all of that is here.
 
-mod encoder;
-mod protocol;
-
-use std::env;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+use arena_driver::encoder::{self, Encoder};
+use arena_driver::protocol::{self, Message, Reporter, Settings};
+use arena_driver::{Happening, Happenings, host_address, receive_datagrams};
 use str0m::bwe::{Bitrate, BweKind};
 use str0m::change::{SdpAnswer, SdpPendingOffer};
 use str0m::media::{Direction, MediaKind, MediaTime, Mid};
 use str0m::net::{Protocol, Receive};
 use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc};
-
-use encoder::Encoder;
-use protocol::{Message, OneCall, Reporter, Settings};
-
-/// About the largest payload of str0m's packets of video, which have at most 1,192 bytes with IP.
-const PAYLOAD_BYTES: u64 = 1_150;
-/// IPv4, UDP, RTP with extensions, the descriptor of VP8, and the authentication tag of SRTP.
-const HEADER_BYTES: u64 = 20 + 8 + 24 + 3 + 10;
-
-/// What the call waits for.
-pub enum Happening {
-    /// The lab wrote a line.
-    Line(String),
-    /// The lab closed its end.
-    End,
-    /// The encoder has a frame.
-    Frame(Vec<u8>),
-    /// A datagram arrived from this address.
-    Datagram(SocketAddr, Vec<u8>),
-}
 
 /// The call.
 struct Call {
@@ -55,39 +34,12 @@ struct Call {
 }
 
 fn main() -> ExitCode {
-    if env::args().nth(1).is_some_and(|word| word == "--version") {
-        println!("str0m {}", version());
-        return ExitCode::SUCCESS;
-    }
-    let OneCall { call, settings } = match protocol::read_first_line() {
-        Ok(one) => one,
-        Err(error) => {
-            eprintln!("arena-str0m: the first line: {error:#}");
-            return ExitCode::from(2);
-        }
-    };
-    let (sender, happenings) = mpsc::channel();
-    let opened = Call::open(Reporter::new(call), settings, &sender);
-    if let Err(error) = opened.and_then(|mut call| call.serve(sender, &happenings)) {
-        protocol::fail(call, &format!("{error:#}"));
-    }
-    ExitCode::SUCCESS
+    let version = arena_driver::pinned(include_str!("../Cargo.toml"));
+    arena_driver::run(&format!("str0m {version}"), call)
 }
 
-/// The pinned version of str0m.
-fn version() -> &'static str {
-    let pinned = include_str!("../Cargo.toml").split("version = \"=").nth(1);
-    pinned.and_then(|rest| rest.split('"').next()).unwrap_or("unknown")
-}
-
-/// The address of this host in the emulated network. It has only one.
-fn host_address() -> anyhow::Result<IpAddr> {
-    for interface in if_addrs::get_if_addrs()? {
-        if !interface.is_loopback() && interface.ip().is_ipv4() {
-            return Ok(interface.ip());
-        }
-    }
-    bail!("this host has no address")
+fn call(reporter: Reporter, settings: Settings, happenings: Happenings) -> anyhow::Result<()> {
+    Call::open(reporter, settings, &happenings.sender)?.serve(happenings)
 }
 
 impl Call {
@@ -125,18 +77,14 @@ impl Call {
     }
 
     /// Serves the call until the lab ends it.
-    fn serve(
-        &mut self,
-        sender: Sender<Happening>,
-        happenings: &Receiver<Happening>,
-    ) -> anyhow::Result<()> {
+    fn serve(&mut self, Happenings { sender, receiver }: Happenings) -> anyhow::Result<()> {
         let (socket, lines) = (self.socket.try_clone()?, sender.clone());
         thread::spawn(move || receive_datagrams(&socket, &sender));
         thread::spawn(move || protocol::read_lines(&lines));
         loop {
             let deadline = self.poll()?;
             let wait = deadline.saturating_duration_since(Instant::now());
-            match happenings.recv_timeout(wait) {
+            match receiver.recv_timeout(wait) {
                 Ok(Happening::Line(line)) => {
                     if !self.receive(&line)? {
                         return Ok(());
@@ -194,13 +142,8 @@ impl Call {
         }
     }
 
-    /// The encoder's part of the target, which includes headers. An encoder that had all of it
-    /// would fill the sender's queue.
     fn encoder_rate(&self) -> u64 {
-        let frame_bytes = self.target_bps / 8 / self.settings.frame_rate;
-        let packets = frame_bytes.div_ceil(PAYLOAD_BYTES);
-        let headers_bps = 8 * packets * HEADER_BYTES * self.settings.frame_rate;
-        self.target_bps.saturating_sub(headers_bps).max(self.target_bps / 2)
+        encoder::rate(self.target_bps, self.settings.frame_rate)
     }
 
     fn on_datagram(&mut self, source: SocketAddr, bytes: &[u8]) -> anyhow::Result<()> {
@@ -256,16 +199,5 @@ impl Call {
         let payload_type = writer.payload_params().next().context("no codec")?.pt();
         writer.write(payload_type, Instant::now(), time, frame)?;
         Ok(())
-    }
-}
-
-fn receive_datagrams(socket: &UdpSocket, happenings: &Sender<Happening>) {
-    let mut buffer = [0; 2_000];
-    loop {
-        // An error is that of an earlier datagram, by ICMP.
-        let Ok((length, source)) = socket.recv_from(&mut buffer) else { continue };
-        if happenings.send(Happening::Datagram(source, buffer[..length].to_vec())).is_err() {
-            return;
-        }
     }
 }

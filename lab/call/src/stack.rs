@@ -1,8 +1,8 @@
 //! The stacks of the arena: programs with a WebRTC library of others, which send the video of a
 //! call under the control that they have.
 //!
-//! A stack is a folder with the file `stack.toml`. Its driver talks to the lab in the lines of a
-//! pipeline.
+//! A stack is a folder with the file `stack.toml`, or a command. Its driver talks to the lab in the
+//! lines of a pipeline.
 
 use std::fmt;
 use std::fs;
@@ -19,11 +19,23 @@ const FILE: &str = "stack.toml";
 /// A stack on this machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
-    /// Name of its folder.
+    /// Name of its folder, or the name that the user gives to a command.
     pub name: String,
-    /// What its file says.
-    pub manifest: Manifest,
+    /// Where its driver comes from.
+    pub origin: Origin,
+    /// Program and arguments of the driver.
+    driver: Vec<String>,
+    /// Where the driver is started.
     folder: PathBuf,
+}
+
+/// Where the driver of a stack comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    /// A folder with this file.
+    Folder(Box<Manifest>),
+    /// A command in shell syntax, which its user named.
+    Command(String),
 }
 
 /// The file `stack.toml`.
@@ -52,6 +64,23 @@ pub struct Manifest {
     /// What its users should know, in a sentence.
     #[serde(default)]
     pub note: Option<String>,
+    /// How its participants use it, if it is a forwarding server and not a sender.
+    #[serde(default)]
+    pub application: Option<ServedApplication>,
+}
+
+/// A forwarding server with an application around it, as `weir call --app` takes it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServedApplication {
+    /// The page of a participant, with `{server}` for the address.
+    pub page: String,
+    /// The module that makes a participant join, relative to the stack's folder.
+    pub join: PathBuf,
+    /// The shell command of the server, run in the stack's folder.
+    pub serve: String,
+    /// Number of participants.
+    pub participants: usize,
 }
 
 /// What a receiver tells a sender about its packets.
@@ -100,7 +129,29 @@ pub enum StackError {
         /// What is wrong with it.
         cause: String,
     },
-    /// The driver does not run.
+    /// The name of a command cannot be that of a stack.
+    #[error("'{name}' cannot be the name of a stack: write letters, digits, - and _")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The command of a driver does not run.
+    #[error("the driver of {name} does not run ({cause}): try `{command} --version`")]
+    Command {
+        /// Its name.
+        name: String,
+        /// The command in shell syntax.
+        command: String,
+        /// What happened instead.
+        cause: String,
+    },
+    /// A forwarding server sends no video of its own.
+    #[error("{name} is a forwarding server: `weir arena --role sfu` tests it")]
+    Server {
+        /// Its name.
+        name: String,
+    },
+    /// The driver of a folder does not run.
     #[error("the stack {name} is not installed ({cause}): run `{install}` in {}", folder.display())]
     NotInstalled {
         /// Its name.
@@ -120,10 +171,9 @@ impl Stack {
     /// # Errors
     /// If there is none, or its file is damaged.
     pub fn read(folder: &Path, name: &str) -> Result<Self, StackError> {
-        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
         let own = folder.join(name);
         let path = own.join(FILE);
-        if name.is_empty() || !is_name || !path.is_file() {
+        if !is_name(name) || !path.is_file() {
             let names = names(folder);
             let known = match names.is_empty() {
                 true => "it has no stacks; name the folder `arena` of Weir's sources".to_owned(),
@@ -131,13 +181,64 @@ impl Stack {
             };
             return Err(StackError::Unknown { name: name.into(), folder: folder.into(), known });
         }
-        match manifest(&path) {
-            // The driver is started in the folder, whatever that of the lab is.
-            Ok(manifest) => {
-                let folder = fs::canonicalize(&own).unwrap_or(own);
-                Ok(Self { name: name.into(), manifest, folder })
-            }
-            Err(cause) => Err(StackError::File { path, cause }),
+        let manifest = match manifest(&path) {
+            Ok(manifest) => manifest,
+            Err(cause) => return Err(StackError::File { path, cause }),
+        };
+        // The driver is started in the folder, whatever that of the lab is.
+        let folder = fs::canonicalize(&own).unwrap_or(own);
+        let driver = manifest.driver.clone();
+        Ok(Self { name: name.into(), origin: Origin::Folder(Box::new(manifest)), driver, folder })
+    }
+
+    /// The same, for a stack that sends.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and if it is a forwarding server.
+    pub fn sender(folder: &Path, name: &str) -> Result<Self, StackError> {
+        let stack = Self::read(folder, name)?;
+        match stack.application() {
+            Some(_) => Err(StackError::Server { name: name.into() }),
+            None => Ok(stack),
+        }
+    }
+
+    /// A stack whose driver is a command in shell syntax, started in the present folder.
+    ///
+    /// # Errors
+    /// If the name is not one of a stack.
+    pub fn of_command(name: &str, command: &str) -> Result<Self, StackError> {
+        if !is_name(name) {
+            return Err(StackError::Name { name: name.into() });
+        }
+        // The shell becomes the driver, so that a signal reaches it.
+        let words = ["/bin/sh", "-c", &format!("exec {command} \"$@\""), "driver"];
+        Ok(Self {
+            name: name.into(),
+            origin: Origin::Command(command.into()),
+            driver: words.map(str::to_owned).into(),
+            folder: PathBuf::from("."),
+        })
+    }
+
+    /// Where the driver is started.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// How its participants use it; `None` for a sender.
+    pub fn application(&self) -> Option<&ServedApplication> {
+        match &self.origin {
+            Origin::Folder(manifest) => manifest.application.as_ref(),
+            Origin::Command(_) => None,
+        }
+    }
+
+    /// The command that its user named; `None` for a stack with a folder.
+    pub fn named_command(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Folder(_) => None,
+            Origin::Command(command) => Some(command),
         }
     }
 
@@ -154,10 +255,8 @@ impl Stack {
     /// # Errors
     /// If it does not run; the message says how to install it.
     pub fn version(&self) -> Result<String, StackError> {
-        let Some((program, arguments)) = self.manifest.driver.split_first() else {
-            return Err(self.not_installed("its file names no driver".into()));
-        };
-        let mut command = Command::new(self.folder.join(program));
+        let (program, arguments) = self.program();
+        let mut command = Command::new(program);
         command.args(arguments).arg("--version").current_dir(&self.folder);
         let output = match command.stdin(Stdio::null()).output() {
             Ok(output) => output,
@@ -177,22 +276,36 @@ impl Stack {
 
     /// The driver on a host.
     pub(crate) fn command(&self, host: &Host) -> Command {
-        let (program, arguments) =
-            self.manifest.driver.split_first().expect("its version was read from it");
+        let (program, arguments) = self.program();
         // Only the user who installed it may enter its folder.
-        let mut command = host.command_as(User::Own, self.folder.join(program));
+        let mut command = host.command_as(User::Own, program);
         command.args(arguments).current_dir(&self.folder);
         command
     }
 
+    fn program(&self) -> (PathBuf, &[String]) {
+        let (program, arguments) = self.driver.split_first().expect("a driver has a program");
+        (self.folder.join(program), arguments)
+    }
+
     fn not_installed(&self, cause: String) -> StackError {
-        StackError::NotInstalled {
-            name: self.name.clone(),
-            folder: self.folder.clone(),
-            install: self.manifest.install.clone(),
-            cause,
+        let name = self.name.clone();
+        match &self.origin {
+            Origin::Folder(manifest) => StackError::NotInstalled {
+                name,
+                folder: self.folder.clone(),
+                install: manifest.install.clone(),
+                cause,
+            },
+            Origin::Command(command) => {
+                StackError::Command { name, command: command.clone(), cause }
+            }
         }
     }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
 }
 
 /// Names of the folders with a stack, in order.
@@ -256,6 +369,30 @@ mod tests {
             let error = stack.version().unwrap_err().to_string();
             assert!(error.contains("run `make` in"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_command_is_a_stack_and_the_shell_reads_it() {
+        let stack = Stack::of_command("mine", "/bin/echo 'a  b'").unwrap();
+        assert_eq!(stack.version().unwrap(), "a  b --version");
+        assert_eq!(stack.named_command(), Some("/bin/echo 'a  b'"));
+        let error = Stack::of_command("mine", "./missing x").unwrap().version().unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with("the driver of mine does not run (") && !error.contains('\n'));
+        assert!(error.ends_with("try `./missing x --version`"), "{error}");
+        assert!(Stack::of_command("../mine", "x").is_err());
+    }
+
+    #[test]
+    fn a_forwarding_server_is_no_sender() {
+        let folder = folder(
+            "driver = [\"/bin/echo\"]\n[application]\npage = \"http://{server}:9000/\"\n\
+             join = \"join.mjs\"\nserve = \"node server.mjs\"\nparticipants = 3\n",
+        );
+        let server = Stack::read(folder.path(), "a").unwrap();
+        assert_eq!(server.application().map(|application| application.participants), Some(3));
+        let error = Stack::sender(folder.path(), "a").unwrap_err().to_string();
+        assert!(error.contains("--role sfu"), "{error}");
     }
 
     #[test]

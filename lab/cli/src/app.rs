@@ -31,8 +31,7 @@ const PARTICIPANTS_MAX: usize = 32;
 /// Runs the application in each scenario and writes records.
 pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
-    let plan = plan(args)?;
-    let subject = Subject::Application { options: options(&plan) };
+    let (plan, subject) = (plan(args)?, subject(args)?);
     let mut jobs = Vec::new();
     for scenario in &scenarios {
         for seed in call::seeds(args, scenario)? {
@@ -63,6 +62,11 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
         runs.push(Simulated { summary: record.summary(), took: begun.elapsed() });
     }
     Ok(runs)
+}
+
+/// What the runs of the command are made with.
+pub fn subject(args: &Call) -> anyhow::Result<Subject> {
+    Ok(Subject::Application { options: options(&plan(args)?) })
 }
 
 /// The record of a run: what the emulator saw, and what the pages reported.

@@ -21,6 +21,7 @@ use crate::captures::Captures;
 use crate::console::{Console, Wish};
 use crate::ims::Wic;
 use crate::interrupt::Interrupt;
+use crate::link::quoted;
 use crate::run::Simulated;
 use crate::{ims, run, select};
 
@@ -129,9 +130,16 @@ fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
     let is_default = args.selection.constants.is_empty();
     anyhow::ensure!(is_default, "--set is for simulations: leave it out");
     if let Some(list) = &args.stack {
+        anyhow::ensure!(
+            args.driver.is_none() || !list.contains(','),
+            "--driver is the command of one stack: name it with --stack NAME"
+        );
         let mut stacks = Vec::new();
-        for name in list.split(',') {
-            let stack = Stack::read(&args.arena, name.trim())?;
+        for name in list.split(',').map(str::trim) {
+            let stack = match &args.driver {
+                Some(command) => Stack::of_command(name, command)?,
+                None => Stack::sender(&args.arena, name)?,
+            };
             // Before anything starts: one that is not installed stops the whole command.
             stack.version()?;
             stacks.push(Sender::Stack(Box::new(stack)));
@@ -192,7 +200,10 @@ fn subject(args: &Call, scenario: &Scenario, sender: &Sender) -> Subject {
             Subject::Browser { name: CHROMIUM_SCREAM_V2.into(), control: BrowserControl::ScreamV2 }
         }
         (Sender::Pipelines(controller), _) => Subject::controller(controller.name()),
-        (Sender::Stack(stack), _) => Subject::Stack { name: stack.name.clone() },
+        (Sender::Stack(stack), _) => {
+            let driver = stack.named_command().map(quoted);
+            Subject::Stack { name: stack.name.clone(), driver }
+        }
         (Sender::Browsers, _) if args.serve.is_some() => Subject::browser("people"),
         (Sender::Browsers, [a, b]) if a == b => Subject::browser(a.name()),
         (Sender::Browsers, [a, b]) => Subject::browser(&format!("{}-{}", a.name(), b.name())),

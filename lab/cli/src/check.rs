@@ -5,20 +5,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use weir_lab::gate::{Judgement, Outcome, RequirementVerdict, judge, verdicts};
 use weir_lab::run::Engine;
 use weir_lab::subject;
-use weir_lab::summary::{Bound, Summary};
+use weir_lab::summary::Summary;
 use weir_lab::whole_file;
 
 use crate::args::{Check, CheckEngine};
 use crate::interrupt::Interrupt;
+use crate::junit::{Case, flows, measured};
 use crate::layout::{Form, Table};
-use crate::output;
-use crate::real;
 use crate::run::{Simulated, simulate};
-use crate::table;
+use crate::{junit, output, real, table};
 
 /// Runs the scenarios and prints the results of their expectations. The exit code says whether all
 /// pass.
@@ -52,7 +50,7 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         output::print(&format!("\n{heading}\n{gap}{requirements}"))?;
     }
     if let Some(path) = &args.junit {
-        whole_file::write(path, junit(&judgements, &times, args.strict)?.as_bytes())
+        whole_file::write(path, junit_text(&judgements, &times, args.strict)?.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let doubt = match count(&judgements, Outcome::InDoubt) {
@@ -187,17 +185,6 @@ fn line(judgement: &Judgement) -> Vec<String> {
     ]
 }
 
-/// The deciding flows, or `all` if the metric is of all flows together.
-fn flows(judgement: &Judgement) -> String {
-    if judgement.flows.is_empty() { "all".into() } else { judgement.flows.join(", ") }
-}
-
-/// The value; with several seeds also its confidence interval.
-fn measured(judgement: &Judgement) -> String {
-    let interval = judgement.confidence.map(|half| format!(" ± {half:.3}"));
-    table::number(judgement.row.measured, 3) + &interval.unwrap_or_default()
-}
-
 /// Requirements by controllers; empty if none was tested.
 fn requirements(verdicts: &[RequirementVerdict], form: Form) -> String {
     let controllers = unique(verdicts.iter().map(|verdict| verdict.controller.as_str()));
@@ -236,73 +223,24 @@ fn times(runs: &[Simulated]) -> HashMap<(String, String), Duration> {
 }
 
 /// A JUnit file with one suite for each scenario and controller, and one case for each expectation.
-/// The time of a suite is that of its runs, divided equally between its cases.
-fn junit(
+fn junit_text(
     judgements: &[Judgement],
     times: &HashMap<(String, String), Duration>,
     strict: bool,
 ) -> anyhow::Result<String> {
-    let mut report = quick_junit::Report::new("weir check");
-    report.set_time(times.values().sum());
+    let mut suites = Vec::new();
     for judgements in
         judgements.chunk_by(|a, b| (&a.scenario, &a.controller) == (&b.scenario, &b.controller))
     {
         let Judgement { scenario, controller, .. } = &judgements[0];
         let time = times.get(&(scenario.clone(), controller.clone())).copied().unwrap_or_default();
-        let mut suite = TestSuite::new(format!("{scenario} {controller}"));
-        suite.set_time(time);
+        let mut cases = Vec::new();
         for judgement in judgements {
-            let mut case = TestCase::new(judgement.row.text.clone(), status(judgement, strict));
-            case.set_classname(class_name(scenario, controller));
-            case.set_time(time / judgements.len() as u32);
-            case.set_system_out(in_words(judgement));
-            suite.add_test_case(case);
+            cases.push(Case { judgement, cause: String::new(), replay: replay(judgement) });
         }
-        report.add_test_suite(suite);
+        suites.push(junit::suite(&cases, time, strict));
     }
-    Ok(report.to_string()?)
-}
-
-/// A class name such as `rfc8867.5_1.gcc`. Readers of JUnit files show the parts between dots as
-/// folders.
-fn class_name(scenario: &str, controller: &str) -> String {
-    let scenario = scenario.replace('.', "_").replace('/', ".");
-    let controller = if subject::is_application(controller) { "app" } else { controller };
-    format!("{}.{controller}", scenario.trim_start_matches(['.', '_']))
-}
-
-/// The measured value in words, its flow, and whether there is doubt.
-fn in_words(judgement: &Judgement) -> String {
-    let Judgement { row, confidence, outcome, held, seeds, .. } = judgement;
-    let doubt = if *outcome == Outcome::InDoubt { "in doubt: " } else { "" };
-    let interval = confidence.map_or("", |_| " (95 %)");
-    let bound = match row.bound {
-        Bound::Above => "at least",
-        Bound::Below => "at most",
-    };
-    format!(
-        "{doubt}measured {}{interval}, limit {bound} {}; flow {}; holds with {held} of {} seeds",
-        measured(judgement),
-        row.limit,
-        flows(judgement),
-        seeds.len()
-    )
-}
-
-fn status(judgement: &Judgement, strict: bool) -> TestCaseStatus {
-    let mut status = match judgement.outcome {
-        Outcome::KnownMiss => TestCaseStatus::skipped(),
-        outcome if outcome.passes(strict) => return TestCaseStatus::success(),
-        _ => TestCaseStatus::non_success(NonSuccessKind::Failure),
-    };
-    let words = in_words(judgement);
-    status.set_message(match (&judgement.row.known_miss, judgement.outcome) {
-        (Some(_), Outcome::MissIsGone) => format!("a known miss holds now: {words}"),
-        (Some(why), _) => format!("known miss: {why}; {words}"),
-        (None, _) => words,
-    });
-    status.set_description(replay(judgement));
-    status
+    junit::text("weir check", suites, times.values().sum())
 }
 
 /// The command that repeats the runs of a judgement.

@@ -89,6 +89,10 @@ pub mod app {
     pub fn runs<Args, Interrupt, Run>(_: &Args, _: &Interrupt) -> anyhow::Result<Vec<Run>> {
         Err(super::refused("call --app"))
     }
+
+    pub fn subject<Args, Subject>(_: &Args) -> anyhow::Result<Subject> {
+        Err(super::refused("arena --role sfu"))
+    }
 }
 
 /// Stands in for the IMS of `weir ims` in a build without it.

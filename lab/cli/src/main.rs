@@ -24,6 +24,7 @@ mod generate;
 #[cfg(ims)]
 mod ims;
 mod interrupt;
+mod junit;
 mod layout;
 #[cfg(calls)]
 mod link;

@@ -26,6 +26,7 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
         serve: None,
         ims: None,
         stack: None,
+        driver: None,
         arena: PathBuf::new(),
         application: args.application.clone(),
         capture: false,
@@ -39,7 +40,8 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
     runs(&args, interrupt)
 }
 
-fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
+/// Makes the runs of calls, or of an application.
+pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
     match args.application.app {
         Some(_) => app::runs(args, interrupt),
         None => call::runs(args, interrupt),

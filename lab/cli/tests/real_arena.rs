@@ -1,4 +1,6 @@
 //! The arena with the stacks that are installed here. It needs root and Chromium.
+//!
+//! The last test breaks pion's GCC in a copy of its source, so the gate has something to find.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,6 +10,41 @@ const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Names of the folders with a stack.
+fn stacks() -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root().join("arena")).unwrap() {
+        let entry = entry.unwrap();
+        if entry.path().join("stack.toml").is_file() {
+            names.push(entry.file_name().into_string().unwrap());
+        }
+    }
+    names.sort();
+    assert!(names.len() > 1, "{names:?}");
+    names
+}
+
+/// Whether pion is installed.
+fn has_pion() -> bool {
+    let doctor = String::from_utf8(weir(&["arena", "doctor"]).stdout).unwrap();
+    let pion = doctor.lines().find(|line| line.starts_with("pion ")).unwrap();
+    let is_there = !pion.contains("is not installed");
+    if !is_there {
+        println!("skipped: no stacks of the arena: make arena-deps");
+    }
+    is_there
+}
+
+/// Whether a run failed because it may not make a network.
+fn needs_root(made: &Output) -> bool {
+    let complaint = String::from_utf8_lossy(&made.stderr);
+    let needs = made.status.code() == Some(2) && complaint.contains("root");
+    if needs {
+        println!("skipped: {complaint}");
+    }
+    needs
 }
 
 fn weir(words: &[&str]) -> Output {
@@ -24,8 +61,11 @@ const SCENARIO: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\ndura
 fn the_doctor_tells_how_to_install_what_is_missing() {
     let told = weir(&["arena", "doctor"]);
     let text = String::from_utf8(told.stdout).unwrap();
-    for stack in ["aiortc", "pion", "pion-weir", "str0m", "wrtc"] {
-        assert!(text.lines().any(|line| line.starts_with(stack)), "{text}");
+    for stack in stacks() {
+        assert!(text.lines().any(|line| line.starts_with(&format!("{stack} "))), "{text}");
+        // What does not fit the row: title, licence, home, encoder.
+        let about = text.lines().find(|line| line.starts_with(&format!("{stack}: ")));
+        assert!(about.is_some_and(|line| line.contains("https://")), "{text}");
     }
     assert_eq!(told.status.success(), !text.contains("is not installed"), "{text}");
 }
@@ -37,16 +77,13 @@ fn a_stack_that_nobody_knows_is_one_line_with_those_that_there_are() {
     let refused = weir(&["arena", "--stacks", "janus", "--out", out]);
     assert_eq!(refused.status.code(), Some(2));
     let text = String::from_utf8(refused.stderr).unwrap();
-    assert!(text.contains("it has aiortc, pion, pion-weir, str0m, wrtc"), "{text}");
+    assert!(text.contains(&format!("it has {}", stacks().join(", "))), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
 }
 
 #[test]
 fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
-    let doctor = String::from_utf8(weir(&["arena", "doctor"]).stdout).unwrap();
-    let pion = doctor.lines().find(|line| line.starts_with("pion ")).unwrap();
-    if pion.contains("is not installed") {
-        println!("skipped: no stacks of the arena: make arena-deps");
+    if !has_pion() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -56,16 +93,141 @@ fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
     let words = ["arena", "--stacks", "pion", "--scenarios", scenario.to_str().unwrap(), "--out"];
     let words = [&words[..], &[out.to_str().unwrap()]].concat();
     let made = weir(&words);
-    let complaint = String::from_utf8(made.stderr).unwrap();
-    if !made.status.success() && complaint.contains("root") {
-        println!("skipped: {complaint}");
+    if needs_root(&made) {
         return;
     }
-    assert!(made.status.success(), "{complaint}");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let text = String::from_utf8(made.stdout).unwrap();
     let row = text.lines().find(|line| line.starts_with("pion")).unwrap();
     let used: f64 = row.split_whitespace().nth(2).unwrap().parse().expect(row);
     assert!(used > 0.1, "{row}");
     let again = weir(&words);
     assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
+}
+
+#[test]
+fn a_driver_is_the_command_of_one_stack() {
+    for (words, wanted) in [
+        (["--stacks", "a,b", "--driver", "true"], "--driver is the command of one stack"),
+        (["--stacks", "mine", "--driver", "./no-such-driver"], "the driver of mine does not run"),
+        (["--stacks", "../mine", "--driver", "true"], "cannot be the name of a stack"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("runs");
+        let refused = weir(&[&["arena"][..], &words, &["--out", out.to_str().unwrap()]].concat());
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{text}");
+        assert!(text.contains(wanted) && text.lines().count() == 1, "{text}");
+    }
+}
+
+/// The link falls to less than a half of what the sender fills.
+const FALL: &str = r#"
+title = "t"
+source = "s"
+description = "d"
+duration = "16s"
+[network.up]
+capacity = [["0s", "1Mbps"], ["6s", "400kbps"]]
+delay = "25ms"
+queue = "500ms"
+[network.down]
+delay = "25ms"
+[call.video]
+width = 640
+height = 360
+content = "film"
+[media]
+min_bitrate = "30kbps"
+start_bitrate = "700kbps"
+max_bitrate = "1500kbps"
+source = { kind = "encoder", fps = 30 }
+[[flow]]
+[[section]]
+name = "thin"
+from = "10s"
+to = "16s"
+[[expect]]
+text = "the queue is short again"
+metric = "queuing_delay_ms.p95"
+section = "thin"
+below = 200
+"#;
+
+/// Builds the driver of pion with a copy of its GCC in which the factor of a decrease is 1.5, so
+/// that overuse raises the target.
+fn broken_pion(folder: &Path) -> PathBuf {
+    let pion = root().join("arena/pion");
+    let module = "github.com/pion/interceptor";
+    let place = go(&pion, &["list", "-m", "-f", "{{.Dir}}", module]);
+    let copy = folder.join("interceptor");
+    let copied = Command::new("cp").args(["-r", place.trim()]).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    let writable = Command::new("chmod").args(["-R", "u+w"]).arg(&copy).status().unwrap();
+    assert!(writable.success());
+    let controller = copy.join("pkg/gcc/rate_controller.go");
+    let text = fs::read_to_string(&controller).unwrap();
+    let broken = text.replace("= 0.85\n", "= 1.5\n");
+    assert_ne!(broken, text, "pion's GCC has no factor of 0.85 any more");
+    fs::write(&controller, broken).unwrap();
+    // The encoder's script is beside the folder of the stack.
+    std::os::unix::fs::symlink(root().join("arena/encoder.py"), folder.join("encoder.py")).unwrap();
+    let (modules, driver) = (folder.join("broken.mod"), folder.join("pion/driver"));
+    fs::copy(pion.join("go.mod"), &modules).unwrap();
+    fs::copy(pion.join("go.sum"), folder.join("broken.sum")).unwrap();
+    let modfile = format!("-modfile={}", modules.display());
+    let replaced = format!("{module}={}", copy.display());
+    go(&pion, &["mod", "edit", "-replace", &replaced, modules.to_str().unwrap()]);
+    go(&pion, &["build", "-mod=mod", &modfile, "-o", driver.to_str().unwrap(), "."]);
+    driver
+}
+
+fn go(folder: &Path, words: &[&str]) -> String {
+    let done = Command::new("go").args(words).current_dir(folder).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[test]
+fn a_gate_goes_red_for_pion_with_a_broken_gcc_and_names_the_cause() {
+    if !has_pion() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("fall.toml");
+    fs::write(&scenario, FALL).unwrap();
+    let sound = root().join("arena/pion/driver");
+    for (driver, code, name) in [(sound, 0, "sound"), (broken_pion(folder.path()), 1, "broken")] {
+        let (out, junit) = (folder.path().join(name), folder.path().join(format!("{name}.xml")));
+        let command = format!("{} gcc", driver.display());
+        let made = weir(&[
+            "arena",
+            "--stacks",
+            "mine",
+            "--driver",
+            &command,
+            "--scenarios",
+            scenario.to_str().unwrap(),
+            "--junit",
+            junit.to_str().unwrap(),
+            "--out",
+            out.to_str().unwrap(),
+        ]);
+        if needs_root(&made) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&made.stdout);
+        assert_eq!(
+            made.status.code(),
+            Some(code),
+            "{text}{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+        let cases = fs::read_to_string(&junit).unwrap();
+        assert!(cases.contains("the queue is short again"), "{cases}");
+        let cause = "controller: its target was above the link";
+        assert_eq!(cases.contains(cause), code == 1, "{cases}");
+        assert_eq!(text.contains(cause), code == 1, "{text}");
+        assert_eq!(text.contains("weir call"), code == 1, "{text}");
+    }
 }

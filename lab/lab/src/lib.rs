@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod calls;
+pub mod cause;
 pub mod compare;
 pub mod constants;
 mod controllers;

@@ -35,7 +35,12 @@ impl RunInfo {
             Subject::Analyzed { dump, .. } => format!("weir analyze {dump}"),
             Subject::Application { options } => format!("weir call {scenario} {seeds} {options}"),
             Subject::Browser { .. } => format!("weir call {scenario} {seeds}"),
-            Subject::Stack { .. } => format!("weir call {scenario} {seeds} {subject}"),
+            Subject::Stack { driver: None, .. } => {
+                format!("weir call {scenario} {seeds} {subject}")
+            }
+            Subject::Stack { driver: Some(driver), .. } => {
+                format!("weir call {scenario} {seeds} {subject} --driver {driver}")
+            }
             Subject::Command { peer: None, .. } => {
                 format!("weir link {scenario} {seeds} -- {subject}")
             }
@@ -76,6 +81,15 @@ mod tests {
         let call = |label: &str| of(Engine::Call, label).command();
         assert_eq!(call("nada"), "weir call demo/first-call --controller nada --seed 7");
         assert_eq!(call("chromium"), "weir call demo/first-call --seed 7");
+    }
+
+    #[test]
+    fn a_stack_that_is_a_command_names_it() {
+        let subject = Subject::Stack { name: "mine".into(), driver: Some("'./driver x'".into()) };
+        let info = RunInfo { subject, ..of(Engine::Call, "gcc") };
+        let command = "weir call demo/first-call --seed 7 --stack mine --driver './driver x'";
+        assert_eq!(info.command(), command);
+        assert_eq!(info.folder().display().to_string(), "demo__first-call/stack_mine-call-seed7");
     }
 
     #[test]

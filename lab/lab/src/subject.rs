@@ -40,6 +40,9 @@ pub enum Subject {
     Stack {
         /// Name of its folder.
         name: String,
+        /// The word of `--driver` in shell syntax, if the driver is a command and has no folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        driver: Option<String>,
     },
     /// A command of `weir link`.
     Command {
@@ -87,6 +90,11 @@ impl Subject {
         Self::Browser { name: name.into(), control: BrowserControl::Gcc }
     }
 
+    /// A stack with a folder.
+    pub fn stack(name: &str) -> Self {
+        Self::Stack { name: name.into(), driver: None }
+    }
+
     /// The subject with this label, for records that have nothing else (schema 1) and for
     /// summaries. A name under [`Engine::Call`] that no controller of ours has is a browser's.
     pub fn of_label(engine: Engine, label: &str) -> Self {
@@ -114,7 +122,7 @@ impl fmt::Display for Subject {
         match self {
             Self::Controller { name } | Self::Browser { name, .. } => f.write_str(name),
             Self::Application { options } => f.write_str(options),
-            Self::Stack { name } => write!(f, "{STACK}{name}"),
+            Self::Stack { name, .. } => write!(f, "{STACK}{name}"),
             Self::Command { command, peer: None } => f.write_str(command),
             Self::Command { command, peer: Some(peer) } => write!(f, "{PEER}{peer} -- {command}"),
             Self::Analyzed { dump, open_loop: None } => write!(f, "{ANALYZED}{dump}"),
@@ -157,7 +165,7 @@ fn of_call(label: &str) -> Subject {
         return Subject::Application { options: label.into() };
     }
     if let Some(name) = label.strip_prefix(STACK) {
-        return Subject::Stack { name: name.into() };
+        return Subject::stack(name);
     }
     if LabAlgorithm::all().any(|algorithm| algorithm.name() == label) {
         return Subject::controller(label);
@@ -208,7 +216,7 @@ mod tests {
                 Subject::Application { options: "--app http://x/ --participants 2".into() },
                 "--app http://x/ --participants 2",
             ),
-            (Engine::Call, Subject::Stack { name: "pion".into() }, "--stack pion"),
+            (Engine::Call, Subject::stack("pion"), "--stack pion"),
             (
                 Engine::Call,
                 Subject::Analyzed { dump: "a.log".into(), open_loop: None },

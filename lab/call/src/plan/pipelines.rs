@@ -30,6 +30,31 @@ pub struct ControlledSender {
     pub ecn: EcnMode,
 }
 
+/// What takes the place of the sending browsers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SenderKind {
+    Pipeline,
+    Stack,
+}
+
+impl SenderKind {
+    /// Several of them, for messages.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Pipeline => "pipelines",
+            Self::Stack => "stacks of the arena",
+        }
+    }
+
+    /// The option that asks for them.
+    const fn option(self) -> &'static str {
+        match self {
+            Self::Pipeline => "--controller",
+            Self::Stack => "--stack",
+        }
+    }
+}
+
 impl CallConfig {
     /// Changes the plan: each video is sent by a pipeline under `controller`, or under the
     /// controller that its flow names, and received by a browser.
@@ -41,7 +66,7 @@ impl CallConfig {
         scenario: &Scenario,
         controller: &LabController,
     ) -> Result<Self, Unplayable> {
-        match self.put_pipelines(scenario, controller) {
+        match self.put_senders(scenario, controller, SenderKind::Pipeline) {
             Ok(()) => Ok(self),
             Err(why) => Err(Unplayable { scenario: scenario.id.clone(), why }),
         }
@@ -54,14 +79,8 @@ impl CallConfig {
     /// One line, if a stack cannot play the scenario.
     pub fn with_stack(mut self, scenario: &Scenario, stack: Stack) -> Result<Self, Unplayable> {
         // The limits and the seats are those of a pipeline, and the controller is unused.
-        let result = self.put_pipelines(scenario, &LabAlgorithm::Gcc.into());
-        let sound = self.calls.iter().any(|call| call.audio.contains(&true));
-        let result = match result {
-            Ok(()) if sound => Err("stacks of the arena send no audio".into()),
-            result => result,
-        };
-        if let Err(why) = result {
-            let why = why.replace("--controller", "--stack");
+        let gcc = LabAlgorithm::Gcc.into();
+        if let Err(why) = self.put_senders(scenario, &gcc, SenderKind::Stack) {
             return Err(Unplayable { scenario: scenario.id.clone(), why });
         }
         for participant in &mut self.participants {
@@ -73,39 +92,21 @@ impl CallConfig {
         Ok(self)
     }
 
-    fn put_pipelines(&mut self, scenario: &Scenario, controller: &LabController) -> PlanResult<()> {
-        for media in scenario.flows.iter().filter_map(|flow| flow.traffic.media()) {
-            let own = media.controller.map_or_else(|| controller.clone(), Into::into);
-            if own.is_historical() {
-                let name = own.name();
-                return Err(format!("pipelines have no {name}: only simulations run it"));
-            }
-        }
+    fn put_senders(
+        &mut self,
+        scenario: &Scenario,
+        controller: &LabController,
+        kind: SenderKind,
+    ) -> PlanResult<()> {
+        self.check_controllers(scenario, controller)?;
         if self.participants.iter().any(|one| one.player == Player::Mixer) {
+            if kind == SenderKind::Stack {
+                return Err(format!("{} are no mixers: leave out --stack", kind.name()));
+            }
             mix(&mut self.calls, scenario, controller);
             return Ok(());
         }
-        let codec = self.picture.codec;
-        if codec != Codec::Vp8 {
-            return Err(format!("pipelines send VP8, not {}", codec.name()));
-        }
-        if self.picture.degradation != Degradation::default() {
-            return Err(format!(
-                "pipelines keep the picture's size: leave out degradation = \"{}\"",
-                degradation_name(self.picture.degradation)
-            ));
-        }
-        if self.picture.layers > 1 {
-            return Err("pipelines send one layer: leave out simulcast".into());
-        }
-        if self.relay.is_some() {
-            return Err("pipelines do not use a relay: leave out --controller".into());
-        }
-        if self.calls.iter().any(|call| call.role != ForwardingRole::Direct) {
-            return Err("pipelines send to browsers, not to a forwarding server: leave out \
-                        --controller"
-                .into());
-        }
+        self.check_senders(kind)?;
         for (call, planned) in self.calls.iter_mut().zip(scenario.calls()) {
             let number = call.number;
             let (peer, flow) = match (planned.up, planned.down) {
@@ -113,14 +114,17 @@ impl CallConfig {
                 (None, Some(flow)) => (Peer::B, flow),
                 _ => {
                     return Err(format!(
-                        "a pipeline sends to a browser, but both ends of call {number} send video: \
-                         write one direction, or leave out --controller"
+                        "{} send to a browser, but both ends of call {number} send video: \
+                         write one direction, or leave out {}",
+                        kind.name(),
+                        kind.option()
                     ));
                 }
             };
             if call.audio[peer.other().index()] {
                 return Err(format!(
-                    "a pipeline receives no audio, but call {number} has audio towards it"
+                    "{} receive no audio, but call {number} has audio towards them",
+                    kind.name()
                 ));
             }
             let max = call.video[peer.index()];
@@ -138,6 +142,47 @@ impl CallConfig {
             }
         }
         self.seat_pipelines()
+    }
+
+    fn check_controllers(&self, scenario: &Scenario, controller: &LabController) -> PlanResult<()> {
+        for media in scenario.flows.iter().filter_map(|flow| flow.traffic.media()) {
+            let own = media.controller.map_or_else(|| controller.clone(), Into::into);
+            if own.is_historical() {
+                let name = own.name();
+                return Err(format!("pipelines have no {name}: only simulations run it"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether senders of this kind can play the calls.
+    fn check_senders(&self, kind: SenderKind) -> PlanResult<()> {
+        let (name, option) = (kind.name(), kind.option());
+        let codec = self.picture.codec;
+        if codec != Codec::Vp8 {
+            return Err(format!("{name} send VP8, not {}", codec.name()));
+        }
+        if self.picture.degradation != Degradation::default() {
+            return Err(format!(
+                "{name} keep the picture's size: leave out degradation = \"{}\"",
+                degradation_name(self.picture.degradation)
+            ));
+        }
+        if self.picture.layers > 1 {
+            return Err(format!("{name} send one layer: leave out simulcast"));
+        }
+        if self.relay.is_some() {
+            return Err(format!("{name} do not use a relay: leave out {option}"));
+        }
+        if self.calls.iter().any(|call| call.role != ForwardingRole::Direct) {
+            return Err(format!(
+                "{name} send to browsers, not to a forwarding server: leave out {option}"
+            ));
+        }
+        if kind == SenderKind::Stack && self.calls.iter().any(|call| call.audio.contains(&true)) {
+            return Err(format!("{name} send no audio"));
+        }
+        Ok(())
     }
 
     /// Makes the sending participants pipelines.
@@ -215,6 +260,34 @@ mod tests {
                     [network.up]\ncapacity = \"2Mbps\"\n";
         let scenario = parse("x", &format!("{head}{flows}"), None).unwrap();
         CallConfig::of(&scenario, 1)?.with_pipelines(&scenario, &LabAlgorithm::Nada.into())
+    }
+
+    /// The refusal of a stack.
+    fn refused(text: &str) -> String {
+        let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
+                    [network.up]\ncapacity = \"2Mbps\"\n";
+        let scenario = parse("x", &format!("{head}{text}"), None).unwrap();
+        let stack = Stack::of_command("mine", "true").unwrap();
+        let config = CallConfig::of(&scenario, 1).unwrap();
+        config.with_stack(&scenario, stack).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_scenario_that_stacks_cannot_play_is_refused_in_their_words() {
+        for (text, wanted) in [
+            ("[[flow]]\n[[flow]]\nkind = \"audio\"\n", "stacks of the arena send no audio"),
+            ("[call]\nvideo = { codec = \"vp9\" }\n[[flow]]\n", "arena send VP8, not VP9"),
+            ("[[flow]]\n[[flow]]\ndirection = \"down\"\n", "or leave out --stack"),
+            (
+                "[call]\ntopology = \"mixer\"\n[media]\nmax_bitrate = \"2Mbps\"\n\
+                 [[flow]]\ncount = 2\n[[flow]]\ndirection = \"down\"\n\
+                 [[flow]]\ndirection = \"down\"\n",
+                "are no mixers",
+            ),
+        ] {
+            let error = refused(text);
+            assert!(error.contains(wanted) && !error.contains("--controller"), "{error}");
+        }
     }
 
     fn players(config: &CallConfig) -> Vec<bool> {
@@ -306,7 +379,7 @@ mod tests {
         assert!(error.contains("do not use a relay"), "{error}");
         for (flows, wanted) in [
             ("[[flow]]\n[[flow]]\ndirection = \"down\"\n", "both ends of call 1 send video"),
-            ("[[flow]]\n[[flow]]\nkind = \"audio\"\ndirection = \"down\"\n", "receives no audio"),
+            ("[[flow]]\n[[flow]]\nkind = \"audio\"\ndirection = \"down\"\n", "receive no audio"),
             ("[[flow]]\necn = \"l4s\"\n", "marks come back only with feedback"),
             (
                 "[call]\nvideo = { degradation = \"balanced\" }\n[[flow]]\n",

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 use super::ATTEMPTS;
 
@@ -18,21 +18,34 @@ those of the packets in the emulated network. `chromium` stands for Chromium as 
 
 A run whose record is there is not made again. So a matrix that was interrupted goes on.
 
+With --junit or --driver the command is a gate: exit code 1 if an expectation of a scenario is \
+missed or a call fails, 2 if this machine disturbed each run of a cell. What is red is printed \
+with its cause. A new build of a stack needs a new folder for --out.
+
 Examples:
   weir arena doctor
   weir arena --out arena-runs
   weir arena --stacks pion,wrtc,chromium --scenarios arena/steps,arena/outage --out arena-runs
+  weir arena --stacks mine --driver './driver --fast' --junit arena.xml --out arena-runs
   weir report arena-runs -o arena.html"
 )]
 pub struct Arena {
     #[command(subcommand)]
     pub part: Option<ArenaPart>,
-    /// Stacks, separated by commas (default: all that are installed, and chromium).
+    /// What the stacks do in the calls.
+    #[arg(long, value_enum, value_name = "ROLE", default_value_t = Role::Sender)]
+    pub role: Role,
+    /// Stacks, separated by commas (default: all that are installed, and chromium as a sender).
     #[arg(long, value_name = "LIST")]
     pub stacks: Option<String>,
-    /// Scenarios, separated by commas: ids, patterns or TOML files.
-    #[arg(long, value_name = "LIST", default_value = "arena/*")]
-    pub scenarios: String,
+    /// The driver of the one stack in --stacks: a command in shell syntax, started in the present
+    /// folder, in the place of a folder with a `stack.toml`.
+    #[arg(long, value_name = "COMMAND", requires = "stacks")]
+    pub driver: Option<String>,
+    /// Scenarios, separated by commas: ids, patterns or TOML files (default: arena/*; with --role
+    /// sfu the files of the folder `sfu` beside the stacks).
+    #[arg(long, value_name = "LIST")]
+    pub scenarios: Option<String>,
     /// Runs of each cell.
     #[arg(long, value_name = "N", default_value = "1")]
     pub runs: NonZeroUsize,
@@ -46,9 +59,21 @@ pub struct Arena {
     /// The folder of the stacks.
     #[arg(long, value_name = "DIR", default_value = "arena", global = true)]
     pub arena: PathBuf,
+    /// Write the results as JUnit XML, with the cause of each failure.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
     /// Print the table as Markdown.
     #[arg(long)]
     pub markdown: bool,
+}
+
+/// What the stacks do in the calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// They send the video.
+    Sender,
+    /// They forward the videos of browsers.
+    Sfu,
 }
 
 /// Parts of `weir arena`.

@@ -16,7 +16,7 @@ pub use analyze::Analyze;
 pub use application::Application;
 pub use arena::Arena;
 #[cfg(calls)]
-pub use arena::ArenaPart;
+pub use arena::{ArenaPart, Role};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use fleet::{Fleet, FleetAnalyze, FleetCommand, FleetReport};
@@ -262,6 +262,10 @@ pub struct Call {
     #[arg(long, value_name = "LIST",
         conflicts_with_all = ["serve", "app", "controller", "ims", "quality"])]
     pub stack: Option<String>,
+    /// The driver of the one stack in --stack: a command in shell syntax, started in the present
+    /// folder.
+    #[arg(long, value_name = "COMMAND", requires = "stack")]
+    pub driver: Option<String>,
     /// The folder of the stacks.
     #[arg(long, value_name = "DIR", default_value = "arena", requires = "stack")]
     pub arena: PathBuf,

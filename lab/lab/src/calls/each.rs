@@ -34,12 +34,12 @@ impl Each {
     }
 
     /// The value at such a path; `None` if it was not measured.
-    pub(crate) fn at(&self, path: &str) -> Option<f64> {
+    pub fn at(&self, path: &str) -> Option<f64> {
         self.metrics.at(path.strip_prefix(Self::PREFIX)?)
     }
 
     /// Whether it is a participant and no stream.
-    pub(crate) fn is_participant(&self) -> bool {
+    pub fn is_participant(&self) -> bool {
         !self.name.contains('/')
     }
 

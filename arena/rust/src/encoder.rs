@@ -1,4 +1,4 @@
-//! A process of ../encoder.py.
+//! A process of ../encoder.py, and its part of a target.
 
 use std::env;
 use std::io::{Read, Write};
@@ -10,6 +10,20 @@ use anyhow::Context;
 
 use crate::Happening;
 use crate::protocol::Settings;
+
+/// Payload of a packet of video: packets have at most 1,192 bytes with IP, as libwebrtc's.
+pub const PAYLOAD_BYTES: u64 = 1_192 - HEADER_BYTES;
+/// IPv4, UDP, RTP with extensions, the descriptor of VP8, and the authentication tag of SRTP.
+const HEADER_BYTES: u64 = 20 + 8 + 24 + 3 + 10;
+
+/// The encoder's part of a target, which includes headers. An encoder that had all of it would fill
+/// the sender's queue.
+pub fn rate(target_bps: u64, frame_rate: u64) -> u64 {
+    let frame_bytes = target_bps / 8 / frame_rate;
+    let packets = frame_bytes.div_ceil(PAYLOAD_BYTES);
+    let headers_bps = 8 * packets * HEADER_BYTES * frame_rate;
+    target_bps.saturating_sub(headers_bps).max(target_bps / 2)
+}
 
 pub struct Encoder {
     process: Child,

@@ -1,0 +1,80 @@
+//! The matrix of the arena: a row for each stack and scenario.
+
+use weir_lab::gate::{self, Outcome};
+use weir_lab::metrics::mean;
+use weir_lab::summary::Summary;
+
+use super::Cell;
+use crate::layout::Table;
+use crate::table::number;
+
+/// What the columns are.
+pub const LEGEND: &str = "Share of the link that was used; 95th percentile of the queuing delay; \
+    lost packets; what the receiver decoded; expectations that hold.";
+/// Columns of a cell with numbers.
+const MEASURED: usize = 5;
+
+/// The cells in the order of the stacks.
+pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
+    let mut rows = Vec::new();
+    for cell in cells {
+        let mut row = vec![cell.competitor.name().to_owned(), cell.scenario.id.clone()];
+        row.extend(values(&cell.summaries()));
+        rows.push(row);
+    }
+    let head = vec![
+        "stack",
+        "scenario",
+        "utilization",
+        "queue p95 ms",
+        "loss %",
+        "pictures/s",
+        "frozen s",
+        "expectations",
+    ];
+    Table { head, rows, left: 2, ..Table::default() }
+}
+
+/// Means over the runs of a cell that count.
+fn values(summaries: &[Summary]) -> Vec<String> {
+    let mut sound = summaries.to_vec();
+    sound.retain(|summary| summary.exclusion().is_none());
+    if sound.is_empty() {
+        let why = if summaries.is_empty() { "-" } else { "failed or disturbed" };
+        let mut row = vec!["-".to_owned(); MEASURED];
+        row.push(why.into());
+        return row;
+    }
+    vec![
+        of_flow(&sound, "utilization", 1.0, 2),
+        of_flow(&sound, "queuing_delay_ms.p95", 1.0, 0),
+        of_flow(&sound, "loss_ratio.mean", 100.0, 1),
+        of_calls(&sound, "calls.b.frame_rate", 1),
+        of_calls(&sound, "calls.b.frozen_s", 1),
+        held(&sound),
+    ]
+}
+
+/// How many of the expectations hold.
+pub fn held(summaries: &[Summary]) -> String {
+    let judgements = gate::judge(summaries);
+    let failed = judgements.iter().filter(|one| one.outcome == Outcome::Fails).count();
+    match (judgements.len(), failed) {
+        (0, _) => "-".into(),
+        (all, 0) => format!("{all} of {all} hold"),
+        (all, failed) => format!("{} of {all} hold", all - failed),
+    }
+}
+
+/// Mean of a metric of the first flow, which is the call's, times `factor`.
+fn of_flow(summaries: &[Summary], path: &str, factor: f64, decimals: usize) -> String {
+    let flows = summaries.iter().filter_map(|summary| summary.flows.first());
+    let values = flows.filter_map(|flow| Some(flow.metrics.at(path)? * factor));
+    number(mean(values.collect()), decimals)
+}
+
+/// Mean of a metric of the calls.
+fn of_calls(summaries: &[Summary], path: &str, decimals: usize) -> String {
+    let calls = summaries.iter().filter_map(|summary| summary.calls.as_ref());
+    number(mean(calls.filter_map(|calls| calls.at(path)).collect()), decimals)
+}

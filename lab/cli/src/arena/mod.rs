@@ -1,0 +1,318 @@
+//! `weir arena`: WebRTC stacks of others under the same scenarios, as one matrix.
+
+mod doctor;
+mod matrix;
+mod sfu;
+mod verdict;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use weir_call::stack::{Origin, Stack, StackError};
+use weir_lab::record::Record;
+use weir_lab::run::{Engine, RunInfo};
+use weir_lab::scenario::Scenario;
+use weir_lab::subject::Subject;
+use weir_lab::summary::Summary;
+use weir_lab::whole_file;
+
+use crate::args::{Arena, ArenaPart, Args, Call, Command, Role};
+use crate::interrupt::Interrupt;
+use crate::layout::Form;
+use crate::link::quoted;
+use crate::{COULD_NOT_RUN, junit, output, real, select};
+
+use verdict::Verdict;
+
+/// Chromium as the sender.
+const CHROMIUM: &str = "chromium";
+/// The scenarios for senders.
+const SCENARIOS: &str = "arena/*";
+
+/// A row of the matrix.
+#[derive(Clone, Debug, PartialEq)]
+enum Competitor {
+    Chromium,
+    Stack(Stack),
+    /// A forwarding server.
+    Server(Stack, Subject),
+}
+
+impl Competitor {
+    fn name(&self) -> &str {
+        match self {
+            Self::Chromium => CHROMIUM,
+            Self::Stack(stack) | Self::Server(stack, _) => &stack.name,
+        }
+    }
+
+    fn subject(&self) -> Subject {
+        match self {
+            Self::Chromium => Subject::browser(CHROMIUM),
+            Self::Stack(stack) => Subject::Stack {
+                name: stack.name.clone(),
+                driver: stack.named_command().map(quoted),
+            },
+            Self::Server(_, subject) => subject.clone(),
+        }
+    }
+
+    /// Our controller whose simulation should behave alike.
+    fn twin(&self) -> Option<&str> {
+        match self {
+            Self::Chromium => Some("gcc"),
+            Self::Server(..) => None,
+            Self::Stack(stack) => match &stack.origin {
+                Origin::Folder(manifest) => manifest.twin.as_deref(),
+                Origin::Command(_) => None,
+            },
+        }
+    }
+}
+
+/// The runs of a stack under a scenario.
+struct Cell<'a> {
+    scenario: &'a Scenario,
+    competitor: &'a Competitor,
+    runs: Vec<Run>,
+}
+
+/// A run whose record is there.
+struct Run {
+    folder: PathBuf,
+    summary: Summary,
+    /// Zero if the record was there before.
+    took: Duration,
+}
+
+impl Cell<'_> {
+    fn info(&self, seed: u64) -> RunInfo {
+        let (scenario, subject) = (self.scenario.id.clone(), self.competitor.subject());
+        RunInfo { scenario, subject, engine: Engine::Call, seed }
+    }
+
+    fn summaries(&self) -> Vec<Summary> {
+        self.runs.iter().map(|run| run.summary.clone()).collect()
+    }
+
+    /// The command that repeats the first run.
+    fn replay(&self) -> String {
+        self.info(1).command()
+    }
+}
+
+/// Makes the runs that are not there yet, and prints the matrix. With `--junit` or `--driver` it is
+/// a gate, whose exit code says whether all expectations hold.
+pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
+    if let Some(ArenaPart::Doctor) = args.part {
+        return doctor::doctor(&args.arena);
+    }
+    let out = args.out.as_deref().context("name a folder for the records with --out")?;
+    let competitors = competitors(args)?;
+    let wanted = wanted(args)?;
+    let scenarios = select::scenarios(&wanted)?;
+    let mut cells = Vec::new();
+    for competitor in &competitors {
+        for scenario in &scenarios {
+            cells.push(Cell { scenario, competitor, runs: Vec::new() });
+        }
+    }
+    make_runs(args, out, &mut cells)?;
+    let (table, legend) = match args.role {
+        Role::Sender => (matrix::matrix(&cells), matrix::LEGEND),
+        Role::Sfu => (sfu::matrix(&cells), sfu::LEGEND),
+    };
+    output::print(&table.written(Form::of(args.markdown)))?;
+    output::line(&format!("\n{legend}\n"))?;
+    let code = judge(args, &cells)?;
+    for line in twins(&wanted, &competitors) {
+        output::line(&line)?;
+    }
+    output::line(&format!("weir report {} -o arena.html", quoted(&out.display().to_string())))?;
+    Ok(code)
+}
+
+/// Says what is red and why, and writes the JUnit file.
+fn judge(args: &Arena, cells: &[Cell<'_>]) -> anyhow::Result<ExitCode> {
+    let (mut red, mut unjudged, mut suites) = (0, 0, Vec::new());
+    for cell in cells {
+        let verdict = Verdict::of(cell)?;
+        red += usize::from(verdict.is_red());
+        unjudged += usize::from(matches!(verdict, Verdict::Disturbed));
+        suites.extend(verdict.suite(cell));
+        for line in verdict.lines(cell) {
+            output::line(&line)?;
+        }
+    }
+    let all = cells.len();
+    output::line(&format!("{red} of {all} cells red, {unjudged} not judged\n"))?;
+    if let Some(path) = &args.junit {
+        let time = cells.iter().flat_map(|cell| &cell.runs).map(|run| run.took).sum();
+        let text = junit::text("weir arena", suites, time)?;
+        whole_file::write(path, text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let is_gate = args.junit.is_some() || args.driver.is_some();
+    Ok(match (is_gate, red, unjudged) {
+        (false, ..) | (true, 0, 0) => ExitCode::SUCCESS,
+        (true, 0, _) => ExitCode::from(COULD_NOT_RUN),
+        (true, ..) => ExitCode::FAILURE,
+    })
+}
+
+/// The scenarios that were asked for.
+fn wanted(args: &Arena) -> anyhow::Result<Vec<String>> {
+    match (&args.scenarios, args.role) {
+        (Some(list), _) => Ok(list.split(',').map(|id| id.trim().into()).collect()),
+        (None, Role::Sender) => Ok(vec![SCENARIOS.into()]),
+        (None, Role::Sfu) => sfu::scenarios(&args.arena),
+    }
+}
+
+/// The commands that simulate the twins of the stacks.
+fn twins(scenarios: &[String], competitors: &[Competitor]) -> Vec<String> {
+    let mut twins: Vec<(&str, Vec<&str>)> = Vec::new();
+    for competitor in competitors {
+        let Some(twin) = competitor.twin() else { continue };
+        match twins.iter_mut().find(|(name, _)| *name == twin) {
+            Some((_, stacks)) => stacks.push(competitor.name()),
+            None => twins.push((twin, vec![competitor.name()])),
+        }
+    }
+    let scenarios: Vec<String> = scenarios.iter().map(|id| quoted(id)).collect();
+    let scenarios = scenarios.join(" ");
+    let mut lines = Vec::new();
+    for (twin, stacks) in twins {
+        let stacks = stacks.join(", ");
+        lines.push(format!("weir run {scenarios} --controller {twin}   # twin of {stacks}"));
+    }
+    lines
+}
+
+/// Makes the runs of all cells that are not there yet: first each once, then each again.
+fn make_runs(args: &Arena, out: &Path, cells: &mut [Cell<'_>]) -> anyhow::Result<()> {
+    let interrupt = Interrupt::listen()?;
+    let bar = ProgressBar::new((cells.len() * args.runs.get()) as u64);
+    bar.set_style(ProgressStyle::with_template("arena {wide_bar} {pos}/{len}, {eta} left")?);
+    // A matrix that is interrupted early has all stacks of its first scenarios.
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by_key(|&index| &cells[index].scenario.id);
+    for seed in 1..=args.runs.get() as u64 {
+        for &index in &order {
+            let cell = &mut cells[index];
+            let info = cell.info(seed);
+            let folder = out.join(info.folder());
+            let begun = Instant::now();
+            let is_new = !folder.exists();
+            if is_new {
+                let call = one_call(args, out, cell.competitor, &info)?;
+                real::runs(&call, &interrupt)?;
+            }
+            let record = Record::read(&folder)?;
+            anyhow::ensure!(
+                record.info.subject == info.subject,
+                "{} is a run of another driver: choose another --out, or remove it",
+                folder.display()
+            );
+            let took = if is_new { begun.elapsed() } else { Duration::ZERO };
+            cell.runs.push(Run { folder, summary: record.summary(), took });
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// The rows, in the order that was asked for.
+fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
+    let mut competitors = Vec::new();
+    let Some(list) = &args.stacks else {
+        for stack in Stack::all(&args.arena)? {
+            if stack.application().is_some() != (args.role == Role::Sfu) {
+                continue;
+            }
+            match stack.version() {
+                Ok(_) => competitors.push(competitor(stack)?),
+                Err(error @ StackError::NotInstalled { .. }) => {
+                    eprintln!("weir: left out: {error}");
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if args.role == Role::Sender {
+            competitors.push(Competitor::Chromium);
+        }
+        return Ok(competitors);
+    };
+    let names: Vec<&str> = list.split(',').map(str::trim).collect();
+    anyhow::ensure!(
+        args.driver.is_none() || names.len() == 1,
+        "--driver is the command of one stack: name it with --stacks NAME"
+    );
+    for name in names {
+        let stack = match (&args.driver, args.role, name) {
+            (None, Role::Sender, CHROMIUM) => None,
+            (None, Role::Sender, name) => Some(Stack::sender(&args.arena, name)?),
+            (None, Role::Sfu, name) => Some(sfu::server(&args.arena, name)?),
+            (Some(command), Role::Sender, name) => Some(Stack::of_command(name, command)?),
+            (Some(_), Role::Sfu, _) => anyhow::bail!("--driver is for senders: leave out --role"),
+        };
+        let found = match stack {
+            None => Competitor::Chromium,
+            Some(stack) => {
+                // Before anything starts: a stack that is missing stops the whole command.
+                stack.version()?;
+                competitor(stack)?
+            }
+        };
+        if !competitors.contains(&found) {
+            competitors.push(found);
+        }
+    }
+    Ok(competitors)
+}
+
+fn competitor(stack: Stack) -> anyhow::Result<Competitor> {
+    match sfu::subject(&stack)? {
+        Some(subject) => Ok(Competitor::Server(stack, subject)),
+        None => Ok(Competitor::Stack(stack)),
+    }
+}
+
+/// The arguments of `weir call` for one run.
+fn one_call(
+    args: &Arena,
+    out: &Path,
+    competitor: &Competitor,
+    info: &RunInfo,
+) -> anyhow::Result<Call> {
+    let mut words: Vec<OsString> = ["weir", "call", &info.scenario].map(OsString::from).to_vec();
+    words.extend(["--seed", &info.seed.to_string()].map(OsString::from));
+    words.extend(["--attempts", &args.attempts.to_string()].map(OsString::from));
+    words.extend(["--out".into(), out.into()]);
+    match (competitor, &args.driver) {
+        (Competitor::Chromium, _) => words.extend(["--controller", CHROMIUM].map(OsString::from)),
+        (Competitor::Server(stack, _), _) => words.extend(sfu::words(stack)),
+        (Competitor::Stack(stack), driver) => {
+            words.extend(["--stack", &stack.name].map(OsString::from));
+            match driver {
+                Some(command) => words.extend(["--driver", command].map(OsString::from)),
+                None => words.extend(["--arena".into(), args.arena.clone().into()]),
+            }
+        }
+    }
+    parsed(words)
+}
+
+/// The options of `weir call` that these words are.
+fn parsed(words: Vec<OsString>) -> anyhow::Result<Call> {
+    match Args::try_parse_from(words)?.command {
+        Command::Call(call) => Ok(call),
+        _ => anyhow::bail!("the words are those of a call"),
+    }
+}

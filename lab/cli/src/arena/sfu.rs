@@ -1,0 +1,133 @@
+//! Forwarding servers in the arena: applications of `weir call --app`, whose participants are
+//! browsers.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+use weir_call::stack::Stack;
+use weir_lab::metrics::mean;
+use weir_lab::subject::Subject;
+use weir_lab::summary::Summary;
+
+use super::{Cell, matrix, parsed};
+use crate::app;
+use crate::layout::Table;
+use crate::link::quoted;
+use crate::table::number;
+
+/// What the columns are.
+pub const LEGEND: &str = "What each participant sends and receives, decodes, and how long its \
+    pictures were frozen; expectations of the whole scenario that hold.";
+/// The scenarios, a folder beside the stacks.
+const SCENARIOS: &str = "sfu";
+
+/// The scenario files for forwarding servers, in order.
+pub fn scenarios(arena: &Path) -> anyhow::Result<Vec<String>> {
+    let folder = arena.join(SCENARIOS);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            files.push(path.display().to_string());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The forwarding server of this name.
+pub fn server(arena: &Path, name: &str) -> anyhow::Result<Stack> {
+    let stack = Stack::read(arena, name)?;
+    anyhow::ensure!(
+        stack.application().is_some(),
+        "{name} is a sender and no forwarding server: leave out --role"
+    );
+    Ok(stack)
+}
+
+/// What runs with this server are made with; `None` for a sender.
+pub fn subject(stack: &Stack) -> anyhow::Result<Option<Subject>> {
+    if stack.application().is_none() {
+        return Ok(None);
+    }
+    let mut all: Vec<OsString> = ["weir", "call", "x"].map(OsString::from).to_vec();
+    all.extend(words(stack));
+    app::subject(&parsed(all)?).map(Some)
+}
+
+/// The options of `weir call` that name the server and its participants.
+pub fn words(stack: &Stack) -> Vec<OsString> {
+    let Some(application) = stack.application() else { return Vec::new() };
+    let folder = quoted(&stack.folder().display().to_string());
+    let serve = format!("cd {folder} && {}", application.serve);
+    let mut words: Vec<OsString> = Vec::new();
+    words.extend(["--app", &application.page].map(OsString::from));
+    words.extend(["--join".into(), stack.folder().join(&application.join).into()]);
+    words.extend(["--serve-app", &serve].map(OsString::from));
+    words.extend(["--participants", &application.participants.to_string()].map(OsString::from));
+    words
+}
+
+/// A row for each participant of each cell.
+pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
+    let mut rows = Vec::new();
+    for cell in cells {
+        let mut sound = cell.summaries();
+        sound.retain(|summary| summary.exclusion().is_none());
+        let expectations = match sound.is_empty() {
+            true => "failed or disturbed".into(),
+            false => matrix::held(&sound),
+        };
+        for name in participants(&sound) {
+            rows.push(vec![
+                cell.competitor.name().to_owned(),
+                cell.scenario.id.clone(),
+                name.clone(),
+                of(&sound, &name, "participant.send_rate_mbps", 2),
+                of(&sound, &name, "participant.receive_rate_mbps", 2),
+                of(&sound, &name, "participant.frame_rate", 1),
+                of(&sound, &name, "participant.freeze_duration_s", 1),
+                expectations.clone(),
+            ]);
+        }
+        if sound.is_empty() {
+            let mut row = vec![cell.competitor.name().to_owned(), cell.scenario.id.clone()];
+            row.extend(vec!["-".to_owned(); 5]);
+            row.push(expectations);
+            rows.push(row);
+        }
+    }
+    let head = vec![
+        "server",
+        "scenario",
+        "participant",
+        "sent Mbit/s",
+        "received Mbit/s",
+        "pictures/s",
+        "frozen s",
+        "expectations",
+    ];
+    Table { head, rows, left: 3, ..Table::default() }
+}
+
+/// Names of the participants, in order.
+fn participants(summaries: &[Summary]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for summary in summaries {
+        for one in summary.calls.iter().flat_map(|calls| &calls.each) {
+            if one.is_participant() && !names.contains(&one.name) {
+                names.push(one.name.clone());
+            }
+        }
+    }
+    names
+}
+
+/// Mean of a metric of a participant over the runs.
+fn of(summaries: &[Summary], name: &str, path: &str, decimals: usize) -> String {
+    let each = summaries.iter().flat_map(|summary| &summary.calls).flat_map(|calls| &calls.each);
+    let own = each.filter(|one| one.name == name && one.section.is_none());
+    number(mean(own.filter_map(|one| one.at(path)).collect()), decimals)
+}

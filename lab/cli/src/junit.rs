@@ -1,0 +1,118 @@
+//! JUnit files of judged expectations, as readers of CI results know them.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use weir_lab::gate::{Judgement, Outcome};
+use weir_lab::subject;
+use weir_lab::summary::Bound;
+
+use crate::table;
+
+/// An expectation as it is written.
+pub struct Case<'a> {
+    /// The judgement.
+    pub judgement: &'a Judgement,
+    /// Why it is missed, in words; empty if nothing is known.
+    pub cause: String,
+    /// The command that repeats its runs.
+    pub replay: String,
+}
+
+/// A suite of the expectations of one scenario and controller. `time` is that of its runs, divided
+/// equally between its cases.
+pub fn suite(cases: &[Case<'_>], time: Duration, strict: bool) -> TestSuite {
+    let Judgement { scenario, controller, .. } = cases[0].judgement;
+    let mut suite = TestSuite::new(format!("{scenario} {controller}"));
+    suite.set_time(time);
+    for one in cases {
+        let mut case = TestCase::new(one.judgement.row.text.clone(), status(one, strict));
+        case.set_classname(class_name(scenario, controller));
+        case.set_time(time / cases.len() as u32);
+        case.set_system_out(in_words(one.judgement));
+        suite.add_test_case(case);
+    }
+    suite
+}
+
+/// A suite for runs that have no values, with the reason.
+pub fn without_values(
+    scenario: &str,
+    controller: &str,
+    kind: NonSuccessKind,
+    why: &str,
+) -> TestSuite {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_message(why);
+    let mut case = TestCase::new("the call has values that count", status);
+    case.set_classname(class_name(scenario, controller));
+    let mut suite = TestSuite::new(format!("{scenario} {controller}"));
+    suite.add_test_case(case);
+    suite
+}
+
+/// The text of a file with these suites.
+pub fn text(command: &str, suites: Vec<TestSuite>, time: Duration) -> anyhow::Result<String> {
+    let mut report = Report::new(command);
+    report.set_time(time);
+    report.add_test_suites(suites);
+    Ok(report.to_string()?)
+}
+
+/// A class name such as `rfc8867.5_1.gcc`. Readers of JUnit files show the parts between dots as
+/// folders.
+fn class_name(scenario: &str, controller: &str) -> String {
+    let scenario = scenario.replace('.', "_").replace('/', ".");
+    let controller = match subject::is_application(controller) {
+        true => "app",
+        false => subject::short(controller),
+    };
+    format!("{}.{controller}", scenario.trim_start_matches(['.', '_']))
+}
+
+/// The deciding flows, or `all` if the metric is of all flows together.
+pub fn flows(judgement: &Judgement) -> String {
+    if judgement.flows.is_empty() { "all".into() } else { judgement.flows.join(", ") }
+}
+
+/// The value; with several seeds also its confidence interval.
+pub fn measured(judgement: &Judgement) -> String {
+    let interval = judgement.confidence.map(|half| format!(" ± {half:.3}"));
+    table::number(judgement.row.measured, 3) + &interval.unwrap_or_default()
+}
+
+/// The measured value in words, its flow, and whether there is doubt.
+pub fn in_words(judgement: &Judgement) -> String {
+    let Judgement { row, confidence, outcome, held, seeds, .. } = judgement;
+    let doubt = if *outcome == Outcome::InDoubt { "in doubt: " } else { "" };
+    let interval = confidence.map_or("", |_| " (95 %)");
+    let bound = match row.bound {
+        Bound::Above => "at least",
+        Bound::Below => "at most",
+    };
+    format!(
+        "{doubt}measured {}{interval}, limit {bound} {}; flow {}; holds with {held} of {} seeds",
+        measured(judgement),
+        row.limit,
+        flows(judgement),
+        seeds.len()
+    )
+}
+
+fn status(case: &Case<'_>, strict: bool) -> TestCaseStatus {
+    let Case { judgement, cause, replay } = case;
+    let mut status = match judgement.outcome {
+        Outcome::KnownMiss => TestCaseStatus::skipped(),
+        outcome if outcome.passes(strict) => return TestCaseStatus::success(),
+        _ => TestCaseStatus::non_success(NonSuccessKind::Failure),
+    };
+    let words = in_words(judgement);
+    status.set_message(match (&judgement.row.known_miss, judgement.outcome) {
+        (Some(_), Outcome::MissIsGone) => format!("a known miss holds now: {words}"),
+        (Some(why), _) => format!("known miss: {why}; {words}"),
+        (None, _) if cause.is_empty() => words,
+        (None, _) => format!("{words}; {cause}"),
+    });
+    status.set_description(replay.as_str());
+    status
+}
