@@ -470,7 +470,8 @@ impl Moment<'_> {
     }
 
     fn came_after_a_queue(&self) -> bool {
-        (0..self.index).any(|index| Moment { index, ..*self }.queues())
+        let first = self.stream.first_queue;
+        self.stream.queued_before || first.is_some_and(|first| first < self.index)
     }
 }
 

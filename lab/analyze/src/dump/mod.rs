@@ -21,6 +21,7 @@ use crate::packets::PacketLog;
 pub(crate) use connection::EventLog;
 pub use connection::{ConnectionChange, ConnectionEvent, ConnectionState};
 pub(crate) use objects::{Collector, is_wanted};
+pub(crate) use rtcstats::Reader;
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq)]

@@ -164,6 +164,17 @@ impl Collector {
         Ok(streams.entry(key).or_insert(new))
     }
 
+    /// The reports that came since the last time, by connection. None stays here.
+    pub fn take(&mut self) -> Vec<(String, Vec<Stream>)> {
+        self.places.clear();
+        (self.reports, self.streams) = (0, 0);
+        let mut taken = Vec::new();
+        for (name, streams) in std::mem::take(&mut self.connections) {
+            taken.push((name, repair::media(streams.into_values().collect())));
+        }
+        taken
+    }
+
     /// The connections that have a stream with two reports.
     pub fn finish(self) -> Vec<Connection> {
         let connections = self.connections.into_iter().map(|(name, streams)| Connection {
