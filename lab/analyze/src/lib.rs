@@ -17,6 +17,7 @@ mod error;
 mod finding;
 mod fleet;
 mod format;
+mod full_again;
 mod headroom;
 mod input;
 mod live;

@@ -8,6 +8,7 @@ use weir_lab::calls::file::FindingSample;
 use weir_lab::calls::stats::{Kind, LimitationReason};
 
 use crate::dump::{Connection, Dump, Stream, StreamReport, Way};
+use crate::full_again;
 use crate::network::{self, NetworkEstimate};
 use crate::packets::control::Controlled;
 use crate::packets::play::base_round_trip;
@@ -55,6 +56,9 @@ pub(crate) struct Sample {
     pub freezes: u64,
     /// Whether the application lets the stream be sent.
     pub active: Option<bool>,
+    /// Whether it is between two moments at which the path was full, at the same rate
+    /// (`full_again`).
+    pub is_full_again: bool,
     /// What the sender's congestion control logged; of a sent video.
     pub controlled: Option<Controlled>,
 }
@@ -237,6 +241,9 @@ impl SampledStream {
         self.jitter_buffer_ms = median(&self.samples, |sample| sample.jitter_buffer_ms);
         let mut all = 0..self.samples.len();
         self.first_queue = all.find(|index| Moment { stream: self, index: *index }.queues());
+        for index in full_again::between_tests(self) {
+            self.samples[index].is_full_again = true;
+        }
     }
 
     /// Forgets the first samples, but for what the rules need of them.

@@ -86,6 +86,21 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
+    /// Whether an event of this name says something about connections.
+    pub fn wants(name: &str) -> bool {
+        let known = [
+            "iceconnectionstatechange",
+            "connectionstatechange",
+            "dtlsstatechange",
+            "dtlstransportstatechange",
+            "icecandidateerror",
+            "restartIce",
+            "createOffer",
+            "close",
+        ];
+        known.contains(&name.strip_prefix("on").unwrap_or(name))
+    }
+
     /// Notes an event by its name in the dump. Events that say nothing about connections are left
     /// out.
     pub fn note(&mut self, time_ms: f64, connection: &str, name: &str, value: &Value) {

@@ -3,6 +3,7 @@
 pub(crate) mod capture;
 mod cells;
 mod connection;
+mod event;
 pub(crate) mod event_log;
 pub(crate) mod internals;
 pub(crate) mod left_out;

@@ -111,6 +111,9 @@ const TYPES: [&str; 14] = [
 
 /// The name of a member. Known numbers are replaced by their name; anything else stays.
 pub(super) fn member(written: &str) -> &str {
+    if !written.starts_with(|first: char| first.is_ascii_digit()) {
+        return written;
+    }
     let number = written.parse::<u16>().ok();
     let known = MEMBERS.iter().find(|(it, _)| Some(*it) == number);
     known.map_or(written, |(_, name)| name)

@@ -19,8 +19,9 @@ use std::io::{BufRead, Read};
 
 use serde_json::{Map, Value};
 
+use super::event::{self, Event};
 use super::left_out::{LeftOut, Refusal};
-use super::{Collector, Dump, EventLog, is_wanted, legacy, names};
+use super::{Collector, Dump, EventLog, legacy, names};
 use crate::format::{Format, RTCSTATS};
 
 /// The newest version of the format that is known here.
@@ -179,58 +180,64 @@ impl Reader {
         self.time_ms
     }
 
+    /// Takes an event.
     pub fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let event: Value = serde_json::from_slice(line).map_err(|error| {
-            let at = error.column();
-            format!("not whole JSON, at byte {at}")
-        })?;
-        let Value::Array(mut event) = event else { return Ok(()) };
+        let event = match event::line(line) {
+            Ok(event::Line::Event(event)) => event,
+            Ok(event::Line::Other) => return Ok(()),
+            Err(error) => {
+                let at = error.column();
+                return Err(Refusal::Odd(format!("not whole JSON, at byte {at}")));
+            }
+        };
         let (time, sequence) = time(&event).ok_or("an event without a time")?;
         self.sequence = sequence.or(self.sequence);
-        let connection = event.get(1).and_then(Value::as_str);
-        if connection.is_some_and(|name| name.len() > TEXT_MAX) {
+        let connection = event.text(1);
+        if connection.as_ref().is_some_and(|name| name.len() > TEXT_MAX) {
             return Err("a connection with a long name".into());
         }
         let before = self.time_ms;
         self.time_ms = if time > ABSOLUTE_MS { time } else { self.time_ms + time };
-        let name = match event.first() {
-            Some(Value::String(name)) => name.as_str(),
-            Some(number) => number.as_u64().and_then(names::event).unwrap_or_default(),
-            None => "",
+        let name = match event.text(0) {
+            Some(name) => name,
+            None => event.whole(0).and_then(names::event).unwrap_or_default().into(),
         };
-        let is_report = matches!(name, "getStats" | "getstats" | "g");
-        if matches!(name, "create" | "connectionInfo") && self.program.is_none() {
-            self.program = event.get(2).and_then(program);
+        if matches!(&*name, "create" | "connectionInfo") && self.program.is_none() {
+            self.program = program(&event.value(2));
         }
-        if !is_report {
-            if let Some(connection) = connection {
-                if name == "close"
-                    && let Some((_, count)) = self.last.remove(connection)
-                {
-                    self.kept -= count;
-                }
-                let value = event.get(2).unwrap_or(&Value::Null);
-                self.events.note(self.time_ms, connection, name, value);
-            }
+        let Some(connection) = connection else { return Ok(()) };
+        if !matches!(&*name, "getStats" | "getstats" | "g") {
+            self.note(&connection, &name, &event);
             return Ok(());
         }
-        let Some(connection) = connection.map(String::from) else { return Ok(()) };
-        let Some(Value::Object(report)) = event.get_mut(2).map(Value::take) else {
+        let Some(report) = event.report(2, TEXT_MAX) else {
             return Err("a report without objects".into());
         };
         let whole = self.whole(&connection, report);
         let standard = legacy::standard(&whole, self.time_ms);
         let objects = standard.as_ref().unwrap_or(&whole);
         let added = self.collector.add(&connection, self.time_ms, objects);
-        self.keep(connection, whole)?;
+        self.keep(connection.into_owned(), whole)?;
         if added.is_err() {
             // The next line counts from the last time that can be.
             self.time_ms = before;
         }
         added
+    }
+
+    /// Takes an event that is no report.
+    fn note(&mut self, connection: &str, name: &str, event: &Event<'_>) {
+        if name == "close"
+            && let Some((_, count)) = self.last.remove(connection)
+        {
+            self.kept -= count;
+        }
+        if EventLog::wants(name) {
+            self.events.note(self.time_ms, connection, name, &event.value(2));
+        }
     }
 
     /// Remembers a connection's whole report for the next one.
@@ -259,10 +266,6 @@ impl Reader {
             .into_iter()
             .find(|name| report.get(*name).is_some_and(Value::is_number));
         let shared = shared.and_then(|name| report.shift_remove(name));
-        // A long name is no object of getStats, and would stay for the whole call.
-        let objects = report.into_iter().filter(|(id, _)| id.len() <= TEXT_MAX);
-        let objects = objects.map(|(id, object)| (id, named(object)));
-        let report: Map<String, Value> = objects.collect();
         let all_have_types =
             report.values().all(|it| it.as_object().is_none_or(|it| it.contains_key("type")));
         let before = self.last.remove(connection);
@@ -294,42 +297,12 @@ impl Reader {
 }
 
 /// When an event happened. In dumps of Jitsi the event's number follows.
-fn time(event: &[Value]) -> Option<(f64, Option<u64>)> {
-    let mut numbers = event.iter().rev().map_while(Value::as_f64);
+fn time(event: &Event<'_>) -> Option<(f64, Option<u64>)> {
+    let mut numbers = event.last_numbers();
     let last = numbers.next()?;
     match numbers.next().filter(|it| *it > ABSOLUTE_MS) {
         Some(time) => Some((time, Some(last as u64))),
         None => Some((last, None)),
-    }
-}
-
-/// An object with names for the numbers of members and type.
-fn named(object: Value) -> Value {
-    let Value::Object(object) = object else { return object };
-    let mut named = Map::new();
-    for (written, value) in object {
-        let (name, value) = match written.as_str() {
-            "t" => (String::from("timestamp"), value),
-            "type" => {
-                let kind = value.as_u64().and_then(names::kind);
-                (written, kind.map_or(value, Value::from))
-            }
-            _ => (names::member(&written).into(), value),
-        };
-        if is_wanted(&name) && is_small(&value) {
-            named.insert(name, value);
-        }
-    }
-    Value::Object(named)
-}
-
-/// Whether a value is kept from report to report.
-fn is_small(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.len() <= TEXT_MAX,
-        Value::Object(parts) => parts.values().all(|part| !part.is_array() && is_small(part)),
-        Value::Array(_) => false,
-        _ => true,
     }
 }
 
