@@ -2,13 +2,14 @@
 
 use weir_lab::calls::stats::Kind;
 
+use crate::call::Call;
 use crate::connectivity::{self, FAILED, INTERRUPTED, NEVER, PATH, PATH_CHANGE, RESTART, SERVER};
 use crate::dump::Dump;
 use crate::finding::{self, Finding};
 use crate::headroom::{self, UNDERESTIMATE};
 use crate::merge;
 use crate::quality::{self, CONCEALMENT, FREEZE};
-use crate::samples::{self, Call};
+use crate::samples;
 use crate::verdict;
 
 /// What `weir analyze` says about a dump.

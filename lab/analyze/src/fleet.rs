@@ -8,13 +8,14 @@ use weir_lab::calls::file;
 use weir_lab::calls::stats::Kind;
 
 use crate::answer;
+use crate::call::Call;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER, PATH};
 use crate::dump::{Connection, Dump, Stream, Way};
 use crate::headroom::UNDERESTIMATE;
 use crate::network::{NetworkEstimate, WayEstimate};
 use crate::quality::{self, Heard};
 use crate::rules;
-use crate::samples::{self, Call, Sample, SampledStream};
+use crate::samples::{self, Sample, SampledStream};
 
 /// What made a part of a call bad. Effects (freezes, concealment) are no causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

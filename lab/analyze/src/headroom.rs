@@ -7,11 +7,12 @@ use weir_lab::calls::file;
 use weir_lab::calls::stats::Kind;
 
 use crate::browser;
+use crate::call::Call;
 use crate::dump::{Connection, Dump, Way};
 use crate::finding::{Finding, GAP_S, rounded};
 use crate::network::{self, TestedCapacity};
 use crate::rules::{LOSS, Moment, Part};
-use crate::samples::{Call, Sample, SampledStream};
+use crate::samples::{Sample, SampledStream};
 
 pub(crate) const UNDERESTIMATE: &str = "underestimate";
 

@@ -11,6 +11,7 @@
 mod answer;
 mod app;
 mod browser;
+mod call;
 mod connectivity;
 mod dump;
 mod error;

@@ -21,6 +21,7 @@ use crate::dump::left_out::Refusal;
 use crate::dump::{Collector, Connection, Reader, Stream, StreamReport, Way};
 use crate::finding::{self, Finding};
 use crate::fleet::{Cause, union_s};
+use crate::full_again;
 use crate::merge;
 use crate::samples::{self, SampledStream};
 
@@ -274,7 +275,9 @@ impl LiveConnection {
             let many = samples.len().saturating_sub(SAMPLES_MAX);
             // Some at once, because each time moves the others.
             if old.max(many) > samples.len() / 8 {
-                stream.sampled.forget_first(old.max(many), self.base_rtt_ms);
+                stream.sampled.renew(self.base_rtt_ms);
+                full_again::mark(&mut stream.sampled);
+                stream.sampled.forget_first(old.max(many));
             }
         }
     }
@@ -284,6 +287,7 @@ impl LiveConnection {
         let mut streams = Vec::new();
         for stream in self.streams.values_mut() {
             stream.sampled.renew(self.base_rtt_ms);
+            full_again::mark(&mut stream.sampled);
             streams.push(stream.sampled.clone());
         }
         streams
@@ -419,6 +423,16 @@ mod tests {
         }
         told.sort_unstable();
         told
+    }
+
+    #[test]
+    fn events_are_known_by_their_numbers_too() {
+        let mut call = live(60.0, &events(3, |_| 40.0));
+        for (number, value, second) in [(24, "connected", 1), (24, "disconnected", 2)] {
+            let time = 1.7e12 + f64::from(second) * 1e3;
+            call.take(format!("[{number},\"a\",\"{value}\",{time}]").as_bytes()).unwrap();
+        }
+        assert_eq!(call.findings()[0].rule, INTERRUPTED);
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use weir_lab::calls::file;
 
+use crate::call::Call;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER};
 use crate::finding::Finding;
 use crate::headroom::UNDERESTIMATE;
 use crate::rules::{LONG_RTT_MS, LOSS, Part, TOO_MUCH};
-use crate::samples::{Call, SampledStream};
+use crate::samples::SampledStream;
 
 /// A finding that shares this part of its time with another one is about the same seconds.
 const SAME: f64 = 0.5;

@@ -8,10 +8,11 @@ use weir_lab::calls::stats::Kind;
 
 use crate::dump::{Connection, Dump, Way};
 use crate::format::Format;
+use crate::full_again;
 use crate::packets::passages::{self, Path};
 use crate::packets::{PacketLog, play};
 use crate::rules::{Moment, RULES};
-use crate::samples::{self, Call, Sample, SampledStream};
+use crate::samples::{self, Sample, SampledStream};
 
 /// Where the call did not test the path, the scenario's capacity is this multiple of the largest
 /// rate that was seen, so that the scenario does not limit what the real path did not limit.
@@ -83,15 +84,17 @@ pub struct TestedCapacity {
 
 /// Estimates the network from the connection that carried most.
 pub fn estimate(dump: &Dump) -> NetworkEstimate {
-    of_call(&Call::of(dump))
+    let sampled: Vec<Vec<SampledStream>> =
+        dump.connections.iter().map(full_again::streams).collect();
+    of_streams(dump, &sampled)
 }
 
-/// The same, of a call whose samples are there.
-pub(crate) fn of_call(call: &Call<'_>) -> NetworkEstimate {
-    let both = call.dump.connections.iter().zip(&call.connections);
+/// The same, of a dump whose streams are sampled.
+pub(crate) fn of_streams(dump: &Dump, sampled: &[Vec<SampledStream>]) -> NetworkEstimate {
+    let both = dump.connections.iter().zip(sampled);
     let largest = both.max_by(|(_, a), (_, b)| carried(a).total_cmp(&carried(b)));
     let Some((connection, streams)) = largest else { return NetworkEstimate::default() };
-    let last = call.streams().filter_map(|stream| Some(stream.samples.last()?.end_s));
+    let last = sampled.iter().flatten().filter_map(|stream| Some(stream.samples.last()?.end_s));
     let last = last.fold(0.0, f64::max);
     let (mut up, mut down) = (way(streams, Way::Sent), way(streams, Way::Received));
     if let Some(log) = &connection.packets {

@@ -117,9 +117,10 @@ pub const RULES: &[Rule] = &[
         meaning: "the round-trip time is 100 ms above its minimum: packets wait in a queue, so \
             the stream fills the path. A received stream must also lose packets, or its frames \
             must wait or be few. Or a sent video fills 80 % of the estimate, and over five \
-            reports the round-trip time is 20 ms above its minimum on average, and 40 ms at most. Or \
-            after a queue its target stays below 70 % of its largest, and the estimate is lowered \
-            without loss again and again, within 15 s and at no more than 1.33 times the rate",
+            reports the round-trip time is 20 ms above its minimum on average, and 40 ms at most. \
+            Or after a queue its target stays below 70 % of its largest, and the estimate is \
+            lowered without loss again and again, within 15 s and at no more than 1.33 times the \
+            rate",
         least_s: 1.5,
         least_loss: 0.0,
         holds: capacity,

@@ -1,18 +1,13 @@
 //! The values of a stream between two reports, as the rules need them.
 
-use std::cell::OnceCell;
-
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_lab::calls::derive::{self, Interval, TimedReport};
 use weir_lab::calls::file::FindingSample;
 use weir_lab::calls::stats::{Kind, LimitationReason};
 
-use crate::dump::{Connection, Dump, Stream, StreamReport, Way};
-use crate::full_again;
-use crate::network::{self, NetworkEstimate};
+use crate::dump::{Connection, Stream, StreamReport, Way};
 use crate::packets::control::Controlled;
 use crate::packets::play::base_round_trip;
-use crate::rules::Moment;
 
 /// How long a measured round-trip time counts, in s: receiver reports come every second, and STUN
 /// checks every 2.5 s.
@@ -83,33 +78,8 @@ pub(crate) struct SampledStream {
     pub jitter_buffer_ms: Option<f64>,
     /// Whether packets waited before the first sample, where earlier ones were not kept.
     pub queued_before: bool,
-    /// The first sample in which packets waited for long.
+    /// The first sample in which packets waited for long (`full_again`).
     pub first_queue: Option<usize>,
-}
-
-/// A dump with the samples of its streams. All that is found rests on them, so they are made once.
-pub(crate) struct Call<'a> {
-    pub dump: &'a Dump,
-    /// The streams of each connection.
-    pub connections: Vec<Vec<SampledStream>>,
-    network: OnceCell<NetworkEstimate>,
-}
-
-impl<'a> Call<'a> {
-    pub fn of(dump: &'a Dump) -> Self {
-        let connections = dump.connections.iter().map(streams).collect();
-        Self { dump, connections, network: OnceCell::new() }
-    }
-
-    /// The streams of all connections.
-    pub fn streams(&self) -> impl Iterator<Item = &SampledStream> {
-        self.connections.iter().flatten()
-    }
-
-    /// The network that the call met.
-    pub fn network(&self) -> &NetworkEstimate {
-        self.network.get_or_init(|| network::of_call(self))
-    }
 }
 
 /// The streams of a connection.
@@ -239,16 +209,10 @@ impl SampledStream {
         self.source_rate = median(&self.samples, |sample| sample.source_rate);
         self.frame_rate = median(&self.samples, |sample| sample.frame_rate);
         self.jitter_buffer_ms = median(&self.samples, |sample| sample.jitter_buffer_ms);
-        let mut all = 0..self.samples.len();
-        self.first_queue = all.find(|index| Moment { stream: self, index: *index }.queues());
-        for index in full_again::between_tests(self) {
-            self.samples[index].is_full_again = true;
-        }
     }
 
     /// Forgets the first samples, but for what the rules need of them.
-    pub fn forget_first(&mut self, count: usize, base_rtt_ms: Option<f64>) {
-        self.renew(base_rtt_ms);
+    pub fn forget_first(&mut self, count: usize) {
         self.queued_before |= self.first_queue.is_some_and(|first| first < count);
         self.samples.drain(..count);
     }

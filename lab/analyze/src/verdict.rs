@@ -2,6 +2,7 @@
 
 use weir_lab::calls::file;
 
+use crate::call::Call;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER, PATH, RESTART};
 use crate::dump::{Dump, Way};
 use crate::finding::Finding;
@@ -10,7 +11,7 @@ use crate::merge::overflows;
 use crate::network::{NetworkEstimate, TestedCapacity, WayEstimate};
 use crate::quality::{self, Heard, gaps, lasted, times};
 use crate::rules;
-use crate::samples::{Call, Sample};
+use crate::samples::Sample;
 
 /// A capacity below this share of what was seen otherwise fell.
 const FELL: f64 = 0.75;

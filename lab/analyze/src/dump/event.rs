@@ -4,9 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{
-    DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -221,8 +219,8 @@ mod tests {
 
     #[test]
     fn of_a_report_only_what_is_used_remains() {
-        let text = r#"["getStats","a",{"1":{"type":2,"80":7,"bytesSent":8,"nobody":{"needs":[1]},"rid":"X",
-            "t":5,"mid":[1]},"2":null,"3":7,"LONG":{}},1]"#
+        let text = r#"["getStats","a",{"1":{"type":2,"80":7,"bytesSent":8,
+            "nobody":{"needs":[1]},"rid":"X","t":5,"mid":[1]},"2":null,"3":7,"LONG":{}},1]"#
             .replace("LONG", &"x".repeat(50))
             .replace("\"X\"", &format!("\"{}\"", "x".repeat(50)));
         let report = event(&text).report(2, 40);
