@@ -2,6 +2,7 @@
 
 use weir_lab::calls::stats::Kind;
 
+use crate::call::Call;
 use crate::connectivity::{self, FAILED, INTERRUPTED, NEVER, PATH, PATH_CHANGE, RESTART, SERVER};
 use crate::dump::Dump;
 use crate::finding::{self, Finding};
@@ -25,14 +26,20 @@ pub struct Answer {
 
 /// Answers what happened to the call.
 pub fn answer(dump: &Dump) -> Answer {
+    of_call(&Call::of(dump))
+}
+
+/// The same, of a call whose samples are there.
+pub(crate) fn of_call(call: &Call<'_>) -> Answer {
+    let dump = call.dump;
     let mut found = connectivity::findings(dump);
     found.extend(quality::findings(dump));
-    found.extend(finding::of_rules(dump));
-    found.extend(headroom::findings(dump));
-    let mut found = merge::merged(dump, found);
-    verdict::name_capacity(dump, &mut found);
+    found.extend(call.streams().flat_map(finding::of_stream));
+    found.extend(headroom::findings(call));
+    let mut found = merge::merged(&call.connections, merge::random_loss(call), found);
+    verdict::name_capacity(call.network(), &mut found);
     found.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
-    Answer { verdict: verdict::verdict(dump, &found), details: details(dump), findings: found }
+    Answer { verdict: verdict::verdict(call, &found), details: details(dump), findings: found }
 }
 
 /// All findings, those with the largest effect on the call first.

@@ -25,14 +25,14 @@ const CHECKS_S: f64 = 10.0;
 
 /// Whether a connection of the dump failed, or was never made.
 pub(crate) fn has_failure(dump: &Dump) -> bool {
-    histories(dump)
+    histories(&dump.events, last_time(dump))
         .iter()
         .any(|(_, history)| matches!(history.end, End::Failed(_) | End::NeverConnected(_)))
 }
 
 /// Why a connection failed; `None` if it did not.
 pub(crate) fn failure(dump: &Dump, connection: &str) -> Option<String> {
-    let histories = histories(dump);
+    let histories = histories(&dump.events, last_time(dump));
     let (_, history) = histories.iter().find(|(name, _)| name == connection)?;
     match history.end {
         End::Failed(_) | End::NeverConnected(_) => Some(history.words()),
@@ -42,12 +42,18 @@ pub(crate) fn failure(dump: &Dump, connection: &str) -> Option<String> {
 
 /// All findings about the connections of a dump.
 pub(crate) fn findings(dump: &Dump) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for (name, history) in histories(dump) {
-        history.findings(&name, &mut found);
-    }
+    let mut found = of_events(&dump.events, last_time(dump));
     for connection in &dump.connections {
         paths(connection, &mut found);
+    }
+    found
+}
+
+/// What the events of connections say, by a time in s.
+pub(crate) fn of_events(events: &[ConnectionEvent], last_s: f64) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (name, history) in histories(events, last_s) {
+        history.findings(&name, &mut found);
     }
     found
 }
@@ -77,17 +83,16 @@ struct ConnectionHistory {
 }
 
 /// What happened to each connection, by the order of their first events.
-fn histories(dump: &Dump) -> Vec<(String, ConnectionHistory)> {
+fn histories(events: &[ConnectionEvent], last_s: f64) -> Vec<(String, ConnectionHistory)> {
     let mut names: Vec<&str> = Vec::new();
     let mut by_name: BTreeMap<&str, Vec<&ConnectionEvent>> = BTreeMap::new();
-    for event in &dump.events {
+    for event in events {
         let of_name = by_name.entry(&event.connection).or_default();
         if of_name.is_empty() {
             names.push(&event.connection);
         }
         of_name.push(event);
     }
-    let last_s = last_time(dump);
     names.iter().map(|name| (String::from(*name), history(&by_name[name], last_s))).collect()
 }
 

@@ -4,9 +4,9 @@ use std::fmt;
 
 use weir_lab::calls::file;
 
-use crate::dump::{Dump, StreamDirection};
+use crate::dump::StreamDirection;
 use crate::rules::{self, Moment, Part, RULES, Rule};
-use crate::samples::{self, Sample, SampledStream};
+use crate::samples::{Sample, SampledStream};
 
 /// Longest time between two samples at which a rule holds, in s, within one finding.
 pub(crate) const GAP_S: f64 = 2.5;
@@ -31,13 +31,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What the table of rules finds, by stream and rule, and then by time.
-pub(crate) fn of_rules(dump: &Dump) -> Vec<Finding> {
-    let streams = dump.connections.iter().flat_map(samples::streams);
-    streams.flat_map(|stream| of_stream(&stream)).collect()
-}
-
-fn of_stream(stream: &SampledStream) -> Vec<Finding> {
+/// What the table of rules finds of a stream, by rule and then by time.
+pub(crate) fn of_stream(stream: &SampledStream) -> Vec<Finding> {
     RULES.iter().flat_map(|rule| of_rule(stream, rule)).collect()
 }
 

@@ -7,11 +7,12 @@ use std::fmt;
 use weir_lab::calls::file;
 use weir_lab::calls::stats::Kind;
 
-use crate::answer::answer;
+use crate::answer;
+use crate::call::Call;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER, PATH};
 use crate::dump::{Connection, Dump, Stream, StreamDirection};
 use crate::headroom::UNDERESTIMATE;
-use crate::network::{NetworkEstimate, WayEstimate, estimate};
+use crate::network::{NetworkEstimate, WayEstimate};
 use crate::quality::{self, Heard};
 use crate::rules;
 use crate::samples::{self, Sample, SampledStream};
@@ -89,7 +90,7 @@ impl Cause {
     }
 
     /// The cause that a finding names; `None` of effects and of what does no harm.
-    fn of(finding: &file::Finding) -> Option<Self> {
+    pub(crate) fn of(finding: &file::Finding) -> Option<Self> {
         let is_sent = finding.stream.contains(" sent ");
         match (finding.rule.as_str(), is_sent) {
             (FAILED | NEVER | INTERRUPTED, _) => Some(Self::Connection),
@@ -215,9 +216,10 @@ pub struct FleetFinding {
 /// Analyzes a dump for a collection. Names, addresses and SSRCs are dropped first.
 pub fn fleet_call(mut dump: Dump) -> FleetCall {
     dump.forget_names();
-    let answer = answer(&dump);
-    let network = estimate(&dump);
-    let duration_s = duration_s(&dump, &network);
+    let call = Call::of(&dump);
+    let answer = answer::of_call(&call);
+    let network = call.network();
+    let duration_s = duration_s(&dump, network);
     let mut findings = Vec::new();
     for found in &answer.findings {
         findings.push(kept_finding(&found.0));
@@ -227,8 +229,8 @@ pub fn fleet_call(mut dump: Dump) -> FleetCall {
     let mut heard = Heard::default();
     let mut streams = Vec::new();
     let mut base_rtt_ms: Option<f64> = None;
-    for connection in &dump.connections {
-        for (sampled, stream) in samples::streams(connection).iter().zip(&connection.streams) {
+    for (connection, own) in dump.connections.iter().zip(&call.connections) {
+        for (sampled, stream) in own.iter().zip(&connection.streams) {
             let own = quality::heard(stream);
             own.iter().for_each(|own| heard.add(own));
             let known = sampled.base_rtt_ms.into_iter().chain(base_rtt_ms);
@@ -238,7 +240,7 @@ pub fn fleet_call(mut dump: Dump) -> FleetCall {
     }
     FleetCall {
         format: dump.format.to_string(),
-        browser: dump.program,
+        browser: dump.program.clone(),
         duration_s,
         verdict: answer.verdict,
         main_cause,
@@ -351,7 +353,7 @@ fn causes(
 }
 
 /// Seconds that at least one of the spans covers.
-fn union_s(mut spans: Vec<(f64, f64)>) -> f64 {
+pub(crate) fn union_s(mut spans: Vec<(f64, f64)>) -> f64 {
     spans.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut covered_s, mut until_s) = (0.0, f64::NEG_INFINITY);
     for (from_s, to_s) in spans {

@@ -7,11 +7,12 @@ use weir_lab::calls::file;
 use weir_lab::calls::stats::Kind;
 
 use crate::browser;
+use crate::call::Call;
 use crate::dump::{Connection, Dump, StreamDirection};
 use crate::finding::{Finding, GAP_S, rounded};
 use crate::network::{self, TestedCapacity};
 use crate::rules::{LOSS, Moment, Part};
-use crate::samples::{self, Sample};
+use crate::samples::{Sample, SampledStream};
 
 pub(crate) const UNDERESTIMATE: &str = "underestimate";
 
@@ -23,11 +24,11 @@ const LEAST_S: f64 = 5.0;
 const USES: f64 = 0.5;
 
 /// All findings of a dump.
-pub(crate) fn findings(dump: &Dump) -> Vec<Finding> {
-    let whose = whose_estimate(dump);
+pub(crate) fn findings(call: &Call<'_>) -> Vec<Finding> {
+    let whose = whose_estimate(call.dump);
     let mut found = Vec::new();
-    for connection in &dump.connections {
-        of_connection(connection, &whose, &mut found);
+    for (connection, streams) in call.dump.connections.iter().zip(&call.connections) {
+        of_connection(connection, streams, &whose, &mut found);
     }
     found
 }
@@ -38,16 +39,21 @@ pub(crate) fn whose_estimate(dump: &Dump) -> String {
     browser.map_or("the sender's estimate".into(), |name| format!("{name}'s estimate"))
 }
 
-fn of_connection(connection: &Connection, whose: &str, found: &mut Vec<Finding>) {
+fn of_connection(
+    connection: &Connection,
+    streams: &[SampledStream],
+    whose: &str,
+    found: &mut Vec<Finding>,
+) {
     let Some(log) = &connection.packets else { return };
     let capacity = network::measured_up(log);
-    for stream in samples::streams(connection) {
+    for stream in streams {
         if (stream.way, stream.kind) != (StreamDirection::Sent, Kind::Video) {
             continue;
         }
         let mut span: Vec<(Sample, f64)> = Vec::new();
         for index in 0..stream.samples.len() {
-            let moment = Moment { stream: &stream, index };
+            let moment = Moment { stream, index };
             let sample = &stream.samples[index];
             let Some(carried) = capacity_at(&capacity, sample) else { continue };
             if !is_far_below(moment, carried) {

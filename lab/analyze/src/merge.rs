@@ -2,29 +2,38 @@
 
 use weir_lab::calls::file;
 
+use crate::call::Call;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER};
-use crate::dump::Dump;
 use crate::finding::Finding;
 use crate::headroom::UNDERESTIMATE;
-use crate::network;
 use crate::rules::{LONG_RTT_MS, LOSS, Part, TOO_MUCH};
-use crate::samples;
+use crate::samples::SampledStream;
 
 /// A finding that shares this part of its time with another one is about the same seconds.
 const SAME: f64 = 0.5;
 
-/// Merges and drops. The order stays.
-pub(crate) fn merged(dump: &Dump, found: Vec<Finding>) -> Vec<Finding> {
-    let found = without_contradictions(dump, found);
-    one_for_each_connection(dump, found)
+/// The streams of each connection.
+type Connections = [Vec<SampledStream>];
+
+/// Merges and drops. The order stays. `random_loss` is that of [`random_loss`].
+pub(crate) fn merged(
+    connections: &Connections,
+    random_loss: Option<f64>,
+    found: Vec<Finding>,
+) -> Vec<Finding> {
+    let found = without_contradictions(connections, random_loss, found);
+    one_for_each_connection(connections, found)
 }
 
 /// What a finding of one rule means beside those of others.
-fn without_contradictions(dump: &Dump, found: Vec<Finding>) -> Vec<Finding> {
-    let loses_without_queue = random_loss(dump);
+fn without_contradictions(
+    connections: &Connections,
+    loses_without_queue: Option<f64>,
+    found: Vec<Finding>,
+) -> Vec<Finding> {
     let mut kept = Vec::new();
     for finding in &found {
-        let fuller = found.iter().find(|other| explains(dump, &other.0, &finding.0));
+        let fuller = found.iter().find(|other| explains(connections, &other.0, &finding.0));
         match (fuller, finding.0.rule.as_str()) {
             (None, _) => kept.push(finding.clone()),
             // Single packets say that packets are lost beside the queue as well.
@@ -45,22 +54,22 @@ fn without_contradictions(dump: &Dump, found: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// Share of packets that were lost while none waited, if single packets say that it is much.
-fn random_loss(dump: &Dump) -> Option<f64> {
-    if dump.connections.iter().all(|it| it.packets.is_none()) {
+pub(crate) fn random_loss(call: &Call<'_>) -> Option<f64> {
+    if call.dump.connections.iter().all(|it| it.packets.is_none()) {
         return None;
     }
-    Some(network::estimate(dump).up.loss).filter(|loss| *loss >= LOSS)
+    Some(call.network().up.loss).filter(|loss| *loss >= LOSS)
 }
 
 /// Whether `other` says why the finding holds, or says the opposite with better evidence.
-fn explains(dump: &Dump, other: &file::Finding, finding: &file::Finding) -> bool {
-    if shared(other, finding) <= SAME || !is_same_path(dump, other, finding) {
+fn explains(connections: &Connections, other: &file::Finding, finding: &file::Finding) -> bool {
+    if shared(other, finding) <= SAME || !is_same_path(connections, other, finding) {
         return false;
     }
     match (other.rule.as_str(), finding.rule.as_str()) {
         ("capacity", "loss" | "loss rule") => true,
         // If the round trip is long even without a queue, both findings are true.
-        ("capacity", "delay") => !is_long(dump, finding) || overflows(other),
+        ("capacity", "delay") => !is_long(connections, finding) || overflows(other),
         ("capacity" | UNDERESTIMATE, "recovery" | "start-up") => other.stream == finding.stream,
         _ => false,
     }
@@ -74,23 +83,21 @@ fn shared(other: &file::Finding, finding: &file::Finding) -> f64 {
 }
 
 /// Streams of one connection, or the two ends of one stream in one dump.
-fn is_same_path(dump: &Dump, a: &file::Finding, b: &file::Finding) -> bool {
+fn is_same_path(connections: &Connections, a: &file::Finding, b: &file::Finding) -> bool {
     let [ssrc, other_ssrc] =
         [a, b].map(|it| it.stream.split(' ').rev().find_map(|word| word.parse::<u32>().ok()));
-    connection_of(dump, a) == connection_of(dump, b) || ssrc.is_some() && ssrc == other_ssrc
+    connection_of(connections, a) == connection_of(connections, b)
+        || ssrc.is_some() && ssrc == other_ssrc
 }
 
 /// Index of the connection that the stream of a finding belongs to.
-fn connection_of(dump: &Dump, finding: &file::Finding) -> Option<usize> {
-    dump.connections.iter().position(|connection| {
-        let mut streams = connection.streams.iter();
-        streams.any(|stream| samples::name(connection, stream) == finding.stream)
-    })
+fn connection_of(connections: &Connections, finding: &file::Finding) -> Option<usize> {
+    let mut all = connections.iter();
+    all.position(|streams| streams.iter().any(|stream| stream.name == finding.stream))
 }
 
-fn is_long(dump: &Dump, finding: &file::Finding) -> bool {
-    let streams = dump.connections.iter().flat_map(samples::streams);
-    let mut own = streams.filter(|stream| stream.name == finding.stream);
+fn is_long(connections: &Connections, finding: &file::Finding) -> bool {
+    let mut own = connections.iter().flatten().filter(|stream| stream.name == finding.stream);
     own.any(|stream| stream.base_rtt_ms.is_some_and(|ms| ms >= LONG_RTT_MS))
 }
 
@@ -107,10 +114,10 @@ pub(crate) fn overflows(capacity: &file::Finding) -> bool {
 
 /// Streams of one connection and direction that share a cause share a finding: that of the stream
 /// which carries most, because the others say less.
-fn one_for_each_connection(dump: &Dump, found: Vec<Finding>) -> Vec<Finding> {
+fn one_for_each_connection(connections: &Connections, found: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<(Finding, usize)> = Vec::new();
     for finding in found {
-        let twin = kept.iter_mut().find(|(other, _)| is_twin(dump, &other.0, &finding.0));
+        let twin = kept.iter_mut().find(|(other, _)| is_twin(connections, &other.0, &finding.0));
         match twin {
             Some((other, more)) => {
                 *more += 1;
@@ -144,7 +151,7 @@ fn is_sent(finding: &file::Finding) -> bool {
     finding.stream.contains(" sent ")
 }
 
-fn is_twin(dump: &Dump, a: &file::Finding, b: &file::Finding) -> bool {
+fn is_twin(connections: &Connections, a: &file::Finding, b: &file::Finding) -> bool {
     let is_path = [Part::Network, Part::Controller].iter().any(|part| part.to_string() == a.part);
     is_path
         && ![FAILED, NEVER, INTERRUPTED].contains(&a.rule.as_str())
@@ -153,5 +160,5 @@ fn is_twin(dump: &Dump, a: &file::Finding, b: &file::Finding) -> bool {
         && (a.rule == "delay" || is_sent(a) == is_sent(b))
         && shared(a, b) >= SAME
         && shared(b, a) >= SAME
-        && is_same_path(dump, a, b)
+        && is_same_path(connections, a, b)
 }

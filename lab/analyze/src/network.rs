@@ -8,6 +8,7 @@ use weir_lab::calls::stats::Kind;
 
 use crate::dump::{Connection, Dump, StreamDirection};
 use crate::format::Format;
+use crate::full_again;
 use crate::packets::passages::{self, Path};
 use crate::packets::{PacketLog, play};
 use crate::rules::{Moment, RULES};
@@ -83,13 +84,20 @@ pub struct TestedCapacity {
 
 /// Estimates the network from the connection that carried most.
 pub fn estimate(dump: &Dump) -> NetworkEstimate {
-    let largest = dump.connections.iter().max_by(|a, b| carried(a).total_cmp(&carried(b)));
-    let Some(connection) = largest else { return NetworkEstimate::default() };
-    let streams = samples::streams(connection);
-    let ends = dump.connections.iter().flat_map(samples::streams);
-    let last = ends.filter_map(|stream| Some(stream.samples.last()?.end_s)).fold(0.0, f64::max);
+    let sampled: Vec<Vec<SampledStream>> =
+        dump.connections.iter().map(full_again::streams).collect();
+    of_streams(dump, &sampled)
+}
+
+/// The same, of a dump whose streams are sampled.
+pub(crate) fn of_streams(dump: &Dump, sampled: &[Vec<SampledStream>]) -> NetworkEstimate {
+    let both = dump.connections.iter().zip(sampled);
+    let largest = both.max_by(|(_, a), (_, b)| carried(a).total_cmp(&carried(b)));
+    let Some((connection, streams)) = largest else { return NetworkEstimate::default() };
+    let last = sampled.iter().flatten().filter_map(|stream| Some(stream.samples.last()?.end_s));
+    let last = last.fold(0.0, f64::max);
     let (mut up, mut down) =
-        (way(&streams, StreamDirection::Sent), way(&streams, StreamDirection::Received));
+        (way(streams, StreamDirection::Sent), way(streams, StreamDirection::Received));
     if let Some(log) = &connection.packets {
         by_packets(log, &mut up, &mut down);
     }
@@ -106,14 +114,10 @@ pub fn estimate(dump: &Dump) -> NetworkEstimate {
     NetworkEstimate { duration_s: last.max(LEAST_S), up, down }
 }
 
-/// Bits that a connection carried in both directions.
-fn carried(connection: &Connection) -> f64 {
-    let bits = connection.streams.iter().flat_map(samples::intervals).map(|it| {
-        let sent = it.sent.as_ref().map_or(0, |it| it.send_rate.as_bps());
-        let received = it.received.as_ref().map_or(0, |it| it.receive_rate.as_bps());
-        (sent + received) as f64 * (it.end - it.start).as_secs_f64()
-    });
-    bits.sum()
+/// Bits that the streams of a connection carried in both directions.
+fn carried(streams: &[SampledStream]) -> f64 {
+    let samples = streams.iter().flat_map(|stream| &stream.samples);
+    samples.map(|it| it.rate_bps * (it.end_s - it.start_s)).sum()
 }
 
 /// What trains of single packets measured of the way up.

@@ -169,10 +169,10 @@ impl Counts {
     fn of(stream: &Stream) -> Vec<Self> {
         let mut all = Vec::new();
         for pair in stream.reports.windows(2) {
-            let timed = [pair[0].timed.clone(), pair[1].timed.clone()];
-            if let Some(interval) = derive::intervals(&timed).pop() {
-                let [before, after] = timed.map(|it| it.report);
-                all.push(Self::between(stream.way, &before, &after, &interval));
+            let [before, after] = [&pair[0].timed, &pair[1].timed];
+            if let Some(interval) = derive::between(before, after) {
+                let reports = [&before.report, &after.report];
+                all.push(Self::between(stream.way, reports[0], reports[1], &interval));
             }
         }
         all

@@ -117,7 +117,10 @@ pub const RULES: &[Rule] = &[
         meaning: "the round-trip time is 100 ms above its minimum: packets wait in a queue, so \
             the stream fills the path. A received stream must also lose packets, or its frames \
             must wait or be few. Or a sent video fills 80 % of the estimate, and over five \
-            reports the round-trip time is 20 ms above its minimum on average, and 40 ms at most",
+            reports the round-trip time is 20 ms above its minimum on average, and 40 ms at most. \
+            Or after a queue its target stays below 70 % of its largest, and the estimate is \
+            lowered without loss again and again, within 15 s and at no more than 1.33 times the \
+            rate",
         least_s: 1.5,
         least_loss: 0.0,
         holds: capacity,
@@ -278,7 +281,8 @@ pub const RULES: &[Rule] = &[
 fn capacity(moment: Moment<'_>) -> bool {
     let (sample, stream) = (moment.sample(), moment.stream);
     if !moment.queues() {
-        return moment.is_sent_video() && moment.fills_estimate() && moment.queues_shortly();
+        let is_short = moment.fills_estimate() && moment.queues_shortly();
+        return moment.is_sent_video() && (is_short || moment.is_full_again());
     }
     match stream.way {
         StreamDirection::Sent => true,
@@ -331,6 +335,7 @@ pub(crate) fn shows_full_path(stream: &SampledStream, span: &[Sample]) -> bool {
     let longest = largest(span, |it| it.rtt_ms).zip(stream.base_rtt_ms);
     longest.is_some_and(|(now, base)| now >= base + SHORT_QUEUE_MS.0)
         || loss(span).is_some_and(|ratio| ratio >= LOSS)
+        || span.iter().any(|it| it.is_full_again)
 }
 
 /// How a full path shows: the queue's delay, the loss, or both.
@@ -430,9 +435,21 @@ impl Moment<'_> {
         overflows || rtt.is_some_and(|(now, base)| now > base + QUEUE_MS)
     }
 
-    fn fills_estimate(&self) -> bool {
+    /// Whether the sender uses its estimate.
+    pub fn fills_estimate(&self) -> bool {
         let sample = self.sample();
         sample.estimate_bps.is_some_and(|estimate| sample.rate_bps >= FILLS * estimate)
+    }
+
+    /// Whether the controller, which a queue has lowered, meets the capacity again and again.
+    fn is_full_again(&self) -> bool {
+        self.sample().is_full_again && self.is_low() && self.came_after_a_queue()
+    }
+
+    /// Whether the target is far below its largest.
+    fn is_low(&self) -> bool {
+        let target = self.sample().target_bps;
+        target.is_some_and(|it| it < HELD_DOWN * self.stream.peak_target_bps)
     }
 
     fn queues_shortly(&self) -> bool {
@@ -465,13 +482,13 @@ impl Moment<'_> {
 
     fn is_held_down(&self) -> bool {
         let sample = self.sample();
-        let low = sample.target_bps.is_some_and(|it| it < HELD_DOWN * self.stream.peak_target_bps);
         let runs = sample.active != Some(false) && sample.limitation != LimitationReason::Cpu;
-        self.is_sent_video() && runs && low && !capacity(*self) && self.loss() < LOSS
+        self.is_sent_video() && runs && self.is_low() && !capacity(*self) && self.loss() < LOSS
     }
 
     fn came_after_a_queue(&self) -> bool {
-        (0..self.index).any(|index| Moment { index, ..*self }.queues())
+        let first = self.stream.first_queue;
+        self.stream.queued_before || first.is_some_and(|first| first < self.index)
     }
 }
 

@@ -51,6 +51,9 @@ pub(crate) struct Sample {
     pub freezes: u64,
     /// Whether the application lets the stream be sent.
     pub active: Option<bool>,
+    /// Whether it is between two moments at which the path was full, at the same rate
+    /// (`full_again`).
+    pub is_full_again: bool,
     /// What the sender's congestion control logged; of a sent video.
     pub controlled: Option<Controlled>,
 }
@@ -73,16 +76,30 @@ pub(crate) struct SampledStream {
     pub source_rate: Option<f64>,
     pub frame_rate: Option<f64>,
     pub jitter_buffer_ms: Option<f64>,
+    /// Whether packets waited before the first sample, where earlier ones were not kept.
+    pub queued_before: bool,
+    /// The first sample in which packets waited for long (`full_again`).
+    pub first_queue: Option<usize>,
 }
 
 /// The streams of a connection.
 pub(crate) fn streams(connection: &Connection) -> Vec<SampledStream> {
-    let rtts = rtts(connection);
+    let mut intervals: Vec<Vec<Option<Interval>>> = Vec::new();
+    for stream in &connection.streams {
+        let pairs = stream.reports.windows(2);
+        intervals.push(pairs.map(|pair| derive::between(&pair[0].timed, &pair[1].timed)).collect());
+    }
+    let rtts = rtts(&intervals);
     // Packets show the delay of the queue, even if the queue was never empty.
     let without_queue = connection.packets.as_ref().and_then(base_round_trip);
     let base = rtts.iter().map(|(_, ms)| *ms);
     let base = base.chain(without_queue.map(TimeDelta::as_millis_f64)).min_by(f64::total_cmp);
-    connection.streams.iter().map(|stream| sampled(connection, stream, &rtts, base)).collect()
+    let mut streams = Vec::new();
+    for (stream, intervals) in connection.streams.iter().zip(intervals) {
+        let samples = samples(connection, stream, intervals, &rtts);
+        streams.push(SampledStream::new(name(connection, stream), stream, samples, base));
+    }
+    streams
 }
 
 /// The name of a stream in findings and records.
@@ -102,36 +119,46 @@ pub(crate) fn name(connection: &Connection, stream: &Stream) -> String {
 /// The intervals of a stream.
 pub(crate) fn intervals(stream: &Stream) -> Vec<Interval> {
     let mut intervals = Vec::new();
-    // Pair by pair, because a copy of all reports would take as much memory as the dump.
     for pair in stream.reports.windows(2) {
-        intervals.extend(derive::intervals(&[pair[0].timed.clone(), pair[1].timed.clone()]));
+        intervals.extend(derive::between(&pair[0].timed, &pair[1].timed));
     }
     intervals
 }
 
 /// Round-trip times of a connection in ms, by their time in s.
-fn rtts(connection: &Connection) -> Vec<(f64, f64)> {
+fn rtts(intervals: &[Vec<Option<Interval>>]) -> Vec<(f64, f64)> {
     let mut found = Vec::new();
-    for interval in connection.streams.iter().flat_map(intervals) {
-        let of_stream = interval.sent.as_ref().and_then(|sent| sent.rtt);
-        for rtt in of_stream.into_iter().chain(interval.stun_rtt) {
-            found.push((interval.end.as_secs_f64(), rtt.as_millis_f64()));
+    for interval in intervals.iter().flatten().flatten() {
+        for rtt in measured_rtts(interval) {
+            found.push((interval.end.as_secs_f64(), rtt));
         }
     }
-    // Zero is what browsers report before the first measurement.
-    found.retain(|(_, ms)| *ms > 0.0);
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     found
 }
 
-fn sampled(
+/// The round-trip times in ms that were measured in an interval.
+pub(crate) fn measured_rtts(interval: &Interval) -> impl Iterator<Item = f64> {
+    let of_stream = interval.sent.as_ref().and_then(|sent| sent.rtt);
+    let both = of_stream.into_iter().chain(interval.stun_rtt).map(TimeDelta::as_millis_f64);
+    // Zero is what browsers report before the first measurement.
+    both.filter(|ms| *ms > 0.0)
+}
+
+fn samples(
     connection: &Connection,
     stream: &Stream,
+    intervals: Vec<Option<Interval>>,
     rtts: &[(f64, f64)],
-    base_rtt_ms: Option<f64>,
-) -> SampledStream {
-    let pairs = stream.reports.windows(2);
-    let mut samples: Vec<Sample> = pairs.filter_map(|pair| sample(stream, pair, rtts)).collect();
+) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for (pair, interval) in stream.reports.windows(2).zip(intervals) {
+        let Some(interval) = interval else { continue };
+        let end_s = interval.end.as_secs_f64();
+        let known = &rtts[..rtts.partition_point(|(time, _)| *time <= end_s)];
+        let rtt_ms = known.last().and_then(|latest| still_known(*latest, end_s));
+        samples.extend(sample(stream.way, [&pair[0], &pair[1]], interval, rtt_ms));
+    }
     if let (Some(log), StreamDirection::Sent, Kind::Video) =
         (&connection.packets, stream.way, stream.kind)
     {
@@ -140,18 +167,56 @@ fn sampled(
             sample.controlled = log.controlled(from, to);
         }
     }
-    let targets = samples.iter().filter_map(|sample| sample.target_bps);
-    SampledStream {
-        name: name(connection, stream),
-        way: stream.way,
-        kind: stream.kind,
-        base_rtt_ms,
-        peak_target_bps: targets.fold(0.0, f64::max),
-        peak_rate_bps: samples.iter().map(|sample| sample.rate_bps).fold(0.0, f64::max),
-        source_rate: median(&samples, |sample| sample.source_rate),
-        frame_rate: median(&samples, |sample| sample.frame_rate),
-        jitter_buffer_ms: median(&samples, |sample| sample.jitter_buffer_ms),
-        samples,
+    samples
+}
+
+/// A round-trip time in ms that was measured at a time in s, if it still counts.
+pub(crate) fn still_known((time_s, ms): (f64, f64), now_s: f64) -> Option<f64> {
+    (now_s - time_s < RTT_HOLDS_S).then_some(ms)
+}
+
+impl SampledStream {
+    /// What the samples of a stream say together.
+    pub fn new(
+        name: String,
+        stream: &Stream,
+        samples: Vec<Sample>,
+        base_rtt_ms: Option<f64>,
+    ) -> Self {
+        let mut sampled = Self {
+            name,
+            way: stream.way,
+            kind: stream.kind,
+            samples,
+            base_rtt_ms,
+            peak_target_bps: 0.0,
+            peak_rate_bps: 0.0,
+            source_rate: None,
+            frame_rate: None,
+            jitter_buffer_ms: None,
+            queued_before: false,
+            first_queue: None,
+        };
+        sampled.renew(base_rtt_ms);
+        sampled
+    }
+
+    /// Computes what the samples say together, after some were added.
+    pub fn renew(&mut self, base_rtt_ms: Option<f64>) {
+        self.base_rtt_ms = base_rtt_ms;
+        for sample in &self.samples {
+            self.peak_target_bps = sample.target_bps.unwrap_or(0.0).max(self.peak_target_bps);
+            self.peak_rate_bps = sample.rate_bps.max(self.peak_rate_bps);
+        }
+        self.source_rate = median(&self.samples, |sample| sample.source_rate);
+        self.frame_rate = median(&self.samples, |sample| sample.frame_rate);
+        self.jitter_buffer_ms = median(&self.samples, |sample| sample.jitter_buffer_ms);
+    }
+
+    /// Forgets the first samples, but for what the rules need of them.
+    pub fn forget_first(&mut self, count: usize) {
+        self.queued_before |= self.first_queue.is_some_and(|first| first < count);
+        self.samples.drain(..count);
     }
 }
 
@@ -162,29 +227,31 @@ pub(crate) fn median(samples: &[Sample], value: fn(&Sample) -> Option<f64>) -> O
     values.get(values.len() / 2).copied()
 }
 
-fn sample(stream: &Stream, pair: &[StreamReport], rtts: &[(f64, f64)]) -> Option<Sample> {
-    let timed = [pair[0].timed.clone(), pair[1].timed.clone()];
-    let interval = derive::intervals(&timed).pop()?;
-    let (start_s, end_s) = (interval.start.as_secs_f64(), interval.end.as_secs_f64());
-    let known = &rtts[..rtts.partition_point(|(time, _)| *time <= end_s)];
-    let recent = known.last().filter(|(time, _)| end_s - time < RTT_HOLDS_S);
+/// The values between two reports of a stream.
+pub(crate) fn sample(
+    way: StreamDirection,
+    pair: [&StreamReport; 2],
+    interval: Interval,
+    rtt_ms: Option<f64>,
+) -> Option<Sample> {
+    let timed = pair.map(|it| &it.timed);
     let mut sample = Sample {
-        start_s,
-        end_s,
-        rtt_ms: recent.map(|(_, ms)| *ms),
+        start_s: interval.start.as_secs_f64(),
+        end_s: interval.end.as_secs_f64(),
+        rtt_ms,
         estimate_bps: interval.estimated_bitrate.map(bps),
         active: pair[1].active,
         ..Sample::default()
     };
-    match stream.way {
+    match way {
         StreamDirection::Sent => {
             let sent = interval.sent?;
             let source = timed[1].report.media_source.as_ref();
             sample.rate_bps = bps(sent.send_rate);
             sample.media_bps = bps(sent.media_rate);
             sample.target_bps = sent.target_bitrate.map(bps);
-            sample.loss = reported_loss(&timed);
-            sample.packets = packets_sent(&timed);
+            sample.loss = reported_loss(timed);
+            sample.packets = packets_sent(timed);
             sample.limitation = sent.limitation;
             sample.frame_rate = sent.frame_rate;
             sample.source_rate = source.and_then(|source| source.frames_per_second);
@@ -206,17 +273,15 @@ fn sample(stream: &Stream, pair: &[StreamReport], rtts: &[(f64, f64)]) -> Option
 }
 
 /// Growth of the lost packets that the receiver reported, over the packets sent.
-fn reported_loss(pair: &[TimedReport; 2]) -> Option<f64> {
-    let [before, after] =
-        pair.each_ref().map(|timed| timed.report.remote_inbound.as_ref()?.packets_lost);
+fn reported_loss(pair: [&TimedReport; 2]) -> Option<f64> {
+    let [before, after] = pair.map(|timed| timed.report.remote_inbound.as_ref()?.packets_lost);
     let lost = after?.saturating_sub(before?);
     let sent = packets_sent(pair);
     (sent > 0).then(|| (lost as f64 / sent as f64).max(0.0))
 }
 
-fn packets_sent(pair: &[TimedReport; 2]) -> u64 {
+fn packets_sent(pair: [&TimedReport; 2]) -> u64 {
     let [before, after] = pair
-        .each_ref()
         .map(|timed| timed.report.outbound.as_ref().map_or(0, |outbound| outbound.packets_sent));
     after.saturating_sub(before)
 }

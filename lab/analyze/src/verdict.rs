@@ -2,15 +2,16 @@
 
 use weir_lab::calls::file;
 
+use crate::call::Call;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER, PATH, RESTART};
 use crate::dump::{Dump, StreamDirection};
 use crate::finding::Finding;
 use crate::headroom::{UNDERESTIMATE, whose_estimate};
 use crate::merge::overflows;
-use crate::network::{NetworkEstimate, TestedCapacity, WayEstimate, estimate};
+use crate::network::{NetworkEstimate, TestedCapacity, WayEstimate};
 use crate::quality::{self, Heard, gaps, lasted, times};
 use crate::rules;
-use crate::samples;
+use crate::samples::Sample;
 
 /// A capacity below this share of what was seen otherwise fell.
 const FELL: f64 = 0.75;
@@ -20,9 +21,8 @@ const UNTIL_END_S: f64 = 2.5;
 const AUDIBLE: f64 = 0.01;
 
 /// The verdict on a call.
-pub(crate) fn verdict(dump: &Dump, found: &[Finding]) -> String {
-    let network = estimate(dump);
-    let reader = Reader { dump, network: &network, found };
+pub(crate) fn verdict(call: &Call<'_>, found: &[Finding]) -> String {
+    let reader = Reader { call, dump: call.dump, network: call.network(), found };
     let mut sentences = Vec::new();
     reader.connections(&mut sentences);
     reader.causes(&mut sentences);
@@ -36,6 +36,7 @@ pub(crate) fn verdict(dump: &Dump, found: &[Finding]) -> String {
 }
 
 struct Reader<'a> {
+    call: &'a Call<'a>,
     dump: &'a Dump,
     network: &'a NetworkEstimate,
     found: &'a [Finding],
@@ -217,8 +218,8 @@ impl Reader<'_> {
 
     fn nothing(&self) -> String {
         let mut known = Vec::new();
-        let streams = self.dump.connections.iter().flat_map(samples::streams);
-        let samples: Vec<_> = streams.flat_map(|it| it.samples).collect();
+        let samples: Vec<Sample> =
+            self.call.streams().flat_map(|it| it.samples.iter().cloned()).collect();
         if let Some(loss) = rules::loss(&samples) {
             known.push(format!("{:.1} % of the packets were lost", loss * 100.0));
         }
@@ -234,8 +235,7 @@ impl Reader<'_> {
     }
 
     fn base_rtt_ms(&self) -> Option<f64> {
-        let streams = self.dump.connections.iter().flat_map(samples::streams);
-        streams.filter_map(|it| it.base_rtt_ms).max_by(f64::total_cmp)
+        self.call.streams().filter_map(|it| it.base_rtt_ms).max_by(f64::total_cmp)
     }
 
     fn lasts_to_the_end(&self, finding: &file::Finding) -> bool {
@@ -245,8 +245,7 @@ impl Reader<'_> {
 
 /// Says in the findings of capacity that the verdict speaks of what the path carried, since their
 /// own rates are what a sender gave or what one stream received.
-pub(crate) fn name_capacity(dump: &Dump, found: &mut [Finding]) {
-    let network = estimate(dump);
+pub(crate) fn name_capacity(network: &NetworkEstimate, found: &mut [Finding]) {
     for (way, of_way) in
         [(StreamDirection::Sent, &network.up), (StreamDirection::Received, &network.down)]
     {

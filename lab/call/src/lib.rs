@@ -53,7 +53,7 @@ pub use record::{app_facts, app_rows, record, warnings};
 pub use run::{LiveStats, Progress, run_call};
 pub use server::{Session, random_token};
 pub use signalling::{Event, EventKind};
-pub use token_listener::{AdmittedStream, ReachedAt, TokenListener};
+pub use token_listener::{AdmittedStream, Gate, ReachedAt, TokenListener};
 pub use usage::Usage;
 
 #[cfg(doctest)]

@@ -1,4 +1,5 @@
-//! The listener of the lab's server. It accepts only clients that know the token of the session.
+//! The listener of the lab's servers. It accepts only clients whose first request passes a gate,
+//! such as that its path begins with the token of the session.
 //!
 //! ```text
 //!   connection -> waits for its request -> head with the token -> server
@@ -10,6 +11,7 @@
 //! up the lab's file descriptors.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -39,11 +41,13 @@ const HEADERS_MAX: usize = 100;
 const NOT_FOUND: &[u8] =
     b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// A listener that returns only connections whose first request begins with the token.
-#[derive(Debug)]
+/// Whether a request is let in, by its path with its query.
+pub type Gate = dyn Fn(&str) -> bool + Send + Sync;
+
+/// A listener that returns only connections whose first request passes its gate.
 pub struct TokenListener {
     listener: TcpListener,
-    token: Arc<str>,
+    gate: Arc<Gate>,
     /// Time after which a connection is closed.
     lifetime: Option<Duration>,
     free: Arc<Semaphore>,
@@ -70,14 +74,26 @@ pub struct AdmittedStream {
     _place: OwnedSemaphorePermit,
 }
 
+impl fmt::Debug for TokenListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenListener").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}
+
 impl TokenListener {
-    /// Admits connections for as long as they like.
+    /// Admits connections whose path begins with the token, for as long as they like.
     pub fn new(listener: TcpListener, token: &str) -> Self {
+        let token: Arc<str> = token.into();
+        Self::with_gate(listener, Arc::new(move |path| begins_with(path, &token)), KNOWN_MAX)
+    }
+
+    /// Admits connections that pass the gate, so many at a time, for as long as they like.
+    pub fn with_gate(listener: TcpListener, gate: Arc<Gate>, known_max: usize) -> Self {
         Self {
             listener,
-            token: token.into(),
+            gate,
             lifetime: None,
-            free: Arc::new(Semaphore::new(KNOWN_MAX)),
+            free: Arc::new(Semaphore::new(known_max)),
             waiting: JoinSet::new(),
             handles: VecDeque::new(),
         }
@@ -97,17 +113,17 @@ impl TokenListener {
         {
             longest.abort();
         }
-        let token = self.token.clone();
+        let gate = self.gate.clone();
         let asked = async move {
-            let asked = timeout(HEAD_TIMEOUT, ask(stream, &token)).await.ok()??;
+            let asked = timeout(HEAD_TIMEOUT, ask(stream, &*gate)).await.ok()??;
             Some((asked, address))
         };
         self.handles.push_back(self.waiting.spawn(asked));
     }
 }
 
-/// Reads the head of a request. `None` if the request does not have the token.
-async fn ask(mut stream: TcpStream, token: &str) -> Option<FirstRequest> {
+/// Reads the head of a request. `None` if the request does not pass the gate.
+async fn ask(mut stream: TcpStream, gate: &Gate) -> Option<FirstRequest> {
     let mut head = Vec::new();
     loop {
         let before = head.len();
@@ -118,7 +134,7 @@ async fn ask(mut stream: TcpStream, token: &str) -> Option<FirstRequest> {
         if !head[before..].contains(&b'\n') {
             continue;
         }
-        match judge(&head, token) {
+        match judge(&head, gate) {
             RequestClass::Incomplete => {}
             RequestClass::Known => return Some(FirstRequest { stream, head }),
             RequestClass::Stranger => break,
@@ -134,27 +150,25 @@ async fn ask(mut stream: TcpStream, token: &str) -> Option<FirstRequest> {
 enum RequestClass {
     /// The head of the request is not complete.
     Incomplete,
-    /// The path of the request begins with the token.
+    /// The path of the request passes the gate.
     Known,
-    /// The path does not begin with the token, or the bytes are not an HTTP request.
+    /// The path does not pass it, or the bytes are not an HTTP request.
     Stranger,
 }
 
-fn judge(head: &[u8], token: &str) -> RequestClass {
+fn judge(head: &[u8], gate: &Gate) -> RequestClass {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(head) {
         Ok(httparse::Status::Partial) => RequestClass::Incomplete,
-        Ok(httparse::Status::Complete(_)) if begins_with(request.path, token) => {
-            RequestClass::Known
-        }
+        Ok(httparse::Status::Complete(_)) if request.path.is_some_and(gate) => RequestClass::Known,
         Ok(httparse::Status::Complete(_)) | Err(_) => RequestClass::Stranger,
     }
 }
 
 /// Whether the path begins with the token and continues after it.
-fn begins_with(path: Option<&str>, token: &str) -> bool {
-    let rest = path.and_then(|path| path.strip_prefix('/')?.strip_prefix(token));
+fn begins_with(path: &str, token: &str) -> bool {
+    let rest = path.strip_prefix('/').and_then(|path| path.strip_prefix(token));
     rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
@@ -250,7 +264,8 @@ mod tests {
 
     #[test]
     fn a_request_is_let_in_by_the_token_as_the_first_part_of_its_path() {
-        let judge = |line: &str| judge(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), "0af1");
+        let gate = |path: &str| begins_with(path, "0af1");
+        let judge = |line: &str| judge(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), &gate);
         assert_eq!(judge("GET /0af1/call/0/a HTTP/1.1"), RequestClass::Known);
         for line in [
             "GET / HTTP/1.1",
@@ -268,10 +283,11 @@ mod tests {
 
     #[test]
     fn a_partial_request_head_is_refused() {
+        let gate = |path: &str| begins_with(path, "0af1");
         let head = b"GET /0af1/call/0/a HTTP/1.1\r\nHost: x\r\n\r\n";
         for length in 0..head.len() {
-            assert_eq!(judge(&head[..length], "0af1"), RequestClass::Incomplete, "{length} bytes");
+            assert_eq!(judge(&head[..length], &gate), RequestClass::Incomplete, "{length} bytes");
         }
-        assert_eq!(judge(head, "0af1"), RequestClass::Known);
+        assert_eq!(judge(head, &gate), RequestClass::Known);
     }
 }

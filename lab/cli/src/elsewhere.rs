@@ -83,6 +83,16 @@ pub mod analyze {
     }
 }
 
+/// A server, as `weir serve`, of the rules of `weir analyze`.
+#[cfg(not(all(calls, feature = "analyze")))]
+pub mod collect {
+    use std::process::ExitCode;
+
+    pub fn collect<Args>(_: &Args) -> anyhow::Result<ExitCode> {
+        Err(super::refused("collect"))
+    }
+}
+
 /// An application's dumps are read by the parts of `weir analyze`.
 #[cfg(all(calls, not(feature = "analyze")))]
 pub mod app {

@@ -13,6 +13,8 @@ mod call;
 #[cfg(calls)]
 mod captures;
 mod check;
+#[cfg(all(calls, feature = "analyze"))]
+mod collect;
 mod compare;
 mod completions;
 #[cfg(calls)]
@@ -52,6 +54,8 @@ use clap::error::ErrorKind;
 use elsewhere::analyze;
 #[cfg(all(calls, not(feature = "analyze")))]
 use elsewhere::app;
+#[cfg(not(all(calls, feature = "analyze")))]
+use elsewhere::collect;
 #[cfg(all(calls, not(ims)))]
 use elsewhere::ims;
 #[cfg(not(ims))]
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
         args::Command::Arena(args) => arena::arena(&args),
         args::Command::Serve(args) => serve::serve(&args),
         args::Command::Analyze(args) => analyze::analyze(&args),
+        args::Command::Collect(args) => collect::collect(&args),
         args::Command::Report(args) => report::report(&args),
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Check(args) => check::check(&args),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "list",
     "run",
     "call",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 15] = [
     "serve",
     "analyze",
     "fleet",
+    "collect",
     "report",
     "compare",
     "check",

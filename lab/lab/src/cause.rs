@@ -81,7 +81,9 @@ fn flow_of(record: &Record, expectation: &Expectation, decides: Option<&str>) ->
         (Some(name), _) => name,
         (None, ExpectedFlow::Named(name)) => name,
         (None, flow) if flow.is_of_application() => return None,
-        (None, _) => return record.scenario.flows.iter().position(|one| one.media().is_some()),
+        (None, _) => {
+            return record.scenario.flows.iter().position(|one| one.traffic.media().is_some());
+        }
     };
     record.trace.flows.iter().position(|own| own == name)
 }

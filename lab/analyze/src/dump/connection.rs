@@ -11,6 +11,9 @@ use serde_json::Value;
 /// Events of one dump. A call that reconnects every second for a day stays below.
 const EVENTS_MAX: usize = 100_000;
 
+/// Most bytes of an address that is kept.
+const TEXT_MAX: usize = 200;
+
 /// An event of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionEvent {
@@ -77,12 +80,27 @@ impl ConnectionState {
 }
 
 /// Collects the events while a dump is read. Times count from 1970 until the end.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct EventLog {
     events: Vec<(f64, String, ConnectionChange)>,
 }
 
 impl EventLog {
+    /// Whether an event of this name says something about connections.
+    pub fn wants(name: &str) -> bool {
+        let known = [
+            "iceconnectionstatechange",
+            "connectionstatechange",
+            "dtlsstatechange",
+            "dtlstransportstatechange",
+            "icecandidateerror",
+            "restartIce",
+            "createOffer",
+            "close",
+        ];
+        known.contains(&name.strip_prefix("on").unwrap_or(name))
+    }
+
     /// Notes an event by its name in the dump. Events that say nothing about connections are left
     /// out.
     pub fn note(&mut self, time_ms: f64, connection: &str, name: &str, value: &Value) {
@@ -90,6 +108,13 @@ impl EventLog {
             && let Some(change) = change(name, value)
         {
             self.events.push((time_ms, connection.into(), change));
+        }
+    }
+
+    /// Keeps the latest events only.
+    pub fn keep_latest(&mut self, count: usize) {
+        if self.events.len() > 2 * count {
+            self.events.drain(..self.events.len() - count);
         }
     }
 
@@ -115,7 +140,7 @@ fn change(name: &str, value: &Value) -> Option<ConnectionChange> {
             Some(ConnectionChange::Dtls(state(value)?))
         }
         "icecandidateerror" => Some(ConnectionChange::ServerError {
-            url: word(value, "url").unwrap_or_default(),
+            url: short(word(value, "url").unwrap_or_default()),
             code: number(value, "errorCode").or_else(|| number(value, "error_code")),
         }),
         "restartIce" => Some(ConnectionChange::Restart),
@@ -142,6 +167,10 @@ fn word(value: &Value, member: &str) -> Option<String> {
     let (_, rest) = text.split_once(&format!("{member}: "))?;
     let end = rest.find([',', '\n']).unwrap_or(rest.len());
     Some(rest[..end].trim().into())
+}
+
+fn short(text: String) -> String {
+    if text.len() <= TEXT_MAX { text } else { text.chars().take(TEXT_MAX / 4).collect() }
 }
 
 fn number(value: &Value, member: &str) -> Option<u64> {

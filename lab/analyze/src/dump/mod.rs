@@ -3,6 +3,7 @@
 pub(crate) mod capture;
 mod cells;
 mod connection;
+mod event;
 pub(crate) mod event_log;
 pub(crate) mod internals;
 pub(crate) mod left_out;
@@ -22,6 +23,7 @@ use crate::packets::PacketLog;
 pub(crate) use connection::EventLog;
 pub use connection::{ConnectionChange, ConnectionEvent, ConnectionState};
 pub(crate) use objects::{Collector, is_wanted};
+pub(crate) use rtcstats::Reader;
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq)]

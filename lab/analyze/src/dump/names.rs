@@ -1,5 +1,5 @@
-//! The numbers that rtcstats writes instead of the names of statistics: a number stands for one
-//! name for ever, in every version of its format 3.
+//! The numbers that rtcstats writes instead of the names of statistics and events: a number stands
+//! for one name for ever, in every version of its format 3.
 
 /// Members that the analysis uses, by their number.
 const MEMBERS: [(u16, &str); 74] = [
@@ -79,6 +79,18 @@ const MEMBERS: [(u16, &str); 74] = [
     (157, "responsesReceived"),
 ];
 
+/// Events that the analysis uses, by their number.
+const EVENTS: [(u64, &str); 8] = [
+    (1, "getStats"),
+    (2, "createOffer"),
+    (21, "onicecandidateerror"),
+    (24, "oniceconnectionstatechange"),
+    (25, "onconnectionstatechange"),
+    (36, "close"),
+    (37, "restartIce"),
+    (39, "create"),
+];
+
 /// Types of objects; the first has the number 1.
 const TYPES: [&str; 14] = [
     "inbound-rtp",
@@ -99,6 +111,9 @@ const TYPES: [&str; 14] = [
 
 /// The name of a member. Known numbers are replaced by their name; anything else stays.
 pub(super) fn member(written: &str) -> &str {
+    if !written.starts_with(|first: char| first.is_ascii_digit()) {
+        return written;
+    }
     let number = written.parse::<u16>().ok();
     let known = MEMBERS.iter().find(|(it, _)| Some(*it) == number);
     known.map_or(written, |(_, name)| name)
@@ -107,6 +122,11 @@ pub(super) fn member(written: &str) -> &str {
 /// The type of an object by its number.
 pub(super) fn kind(number: u64) -> Option<&'static str> {
     TYPES.get(usize::try_from(number.checked_sub(1)?).ok()?).copied()
+}
+
+/// The name of an event by its number.
+pub(super) fn event(number: u64) -> Option<&'static str> {
+    EVENTS.iter().find(|(it, _)| *it == number).map(|(_, name)| *name)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! From the objects of one getStats report [WEBRTC-STATS §8] to a report for each stream.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value};
 use weir::units::Timestamp;
 use weir_lab::calls::derive::TimedReport;
@@ -61,20 +63,41 @@ pub(crate) fn is_wanted(member: &str) -> bool {
 }
 
 /// The members of all structs, and those besides them.
-static WANTED: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-    let mut wanted: BTreeSet<String> =
+static WANTED: LazyLock<HashSet<String, BuildHasherDefault<Fnv>>> = LazyLock::new(|| {
+    let mut wanted: HashSet<String, BuildHasherDefault<Fnv>> =
         MORE.iter().chain(legacy::MEMBERS).map(|name| (*name).into()).collect();
     for members in [
-        defaults::<OutboundRtp>(),
-        defaults::<InboundRtp>(),
-        defaults::<RemoteInboundRtp>(),
-        defaults::<MediaSource>(),
-        defaults::<Transport>(),
+        OutboundRtp::defaults(),
+        InboundRtp::defaults(),
+        RemoteInboundRtp::defaults(),
+        MediaSource::defaults(),
+        Transport::defaults(),
     ] {
-        wanted.extend(members.into_iter().map(|(name, _)| name));
+        wanted.extend(members.keys().cloned());
     }
     wanted
 });
+
+/// FNV-1a, for a set that never grows: each member of each dump is looked up in it.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// The streams of a connection.
 type Streams = BTreeMap<(StreamDirection, bool, u32), Stream>;
@@ -162,6 +185,17 @@ impl Collector {
         }
         let new = Stream { way, kind, ssrc, rid: None, reports: Vec::new() };
         Ok(streams.entry(key).or_insert(new))
+    }
+
+    /// The reports that came since the last time, by connection. None stays here.
+    pub fn take(&mut self) -> Vec<(String, Vec<Stream>)> {
+        self.places.clear();
+        (self.reports, self.streams) = (0, 0);
+        let mut taken = Vec::new();
+        for (name, streams) in std::mem::take(&mut self.connections) {
+            taken.push((name, repair::media(streams.into_values().collect())));
+        }
+        taken
     }
 
     /// The connections that have a stream with two reports.
@@ -304,25 +338,41 @@ fn number(object: &Map<String, Value>, member: &str) -> Option<f64> {
     object.get(member)?.as_f64()
 }
 
-/// All members of a struct, with their defaults.
-fn defaults<T: Default + Serialize>() -> Map<String, Value> {
+/// A struct of a report, with all of its members at their defaults.
+trait Members: Default + Serialize + DeserializeOwned {
+    fn defaults() -> &'static Map<String, Value>;
+}
+
+fn written<T: Default + Serialize>() -> Map<String, Value> {
     match serde_json::to_value(T::default()) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
     }
 }
 
+macro_rules! members {
+    ($($name:ty),*) => {
+        $(impl Members for $name {
+            fn defaults() -> &'static Map<String, Value> {
+                static DEFAULTS: LazyLock<Map<String, Value>> = LazyLock::new(written::<$name>);
+                &DEFAULTS
+            }
+        })*
+    };
+}
+
+members!(OutboundRtp, InboundRtp, RemoteInboundRtp, MediaSource, Transport);
+
 /// The struct with the members that the object has in the right type. Dumps of other browsers and
 /// other years lack some and write others differently.
-fn overlaid<T: Default + Serialize + DeserializeOwned>(object: &Map<String, Value>) -> Option<T> {
-    let whole = defaults::<T>();
-    let mut all = whole.clone();
-    for (name, member) in &mut all {
-        if let Some(value) = object.get(name) {
-            member.clone_from(value);
-        }
-    }
-    if let Ok(value) = T::deserialize(&all) {
+fn overlaid<T: Members>(object: &Map<String, Value>) -> Option<T> {
+    let whole = T::defaults();
+    let known = object.iter().filter(|(name, _)| whole.contains_key(*name));
+    // Null stands for what a struct need not have.
+    let missing =
+        whole.iter().filter(|(name, value)| !value.is_null() && !object.contains_key(*name));
+    let all = known.chain(missing).map(|(name, value)| (name.as_str(), value));
+    if let Ok(value) = T::deserialize(MapDeserializer::<_, serde_json::Error>::new(all)) {
         return Some(value);
     }
     // One by one, and without those of a wrong type.

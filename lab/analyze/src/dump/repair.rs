@@ -15,9 +15,15 @@ const REPEATED: f64 = 0.9;
 /// Timestamps that are too few to tell.
 const LEAST_TIMESTAMPS: usize = 3;
 
-/// The streams of media with at least two reports. The counters of these include their
-/// retransmissions.
+/// The streams of media with at least two reports.
 pub(crate) fn without_repairs(streams: Vec<Stream>) -> Vec<Stream> {
+    let mut media = media(streams);
+    media.retain(|stream| stream.reports.len() > 1);
+    media
+}
+
+/// The streams of media. The counters of these include their retransmissions.
+pub(crate) fn media(streams: Vec<Stream>) -> Vec<Stream> {
     let mut repairs: BTreeSet<(StreamDirection, u32)> = BTreeSet::new();
     for stream in &streams {
         for report in &stream.reports {
@@ -28,7 +34,7 @@ pub(crate) fn without_repairs(streams: Vec<Stream>) -> Vec<Stream> {
     let mut media = Vec::new();
     for stream in streams {
         let is_named = repairs.contains(&(stream.way, stream.ssrc));
-        if stream.reports.len() > 1 && !is_named && !has_repair_codec(&stream) {
+        if !is_named && !has_repair_codec(&stream) {
             media.push(stream);
         }
     }

@@ -19,8 +19,9 @@ use std::io::{BufRead, Read};
 
 use serde_json::{Map, Value};
 
+use super::event::{self, Event};
 use super::left_out::{LeftOut, Refusal};
-use super::{Collector, Dump, EventLog, is_wanted, legacy, names};
+use super::{Collector, Dump, EventLog, legacy, names};
 use crate::format::{Format, RTCSTATS};
 
 /// The newest version of the format that is known here.
@@ -34,8 +35,6 @@ const KEPT_MAX: usize = 200_000;
 const WORK_MAX: usize = 20_000_000;
 /// Most bytes of text in a member that is kept.
 const TEXT_MAX: usize = 200;
-/// The number of the event `getStats`.
-const REPORT: u64 = 1;
 /// A larger number is a time since 1970, not since the line before.
 const ABSOLUTE_MS: f64 = 1e11;
 
@@ -43,7 +42,7 @@ const ABSOLUTE_MS: f64 = 1e11;
 /// there.
 pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
     let mut lines = Lines { from, count: 0 };
-    let mut reader = Reader { collector, ..Reader::default() };
+    let mut reader = Reader::new(collector, KEPT_MAX);
     let mut left_out = LeftOut::default();
     let mut first = lines.next();
     if let Ok(Some(Line::Whole(line))) = &first {
@@ -132,57 +131,96 @@ fn heading(line: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-#[derive(Default)]
-struct Reader {
-    collector: Collector,
+/// Reads events one after the other.
+pub(crate) struct Reader {
+    pub collector: Collector,
     time_ms: f64,
     program: Option<String>,
-    events: EventLog,
+    pub events: EventLog,
+    /// Number of the last event, where the dump has numbers.
+    pub sequence: Option<u64>,
     /// The last whole report of each connection, with the number of its members.
     last: BTreeMap<String, (Map<String, Value>, usize)>,
-    /// Members in all of them.
+    /// Members in all of them, and how many there may be.
     kept: usize,
+    kept_max: usize,
     /// Members that were kept over so far.
     work: usize,
 }
 
 impl Reader {
-    fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
+    /// Keeps at most so many members of the last reports of all connections.
+    pub fn new(collector: Collector, kept_max: usize) -> Self {
+        Self {
+            collector,
+            kept_max,
+            time_ms: 0.0,
+            program: None,
+            events: EventLog::default(),
+            sequence: None,
+            last: BTreeMap::new(),
+            kept: 0,
+            work: 0,
+        }
+    }
+
+    /// Forgets how much was read so far, for events that have no end. Each report is still bounded.
+    pub fn go_on(&mut self) {
+        self.work = 0;
+    }
+
+    /// Forgets the last reports. What follows must be whole.
+    pub fn forget(&mut self) {
+        self.last.clear();
+        self.kept = 0;
+    }
+
+    /// Time of the last event in ms since 1970; 0 before the first.
+    pub fn time_ms(&self) -> f64 {
+        self.time_ms
+    }
+
+    /// Takes an event.
+    pub fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let event: Value = serde_json::from_slice(line).map_err(|error| {
-            let at = error.column();
-            format!("not whole JSON, at byte {at}")
-        })?;
-        let Value::Array(mut event) = event else { return Ok(()) };
-        let time = time(&event).ok_or("an event without a time")?;
+        let event = match event::line(line) {
+            Ok(event::Line::Event(event)) => event,
+            Ok(event::Line::Other) => return Ok(()),
+            Err(error) => {
+                let at = error.column();
+                return Err(Refusal::Odd(format!("not whole JSON, at byte {at}")));
+            }
+        };
+        let (time, sequence) = time(&event).ok_or("an event without a time")?;
+        self.sequence = sequence.or(self.sequence);
+        let connection = event.text(1);
+        if connection.as_ref().is_some_and(|name| name.len() > TEXT_MAX) {
+            return Err("a connection with a long name".into());
+        }
         let before = self.time_ms;
         self.time_ms = if time > ABSOLUTE_MS { time } else { self.time_ms + time };
-        let name = event.first().and_then(Value::as_str).unwrap_or_default();
-        let is_report = matches!(name, "getStats" | "getstats" | "g")
-            || event.first().and_then(Value::as_u64) == Some(REPORT);
-        if matches!(name, "create" | "connectionInfo") && self.program.is_none() {
-            self.program = event.get(2).and_then(program);
-        }
-        if !is_report {
-            if let Some(connection) = event.get(1).and_then(Value::as_str) {
-                let value = event.get(2).unwrap_or(&Value::Null);
-                self.events.note(self.time_ms, connection, name, value);
-            }
-            return Ok(());
-        }
-        let Some(connection) = event.get(1).and_then(Value::as_str).map(String::from) else {
-            return Ok(());
+        let name = match event.text(0) {
+            Some(name) => name,
+            None => event.whole(0).and_then(names::event).unwrap_or_default().into(),
         };
-        let Some(Value::Object(report)) = event.get_mut(2).map(Value::take) else {
+        if matches!(&*name, "create" | "connectionInfo") && self.program.is_none() {
+            self.program = program(&event.value(2));
+        }
+        let Some(connection) = connection else { return Ok(()) };
+        if !matches!(&*name, "getStats" | "getstats" | "g") {
+            self.note(&connection, &name, &event);
+            return Ok(());
+        }
+        let Some(report) = event.report(2, TEXT_MAX) else {
             return Err("a report without objects".into());
         };
         let whole = self.whole(&connection, report);
         let standard = legacy::standard(&whole, self.time_ms);
         let objects = standard.as_ref().unwrap_or(&whole);
         let added = self.collector.add(&connection, self.time_ms, objects);
-        self.keep(connection, whole)?;
+        self.keep(connection.into_owned(), whole)?;
         if added.is_err() {
             // The next line counts from the last time that can be.
             self.time_ms = before;
@@ -190,15 +228,26 @@ impl Reader {
         added
     }
 
+    /// Takes an event that is no report.
+    fn note(&mut self, connection: &str, name: &str, event: &Event<'_>) {
+        if name == "close"
+            && let Some((_, count)) = self.last.remove(connection)
+        {
+            self.kept -= count;
+        }
+        if EventLog::wants(name) {
+            self.events.note(self.time_ms, connection, name, &event.value(2));
+        }
+    }
+
     /// Remembers a connection's whole report for the next one.
     fn keep(&mut self, connection: String, whole: Map<String, Value>) -> Result<(), Refusal> {
         let count = members(&whole);
-        self.kept += count;
         self.work = self.work.saturating_add(count);
-        self.last.insert(connection, (whole, count));
-        if self.kept > KEPT_MAX {
+        if self.kept + count > self.kept_max {
             return Err(Refusal::Full(format!(
-                "the last reports of its connections have more than {KEPT_MAX} members"
+                "the last reports of its connections have more than {} members",
+                self.kept_max
             )));
         }
         if self.work > WORK_MAX {
@@ -206,6 +255,8 @@ impl Reader {
                 "the reports have more than {WORK_MAX} members together"
             )));
         }
+        self.kept += count;
+        self.last.insert(connection, (whole, count));
         Ok(())
     }
 
@@ -215,8 +266,6 @@ impl Reader {
             .into_iter()
             .find(|name| report.get(*name).is_some_and(Value::is_number));
         let shared = shared.and_then(|name| report.shift_remove(name));
-        let objects = report.into_iter().map(|(id, object)| (id, named(object)));
-        let report: Map<String, Value> = objects.collect();
         let all_have_types =
             report.values().all(|it| it.as_object().is_none_or(|it| it.contains_key("type")));
         let before = self.last.remove(connection);
@@ -248,39 +297,12 @@ impl Reader {
 }
 
 /// When an event happened. In dumps of Jitsi the event's number follows.
-fn time(event: &[Value]) -> Option<f64> {
-    let mut numbers = event.iter().rev().map_while(Value::as_f64);
+fn time(event: &Event<'_>) -> Option<(f64, Option<u64>)> {
+    let mut numbers = event.last_numbers();
     let last = numbers.next()?;
-    Some(numbers.next().filter(|it| *it > ABSOLUTE_MS).unwrap_or(last))
-}
-
-/// An object with names for the numbers of members and type.
-fn named(object: Value) -> Value {
-    let Value::Object(object) = object else { return object };
-    let mut named = Map::new();
-    for (written, value) in object {
-        let (name, value) = match written.as_str() {
-            "t" => (String::from("timestamp"), value),
-            "type" => {
-                let kind = value.as_u64().and_then(names::kind);
-                (written, kind.map_or(value, Value::from))
-            }
-            _ => (names::member(&written).into(), value),
-        };
-        if is_wanted(&name) && is_small(&value) {
-            named.insert(name, value);
-        }
-    }
-    Value::Object(named)
-}
-
-/// Whether a value is kept from report to report.
-fn is_small(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.len() <= TEXT_MAX,
-        Value::Object(parts) => parts.values().all(|part| !part.is_array() && is_small(part)),
-        Value::Array(_) => false,
-        _ => true,
+    match numbers.next().filter(|it| *it > ABSOLUTE_MS) {
+        Some(time) => Some((time, Some(last as u64))),
+        None => Some((last, None)),
     }
 }
 

@@ -3,6 +3,7 @@
 mod analyze;
 pub mod application;
 mod arena;
+mod collect;
 mod fleet;
 mod link;
 pub mod research;
@@ -19,6 +20,7 @@ pub use arena::Arena;
 pub use arena::{ArenaPart, Role};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+pub use collect::Collect;
 pub use fleet::{Fleet, FleetAnalyze, FleetCommand, FleetReport};
 pub use link::Link;
 pub use research::Research;
@@ -83,6 +85,8 @@ pub enum Command {
     Analyze(Analyze),
     /// Analyze the dumps of many calls, and say what limits them.
     Fleet(Fleet),
+    /// Say what limits calls while they run, from the reports that their clients send.
+    Collect(Collect),
     /// Write one self-contained HTML report over recorded runs.
     Report(Report),
     /// Show how two sets of runs differ.

@@ -160,7 +160,7 @@ pub struct EstimateChange {
 ///
 /// A report whose time is not later than the previous one's gives no interval.
 pub fn intervals(reports: &[TimedReport]) -> Vec<Interval> {
-    reports.windows(2).filter_map(|pair| interval(&pair[0], &pair[1])).collect()
+    reports.windows(2).filter_map(|pair| between(&pair[0], &pair[1])).collect()
 }
 
 /// The changes of a sender's bandwidth estimate, in order. The estimate is the target of the
@@ -179,7 +179,8 @@ pub fn estimate_changes(intervals: &[Interval]) -> Vec<EstimateChange> {
     changes
 }
 
-fn interval(earlier: &TimedReport, later: &TimedReport) -> Option<Interval> {
+/// Values between two reports; `None` if the second one is not later.
+pub fn between(earlier: &TimedReport, later: &TimedReport) -> Option<Interval> {
     if later.time <= earlier.time {
         return None;
     }

@@ -1,0 +1,437 @@
+//! The calls that run: what each has sent, and what limits it. All bounds are here.
+//!
+//! Time is an argument, so that tests need no clock.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use weir_analyze::{Cause, LiveCall, LiveFinding};
+
+use super::access::Seat;
+
+/// Bytes of one end of a call that wait for the disk. A second brings 64 kB; more is a disk that
+/// does not follow.
+const UNWRITTEN_MAX: usize = 8 << 20;
+/// Bytes that one end may send a second in the long run, and at once: a client that was away sends
+/// what it has kept.
+const BYTES_S: f64 = 64e3;
+const BURST_BYTES: f64 = 4e6;
+/// Time between two analyses of a call.
+const ANALYSIS: Duration = Duration::from_secs(5);
+
+/// What is allowed.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub calls: usize,
+    pub call_bytes: u64,
+    pub window_s: f64,
+    pub rejoin: Duration,
+    /// How long a cause must hold before someone is told, in s.
+    pub told_after_s: f64,
+}
+
+/// Why something is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refused {
+    /// The token is wrong, or the address names nothing.
+    Token,
+    /// There are too many calls.
+    Calls,
+    /// This end of a call has sent too much, or faster than the disk takes it.
+    Bytes,
+    /// It is no event.
+    Event,
+    /// Another connection of the same end came later.
+    Replaced,
+}
+
+impl Refused {
+    pub const ALL: [Self; 5] = [Self::Token, Self::Calls, Self::Bytes, Self::Event, Self::Replaced];
+
+    /// Its name in the metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Calls => "calls",
+            Self::Bytes => "bytes",
+            Self::Event => "event",
+            Self::Replaced => "replaced",
+        }
+    }
+}
+
+/// A cause that began to limit a call, or ceased to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    pub seat: Seat,
+    pub begins: bool,
+    pub cause: Cause,
+    pub rule: String,
+    pub says: String,
+    pub from_s: f64,
+    pub to_s: f64,
+}
+
+/// What happened since the start.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    pub reports: u64,
+    pub events: u64,
+    pub bytes: u64,
+    pub joined: u64,
+    pub ended: u64,
+    pub lost_writes: u64,
+    pub untold: u64,
+    pub refused: BTreeMap<Refused, u64>,
+    /// Seconds of calls in which each cause held, in the order of [`Cause::ALL`].
+    pub bad_s: [f64; Cause::ALL.len()],
+}
+
+/// The calls that run.
+pub struct Calls {
+    limits: Limits,
+    ends: BTreeMap<Seat, End>,
+    next: u64,
+    pub counters: Counters,
+}
+
+/// One end of a call.
+struct End {
+    call: LiveCall,
+    findings: Vec<LiveFinding>,
+    /// Causes that someone was told of.
+    told: Vec<Change>,
+    /// Seconds of causes that are in the counters.
+    counted_s: [f64; Cause::ALL.len()],
+    unwritten: Vec<u8>,
+    bytes: u64,
+    /// Bytes that it may send at once, as of `credit_at`.
+    credit: f64,
+    credit_at: Instant,
+    /// The connection that may send; `None` while it is away.
+    connection: Option<u64>,
+    last_at: Instant,
+    due: Instant,
+    is_new: bool,
+}
+
+impl Calls {
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ends: BTreeMap::new(), next: 0, counters: Counters::default() }
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub fn is_known(&self, seat: &Seat) -> bool {
+        self.ends.contains_key(seat)
+    }
+
+    pub fn refuse(&mut self, why: Refused) {
+        *self.counters.refused.entry(why).or_default() += 1;
+    }
+
+    /// Ends of calls, and how many of them are connected.
+    pub fn counts(&self) -> (usize, usize) {
+        let connected = self.ends.values().filter(|end| end.connection.is_some()).count();
+        (self.ends.len(), connected)
+    }
+
+    /// Ends of calls that each cause limits now.
+    pub fn limited(&self) -> [u64; Cause::ALL.len()] {
+        let mut limited = [0; Cause::ALL.len()];
+        for end in self.ends.values() {
+            for (place, cause) in Cause::ALL.into_iter().enumerate() {
+                let holds = end.findings.iter().any(|it| it.holds && it.cause == cause);
+                limited[place] += u64::from(holds);
+            }
+        }
+        limited
+    }
+
+    /// A connection of an end of a call. `before` is what the end had sent before this program
+    /// started, with its bytes. An earlier connection of the same end may not send any more.
+    pub fn join(
+        &mut self,
+        now: Instant,
+        seat: &Seat,
+        before: Option<(LiveCall, u64)>,
+    ) -> Result<u64, Refused> {
+        if !self.ends.contains_key(seat) {
+            if self.ends.len() >= self.limits.calls {
+                self.refuse(Refused::Calls);
+                return Err(Refused::Calls);
+            }
+            let (mut call, bytes) =
+                before.unwrap_or_else(|| (LiveCall::new(self.limits.window_s), 0));
+            // What was found before the start is in the counters of that time.
+            let findings = call.findings();
+            let counted_s = *call.cause_s();
+            self.counters.joined += 1;
+            let end = End {
+                call,
+                findings,
+                told: Vec::new(),
+                counted_s,
+                unwritten: Vec::new(),
+                bytes,
+                credit: BURST_BYTES,
+                credit_at: now,
+                connection: None,
+                last_at: now,
+                due: now + ANALYSIS,
+                is_new: true,
+            };
+            self.ends.insert(seat.clone(), end);
+        }
+        self.next += 1;
+        if let Some(end) = self.ends.get_mut(seat) {
+            end.connection = Some(self.next);
+            end.last_at = now;
+        }
+        Ok(self.next)
+    }
+
+    /// The connection is gone. Its end may join again.
+    pub fn leave(&mut self, now: Instant, seat: &Seat, connection: u64) {
+        if let Some(end) = self.ends.get_mut(seat)
+            && end.connection == Some(connection)
+        {
+            end.connection = None;
+            end.last_at = now;
+        }
+    }
+
+    /// Takes an event in one line, as JSON. Returns how long the client must wait before it may
+    /// send more.
+    pub fn take(
+        &mut self,
+        now: Instant,
+        seat: &Seat,
+        connection: u64,
+        line: &[u8],
+    ) -> Result<Duration, Refused> {
+        let taken = self.taken(now, seat, connection, line);
+        if let Err(why) = taken {
+            self.refuse(why);
+        }
+        taken
+    }
+
+    fn taken(
+        &mut self,
+        now: Instant,
+        seat: &Seat,
+        connection: u64,
+        line: &[u8],
+    ) -> Result<Duration, Refused> {
+        let end = self.ends.get_mut(seat).filter(|end| end.connection == Some(connection));
+        let end = end.ok_or(Refused::Replaced)?;
+        let size = line.len() as u64 + 1;
+        end.last_at = now;
+        end.bytes += size;
+        self.counters.bytes += size;
+        let is_full = end.unwritten.len() + line.len() > UNWRITTEN_MAX;
+        if end.bytes > self.limits.call_bytes || is_full {
+            return Err(Refused::Bytes);
+        }
+        let waited_s = now.saturating_duration_since(end.credit_at).as_secs_f64();
+        end.credit = (end.credit + waited_s * BYTES_S).min(BURST_BYTES) - size as f64;
+        end.credit_at = now;
+        let is_report = end.call.take(line).map_err(|_| Refused::Event)?;
+        self.counters.events += 1;
+        self.counters.reports += u64::from(is_report);
+        end.unwritten.extend(line);
+        end.unwritten.push(b'\n');
+        Ok(Duration::from_secs_f64((-end.credit / BYTES_S).max(0.0)))
+    }
+
+    /// Number of the last event that an end has sent; 0 before the first.
+    pub fn sequence(&self, seat: &Seat) -> u64 {
+        self.ends.get(seat).and_then(|end| end.call.sequence()).unwrap_or(0)
+    }
+
+    /// Analyzes the calls whose turn it is, and returns what began or ended.
+    pub fn analyze(&mut self, now: Instant) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (seat, end) in &mut self.ends {
+            if end.due > now {
+                continue;
+            }
+            // Calls that joined together take turns.
+            let spread =
+                if std::mem::take(&mut end.is_new) { spread(seat) } else { Duration::ZERO };
+            end.due = now + ANALYSIS + spread;
+            end.look(&mut self.counters.bad_s);
+            end.tell(seat, self.limits.told_after_s, &mut changes);
+        }
+        changes
+    }
+
+    /// What waits for the disk. It is as good as written.
+    pub fn unwritten(&mut self) -> Vec<(Seat, Vec<u8>)> {
+        let mut all = Vec::new();
+        for (seat, end) in &mut self.ends {
+            if !end.unwritten.is_empty() {
+                all.push((seat.clone(), std::mem::take(&mut end.unwritten)));
+            }
+        }
+        all
+    }
+
+    /// Removes the ends that are gone for too long to come back. What they sent must be written.
+    pub fn ended(&mut self, now: Instant) -> Vec<(Seat, Vec<Change>)> {
+        let mut gone = Vec::new();
+        for (seat, end) in &self.ends {
+            let is_away = end.connection.is_none() && end.unwritten.is_empty();
+            if is_away && now.saturating_duration_since(end.last_at) > self.limits.rejoin {
+                gone.push(seat.clone());
+            }
+        }
+        let mut ended = Vec::new();
+        for seat in gone {
+            let Some(mut end) = self.ends.remove(&seat) else { continue };
+            end.look(&mut self.counters.bad_s);
+            self.counters.ended += 1;
+            let mut changes = end.told;
+            changes.iter_mut().for_each(|change| change.begins = false);
+            ended.push((seat, changes));
+        }
+        ended
+    }
+}
+
+impl End {
+    /// Analyzes the call, and adds the seconds of causes that are new.
+    fn look(&mut self, bad_s: &mut [f64; Cause::ALL.len()]) {
+        self.findings = self.call.findings();
+        for (place, counted_s) in self.call.cause_s().iter().enumerate() {
+            bad_s[place] += counted_s - self.counted_s[place];
+            self.counted_s[place] = *counted_s;
+        }
+    }
+
+    /// Notes the causes that began or ceased since the last time.
+    fn tell(&mut self, seat: &Seat, after_s: f64, changes: &mut Vec<Change>) {
+        for it in self.findings.iter().filter(|it| it.holds && it.to_s - it.from_s >= after_s) {
+            if let Some(known) = self.told.iter_mut().find(|known| known.cause == it.cause) {
+                known.to_s = it.to_s;
+                continue;
+            }
+            let change = Change {
+                seat: seat.clone(),
+                begins: true,
+                cause: it.cause,
+                rule: it.rule.clone(),
+                says: it.says.clone(),
+                from_s: it.from_s,
+                to_s: it.to_s,
+            };
+            changes.push(change.clone());
+            self.told.push(change);
+        }
+        let findings = &self.findings;
+        self.told.retain(|known| {
+            let holds = findings.iter().any(|it| it.holds && it.cause == known.cause);
+            if !holds {
+                changes.push(Change { begins: false, ..known.clone() });
+            }
+            holds
+        });
+    }
+}
+
+/// A part of the time between two analyses, by the seat's name.
+fn spread(seat: &Seat) -> Duration {
+    let mut sum = 0_u64;
+    for byte in seat.call.bytes().chain(seat.peer.bytes()) {
+        sum = sum.wrapping_mul(31).wrapping_add(u64::from(byte));
+    }
+    Duration::from_millis(sum % ANALYSIS.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn calls(call_bytes: u64) -> Calls {
+        let rejoin = Duration::from_secs(10);
+        Calls::new(Limits { calls: 2, call_bytes, window_s: 60.0, rejoin, told_after_s: 5.0 })
+    }
+
+    fn seat() -> Seat {
+        Seat::new("room", "call", "anna").unwrap()
+    }
+
+    /// An event of a call whose path is full from 10 s on.
+    fn event(second: u64) -> String {
+        let time = 1.7e12 + second as f64 * 1e3;
+        let rtt = if second < 10 { 0.04 } else { 0.4 };
+        let sent = json!({
+            "type": "outbound-rtp", "kind": "video", "ssrc": 7, "timestamp": time,
+            "packetsSent": second * 100, "bytesSent": second * 100_000, "remoteId": "r",
+        });
+        let reported = json!({
+            "type": "remote-inbound-rtp", "timestamp": time, "roundTripTime": rtt,
+            "roundTripTimeMeasurements": second,
+        });
+        json!(["getStats", "a", { "o": sent, "r": reported }, time]).to_string()
+    }
+
+    #[test]
+    fn a_cause_is_told_when_it_begins_and_when_its_call_ends_and_is_counted_once() {
+        let (mut calls, now) = (calls(1 << 20), Instant::now());
+        let place = calls.join(now, &seat(), None).unwrap();
+        for second in 0..30 {
+            calls.take(now, &seat(), place, event(second).as_bytes()).unwrap();
+        }
+        let later = now + ANALYSIS;
+        let begun = calls.analyze(later);
+        assert_eq!(begun.len(), 1);
+        assert_eq!((begun[0].begins, begun[0].cause), (true, Cause::UplinkCapacity));
+        assert!(calls.analyze(later + 3 * ANALYSIS).is_empty());
+        let counted_s: f64 = calls.counters.bad_s.iter().sum();
+        assert!((19.0..=21.0).contains(&counted_s), "{counted_s} s");
+        calls.leave(later, &seat(), place);
+        assert_eq!(calls.unwritten().len(), 1);
+        assert!(calls.ended(later + Duration::from_secs(9)).is_empty());
+        let ended = calls.ended(later + Duration::from_secs(11));
+        assert_eq!((ended.len(), ended[0].1.len(), ended[0].1[0].begins), (1, 1, false));
+        assert_eq!(calls.counters.bad_s.iter().sum::<f64>(), counted_s);
+    }
+
+    #[test]
+    fn a_call_that_ends_before_its_turn_is_analyzed_at_its_end() {
+        let (mut calls, now) = (calls(1 << 20), Instant::now());
+        let place = calls.join(now, &seat(), None).unwrap();
+        for second in 0..30 {
+            calls.take(now, &seat(), place, event(second).as_bytes()).unwrap();
+        }
+        calls.leave(now, &seat(), place);
+        calls.unwritten();
+        calls.ended(now + Duration::from_secs(11));
+        assert!(calls.counters.bad_s[1] > 15.0, "{:?}", calls.counters.bad_s);
+    }
+
+    #[test]
+    fn what_is_sent_too_fast_must_wait_and_what_is_too_much_is_refused() {
+        let (mut calls, now) = (calls(6_000_000), Instant::now());
+        let place = calls.join(now, &seat(), None).unwrap();
+        let large = format!("[\"ontrack\",\"a\",\"{}\",1700000000000]", "x".repeat(1_000_000));
+        let mut waits = Vec::new();
+        for _ in 0..5 {
+            waits.push(calls.take(now, &seat(), place, large.as_bytes()).unwrap().as_secs());
+        }
+        assert_eq!(waits[..3], [0, 0, 0]);
+        assert!(waits[4] > 10, "{waits:?}");
+        let refused = calls.take(now, &seat(), place, large.as_bytes());
+        assert_eq!(refused, Err(Refused::Bytes));
+        // Nothing is kept of an event that is none.
+        let before = calls.unwritten()[0].1.len();
+        assert!(before < 6_000_000, "{before}");
+        assert_eq!(calls.take(now, &seat(), place, b"{"), Err(Refused::Bytes));
+    }
+}
