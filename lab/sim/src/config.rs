@@ -162,6 +162,9 @@ pub struct Media {
     /// How lost packets are repaired. With `None` the receiver only counts packets and plays no
     /// video.
     pub repair: Option<Repair>,
+    /// Whether the receiver plays the video as a browser does, and what is seen is judged. Needs
+    /// `repair`.
+    pub quality: bool,
 }
 
 impl Media {
@@ -181,6 +184,7 @@ impl Media {
             feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,
+            quality: false,
         }
     }
 
@@ -191,6 +195,7 @@ impl Media {
         with_feedback: feedback: Vec<(Timestamp, Feedback)>,
         with_feedback_interval: feedback_interval: TimeDelta,
         with_repair: repair: Option<Repair>,
+        with_quality: quality: bool,
     }
 }
 
@@ -336,11 +341,17 @@ pub struct Udp {
     ///
     /// [RFC8868 §4.3]: https://www.rfc-editor.org/rfc/rfc8868#section-4.3
     pub packet: DataSize,
+    /// Whether the packets are speech that the receiver plays.
+    pub is_speech: bool,
 }
 
 impl Udp {
     /// IP packets of this size at this rate.
     pub const fn new(rate: Schedule, packet: DataSize) -> Self {
-        Self { rate, packet }
+        Self { rate, packet, is_speech: false }
+    }
+
+    with! {
+        with_is_speech: is_speech: bool,
     }
 }

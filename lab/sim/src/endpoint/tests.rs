@@ -28,6 +28,7 @@ fn media(algorithm: LabAlgorithm, source: Source) -> Media {
         feedback: vec![(Timestamp::ZERO, Feedback::Twcc)],
         feedback_interval: INTERVAL,
         repair: None,
+        quality: false,
     }
 }
 

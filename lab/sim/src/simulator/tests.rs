@@ -37,6 +37,7 @@ fn flow(name: &str, algorithm: LabAlgorithm, start: i64, stop: i64) -> FlowConfi
             feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,
+            quality: false,
         }),
     }
 }
