@@ -178,6 +178,9 @@ pub struct Media<C = LabController> {
     /// The publishers that a subscriber of the forwarding server watches, by index; empty without a
     /// server.
     pub watches: Vec<usize>,
+    /// Whether the receiver plays the video as a browser does, and what is seen is judged. Needs
+    /// `repair`.
+    pub quality: bool,
 }
 
 impl<C> Media<C> {
@@ -195,6 +198,7 @@ impl<C> Media<C> {
             repair: None,
             route_changes: Vec::new(),
             watches: Vec::new(),
+            quality: false,
         }
     }
 
@@ -212,6 +216,7 @@ impl<C> Media<C> {
             repair: self.repair,
             route_changes: self.route_changes,
             watches: self.watches,
+            quality: self.quality,
         }
     }
 
@@ -223,6 +228,7 @@ impl<C> Media<C> {
         with_feedback_interval: feedback_interval: TimeDelta,
         with_repair: repair: Option<Repair>,
         with_route_changes: route_changes: Vec<Timestamp>,
+        with_quality: quality: bool,
     }
 }
 
@@ -368,11 +374,17 @@ pub struct Udp {
     ///
     /// [RFC8868 §4.3]: https://www.rfc-editor.org/rfc/rfc8868#section-4.3
     pub packet: DataSize,
+    /// Whether the packets are speech that the receiver plays.
+    pub is_speech: bool,
 }
 
 impl Udp {
     /// IP packets of this size at this rate.
     pub const fn new(rate: Schedule, packet: DataSize) -> Self {
-        Self { rate, packet }
+        Self { rate, packet, is_speech: false }
+    }
+
+    with! {
+        with_is_speech: is_speech: bool,
     }
 }

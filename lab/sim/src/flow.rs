@@ -8,7 +8,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use crate::rtp_format::MediaHeader;
 use crate::sfu::{News, Request, SubscriberEnds};
 use crate::tcp::TcpPacket;
-use crate::trace::{LayerDecision, Transfer, Video};
+use crate::trace::{Heard, LayerDecision, Seen, Transfer, Video};
 
 /// One of the two ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,16 @@ pub(crate) trait Ends {
         None
     }
 
+    /// Returns what was seen since the last call, if the receiver plays video as a browser does.
+    fn take_seen(&mut self) -> Option<Seen> {
+        None
+    }
+
+    /// Returns what was heard since the last call, if the receiver plays audio.
+    fn take_heard(&mut self) -> Option<Heard> {
+        None
+    }
+
     /// Returns the TCP results since the last call. `None` for flows other than TCP.
     fn take_transfer(&mut self) -> Option<Transfer> {
         None
@@ -99,9 +109,11 @@ pub(crate) enum Body {
     Tcp(Box<TcpPacket>),
     /// Nothing but its size.
     Udp,
+    /// Audio recorded up to this time.
+    Audio(Timestamp),
 }
 
-/// SenderState of a flow's sender. Values that its kind of traffic does not have are `None`.
+/// State of a flow's sender. Values that its kind of traffic does not have are `None`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SenderState {
     pub(crate) target: Option<Bitrate>,

@@ -19,6 +19,7 @@ macro_rules! with {
     )*};
 }
 
+mod audio;
 pub mod config;
 mod coupling;
 mod deadlines;

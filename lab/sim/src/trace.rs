@@ -102,6 +102,10 @@ pub struct Row {
     pub queue: DataSize,
     /// Results of the video. `None` if the receiver plays none.
     pub video: Option<Video>,
+    /// What is seen of the video. `None` unless the receiver plays it as a browser does.
+    pub seen: Option<Seen>,
+    /// What is heard of an audio flow. `None` unless the receiver plays it.
+    pub heard: Option<Heard>,
     /// Results of a TCP flow. `None` for other flows, and where they are unknown.
     pub transfer: Option<Transfer>,
     /// IP bytes of RTCP that left the receiver of a media flow. `None` for other flows, and where
@@ -131,6 +135,8 @@ impl Row {
         with_queuing_delay: queuing_delay: Option<TimeDelta>,
         with_queue: queue: DataSize,
         with_video: video: Option<Video>,
+        with_seen: seen: Option<Seen>,
+        with_heard: heard: Option<Heard>,
         with_transfer: transfer: Option<Transfer>,
         with_feedback: feedback: Option<DataSize>,
         with_forwarded: forwarded: Option<Forwarded>,
@@ -173,6 +179,57 @@ impl Video {
         with_freezes: freezes: u64,
         with_frozen: frozen: TimeDelta,
         with_frame_delay: frame_delay: Option<TimeDelta>,
+    }
+}
+
+/// What is seen of a flow's video over one interval, beside [`Video`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Seen {
+    /// Mean VMAF of the pictures shown, in hundredths, by a model. `None` if none was shown, or if
+    /// there is no model for what the camera shows.
+    pub vmaf: Option<u64>,
+    /// Mean time from the completion of a frame until it goes to the decoder, over the frames that
+    /// went there.
+    pub jitter_buffer: Option<TimeDelta>,
+}
+
+impl Seen {
+    with! {
+        with_vmaf: vmaf: Option<u64>,
+        with_jitter_buffer: jitter_buffer: Option<TimeDelta>,
+    }
+}
+
+/// What is heard of a flow's speech over one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Heard {
+    /// Time played.
+    pub played: TimeDelta,
+    /// The part of it that was made up, because the packets were lost or late.
+    pub concealed: TimeDelta,
+    /// Stretches that were made up and began in the interval.
+    pub concealments: u64,
+    /// Time that was added to the speech by playing slower.
+    pub stretched: TimeDelta,
+    /// Time that was taken out of it by playing faster.
+    pub shortened: TimeDelta,
+    /// Mean time from the microphone to the ear of what was played and not made up.
+    pub delay: Option<TimeDelta>,
+    /// Delay that the buffer aims at, at the end of the interval.
+    pub target: Option<TimeDelta>,
+}
+
+impl Heard {
+    with! {
+        with_played: played: TimeDelta,
+        with_concealed: concealed: TimeDelta,
+        with_concealments: concealments: u64,
+        with_stretched: stretched: TimeDelta,
+        with_shortened: shortened: TimeDelta,
+        with_delay: delay: Option<TimeDelta>,
+        with_target: target: Option<TimeDelta>,
     }
 }
 

@@ -5,8 +5,10 @@ use std::ops::Range;
 use weir::feedback::Ecn;
 use weir::units::Timestamp;
 
+use crate::audio::Player;
 use crate::config::{FlowConfig, Udp};
 use crate::flow::{Body, End, Ends, Outbox, Packet, SenderState};
+use crate::trace::Heard;
 
 /// Both ends of the flow. The receiving end sends nothing.
 #[derive(Debug)]
@@ -14,12 +16,15 @@ pub(crate) struct UdpEnds {
     config: Udp,
     pauses: Vec<Range<Timestamp>>,
     next: Timestamp,
+    /// Plays the packets, if they are speech.
+    player: Option<Player>,
 }
 
 impl UdpEnds {
     pub(crate) fn new(flow: &FlowConfig, config: &Udp) -> Self {
-        let mut ends =
-            Self { config: config.clone(), pauses: flow.pauses.clone(), next: flow.start };
+        let player = config.is_speech.then(Player::default);
+        let (config, pauses) = (config.clone(), flow.pauses.clone());
+        let mut ends = Self { config, pauses, next: flow.start, player };
         ends.skip_pauses();
         ends
     }
@@ -33,18 +38,33 @@ impl UdpEnds {
 
 impl Ends for UdpEnds {
     fn next_deadline(&self, end: End) -> Option<Timestamp> {
-        (end == End::Sender).then_some(self.next)
+        match end {
+            End::Sender => Some(self.next),
+            End::Receiver => self.player.as_ref().and_then(Player::next_deadline),
+        }
     }
 
-    fn on_deadline(&mut self, _: Timestamp, _: End, out: &mut Outbox) {
-        let Udp { rate, packet } = &self.config;
-        out.packets.push(Packet { size: *packet, ecn: Ecn::NotEct, body: Body::Udp });
+    fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox) {
+        if let (End::Receiver, Some(player)) = (end, &mut self.player) {
+            return player.on_deadline(now);
+        }
+        let Udp { rate, packet, is_speech } = &self.config;
+        let body = if *is_speech { Body::Audio(self.next) } else { Body::Udp };
+        out.packets.push(Packet { size: *packet, ecn: Ecn::NotEct, body });
         // Counts from the due time of this packet, so that the rate is exact.
         self.next = rate.finish(self.next, *packet).unwrap_or(Timestamp::MAX);
         self.skip_pauses();
     }
 
-    fn on_packet(&mut self, _: Timestamp, _: End, _: &Packet, _: &mut Outbox) {}
+    fn on_packet(&mut self, now: Timestamp, _: End, packet: &Packet, _: &mut Outbox) {
+        if let (Body::Audio(end), Some(player)) = (&packet.body, &mut self.player) {
+            player.on_packet(now, *end);
+        }
+    }
+
+    fn take_heard(&mut self) -> Option<Heard> {
+        self.player.as_mut().map(Player::take_heard)
+    }
 
     fn state(&self) -> SenderState {
         SenderState::default()
@@ -89,7 +109,7 @@ mod tests {
     fn packets_leave_at_the_rate_of_the_moment_and_not_in_a_pause() {
         let step = |ms, kbps| (Timestamp::from_millis(ms), Bitrate::from_kbps(kbps));
         let rate = Schedule::new(vec![step(0, 1_000), step(24, 500)]).unwrap();
-        let config = Udp { rate, packet: DataSize::from_bytes(1_500) };
+        let config = Udp::new(rate, DataSize::from_bytes(1_500));
         assert_eq!(departures(&config, &[], 80), [0, 12, 24, 48, 72]);
         let pause = Timestamp::from_millis(20)..Timestamp::from_millis(60);
         assert_eq!(departures(&config, &[pause], 90), [0, 12, 60, 84]);
@@ -99,7 +119,7 @@ mod tests {
     #[test]
     fn a_low_rate_of_small_packets_is_exact() {
         let rate = Schedule::constant(Bitrate::from_kbps(20)).unwrap();
-        let config = Udp { rate, packet: DataSize::from_bytes(50) };
+        let config = Udp::new(rate, DataSize::from_bytes(50));
         assert_eq!(departures(&config, &[], 100), [0, 20, 40, 60, 80]);
     }
 }

@@ -21,7 +21,7 @@ use weir_wire::{header, report, vp8};
 use crate::config::{FlowConfig, Media, Source};
 use crate::feedback::{Plan, PlannedReporter, sender_reports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, SenderState};
-use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
+use crate::media::{self, Ssrcs, VideoReceiver, VideoSender, Vmaf};
 use crate::padded::Padded;
 use crate::receiver_clock::ReceiverClock;
 use crate::rtp_format::{
@@ -29,7 +29,7 @@ use crate::rtp_format::{
     SRTP_TAG, rtp_timestamp,
 };
 use crate::source::{self, MediaSource};
-use crate::trace::Video;
+use crate::trace::{Seen, Video};
 
 /// SSRC of the media of the flow with this index.
 fn ssrc_of(index: usize) -> u32 {
@@ -78,6 +78,16 @@ impl MediaEnds {
     }
 }
 
+impl MediaEnds {
+    /// Tells the receiver how the picture made now looks. In a call both ends' pictures are
+    /// compared afterwards.
+    fn pass_on_judgement(&mut self, now: Timestamp) {
+        if let (Some(vmaf), Some(video)) = (self.sender.judged.take(), &mut self.receiver.video) {
+            video.on_judged(now, vmaf);
+        }
+    }
+}
+
 impl Ends for MediaEnds {
     fn next_deadline(&self, end: End) -> Option<Timestamp> {
         match end {
@@ -88,7 +98,10 @@ impl Ends for MediaEnds {
 
     fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox) {
         match end {
-            End::Sender => self.sender.on_deadline(now, out),
+            End::Sender => {
+                self.sender.on_deadline(now, out);
+                self.pass_on_judgement(now);
+            }
             End::Receiver => self.receiver.on_deadline(now, out),
         }
     }
@@ -125,6 +138,10 @@ impl Ends for MediaEnds {
 
     fn take_video(&mut self, _now: Timestamp, is_last: bool) -> Option<Video> {
         self.receiver.video.as_mut().map(|video| video.take_noted(is_last))
+    }
+
+    fn take_seen(&mut self) -> Option<Seen> {
+        self.receiver.video.as_mut()?.take_seen()
     }
 }
 
@@ -163,6 +180,8 @@ struct Sender {
     /// RTP timestamp of the last packet. Padding repeats it.
     rtp_timestamp: u32,
     video: Option<VideoSender>,
+    /// How the picture made last looks, until the receiver is told.
+    judged: Option<Vmaf>,
     sender_reports: Option<SenderReports>,
     /// Whether its packets carry their departure time instead of a transport-wide sequence number.
     sends_departure_times: bool,
@@ -205,6 +224,7 @@ impl Sender {
                 let browser = media.source.is_browser().then_some(chance);
                 VideoSender::new(repair, Ssrcs::of(ssrc), browser)
             }),
+            judged: None,
             sender_reports: sender_reports(
                 flow.start,
                 plan,
@@ -291,6 +311,8 @@ impl Sender {
             let more = u64::from((index as u64) < bytes % packets as u64);
             DataSize::from_bytes(bytes / packets as u64 + more)
         });
+        let headers = packets as u64 * OVERHEAD;
+        self.judged = self.source.judge(now, DataSize::from_bytes(bytes.saturating_sub(headers)));
         if let Some(video) = &mut self.video {
             let mut frame = Vec::with_capacity(packets);
             video.packetize(now, is_key_frame, sizes, |packet| {
@@ -418,7 +440,10 @@ impl Receiver {
             ssrcs,
             seed.stream(&format!("{}/rtcp/receiver", flow.name)),
         );
-        let video = media.repair.map(|repair| VideoReceiver::new(repair, ssrcs));
+        let mut video = media.repair.map(|repair| VideoReceiver::new(repair, ssrcs));
+        if let Some(video) = video.as_mut().filter(|_| media.quality) {
+            video.play_as_browser(flow.start);
+        }
         Self { clock, reporter, remb, video }
     }
 

@@ -30,6 +30,7 @@ fn media(algorithm: LabAlgorithm, source: Source) -> Media {
         route_changes: Vec::new(),
         watches: Vec::new(),
         repair: None,
+        quality: false,
     }
 }
 

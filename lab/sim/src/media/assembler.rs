@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use weir::units::Timestamp;
+use weir::units::{DataSize, Timestamp};
 
 use super::MediaPacket;
 
@@ -13,12 +13,20 @@ use super::MediaPacket;
 const MAX_WAITING: usize = 4_096;
 
 /// A frame that can be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Frame {
     /// When it was captured.
     pub(super) captured: Timestamp,
     /// Missing packets that the decoder skipped to reach this key frame.
     pub(super) skipped_packets: u64,
+    /// Whether it is a key frame.
+    pub(super) key: bool,
+    /// When its last packet came.
+    pub(super) received: Timestamp,
+    /// Bytes of its packets without the headers around them.
+    pub(super) size: DataSize,
+    /// Whether one of its packets is a retransmission.
+    pub(super) repeated: bool,
 }
 
 /// Packets whose frame is incomplete, or whose earlier frames are.
@@ -119,14 +127,21 @@ impl Assembler {
     }
 
     fn take(&mut self, index: usize, packets: usize) -> Frame {
-        let captured = self.slots[index].map_or(Timestamp::ZERO, |packet| packet.captured);
+        let mut frame = Frame::default();
+        for packet in self.slots.range(index..index + packets).flatten() {
+            frame.captured = packet.captured;
+            frame.key |= packet.key && packet.first;
+            frame.received = frame.received.max(packet.receipt.at);
+            frame.size += packet.receipt.size;
+            frame.repeated |= packet.receipt.repeated;
+        }
         let missing = self.slots.iter().take(index).filter(|slot| slot.is_none()).count();
-        let skipped_packets = std::mem::take(&mut self.overflowed) + missing as u64;
+        frame.skipped_packets = std::mem::take(&mut self.overflowed) + missing as u64;
         for _ in 0..index + packets {
             self.pop_front();
         }
         self.intact = true;
-        Frame { captured, skipped_packets }
+        frame
     }
 
     fn pop_front(&mut self) -> Option<MediaPacket> {
@@ -146,6 +161,9 @@ impl Assembler {
 
 #[cfg(test)]
 mod tests {
+    use weir::units::TimeDelta;
+
+    use super::super::Receipt;
     use super::*;
 
     /// Frame `n` consists of the packets 2n and 2n + 1 and was captured at n seconds. `keys` are
@@ -159,6 +177,7 @@ mod tests {
             first,
             last: !first,
             key: first && keys.contains(&frame),
+            receipt: Receipt::default(),
         }
     }
 
@@ -213,8 +232,15 @@ mod tests {
         let mut assembler = Assembler::default();
         for number in 0..3 {
             let (captured, key) = (Timestamp::from_secs(number), number == 0);
-            assembler.insert(MediaPacket { number, captured, first: true, last: true, key });
-            let frame = Frame { captured, skipped_packets: 0 };
+            let receipt = Receipt {
+                at: captured + TimeDelta::from_millis(40),
+                size: DataSize::from_bytes(500),
+                repeated: number == 1,
+            };
+            let (first, last) = (true, true);
+            assembler.insert(MediaPacket { number, captured, first, last, key, receipt });
+            let Receipt { at: received, size, repeated } = receipt;
+            let frame = Frame { captured, skipped_packets: 0, key, received, size, repeated };
             assert_eq!(assembler.next_frame(), Some(frame));
         }
     }

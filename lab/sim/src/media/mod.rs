@@ -16,7 +16,9 @@ mod assembler;
 mod fec;
 mod freezes;
 mod gaps;
+mod jitter_buffer;
 mod packets;
+mod pictures;
 mod playout;
 mod protection;
 mod receiver;
@@ -32,6 +34,7 @@ use weir::units::{DataSize, TimeDelta, Timestamp};
 
 pub use freezes::Freezes;
 pub(crate) use packets::{Packet, Ssrcs};
+pub(crate) use pictures::Vmaf;
 pub(crate) use receiver::VideoReceiver;
 pub(crate) use sender::VideoSender;
 
@@ -72,6 +75,18 @@ struct MediaPacket {
     last: bool,
     /// Part of a key frame. Only the first packet of a key frame shows this.
     key: bool,
+    /// How it came.
+    receipt: Receipt,
+}
+
+/// How a packet came to the receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Receipt {
+    at: Timestamp,
+    /// Size without IP, UDP and the fixed RTP header.
+    size: DataSize,
+    /// The receiver had asked for it again.
+    repeated: bool,
 }
 
 /// Content of a packet of a repaired flow.

@@ -9,7 +9,7 @@ use weir_wire::rtp::{PayloadType, RtpHeader, Rtx, View};
 use weir_wire::vp8::Descriptor;
 
 use super::fec::{BODY, Group, Parity};
-use super::{Kind, MediaPacket};
+use super::{Kind, MediaPacket, Receipt};
 use crate::rtp_format::{
     EXTENSION_ID, EXTENSION_IDS, FIXED_HEADER, IP_UDP, PAYLOAD_TYPE, RTP_HEADER, SRTP_TAG,
     VIDEO_CLOCK_HZ, rtp_timestamp,
@@ -257,6 +257,7 @@ impl Reader {
             first: start != Descriptor::Continuation,
             last: packet.marker(),
             key: start == Descriptor::KeyFrameStart,
+            receipt: Receipt::default(),
         }
     }
 }
@@ -297,8 +298,11 @@ mod tests {
             reader.media(number, &packet)
         });
         let captured = Timestamp::from_millis(500);
-        let first = MediaPacket { number: 0, captured, first: true, last: false, key: true };
-        let last = MediaPacket { number: 1, captured, first: false, last: true, key: false };
+        let receipt = Receipt::default();
+        let first =
+            MediaPacket { number: 0, captured, first: true, last: false, key: true, receipt };
+        let last =
+            MediaPacket { number: 1, captured, first: false, last: true, key: false, receipt };
         assert_eq!(seen, [first, last]);
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Rendered {
     pub(super) delay: TimeDelta,
     /// Duration of the freeze that it ended, if any.
     pub(super) freeze: Option<TimeDelta>,
+    /// When it was captured.
+    pub(super) captured: Timestamp,
 }
 
 /// Frames between decoder and screen.
@@ -80,7 +82,8 @@ impl Playout {
         if after_pause {
             self.freezes.on_pause();
         }
-        Some(Rendered { delay: now - frame.captured, freeze: self.freezes.on_frame(now) })
+        let captured = frame.captured;
+        Some(Rendered { delay: now - captured, freeze: self.freezes.on_frame(now), captured })
     }
 
     /// The stream ends. A gap that is still open counts as if it ended now. (getStats would not
@@ -182,7 +185,8 @@ mod tests {
         }
         assert_eq!(playout.next_deadline(), Some(at(60)));
         assert_eq!(playout.render(at(59)), None);
-        assert_eq!(playout.render(at(60)), Some(Rendered { delay: millis(60), freeze: None }));
+        let first = Rendered { delay: millis(60), freeze: None, captured: at(0) };
+        assert_eq!(playout.render(at(60)), Some(first));
         let shown = playout.render(at(310)).unwrap();
         assert_eq!(shown.delay, millis(211));
         assert_eq!(playout.next_deadline(), None);

@@ -8,13 +8,24 @@ use weir_wire::rtp::View;
 use super::assembler::Assembler;
 use super::fec::{FecDecoder, PARITY_TIME, Parity};
 use super::gaps::{Arrival, Gaps};
+use super::jitter_buffer::JitterBuffer;
 use super::packets::{Arrived, Reader, Ssrcs};
-use super::playout::Playout;
-use super::{Kind, Repair};
-use crate::trace::Video;
+use super::pictures::{Pictures, Vmaf};
+use super::playout::{Playout, Rendered};
+use super::{Kind, MediaPacket, Receipt, Repair};
+use crate::trace::{Seen, Video};
 
 /// Minimum time between requests for a key frame (libwebrtc).
 const KEY_FRAME_TIMEOUT: TimeDelta = TimeDelta::from_millis(200);
+
+/// What decides when frames are shown.
+#[derive(Clone, Debug)]
+enum Screen {
+    /// A percentile of their delays.
+    Steady(Playout),
+    /// The rules of a browser.
+    Browser(Box<JitterBuffer>),
+}
 
 /// Combines packets into frames, requests missing packets, and shows the frames.
 #[derive(Clone, Debug)]
@@ -24,7 +35,8 @@ pub(crate) struct VideoReceiver {
     gaps: Gaps,
     fec: Option<FecDecoder>,
     assembler: Assembler,
-    playout: Playout,
+    screen: Screen,
+    pictures: Pictures,
     next_key_frame_request: Timestamp,
     last_arrival: Timestamp,
     /// Results since they were last taken, and the sum of the frames' delays.
@@ -41,7 +53,8 @@ impl VideoReceiver {
             gaps: Gaps::new(repair.nack, patience),
             fec: repair.fec.then(FecDecoder::default),
             assembler: Assembler::default(),
-            playout: Playout::default(),
+            screen: Screen::Steady(Playout::default()),
+            pictures: Pictures::default(),
             next_key_frame_request: Timestamp::ZERO,
             last_arrival: Timestamp::ZERO,
             noted: Video::default(),
@@ -49,9 +62,25 @@ impl VideoReceiver {
         }
     }
 
+    /// Shows the frames as a browser does, of a stream that starts at `start`, and notes what is
+    /// seen.
+    pub(crate) fn play_as_browser(&mut self, start: Timestamp) {
+        self.screen = Screen::Browser(Box::new(JitterBuffer::new(start)));
+    }
+
     /// Sets the round-trip time.
     pub(crate) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
         self.gaps.on_round_trip_time(rtt);
+        if let Screen::Browser(buffer) = &mut self.screen {
+            buffer.on_round_trip_time(rtt);
+        }
+    }
+
+    /// How the picture looks that was captured at this time.
+    pub(crate) fn on_judged(&mut self, captured: Timestamp, vmaf: Vmaf) {
+        if matches!(self.screen, Screen::Browser(_)) {
+            self.pictures.push(captured, vmaf);
+        }
     }
 
     /// A packet of the flow arrived.
@@ -79,7 +108,11 @@ impl VideoReceiver {
         }
         while let Some(frame) = self.assembler.next_frame() {
             self.noted.unrepaired_packets += frame.skipped_packets;
-            self.playout.on_frame(now, frame.captured, frame.skipped_packets == 0);
+            let is_next = frame.skipped_packets == 0;
+            match &mut self.screen {
+                Screen::Steady(playout) => playout.on_frame(now, frame.captured, is_next),
+                Screen::Browser(buffer) => buffer.on_frame(now, frame),
+            }
         }
         self.gaps.forget_before(self.assembler.first());
     }
@@ -89,14 +122,23 @@ impl VideoReceiver {
         if let Some(fec) = &mut self.fec {
             fec.on_packet(number, packet);
         }
-        let media = self.reader.media(number, &packet);
+        let receipt = Receipt {
+            at: now,
+            size: DataSize::from_bytes(packet.length.into()),
+            repeated: arrival == Arrival::Retransmitted,
+        };
+        let media = MediaPacket { receipt, ..self.reader.media(number, &packet) };
         self.noted.media_packets += u64::from(self.assembler.insert(media));
     }
 
     /// When [`VideoReceiver::on_deadline`] is due.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
         let key_frame = self.needs_key_frame().then_some(self.next_key_frame_request);
-        let deadlines = [self.gaps.next_deadline(), self.playout.next_deadline(), key_frame];
+        let screen = match &self.screen {
+            Screen::Steady(playout) => playout.next_deadline(),
+            Screen::Browser(buffer) => buffer.next_deadline(),
+        };
+        let deadlines = [self.gaps.next_deadline(), screen, key_frame];
         deadlines.into_iter().flatten().min()
     }
 
@@ -106,10 +148,15 @@ impl VideoReceiver {
 
     /// Shows the frame that is due and sends the requests that are due.
     pub(crate) fn on_deadline(&mut self, now: Timestamp, mut send: impl FnMut(&[u8])) {
-        if let Some(rendered) = self.playout.render(now) {
+        let rendered = match &mut self.screen {
+            Screen::Steady(playout) => playout.render(now),
+            Screen::Browser(buffer) => buffer.render(now),
+        };
+        if let Some(Rendered { delay, freeze, captured }) = rendered {
             self.noted.frames += 1;
-            self.delays += rendered.delay;
-            self.note_freeze(rendered.freeze);
+            self.delays += delay;
+            self.note_freeze(freeze);
+            self.pictures.on_shown(captured);
         }
         let Ssrcs { media, .. } = self.ssrcs;
         let missing: Vec<u16> =
@@ -138,7 +185,10 @@ impl VideoReceiver {
     /// distinguished from a pause.
     pub(crate) fn take_noted(&mut self, last: bool) -> Video {
         if last {
-            let freeze = self.playout.finish(self.last_arrival);
+            let freeze = match &mut self.screen {
+                Screen::Steady(playout) => playout.finish(self.last_arrival),
+                Screen::Browser(buffer) => buffer.finish(self.last_arrival),
+            };
             self.note_freeze(freeze);
             self.noted.unrepaired_packets += self.assembler.finish(self.gaps.given_up());
         }
@@ -146,5 +196,11 @@ impl VideoReceiver {
         let mut noted = std::mem::take(&mut self.noted);
         noted.frame_delay = (noted.frames > 0).then(|| delays / noted.frames as i64);
         noted
+    }
+
+    /// Returns what was seen since the last call; `None` unless frames are shown as in a browser.
+    pub(crate) fn take_seen(&mut self) -> Option<Seen> {
+        let Screen::Browser(buffer) = &mut self.screen else { return None };
+        Some(Seen { vmaf: self.pictures.take_mean(), jitter_buffer: buffer.take_buffered() })
     }
 }

@@ -17,7 +17,7 @@ use crate::endpoint::MediaEnds;
 use crate::flow::{End, Ends, Outbox, Packet};
 use crate::sfu::{Request, Server, SubscriberEnds};
 use crate::tcp::TcpEnds;
-use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace, Video};
+use crate::trace::{Heard, ROW_INTERVAL, RateChange, Row, Seen, Trace, Video};
 use crate::udp::UdpEnds;
 use share::share;
 
@@ -430,6 +430,15 @@ impl<'a> Simulator<'a> {
                     frozen: whole_micros(video.frozen),
                     frame_delay: video.frame_delay.map(whole_micros),
                     ..video
+                }),
+                seen: state.ends.take_seen().map(|seen| Seen {
+                    jitter_buffer: seen.jitter_buffer.map(whole_micros),
+                    ..seen
+                }),
+                heard: state.ends.take_heard().map(|heard| Heard {
+                    delay: heard.delay.map(whole_micros),
+                    target: heard.target.map(whole_micros),
+                    ..heard
                 }),
                 transfer: state.ends.take_transfer(),
                 feedback: flow.is_media().then_some(state.feedback),

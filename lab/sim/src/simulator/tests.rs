@@ -39,6 +39,7 @@ fn flow(name: &str, algorithm: LabAlgorithm, start: i64, stop: i64) -> FlowConfi
             route_changes: Vec::new(),
             watches: Vec::new(),
             repair: None,
+            quality: false,
         }),
     }
 }

@@ -172,6 +172,11 @@ impl Encoder {
         self.detector.measure_anew();
     }
 
+    /// Pixels of the picture that it encodes.
+    pub(super) fn pixels(&self) -> f64 {
+        self.scaler.pixels()
+    }
+
     /// Makes the next frame a key frame.
     pub(super) fn begin_key_frame(&mut self) {
         self.wants_key_frame = true;

@@ -3,6 +3,7 @@
 mod encoder;
 mod overshoot;
 mod picture;
+mod picture_model;
 mod push_back;
 mod scaler;
 mod simulcast;
@@ -12,9 +13,11 @@ use weir_net::seed::Stream;
 
 pub(crate) use self::encoder::media_rate;
 use self::encoder::{Camera, Encoder};
+use self::picture_model::{Coded, PictureModel};
 use self::simulcast::Simulcast;
 pub(crate) use self::simulcast::padding;
 use crate::config::{EncoderVideo, Source};
+use crate::media::Vmaf;
 
 // Parameters of the statistical model [RFC8593 §5].
 /// `K_d`: length of a transient, in frames.
@@ -41,6 +44,8 @@ pub(crate) struct MediaSource {
     encoder: Encoder,
     /// In place of the encoder if the source makes several layers.
     simulcast: Option<Simulcast>,
+    /// `None` if there is no model of what the camera shows.
+    picture: Option<PictureModel>,
 }
 
 impl MediaSource {
@@ -51,7 +56,18 @@ impl MediaSource {
         };
         let simulcast = (video.layers > 1).then(|| Simulcast::new(&stream, video));
         let (model, encoder) = (Rfc8593::new(stream.clone()), Encoder::new(stream, video));
-        Self { kind, carry: 0.0, model, encoder, simulcast }
+        let picture = match kind {
+            Source::Encoder { video, .. } if video.layers == 1 => PictureModel::new(video),
+            _ => None,
+        };
+        Self { kind, carry: 0.0, model, encoder, simulcast, picture }
+    }
+
+    /// How the picture looks that was made now, with this payload; `None` without a model of what
+    /// the camera shows.
+    pub(crate) fn judge(&mut self, now: Timestamp, payload: DataSize) -> Option<Vmaf> {
+        let pixels = self.encoder.pixels();
+        Some(self.picture.as_mut()?.judge(now, Coded { payload, pixels }))
     }
 
     /// Makes the next frame a key frame. For the filler, key frames are as large as others, because

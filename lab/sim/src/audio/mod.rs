@@ -1,0 +1,218 @@
+//! How a browser plays the packets of a speech stream: NetEq [LIBWEBRTC §DecisionLogic].
+//!
+//! ```text
+//! packet -> Arrivals -> Target -> decision every 10 ms -> play | conceal | faster | slower
+//!    +----> buffer -------------------^
+//! ```
+//!
+//! No sound is carried. A moment of the speech stands for it. What departs from libwebrtc is
+//! NETEQ-D1 to NETEQ-D5 (docs/reference/quality.md).
+
+mod arrivals;
+mod target;
+
+use std::collections::BTreeSet;
+
+use weir::units::{TimeDelta, Timestamp};
+
+use crate::trace::Heard;
+use arrivals::Arrivals;
+use target::Target;
+
+/// What is played at once.
+const BLOCK: TimeDelta = TimeDelta::from_millis(10);
+/// Speech in a packet.
+pub(crate) const PACKET: TimeDelta = TimeDelta::from_millis(20);
+/// NETEQ-D1: playing faster takes out, and playing slower puts in, one pitch period, for which this
+/// stands. libwebrtc searches for one of 2.5 to 15 ms, and may find none.
+const PITCH_PERIOD: TimeDelta = TimeDelta::from_millis(10);
+/// Decoded speech that playing faster needs.
+const FASTER_NEEDS: TimeDelta = TimeDelta::from_millis(30);
+/// Least time between two changes of the speed.
+const STRETCH_INTERVAL: TimeDelta = TimeDelta::from_millis(60);
+/// What the delay may exceed target and largest arrival delay by.
+const GRANULARITY: TimeDelta = TimeDelta::from_millis(20);
+/// Beyond so many times that limit, the speed changes without a pause.
+const FAST_FACTOR: i64 = 4;
+/// A packet is not waited for while more than the target and half a window lies in the buffer.
+const WINDOW_HALF: TimeDelta = TimeDelta::from_millis(50);
+/// NETEQ-D2: after so much concealment it is so quiet that half of the target may be waited for.
+/// libwebrtc computes how quiet it is from the speech.
+const QUIET: TimeDelta = TimeDelta::from_millis(60);
+
+/// The receiver of a speech stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Player {
+    /// The next block, once a packet has come.
+    next_block: Option<Timestamp>,
+    arrivals: Arrivals,
+    target: Target,
+    /// Packets that are not decoded, by where their speech begins.
+    packets: BTreeSet<Timestamp>,
+    /// The moment of the speech that is played next, and up to which it is decoded.
+    position: Timestamp,
+    decoded: Timestamp,
+    /// Made up since speech was last played.
+    concealed: TimeDelta,
+    next_stretch: Timestamp,
+    noted: Heard,
+    delays: TimeDelta,
+    blocks: i64,
+}
+
+/// What is done for a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decision {
+    Play,
+    Conceal,
+    Faster,
+    Slower,
+    /// Goes on with a later packet, since the one that is missing is lost.
+    Skip,
+}
+
+impl Player {
+    /// A packet came with the speech up to `end`.
+    pub(crate) fn on_packet(&mut self, now: Timestamp, end: Timestamp) {
+        let start = end - PACKET;
+        if self.next_block.is_none() {
+            self.next_block = Some(now);
+            (self.position, self.decoded) = (start, start);
+        }
+        if let Some(delay) = self.arrivals.on_packet(now, start) {
+            self.target.on_arrival(now, delay);
+        }
+        // NETEQ-D3: a packet that is too late is thrown away, also one that was reordered.
+        if start >= self.decoded {
+            self.packets.insert(start);
+        }
+    }
+
+    /// When the next block is played.
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        self.next_block
+    }
+
+    /// Plays a block.
+    pub(crate) fn on_deadline(&mut self, now: Timestamp) {
+        match self.decide(now) {
+            Decision::Play | Decision::Conceal if self.ready() >= BLOCK => self.play(now),
+            Decision::Play => {
+                self.decode();
+                self.play(now);
+            }
+            Decision::Skip => {
+                if let Some(start) = self.packets.first() {
+                    (self.position, self.decoded) = (*start, *start);
+                }
+                self.decode();
+                self.play(now);
+            }
+            Decision::Faster => self.play_faster(now),
+            Decision::Slower => {
+                self.decode();
+                self.noted.stretched += PITCH_PERIOD;
+                self.next_stretch = now + STRETCH_INTERVAL;
+                // The block repeats a period: the position stays.
+                self.position = self.position - PITCH_PERIOD;
+                self.play(now);
+            }
+            Decision::Conceal => {
+                if self.concealed == TimeDelta::ZERO {
+                    self.noted.concealments += 1;
+                }
+                self.concealed += BLOCK;
+                self.noted.concealed += BLOCK;
+            }
+        }
+        self.noted.played += BLOCK;
+        self.next_block = Some(now + BLOCK);
+    }
+
+    /// Decoded and not played.
+    fn ready(&self) -> TimeDelta {
+        self.decoded - self.position
+    }
+
+    fn decode(&mut self) {
+        if self.packets.first() == Some(&self.decoded) {
+            self.packets.pop_first();
+            self.decoded += PACKET;
+        }
+    }
+
+    fn play(&mut self, now: Timestamp) {
+        self.delays += now - self.position;
+        self.blocks += 1;
+        self.position += BLOCK;
+        self.concealed = TimeDelta::ZERO;
+    }
+
+    fn play_faster(&mut self, now: Timestamp) {
+        while self.ready() < FASTER_NEEDS && self.packets.first() == Some(&self.decoded) {
+            self.decode();
+        }
+        if self.ready() >= FASTER_NEEDS {
+            self.position += PITCH_PERIOD;
+            self.noted.shortened += PITCH_PERIOD;
+            self.next_stretch = now + STRETCH_INTERVAL;
+        }
+        self.play(now);
+    }
+
+    fn decide(&self, now: Timestamp) -> Decision {
+        let Some(&next) = self.packets.first() else { return Decision::Conceal };
+        if self.concealed >= QUIET && self.waiting(now) < self.target.delay() / 2 {
+            return Decision::Conceal;
+        }
+        if next > self.decoded {
+            return self.decide_without(now, next);
+        }
+        if self.concealed > TimeDelta::ZERO {
+            return Decision::Play;
+        }
+        let delay = self.arrivals.delay(now, self.position);
+        let low = self.target.delay();
+        let high = low + self.arrivals.largest() + GRANULARITY;
+        let may_stretch = now >= self.next_stretch;
+        if delay >= high * FAST_FACTOR || (may_stretch && delay >= high) {
+            Decision::Faster
+        } else if may_stretch && delay < low {
+            Decision::Slower
+        } else {
+            Decision::Play
+        }
+    }
+
+    /// The packet that should be next is missing, and there is a later one.
+    fn decide_without(&self, now: Timestamp, next: Timestamp) -> Decision {
+        let is_full = self.waiting(now) > self.target.delay() + WINDOW_HALF;
+        if next - self.decoded > self.concealed && !is_full {
+            Decision::Conceal
+        } else if self.ready() >= BLOCK {
+            Decision::Play
+        } else {
+            Decision::Skip
+        }
+    }
+
+    /// Speech in the buffer, and how long the newest of it has waited.
+    fn waiting(&self, now: Timestamp) -> TimeDelta {
+        match (self.packets.first(), self.packets.last()) {
+            (Some(first), Some(last)) => (*last - *first) + self.arrivals.since_last(now),
+            _ => TimeDelta::ZERO,
+        }
+    }
+
+    /// Returns what was heard since the last call.
+    pub(crate) fn take_heard(&mut self) -> Heard {
+        let (delays, blocks) = (std::mem::take(&mut self.delays), std::mem::take(&mut self.blocks));
+        let mut heard = std::mem::take(&mut self.noted);
+        heard.delay = (blocks > 0).then(|| delays / blocks);
+        heard.target = self.next_block.map(|_| self.target.delay());
+        heard
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! How a coded picture looks beside the camera's: VMAF by a model.
+//!
+//! VMAF = 100 / (1 + (b50 / b)^k) with the bits a pixel b. b50, at which VMAF is 50, depends on
+//! content, codec, size and frame rate. Fitted to measured encodings; data, error and range are in
+//! docs/reference/quality.md. `scripts/picture-model.py` prints the error.
+
+use std::collections::VecDeque;
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+
+use super::picture::BITS_PER_BYTE;
+use crate::config::{Codec, Content, EncoderVideo};
+use crate::media::Vmaf;
+
+/// Bits a pixel of the film with VP8 at 360p and 30 frames a second for VMAF 50.
+const FILM_BITS: f64 = 0.01464;
+/// `k`: steepness.
+const STEEPNESS: f64 = 1.303;
+/// Factors of other codecs.
+const VP9_BITS: f64 = 0.917;
+const AV1_BITS: f64 = 0.720;
+/// Exponents of the number of pixels and of the frame rate, with which the bits a pixel fall.
+const PIXEL_EXPONENT: f64 = 0.260;
+const RATE_EXPONENT: f64 = 0.510;
+/// A picture that was coded with fewer pixels than the camera's and enlarged takes more bits a
+/// pixel, and does not reach 100: exponents of the share of the pixels.
+const ENLARGED_BITS_EXPONENT: f64 = 0.592;
+const ENLARGED_EXPONENT: f64 = 0.108;
+/// Size and frame rate to which the constants belong.
+const PIXELS: f64 = 640.0 * 360.0;
+const FRAME_RATE: f64 = 30.0;
+/// The bits of a picture are the mean over the pictures of this time, because a picture is made
+/// from the one before.
+const WINDOW: TimeDelta = TimeDelta::from_millis(500);
+const HUNDREDTHS: f64 = 100.0;
+
+/// A picture as it was coded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Coded {
+    pub payload: DataSize,
+    pub pixels: f64,
+}
+
+/// The model for one camera.
+#[derive(Clone, Debug)]
+pub(super) struct PictureModel {
+    codec: Codec,
+    camera_pixels: f64,
+    recent: VecDeque<(Timestamp, Coded)>,
+}
+
+impl PictureModel {
+    /// `None` if the model was not fitted to what the camera shows, or to the codec.
+    pub(super) fn new(video: EncoderVideo) -> Option<Self> {
+        let EncoderVideo { width, height, codec, content, .. } = video;
+        if content != Content::Film || codec == Codec::H264 {
+            return None;
+        }
+        let camera_pixels = f64::from(width) * f64::from(height);
+        Some(Self { codec, camera_pixels, recent: VecDeque::new() })
+    }
+
+    /// VMAF of a picture that is coded now.
+    pub(super) fn judge(&mut self, now: Timestamp, coded: Coded) -> Vmaf {
+        if self.recent.back().is_some_and(|(_, last)| last.pixels != coded.pixels) {
+            self.recent.clear();
+        }
+        self.recent.push_back((now, coded));
+        while self.recent.front().is_some_and(|(at, _)| now - *at >= WINDOW) {
+            self.recent.pop_front();
+        }
+        let bytes: u64 = self.recent.iter().map(|(_, coded)| coded.payload.as_bytes()).sum();
+        let count = self.recent.len() as f64;
+        let bits = bytes as f64 * BITS_PER_BYTE / count / coded.pixels;
+        let vmaf = self.vmaf(bits, coded.pixels, self.frame_rate(now));
+        Vmaf(libm::round(vmaf * HUNDREDTHS) as u64)
+    }
+
+    /// Pictures a second in the window; the nominal rate for the first.
+    fn frame_rate(&self, now: Timestamp) -> f64 {
+        match self.recent.front() {
+            Some((first, _)) if *first < now => {
+                (self.recent.len() - 1) as f64 / (now - *first).as_secs_f64()
+            }
+            _ => FRAME_RATE,
+        }
+    }
+
+    /// VMAF at these bits a pixel, pixels and pictures a second.
+    fn vmaf(&self, bits: f64, pixels: f64, rate: f64) -> f64 {
+        let codec = match self.codec {
+            Codec::Vp8 | Codec::H264 => 1.0,
+            Codec::Vp9 => VP9_BITS,
+            Codec::Av1 => AV1_BITS,
+        };
+        let size = libm::pow(pixels / PIXELS, -PIXEL_EXPONENT);
+        let rate = libm::pow(rate / FRAME_RATE, -RATE_EXPONENT);
+        let share = (pixels / self.camera_pixels).min(1.0);
+        let enlarged = libm::pow(share, -ENLARGED_BITS_EXPONENT);
+        let half = FILM_BITS * codec * size * rate * enlarged;
+        let coded = HUNDREDTHS / (1.0 + libm::pow(half / bits.max(f64::MIN_POSITIVE), STEEPNESS));
+        coded * libm::pow(share, ENLARGED_EXPONENT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    const VIDEO: EncoderVideo =
+        EncoderVideo { width: 640, height: 360, content: Content::Film, ..EncoderVideo::DEFAULT };
+
+    /// Differences between the model and the measured encodings of the film.
+    fn errors() -> Vec<f64> {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/picture-model.tsv");
+        let text = fs::read_to_string(path).unwrap();
+        let film = text.lines().filter(|line| line.starts_with("film\t"));
+        film.map(error).collect()
+    }
+
+    fn error(line: &str) -> f64 {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let number = |index: usize| cells[index].parse::<f64>().unwrap();
+        let codec = match cells[5] {
+            "vp8" => Codec::Vp8,
+            "vp9" => Codec::Vp9,
+            _ => Codec::Av1,
+        };
+        let (width, height) = (number(1) as u32, number(2) as u32);
+        let model = PictureModel::new(EncoderVideo { width, height, codec, ..VIDEO }).unwrap();
+        let pixels = number(1) / number(2) * number(3) * number(3);
+        model.vmaf(number(6), pixels, number(4)) - number(7)
+    }
+
+    #[test]
+    fn the_model_is_as_near_to_the_measured_encodings_as_its_page_says() {
+        let errors = errors();
+        assert_eq!(errors.len(), 121);
+        let rms = (errors.iter().map(|error| error * error).sum::<f64>() / 121.0).sqrt();
+        let worst = errors.iter().fold(0.0_f64, |worst, error| worst.max(error.abs()));
+        assert!(rms < 2.9, "{rms}");
+        assert!(worst < 11.8, "{worst}");
+    }
+
+    #[test]
+    fn more_bits_never_look_worse_and_the_scale_is_0_to_100() {
+        let model = PictureModel::new(VIDEO).unwrap();
+        let mut last = 0.0;
+        for step in 0..200 {
+            let vmaf = model.vmaf(0.0005 * 1.05_f64.powi(step), PIXELS, FRAME_RATE);
+            assert!(vmaf >= last && vmaf <= 100.0, "{vmaf} after {last}");
+            last = vmaf;
+        }
+        assert!(last > 99.0, "{last}");
+        assert_eq!(model.vmaf(0.0, PIXELS, FRAME_RATE), 0.0);
+    }
+
+    #[test]
+    fn a_picture_is_judged_by_the_bits_of_half_a_second() {
+        let mut model = PictureModel::new(VIDEO).unwrap();
+        let mut judge = |frame: i64, bytes: u64| {
+            let now = Timestamp::from_nanos(frame * 1_000_000_000 / 30);
+            let payload = DataSize::from_bytes(bytes);
+            model.judge(now, Coded { payload, pixels: PIXELS }).0
+        };
+        let steady: Vec<u64> = (0..60).map(|frame| judge(frame, 4_000)).collect();
+        assert_eq!(steady[30], steady[59]);
+        let fallen: Vec<u64> = (60..90).map(|frame| judge(frame, 1_000)).collect();
+        assert!(fallen.is_sorted_by(|a, b| a >= b), "{fallen:?}");
+        assert!(fallen[14] + 1_000 < steady[59] && fallen[14] == fallen[29], "{fallen:?}");
+    }
+
+    #[test]
+    fn what_it_was_not_fitted_to_is_not_judged() {
+        for content in [Content::Noise, Content::Easy, Content::Hard, Content::Screen] {
+            assert!(PictureModel::new(EncoderVideo { content, ..VIDEO }).is_none());
+        }
+        assert!(PictureModel::new(EncoderVideo { codec: Codec::H264, ..VIDEO }).is_none());
+    }
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Prints the error of the picture model (lab/sim/src/source/picture_model.rs) on measured encodings.
+
+    scripts/picture-model.py
+
+Reads docs/results/picture-model.tsv, which scripts/measure-vmaf.py makes, and the model's
+constants. The film is what the constants were fitted to; the other clip was not used.
+"""
+
+import csv
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCE = (ROOT / "lab/sim/src/source/picture_model.rs").read_text()
+K = {name: float(value) for name, value in re.findall(r"const (\w+): f64 = ([\d.]+);", SOURCE)}
+CODECS = {"vp8": 1, "vp9": K["VP9_BITS"], "av1": K["AV1_BITS"]}
+
+
+def vmaf(row):
+    pixels = row["height"] ** 2 * row["camera_width"] / row["camera_height"]
+    share = (row["height"] / row["camera_height"]) ** 2
+    half = K["FILM_BITS"] * CODECS[row["codec"]] * (pixels / (640 * 360)) ** -K["PIXEL_EXPONENT"]
+    half *= (row["fps"] / K["FRAME_RATE"]) ** -K["RATE_EXPONENT"] * share ** -K["ENLARGED_BITS_EXPONENT"]
+    return 100 / (1 + (half / row["bits_a_pixel"]) ** K["STEEPNESS"]) * share ** K["ENLARGED_EXPONENT"]
+
+
+def typed(row):
+    return {key: value if key in ("clip", "codec") else float(value) for key, value in row.items()}
+
+
+def main():
+    with (ROOT / "docs/results/picture-model.tsv").open() as file:
+        rows = [typed(row) for row in csv.DictReader(file, delimiter="\t")]
+    groups = {
+        "all": lambda row: True,
+        "VP8, 30 frames a second": lambda row: row["codec"] == "vp8" and row["fps"] == 30 and whole(row),
+        "7.5 to 15 frames a second": lambda row: row["fps"] < 30,
+        "VP9": lambda row: row["codec"] == "vp9",
+        "AV1": lambda row: row["codec"] == "av1",
+        "enlarged": lambda row: not whole(row),
+    }
+    print("| clip | encodings | number | mean error | rms | worst |")
+    print("|---|---|---:|---:|---:|---:|")
+    for clip in dict.fromkeys(row["clip"] for row in rows):
+        for name, belongs in groups.items():
+            errors = [vmaf(row) - row["vmaf"] for row in rows if row["clip"] == clip and belongs(row)]
+            rms = (sum(error**2 for error in errors) / len(errors)) ** 0.5
+            worst = max(errors, key=abs)
+            mean = sum(errors) / len(errors)
+            print(f"| {clip} | {name} | {len(errors)} | {mean:+.1f} | {rms:.1f} | {worst:+.1f} |")
+
+
+def whole(row):
+    return row["height"] == row["camera_height"]
+
+
+main()
