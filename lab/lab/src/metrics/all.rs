@@ -2,12 +2,18 @@
 
 use super::{
     Better, CallMetrics, CallSuccess, Declared, Fairness, LinkSummary, Metrics, NodeMetrics,
-    ParticipantMetrics, TerminalMetrics, TransferMetrics, VideoMetrics,
+    ParticipantMetrics, QualityMetrics, SpeechMetrics, TerminalMetrics, TransferMetrics,
+    VideoMetrics,
 };
 
 /// Tables of metrics, one constant for each kind of subject.
-pub(crate) const FLOW: [&[Declared]; 3] =
-    [Metrics::DECLARED, VideoMetrics::DECLARED, TransferMetrics::DECLARED];
+pub(crate) const FLOW: [&[Declared]; 5] = [
+    Metrics::DECLARED,
+    VideoMetrics::DECLARED,
+    QualityMetrics::DECLARED,
+    SpeechMetrics::DECLARED,
+    TransferMetrics::DECLARED,
+];
 pub(crate) const SHARED: [&[Declared]; 2] = [LinkSummary::DECLARED, Fairness::DECLARED];
 pub(crate) const NODE: [&[Declared]; 1] = [NodeMetrics::DECLARED];
 pub(crate) const TERMINAL: [&[Declared]; 1] = [TerminalMetrics::DECLARED];

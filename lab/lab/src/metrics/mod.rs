@@ -16,9 +16,11 @@ pub(crate) mod declared;
 mod link;
 mod meter;
 mod node;
+mod quality;
 mod rate;
 mod rows;
 mod spans;
+mod speech;
 mod tally;
 mod terminal;
 mod transfer;
@@ -33,7 +35,10 @@ pub use declared::{Better, Declared, Need};
 pub use link::{Fairness, LinkSummary, Ratio};
 pub use meter::{FlowMeter, Measured};
 pub use node::NodeMetrics;
+pub(crate) use quality::HalfSecond;
+pub use quality::{QualityMetrics, Score};
 pub use rows::Received;
+pub use speech::{SpeechMetrics, speech_rating};
 pub use terminal::TerminalMetrics;
 pub use transfer::TransferMetrics;
 pub use video::VideoMetrics;
@@ -142,6 +147,10 @@ declare! {
     } with {
         /// Metrics of the video.
         video: VideoMetrics;
+        /// Metrics of what is seen of the video.
+        quality: QualityMetrics;
+        /// Metrics of what is heard of an audio flow.
+        speech: SpeechMetrics;
         /// Metrics of the TCP transfer.
         transfer: TransferMetrics;
     }

@@ -27,7 +27,7 @@ fn with_class_keys(own: &[&'static str]) -> Vec<&'static str> {
     own.iter().copied().chain(network::class_keys()).collect()
 }
 static MEDIA: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(MEDIA_ALONE));
-static AUDIO: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["call"]));
+static AUDIO: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["quality", "call"]));
 static TCP: LazyLock<Vec<&str>> =
     LazyLock::new(|| with_class_keys(&["congestion", "ecn", "short", "small_queue"]));
 static UDP: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["rate", "packet"]));
@@ -49,6 +49,7 @@ const MEDIA_ALONE: &[&str] = &[
     "probe_when_limited",
     "repair",
     "key_frame_interval",
+    "quality",
     "call",
 ];
 /// The keys of all kinds of flows, each once.
@@ -199,6 +200,7 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
         stop,
         pauses: table.get("pauses").map_or(Ok(Vec::new()), |item| pauses(&item, start, stop))?,
         call: call::number(table)?,
+        quality: quality(table)?,
         traffic: traffic(table, duration)?,
     })
 }
@@ -305,6 +307,18 @@ fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
         sender: table.get("sender").map(|item| item.prose()).transpose()?,
         repair: repair(table, duration)?,
     })
+}
+
+fn quality(flow: &Table) -> Result<bool> {
+    let Some(item) = flow.get("quality") else { return Ok(false) };
+    let quality = item.boolean()?;
+    let is_media = matches!(kind_of(flow)?, Kind::Media);
+    if quality && is_media && flow.get("repair").is_none() {
+        return Err(
+            item.error("only a flow with repair shows frames; write repair = { nack = true }")
+        );
+    }
+    Ok(quality)
 }
 
 fn repair(flow: &Table, duration: TimeDelta) -> Result<Option<Repair>> {

@@ -116,6 +116,9 @@ pub struct Flow {
     pub pauses: Vec<Range<Timestamp>>,
     /// Number of the browser call that a media or audio flow belongs to, from 1.
     pub call: Option<usize>,
+    /// Whether its receiver plays it as a browser does, and what is seen or heard is measured.
+    /// Simulated media and audio flows only.
+    pub quality: bool,
     /// The traffic that it carries.
     pub traffic: Traffic,
 }
@@ -396,6 +399,7 @@ impl Scenario {
             stop: Timestamp::ZERO + duration,
             pauses: Vec::new(),
             call: None,
+            quality: false,
             traffic: Traffic::Link,
         };
         Self {
@@ -446,7 +450,7 @@ impl Scenario {
     /// theirs.
     pub fn sim_config(&self, controller: impl Into<LabController>) -> weir_sim::Config {
         let controller = controller.into();
-        let media = |media: &Media| {
+        let media = |media: &Media, quality: bool| {
             let own = media.controller.map_or_else(|| controller.clone(), Into::into);
             weir_sim::Media::new(own, media.settings, media.source)
                 .with_sender(media.sender.clone())
@@ -455,11 +459,12 @@ impl Scenario {
                 .with_feedback(media.feedback.clone())
                 .with_feedback_interval(self.feedback_interval)
                 .with_repair(media.repair)
+                .with_quality(quality)
         };
         let flow = |flow: &Flow| {
             let traffic = match &flow.traffic {
-                Traffic::Media(own) => weir_sim::FlowKind::Media(media(own)),
-                Traffic::Audio => weir_sim::FlowKind::Udp(audio()),
+                Traffic::Media(own) => weir_sim::FlowKind::Media(media(own, flow.quality)),
+                Traffic::Audio => weir_sim::FlowKind::Udp(audio().with_is_speech(flow.quality)),
                 Traffic::Tcp(tcp) => weir_sim::FlowKind::Tcp(tcp.clone()),
                 Traffic::Udp(udp) => weir_sim::FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),
