@@ -27,7 +27,7 @@ pub fn with_spread(values: &[f64], decimals: usize) -> String {
 }
 
 /// Columns of numbers: name, path of the metric, factor and decimals.
-const MEASURED: [(&str, &str, f64, usize); 11] = [
+const MEASURED: [(&str, &str, f64, usize); 18] = [
     ("utilization", "utilization", 1.0, 3),
     ("rate Mbit/s", "rate_mbps.mean", 1.0, 3),
     ("queue p95 ms", "queuing_delay_ms.p95", 1.0, 1),
@@ -39,12 +39,18 @@ const MEASURED: [(&str, &str, f64, usize); 11] = [
     ("below best %", "below_best_ratio", 100.0, 1),
     ("switch frozen s", "switch_freeze_s", 1.0, 2),
     ("padding %", "padding_share", 100.0, 2),
+    ("good %", "good_ratio", 100.0, 0),
+    ("to screen p95 ms", "shown_delay_ms.p95", 1.0, 0),
+    ("stalled %", "stalled_ratio", 100.0, 1),
+    ("VMAF, modelled", "vmaf.mean", 1.0, 1),
+    ("mouth to ear ms", "mouth_to_ear_ms.mean", 1.0, 0),
+    ("concealed %", "concealed_ratio", 100.0, 1),
+    ("R", "speech_rating", 1.0, 0),
 ];
 const KEYS: [&str; 5] = ["scenario", "controller", "engine", "flow", "seeds"];
-/// Columns that need a flow with shown video.
-const OF_VIDEO: [&str; 2] = ["freezes", "frozen s"];
-/// Columns that need a subscriber of a forwarding server.
-const OF_SUBSCRIBERS: [&str; 4] = ["switches/min", "below best %", "switch frozen s", "padding %"];
+/// Columns from here on need a flow that shows video, or one with `quality`. They are left out if no
+/// flow has a value.
+const OPTIONAL_FROM: usize = 5;
 /// Columns that are left out first if the width is too small: the other columns show most of their
 /// information.
 const SPARE: [&str; 5] = ["utilization", "RTT mean ms", "frozen s", "loss %", "freezes"];
@@ -52,17 +58,12 @@ const SPARE: [&str; 5] = ["utilization", "RTT mean ms", "frozen s", "loss %", "f
 /// One line for each scenario, controller and flow: means over the seeds, with their 95 %
 /// confidence intervals.
 pub fn results(summaries: &[Summary]) -> Table<'static> {
-    let has_video = summaries
-        .iter()
-        .flat_map(|summary| &summary.flows)
-        .any(|flow| flow.metrics.video.freeze_count.is_some());
-    let has_subscribers = summaries
-        .iter()
-        .flat_map(|summary| &summary.flows)
-        .any(|flow| flow.metrics.forwarding.padding_share.is_some());
-    let mut columns: Vec<_> = MEASURED.iter().collect();
-    columns.retain(|(name, ..)| has_video || !OF_VIDEO.contains(name));
-    columns.retain(|(name, ..)| has_subscribers || !OF_SUBSCRIBERS.contains(name));
+    let mut columns = Vec::new();
+    for (index, column) in MEASURED.iter().enumerate() {
+        if index < OPTIONAL_FROM || has_value(summaries, column.1) {
+            columns.push(column);
+        }
+    }
     let mut rows: Vec<Vec<String>> = Vec::new();
     for group in groups(summaries) {
         let first = group[0];
@@ -92,6 +93,12 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
         rows,
         head,
     }
+}
+
+/// Whether a flow has a value at this path.
+fn has_value(summaries: &[Summary], path: &str) -> bool {
+    let mut flows = summaries.iter().flat_map(|summary| &summary.flows);
+    flows.any(|flow| flow.metrics.at(path).is_some())
 }
 
 /// Numbers of the columns with these names, in the order of the names.

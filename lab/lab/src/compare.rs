@@ -12,7 +12,7 @@ use crate::spread::Spread;
 use crate::summary::Summary;
 
 /// Metrics that are compared, for each flow that has them.
-const METRICS: [&str; 14] = [
+const METRICS: [&str; 24] = [
     "utilization",
     "rate_mbps.mean",
     "queuing_delay_ms.mean",
@@ -26,6 +26,16 @@ const METRICS: [&str; 14] = [
     "frame_delay_ms.p95",
     "freeze_count",
     "freeze_duration_s",
+    "good_ratio",
+    "no_picture_ratio",
+    "late_ratio",
+    "bad_picture_ratio",
+    "shown_delay_ms.p95",
+    "stalled_ratio",
+    "vmaf.mean",
+    "mouth_to_ear_ms.mean",
+    "concealed_ratio",
+    "speech_rating",
     "goodput_mbps.mean",
 ];
 /// A metric of a flow, before and after, with one value for each seed.

@@ -46,8 +46,8 @@ fn generated_tables_of_the_record_format_are_up_to_date() {
 }
 
 fn tables() -> Vec<(&'static str, String)> {
-    let [every, video, transfer, feedback, forwarded] = series::GROUPS else {
-        panic!("five groups")
+    let [every, video, transfer, feedback, forwarded, seen, heard] = series::GROUPS else {
+        panic!("seven groups")
     };
     vec![
         ("columns of series.csv", columns(every)),
@@ -55,6 +55,8 @@ fn tables() -> Vec<(&'static str, String)> {
         ("columns of TCP", columns(transfer)),
         ("columns of feedback", columns(feedback)),
         ("columns of forwarding", columns(forwarded)),
+        ("columns of what is seen", columns(seen)),
+        ("columns of what is heard", columns(heard)),
         ("columns of nodes.csv", columns(&nodes::GROUPS[0])),
         ("columns of airtime.csv", columns(&airtime::GROUPS[0])),
         ("columns of bearers.csv", columns(&bearers::GROUPS[0])),
@@ -124,6 +126,8 @@ fn words(need: Need) -> &'static str {
     match need {
         Need::Media => "a media flow",
         Need::Repair => "a media flow with `repair`",
+        Need::Quality => "a media flow with `quality`",
+        Need::Speech => "an audio flow with `quality`",
         Need::Tcp => "a TCP flow",
         Need::Capacity => "a limited capacity",
         Need::Change => "a change of the capacity",

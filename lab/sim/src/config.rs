@@ -69,6 +69,9 @@ pub struct FlowConfig<T = FlowKind> {
     pub pauses: Vec<Range<Timestamp>>,
     /// Number of the call that it belongs to, from 1. A simulation does not need it.
     pub call: Option<usize>,
+    /// Whether the receiver of media with `repair`, or of speech, plays it as a browser does, and
+    /// what is seen or heard is measured.
+    pub quality: bool,
     /// The traffic that it carries.
     pub traffic: T,
 }
@@ -86,6 +89,7 @@ impl<T> FlowConfig<T> {
             stop: Timestamp::ZERO + duration,
             pauses: Vec::new(),
             call: None,
+            quality: false,
             traffic,
         }
     }
@@ -102,6 +106,7 @@ impl<T> FlowConfig<T> {
             stop: self.stop,
             pauses: self.pauses.clone(),
             call: self.call,
+            quality: self.quality,
             traffic,
         }
     }
@@ -115,6 +120,7 @@ impl<T> FlowConfig<T> {
         with_stop: stop: Timestamp,
         with_pauses: pauses: Vec<Range<Timestamp>>,
         with_call: call: Option<usize>,
+        with_quality: quality: bool,
     }
 
     /// Whether its sender is a terminal of the access network, so that its packets first wait in
@@ -178,9 +184,6 @@ pub struct Media<C = LabController> {
     /// The publishers that a subscriber of the forwarding server watches, by index; empty without a
     /// server.
     pub watches: Vec<usize>,
-    /// Whether the receiver plays the video as a browser does, and what is seen is judged. Needs
-    /// `repair`.
-    pub quality: bool,
 }
 
 impl<C> Media<C> {
@@ -198,7 +201,6 @@ impl<C> Media<C> {
             repair: None,
             route_changes: Vec::new(),
             watches: Vec::new(),
-            quality: false,
         }
     }
 
@@ -216,7 +218,6 @@ impl<C> Media<C> {
             repair: self.repair,
             route_changes: self.route_changes,
             watches: self.watches,
-            quality: self.quality,
         }
     }
 
@@ -228,7 +229,6 @@ impl<C> Media<C> {
         with_feedback_interval: feedback_interval: TimeDelta,
         with_repair: repair: Option<Repair>,
         with_route_changes: route_changes: Vec<Timestamp>,
-        with_quality: quality: bool,
     }
 }
 

@@ -92,6 +92,7 @@ mod tests {
             stop: Timestamp::MAX,
             pauses: pauses.to_vec(),
             call: None,
+            quality: false,
             traffic: FlowKind::Udp(config.clone()),
         };
         let mut ends = UdpEnds::new(&flow, config);

@@ -267,6 +267,9 @@ export interface VideoRow {
   residual_loss_percent: number | null;
   rtx_percent: number | null;
   fec_percent: number | null;
+  /** Only of a flow with `quality`, as is `vmaf`, which is modelled. */
+  good_percent: number | null;
+  vmaf: number | null;
 }
 
 /** Rate of a flow, split into video and repair; means over the seeds. */

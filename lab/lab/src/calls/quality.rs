@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::delays::Delays;
+use crate::metrics::HalfSecond;
 
 /// Name of the file that shows the worst picture of a camera; `what` is `received` or `sent`.
 pub fn worst_file(call: usize, from: &str, to: &str, what: &str) -> String {
@@ -107,11 +108,6 @@ pub struct GoodTime {
     pub bad_picture: f64,
 }
 
-/// Longest delay of a good picture in ms: longer ones disturb a conversation.
-const GOOD_DELAY_MS: f64 = 250.0;
-/// Least VMAF of a good picture.
-const GOOD_VMAF: f64 = 80.0;
-
 impl Quality {
     /// `None` if nothing was shown, or if no picture has a VMAF.
     pub fn good_time(&self) -> Option<GoodTime> {
@@ -124,14 +120,11 @@ impl Quality {
             let before = scores.partition_point(|score| score.time_s <= interval.time_s);
             // The first picture is compared a moment after it is shown.
             let vmaf = scores.get(before.saturating_sub(1))?.vmaf?;
-            let part = if interval.shown == 0 {
-                &mut time.stalled
-            } else if interval.shown_delay_ms.is_some_and(|ms| ms > GOOD_DELAY_MS) {
-                &mut time.late
-            } else if vmaf < GOOD_VMAF {
-                &mut time.bad_picture
-            } else {
-                &mut time.good
+            let part = match HalfSecond::judge(interval.shown, interval.shown_delay_ms, vmaf) {
+                HalfSecond::NoPicture => &mut time.stalled,
+                HalfSecond::Late => &mut time.late,
+                HalfSecond::BadPicture => &mut time.bad_picture,
+                HalfSecond::Good => &mut time.good,
             };
             *part += share;
         }

@@ -2,13 +2,16 @@
 
 use super::{
     Better, CallMetrics, CallSuccess, Declared, Fairness, ForwardingMetrics, LinkSummary, Metrics,
-    NodeMetrics, ParticipantMetrics, TerminalMetrics, TransferMetrics, VideoMetrics,
+    NodeMetrics, ParticipantMetrics, QualityMetrics, SpeechMetrics, TerminalMetrics,
+    TransferMetrics, VideoMetrics,
 };
 
 /// Tables of metrics, one constant for each kind of subject.
-pub(crate) const FLOW: [&[Declared]; 4] = [
+pub(crate) const FLOW: [&[Declared]; 6] = [
     Metrics::DECLARED,
     VideoMetrics::DECLARED,
+    QualityMetrics::DECLARED,
+    SpeechMetrics::DECLARED,
     TransferMetrics::DECLARED,
     ForwardingMetrics::DECLARED,
 ];

@@ -25,6 +25,10 @@ pub enum Need {
     Media,
     /// The flow is a media flow with `repair`, so its receiver shows the video.
     Repair,
+    /// The flow is a media flow with `quality`, so what is seen is measured.
+    Quality,
+    /// The flow is an audio flow with `quality`, so what is heard is measured.
+    Speech,
     /// The flow is a TCP flow.
     Tcp,
     /// A bottleneck on the flow's path has a limited capacity.

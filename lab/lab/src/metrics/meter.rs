@@ -14,9 +14,11 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 use super::changes::{CapacityChange, Changes};
 use super::column::{Column, Spool};
 use super::forwarding::ForwardingMeter;
+use super::quality::QualityMeter;
 use super::rate::rate_over;
 use super::rows::Received;
 use super::spans::{convergence_s, oscillations_per_min};
+use super::speech::SpeechMeter;
 use super::tally::Tally;
 use super::transfer::TransferMeter;
 use super::video::VideoMeter;
@@ -141,6 +143,8 @@ impl FlowMeter {
             target_rate_mbps: part.target_mbps.value(),
             late_rate_mbps: late.collect::<RunningMean>().value(),
             video: part.video.finish(part.carried.map(|carried| carried.bytes)),
+            quality: part.quality.finish(),
+            speech: part.speech.finish(),
             transfer: part.transfer.finish(&self.goodput),
             forwarding: part.forwarding.finish(part.sent),
         }
@@ -175,6 +179,8 @@ struct Part {
     /// `None` if a row has no value.
     feedback: Option<DataSize>,
     video: VideoMeter,
+    quality: QualityMeter,
+    speech: SpeechMeter,
     transfer: TransferMeter,
     forwarding: ForwardingMeter,
 }
@@ -209,6 +215,8 @@ impl Default for Part {
             sent: DataSize::ZERO,
             feedback: Some(DataSize::ZERO),
             video: VideoMeter::default(),
+            quality: QualityMeter::default(),
+            speech: SpeechMeter::default(),
             transfer: TransferMeter::default(),
             forwarding: ForwardingMeter::default(),
         }
@@ -241,6 +249,10 @@ impl Part {
         self.feedback = self.feedback.zip(row.feedback).map(|(sum, size)| sum + size);
         if let Some(video) = &row.video {
             self.video.push(video);
+            self.quality.push(row.time, video, row.seen.as_ref());
+        }
+        if let Some(heard) = &row.heard {
+            self.speech.push(heard);
         }
         if let Some(transfer) = &row.transfer {
             self.transfer.push(transfers, transfer);

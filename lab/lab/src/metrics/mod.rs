@@ -17,9 +17,11 @@ mod forwarding;
 mod link;
 mod meter;
 mod node;
+mod quality;
 mod rate;
 mod rows;
 mod spans;
+mod speech;
 mod tally;
 mod terminal;
 mod transfer;
@@ -35,7 +37,10 @@ pub use forwarding::ForwardingMetrics;
 pub use link::{Fairness, LinkSummary, Ratio};
 pub use meter::{FlowMeasurements, FlowMeter};
 pub use node::NodeMetrics;
+pub(crate) use quality::HalfSecond;
+pub use quality::{QualityMetrics, Score};
 pub use rows::Received;
+pub use speech::{SpeechMetrics, speech_rating};
 pub use terminal::TerminalMetrics;
 pub use transfer::TransferMetrics;
 pub use video::VideoMetrics;
@@ -144,6 +149,10 @@ declare! {
     } with {
         /// Metrics of the video.
         video: VideoMetrics;
+        /// Metrics of what is seen of the video.
+        quality: QualityMetrics;
+        /// Metrics of what is heard of an audio flow.
+        speech: SpeechMetrics;
         /// Metrics of the TCP transfer.
         transfer: TransferMetrics;
         /// Metrics of what a forwarding server did for a subscriber.

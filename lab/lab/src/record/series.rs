@@ -18,6 +18,8 @@ pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[
     ColumnGroup { columns: TRANSFER, is_in: |row| row.transfer.is_some() },
     ColumnGroup { columns: FEEDBACK, is_in: |row| row.feedback.is_some() },
     ColumnGroup { columns: FORWARDED, is_in: |row| row.forwarded.is_some() },
+    ColumnGroup { columns: SEEN, is_in: |row| row.seen.is_some() },
+    ColumnGroup { columns: HEARD, is_in: |row| row.heard.is_some() },
 ];
 
 const FLOW: &str = "flow";
@@ -186,6 +188,42 @@ const FORWARDED: &[CsvColumn<Row>] = &[
     ),
     column!("switch_freezes", "", forwarded?.switch_freezes, "freezes that a switch caused"),
     column!("switch_frozen_us", "µs", forwarded?.switch_frozen, "total duration of these freezes"),
+];
+
+const SEEN: &[CsvColumn<Row>] = &[
+    column!(
+        "vmaf_hundredths",
+        "1/100",
+        seen?.vmaf,
+        "mean VMAF of the pictures shown, by a model; empty if none was shown, or without a model \
+         of what the camera shows"
+    ),
+    column!(
+        "jitter_buffer_us",
+        "µs",
+        seen?.jitter_buffer,
+        "mean time that a frame waited between its completion and the decoder"
+    ),
+];
+
+const HEARD: &[CsvColumn<Row>] = &[
+    column!("played_us", "µs", heard?.played, "time played, in blocks of 10 ms"),
+    column!("concealed_us", "µs", heard?.concealed, "the part of it that was made up"),
+    column!(
+        "concealments",
+        "",
+        heard?.concealments,
+        "stretches that were made up and began in the interval"
+    ),
+    column!("slowed_us", "µs", heard?.stretched, "time that was added by playing slower"),
+    column!("hurried_us", "µs", heard?.shortened, "time that was taken out by playing faster"),
+    column!(
+        "mouth_to_ear_us",
+        "µs",
+        heard?.delay,
+        "mean time from the microphone to the ear of what was not made up"
+    ),
+    column!("speech_target_us", "µs", heard?.target, "delay that the receiver's buffer aims at"),
 ];
 
 /// A column of `series.csv` whose values are numbers: every column except `flow`.

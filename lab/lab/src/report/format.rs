@@ -455,6 +455,9 @@ pub(super) struct VideoRow {
     pub residual_loss_percent: Option<f64>,
     pub rtx_percent: Option<f64>,
     pub fec_percent: Option<f64>,
+    /// Only of a flow with `quality`, as is `vmaf`, which is modelled.
+    pub good_percent: Option<f64>,
+    pub vmaf: Option<f64>,
 }
 
 /// Load beside the media, over the whole time or a section; means over the seeds.

@@ -8,7 +8,7 @@
 use super::Column;
 use super::format::{Finding, PaperRow, SectionRow, VideoRow};
 use crate::calls::Calls;
-use crate::metrics::{VideoMetrics, mean};
+use crate::metrics::{QualityMetrics, VideoMetrics, mean};
 use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
 use crate::subject::Subject;
@@ -219,6 +219,8 @@ fn video_row(column: &Column<'_>, flow: &str) -> Option<VideoRow> {
         }),
         rtx_percent: video_mean(column, flow, |video| Some(video.rtx_share? * 100.0)),
         fec_percent: video_mean(column, flow, |video| Some(video.fec_share? * 100.0)),
+        good_percent: seen_mean(column, flow, |seen| Some(seen.good_ratio? * 100.0)),
+        vmaf: seen_mean(column, flow, |seen| Some(seen.vmaf?.mean)),
     })
 }
 
@@ -228,6 +230,14 @@ fn video_mean(
     value: fn(&VideoMetrics) -> Option<f64>,
 ) -> Option<f64> {
     column.rounded_mean(|run| value(&run.flow(flow)?.metrics.video))
+}
+
+fn seen_mean(
+    column: &Column<'_>,
+    flow: &str,
+    value: fn(&QualityMetrics) -> Option<f64>,
+) -> Option<f64> {
+    column.rounded_mean(|run| value(&run.flow(flow)?.metrics.quality))
 }
 
 #[cfg(test)]

@@ -36,6 +36,14 @@ impl MetricScope<'_> {
         };
         Some(match need {
             Need::Repair => of_repair,
+            Need::Quality => format!(
+                "{name} has no {metric} without quality; write quality = true and repair = \
+                 {{ nack = true }} in its [[flow]], or {ANOTHER}"
+            ),
+            Need::Speech => format!(
+                "{name} has no {metric}, because it is not an audio flow with quality; write \
+                 quality = true in one, and name it, or {ANOTHER}"
+            ),
             Need::Media => format!(
                 "{name} has no {metric}, because it is not a media flow; name such a flow, or \
                  write {ANOTHER}"
@@ -70,6 +78,8 @@ impl MetricScope<'_> {
         match need {
             Need::Media => flow.traffic.media().is_some(),
             Need::Repair => flow.traffic.media().is_some_and(|media| media.repair.is_some()),
+            Need::Quality => flow.quality && flow.traffic.media().is_some(),
+            Need::Speech => flow.quality && matches!(flow.traffic, Traffic::Audio),
             Need::Tcp => matches!(flow.traffic, Traffic::Tcp(_)),
             Need::Capacity => {
                 self.links(flow).any(|link| !matches!(link.capacity, Capacity::Unlimited))
@@ -195,6 +205,20 @@ mod tests {
         is_read(UP, tcp, "flow = \"tcp-1\"\nmetric = \"retransmitted_packets\"");
         let steps = "[network.up]\ncapacity = [[\"0s\", \"2Mbps\"], [\"9s\", \"1Mbps\"]]";
         is_read(steps, "[[flow]]", "metric = \"responsiveness_s\"");
+    }
+
+    #[test]
+    fn what_is_seen_and_heard_needs_quality_and_that_needs_frames() {
+        let seen = "metric = \"good_ratio\"";
+        let error = refused(UP, "[[flow]]\nrepair = { nack = true }", seen);
+        assert!(error.contains("media-1 has no good_ratio without quality"), "{error}");
+        let error = refused(UP, "[[flow]]\nquality = true", seen);
+        assert!(error.contains("only a flow with repair shows frames"), "{error}");
+        is_read(UP, "[[flow]]\nrepair = { nack = true }\nquality = true", seen);
+        let heard = "flow = \"audio-1\"\nmetric = \"speech_rating\"";
+        let error = refused(UP, "[[flow]]\n[[flow]]\nkind = \"audio\"", heard);
+        assert!(error.contains("not an audio flow with quality"), "{error}");
+        is_read(UP, "[[flow]]\n[[flow]]\nkind = \"audio\"\nquality = true", heard);
     }
 
     #[test]

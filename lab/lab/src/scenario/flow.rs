@@ -28,7 +28,7 @@ fn with_class_keys(own: &[&'static str]) -> Vec<&'static str> {
     own.iter().copied().chain(network::class_keys()).collect()
 }
 static MEDIA: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(MEDIA_ALONE));
-static AUDIO: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["call"]));
+static AUDIO: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["quality", "call"]));
 static TCP: LazyLock<Vec<&str>> =
     LazyLock::new(|| with_class_keys(&["congestion", "ecn", "short", "small_queue"]));
 static UDP: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["rate", "packet"]));
@@ -51,6 +51,7 @@ const MEDIA_ALONE: &[&str] = &[
     "watches",
     "repair",
     "key_frame_interval",
+    "quality",
     "call",
 ];
 /// The keys of all kinds of flows, each once.
@@ -201,7 +202,8 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
         .with_start(start)
         .with_stop(stop)
         .with_pauses(table.get("pauses").map_or(Ok(Vec::new()), |item| pauses(&item, start, stop))?)
-        .with_call(call::number(table)?);
+        .with_call(call::number(table)?)
+        .with_quality(quality(table)?);
     Ok(flow.carrying(traffic(table, duration)?))
 }
 
@@ -305,6 +307,18 @@ fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
         )
         .with_sender(table.get("sender").map(|item| item.prose()).transpose()?)
         .with_repair(repair(table, duration)?))
+}
+
+fn quality(flow: &Table) -> Result<bool> {
+    let Some(item) = flow.get("quality") else { return Ok(false) };
+    let quality = item.boolean()?;
+    let is_media = matches!(kind_of(flow)?, Kind::Media);
+    if quality && is_media && flow.get("repair").is_none() {
+        return Err(
+            item.error("only a flow with repair shows frames; write repair = { nack = true }")
+        );
+    }
+    Ok(quality)
 }
 
 fn repair(flow: &Table, duration: TimeDelta) -> Result<Option<Repair>> {

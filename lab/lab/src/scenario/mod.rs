@@ -424,7 +424,7 @@ impl Scenario {
                         }
                     }
                 }
-                Traffic::Audio => FlowKind::Udp(audio()),
+                Traffic::Audio => FlowKind::Udp(audio().with_is_speech(flow.quality)),
                 Traffic::Tcp(tcp) => FlowKind::Tcp(tcp.clone()),
                 Traffic::Udp(udp) => FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),

@@ -75,6 +75,7 @@ impl Player {
     /// A packet came with the speech up to `end`.
     pub(crate) fn on_packet(&mut self, now: Timestamp, end: Timestamp) {
         let start = end - PACKET;
+        // NETEQ-D5: playing begins with the first packet, and there are no silence, FEC and RED.
         if self.next_block.is_none() {
             self.next_block = Some(now);
             (self.position, self.decoded) = (start, start);
@@ -114,7 +115,7 @@ impl Player {
                 self.noted.stretched += PITCH_PERIOD;
                 self.next_stretch = now + STRETCH_INTERVAL;
                 // The block repeats a period: the position stays.
-                self.position = self.position - PITCH_PERIOD;
+                self.position -= PITCH_PERIOD;
                 self.play(now);
             }
             Decision::Conceal => {

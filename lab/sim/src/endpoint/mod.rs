@@ -441,7 +441,7 @@ impl Receiver {
             seed.stream(&format!("{}/rtcp/receiver", flow.name)),
         );
         let mut video = media.repair.map(|repair| VideoReceiver::new(repair, ssrcs));
-        if let Some(video) = video.as_mut().filter(|_| media.quality) {
+        if let Some(video) = video.as_mut().filter(|_| flow.quality) {
             video.play_as_browser(flow.start);
         }
         Self { clock, reporter, remb, video }

@@ -30,7 +30,6 @@ fn media(algorithm: LabAlgorithm, source: Source) -> Media {
         route_changes: Vec::new(),
         watches: Vec::new(),
         repair: None,
-        quality: false,
     }
 }
 
@@ -63,6 +62,7 @@ impl Bench {
             stop: at(100_000),
             pauses,
             call: None,
+            quality: false,
             traffic: FlowKind::Media(media.clone()),
         };
         Self {

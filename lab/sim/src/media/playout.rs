@@ -1,4 +1,4 @@
-//! Playout: decides when a decoded frame is shown.
+//! Playout of a flow without `quality`: decides when a decoded frame is shown.
 //!
 //! A frame is shown one playout delay after its capture, or at once if it is decoded later than
 //! that. The playout delay follows the delays of recent frames, slowly enough to be unnoticeable.

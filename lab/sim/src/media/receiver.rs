@@ -125,6 +125,7 @@ impl VideoReceiver {
         let receipt = Receipt {
             at: now,
             size: DataSize::from_bytes(packet.length.into()),
+            // PLAYOUT-D5: an original that comes after a request does not count.
             repeated: arrival == Arrival::Retransmitted,
         };
         let media = MediaPacket { receipt, ..self.reader.media(number, &packet) };

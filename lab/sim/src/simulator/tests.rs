@@ -7,8 +7,8 @@ use weir_net::{Capacity, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed}
 
 use crate::trace::Video;
 use crate::{
-    Config, Direction, Feedback, FlowConfig, FlowKind, Media, Repair, Source, Trace, run,
-    run_unless,
+    Config, Content, Direction, EncoderVideo, Feedback, FlowConfig, FlowKind, Media, Repair,
+    Source, Trace, Udp, run, run_unless,
 };
 
 fn secs(secs: i64) -> Timestamp {
@@ -27,6 +27,7 @@ fn flow(name: &str, algorithm: LabAlgorithm, start: i64, stop: i64) -> FlowConfi
         stop: secs(stop),
         pauses: Vec::new(),
         call: None,
+        quality: false,
         traffic: FlowKind::Media(Media {
             controller: algorithm.into(),
             settings: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap().into(),
@@ -39,7 +40,6 @@ fn flow(name: &str, algorithm: LabAlgorithm, start: i64, stop: i64) -> FlowConfi
             route_changes: Vec::new(),
             watches: Vec::new(),
             repair: None,
-            quality: false,
         }),
     }
 }
@@ -378,4 +378,65 @@ fn a_run_that_is_stopped_gives_no_trace() {
     assert_eq!(run_unless(&config, Seed::new(1), &AtomicBool::new(true)), None);
     let trace = run_unless(&config, Seed::new(1), &AtomicBool::new(false));
     assert_eq!(trace, Some(run(&config, Seed::new(1))));
+}
+
+/// A film in 360p over this link with 25 ms each way, and speech beside it.
+fn watched(kbps: u64, loss: f64) -> Trace {
+    let mut film = flow("media-1", LabAlgorithm::Gcc, 0, 20);
+    film.quality = true;
+    let FlowKind::Media(media) = &mut film.traffic else { unreachable!("made as media") };
+    let video =
+        EncoderVideo { width: 640, height: 360, content: Content::Film, ..EncoderVideo::DEFAULT };
+    media.source = Source::Encoder { fps: 30.0, cap: None, video };
+    media.repair = Some(NACK);
+    let rate = Schedule::constant(Bitrate::from_kbps(20)).unwrap();
+    let speech = Udp::new(rate, DataSize::from_bytes(50)).with_is_speech(true);
+    let audio = FlowConfig::new("audio-1", TimeDelta::from_secs(20), FlowKind::Udp(speech));
+    let mut config = one_mbps(vec![film, audio]);
+    config.hops[0].up = link(kbps);
+    config.hops[0].up.loss = LossModel::Random(loss);
+    run(&config, Seed::new(1))
+}
+
+#[test]
+fn on_a_clean_link_nothing_stalls_and_all_speech_is_heard() {
+    let trace = watched(4_000, 0.0);
+    let all = video(&trace);
+    assert_eq!((all.freezes, all.frozen), (0, TimeDelta::ZERO));
+    assert!(all.frames > 540, "{} frames", all.frames);
+    let path = TimeDelta::from_millis(25);
+    for row in &trace.rows {
+        let delay = row.video.and_then(|video| video.frame_delay);
+        assert!(delay.is_none_or(|delay| delay > path), "{delay:?}");
+        let heard = row.heard.and_then(|heard| heard.delay);
+        assert!(heard.is_none_or(|delay| delay > path + TimeDelta::from_millis(10)), "{heard:?}");
+    }
+    let late = trace.rows.iter().filter(|row| row.time > secs(10));
+    let scores: Vec<u64> = late.filter_map(|row| row.seen?.vmaf).collect();
+    assert!(scores.len() > 150 && scores.iter().all(|vmaf| *vmaf > 8_000), "{scores:?}");
+    let heard = trace.rows.iter().filter_map(|row| row.heard);
+    let (played, concealed) = heard.fold((TimeDelta::ZERO, TimeDelta::ZERO), |sum, heard| {
+        (sum.0 + heard.played, sum.1 + heard.concealed)
+    });
+    assert!(played > TimeDelta::from_secs(19));
+    assert_eq!(concealed, TimeDelta::ZERO);
+}
+
+#[test]
+fn losses_make_the_picture_later_and_speech_is_made_up() {
+    let delay = |trace: &Trace| {
+        let rows = trace.rows.iter().filter(|row| row.time > secs(5));
+        let delays = rows.filter_map(|row| row.video?.frame_delay);
+        let delays: Vec<f64> = delays.map(TimeDelta::as_millis_f64).collect();
+        delays.iter().sum::<f64>() / delays.len() as f64
+    };
+    let (clean, lossy) = (watched(4_000, 0.0), watched(4_000, 0.05));
+    assert!(delay(&lossy) > delay(&clean) + 30.0, "{} and {}", delay(&clean), delay(&lossy));
+    let concealed: TimeDelta = lossy
+        .rows
+        .iter()
+        .filter_map(|row| row.heard)
+        .fold(TimeDelta::ZERO, |sum, heard| sum + heard.concealed);
+    let share = concealed.as_secs_f64() / 20.0;
+    assert!((0.03..0.09).contains(&share), "{share}");
 }

@@ -35,6 +35,7 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
         stop: Timestamp::from_secs(secs),
         pauses: Vec::new(),
         call: None,
+        quality: false,
         traffic: FlowKind::Tcp(tcp.clone()),
     };
     let flows = flows.iter().enumerate().map(flow).collect();

@@ -150,6 +150,7 @@ export function sectionsTable(rows: SectionRow[]): HTMLElement {
 }
 
 export function videoTable(rows: VideoRow[]): HTMLElement {
+  const isJudged = rows.some((row) => row.good_percent !== null || row.vmaf !== null);
   return table<VideoRow>(
     "Video quality, and the cost of repairing lost packets",
     [
@@ -162,6 +163,12 @@ export function videoTable(rows: VideoRow[]): HTMLElement {
       number("Loss after repair (%)", (row) => row.residual_loss_percent, 2),
       number("Retransmissions (% of bytes)", (row) => row.rtx_percent, 1),
       number("Parity (% of bytes)", (row) => row.fec_percent, 1),
+      ...(isJudged
+        ? [
+            number<VideoRow>("Good time (%)", (row) => row.good_percent, 0),
+            number<VideoRow>("VMAF, modelled", (row) => row.vmaf, 1),
+          ]
+        : []),
     ],
     rows,
   );

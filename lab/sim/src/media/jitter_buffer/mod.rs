@@ -95,7 +95,7 @@ impl JitterBuffer {
 
     /// Sets the round-trip time.
     pub(super) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
-        // PLAYOUT-D2: no filter of its own.
+        // PLAYOUT-D2: it is not filtered again.
         self.jitter.on_round_trip_time(rtt);
     }
 
@@ -128,6 +128,7 @@ impl JitterBuffer {
     }
 
     fn rendering_of(&self, now: Timestamp, captured: Timestamp) -> Timestamp {
+        // PLAYOUT-D4: no sound to keep in step with.
         let delay = self.delay.clamp(TimeDelta::ZERO, MOST_DELAY);
         self.line.completion(captured).map_or(now, |completion| completion + delay)
     }

@@ -1,0 +1,70 @@
+// Prints what is seen in simulated runs beside what was seen in calls, as a Markdown table:
+//
+//     weir run 'quality/*' --controller gcc,scream-v2 --seeds 5 --json | node scripts/quality-beside.mjs
+//
+// The calls are those of the first table of docs/results/quality.md. A cell is "called / simulated",
+// the mean over the runs.
+
+import { readFileSync } from "node:fs";
+
+const PAGE = new URL("../docs/results/quality.md", import.meta.url);
+const SENDERS = { gcc: "chromium", "scream-v2": "chromium-scream-v2" };
+/** Column of the page, how the summary has it, and decimals. */
+const COLUMNS = [
+  ["to the screen, median (ms)", (flow) => flow.shown_delay_ms?.p50, 0],
+  ["95 % (ms)", (flow) => flow.shown_delay_ms?.p95, 0],
+  ["pictures a second", (flow) => flow.frame_rate, 1],
+  ["stalled (%)", (flow) => percent(flow.stalled_ratio), 1],
+  ["VMAF", (flow) => flow.vmaf?.mean, 1],
+  ["good time (%)", (flow) => percent(flow.good_ratio), 0],
+  ["late (%)", (flow) => percent(flow.late_ratio), 0],
+  ["bad picture (%)", (flow) => percent(flow.bad_picture_ratio), 0],
+];
+
+function percent(ratio) {
+  return ratio === undefined ? undefined : 100 * ratio;
+}
+
+function cellsOf(line) {
+  return line
+    .split("|")
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
+
+/** The rows of the page's table of calls, by scenario and sender. */
+function called() {
+  const lines = readFileSync(PAGE, "utf8").split("\n");
+  const head = lines.findIndex((line) => line.startsWith("| scenario | sender |"));
+  const names = cellsOf(lines[head]);
+  const rows = new Map();
+  for (let index = head + 2; lines[index].startsWith("|"); index += 1) {
+    const cells = cellsOf(lines[index]);
+    rows.set(`${cells[0]} ${cells[1]}`, Object.fromEntries(names.map((name, at) => [name, cells[at]])));
+  }
+  return rows;
+}
+
+function mean(values, digits) {
+  const known = values.filter((value) => value !== undefined && value !== null);
+  if (known.length === 0) return "-";
+  return (known.reduce((sum, value) => sum + value, 0) / known.length).toFixed(digits);
+}
+
+const runs = JSON.parse(readFileSync(0, "utf8"));
+const calls = called();
+const head = ["scenario", "controller", ...COLUMNS.map(([name]) => name)];
+console.log(`| ${head.join(" | ")} |\n|${"---|".repeat(head.length)}`);
+const groups = Map.groupBy(runs, (run) => `${run.scenario} ${run.controller}`);
+for (const [key, group] of [...groups].sort()) {
+  const [scenario, controller] = key.split(" ");
+  const call = calls.get(`${scenario} ${SENDERS[controller] ?? controller}`) ?? {};
+  const cells = COLUMNS.map(([name, value, digits]) => {
+    const simulated = mean(
+      group.map((run) => value(run.flows[0])),
+      digits,
+    );
+    return `${call[name] ?? "-"} / ${simulated}`;
+  });
+  console.log(`| ${[scenario, controller, ...cells].join(" | ")} |`);
+}
