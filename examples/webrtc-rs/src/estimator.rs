@@ -2,7 +2,7 @@
 //!
 //! The trait tells an estimator of a packet only when the receiver has reported on it, and asks for
 //! one number. So the controller does not learn at once what is sent, and nobody uses its pacing
-//! rate, its congestion window and its probes. webrtc-rs paces at 1.5 times the target bitrate.
+//! rate, its congestion window and its probes. webrtc-rs paces at the target bitrate.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

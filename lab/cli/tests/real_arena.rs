@@ -121,39 +121,6 @@ fn a_driver_is_the_command_of_one_stack() {
     }
 }
 
-/// The link falls to less than a half of what the sender fills.
-const FALL: &str = r#"
-title = "t"
-source = "s"
-description = "d"
-duration = "16s"
-[network.up]
-capacity = [["0s", "1Mbps"], ["6s", "400kbps"]]
-delay = "25ms"
-queue = "500ms"
-[network.down]
-delay = "25ms"
-[call.video]
-width = 640
-height = 360
-content = "film"
-[media]
-min_bitrate = "30kbps"
-start_bitrate = "700kbps"
-max_bitrate = "1500kbps"
-source = { kind = "encoder", fps = 30 }
-[[flow]]
-[[section]]
-name = "thin"
-from = "10s"
-to = "16s"
-[[expect]]
-text = "the queue is short again"
-metric = "queuing_delay_ms.p95"
-section = "thin"
-below = 200
-"#;
-
 /// Builds the driver of pion with a copy of its GCC in which the factor of a decrease is 1.5, so
 /// that overuse raises the target.
 fn broken_pion(folder: &Path) -> PathBuf {
@@ -194,8 +161,6 @@ fn a_gate_goes_red_for_pion_with_a_broken_gcc_and_names_the_cause() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let scenario = folder.path().join("fall.toml");
-    fs::write(&scenario, FALL).unwrap();
     let sound = root().join("arena/pion/driver");
     for (driver, code, name) in [(sound, 0, "sound"), (broken_pion(folder.path()), 1, "broken")] {
         let (out, junit) = (folder.path().join(name), folder.path().join(format!("{name}.xml")));
@@ -207,7 +172,7 @@ fn a_gate_goes_red_for_pion_with_a_broken_gcc_and_names_the_cause() {
             "--driver",
             &command,
             "--scenarios",
-            scenario.to_str().unwrap(),
+            "arena/steps",
             "--junit",
             junit.to_str().unwrap(),
             "--out",
@@ -224,7 +189,7 @@ fn a_gate_goes_red_for_pion_with_a_broken_gcc_and_names_the_cause() {
             String::from_utf8_lossy(&made.stderr)
         );
         let cases = fs::read_to_string(&junit).unwrap();
-        assert!(cases.contains("the queue is short again"), "{cases}");
+        assert!(cases.contains("3 s after the fall the queue stays below 200 ms"), "{cases}");
         let cause = "controller: its target was above the link";
         assert_eq!(cases.contains(cause), code == 1, "{cases}");
         assert_eq!(text.contains(cause), code == 1, "{text}");

@@ -39,8 +39,10 @@ impl Verdict {
         let summaries: Vec<Summary> = sound.iter().map(|run| run.summary.clone()).collect();
         let mut judged = Vec::new();
         for (index, judgement) in gate::judge(&summaries).into_iter().enumerate() {
-            let worst = sound.iter().find(|run| !run.summary.expect[index].pass);
-            let why = match worst {
+            let misses = sound
+                .iter()
+                .find(|run| run.summary.expect.get(index).is_some_and(|expected| !expected.pass));
+            let why = match misses {
                 Some(run) if judgement.outcome == Outcome::Fails => why(run, &judgement)?,
                 _ => String::new(),
             };

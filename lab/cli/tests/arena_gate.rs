@@ -1,0 +1,107 @@
+//! `weir arena` as a gate, on records that are there already: it makes no call for these, so that no
+//! network and no stack is needed. real_arena makes the calls.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs};
+
+use serde_json::{Value, json};
+
+const WEIR: &str = env!("CARGO_BIN_EXE_weir");
+/// A driver that only tells its version.
+const DRIVER: &str = "/bin/echo mine";
+
+/// Half of the link must be used, by a sender of at most `max`.
+fn scenario(max: &str) -> String {
+    format!(
+        "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"20s\"\n[network.up]\n\
+         capacity = \"1Mbps\"\ndelay = \"20ms\"\n[media]\nmin_bitrate = \"30kbps\"\n\
+         start_bitrate = \"300kbps\"\nmax_bitrate = \"{max}\"\n[[flow]]\n\
+         [[section]]\nname = \"late\"\nfrom = \"10s\"\nto = \"20s\"\n\
+         [[expect]]\ntext = \"half of the link is used\"\nmetric = \"utilization\"\n\
+         section = \"late\"\nabove = 0.5\n"
+    )
+}
+
+fn weir(folder: &Path, words: &[&str]) -> Output {
+    Command::new(WEIR).args(words).current_dir(folder).output().unwrap()
+}
+
+/// The only folder in a folder.
+fn only(folder: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(folder).unwrap();
+    let first = entries.next().unwrap().unwrap().path();
+    assert!(entries.next().is_none(), "{}", folder.display());
+    first
+}
+
+/// Puts a simulated run in the place of a call that the stack `mine` made with this driver.
+fn record(folder: &Path, max: &str, driver: &str) {
+    fs::write(folder.join("s.toml"), scenario(max)).unwrap();
+    let simulated = weir(folder, &["run", "s.toml", "--controller", "gcc", "--out", "runs"]);
+    assert!(simulated.status.success(), "{}", String::from_utf8_lossy(&simulated.stderr));
+    let cell = only(&folder.join("runs"));
+    let call = cell.join("stack_mine-call-seed1");
+    fs::rename(only(&cell), &call).unwrap();
+    let file = call.join("run.json");
+    let mut run: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    run["engine"] = json!("call");
+    run["controller"] = json!("--stack mine");
+    run["subject"] = json!({ "kind": "stack", "name": "mine", "driver": driver });
+    fs::write(&file, run.to_string()).unwrap();
+}
+
+fn gate(folder: &Path) -> (Option<i32>, String, String) {
+    let made = weir(
+        folder,
+        &[
+            "arena",
+            "--stacks",
+            "mine",
+            "--driver",
+            DRIVER,
+            "--scenarios",
+            "s.toml",
+            "--junit",
+            "arena.xml",
+            "--out",
+            "runs",
+        ],
+    );
+    let [out, error] = [made.stdout, made.stderr].map(|text| String::from_utf8(text).unwrap());
+    (made.status.code(), out, error)
+}
+
+#[test]
+fn a_gate_is_green_if_every_expectation_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), "1500kbps", "'/bin/echo mine'");
+    let (code, out, error) = gate(folder.path());
+    assert_eq!(code, Some(0), "{out}{error}");
+    assert!(out.contains("1 of 1 hold") && out.contains("0 of 1 cells red"), "{out}");
+    let cases = fs::read_to_string(folder.path().join("arena.xml")).unwrap();
+    assert!(cases.contains("tests=\"1\" failures=\"0\""), "{cases}");
+}
+
+#[test]
+fn a_red_gate_names_the_cause_and_the_command_that_repeats_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), "300kbps", "'/bin/echo mine'");
+    let (code, out, error) = gate(folder.path());
+    assert_eq!(code, Some(1), "{out}{error}");
+    let cause = "controller: its target was 300 of 1000 kbit/s and stayed at 300, with neither \
+                 queue nor loss";
+    let replay = "replay: weir call s.toml --seed 1 --stack mine --driver '/bin/echo mine'";
+    assert!(out.contains(cause) && out.contains(replay), "{out}");
+    let cases = fs::read_to_string(folder.path().join("arena.xml")).unwrap();
+    assert!(cases.contains("failures=\"1\"") && cases.contains(cause), "{cases}");
+}
+
+#[test]
+fn the_run_of_another_driver_is_not_taken_for_this_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), "1500kbps", "./other");
+    let (code, out, error) = gate(folder.path());
+    assert_eq!(code, Some(2), "{out}{error}");
+    assert!(error.contains("is a run of another driver: choose another --out"), "{error}");
+}
