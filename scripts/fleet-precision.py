@@ -18,10 +18,11 @@ from weir_rtc import fleet
 
 SECONDS = 60
 #: What each made cause should be found as. The rules cannot tell a path that others fill from one that fell: both are
-#: capacity that is missing.
+#: capacity that is missing. After a fall of some seconds, the time until the rate is back is the controller's.
 EXPECTED = {
     "good": "none",
     "capacity_fall": "uplink_capacity",
+    "short_fall": "controller",
     "cross_traffic": "uplink_capacity",
     "random_loss": "uplink_loss",
     "application": "application",
@@ -50,7 +51,9 @@ def scenario(cause: str, draw: random.Random) -> str:
     most = draw.choice([1500, 2000, 2500])
     begin, length = draw.randint(15, 25), draw.randint(15, 30)
     capacity_text = f'"{capacity}kbps"'
-    if cause == "capacity_fall":
+    if cause == "short_fall":
+        length = draw.randint(2, 4)
+    if cause in ("capacity_fall", "short_fall"):
         low = draw.randint(300, 900)
         steps = [(0, capacity), (begin, low), (begin + length, capacity)]
         capacity_text = "[" + ", ".join(f'["{at}s", "{kbps}kbps"]' for at, kbps in steps) + "]"
