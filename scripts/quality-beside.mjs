@@ -40,7 +40,10 @@ function called() {
   const rows = new Map();
   for (let index = head + 2; lines[index].startsWith("|"); index += 1) {
     const cells = cellsOf(lines[index]);
-    rows.set(`${cells[0]} ${cells[1]}`, Object.fromEntries(names.map((name, at) => [name, cells[at]])));
+    rows.set(
+      `${cells[0]} ${cells[1]}`,
+      Object.fromEntries(names.map((name, at) => [name, cells[at]])),
+    );
   }
   return rows;
 }
