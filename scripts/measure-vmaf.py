@@ -78,7 +78,8 @@ def measure(ffmpeg, sent, size, height, fps, codec, bits, folder):
     cbr = ["-b:v", rate, "-minrate", rate, "-maxrate", rate, "-bufsize", rate]
     other = ["-g", "9999", "-lag-in-frames", "0", "-threads", "1"]
     quiet = [ffmpeg, "-y", "-v", "error"]
-    run([*quiet, "-i", sent, "-vf", f"scale={width}:{height}", "-c:v", *CODECS[codec], *cbr, *other, ivf])
+    smaller = ["-vf", f"scale={width}:{height}"]
+    run([*quiet, "-i", sent, *smaller, "-c:v", *CODECS[codec], *cbr, *other, ivf])
     graph = (
         f"[0]scale={size[0]}:{size[1]}:flags=bicubic,settb=1/30,setpts=N[a];[1]settb=1/30,setpts=N[b];"
         f"[a][b]libvmaf=model=version=vmaf_v0.6.1:log_fmt=csv:log_path={log}:shortest=1:n_threads=1"
@@ -98,7 +99,10 @@ def main():
     if len(sys.argv) < 3 or "=" not in "".join(sys.argv[2:]):
         raise SystemExit(__doc__)
     ffmpeg = sys.argv[1]
-    print("clip\tcamera_width\tcamera_height\theight\tfps\tcodec\tbits_a_pixel\tvmaf\tframes", flush=True)
+    print(
+        "clip\tcamera_width\tcamera_height\theight\tfps\tcodec\tbits_a_pixel\tvmaf\tframes",
+        flush=True,
+    )
     for argument in sys.argv[2:]:
         name, clip = argument.split("=", 1)
         with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +110,9 @@ def main():
                 size = (even(camera * 16 / 9), camera)
                 sent = reference(ffmpeg, clip, size, fps, Path(folder))
                 for bits in rates:
-                    coded, vmaf, count = measure(ffmpeg, sent, size, height, fps, codec, bits, Path(folder))
+                    coded, vmaf, count = measure(
+                        ffmpeg, sent, size, height, fps, codec, bits, Path(folder)
+                    )
                     print(
                         f"{name}\t{size[0]}\t{camera}\t{height}\t{fps}\t{codec}\t{coded:.5f}\t{vmaf:.2f}\t{count}",
                         flush=True,

@@ -21,8 +21,10 @@ def vmaf(row):
     pixels = row["height"] ** 2 * row["camera_width"] / row["camera_height"]
     share = (row["height"] / row["camera_height"]) ** 2
     half = K["FILM_BITS"] * CODECS[row["codec"]] * (pixels / (640 * 360)) ** -K["PIXEL_EXPONENT"]
-    half *= (row["fps"] / K["FRAME_RATE"]) ** -K["RATE_EXPONENT"] * share ** -K["ENLARGED_BITS_EXPONENT"]
-    return 100 / (1 + (half / row["bits_a_pixel"]) ** K["STEEPNESS"]) * share ** K["ENLARGED_EXPONENT"]
+    half *= (row["fps"] / K["FRAME_RATE"]) ** -K["RATE_EXPONENT"]
+    half *= share ** -K["ENLARGED_BITS_EXPONENT"]
+    coded = 100 / (1 + (half / row["bits_a_pixel"]) ** K["STEEPNESS"])
+    return coded * share ** K["ENLARGED_EXPONENT"]
 
 
 def typed(row):
@@ -34,7 +36,9 @@ def main():
         rows = [typed(row) for row in csv.DictReader(file, delimiter="\t")]
     groups = {
         "all": lambda row: True,
-        "VP8, 30 frames a second": lambda row: row["codec"] == "vp8" and row["fps"] == 30 and whole(row),
+        "VP8, 30 frames a second": lambda row: (
+            row["codec"] == "vp8" and row["fps"] == 30 and whole(row)
+        ),
         "7.5 to 15 frames a second": lambda row: row["fps"] < 30,
         "VP9": lambda row: row["codec"] == "vp9",
         "AV1": lambda row: row["codec"] == "av1",
@@ -44,7 +48,9 @@ def main():
     print("|---|---|---:|---:|---:|---:|")
     for clip in dict.fromkeys(row["clip"] for row in rows):
         for name, belongs in groups.items():
-            errors = [vmaf(row) - row["vmaf"] for row in rows if row["clip"] == clip and belongs(row)]
+            errors = [
+                vmaf(row) - row["vmaf"] for row in rows if row["clip"] == clip and belongs(row)
+            ]
             rms = (sum(error**2 for error in errors) / len(errors)) ** 0.5
             worst = max(errors, key=abs)
             mean = sum(errors) / len(errors)

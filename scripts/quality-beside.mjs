@@ -40,7 +40,10 @@ function called() {
   const rows = new Map();
   for (let index = head + 2; lines[index].startsWith("|"); index += 1) {
     const cells = cellsOf(lines[index]);
-    rows.set(`${cells[0]} ${cells[1]}`, Object.fromEntries(names.map((name, at) => [name, cells[at]])));
+    rows.set(
+      `${cells[0]} ${cells[1]}`,
+      Object.fromEntries(names.map((name, at) => [name, cells[at]])),
+    );
   }
   return rows;
 }
@@ -55,7 +58,11 @@ const runs = JSON.parse(readFileSync(0, "utf8"));
 const calls = called();
 const head = ["scenario", "controller", ...COLUMNS.map(([name]) => name)];
 console.log(`| ${head.join(" | ")} |\n|${"---|".repeat(head.length)}`);
-const groups = Map.groupBy(runs, (run) => `${run.scenario} ${run.controller}`);
+const groups = new Map();
+for (const run of runs) {
+  const key = `${run.scenario} ${run.controller}`;
+  groups.set(key, [...(groups.get(key) ?? []), run]);
+}
 for (const [key, group] of [...groups].sort()) {
   const [scenario, controller] = key.split(" ");
   const call = calls.get(`${scenario} ${SENDERS[controller] ?? controller}`) ?? {};
