@@ -19,6 +19,7 @@ mod cellular;
 mod flows;
 mod network;
 mod outages;
+mod server;
 mod traces;
 mod variants;
 mod wifi;
