@@ -17,7 +17,7 @@ const DEPENDENCIES: [(&str, &[&str]); 21] = [
     ("lab/vmaf", &[]),
     ("lab/controllers", &["weir", "weir-wire"]),
     ("lab/net", &["weir"]),
-    ("lab/sim", &["weir", "weir-controllers", "weir-net", "weir-rtcp", "weir-wire"]),
+    ("lab/sim", &["weir", "weir-controllers", "weir-net", "weir-rtcp", "weir-sfu", "weir-wire"]),
     ("lab/emu", &["weir", "weir-net"]),
     ("lab/lab", &["weir", "weir-controllers", "weir-net", "weir-sim"]),
     (

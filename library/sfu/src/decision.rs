@@ -24,6 +24,20 @@ pub struct Decision {
     pub needed: Bitrate,
 }
 
+impl Decision {
+    /// A decision, for hosts that decide something themselves and keep one log.
+    pub const fn new(
+        at: Timestamp,
+        track: Option<TrackId>,
+        change: Change,
+        reason: Reason,
+        budget: Bitrate,
+        needed: Bitrate,
+    ) -> Self {
+        Self { at, track, change, reason, budget, needed }
+    }
+}
+
 /// What was decided. Layers are places in [`TrackConfig::layers`](crate::TrackConfig::layers);
 /// `None` is a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,8 @@ use crate::plan::{Level, is_above};
 /// The first return to a layer is free. Each further one comes this time after the last, so that a
 /// layer at the edge of what fits costs fewer than two switches a minute.
 pub(crate) const RETURN_INTERVAL: TimeDelta = TimeDelta::from_secs(75);
+/// The same for a return from a pause: no picture at all is worse than one more switch.
+const RESUME_INTERVAL: TimeDelta = TimeDelta::from_secs(15);
 /// After this time without a fall from a layer, its first return is free again.
 const FORGET: TimeDelta = TimeDelta::from_secs(300);
 
@@ -59,7 +61,8 @@ impl Falls {
         for layer in first..=highest? {
             let fall = self.layers.get(layer).copied().unwrap_or_default();
             let is_forgotten = fall.fell.is_none_or(|fell| now - fell > FORGET);
-            if !is_forgotten && fall.returned.is_some_and(|at| now - at < RETURN_INTERVAL) {
+            let interval = if cap.is_none() { RESUME_INTERVAL } else { RETURN_INTERVAL };
+            if !is_forgotten && fall.returned.is_some_and(|at| now - at < interval) {
                 break;
             }
             cap = Some(layer);
@@ -96,6 +99,19 @@ mod tests {
         falls.on_rise(at(12), Some(1), Some(2));
         falls.on_fall(at(14), Some(2), Some(0));
         assert_eq!(falls.cap(at(15), Some(0), Some(2)), Some(1));
+    }
+
+    // Found in simulation: a picture stayed black for 75 s.
+    #[test]
+    fn a_picture_that_was_paused_twice_returns_sooner() {
+        let mut falls = Falls::default();
+        let (low, high) = (Some(0), Some(1));
+        falls.on_fall(at(10), high, None);
+        falls.on_rise(at(12), None, high);
+        falls.on_fall(at(14), high, None);
+        assert_eq!(falls.cap(at(26), None, high), None);
+        assert_eq!(falls.cap(at(27), None, high), low);
+        assert_eq!(falls.cap(at(87), None, high), high);
     }
 
     #[test]

@@ -205,6 +205,9 @@ impl<'a> Builder<'a> {
     }
 
     fn build(mut self, seed: u64) -> PlanResult<CallConfig> {
+        if self.scenario.server.is_some() {
+            return Err("its forwarding server exists in `weir run` only".into());
+        }
         let planned = self.scenario.calls();
         let Picture { content, degradation, .. } = self.scenario.call.video;
         let asks = content != Content::default() || degradation != Degradation::default();

@@ -67,8 +67,9 @@ pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<Option<ServerPlan
         return Ok(None);
     };
     topology.choice(&[("sfu", ())])?;
-    let core =
-        top.get("server").map_or(Ok(Core::Weir), |item| item.choice(&[("weir", Core::Weir)]))?;
+    let core = top.get("server").map_or(Ok(Core::Weir), |item| {
+        item.choice(&[("weir", Core::Weir), ("greedy", Core::Greedy), ("livekit", Core::LiveKit)])
+    })?;
     let mut publishers = Vec::new();
     for table in &tables {
         let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;

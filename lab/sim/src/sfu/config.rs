@@ -136,4 +136,8 @@ pub enum Core {
     /// The library's crate `weir-sfu`.
     #[default]
     Weir,
+    /// A rival: layers from the smallest on while they fit the controller's target.
+    Greedy,
+    /// A rival: the rules of LiveKit's allocator.
+    LiveKit,
 }

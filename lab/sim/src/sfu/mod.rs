@@ -16,6 +16,7 @@ mod forwarder;
 mod oracle;
 mod publisher;
 mod receiver;
+mod rivals;
 mod subscriber;
 #[cfg(test)]
 mod tests;
@@ -207,6 +208,8 @@ impl Server {
             }
             Event::Joined { track } => {
                 self.is_there[track] = true;
+                // Until somebody watches it, nobody does.
+                self.publishers[track].uplink.set_watched(now, u32::MAX, None);
                 for stream in 0..self.publishers[track].streams() {
                     self.add(now, Event::Picture { track, stream });
                 }

@@ -16,6 +16,7 @@ use weir_wire::rtp::PayloadType;
 use super::config::{Core, Publisher, TrackKind, Watching};
 use super::forwarder::Forwarder;
 use super::receiver::{PADDING_SSRC, Receiver, ssrcs};
+use super::rivals::{Policy, Rival};
 use super::witness::Witness;
 use super::{News, Oracle, Published, Request};
 use crate::config::FlowConfig;
@@ -79,6 +80,10 @@ impl SubscriberEnds {
             Core::Weir => {
                 let config = SubscriberConfig::new(sender);
                 Box::new(Subscriber::new(flow.start, controller, limits, config))
+            }
+            Core::Greedy => Box::new(Rival::new(flow.start, controller, sender, Policy::Greedy)),
+            Core::LiveKit => {
+                Box::new(Rival::new(flow.start, controller.unpaced(), sender, Policy::livekit()))
             }
         };
         let mut tracks = Vec::new();

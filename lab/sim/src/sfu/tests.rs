@@ -1,1 +1,119 @@
+//! A server and its subscribers in small networks.
 
+use weir::controller::{RateLimits, Settings};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_controllers::LabAlgorithm;
+use weir_net::path::Hop;
+use weir_net::{Capacity, LinkConfig, QueueLimit, Schedule, Seed};
+
+use super::*;
+use crate::config::{Config, Direction, FlowConfig, FlowKind, Media, Source};
+use crate::media::Repair;
+use crate::trace::{DecisionKind, Trace};
+
+const SECONDS: i64 = 20;
+
+fn kbps(kbps: u64) -> Bitrate {
+    Bitrate::from_kbps(kbps)
+}
+
+fn camera(loss: f64) -> Publisher {
+    let mut layers = Vec::new();
+    for (width, height, rate) in [(320, 180, 150), (640, 360, 500), (1280, 720, 1_500)] {
+        let rate = Schedule::constant(kbps(rate)).unwrap();
+        layers.push(PublishedLayer { width, height, rate });
+    }
+    let uplink = Uplink { loss, ..Uplink::default() };
+    Publisher::new("camera", TrackKind::Camera, layers).with_uplink(uplink)
+}
+
+fn hop(capacity: u64) -> Hop {
+    let delay = TimeDelta::from_millis(20);
+    let capacity = Capacity::Schedule(Schedule::constant(kbps(capacity)).unwrap());
+    let down = LinkConfig::unlimited(delay)
+        .with_capacity(capacity)
+        .with_queue(QueueLimit::Time(TimeDelta::from_millis(400)));
+    Hop::new(LinkConfig::unlimited(delay), down)
+}
+
+fn subscriber(name: &str, core: Core) -> FlowConfig {
+    let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap();
+    let source = Source::Filler { fps: 30.0, cap: None };
+    let media = Media::new(LabAlgorithm::Sluice, Settings::new(limits), source)
+        .with_repair(Some(Repair::NONE.with_nack(true)));
+    let watching = Watching::new(media, vec![0]).with_core(core);
+    let duration = TimeDelta::from_secs(SECONDS);
+    FlowConfig::new(name, duration, FlowKind::Subscriber(watching)).with_direction(Direction::Down)
+}
+
+fn run(capacity: u64, loss: f64, core: Core) -> Trace {
+    let flows = vec![subscriber("media-1", core)];
+    let config = Config::wired(TimeDelta::from_secs(SECONDS), vec![hop(capacity)], flows)
+        .with_publishers(vec![camera(loss)]);
+    crate::run(&config, Seed::new(1))
+}
+
+/// The last layer that a run sends, from 0.
+fn last_layer(trace: &Trace) -> Option<u64> {
+    let switches = trace.decisions.iter().filter(|one| one.kind == DecisionKind::Switched);
+    switches.last().and_then(|decision| decision.to)
+}
+
+#[test]
+fn the_best_layer_that_fits_is_sent_and_shown() {
+    for (capacity, layer) in [(5_000, 2), (1_000, 1), (250, 0)] {
+        let trace = run(capacity, 0.0, Core::Weir);
+        assert_eq!(last_layer(&trace), Some(layer), "{capacity} kbit/s");
+        let forwarded = trace.rows.last().and_then(|row| row.forwarded).unwrap();
+        assert_eq!(forwarded.best_layers, Some(layer + 1), "the oracle at {capacity} kbit/s");
+        assert_eq!((forwarded.layers, forwarded.below), (layer + 1, 0));
+        let frames: u64 = trace.rows.iter().filter_map(|row| row.video).map(|it| it.frames).sum();
+        assert!(frames > 25 * SECONDS as u64, "{frames} frames");
+    }
+}
+
+#[test]
+fn a_publisher_s_losses_are_repaired_and_lower_no_target() {
+    let [clean, lossy] = [0.0, 0.05].map(|loss| run(5_000, loss, Core::Weir));
+    assert_eq!(last_layer(&lossy), Some(2));
+    let target = |trace: &Trace| trace.rows.last().and_then(|row| row.target).unwrap();
+    assert!(target(&lossy) >= target(&clean) * 0.9);
+    let videos = lossy.rows.iter().filter_map(|row| row.video);
+    let lost: u64 = videos.map(|video| video.unrepaired_packets).sum();
+    // Of more than 3,000: what is lost at the very end is not repaired any more.
+    assert!(lost <= 2, "{lost} packets stayed missing");
+}
+
+#[test]
+fn equal_seeds_give_equal_traces() {
+    assert_eq!(run(1_700, 0.02, Core::Weir), run(1_700, 0.02, Core::Weir));
+}
+
+#[test]
+fn rivals_send_pictures_over_the_same_transport() {
+    for core in [Core::Greedy, Core::LiveKit] {
+        let trace = run(5_000, 0.0, core);
+        let bytes: DataSize = trace.rows.iter().map(|row| row.received).sum();
+        assert!(bytes > DataSize::from_bytes(500_000), "{core:?}: {bytes}");
+        let frames: u64 = trace.rows.iter().filter_map(|row| row.video).map(|it| it.frames).sum();
+        assert!(frames > 20 * SECONDS as u64, "{core:?}: {frames} frames");
+    }
+}
+
+#[test]
+fn a_stream_that_nobody_watches_is_stopped() {
+    let mut server = Server::new(&[camera(0.0)], std::iter::empty(), Seed::new(1));
+    let mut streams = [0; 3];
+    server.on_request(Timestamp::ZERO, 0, Request::Watch { track: 0, stream: Some(1) });
+    while let Some(now) = server.next_deadline().filter(|due| *due < Timestamp::from_secs(20)) {
+        while let Some(news) = server.next(now.max(Timestamp::from_secs(0))) {
+            if let Some(News::Packet(packet)) = news
+                && now > Timestamp::from_secs(10)
+            {
+                streams[usize::from(packet.frame.stream)] += 1;
+            }
+        }
+    }
+    assert_eq!((streams[0], streams[2]), (0, 0));
+    assert!(streams[1] > 200, "{streams:?}");
+}

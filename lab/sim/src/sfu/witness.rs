@@ -10,11 +10,21 @@ use weir::{FeedbackReport, Metrics, RateLimits, SentPacket, Target};
 pub(super) struct Witness {
     controller: Box<dyn Controller + Send>,
     rtt: Cell<Option<TimeDelta>>,
+    is_paced: bool,
 }
+
+/// Packets of a server without a pacer leave at this rate.
+const UNPACED: Bitrate = Bitrate::from_kbps(100_000);
 
 impl Witness {
     pub(super) fn new(controller: Box<dyn Controller + Send>) -> Self {
-        Self { controller, rtt: Cell::new(None) }
+        Self { controller, rtt: Cell::new(None), is_paced: true }
+    }
+
+    /// The same for a server that sends what comes at once.
+    pub(super) fn unpaced(mut self) -> Self {
+        self.is_paced = false;
+        self
     }
 
     /// The shortest feedback response time since the last call.
@@ -71,7 +81,11 @@ impl Controller for Witness {
     }
 
     fn target(&self) -> Target {
-        self.controller.target()
+        let mut target = self.controller.target();
+        if !self.is_paced {
+            target.pacing_rate = target.pacing_rate.max(UNPACED);
+        }
+        target
     }
 
     fn metrics(&self) -> Metrics {

@@ -19,6 +19,7 @@ mod cellular;
 mod flows;
 mod network;
 mod outages;
+mod server;
 mod traces;
 mod variants;
 mod wifi;
@@ -149,8 +150,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "8: flow[1]: unknown key 'colour'; write one of kind, count, direction, station, \
          terminal, hops, delay, start, stop, pauses, controller, min_bitrate, start_bitrate, \
          max_bitrate, source, source_limit, receiver_clock, feedback, route_changes, ecn, \
-         priority, sender, tolerate_random_loss, compete_with_tcp, probe_when_limited, repair, \
-         key_frame_interval, quality, call, category, bearer, congestion, short, small_queue, \
+         priority, sender, tolerate_random_loss, compete_with_tcp, probe_when_limited, watches, \
+         repair, key_frame_interval, quality, call, category, bearer, congestion, short, small_queue, \
          rate, packet",
     ),
     (
