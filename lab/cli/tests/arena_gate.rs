@@ -1,4 +1,4 @@
-//! `weir arena` as a gate, on records that are there already: it makes no call for these, so that no
+//! `weir arena` as a gate, on records that are there already: it makes no call for these, so no
 //! network and no stack is needed. real_arena makes the calls.
 
 use std::path::{Path, PathBuf};
