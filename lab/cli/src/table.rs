@@ -48,8 +48,8 @@ const MEASURED: [(&str, &str, f64, usize); 18] = [
     ("R", "speech_rating", 1.0, 0),
 ];
 const KEYS: [&str; 5] = ["scenario", "controller", "engine", "flow", "seeds"];
-/// Columns from here on need a flow that shows video, or one with `quality`. They are left out if no
-/// flow has a value.
+/// Columns from here on need a flow that shows video, or one with `quality`. They are left out if
+/// no flow has a value.
 const OPTIONAL_FROM: usize = 5;
 /// Columns that are left out first if the width is too small: the other columns show most of their
 /// information.

@@ -1,5 +1,5 @@
-//! Metrics of what is heard of an audio flow: delay from mouth to ear, concealment, and the E-model's
-//! rating [G107].
+//! Metrics of what is heard of an audio flow: delay from mouth to ear, concealment, and the rating
+//! of the E-model [G107].
 
 use weir::units::TimeDelta;
 use weir_sim::trace::Heard;
