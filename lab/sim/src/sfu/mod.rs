@@ -1,8 +1,8 @@
 //! A forwarding server between publishers and subscribers.
 //!
 //! ```text
-//! publisher: encoders -> uplink --+                   +-> subscriber: Forwarder -> network -> receiver
-//!                                 +-> Server (tracks) +-> subscriber: Forwarder -> network -> receiver
+//! publisher: encoders -> uplink --+                   +-> Forwarder -> network -> receiver
+//!                                 +-> Server (tracks) +-> Forwarder -> network -> receiver
 //! publisher: encoders -> uplink --+                   +-> ...                       ^
 //!                                                        feedback, NACK, PLI -------+
 //! ```

@@ -55,8 +55,8 @@ fn run(capacity: u64, loss: f64, core: Core) -> Trace {
 
 /// The last layer that a run sends, from 0.
 fn last_layer(trace: &Trace) -> Option<u64> {
-    let switches = trace.decisions.iter().filter(|one| one.kind == DecisionKind::Switched);
-    switches.last().and_then(|decision| decision.to)
+    let mut switches = trace.decisions.iter().filter(|one| one.kind == DecisionKind::Switched);
+    switches.next_back().and_then(|decision| decision.to)
 }
 
 #[test]
