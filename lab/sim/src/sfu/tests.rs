@@ -7,7 +7,10 @@ use weir_net::path::Hop;
 use weir_net::{Capacity, LinkConfig, QueueLimit, Schedule, Seed};
 
 use super::*;
-use crate::config::{Config, Direction, FlowConfig, FlowKind, Media, Source};
+use crate::config::{
+    Config, Core, Direction, FlowConfig, FlowKind, Media, PublishedLayer, Source, TrackKind,
+    Uplink, Watching,
+};
 use crate::media::Repair;
 use crate::trace::{DecisionKind, Trace};
 
