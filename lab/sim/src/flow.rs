@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_sfu::TrackConfig;
 
 use crate::rtp_format::MediaHeader;
-use crate::sfu::{News, Request, SubscriberEnds};
+use crate::sfu::{News, Request};
 use crate::tcp::TcpPacket;
-use crate::trace::{Heard, LayerDecision, Seen, Transfer, Video};
+use crate::trace::{Forwarded, Heard, LayerDecision, Seen, Transfer, Video};
 
 /// One of the two ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +60,14 @@ pub(crate) trait Ends {
         false
     }
 
-    /// The flow as a subscriber of the forwarding server, if it is one.
-    fn subscriber(&mut self) -> Option<&mut SubscriberEnds> {
+    /// Returns what the forwarding server did for a subscriber since the last call. `share` is its
+    /// part of the capacity, if that is known; `tracks` are those of the server. `None` for other
+    /// flows.
+    fn take_forwarded(
+        &mut self,
+        _share: Option<Bitrate>,
+        _tracks: &mut dyn Iterator<Item = (usize, &TrackConfig)>,
+    ) -> Option<Forwarded> {
         None
     }
 

@@ -38,12 +38,11 @@ pub mod trace;
 mod udp;
 
 pub use config::{
-    Codec, Config, Content, Degradation, Direction, EncoderVideo, Feedback, FlowConfig, FlowKind,
-    Media, Repair, Source, Udp,
+    Codec, Config, Content, Core, Degradation, Direction, EncoderVideo, Feedback, FlowConfig,
+    FlowKind, Media, PublishedLayer, Publisher, Repair, Source, TrackKind, Udp, Uplink, Watching,
 };
 pub use media::Freezes;
 pub use receiver_clock::ReceiverClock;
-pub use sfu::{Core, PublishedLayer, Publisher, TrackKind, Uplink, Watching};
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};
 pub use trace::Trace;

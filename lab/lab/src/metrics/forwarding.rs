@@ -26,7 +26,8 @@ declare! {
         /// what UDP leaves of the capacity, divided by the subscribers, media flows and long TCP
         /// flows that are active there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        below_best_ratio: Option<f64> = "ratio", Lower, [Server], title: "Time below the best layer";
+        below_best_ratio: Option<f64> = "ratio", Lower, [Server],
+            title: "Time below the best layer";
         /// Layers sent over the best layers that fitted, each counted from 1 for the lowest.
         /// Larger than 1 if more was sent than fitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -60,8 +60,8 @@ const EVENTS: &str = "events.jsonl";
 const SUMMARY: &str = "summary.json";
 const CALL: &str = "call.json";
 
-/// Files that exist only for certain networks or topologies. A new one needs a module next to `nodes` and an
-/// entry here.
+/// Files that exist only for certain networks or topologies. A new one needs a module next to
+/// `nodes` and an entry here.
 const LOGS: &[&dyn table::AnyLog] = &[
     &nodes::FILE,
     &airtime::FILE,

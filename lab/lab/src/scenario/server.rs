@@ -168,10 +168,10 @@ fn layers(table: &Table, kind: TrackKind, duration: TimeDelta) -> Result<Vec<Pub
         let layer = element.table(LAYER)?;
         let (width, height) = size(&layer.require("size", "[640, 360]")?, 1.0)?;
         let rate = schedule(&layer.require("rate", "\"500kbps\"")?, duration)?;
-        let is_larger = layers.last().is_none_or(|last| {
-            let pixels = |width: u16, height: u16| u32::from(width) * u32::from(height);
-            pixels(width, height) > pixels(last.width, last.height)
-        });
+        let pixels = u32::from(width) * u32::from(height);
+        let is_larger = layers
+            .last()
+            .is_none_or(|last| pixels > u32::from(last.width) * u32::from(last.height));
         if !is_larger {
             return Err(element.error("each picture must be larger than the one before"));
         }

@@ -1,8 +1,8 @@
 //! A forwarding server between publishers and subscribers.
 //!
 //! ```text
-//! publisher: encoders -> uplink --+                   +-> subscriber: Forwarder -> network -> receiver
-//!                                 +-> Server (tracks) +-> subscriber: Forwarder -> network -> receiver
+//! publisher: encoders -> uplink --+                   +-> Forwarder -> network -> receiver
+//!                                 +-> Server (tracks) +-> Forwarder -> network -> receiver
 //! publisher: encoders -> uplink --+                   +-> ...                       ^
 //!                                                        feedback, NACK, PLI -------+
 //! ```
@@ -11,7 +11,6 @@
 //! decided by the library's `weir-sfu`, with real packets; rivals take its place behind the same
 //! trait. The way from a publisher to the server is a delay with losses, without bytes of its own.
 
-mod config;
 mod forwarder;
 mod oracle;
 mod publisher;
@@ -29,7 +28,8 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_sfu::TrackConfig;
 
-pub use config::{Core, PublishedLayer, Publisher, TrackKind, Uplink, Watching};
+use crate::config::Publisher;
+
 pub(crate) use oracle::Oracle;
 pub(crate) use publisher::Published;
 use publisher::{PublisherState, Sent};

@@ -9,8 +9,7 @@ use weir_sfu::{Frame, Layer, PayloadDescriptor, TrackConfig, Uplink};
 use weir_wire::rtp::{RtpHeader, View};
 use weir_wire::vp8::Descriptor;
 
-use super::config::{Publisher, TrackKind};
-use crate::config::{Degradation, EncoderVideo, Source};
+use crate::config::{Degradation, EncoderVideo, Publisher, Source, TrackKind};
 use crate::rtp_format::{
     EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTP_TAG, rtp_timestamp,
 };

@@ -13,13 +13,12 @@ use weir_sfu::{
 };
 use weir_wire::rtp::PayloadType;
 
-use super::config::{Core, Publisher, TrackKind, Watching};
 use super::forwarder::Forwarder;
 use super::receiver::{PADDING_SSRC, Receiver, ssrcs};
 use super::rivals::{Policy, Rival};
 use super::witness::Witness;
 use super::{News, Oracle, Published, Request};
-use crate::config::FlowConfig;
+use crate::config::{Core, FlowConfig, Publisher, TrackKind, Watching};
 use crate::flow::{Body, End, Ends, Outbox, Packet, SenderState};
 use crate::rtp_format::{EXTENSION_ID, IP_UDP, PAYLOAD_TYPE, RTP_HEADER, SRTP_TAG};
 use crate::trace::{DecisionKind, Forwarded, LayerDecision, Video};
@@ -289,10 +288,10 @@ impl SubscriberEnds {
 
     /// What was forwarded since the last call. `share` is the subscriber's part of the capacity;
     /// `None` if it is not known. `tracks` are those of the server.
-    pub(crate) fn take_forwarded<'a>(
+    fn forwarded(
         &mut self,
         share: Option<Bitrate>,
-        tracks: impl Iterator<Item = (usize, &'a TrackConfig)>,
+        tracks: &mut dyn Iterator<Item = (usize, &TrackConfig)>,
     ) -> Forwarded {
         let freezes = self.receiver.take_switch_freezes();
         let mut row = std::mem::take(&mut self.forwarded);
@@ -411,7 +410,11 @@ impl Ends for SubscriberEnds {
         Some(self.receiver.take_video(now, is_last))
     }
 
-    fn subscriber(&mut self) -> Option<&mut SubscriberEnds> {
-        Some(self)
+    fn take_forwarded(
+        &mut self,
+        share: Option<Bitrate>,
+        tracks: &mut dyn Iterator<Item = (usize, &TrackConfig)>,
+    ) -> Option<Forwarded> {
+        Some(self.forwarded(share, tracks))
     }
 }

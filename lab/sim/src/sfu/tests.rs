@@ -7,7 +7,10 @@ use weir_net::path::Hop;
 use weir_net::{Capacity, LinkConfig, QueueLimit, Schedule, Seed};
 
 use super::*;
-use crate::config::{Config, Direction, FlowConfig, FlowKind, Media, Source};
+use crate::config::{
+    Config, Core, Direction, FlowConfig, FlowKind, Media, PublishedLayer, Source, TrackKind,
+    Uplink, Watching,
+};
 use crate::media::Repair;
 use crate::trace::{DecisionKind, Trace};
 
@@ -55,8 +58,8 @@ fn run(capacity: u64, loss: f64, core: Core) -> Trace {
 
 /// The last layer that a run sends, from 0.
 fn last_layer(trace: &Trace) -> Option<u64> {
-    let switches = trace.decisions.iter().filter(|one| one.kind == DecisionKind::Switched);
-    switches.last().and_then(|decision| decision.to)
+    let mut switches = trace.decisions.iter().filter(|one| one.kind == DecisionKind::Switched);
+    switches.next_back().and_then(|decision| decision.to)
 }
 
 #[test]

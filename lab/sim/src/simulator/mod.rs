@@ -410,10 +410,10 @@ impl<'a> Simulator<'a> {
             let share = share(self.config, index, now - ROW_INTERVAL, capacity);
             let end = flow.stop.min(Timestamp::ZERO + self.config.duration);
             let video = state.ends.take_video(now, now + ROW_INTERVAL > end);
-            let forwarded = self.server.as_ref().and_then(|server| {
-                let subscriber = state.ends.subscriber()?;
-                Some(subscriber.take_forwarded(share, server.tracks()))
-            });
+            let forwarded = self
+                .server
+                .as_ref()
+                .and_then(|server| state.ends.take_forwarded(share, &mut server.tracks()));
             self.trace.rows.push(Row {
                 time: now,
                 flow: index,

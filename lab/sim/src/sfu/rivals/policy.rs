@@ -170,7 +170,7 @@ fn raise(tracks: &[(&TrackConfig, Option<usize>)], budget: Bitrate) -> Vec<Optio
         is_changed = false;
         for &index in &order {
             let Some(next) = step(tracks[index].0, levels[index], caps[index]) else { continue };
-            let before = std::mem::replace(&mut levels[index], Some(next));
+            let before = levels[index].replace(next);
             if total(tracks, &levels) <= budget {
                 is_changed = true;
             } else {
