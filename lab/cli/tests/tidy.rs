@@ -111,7 +111,7 @@ const NAMED_CLOSURES: [(&str, usize); 20] = [
     ("lab/python", 17),
     ("lab/sim", 8),
     ("lab/wasm", 1),
-    ("ims/diameter", 6),
+    ("ims/diameter", 0),
     ("ims/ims", 7),
     ("ims/testbed", 5),
 ];
