@@ -102,7 +102,7 @@ const NAMED_CLOSURES: [(&str, usize); 20] = [
     ("library/wire", 3),
     ("lab/analyze", 5),
     ("lab/call", 9),
-    ("lab/capture", 2),
+    ("lab/capture", 0),
     ("lab/cli", 3),
     ("lab/controllers", 2),
     ("lab/emu", 10),
