@@ -110,7 +110,7 @@ const NAMED_CLOSURES: [(&str, usize); 20] = [
     ("lab/net", 13),
     ("lab/python", 17),
     ("lab/sim", 8),
-    ("lab/wasm", 1),
+    ("lab/wasm", 0),
     ("ims/diameter", 0),
     ("ims/ims", 7),
     ("ims/testbed", 5),
