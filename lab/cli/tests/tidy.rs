@@ -108,7 +108,7 @@ const NAMED_CLOSURES: [(&str, usize); 20] = [
     ("lab/emu", 10),
     ("lab/lab", 32),
     ("lab/net", 13),
-    ("lab/python", 17),
+    ("lab/python", 0),
     ("lab/sim", 8),
     ("lab/wasm", 0),
     ("ims/diameter", 0),
