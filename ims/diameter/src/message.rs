@@ -3,7 +3,7 @@ use std::fmt;
 use crate::avp::{self, Definition};
 use crate::base;
 use crate::error::Error;
-use crate::value::{Avp, parse_all};
+use crate::value::{Avp, flag, parse_all};
 
 /// Bytes of the header.
 pub const HEADER_SIZE: usize = 20;
@@ -77,14 +77,13 @@ impl Message {
     /// The answer to this request, with its session and its proxies ([RFC6733 §6.2]).
     #[must_use]
     pub fn answer(&self) -> Self {
-        let is_kept = |avp: &&Avp| avp.is(&avp::SESSION_ID) || avp.is(&avp::PROXY_INFO);
-        Self {
-            is_request: false,
-            is_error: false,
-            is_retransmitted: false,
-            avps: self.avps.iter().filter(is_kept).cloned().collect(),
-            ..*self
+        let mut avps = Vec::new();
+        for avp in &self.avps {
+            if avp.is(&avp::SESSION_ID) || avp.is(&avp::PROXY_INFO) {
+                avps.push(avp.clone());
+            }
         }
+        Self { is_request: false, is_error: false, is_retransmitted: false, avps, ..*self }
     }
 
     /// The same with one more AVP.
@@ -116,11 +115,11 @@ impl Message {
 
     /// The Result-Code, or the code in the Experimental-Result.
     pub fn result(&self) -> Option<u32> {
-        let experimental = || {
-            let group = self.find(&avp::EXPERIMENTAL_RESULT)?;
-            group.find(&avp::EXPERIMENTAL_RESULT_CODE)?.number()
-        };
-        self.number(&avp::RESULT_CODE).or_else(experimental)
+        if let Some(code) = self.number(&avp::RESULT_CODE) {
+            return Some(code);
+        }
+        let group = self.find(&avp::EXPERIMENTAL_RESULT)?;
+        group.find(&avp::EXPERIMENTAL_RESULT_CODE)?.number()
     }
 
     /// The message that these bytes are, from first to last.
@@ -143,19 +142,18 @@ impl Message {
     /// # Panics
     /// If there are fewer than [`HEADER_SIZE`] bytes.
     pub fn parse_header(bytes: &[u8]) -> Self {
-        let word = |at: usize| {
-            u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        let flags = bytes[4];
+        let header: &[u8; HEADER_SIZE] = bytes.first_chunk().expect("the bytes of a header");
+        let (words, _) = header.as_chunks::<4>();
+        let flags = header[4];
         Self {
             is_request: flags & REQUEST != 0,
             is_proxiable: flags & PROXIABLE != 0,
             is_error: flags & ERROR != 0,
             is_retransmitted: flags & RETRANSMITTED != 0,
-            command: word(4) & 0x00ff_ffff,
-            application: word(8),
-            hop_by_hop: word(12),
-            end_to_end: word(16),
+            command: u32::from_be_bytes(words[1]) & 0x00ff_ffff,
+            application: u32::from_be_bytes(words[2]),
+            hop_by_hop: u32::from_be_bytes(words[3]),
+            end_to_end: u32::from_be_bytes(words[4]),
             avps: Vec::new(),
         }
     }
@@ -173,7 +171,6 @@ impl Message {
     /// 24 bits.
     pub fn to_bytes(&self) -> Vec<u8> {
         assert!(self.command < 1 << 24, "a command has 24 bits");
-        let flag = |is_set, flag| if is_set { flag } else { 0 };
         let flags = flag(self.is_request, REQUEST)
             | flag(self.is_proxiable, PROXIABLE)
             | flag(self.is_error, ERROR)

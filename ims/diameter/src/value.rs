@@ -191,7 +191,6 @@ impl Avp {
     pub(crate) fn emit(&self, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         bytes.extend(self.code.to_be_bytes());
-        let flag = |is_set, flag| if is_set { flag } else { 0 };
         let flags = flag(self.vendor.is_some(), VENDOR)
             | flag(self.mandatory, MANDATORY)
             | flag(self.protected, PROTECTED);
@@ -259,6 +258,17 @@ fn parse_address(data: &[u8]) -> Option<IpAddr> {
     }
 }
 
+/// The bit of a flag if it is set, and no bit otherwise.
+pub(crate) fn flag(is_set: bool, bit: u8) -> u8 {
+    if is_set { bit } else { 0 }
+}
+
+/// The 32 bits at an offset; `None` if the bytes end before.
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_be_bytes(*word))
+}
+
 /// Reads AVPs until the end of the bytes.
 pub(crate) fn parse_all(mut bytes: &[u8], depth: usize) -> Result<Vec<Avp>, Error> {
     if depth > MOST_NESTED {
@@ -275,18 +285,15 @@ pub(crate) fn parse_all(mut bytes: &[u8], depth: usize) -> Result<Vec<Avp>, Erro
 
 /// Reads one AVP, and returns what follows its padding.
 fn parse_one(bytes: &[u8], depth: usize) -> Result<(Avp, &[u8]), Error> {
-    let word = |at: usize| -> Option<u32> {
-        Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-    };
-    let code = word(0).ok_or(Error::AvpLength { code: 0 })?;
+    let code = word(bytes, 0).ok_or(Error::AvpLength { code: 0 })?;
     let invalid = Error::AvpLength { code };
-    let second = word(4).ok_or(invalid)?;
+    let second = word(bytes, 4).ok_or(invalid)?;
     let flags = second.to_be_bytes()[0];
     let length = usize::try_from(second & 0x00ff_ffff).map_err(|_| invalid)?;
     let has_vendor = flags & VENDOR != 0;
     let head = if has_vendor { HEAD + 4 } else { HEAD };
     let data = bytes.get(head..length).ok_or(invalid)?;
-    let vendor = if has_vendor { Some(word(HEAD).ok_or(invalid)?) } else { None };
+    let vendor = if has_vendor { Some(word(bytes, HEAD).ok_or(invalid)?) } else { None };
     // A vendor of 0 stands for the codes of the IETF, and is kept so that the bytes stay the same.
     let kind = definition(code, vendor).map_or(Kind::Octets, |definition| definition.kind);
     let avp = Avp {

@@ -6,7 +6,7 @@
 //! [RFC3711 §3.1]: https://www.rfc-editor.org/rfc/rfc3711#section-3.1
 //! [RFC3711 §3.4]: https://www.rfc-editor.org/rfc/rfc3711#section-3.4
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use weir_wire::rtp;
 
@@ -124,13 +124,13 @@ impl Packet {
             }
             _ => (Content::Other, 0),
         };
-        let port = |at: usize| match kept {
-            0 => 0,
-            _ => u16::from_be_bytes([rest[at], rest[at + 1]]),
+        let (source_port, destination_port) = match kept {
+            0 => (0, 0),
+            _ => (u16::from_be_bytes([rest[0], rest[1]]), u16::from_be_bytes([rest[2], rest[3]])),
         };
         let packet = Self {
-            source: SocketAddr::new(source, port(0)),
-            destination: SocketAddr::new(destination, port(2)),
+            source: SocketAddr::new(source, source_port),
+            destination: SocketAddr::new(destination, destination_port),
             size: u32::try_from(length).unwrap_or(u32::MAX),
             content,
         };
@@ -164,11 +164,12 @@ impl Header {
     fn v4(bytes: &[u8]) -> Option<Self> {
         let header = bytes.first_chunk::<IP_HEADER>()?;
         let size = usize::from(header[0] & 0xF) * 4;
-        let address =
-            |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
-        (size >= IP_HEADER).then(|| Self {
-            source: address(12).into(),
-            destination: address(16).into(),
+        if size < IP_HEADER {
+            return None;
+        }
+        Some(Self {
+            source: address::<4>(header, 12)?,
+            destination: address::<4>(header, 16)?,
             size,
             protocol: header[9],
             is_first: u16::from_be_bytes([header[6], header[7]]) & FRAGMENT_OFFSET == 0,
@@ -178,10 +179,6 @@ impl Header {
     /// [RFC8200 §3]
     fn v6(bytes: &[u8]) -> Option<Self> {
         let header = bytes.first_chunk::<IPV6_HEADER>()?;
-        let address = |at: usize| {
-            let address: Option<&[u8; 16]> = header[at..].first_chunk();
-            address.map(|it| Ipv6Addr::from(*it).into())
-        };
         let (mut protocol, mut size, mut is_first) = (header[6], IPV6_HEADER, true);
         loop {
             let length = match protocol {
@@ -197,8 +194,19 @@ impl Header {
             protocol = *bytes.get(size)?;
             size += length;
         }
-        Some(Self { source: address(8)?, destination: address(24)?, size, protocol, is_first })
+        let source = address::<16>(header, 8)?;
+        let destination = address::<16>(header, 24)?;
+        Some(Self { source, destination, size, protocol, is_first })
     }
+}
+
+/// The address in the `N` bytes from an offset: 4 bytes are an IPv4 address, 16 an IPv6 address.
+fn address<const N: usize>(header: &[u8], at: usize) -> Option<IpAddr>
+where
+    IpAddr: From<[u8; N]>,
+{
+    let bytes: &[u8; N] = header.get(at..)?.first_chunk()?;
+    Some(IpAddr::from(*bytes))
 }
 
 /// Classifies a datagram on the port of media by its first byte [RFC7983 §7], and returns how much
@@ -255,6 +263,7 @@ fn media(payload: &[u8], length: usize) -> (Content, usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
 
     use super::*;
 

@@ -63,18 +63,23 @@ pub struct Report {
     is_new_clock: bool,
 }
 
-impl From<&FeedbackReport> for Report {
-    fn from(report: &FeedbackReport) -> Self {
-        let packet = |packet: &weir::feedback::PacketReport| PacketReport {
+impl From<&weir::feedback::PacketReport> for PacketReport {
+    fn from(packet: &weir::feedback::PacketReport) -> Self {
+        Self {
             sequence_number: packet.sequence_number,
             size_bytes: packet.size.as_bytes(),
             send_time_us: packet.send_time.as_micros(),
             arrival_time_us: packet.arrival_time.map(Timestamp::as_micros),
             is_marked: packet.ecn == Ecn::Ce,
             is_recovered: packet.recovered,
-        };
+        }
+    }
+}
+
+impl From<&FeedbackReport> for Report {
+    fn from(report: &FeedbackReport) -> Self {
         Self {
-            packets: report.packets.iter().map(packet).collect(),
+            packets: report.packets.iter().map(PacketReport::from).collect(),
             missing_feedback: report.missing_feedback,
             is_new_clock: report.new_clock,
         }

@@ -1,7 +1,7 @@
 //! Simulates scenarios, several at a time, and hands the results to Python.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -13,7 +13,7 @@ use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 use weir_controllers::LabController;
 use weir_lab::compare::{By, differences, found_in, nothing_of_both};
-use weir_lab::record::{self, Writer};
+use weir_lab::record::{self, RecordError, Writer};
 use weir_lab::run::RunInfo;
 use weir_lab::summary::{Measurer, Summary};
 use weir_lab::{Controllers, gate, report as lab_report};
@@ -56,17 +56,21 @@ impl Runs {
     /// outcome and measured value.
     fn judgements(&self) -> Vec<(String, String, String, String, Option<f64>)> {
         let summaries: Vec<Summary> = self.0.iter().map(|run| run.summary.clone()).collect();
-        let row = |it: gate::Judgement| {
+        let mut rows = Vec::new();
+        for it in gate::judge(&summaries) {
             let outcome = it.outcome.as_str().to_string();
-            (it.scenario, it.controller, it.row.text, outcome, it.row.measured)
-        };
-        gate::judge(&summaries).into_iter().map(row).collect()
+            rows.push((it.scenario, it.controller, it.row.text, outcome, it.row.measured));
+        }
+        rows
     }
 
     /// The summary of each run as JSON, as `weir run --json` prints it.
     fn json(&self) -> PyResult<Vec<String>> {
-        let text = |run: &MeasuredRun| serde_json::to_string(&run.summary).map_err(error);
-        self.0.iter().map(text).collect()
+        let mut texts = Vec::new();
+        for run in &self.0 {
+            texts.push(serde_json::to_string(&run.summary).map_err(error)?);
+        }
+        Ok(texts)
     }
 
     /// The folder of each run's record, below the folder of all.
@@ -87,6 +91,23 @@ impl Runs {
 fn shared(table: Result<Table, ArrowError>) -> PyResult<PyTable> {
     let table = table.map_err(error)?;
     PyTable::try_new(table.batches, table.schema)
+}
+
+/// A run that was asked for.
+struct Planned<'a> {
+    scenario: Arc<weir_lab::scenario::Scenario>,
+    controller: &'a LabController,
+    seed: u64,
+}
+
+impl Planned<'_> {
+    fn measure(
+        &self,
+        out: Option<&Path>,
+        stop: &AtomicBool,
+    ) -> Result<Option<MeasuredRun>, RecordError> {
+        with_a_thread_state(|| measure(&self.scenario, self.controller, self.seed, out, stop))
+    }
 }
 
 /// Simulates every scenario under every controller with every seed, in that order of nesting.
@@ -115,29 +136,30 @@ pub fn run(
     let mut planned = Vec::new();
     for scenario in &scenarios {
         for factory in &factories {
-            planned.extend(seeds.iter().map(|seed| (Arc::clone(&scenario.0), factory, *seed)));
+            for &seed in &seeds {
+                let scenario = Arc::clone(&scenario.0);
+                planned.push(Planned { scenario, controller: factory, seed });
+            }
         }
     }
     // More threads than runs would only cost.
     let jobs = if jobs == 0 { 0 } else { jobs.min(planned.len().max(1)) };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(error)?;
     let stop = fault.stop();
-    let work = || {
-        pool.install(|| {
-            let one = |(scenario, factory, seed): &(
-                Arc<weir_lab::scenario::Scenario>,
-                &LabController,
-                u64,
-            )| {
-                with_a_thread_state(|| measure(scenario, factory, *seed, out.as_deref(), &stop))
-            };
-            planned.par_iter().map(one).collect::<Result<Vec<_>, _>>()
-        })
-    };
-    let measured = watched(py, &stop, work)?;
+    let measured =
+        watched(py, &stop, || pool.install(|| measure_all(&planned, out.as_deref(), &stop)))?;
     fault.raise()?;
     let measured = measured.map_err(error)?.into_iter().collect::<Option<Vec<_>>>();
     Ok(Runs(measured.unwrap_or_default()))
+}
+
+/// The runs in their order, several at a time. Those after `stop` was set are `None`.
+fn measure_all(
+    planned: &[Planned<'_>],
+    out: Option<&Path>,
+    stop: &AtomicBool,
+) -> Result<Vec<Option<MeasuredRun>>, RecordError> {
+    planned.par_iter().map(|run| run.measure(out, stop)).collect()
 }
 
 /// Does the work without the interpreter's lock, in a thread that the interpreter knows meanwhile.
@@ -183,23 +205,24 @@ pub fn measure(
     scenario: &weir_lab::scenario::Scenario,
     factory: &LabController,
     seed: u64,
-    out: Option<&std::path::Path>,
+    out: Option<&Path>,
     stop: &AtomicBool,
-) -> Result<Option<MeasuredRun>, record::RecordError> {
+) -> Result<Option<MeasuredRun>, RecordError> {
     let info = RunInfo::simulated(scenario, factory, seed);
     let names: Vec<String> = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
     let mut measurer = Measurer::new(scenario, &info, &names);
     let mut writer = out.map(|out| Writer::create(out, &info, scenario)).transpose()?;
     let mut trace = Trace::new(names);
-    let take = |part: &mut Trace| {
+    let config = scenario.sim_config(factory);
+    let is_whole = weir_sim::run_in_parts(&config, Seed::new(seed), stop, |part| {
         measurer.add(part);
         if let Some(writer) = &mut writer {
             writer.add(part)?;
         }
         trace.append(part);
         Ok(())
-    };
-    if !weir_sim::run_in_parts(&scenario.sim_config(factory), Seed::new(seed), stop, take)? {
+    })?;
+    if !is_whole {
         return Ok(None);
     }
     let summary = measurer.finish(None);
@@ -213,22 +236,24 @@ pub fn measure(
 #[pyfunction]
 pub fn report(py: Python<'_>, folders: Vec<PathBuf>, file: PathBuf) -> PyResult<()> {
     let stop = AtomicBool::new(false);
-    let work = || -> Result<(), String> {
-        let mut records = Vec::new();
-        for folder in &folders {
-            let found = lab_report::find(folder).map_err(|error| error.to_string())?;
-            if found.is_empty() {
-                return Err(format!("{} contains no record of a run", folder.display()));
-            }
-            records.extend(found);
+    watched(py, &stop, || write_report(&folders, &file, &stop))?.map_err(error)
+}
+
+/// Writes the report, unless `stop` was set. An error is one line.
+fn write_report(folders: &[PathBuf], file: &Path, stop: &AtomicBool) -> Result<(), String> {
+    let mut records = Vec::new();
+    for folder in folders {
+        let found = lab_report::find(folder).map_err(|error| error.to_string())?;
+        if found.is_empty() {
+            return Err(format!("{} contains no record of a run", folder.display()));
         }
-        let report = lab_report::Report::of(&records, "weir_rtc.report(...)", &stop);
-        match report.map_err(|error| error.to_string())? {
-            Some(report) => report.write_html(&file).map_err(|error| error.to_string()),
-            None => Ok(()),
-        }
-    };
-    watched(py, &stop, work)?.map_err(error)
+        records.extend(found);
+    }
+    let report = lab_report::Report::of(&records, "weir_rtc.report(...)", stop);
+    match report.map_err(|error| error.to_string())? {
+        Some(report) => report.write_html(file).map_err(|error| error.to_string()),
+        None => Ok(()),
+    }
 }
 
 /// Writes the report of a sweep from the data that the package has computed.
@@ -244,14 +269,17 @@ pub fn sweep_report(py: Python<'_>, json: &str, file: PathBuf) -> PyResult<()> {
 /// Runs as their records have them, in this order of their folders.
 #[pyfunction]
 pub fn read_runs(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Runs> {
-    let read = || folders.iter().map(|folder| of_record(folder)).collect::<Result<Vec<_>, _>>();
-    Ok(Runs(py.detach(read).map_err(error)?))
+    Ok(Runs(py.detach(|| of_records(&folders)).map_err(error)?))
 }
 
-fn of_record(folder: &std::path::Path) -> Result<MeasuredRun, record::RecordError> {
-    let record = record::Record::read(folder)?;
-    let summary = record.summary();
-    Ok(MeasuredRun { info: record.info, trace: record.trace, summary })
+fn of_records(folders: &[PathBuf]) -> Result<Vec<MeasuredRun>, RecordError> {
+    let mut measured = Vec::new();
+    for folder in folders {
+        let record = record::Record::read(folder)?;
+        let summary = record.summary();
+        measured.push(MeasuredRun { info: record.info, trace: record.trace, summary });
+    }
+    Ok(measured)
 }
 
 /// One side of a comparison.

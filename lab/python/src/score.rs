@@ -1,8 +1,10 @@
 //! Scores runs against what is possible, for Python.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
+use weir_controllers::LabController;
 use weir_lab::Controllers;
 use weir_lab::protocol::contest::Contest;
 use weir_lab::protocol::oracle::possible;
@@ -28,10 +30,19 @@ pub fn score(
         Err(_) => own_factory(controller, &fault)?.into(),
     };
     let (scenario, stop) = (Arc::clone(&scenario.0), fault.stop());
-    let work = || score_run(&scenario, &factory, seed, &possible(&scenario, seed), &stop);
-    let found = watched(py, &stop, || with_a_thread_state(work))?;
+    let found = watched(py, &stop, || score_of(&scenario, &factory, seed, &stop))?;
     fault.raise()?;
     found.map(|score| serde_json::to_string(&score).map_err(error)).transpose()
+}
+
+/// The score of one run. `None` if `stop` was set, or no flow is under the controller.
+fn score_of(
+    scenario: &weir_lab::scenario::Scenario,
+    factory: &LabController,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Option<Score> {
+    with_a_thread_state(|| score_run(scenario, factory, seed, &possible(scenario, seed), stop))
 }
 
 /// What `weir research score --json` prints of these scores, the JSON texts of `score`. `own` is
@@ -39,11 +50,13 @@ pub fn score(
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands the values over")]
 pub fn contests(names: Vec<String>, own: &str, scores: Vec<String>) -> PyResult<String> {
-    let parse = |text: &String| serde_json::from_str(text).map_err(error);
-    let scores: Vec<Score> = scores.iter().map(parse).collect::<PyResult<_>>()?;
+    let mut parsed: Vec<Score> = Vec::new();
+    for score in &scores {
+        parsed.push(serde_json::from_str(score).map_err(error)?);
+    }
     let rivals = names.iter().filter(|name| *name != own);
     let contests: Vec<Contest> =
-        rivals.map(|rival| Contest::between(own, rival, &scores)).collect();
+        rivals.map(|rival| Contest::between(own, rival, &parsed)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Ok(results::to_json(&names, &scores, &contests).to_string())
+    Ok(results::to_json(&names, &parsed, &contests).to_string())
 }

@@ -190,19 +190,23 @@ impl Driven {
 
     fn observe(&mut self, now: Timestamp) -> Observation {
         let seen = self.meter.take();
-        let us = |time: Option<TimeDelta>| time.map_or(-1, TimeDelta::as_micros);
         Observation {
             time_us: now.as_micros(),
             target_bps: self.bitrate.as_bps() as f64,
             sent_bps: seen.sent_bps,
             received_bps: seen.received_bps,
-            queuing_delay_us: us(seen.queuing_delay),
-            rtt_us: us(seen.rtt),
+            queuing_delay_us: micros(seen.queuing_delay),
+            rtt_us: micros(seen.rtt),
             loss_ratio: seen.loss_ratio,
             mark_ratio: seen.mark_ratio,
             reports: seen.reports,
         }
     }
+}
+
+/// A measured time in microseconds; -1 if there was nothing to measure.
+fn micros(time: Option<TimeDelta>) -> i64 {
+    time.map_or(-1, TimeDelta::as_micros)
 }
 
 impl Controller for Driven {

@@ -1,16 +1,17 @@
 //! The results of runs as Arrow tables.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, MapBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde_json::{Map, Value};
+use weir_lab::metrics::Metrics;
 use weir_lab::record::number_columns;
 use weir_lab::run::RunInfo;
-use weir_lab::summary::Summary;
+use weir_lab::summary::{FlowSummary, Summary};
 use weir_sim::Trace;
-use weir_sim::trace::RateChange;
 
 /// A table: its columns, and a batch for each run.
 pub struct Table {
@@ -27,17 +28,29 @@ pub struct MeasuredRun {
 
 /// The columns that say which run a row belongs to.
 fn run_columns(info: &RunInfo, rows: usize) -> Vec<(Field, ArrayRef)> {
-    let text = |name: &str, value: &str| {
-        let array: ArrayRef =
-            Arc::new(StringArray::from_iter_values(std::iter::repeat_n(value, rows)));
-        (Field::new(name, DataType::Utf8, false), array)
-    };
-    let seeds = UInt64Array::from_iter_values(std::iter::repeat_n(info.seed, rows));
+    let controller = info.subject.to_string();
     vec![
-        text("scenario", &info.scenario),
-        text("controller", &info.subject.to_string()),
-        (Field::new("seed", DataType::UInt64, false), Arc::new(seeds)),
+        filled("scenario", texts(repeat_n(&info.scenario, rows))),
+        filled("controller", texts(repeat_n(&controller, rows))),
+        filled("seed", seeds(repeat_n(info.seed, rows))),
     ]
+}
+
+/// A column with a value in each row.
+fn filled(name: &str, values: ArrayRef) -> (Field, ArrayRef) {
+    (Field::new(name, values.data_type().clone(), false), values)
+}
+
+fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+fn numbers(values: impl Iterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(values))
+}
+
+fn seeds(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(UInt64Array::from_iter_values(values))
 }
 
 fn batch(columns: Vec<(Field, ArrayRef)>) -> Result<RecordBatch, ArrowError> {
@@ -58,9 +71,7 @@ pub fn series(runs: &[MeasuredRun]) -> Result<Table, ArrowError> {
 fn series_of(run: &MeasuredRun) -> Result<RecordBatch, ArrowError> {
     let rows = &run.trace.rows;
     let mut columns = run_columns(&run.info, rows.len());
-    let flows = rows.iter().map(|row| run.trace.flows[row.flow].as_str());
-    let flows: ArrayRef = Arc::new(StringArray::from_iter_values(flows));
-    columns.push((Field::new("flow", DataType::Utf8, false), flows));
+    columns.push(filled("flow", texts(rows.iter().map(|row| &run.trace.flows[row.flow]))));
     for column in number_columns() {
         let values = column.values(rows).map(|value| value.and_then(|it| i64::try_from(it).ok()));
         let metadata = [("unit", column.unit()), ("meaning", column.meaning())];
@@ -78,13 +89,6 @@ pub fn events(runs: &[MeasuredRun]) -> Result<Table, ArrowError> {
 
 fn events_of(run: &MeasuredRun) -> Result<RecordBatch, ArrowError> {
     let events = &run.trace.events;
-    let text = |of: &dyn Fn(&RateChange) -> String| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(events.iter().map(of)))
-    };
-    let number = |of: &dyn Fn(&RateChange) -> i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(events.iter().map(of)))
-    };
-    let bps = |bitrate: weir::Bitrate| bitrate.as_bps().cast_signed();
     let mut signals = MapBuilder::new(None, StringBuilder::new(), Float64Builder::new());
     for event in events {
         for (name, value) in &event.signals {
@@ -93,18 +97,15 @@ fn events_of(run: &MeasuredRun) -> Result<RecordBatch, ArrowError> {
         }
         signals.append(true)?;
     }
-    let signals: ArrayRef = Arc::new(signals.finish());
     let mut columns = run_columns(&run.info, events.len());
-    let plain =
-        |name: &str, array: ArrayRef| (Field::new(name, array.data_type().clone(), false), array);
     columns.extend([
-        plain("flow", text(&|event| run.trace.flows[event.flow].clone())),
-        plain("time_us", number(&|event| event.time.as_micros())),
-        plain("from_bps", number(&|event| bps(event.from))),
-        plain("to_bps", number(&|event| bps(event.to))),
-        plain("reason", text(&|event| event.reason.to_string())),
-        plain("state", text(&|event| event.state.to_string())),
-        plain("signals", signals),
+        filled("flow", texts(events.iter().map(|event| &run.trace.flows[event.flow]))),
+        filled("time_us", numbers(events.iter().map(|event| event.time.as_micros()))),
+        filled("from_bps", numbers(events.iter().map(|event| event.from.as_bps().cast_signed()))),
+        filled("to_bps", numbers(events.iter().map(|event| event.to.as_bps().cast_signed()))),
+        filled("reason", texts(events.iter().map(|event| event.reason.to_string()))),
+        filled("state", texts(events.iter().map(|event| event.state.to_string()))),
+        filled("signals", Arc::new(signals.finish())),
     ]);
     batch(columns)
 }
@@ -112,31 +113,23 @@ fn events_of(run: &MeasuredRun) -> Result<RecordBatch, ArrowError> {
 /// The metrics of each flow: over its whole time, where `section` is empty, and over each section
 /// of the scenario. A metric with parts has a column for each part, such as `rate_mbps.mean`.
 pub fn summaries(runs: &[MeasuredRun]) -> Result<Table, ArrowError> {
-    let rows: Vec<(usize, Map<String, Value>)> = (0..)
-        .zip(runs)
-        .flat_map(|(index, run)| rows_of(&run.summary).into_iter().map(move |row| (index, row)))
-        .collect();
+    let mut rows: Vec<(&RunInfo, Map<String, Value>)> = Vec::new();
+    for run in runs {
+        rows.extend(rows_of(&run.summary).into_iter().map(|row| (&run.info, row)));
+    }
     let mut names: Vec<&String> = Vec::new();
     for (_, row) in &rows {
         names.extend(row.iter().filter(|(_, value)| value.is_number()).map(|(name, _)| name));
     }
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(*name));
-    let text = |of: &dyn Fn(usize, &Map<String, Value>) -> String| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(rows.iter().map(|(run, row)| of(*run, row))))
-    };
-    let member =
-        |row: &Map<String, Value>, name: &str| row[name].as_str().unwrap_or("").to_string();
-    let plain =
-        |name: &str, array: ArrayRef| (Field::new(name, array.data_type().clone(), false), array);
-    let seeds = rows.iter().map(|(run, _)| runs[*run].info.seed);
     let mut columns = vec![
-        plain("scenario", text(&|run, _| runs[run].info.scenario.clone())),
-        plain("controller", text(&|run, _| runs[run].info.subject.to_string())),
-        plain("seed", Arc::new(UInt64Array::from_iter_values(seeds))),
-        plain("flow", text(&|_, row| member(row, "flow"))),
-        plain("kind", text(&|_, row| member(row, "kind"))),
-        plain("section", text(&|_, row| member(row, "section"))),
+        filled("scenario", texts(rows.iter().map(|(run, _)| &run.scenario))),
+        filled("controller", texts(rows.iter().map(|(run, _)| run.subject.to_string()))),
+        filled("seed", seeds(rows.iter().map(|(run, _)| run.seed))),
+        filled("flow", texts(rows.iter().map(|(_, row)| text_in(row, "flow")))),
+        filled("kind", texts(rows.iter().map(|(_, row)| text_in(row, "kind")))),
+        filled("section", texts(rows.iter().map(|(_, row)| text_in(row, "section")))),
     ];
     for name in names {
         let values = rows.iter().map(|(_, row)| row.get(name).and_then(Value::as_f64));
@@ -150,20 +143,27 @@ pub fn summaries(runs: &[MeasuredRun]) -> Result<Table, ArrowError> {
 fn rows_of(summary: &Summary) -> Vec<Map<String, Value>> {
     let mut rows = Vec::new();
     for flow in &summary.flows {
-        let mut row = |section: &str, metrics: &Value| {
-            let mut cells = Map::new();
-            cells.insert("flow".into(), Value::from(flow.flow.clone()));
-            cells.insert("kind".into(), Value::from(flow.kind.clone()));
-            cells.insert("section".into(), Value::from(section));
-            flatten("", metrics, &mut cells);
-            rows.push(cells);
-        };
-        row("", &serde_json::to_value(&flow.metrics).unwrap_or_default());
+        rows.push(row(flow, "", &flow.metrics));
         for section in &flow.sections {
-            row(&section.name, &serde_json::to_value(&section.metrics).unwrap_or_default());
+            rows.push(row(flow, &section.name, &section.metrics));
         }
     }
     rows
+}
+
+/// The cells of one row.
+fn row(flow: &FlowSummary, section: &str, metrics: &Metrics) -> Map<String, Value> {
+    let mut cells = Map::new();
+    cells.insert("flow".into(), Value::from(flow.flow.clone()));
+    cells.insert("kind".into(), Value::from(flow.kind.clone()));
+    cells.insert("section".into(), Value::from(section));
+    flatten("", &serde_json::to_value(metrics).unwrap_or_default(), &mut cells);
+    cells
+}
+
+/// The text in a cell of a row.
+fn text_in<'a>(row: &'a Map<String, Value>, name: &str) -> &'a str {
+    row[name].as_str().unwrap_or("")
 }
 
 fn flatten(prefix: &str, value: &Value, cells: &mut Map<String, Value>) {

@@ -55,10 +55,7 @@ fn done(request: &str) -> Result<String, Failed> {
         Request::About {} => about()?.to_string(),
         Request::Text { scenario } => Value::from(whole_text(&find(&scenario)?)).to_string(),
         Request::Simulate(runs) => runs.report()?,
-        Request::Fingerprint(runs) => {
-            let of = |files: &Files| Value::from(format!("{:016x}", files.fingerprint()));
-            Value::from_iter(runs.records()?.iter().map(of)).to_string()
-        }
+        Request::Fingerprint(runs) => Value::from(runs.fingerprints()?).to_string(),
     })
 }
 
@@ -96,6 +93,14 @@ impl Runs {
             }
         }
         Ok(records)
+    }
+
+    fn fingerprints(&self) -> Result<Vec<String>, Failed> {
+        let mut fingerprints = Vec::new();
+        for files in self.records()? {
+            fingerprints.push(format!("{:016x}", files.fingerprint()));
+        }
+        Ok(fingerprints)
     }
 
     fn report(&self) -> Result<String, Failed> {

@@ -25,10 +25,24 @@ pub(crate) fn template(
     gst::PadTemplate::new(name, direction, presence, &caps).expect("a valid template")
 }
 
+/// A pad of this name that the element always has.
+pub(crate) fn always(name: &str, direction: gst::PadDirection, caps: &str) -> gst::PadTemplate {
+    template(name, direction, gst::PadPresence::Always, caps)
+}
+
 /// The two pads of an element that passes packets of these caps on.
 pub(crate) fn sink_and_src(caps: &str) -> Vec<gst::PadTemplate> {
-    let pad = |name, direction| template(name, direction, gst::PadPresence::Always, caps);
-    vec![pad("sink", gst::PadDirection::Sink), pad("src", gst::PadDirection::Src)]
+    vec![always("sink", gst::PadDirection::Sink, caps), always("src", gst::PadDirection::Src, caps)]
+}
+
+/// The pad of this name among those that the class of an element has.
+pub(crate) fn template_of(class: &glib::Class<gst::Element>, name: &str) -> gst::PadTemplate {
+    class.pad_template(name).expect("the name of a template of this class")
+}
+
+/// What a pad returns to the element before it after a panic.
+pub(crate) fn flow_after_panic() -> Result<gst::FlowSuccess, gst::FlowError> {
+    Err(gst::FlowError::Error)
 }
 
 /// Adds the pads to their new element.

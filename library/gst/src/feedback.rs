@@ -173,13 +173,19 @@ mod imp {
 
     /// The pads that an event or a query on this pad goes to.
     fn links(pad: &gst::Pad, parent: Option<&gst::Object>) -> gst::Iterator<gst::Pad> {
-        let of = |imp: &Feedback| match pad {
-            pad if *pad == imp.sink => vec![imp.src.clone()],
-            pad if *pad == imp.src => vec![imp.sink.clone()],
-            _ => Vec::new(),
-        };
         let element = parent.and_then(|parent| parent.downcast_ref::<super::Feedback>());
-        gst::Iterator::from_vec(element.map(|element| of(element.imp())).unwrap_or_default())
+        let linked = element.and_then(|element| element.imp().linked(pad));
+        gst::Iterator::from_vec(linked.into_iter().collect())
+    }
+
+    /// The pad of this name, not yet built.
+    fn pad(class: &glib::Class<gst::Element>, name: &str) -> gst::PadBuilder<gst::Pad> {
+        let template = class::template_of(class, name);
+        gst::Pad::builder_from_template(&template).iterate_internal_links_function(links)
+    }
+
+    fn activation_after_panic() -> Result<(), gst::LoggableError> {
+        Err(gst::loggable_error!(CAT, "a panic in the element"))
     }
 
     #[glib::object_subclass]
@@ -189,14 +195,11 @@ mod imp {
         type ParentType = gst::Element;
 
         fn with_class(class: &Self::Class) -> Self {
-            let pad = |name| {
-                let template = class.pad_template(name).expect("one of the templates below");
-                gst::Pad::builder_from_template(&template).iterate_internal_links_function(links)
-            };
-            let failed = || Err(gst::FlowError::Error);
-            let sink = pad("sink")
-                .chain_function(move |_, parent, buffer| {
-                    Self::catch_panic_pad_function(parent, failed, |imp| imp.on_rtp(buffer))
+            let sink = pad(class, "sink")
+                .chain_function(|_, parent, buffer| {
+                    Self::catch_panic_pad_function(parent, class::flow_after_panic, |imp| {
+                        imp.on_rtp(buffer)
+                    })
                 })
                 .event_function(|pad, parent, event| {
                     Self::catch_panic_pad_function(
@@ -207,15 +210,17 @@ mod imp {
                 })
                 .flags(gst::PadFlags::PROXY_CAPS | gst::PadFlags::PROXY_ALLOCATION)
                 .build();
-            let src = pad("src").flags(gst::PadFlags::PROXY_CAPS).build();
-            let rtcp_sink = pad("rtcp_sink")
-                .chain_function(move |_, parent, buffer| {
-                    Self::catch_panic_pad_function(parent, failed, |imp| imp.on_rtcp(&buffer))
+            let src = pad(class, "src").flags(gst::PadFlags::PROXY_CAPS).build();
+            let rtcp_sink = pad(class, "rtcp_sink")
+                .chain_function(|_, parent, buffer| {
+                    Self::catch_panic_pad_function(parent, class::flow_after_panic, |imp| {
+                        imp.on_rtcp(&buffer)
+                    })
                 })
                 // The events of this stream have no place downstream.
                 .event_function(|_, _, _| true)
                 .build();
-            let rtcp_src = pad("rtcp_src")
+            let rtcp_src = pad(class, "rtcp_src")
                 .query_function(|pad, parent, query| match query.view_mut() {
                     // The pipeline asks each of its sinks. Feedback is as late as the media.
                     gst::QueryViewMut::Latency(_) => Self::catch_panic_pad_function(
@@ -226,8 +231,9 @@ mod imp {
                     _ => gst::Pad::query_default(pad, parent, query),
                 })
                 .activatemode_function(|_, parent, _, active| {
-                    let failed = || Err(gst::loggable_error!(CAT, "a panic in the element"));
-                    Self::catch_panic_pad_function(parent, failed, |imp| imp.activate(active))
+                    Self::catch_panic_pad_function(parent, activation_after_panic, |imp| {
+                        imp.activate(active)
+                    })
                 })
                 .build();
             let (settings, state) = Default::default();
@@ -273,11 +279,9 @@ mod imp {
         fn pad_templates() -> &'static [gst::PadTemplate] {
             static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
                 use gst::PadDirection::{Sink, Src};
-                let rtcp = |name, direction| {
-                    class::template(name, direction, gst::PadPresence::Always, class::RTCP)
-                };
                 let mut templates = class::sink_and_src(class::RTP);
-                templates.extend([rtcp("rtcp_sink", Sink), rtcp("rtcp_src", Src)]);
+                templates.push(class::always("rtcp_sink", Sink, class::RTCP));
+                templates.push(class::always("rtcp_src", Src, class::RTCP));
                 templates
             });
             &TEMPLATES
@@ -311,15 +315,18 @@ mod imp {
             }
         }
 
+        fn start_task(&self) -> Result<(), glib::BoolError> {
+            let element = self.obj().downgrade();
+            self.rtcp_src.start_task(move || {
+                if let Some(element) = element.upgrade() {
+                    element.imp().run();
+                }
+            })
+        }
+
         fn activate(&self, active: bool) -> Result<(), gst::LoggableError> {
             if active {
-                let element = self.obj().downgrade();
-                let work = move || {
-                    if let Some(element) = element.upgrade() {
-                        element.imp().run();
-                    }
-                };
-                let started = self.rtcp_src.start_task(work);
+                let started = self.start_task();
                 return started.map_err(|_| gst::loggable_error!(CAT, "cannot start the task"));
             }
             let waiting = {
@@ -338,6 +345,15 @@ mod imp {
 
     /// Data.
     impl Feedback {
+        /// The other one of the two pads of RTP; `None` for the pads of RTCP.
+        fn linked(&self, pad: &gst::Pad) -> Option<gst::Pad> {
+            match pad {
+                pad if *pad == self.sink => Some(self.src.clone()),
+                pad if *pad == self.src => Some(self.sink.clone()),
+                _ => None,
+            }
+        }
+
         fn on_rtp(&self, buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
             if let Ok(bytes) = buffer.map_readable() {
                 let mut state = lock(&self.state);

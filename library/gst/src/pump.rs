@@ -81,25 +81,25 @@ impl State {
 
 /// Setting up.
 impl Pump {
-    /// The pads of these two templates.
-    pub(crate) fn new<T: Paced>(sink: &gst::PadTemplate, src: &gst::PadTemplate) -> Self {
-        let sink = gst::Pad::builder_from_template(sink)
+    /// The pads `sink` and `src` of an element of this class.
+    pub(crate) fn new<T: Paced>(class: &glib::Class<gst::Element>) -> Self {
+        let sink = gst::Pad::builder_from_template(&class::template_of(class, "sink"))
             .chain_function(|_, parent, buffer| {
-                let failed = || Err(gst::FlowError::Error);
-                T::catch_panic_pad_function(parent, failed, |imp| {
+                T::catch_panic_pad_function(parent, class::flow_after_panic, |imp| {
                     chain(imp, std::iter::once(buffer))
                 })
             })
             .chain_list_function(|_, parent, list| {
-                let failed = || Err(gst::FlowError::Error);
-                T::catch_panic_pad_function(parent, failed, |imp| chain(imp, list.iter_owned()))
+                T::catch_panic_pad_function(parent, class::flow_after_panic, |imp| {
+                    chain(imp, list.iter_owned())
+                })
             })
             .event_function(|pad, parent, event| {
                 T::catch_panic_pad_function(parent, || false, |imp| sink_event(imp, pad, event))
             })
             .flags(gst::PadFlags::PROXY_CAPS)
             .build();
-        let src = gst::Pad::builder_from_template(src)
+        let src = gst::Pad::builder_from_template(&class::template_of(class, "src"))
             .event_function(|pad, parent, event| {
                 T::catch_panic_pad_function(
                     parent,
@@ -108,8 +108,9 @@ impl Pump {
                 )
             })
             .activatemode_function(|pad, parent, mode, active| {
-                let failed = || Err(error("a panic in the element"));
-                T::catch_panic_pad_function(parent, failed, |imp| activate(imp, pad, mode, active))
+                T::catch_panic_pad_function(parent, activation_after_panic, |imp| {
+                    activate(imp, pad, mode, active)
+                })
             })
             .flags(gst::PadFlags::PROXY_CAPS)
             .build();
@@ -168,6 +169,12 @@ impl Pump {
         self.sink.push_event(gst::event::CustomUpstream::new(structure));
     }
 
+    /// Whether the key frame that is on its way answers a request of the receiver.
+    fn answers_key_frame_request(&self) -> bool {
+        let updated = self.update(|running| running.sender.on_key_frame_request(running.now()));
+        updated.is_some_and(|(is_passed_on, _)| !is_passed_on)
+    }
+
     /// Asks `rtprtxsend` upstream to send a packet again.
     pub(crate) fn request_retransmission(&self, packet: RtpNumber) {
         let structure = gst::Structure::builder("GstRTPRetransmissionRequest")
@@ -208,6 +215,10 @@ fn error(text: &str) -> gst::LoggableError {
     gst::loggable_error!(gst::CAT_RUST, "{}", text)
 }
 
+fn activation_after_panic() -> Result<(), gst::LoggableError> {
+    Err(error("a panic in the element"))
+}
+
 fn activate<T: Paced>(
     imp: &T,
     pad: &gst::Pad,
@@ -246,10 +257,8 @@ fn src_event<T: Paced>(
 ) -> bool {
     if let gst::EventView::CustomUpstream(custom) = event.view() {
         imp.on_custom_upstream(custom);
-        let is_request = event.has_name(KEY_FRAME_REQUEST);
-        let ask = |running: &mut Running| running.sender.on_key_frame_request(running.now());
-        if is_request && imp.pump().update(ask).is_some_and(|(passes_on, _)| !passes_on) {
-            return true; // Answered by the key frame that is on its way.
+        if event.has_name(KEY_FRAME_REQUEST) && imp.pump().answers_key_frame_request() {
+            return true;
         }
     }
     gst::Pad::event_default(pad, parent, event)

@@ -125,8 +125,10 @@ impl Retransmissions {
 
     fn remove_old(&mut self, now: Timestamp) {
         if self.states.len() > MAX_ENTRIES {
-            let is_new = |at: &Timestamp| now - *at < MAX_AGE;
-            self.states.retain(|_, state| !matches!(state, State::Sent(at) if !is_new(at)));
+            self.states.retain(|_, state| match state {
+                State::Waiting => true,
+                State::Sent(at) => now - *at < MAX_AGE,
+            });
         }
     }
 }

@@ -19,6 +19,11 @@ const MAX_QUEUE: TimeDelta = TimeDelta::from_secs(2);
 /// After that, frames are accepted again once the queue is this short.
 const ACCEPTED_QUEUE: TimeDelta = TimeDelta::from_secs(1);
 
+/// Unit of arrival times in transport-wide feedback.
+const TICK_NS: u64 = TICK_US as u64 * 1_000;
+/// Unit of the reference time, from which the arrival times count.
+const UNIT_NS: u64 = ReferenceTime::UNIT_US as u64 * 1_000;
+
 /// What the element does next.
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -176,11 +181,11 @@ impl PacedSender {
         if let Some(rtt) = self.metrics().rtt {
             self.retransmissions.set_round_trip_time(rtt);
         }
+        let needs_number = self.streams.has_transport_numbers();
         let (mut media, mut urgent) = (Vec::new(), Vec::new());
         for buffer in buffers {
             let kind = self.streams.kind(&buffer);
-            let is_counted = |kind| !self.streams.has_transport_numbers() || kind;
-            let Some(kind) = kind.filter(|kind| is_counted(kind.is_numbered)) else {
+            let Some(kind) = kind.filter(|kind| kind.is_numbered || !needs_number) else {
                 self.counts.unpaced_packets += 1;
                 self.unpaced.push_back(buffer);
                 continue;
@@ -362,20 +367,17 @@ impl PacedSender {
     /// arrival times in ns, `None` for a lost packet. For use only if the RTCP itself does not
     /// arrive.
     pub(crate) fn on_twcc_event(&mut self, now: Timestamp, packets: &[(u16, Option<u64>)]) {
-        const TICK_NS: u64 = TICK_US as u64 * 1_000;
-        const UNIT_NS: u64 = ReferenceTime::UNIT_US as u64 * 1_000;
         let arrivals = packets.iter().filter_map(|(_, arrival)| *arrival);
         if self.has_rtcp {
             return;
         }
         let unit = arrivals.min().unwrap_or(0) / UNIT_NS;
-        let ticks = |arrival: u64| i32::try_from((arrival - unit * UNIT_NS) / TICK_NS).ok();
         let header = TwccHeader {
             reference_time: ReferenceTime::from_units(unit as i64).units(),
             feedback_count: self.twcc_events,
         };
         self.twcc_events = self.twcc_events.wrapping_add(1);
-        let packets = packets.iter().map(|&(number, arrival)| (number, arrival.and_then(ticks)));
+        let packets = packets.iter().map(|&(number, arrival)| (number, ticks_after(unit, arrival)));
         if self.feedback.accepts(now, FeedbackKind::Twcc) {
             let report = self.media.on_feedback(now, |history| history.on_twcc(header, packets));
             let counts = report.map(FeedbackReport::loss_counts);
@@ -437,4 +439,10 @@ impl PacedSender {
         let rate = self.media.target().pacing_rate;
         if rate.as_bps() == 0 { TimeDelta::ZERO } else { waiting / rate }
     }
+}
+
+/// From the start of a unit to an arrival in ns, in ticks. `None` if the packet was lost, or if that
+/// is too long.
+fn ticks_after(unit: u64, arrival: Option<u64>) -> Option<i32> {
+    i32::try_from((arrival? - unit * UNIT_NS) / TICK_NS).ok()
 }

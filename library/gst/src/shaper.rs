@@ -70,9 +70,7 @@ mod imp {
         type ParentType = gst::Element;
 
         fn with_class(class: &Self::Class) -> Self {
-            let template = |name| class.pad_template(name).expect("one of the templates below");
-            let pump = Pump::new::<Self>(&template("sink"), &template("src"));
-            Self { pump, bitrate_bps: Mutex::new(DEFAULT_BPS) }
+            Self { pump: Pump::new::<Self>(class), bitrate_bps: Mutex::new(DEFAULT_BPS) }
         }
     }
 

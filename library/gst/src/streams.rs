@@ -120,8 +120,8 @@ impl Streams {
     }
 
     fn is_rtx(&self, view: View<'_>) -> bool {
-        let is_type = |&number: &u8| PayloadType::new(number) == Some(view.payload_type());
-        self.rtx_payload_types.values().any(is_type)
+        let payload_type = view.payload_type().get();
+        self.rtx_payload_types.values().any(|number| *number == payload_type)
             || self.rtx.values().any(|rtx| rtx.ssrc == view.ssrc())
     }
 
@@ -157,21 +157,27 @@ impl Streams {
 
     /// Whether a retransmission is the requested one. It then tells the SSRC of its stream.
     pub(crate) fn learn_rtx(&mut self, buffer: &gst::BufferRef, repeated: RtpNumber) -> bool {
-        let is_request = |it: &RtpNumber| {
-            it.sequence_number == repeated.sequence_number && !self.rtx.contains_key(&it.ssrc)
-        };
-        let Some(media) = self.requested.iter().find(|it| is_request(it)).map(|it| it.ssrc) else {
-            return false;
-        };
+        let Some(media) = self.requested_by(repeated.sequence_number) else { return false };
         let payload_type = with_header(buffer, |view| view.payload_type());
         let stream = payload_type.map(|kind| RtxStream { ssrc: repeated.ssrc, payload_type: kind });
         stream.is_some_and(|stream| self.rtx.insert(media, stream).is_none())
     }
 
+    /// The SSRC of the media whose packet of this number was requested. `None` if there is none
+    /// whose retransmission stream is still unknown.
+    fn requested_by(&self, sequence_number: u16) -> Option<u32> {
+        for request in &self.requested {
+            let is_unknown = !self.rtx.contains_key(&request.ssrc);
+            if is_unknown && request.sequence_number == sequence_number {
+                return Some(request.ssrc);
+            }
+        }
+        None
+    }
+
     /// The newest media packets that were queued, by the SSRC of their retransmissions.
     pub(crate) fn last_repairable(&self) -> impl Iterator<Item = (u32, u16)> {
-        let of = |(ssrc, rtx): (&u32, &RtxStream)| Some((rtx.ssrc, *self.newest.get(ssrc)?));
-        self.rtx.iter().filter_map(of)
+        self.rtx.iter().filter_map(|(ssrc, rtx)| Some((rtx.ssrc, *self.newest.get(ssrc)?)))
     }
 
     /// A packet of the media is queued.
@@ -196,10 +202,8 @@ impl Streams {
     /// Whether a padding packet may be sent now. A retransmission stream can always carry padding.
     /// In a media stream, padding in the middle of a frame would break the frame at the receiver.
     pub(crate) fn can_pad(&self) -> bool {
-        let is_possible = |media: &Media| {
-            self.rtx.contains_key(&media.ssrc) || media.marker && !self.has_rtx(media)
-        };
-        self.last_media.as_ref().is_some_and(is_possible)
+        let Some(media) = &self.last_media else { return false };
+        self.rtx.contains_key(&media.ssrc) || media.marker && !self.has_rtx(media)
     }
 
     /// Size of a padding packet, without the layers below RTP.

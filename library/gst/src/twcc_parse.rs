@@ -60,21 +60,16 @@ mod imp {
         type ParentType = gst::Element;
 
         fn with_class(class: &Self::Class) -> Self {
-            let template = |name| class.pad_template(name).expect("one of the templates below");
-            let sink = gst::Pad::builder_from_template(&template("sink"))
+            let sink = gst::Pad::builder_from_template(&class::template_of(class, "sink"))
                 .chain_function(|_, parent, buffer| {
-                    Self::catch_panic_pad_function(
-                        parent,
-                        || Err(gst::FlowError::Error),
-                        |imp| {
-                            imp.report(&buffer);
-                            imp.src.push(buffer)
-                        },
-                    )
+                    Self::catch_panic_pad_function(parent, class::flow_after_panic, |imp| {
+                        imp.report(&buffer);
+                        imp.src.push(buffer)
+                    })
                 })
                 .flags(gst::PadFlags::PROXY_CAPS | gst::PadFlags::PROXY_ALLOCATION)
                 .build();
-            let src = gst::Pad::from_template(&template("src"));
+            let src = gst::Pad::from_template(&class::template_of(class, "src"));
             Self { sink, src, last: Mutex::default() }
         }
     }

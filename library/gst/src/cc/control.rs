@@ -122,8 +122,8 @@ impl WeirCc {
 
     pub(super) fn join_group(&self, limits: RateLimits) -> Option<Arc<Member>> {
         let settings = lock(&self.settings).clone();
-        let join = |name: &String| Member::join(name, settings.priority, limits, &self.obj());
-        settings.group.as_ref().map(join).map(Arc::new)
+        let member = Member::join(&settings.group?, settings.priority, limits, &self.obj());
+        Some(Arc::new(member))
     }
 
     pub(super) fn set_encoder(&self, encoder: Option<gst::Element>) {
@@ -136,9 +136,9 @@ impl WeirCc {
     /// The handler of the action signal `add-encoder`. A wrong encoder is an error on the bus.
     pub(super) fn add_encoder(&self, encoder: &gst::Element, priority: f64) -> bool {
         let element = self.obj().downgrade();
-        let bitrate =
-            move |encoder: &gst::Element| element.upgrade()?.imp().encoder_bitrate(encoder);
-        let added = lock(&self.encoders).add(encoder, priority, bitrate);
+        let added = lock(&self.encoders).add(encoder, priority, move |encoder| {
+            element.upgrade()?.imp().encoder_bitrate(encoder)
+        });
         if let Err(error) = &added {
             let text = format!("{}: {error}", encoder.name());
             gst::element_imp_error!(self, gst::LibraryError::Settings, ("{}", text));
@@ -158,8 +158,10 @@ impl WeirCc {
             let rate = rate_beside(sender.target(), sender.queued(), repair);
             (sender.queue_time() > MAX_QUEUE_FOR_FRAMES, rate)
         });
-        let start = || Bitrate::from_bps(lock(&self.settings).start_bitrate);
-        let (is_late, target) = state.unwrap_or_else(|| (false, start()));
+        let (is_late, target) = match state {
+            Some(state) => state,
+            None => (false, Bitrate::from_bps(lock(&self.settings).start_bitrate)),
+        };
         if is_late { None } else { lock(&self.encoders).part(encoder, target) }
     }
 

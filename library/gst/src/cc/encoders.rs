@@ -160,6 +160,54 @@ impl Drop for Encoder {
     }
 }
 
+/// Sees each raw frame before its encoder: sets the bitrate, and drops the frame if it must.
+struct RawFrameProbe<F> {
+    encoder: glib::WeakRef<gst::Element>,
+    adaptor: &'static Adaptor,
+    /// How much the encoder gets, or `None` to drop the frame.
+    bitrate: F,
+    times: Arc<Mutex<FrameTimes>>,
+    /// The bitrate that was set.
+    last: Mutex<Option<Bitrate>>,
+    /// Whether the application knows already that the bitrate cannot be set.
+    has_warned: AtomicBool,
+}
+
+impl<F: Fn(&gst::Element) -> Option<Bitrate>> RawFrameProbe<F> {
+    fn on_frame(&self, info: &mut gst::PadProbeInfo<'_>) -> gst::PadProbeReturn {
+        let Some(encoder) = self.encoder.upgrade() else { return gst::PadProbeReturn::Remove };
+        let bitrate = (self.bitrate)(&encoder);
+        if let Some(buffer) = info.buffer_mut()
+            && let Some(time) = buffer.pts()
+            && let Some(even) = lock(&self.times).enter(time, bitrate.is_none())
+            && even != time
+        {
+            buffer.make_mut().set_pts(even);
+        }
+        let Some(bitrate) = bitrate else { return gst::PadProbeReturn::Handled };
+        let is_new = lock(&self.last).replace(bitrate) != Some(bitrate);
+        if is_new && !self.adaptor.set(&encoder, bitrate) && !self.has_warned.swap(true, Relaxed) {
+            self.adaptor.warn(&encoder);
+        }
+        gst::PadProbeReturn::Ok
+    }
+}
+
+/// Gives an encoded frame its real times back.
+fn after_frame(times: &Mutex<FrameTimes>, info: &mut gst::PadProbeInfo<'_>) -> gst::PadProbeReturn {
+    if let Some(buffer) = info.buffer_mut()
+        && let Some(even) = buffer.pts()
+    {
+        let real = lock(times).leave(even);
+        if real != even {
+            let buffer = buffer.make_mut();
+            buffer.set_pts(real);
+            buffer.set_dts(real);
+        }
+    }
+    gst::PadProbeReturn::Ok
+}
+
 /// The encoders of one sender. They share its target by priority.
 #[derive(Default)]
 pub(super) struct Encoders(Vec<Encoder>);
@@ -205,44 +253,21 @@ impl Encoders {
         let adaptor = Adaptor::of(element).ok_or(EncoderError::Unknown)?;
         let sink = element.static_pad("sink").ok_or(EncoderError::Unknown)?;
         self.remove(element);
-        let encoder = element.downgrade();
         let src = element.static_pad("src").ok_or(EncoderError::Unknown)?;
         let times = Arc::new(Mutex::new(FrameTimes::default()));
-        let (last, has_warned) = (Mutex::new(None), AtomicBool::new(false));
-        let entering = Arc::clone(&times);
-        let before_frame = move |_: &gst::Pad, info: &mut gst::PadProbeInfo<'_>| {
-            let Some(encoder) = encoder.upgrade() else { return gst::PadProbeReturn::Remove };
-            let bitrate = bitrate(&encoder);
-            if let Some(buffer) = info.buffer_mut()
-                && let Some(time) = buffer.pts()
-                && let Some(even) = lock(&entering).enter(time, bitrate.is_none())
-                && even != time
-            {
-                buffer.make_mut().set_pts(even);
-            }
-            let Some(bitrate) = bitrate else { return gst::PadProbeReturn::Handled };
-            let is_new = lock(&last).replace(bitrate) != Some(bitrate);
-            if is_new && !adaptor.set(&encoder, bitrate) && !has_warned.swap(true, Relaxed) {
-                adaptor.warn(&encoder);
-            }
-            gst::PadProbeReturn::Ok
-        };
-        let after_frame = move |_: &gst::Pad, info: &mut gst::PadProbeInfo<'_>| {
-            if let Some(buffer) = info.buffer_mut()
-                && let Some(even) = buffer.pts()
-            {
-                let real = lock(&times).leave(even);
-                if real != even {
-                    let buffer = buffer.make_mut();
-                    buffer.set_pts(real);
-                    buffer.set_dts(real);
-                }
-            }
-            gst::PadProbeReturn::Ok
+        let raw = RawFrameProbe {
+            encoder: element.downgrade(),
+            adaptor,
+            bitrate,
+            times: Arc::clone(&times),
+            last: Mutex::new(None),
+            has_warned: AtomicBool::new(false),
         };
         let kind = gst::PadProbeType::BUFFER;
-        let before = sink.add_probe(kind, before_frame).map(|probe| (sink, probe));
-        let after = src.add_probe(kind, after_frame).map(|probe| (src, probe));
+        let before = sink.add_probe(kind, move |_, info| raw.on_frame(info));
+        let before = before.map(|probe| (sink, probe));
+        let after = src.add_probe(kind, move |_, info| after_frame(&times, info));
+        let after = after.map(|probe| (src, probe));
         let probes = before.into_iter().chain(after).collect();
         self.0.push(Encoder { element: element.clone(), priority, probes });
         Ok(())

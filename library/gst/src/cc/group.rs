@@ -49,10 +49,16 @@ impl Member {
     pub(super) fn update(&self, target: Bitrate) -> Vec<(WeirCc, Bitrate)> {
         let mut group = lock(&self.group);
         group.flows.update(self.flow, target);
-        let share = |(flow, element): &(FlowId, glib::WeakRef<WeirCc>)| {
-            Some((element.upgrade()?, group.flows.new_share(*flow)?))
-        };
-        group.members.iter().filter_map(share).collect()
+        let Group { flows, members } = &*group;
+        let mut shares = Vec::new();
+        for (flow, element) in members {
+            if let Some(element) = element.upgrade()
+                && let Some(share) = flows.new_share(*flow)
+            {
+                shares.push((element, share));
+            }
+        }
+        shares
     }
 
     /// The element has adopted its share, and its target bitrate is now this.

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
-use weir::controller::{self, EcnMode, RateLimits};
+use weir::controller::{EcnMode, RateLimits};
 use weir::units::DataSize;
 use weir::{Algorithm, ControllerFactory};
 
@@ -39,9 +39,8 @@ impl ObjectSubclass for WeirCc {
     type ParentType = gst::Element;
 
     fn with_class(class: &Self::Class) -> Self {
-        let template = |name| class.pad_template(name).expect("one of the templates below");
         Self {
-            pump: Pump::new::<Self>(&template("sink"), &template("src")),
+            pump: Pump::new::<Self>(class),
             settings: Mutex::default(),
             encoders: Mutex::default(),
             session: Mutex::default(),
@@ -128,14 +127,10 @@ impl ElementImpl for WeirCc {
         let pad = gst::Pad::builder_from_template(template)
             .name("rtcp_sink")
             .chain_function(|_, parent, buffer| {
-                Self::catch_panic_pad_function(
-                    parent,
-                    || Err(gst::FlowError::Error),
-                    |imp| {
-                        imp.on_rtcp(&Rtcp::Datagram(buffer));
-                        Ok(gst::FlowSuccess::Ok)
-                    },
-                )
+                Self::catch_panic_pad_function(parent, class::flow_after_panic, |imp| {
+                    imp.on_rtcp(&Rtcp::Datagram(buffer));
+                    Ok(gst::FlowSuccess::Ok)
+                })
             })
             // The events of this stream have no place downstream.
             .event_function(|_, _, _| true)
@@ -249,6 +244,7 @@ impl Paced for WeirCc {
 /// Makes controllers that answer to marks in this way, or in the nearest one that the algorithm
 /// supports.
 fn with_ecn(algorithm: Algorithm, ecn: EcnMode) -> ControllerFactory {
-    let build = move |settings: controller::Settings| algorithm.build(settings.with_ecn(ecn));
-    ControllerFactory::new(algorithm.name(), build)
+    ControllerFactory::new(algorithm.name(), move |settings| {
+        algorithm.build(settings.with_ecn(ecn))
+    })
 }

@@ -78,20 +78,15 @@ pub(super) enum Rtcp {
 impl Rtcp {
     /// Reads the arguments of `on-feedback-rtcp`, after the emitter.
     pub(super) fn from_values(values: &[glib::Value]) -> Option<Self> {
-        let number = |index: usize| values.get(index)?.get::<u32>().ok();
-        let packet_type = u8::try_from(number(1)?).ok()?;
-        let format = u8::try_from(number(2)?).ok()?;
-        let (sender_ssrc, media_ssrc) = (number(3)?, number(4)?);
+        let packet_type = u8::try_from(number(values, 1)?).ok()?;
+        let format = u8::try_from(number(values, 2)?).ok()?;
+        let (sender_ssrc, media_ssrc) = (number(values, 3)?, number(values, 4)?);
         let fci = values.get(5)?.get::<Option<gst::Buffer>>().ok()?;
         Some(Self::Feedback { packet_type, format, sender_ssrc, media_ssrc, fci })
     }
 
     /// The datagram; `None` if the fields do not make one.
     pub(super) fn to_bytes(&self) -> Option<Vec<u8>> {
-        let content = |buffer: &gst::Buffer| {
-            let mut bytes = vec![0; buffer.size()];
-            buffer.copy_to_slice(0, &mut bytes).ok().map(|()| bytes)
-        };
         match self {
             Self::Datagram(buffer) => content(buffer),
             Self::Feedback { packet_type, format, sender_ssrc, media_ssrc, fci } => {
@@ -102,19 +97,30 @@ impl Rtcp {
     }
 }
 
+fn number(values: &[glib::Value], index: usize) -> Option<u32> {
+    values.get(index)?.get().ok()
+}
+
+fn content(buffer: &gst::Buffer) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; buffer.size()];
+    buffer.copy_to_slice(0, &mut bytes).ok()?;
+    Some(bytes)
+}
+
 /// Reads the event `RTPTWCCPackets`: the transport-wide numbers with their arrival times in ns,
 /// `None` for a lost packet.
 pub(super) fn twcc_packets(event: &gst::event::CustomUpstream) -> Option<Vec<(u16, Option<u64>)>> {
     let structure = event.structure().filter(|it| it.name() == "RTPTWCCPackets")?;
     let packets = structure.get::<glib::ValueArray>("packets").ok()?;
-    let read = |value: &glib::Value| {
-        let packet = value.get::<gst::Structure>().ok()?;
-        let number = u16::try_from(packet.get::<u32>("seqnum").ok()?).ok()?;
-        let is_lost = packet.get::<bool>("lost").unwrap_or(true);
-        let arrival = packet.get::<u64>("remote-ts").ok();
-        Some((number, arrival.filter(|&arrival| !is_lost && arrival != u64::MAX)))
-    };
-    Some(packets.iter().filter_map(read).collect())
+    Some(packets.iter().filter_map(twcc_packet).collect())
+}
+
+fn twcc_packet(value: &glib::Value) -> Option<(u16, Option<u64>)> {
+    let packet = value.get::<gst::Structure>().ok()?;
+    let number = u16::try_from(packet.get::<u32>("seqnum").ok()?).ok()?;
+    let is_lost = packet.get::<bool>("lost").unwrap_or(true);
+    let arrival = packet.get::<u64>("remote-ts").ok();
+    Some((number, arrival.filter(|&arrival| !is_lost && arrival != u64::MAX)))
 }
 
 /// A connection to the RTCP that a session receives. It ends when this is dropped.
@@ -136,8 +142,8 @@ impl Connection {
         receive: impl Fn(Rtcp) + Send + Sync + 'static,
     ) -> Option<Self> {
         let internal = internal(session)?;
-        let has = |name| glib::subclass::SignalId::lookup(name, internal.type_()).is_some();
-        let handler = if has("on-receiving-rtcp") {
+        let whole = glib::subclass::SignalId::lookup("on-receiving-rtcp", internal.type_());
+        let handler = if whole.is_some() {
             internal.connect("on-receiving-rtcp", false, move |values| {
                 receive(Rtcp::Datagram(values.get(1)?.get::<gst::Buffer>().ok()?));
                 None
