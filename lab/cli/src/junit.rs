@@ -36,6 +36,7 @@ pub fn suite(cases: &[Case<'_>], time: Duration, strict: bool) -> TestSuite {
 }
 
 /// A suite for runs that have no values, with the reason.
+#[cfg(calls)]
 pub fn without_values(
     scenario: &str,
     controller: &str,

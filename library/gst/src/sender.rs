@@ -441,8 +441,8 @@ impl PacedSender {
     }
 }
 
-/// From the start of a unit to an arrival in ns, in ticks. `None` if the packet was lost, or if that
-/// is too long.
+/// From the start of a unit to an arrival in ns, in ticks. `None` if the packet was lost, or if
+/// that is too long.
 fn ticks_after(unit: u64, arrival: Option<u64>) -> Option<i32> {
     i32::try_from((arrival? - unit * UNIT_NS) / TICK_NS).ok()
 }

@@ -15,7 +15,7 @@ use super::older;
 pub use super::page::{AudioInterval, PageConnection, PageEvent, ReceivedAudio};
 use super::quality::Quality;
 
-/// The whole file. Records of older versions are read too ([`older`]).
+/// The whole file. Files of older versions are read too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct CallFile {

@@ -151,8 +151,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
          terminal, hops, delay, start, stop, pauses, controller, min_bitrate, start_bitrate, \
          max_bitrate, source, source_limit, receiver_clock, feedback, route_changes, ecn, \
          priority, sender, tolerate_random_loss, compete_with_tcp, probe_when_limited, watches, \
-         repair, key_frame_interval, quality, call, category, bearer, congestion, short, small_queue, \
-         rate, packet",
+         repair, key_frame_interval, quality, call, category, bearer, congestion, short, \
+         small_queue, rate, packet",
     ),
     (
         "2Mbps",
