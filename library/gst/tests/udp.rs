@@ -41,7 +41,8 @@ impl Call {
         ))?;
         let receiver = pipeline(&format!(
             "udpsrc name=rtp address=127.0.0.1 port=0 \
-             caps=\"application/x-rtp,media=video,encoding-name=H264,clock-rate=90000,{EXTENSIONS}\" \
+             caps=\"application/x-rtp,media=video,encoding-name=H264,clock-rate=90000,\
+             {EXTENSIONS}\" \
              ! weirfeedback name=feedback interval=50000000 {feedback} \
              ! fakesink sync=false async=false \
              feedback.rtcp_src ! udpsink name=rtcp host=127.0.0.1 sync=false async=false"

@@ -157,7 +157,9 @@ proptest! {
 
     #[test]
     fn no_datagram_breaks_a_receiver(
-        format in prop::sample::select(vec![Feedback::Twcc, Feedback::Ccfb, Feedback::ReceiverReports]),
+        format in prop::sample::select(
+            vec![Feedback::Twcc, Feedback::Ccfb, Feedback::ReceiverReports],
+        ),
         datagrams in prop::collection::vec(datagrams(), 1..40),
         numbers in prop::collection::vec(any::<u16>(), 1..40),
     ) {

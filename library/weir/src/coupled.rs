@@ -5,7 +5,8 @@
 //! their share of the sum:
 //!
 //! ```text
-//! controller of f -> CC_R(f) -> S_CR += CC_R(f) - FSE_R(f) -> FSE_R(i) = P(i) / S_P * S_CR -> all controllers
+//! controller of f -> CC_R(f) -> S_CR += CC_R(f) - FSE_R(f) -> FSE_R(i) = P(i) / S_P * S_CR -+
+//!                                                                    all controllers <------+
 //! ```
 //!
 //! A driver calls [`FlowGroup::update`] with a controller's target bitrate after each call of that

@@ -10,7 +10,8 @@
 //! ```text
 //! media source -> Pacer -> SendHistory::on_packet_sent, Controller::on_packet_sent -> network
 //! feedback packet -> SendHistory::on_twcc -> FeedbackReport -> Controller::on_feedback
-//!                 -> Controller::target -> media source (bitrate), Pacer (pacing rate, send window)
+//!                 -> Controller::target -> media source (bitrate),
+//!                                          Pacer (pacing rate, send window)
 //! ```
 //!
 //! On the receiving side, [`feedback::ArrivalRecorder`] records arrivals for feedback. The crate

@@ -89,7 +89,10 @@ mod tests {
     use crate::controller::{Metrics, Target};
     use alloc::string::ToString as _;
 
-    const SETTINGS: &str = r#"{"limits":{"min":150000,"start":300000,"max":2500000},"ecn":"l4s","priority":2.0,"tolerate_random_loss":false,"compete_with_tcp":true,"probe_when_limited":true}"#;
+    const SETTINGS: &str = concat!(
+        r#"{"limits":{"min":150000,"start":300000,"max":2500000},"ecn":"l4s","priority":2.0,"#,
+        r#""tolerate_random_loss":false,"compete_with_tcp":true,"probe_when_limited":true}"#,
+    );
 
     #[test]
     fn settings_come_back_as_they_were() {

@@ -66,14 +66,14 @@ fn any_op() -> impl Strategy<Value = Op> {
         2 => (0_i64..4_000).prop_map(Op::Advance),
         6 => (any_ssrc(), 1_u16..60).prop_map(|(ssrc, packets)| Op::Send { ssrc, packets }),
         1 => (any_ssrc(), any::<u16>()).prop_map(|(ssrc, by)| Op::Jump { ssrc, by }),
-        4 => (any::<u32>(), any::<u8>(), any_number(), prop::collection::vec(ticks, 0..80)).prop_map(
-            |(reference_time, feedback_count, base, arrivals)| Op::Twcc {
+        4 => (any::<u32>(), any::<u8>(), any_number(), prop::collection::vec(ticks, 0..80))
+            .prop_map(|(reference_time, feedback_count, base, arrivals)| Op::Twcc {
                 reference_time, feedback_count, base, arrivals
-            }
-        ),
-        4 => (any::<u32>(), any_ssrc(), any_number(), prop::collection::vec(offset, 0..80)).prop_map(
-            |(timestamp, ssrc, begin, offsets)| Op::Ccfb { timestamp, ssrc, begin, offsets }
-        ),
+            }),
+        4 => (any::<u32>(), any_ssrc(), any_number(), prop::collection::vec(offset, 0..80))
+            .prop_map(|(timestamp, ssrc, begin, offsets)| Op::Ccfb {
+                timestamp, ssrc, begin, offsets
+            }),
         4 => any_report().prop_map(Op::Report),
     ]
 }

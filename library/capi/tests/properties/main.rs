@@ -88,7 +88,8 @@ proptest! {
         algorithm in any_algorithm(),
         format in 0_u32..3,
         calls in prop::collection::vec(
-            (any::<i64>(), 0_u8..8, prop::collection::vec(any::<u8>(), 0..200), any::<i64>()), 0..60,
+            (any::<i64>(), 0_u8..8, prop::collection::vec(any::<u8>(), 0..200), any::<i64>()),
+            0..60,
         ),
     ) {
         let (sender, receiver) = ends(algorithm, format);

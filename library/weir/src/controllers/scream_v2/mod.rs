@@ -4,8 +4,8 @@
 //! report -> bytes in flight -> newest packet -> queuing delay -> average delay -> virtual marks -+
 //!    |            |                                   |                                          |
 //!    |            |                                   +-> clock drift, delay target, jitter      |
-//!    +-> lost packets -> (loss rate) -> losses -------------------------------------+            v
-//!    +-> marked packets --------------> classic marks, or L4S alpha ----------------+-> reference window
+//!    +-> lost packets -> (loss rate) -> losses -------------------------------+                  v
+//!    +-> marked packets --------------> classic marks, or L4S alpha ----------+-> reference window
 //!                                                                                          |
 //!           sender transmission: send window, pacing, minimum rate <-----------------------+
 //!                                                                                          v
@@ -66,7 +66,8 @@ pub struct Options {
     /// `REDUCE_JITTER`: change the window more slowly while the queuing delay varies
     /// [SCREAMV2 §4.2.1.4].
     ///
-    /// [SCREAMV2 §4.2.1.4]: https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.4
+    /// [SCREAMV2 §4.2.1.4]:
+    /// https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.4
     pub reduce_jitter: bool,
 }
 

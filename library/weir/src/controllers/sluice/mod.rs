@@ -3,7 +3,7 @@
 //! ```text
 //! report -+-> queue ------> standing queue, noise -> reference delay -+
 //!         +-> rate meter -> delivered rate, sent rate ----------------+-> law -> rate -> target,
-//!         +-> losses -----> inherent, or by a queue ------------------+    ^            pacing rate
+//!         +-> losses -----> inherent, or by a queue ------------------+    ^           pacing rate
 //!         +-> marks ------> share ------------------------------------+    |
 //!         +-> sharing ----> own part of the capacity -----------------+    |
 //!                           competition: crowding, tests of the rival -----+
