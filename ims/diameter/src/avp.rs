@@ -49,7 +49,10 @@ pub fn definition(code: u32, vendor: Option<u32>) -> Option<&'static Definition>
 macro_rules! dictionary {
     (
         $(#[$doc:meta])* $table:ident, $standard:literal, $vendor:expr;
-        $($constant:ident $code:literal $name:literal $kind:ident $mandatory:ident $section:literal)*
+        $(
+            $constant:ident $code:literal $name:literal
+            $kind:ident $mandatory:ident $section:literal
+        )*
     ) => {
         $(
             #[doc = concat!("`", $name, "`, ", $standard, " ", $section, ".")]
@@ -154,9 +157,12 @@ dictionary! {
     REASON_INFO 617 "Reason-Info" Text M "6.3.18"
     CHARGING_INFORMATION 618 "Charging-Information" Group M "6.3.19"
     PRIMARY_EVENT_CHARGING_FUNCTION_NAME 619 "Primary-Event-Charging-Function-Name" Text M "6.3.20"
-    SECONDARY_EVENT_CHARGING_FUNCTION_NAME 620 "Secondary-Event-Charging-Function-Name" Text M "6.3.21"
-    PRIMARY_CHARGING_COLLECTION_FUNCTION_NAME 621 "Primary-Charging-Collection-Function-Name" Text M "6.3.22"
-    SECONDARY_CHARGING_COLLECTION_FUNCTION_NAME 622 "Secondary-Charging-Collection-Function-Name" Text M "6.3.23"
+    SECONDARY_EVENT_CHARGING_FUNCTION_NAME 620 "Secondary-Event-Charging-Function-Name"
+        Text M "6.3.21"
+    PRIMARY_CHARGING_COLLECTION_FUNCTION_NAME 621 "Primary-Charging-Collection-Function-Name"
+        Text M "6.3.22"
+    SECONDARY_CHARGING_COLLECTION_FUNCTION_NAME 622 "Secondary-Charging-Collection-Function-Name"
+        Text M "6.3.23"
     USER_AUTHORIZATION_TYPE 623 "User-Authorization-Type" Integer32 M "6.3.24"
     USER_DATA_ALREADY_AVAILABLE 624 "User-Data-Already-Available" Integer32 M "6.3.26"
     CONFIDENTIALITY_KEY 625 "Confidentiality-Key" Octets M "6.3.27"
@@ -177,7 +183,8 @@ dictionary! {
     ABORT_CAUSE 500 "Abort-Cause" Integer32 M "5.3.1"
     ACCESS_NETWORK_CHARGING_ADDRESS 501 "Access-Network-Charging-Address" Address M "5.3.2"
     ACCESS_NETWORK_CHARGING_IDENTIFIER 502 "Access-Network-Charging-Identifier" Group M "5.3.3"
-    ACCESS_NETWORK_CHARGING_IDENTIFIER_VALUE 503 "Access-Network-Charging-Identifier-Value" Octets M "5.3.4"
+    ACCESS_NETWORK_CHARGING_IDENTIFIER_VALUE 503 "Access-Network-Charging-Identifier-Value"
+        Octets M "5.3.4"
     AF_APPLICATION_IDENTIFIER 504 "AF-Application-Identifier" Octets M "5.3.5"
     AF_CHARGING_IDENTIFIER 505 "AF-Charging-Identifier" Octets M "5.3.6"
     FLOW_DESCRIPTION 507 "Flow-Description" Text M "5.3.8"

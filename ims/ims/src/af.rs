@@ -239,11 +239,12 @@ mod tests {
     use crate::policy::Policy;
 
     /// As Chromium writes it: an address for each medium, and RTCP on the port of RTP.
-    const BROWSER: &str = "v=0\r\nm=audio 5000 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 10.46.1.2\r\nb=AS:64\r\n\
-        a=rtcp-mux\r\nm=video 5002 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 10.46.1.2\r\nb=AS:1000\r\n\
+    const BROWSER: &str = "v=0\r\nm=audio 5000 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 10.46.1.2\r\n\
+        b=AS:64\r\na=rtcp-mux\r\n\
+        m=video 5002 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 10.46.1.2\r\nb=AS:1000\r\n\
         b=TIAS:2000000\r\nb=RS:0\r\nb=RR:5000\r\na=rtcp-mux\r\n";
-    const GATEWAY: &str = "v=0\r\nc=IN IP4 10.46.0.7\r\nm=audio 30000 UDP/TLS/RTP/SAVPF 111\r\nb=AS:32\r\n\
-        a=rtcp-mux\r\nm=video 30002 UDP/TLS/RTP/SAVPF 96\r\nb=AS:1500\r\na=sendonly\r\n";
+    const GATEWAY: &str = "v=0\r\nc=IN IP4 10.46.0.7\r\nm=audio 30000 UDP/TLS/RTP/SAVPF 111\r\n\
+        b=AS:32\r\na=rtcp-mux\r\nm=video 30002 UDP/TLS/RTP/SAVPF 96\r\nb=AS:1500\r\na=sendonly\r\n";
 
     fn identity(host: &str) -> Identity {
         Identity {

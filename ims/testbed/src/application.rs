@@ -204,7 +204,8 @@ mod tests {
     #[test]
     fn a_call_goes_back_to_the_scscf_and_its_responses_too() {
         let text = "INVITE sip:bob@ims.test SIP/2.0\r\n\
-            Via: SIP/2.0/UDP 10.46.0.4:5060;branch=z9hG4bK1\r\nVia: SIP/2.0/UDP 10.46.0.1;branch=x\r\n\
+            Via: SIP/2.0/UDP 10.46.0.4:5060;branch=z9hG4bK1\r\n\
+            Via: SIP/2.0/UDP 10.46.0.1;branch=x\r\n\
             Route: <sip:as.ims.test:5060;lr>, <sip:iscmark@scscf.ims.test:5060;lr;s=1>\r\n\
             From: <sip:a@b>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: 1\r\nCSeq: 1 INVITE\r\n\r\n";
         let (sent, to) = carried(Message::parse(text.as_bytes()).unwrap(), from()).unwrap();
@@ -242,7 +243,8 @@ mod tests {
     #[test]
     fn a_third_party_registration_is_answered() {
         let text = "REGISTER sip:as.ims.test SIP/2.0\r\nVia: SIP/2.0/UDP 10.46.0.4;branch=x\r\n\
-            From: <sip:scscf.ims.test>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: 1\r\nCSeq: 1 REGISTER\r\n\r\n";
+            From: <sip:scscf.ims.test>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: 1\r\n\
+            CSeq: 1 REGISTER\r\n\r\n";
         let (answer, to) = carried(Message::parse(text.as_bytes()).unwrap(), from()).unwrap();
         assert_eq!((answer.code(), to), (Some(200), from()));
         assert_eq!(answer.header("To"), Some("<sip:c@d>;tag=as"));

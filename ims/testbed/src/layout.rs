@@ -5,8 +5,8 @@
 //!   10.46.N.2  <---- veth ---->  10.46.N.1   10.46.0.1 pcscf   10.46.0.2 epcscf  10.46.0.3 icscf
 //!                                            10.46.0.4 scscf
 //!                                            10.46.0.7 agw, 10.46.0.13 eagw (rtpengine)
-//!                                            10.46.0.8 af       10.46.0.9 waf       10.46.0.10 wwsf
-//!                                            10.46.0.11 as      10.46.0.12 facilitator
+//!                                            10.46.0.8 af      10.46.0.9 waf     10.46.0.10 wwsf
+//!                                            10.46.0.11 as     10.46.0.12 facilitator
 //!                                            127.46.0.N: Diameter and control of the gateways
 //! ```
 //!
@@ -403,7 +403,8 @@ mod tests {
             }
         }
         let scscf = fs::read_to_string(folder.path().join("scscf.cfg")).unwrap();
-        let carol = "    if ($ru =~ \"^sip:office.*@ims\\.test$\") {\n        $ru = \"sip:carol@ims.test\";";
+        let carol = "    if ($ru =~ \"^sip:office.*@ims\\.test$\") {\n        \
+            $ru = \"sip:carol@ims.test\";";
         assert!(scscf.contains(carol), "no wildcarded identity");
         let hosts = fs::read_to_string(folder.path().join("hosts")).unwrap();
         assert!(hosts.contains("10.46.0.3 ims.test\n"));

@@ -121,7 +121,8 @@ fn asked(to: &str, request: &str) -> String {
 /// A request of alice's terminal with these additional headers.
 fn request(method: &str, uri: &str, headers: &str) -> String {
     format!(
-        "{method} {uri} SIP/2.0\r\nVia: SIP/2.0/UDP 10.46.1.2:5060;branch=z9hG4bK{method}1;rport\r\n\
+        "{method} {uri} SIP/2.0\r\n\
+         Via: SIP/2.0/UDP 10.46.1.2:5060;branch=z9hG4bK{method}1;rport\r\n\
          Max-Forwards: 70\r\nFrom: <sip:alice@ims.test>;tag=1\r\nTo: <sip:alice@ims.test>\r\n\
          Call-ID: {method}{}\r\nCSeq: 1 {method}\r\nContact: <sip:alice@10.46.1.2:5060>\r\n\
          {headers}Content-Length: 0\r\n\r\n",

@@ -105,8 +105,8 @@ mod tests {
     fn a_document_says_what_happened_to_each_identity() {
         let xml = "<?xml version=\"1.0\"?>\n<reginfo xmlns=\"urn:ietf:params:xml:ns:reginfo\" \
             version='1' state=\"full\">\n<registration aor=\"sip:joe@example.com\" id=\"a7\" \
-            state='terminated'>\n<contact id=\"76\" state=\"terminated\" event=\"expired\" q=\"0.8\">\
-            <uri>sip:joe@pc34.example.com</uri></contact></registration>\
+            state='terminated'>\n<contact id=\"76\" state=\"terminated\" event=\"expired\" \
+            q=\"0.8\"><uri>sip:joe@pc34.example.com</uri></contact></registration>\
             <registration id=\"a8\" aor=\"tel:+1\" state=\"init\"/></reginfo>";
         let binding = |identity: &str, state: &str, event: &str| Binding {
             identity: identity.into(),

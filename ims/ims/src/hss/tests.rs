@@ -11,7 +11,8 @@ fn hss() -> Hss {
          password = 'Circle of Life'\n\
          [[subscriber]]\nprivate = 'bob@ims.test'\n\
          public = ['sip:bob@ims.test', 'sip:office!.*!@ims.test', 'tel:+1']\nbarred = ['tel:+1']\n\
-         aka = { k = '465b5ce8b199b49faa5f0a2ee238a6bc', opc = 'cd63cb71954a9f4e48a5994e37a02baf' }",
+         aka = { k = '465b5ce8b199b49faa5f0a2ee238a6bc', \
+         opc = 'cd63cb71954a9f4e48a5994e37a02baf' }",
     );
     let identity = Identity {
         host: "hss.ims.test".into(),
