@@ -24,7 +24,8 @@ A generated camera with a real encoder and a congestion controller.
   camera live ADDRESS:PORT RESOLUTION CONTROLLER SECONDS
   camera simulated RESOLUTION CONTROLLER SECONDS
 
-RESOLUTION is 480p, 720p or 1080p. `live` sends over UDP to the receiver of examples/udp. `simulated` sends
+RESOLUTION is 480p, 720p or 1080p. `live` sends over UDP to the receiver of examples/udp. \
+`simulated` sends
 over the network of the scenario lund/camera in virtual time.
 
 Examples:

@@ -21,7 +21,8 @@
 //! let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500)).expect("in order");
 //! let piece = vec![MaybeUninit::uninit(); bytes_for(Algorithm::Nada)]; // On a device: a static.
 //! MEMORY.give(piece.leak());
-//! let controller = MEMORY.confine(|| Nada::new(limits)); // Goes into a `MediaSender`, for example.
+//! // Goes into a `MediaSender`, for example.
+//! let controller = MEMORY.confine(|| Nada::new(limits));
 //! assert_eq!(controller.target().bitrate, kbps(300));
 //! assert!(MEMORY.peak() <= bytes_for(Algorithm::Nada));
 //! ```

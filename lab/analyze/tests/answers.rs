@@ -50,7 +50,8 @@ fn audio(seconds: f64, concealed: u64, gaps: u64) -> Value {
         "packetsReceived": (seconds * 50.0) as u64, "packetsLost": 0, "bytesReceived": 4_000,
         "totalSamplesReceived": (seconds * 48e3) as u64, "concealedSamples": concealed,
         "silentConcealedSamples": 0, "concealmentEvents": gaps,
-        "jitterBufferDelay": seconds * 48e3 * 0.06, "jitterBufferEmittedCount": (seconds * 48e3) as u64,
+        "jitterBufferDelay": seconds * 48e3 * 0.06,
+        "jitterBufferEmittedCount": (seconds * 48e3) as u64,
     } })
 }
 
@@ -108,8 +109,9 @@ fn old_chrome() -> Dump {
             "ssrc_77_send": {
                 "timestamp": 0, "type": "ssrc", "mediaType": "video", "ssrc": "77",
                 "packetsSent": (25 * second).to_string(), "bytesSent": sent.to_string(),
-                "packetsLost": lost.to_string(), "googRtt": "46", "framesEncoded": (30 * second).to_string(),
-                "googFrameRateSent": "30", "googFrameWidthSent": "320", "googFrameHeightSent": "180",
+                "packetsLost": lost.to_string(), "googRtt": "46",
+                "framesEncoded": (30 * second).to_string(), "googFrameRateSent": "30",
+                "googFrameWidthSent": "320", "googFrameHeightSent": "180",
                 "googBandwidthLimitedResolution": "true", "googCpuLimitedResolution": "false",
             },
             "bweforvideo": {
@@ -156,8 +158,11 @@ fn the_old_statistics_of_chrome_are_read() {
 #[test]
 fn a_failed_connection_comes_first_and_is_no_success() {
     let video = |packets: u64, time_s: f64| {
-        json!({ "V": { "type": "inbound-rtp", "kind": "video", "ssrc": 9, "packetsReceived": packets,
-            "timestamp": 1.7e12 + time_s * 1e3, "packetsLost": 0, "bytesReceived": packets * 1_000 } })
+        json!({ "V": {
+            "type": "inbound-rtp", "kind": "video", "ssrc": 9, "packetsReceived": packets,
+            "timestamp": 1.7e12 + time_s * 1e3, "packetsLost": 0,
+            "bytesReceived": packets * 1_000,
+        } })
     };
     let dump = made(&[
         ("oniceconnectionstatechange", "PC_0", json!("checking"), 0.0),

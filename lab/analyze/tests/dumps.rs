@@ -262,9 +262,10 @@ fn small_files() -> Vec<(&'static str, Vec<u8>)> {
         lines.map(|line| format!("{line}\n")).collect::<String>().into_bytes()
     };
     let series = |member: &str, values: &str| {
-        format!(
-            r#""OT1-{member}":{{"startTime":"2026-11-23T04:32:47.346Z","endTime":"2026-11-23T04:32:49.346Z","statsType":"outbound-rtp","values":"{values}"}}"#
-        )
+        let start = r#""startTime":"2026-11-23T04:32:47.346Z""#;
+        let end = r#""endTime":"2026-11-23T04:32:49.346Z""#;
+        let rest = format!(r#""statsType":"outbound-rtp","values":"{values}""#);
+        format!(r#""OT1-{member}":{{{start},{end},{rest}}}"#)
     };
     let members = [
         series("kind", r#"[\"video\",\"video\",\"video\"]"#),

@@ -124,9 +124,10 @@ fn mutations_of_every_dump_stay_within_the_bounds() {
 }
 
 fn report(connection: &str, ssrc: usize, packets: usize, time: f64) -> String {
-    format!(
-        r#"["getstats","{connection}",{{"O":{{"type":"outbound-rtp","kind":"video","ssrc":{ssrc},"packetsSent":{packets},"bytesSent":{packets}000,"timestamp":{time}}}}},{time}]"#
-    )
+    let kind = r#""type":"outbound-rtp","kind":"video""#;
+    let sent = format!(r#""packetsSent":{packets},"bytesSent":{packets}000"#);
+    let report = format!(r#"{{{kind},"ssrc":{ssrc},{sent},"timestamp":{time}}}"#);
+    format!(r#"["getstats","{connection}",{{"O":{report}}},{time}]"#)
 }
 
 #[test]

@@ -303,7 +303,8 @@ mod tests {
 
     #[test]
     fn a_fatal_error_is_told_rather_than_what_the_crash_handler_says() {
-        let log = "[1:ERROR:dbus] no bus\n[1:FATAL:singleton] Socket path too long\n[2:ERROR:file_io] open\n\n";
+        let log = "[1:ERROR:dbus] no bus\n[1:FATAL:singleton] Socket path too long\n\
+            [2:ERROR:file_io] open\n\n";
         assert_eq!(last_words(log), "[1:FATAL:singleton] Socket path too long");
         assert_eq!(last_words("one\n two \n\n"), "two");
         assert_eq!(last_words(""), "");

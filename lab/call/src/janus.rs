@@ -146,8 +146,8 @@ fn configure(folder: &Path) -> io::Result<()> {
     }
     let place = folder.display();
     let general = format!(
-        "general: {{ plugins_folder = \"{place}/plugins\" transports_folder = \"{place}/transports\" \
-         session_timeout = 0 }}\n\
+        "general: {{ plugins_folder = \"{place}/plugins\" \
+         transports_folder = \"{place}/transports\" session_timeout = 0 }}\n\
          nat: {{ ice_enforce_list = \"weir0\" ignore_mdns = true }}\nmedia: {{ ipv6 = false }}\n"
     );
     fs::write(folder.join("janus.jcfg"), general)?;
@@ -269,11 +269,10 @@ impl Agent {
             {
                 let feed = feed + 1;
                 let streams = json!([{ "feed": feed }]);
-                line.ask(
-                    json!({"request": "join", "ptype": "subscriber", "room": ROOM, "streams": streams}),
-                    None,
-                )
-                .await?;
+                let join = json!({
+                    "request": "join", "ptype": "subscriber", "room": ROOM, "streams": streams,
+                });
+                line.ask(join, None).await?;
             }
         }
     }

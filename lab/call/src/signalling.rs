@@ -381,7 +381,8 @@ impl Call {
                 }
                 incoming = socket.recv() => {
                     received += 1;
-                    if received > MESSAGES_AT_ONCE + MESSAGES_PER_SECOND * joined.elapsed().as_secs() {
+                    let more = MESSAGES_PER_SECOND * joined.elapsed().as_secs();
+                    if received > MESSAGES_AT_ONCE + more {
                         return Err(format!(
                             "{peer} sends more than {MESSAGES_PER_SECOND} messages a second"
                         ));

@@ -116,7 +116,8 @@ fn a_pipeline_under_sluice_fills_the_link_to_a_browser() {
 fn a_pipeline_under_scream_v2_answers_to_the_marks_of_dualpi2() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let text = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"16s\"\n\
-                [network]\nup = { capacity = \"1Mbps\", delay = \"20ms\", queue = \"300ms\", aqm = \"dualpi2\" }\n\
+                [network]\nup = { capacity = \"1Mbps\", delay = \"20ms\", queue = \"300ms\", \
+                aqm = \"dualpi2\" }\n\
                 down = { delay = \"20ms\" }\n\
                 [call]\nvideo = { width = 640, height = 360, fps = 30 }\n\
                 [[flow]]\necn = \"l4s\"\nfeedback = \"ccfb\"\nmin_bitrate = \"150kbps\"\n\

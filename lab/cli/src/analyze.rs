@@ -214,7 +214,8 @@ fn print_open_loop(played: &[OpenLoop]) -> anyhow::Result<()> {
         return Ok(());
     }
     output::line(
-        "\nopen loop: the recorded feedback, played into each controller. Nothing that it would have sent was carried.",
+        "\nopen loop: the recorded feedback, played into each controller. \
+         Nothing that it would have sent was carried.",
     )?;
     output::line("controller   target kbit/s: mean  smallest   largest    at end")?;
     for it in played {

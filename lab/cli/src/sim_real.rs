@@ -285,11 +285,11 @@ pub fn table(lines: &[Line], width: Option<usize>) -> String {
     let [met, within, missed] = [GoalResult::Met, GoalResult::WithinSpread, GoalResult::Missed]
         .map(|wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count());
     let legend = format!(
-        "The goals for the errors are 10 % of the rate, 30 ms of the queuing delay's 95th percentile \
-         (p95), and 1.5 s of the time to 90 % of a new capacity. Of {} errors {met} meet their \
-         goal. {within} more are within the spread: they exceed the goal by no more than chance \
-         may cause (Welch's t-test at 5 %). {missed} miss it.\n± is the 95 % confidence interval \
-         of the mean.",
+        "The goals for the errors are 10 % of the rate, 30 ms of the queuing delay's 95th \
+         percentile (p95), and 1.5 s of the time to 90 % of a new capacity. Of {} errors {met} \
+         meet their goal. {within} more are within the spread: they exceed the goal by no more \
+         than chance may cause (Welch's t-test at 5 %). {missed} miss it.\n\
+         ± is the 95 % confidence interval of the mean.",
         verdicts.len()
     );
     let legend = legend.lines().flat_map(|line| wrapped(line, width.unwrap_or(usize::MAX)));

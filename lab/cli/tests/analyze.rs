@@ -55,9 +55,10 @@ fn a_missing_file_is_named_as_the_user_wrote_it() {
 
 /// A line with a report of one video.
 fn report(packets: u32, time: f64) -> String {
-    format!(
-        r#"["getstats","c",{{"O":{{"type":"outbound-rtp","kind":"video","ssrc":7,"packetsSent":{packets},"bytesSent":{packets}000,"timestamp":{time}}}}},{time}]"#
-    )
+    let kind = r#""type":"outbound-rtp","kind":"video""#;
+    let sent = format!(r#""packetsSent":{packets},"bytesSent":{packets}000"#);
+    let report = format!(r#"{{{kind},"ssrc":7,{sent},"timestamp":{time}}}"#);
+    format!(r#"["getstats","c",{{"O":{report}}},{time}]"#)
 }
 
 #[test]

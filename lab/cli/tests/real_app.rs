@@ -185,7 +185,8 @@ export default async (page, number) => {
     new Worker(script).onmessage = (event) => resolve(event.data);
   }));
   // Browsers ask the border's name server, through the network.
-  if (!readFileSync("/etc/resolv.conf", "utf8").includes("10.0.2.3")) throw new Error("another name server");
+  if (!readFileSync("/etc/resolv.conf", "utf8").includes("10.0.2.3"))
+    throw new Error("another name server");
   if (inWorker !== "undefined") throw new Error(`a worker has RTCPeerConnection: ${inWorker}`);
   // The link's delay is 20 ms each way, and a request to the border crosses it twice.
   const answered = await page.evaluate(() => {

@@ -89,8 +89,7 @@ fn ended(mut weir: Child, within: Duration) -> Output {
 }
 
 #[test]
-fn one_that_never_joins_one_whose_browser_crashes_and_a_server_that_dies_are_failures_in_the_record()
- {
+fn one_that_never_joins_a_browser_that_crashes_and_a_server_that_dies_are_recorded_failures() {
     let Some(place) = place() else { return };
     // p1 and p2 call each other. p3 never joins. The browser of p4 crashes soon after time zero,
     // and the server ends some seconds later.

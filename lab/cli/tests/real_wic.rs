@@ -14,7 +14,7 @@ title = "A short call from a cell"
 source = "A test"
 description = "Six seconds."
 duration = "6s"
-network = { kind = "cellular", bandwidth = "5MHz", scheduler = "qos", terminal = { ue = { sinr = 20 } } }
+network = { kind = "cellular", bandwidth = "5MHz", scheduler = "qos", terminal.ue.sinr = 20 }
 flow = [{ terminal = "ue" }, { terminal = "ue", direction = "down" }]
 media = { max_bitrate = "1000kbps" }
 "#;

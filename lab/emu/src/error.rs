@@ -21,8 +21,8 @@ pub enum Error {
     NoTun,
     /// There is a TUN device, but this user may not open it.
     #[error(
-        "/dev/net/tun is there, but may not be opened: run weir with sudo, or let every user open it \
-         ('sudo chmod 0666 /dev/net/tun', and to keep it so the udev rule \
+        "/dev/net/tun is there, but may not be opened: run weir with sudo, or let every user open \
+         it ('sudo chmod 0666 /dev/net/tun', and to keep it so the udev rule \
          'KERNEL==\"tun\", MODE=\"0666\"'); a container needs '--device /dev/net/tun'"
     )]
     TunDenied,

@@ -263,7 +263,8 @@ mod tests {
     #[test]
     fn an_interface_says_what_it_dropped_of_what_it_was_to_send() {
         let table = "Inter-|   Receive                    |  Transmit\n \
-             face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n    \
+             face |bytes packets errs drop fifo frame compressed multicast|\
+             bytes packets errs drop\n    \
              lo:  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n \
              weir0:   84       1    0    0    0     0          0         0  168 2 0 17 0 0 0 0\n";
         assert_eq!(dropped_packets(table, c"weir0"), Some(17));

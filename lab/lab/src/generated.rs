@@ -101,7 +101,8 @@ fn reasons() -> String {
 
 fn metrics_table<'a>(declared: impl Iterator<Item = &'a Declared>) -> String {
     let mut table = String::from(
-        "| metric | values below it | unit | better | needs | meaning |\n|---|---|---|---|---|---|\n",
+        "| metric | values below it | unit | better | needs | meaning |\n\
+         |---|---|---|---|---|---|\n",
     );
     for Declared { path, unit, meaning, in_call, parts, better, needs, .. } in declared {
         let parts: Vec<String> = parts.iter().map(|part| format!("`{part}`")).collect();
@@ -143,10 +144,13 @@ fn generated_types_of_the_report_are_up_to_date() {
     types.visit::<Report>();
     types.visit::<SweepReport>();
     let mut text = format!(
-        "// The report's data as the lab writes it: the contract between the Rust side and this page.\n\
-         // Generated from lab/lab/src/report/{{format,call_format,signalling,sweep}}.rs by `{COMMAND}`.\n\
+        "// The report's data as the lab writes it: the contract between the Rust side and this \
+         page.\n\
+         // Generated from lab/lab/src/report/{{format,call_format,signalling,sweep}}.rs by \
+         `{COMMAND}`.\n\
          //\n\
-         // Every number carries its unit in its name. `null` means that the value does not apply or that\n\
+         // Every number carries its unit in its name. `null` means that the value does not apply \
+         or that\n\
          // nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.\n"
     );
     let mut written = BTreeSet::new();

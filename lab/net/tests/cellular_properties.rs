@@ -128,7 +128,9 @@ proptest! {
         let is_fair = config.terminals.iter().any(|terminal| {
             !matches!(terminal.bearers[0].queue.up.aqm, Aqm::DropTail)
         });
-        let mut check = |cell: &mut Cell<usize>, now: Timestamp, sent: &[(Timestamp, (usize, bool, usize))]| {
+        let mut check = |cell: &mut Cell<usize>,
+                         now: Timestamp,
+                         sent: &[(Timestamp, (usize, bool, usize))]| {
             while let Some(outcome) = cell.poll(now) {
                 let (number, at, arrives) = match outcome {
                     Outcome::Delivered(it) => (it.payload, it.due, true),

@@ -35,9 +35,9 @@ fn main() {
     let begin = Instant::now();
     for (index, scenario) in SCENARIOS.iter().enumerate() {
         let all = LabAlgorithm::all().count();
-        let controller = LabAlgorithm::all().nth(index % all).expect("below their number").name();
+        let name = LabAlgorithm::all().nth(index % all).expect("below their number").name();
         let runs = format!(
-            r#"{{"fingerprint":{{"scenario":"{scenario}","controllers":"{controller}","seeds":[1]}}}}"#
+            r#"{{"fingerprint":{{"scenario":"{scenario}","controllers":"{name}","seeds":[1]}}}}"#
         );
         println!("{}", if asks { runs } else { weir_wasm::answer(&runs) });
     }

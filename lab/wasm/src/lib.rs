@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `{"about": {}}` | version, controllers, and the scenarios of the catalogue with their titles |
 //! | `{"text": {"scenario": ID}}` | the scenario's text; of a variant, with its keys in place |
-//! | `{"simulate": {"scenario": S, "controllers": "gcc,nada", "seeds": [1]}}` | the report's data of these runs, with every rate change |
-//! | `{"fingerprint": {"scenario": S, "controllers": "gcc", "seeds": [1]}}` | a hash of each run's record |
+//! | `{"simulate": RUNS}` | the report's data of these runs, with every rate change |
+//! | `{"fingerprint": RUNS}` | a hash of each run's record |
 //!
-//! S is an id of the catalogue; with `"text"` beside it, it names that text. The answer is `{"ok":
-//! ...}` or `{"error": LINE}`.
+//! RUNS is `{"scenario": S, "controllers": "gcc,nada", "seeds": [1]}`. S is an id of the catalogue;
+//! with `"text"` beside it, it names that text. The answer is `{"ok": ...}` or `{"error": LINE}`.
 
 mod answer;
 #[cfg(target_family = "wasm")]

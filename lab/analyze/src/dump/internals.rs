@@ -2,7 +2,8 @@
 //! object is a series.
 //!
 //! ```text
-//! {"PeerConnections": {connection: {"stats": {"ID-member": {startTime, endTime, statsType, values}}}}}
+//! {"PeerConnections": {connection: {"stats":
+//!     {"ID-member": {startTime, endTime, statsType, values}}}}}
 //! ```
 //!
 //! `values` is a JSON array in a string, one value a report. A member that appears later has a

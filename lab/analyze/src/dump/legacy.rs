@@ -3,8 +3,8 @@
 //! far as they say the same.
 //!
 //! ```text
-//! "ssrc_1838074254_send": {"type": "ssrc", "mediaType": "video", "ssrc": "1838074254", "bytesSent": "1361947",
-//!                          "googRtt": "51", "googFrameRateSent": "30"}
+//! "ssrc_1838074254_send": {"type": "ssrc", "mediaType": "video", "ssrc": "1838074254",
+//!                          "bytesSent": "1361947", "googRtt": "51", "googFrameRateSent": "30"}
 //! ```
 
 use serde_json::{Map, Value, json};

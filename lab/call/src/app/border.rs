@@ -1,7 +1,8 @@
 //! The way from an emulated network to a server that runs elsewhere: the last host is a border.
 //!
 //! ```text
-//!   participants = scenario's network = border: weir0 <- kernel -> tap0 <-> slirp4netns -> sockets of this machine
+//!   participants = scenario's network = border: weir0 <- kernel -> tap0 <-> slirp4netns -+
+//!                                                           sockets of this machine <----+
 //! ```
 //!
 //! slirp4netns ends the connections of the namespace and makes them anew from this machine, as a

@@ -554,7 +554,8 @@ mod tests {
 
     #[test]
     fn a_dump_has_whole_lines_and_the_drivers_words_are_heard() {
-        let lines = b"[\"joined\",null,1,5]\n[\"getStats\",\"x\",{},6]\n[\"failed\",null,\"no\\nroom\",7]\n[\"getSt";
+        let lines = b"[\"joined\",null,1,5]\n[\"getStats\",\"x\",{},6]\n\
+            [\"failed\",null,\"no\\nroom\",7]\n[\"getSt";
         let mut dump = Vec::new();
         let heard = std::cell::RefCell::new(Vec::new());
         copy(&lines[..], &mut dump, |said| heard.borrow_mut().push(said)).unwrap();

@@ -418,8 +418,8 @@ mod tests {
 
     #[test]
     fn every_call_has_two_hosts_and_every_load_two_of_its_own() {
-        let flows = "[[flow]]\n[[flow]]\nstart = \"20s\"\ndelay = \"40ms\"\n[[flow]]\nkind = \"tcp\"\n\
-                     start = \"10s\"\n[[flow]]\nkind = \"audio\"\n";
+        let flows = "[[flow]]\n[[flow]]\nstart = \"20s\"\ndelay = \"40ms\"\n\
+                     [[flow]]\nkind = \"tcp\"\nstart = \"10s\"\n[[flow]]\nkind = \"audio\"\n";
         let config = config(LINK, flows);
         assert_eq!(names(&config), ["a1", "b1", "a2", "b2"]);
         assert_eq!(config.network.hosts.len(), 6);
@@ -561,7 +561,8 @@ mod tests {
             ("[[flow]]\nreceiver_clock = { skew_ppm = 200 }\n", "only the simulator"),
             ("[[flow]]\nkind = \"audio\"\n", "only audio"),
             (
-                "[[flow]]\n[[flow]]\nkind = \"tcp\"\nshort = { size = [\"1KB\", \"2KB\"], idle = \"1s\" }\n",
+                "[[flow]]\n[[flow]]\nkind = \"tcp\"\nshort = { size = [\"1KB\", \"2KB\"], \
+                 idle = \"1s\" }\n",
                 "tcp-1 has short transfers",
             ),
         ] {

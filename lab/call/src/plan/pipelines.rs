@@ -351,7 +351,8 @@ mod tests {
     #[test]
     fn a_mixer_sends_to_each_participant_under_the_controller_that_is_asked_for() {
         let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
-                    [network.up]\ncapacity = \"2Mbps\"\n[call]\ntopology = \"mixer\"\n[media]\nmax_bitrate = \"2Mbps\"\n";
+                    [network.up]\ncapacity = \"2Mbps\"\n[call]\ntopology = \"mixer\"\n\
+                    [media]\nmax_bitrate = \"2Mbps\"\n";
         let flows = "[[flow]]\ncount = 2\n[[flow]]\ndirection = \"down\"\n\
                      [[flow]]\ndirection = \"down\"\ncontroller = \"scream\"\n";
         let scenario = parse("x", &format!("{head}{flows}"), None).unwrap();

@@ -2,7 +2,7 @@
 //! hosts' interfaces, and the emulator's log.
 //!
 //! ```text
-//!   getStats -- packets, bytes, loss by stream -- capture -- packets, bytes, loss, delay -- emulator
+//! getStats -- packets, bytes, loss by stream -- capture -- packets, bytes, loss, delay -- emulator
 //! ```
 //!
 //! Each witness counts independently. A limit is the allowed difference between two witnesses. It

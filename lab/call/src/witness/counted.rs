@@ -203,9 +203,10 @@ mod tests {
 
     /// Reports of peer a at 0 and 1 s, in Chromium's format. Those of peer b follow.
     const SENDER: [&str; 2] = [
-        r#"{"outbound":{"timestamp":0,"ssrc":16,"rtxSsrc":17,"mid":"1","packetsSent":0,"bytesSent":0,
-            "headerBytesSent":0},"audioOutbound":{"timestamp":0,"ssrc":32,"mid":"0","packetsSent":0,
-            "bytesSent":0,"headerBytesSent":0},"transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
+        r#"{"outbound":{"timestamp":0,"ssrc":16,"rtxSsrc":17,"mid":"1","packetsSent":0,
+            "bytesSent":0,"headerBytesSent":0},"audioOutbound":{"timestamp":0,"ssrc":32,"mid":"0",
+            "packetsSent":0,"bytesSent":0,"headerBytesSent":0},
+            "transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
         r#"{"outbound":{"timestamp":1000,"ssrc":16,"rtxSsrc":17,"mid":"1","packetsSent":5,
             "bytesSent":3202,"headerBytesSent":340,"retransmittedPacketsSent":1,
             "retransmittedBytesSent":1002},"audioOutbound":{"timestamp":1000,"ssrc":32,"mid":"0",
@@ -215,10 +216,11 @@ mod tests {
     const RECEIVER: [&str; 2] = [
         r#"{"inbound":{"timestamp":0,"packetsReceived":0,"packetsLost":0,"bytesReceived":0,
             "headerBytesReceived":0},"transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
-        r#"{"inbound":{"timestamp":1000,"ssrc":16,"rtxSsrc":17,"mid":"1","packetsReceived":4,"packetsLost":1,"bytesReceived":2202,
-            "headerBytesReceived":320,"retransmittedPacketsReceived":2,
-            "retransmittedBytesReceived":1002},"audioInbound":{"timestamp":1000,"packetsReceived":2,
-            "packetsLost":0,"bytesReceived":160,"headerBytesReceived":40},
+        r#"{"inbound":{"timestamp":1000,"ssrc":16,"rtxSsrc":17,"mid":"1","packetsReceived":4,
+            "packetsLost":1,"bytesReceived":2202,"headerBytesReceived":320,
+            "retransmittedPacketsReceived":2,"retransmittedBytesReceived":1002},
+            "audioInbound":{"timestamp":1000,"packetsReceived":2,"packetsLost":0,
+            "bytesReceived":160,"headerBytesReceived":40},
             "transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
     ];
 

@@ -237,7 +237,8 @@ Examples:
   weir call arena/steps --stack pion,wrtc --out runs
   weir call demo/first-call --serve=192.168.1.5
   weir call demo/first-call --serve=all
-  weir call demo/first-call --app http://{server}:9000/ --join join.mjs --serve-app 'node server.mjs'")]
+  weir call demo/first-call --app http://{server}:9000/ --join join.mjs \
+--serve-app 'node server.mjs'")]
 pub struct Call {
     #[command(flatten)]
     pub selection: Selection,
@@ -398,8 +399,10 @@ pub enum Match {
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Exit code:
-  0  no expectation failed. Expectations in doubt and known misses are listed, but do not count as failed
-  1  an expectation failed, or a known miss holds now. With --strict, also if an expectation is in doubt
+  0  no expectation failed. Expectations in doubt and known misses are listed, but do not count \
+as failed
+  1  an expectation failed, or a known miss holds now. With --strict, also if an expectation is \
+in doubt
   2  could not run
 
 With one seed, each expectation holds or fails. With several seeds (--seeds), it is judged by the \

@@ -35,7 +35,8 @@ DIR/steps/13.toml.
 Examples:
   weir research generate --families
   weir research generate 13
-  weir research generate --set validate --out validate && weir research score validate/*/*.toml --controller gcc,nada
+  weir research generate --set validate --out validate && \
+weir research score validate/*/*.toml --controller gcc,nada
   weir research generate 1000-1999 --family walk --out walks && weir run walks/walk/*.toml")]
 pub struct Generate {
     /// Seeds: numbers, or ranges such as 1000-1999.
@@ -86,7 +87,12 @@ pub struct Score {
     pub table: Option<ScoreTable>,
     /// Vary each constant of `sluice` by this many per cent up and down, switch each of its boxes
     /// off, and print the change of the objective.
-    #[arg(long, value_name = "PERCENT", hide = true, value_parser = clap::value_parser!(u8).range(1..100))]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        hide = true,
+        value_parser = clap::value_parser!(u8).range(1..100),
+    )]
     pub vary: Option<u8>,
     /// Print the constants of `sluice` with their values, times in ms.
     #[arg(long, hide = true, exclusive = true)]

@@ -109,10 +109,10 @@ mod tests {
 
     fn call() -> Job {
         let mut job = Job::new(1, Kind::Call, "demo/\"x\"", "");
-        let way = json!({ "capacity_mbps": 2.5, "rate_mbps": 1.25, "loss_ratio": 0.0, "delay_ms": 40.0,
-                          "queuing_delay_ms": 15.0 });
-        let free = json!({ "capacity_mbps": null, "rate_mbps": 0.1, "loss_ratio": 0.5, "delay_ms": 25.0,
-                           "queuing_delay_ms": 0.0 });
+        let way = json!({ "capacity_mbps": 2.5, "rate_mbps": 1.25, "loss_ratio": 0.0,
+                          "delay_ms": 40.0, "queuing_delay_ms": 15.0 });
+        let free = json!({ "capacity_mbps": null, "rate_mbps": 0.1, "loss_ratio": 0.5,
+                           "delay_ms": 25.0, "queuing_delay_ms": 0.0 });
         let status = json!({ "time_s": 12.5, "hops": [{ "up": way, "down": free }] });
         job.take(&json!({ "status": status }).to_string());
         let stats = json!({ "call": 0, "peer": "a", "time_s": 12.0, "estimated_bps": 2_000_000,

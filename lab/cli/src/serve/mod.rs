@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   browser -- http, token, Host and Origin checked -- web -- lab -- simulation: a thread
-//!                                                              \--- real: `weir call` or `weir link`, a process
+//!                                                              \--- real: `weir call` or
+//!                                                                    `weir link`, a process
 //!                                                                    with a socket of JSON lines
 //! ```
 //!

@@ -5,7 +5,8 @@
 //!              |                 [BARI §arrival-    [BARI §over-use     [BARI §remote     |
 //!              |                  time filter]       detector]           rate controller] |
 //!              +--> receive rate R -----------------------------------------^             |
-//! sender:   receiver report --loss--> LossBased [BARI §sender-side control] --As--> min(As, Ar) -> Target
+//! sender:   receiver report --loss--> LossBased [BARI §sender-side control] --As--> min(As, Ar)
+//!                                                                           Target <------+
 //! ```
 //!
 //! The receiver's half is [`Receiver`]. Comments in the source name the deviations of both halves,

@@ -411,10 +411,10 @@ mod tests {
             "freezeCount":0,"totalFreezesDuration":0,"jitterBufferDelay":0.5,
             "jitterBufferEmittedCount":15}}"#,
         r#"{"inbound":{"timestamp":1000,"packetsReceived":190,"packetsLost":10,
-            "bytesReceived":190000,"headerBytesReceived":3800,"framesDecoded":25,"fecBytesReceived":5000,
-            "retransmittedBytesReceived":10000,"totalDecodeTime":0.05,"qpSum":400,
-            "totalInterFrameDelay":0.5,"totalSquaredInterFrameDelay":0.05,"jitter":0.004,
-            "freezeCount":1,"totalFreezesDuration":0.25,"jitterBufferDelay":1.5,
+            "bytesReceived":190000,"headerBytesReceived":3800,"framesDecoded":25,
+            "fecBytesReceived":5000,"retransmittedBytesReceived":10000,"totalDecodeTime":0.05,
+            "qpSum":400,"totalInterFrameDelay":0.5,"totalSquaredInterFrameDelay":0.05,
+            "jitter":0.004,"freezeCount":1,"totalFreezesDuration":0.25,"jitterBufferDelay":1.5,
             "jitterBufferEmittedCount":25,"frameWidth":640,"frameHeight":360},
             "transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
     ];
@@ -465,8 +465,9 @@ mod tests {
         let layered = |ms: u64, small: u64, large: u64| {
             let layer = |ssrc, bytes, width, fps: u64| {
                 format!(
-                    r#"{{"timestamp":{ms},"ssrc":{ssrc},"packetsSent":1,"bytesSent":{bytes},"headerBytesSent":1,
-                    "framesEncoded":{fps},"frameWidth":{width},"frameHeight":180}}"#
+                    r#"{{"timestamp":{ms},"ssrc":{ssrc},"packetsSent":1,"bytesSent":{bytes},
+                    "headerBytesSent":1,"framesEncoded":{fps},"frameWidth":{width},
+                    "frameHeight":180}}"#
                 )
             };
             let frames = ms / 500 * 15;

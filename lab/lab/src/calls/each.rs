@@ -204,11 +204,14 @@ mod tests {
                     { "time_s": 2.0, "send_bps": 3_000_000, "limitation": "cpu" },
                 ] },
                 { "call": 1, "participant": "p1/2", "intervals": [
-                    { "time_s": 1.0, "receive_bps": 500_000, "freezes": 1, "frozen_s": 0.25, "frame_rate": 10.0 },
-                    { "time_s": 2.0, "receive_bps": 500_000, "freezes": 2, "frozen_s": 0.5, "frame_rate": 30.0 },
+                    { "time_s": 1.0, "receive_bps": 500_000, "freezes": 1, "frozen_s": 0.25,
+                      "frame_rate": 10.0 },
+                    { "time_s": 2.0, "receive_bps": 500_000, "freezes": 2, "frozen_s": 0.5,
+                      "frame_rate": 30.0 },
                 ] },
                 { "call": 1, "participant": "p1/3", "intervals": [
-                    { "time_s": 2.0, "receive_bps": 250_000, "freezes": 0, "frozen_s": 0.0, "frame_rate": 30.0 },
+                    { "time_s": 2.0, "receive_bps": 250_000, "freezes": 0, "frozen_s": 0.0,
+                      "frame_rate": 30.0 },
                 ] },
             ],
             "connections": [
@@ -219,7 +222,8 @@ mod tests {
                 { "call": 1, "participant": "p1", "connection": "x-3", "created_s": -9.0 },
             ],
             "audio": [{ "call": 1, "participant": "p1", "ssrc": 7, "intervals": [
-                { "time_s": 1.0, "concealed_ratio": 0.25 }, { "time_s": 2.0, "concealed_ratio": 0.75 },
+                { "time_s": 1.0, "concealed_ratio": 0.25 },
+                { "time_s": 2.0, "concealed_ratio": 0.75 },
             ] }],
         }))
         .unwrap();

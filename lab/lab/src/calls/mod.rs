@@ -291,7 +291,8 @@ mod tests {
                     { "call": 3, "failure": "the page ended" },
                 ],
                 "peers": [
-                    peer(1, "a", 400.0), peer(1, "b1", 500.0), peer(2, "a", 600.0), peer(2, "b2", 500.0),
+                    peer(1, "a", 400.0), peer(1, "b1", 500.0),
+                    peer(2, "a", 600.0), peer(2, "b2", 500.0),
                     peer(3, "a", 4_000.0), peer(3, "b3", 5_000.0),
                 ],
                 "captures": [
@@ -405,7 +406,8 @@ mod tests {
     fn a_file_that_does_not_fit_is_an_error() {
         let interval = |rate: Value| {
             json!({ "disturbed": false, "peers": [
-                { "call": 1, "participant": "a", "intervals": [{ "time_s": 0.5, "send_bps": rate }] },
+                { "call": 1, "participant": "a",
+                  "intervals": [{ "time_s": 0.5, "send_bps": rate }] },
             ] })
         };
         assert!(serde_json::from_value::<CallFile>(interval(json!(1))).is_ok());

@@ -129,7 +129,8 @@ declare! {
         /// Time from a change of the capacity until the target differs by 250 kbit/s from what it
         /// was at the change, in steps of 50 ms; mean over the changes with a response (lund,
         /// section 5.2).
-        responsiveness_s: Option<f64> = "s", Lower, [Media, Capacity, Change], title: "Responsiveness";
+        responsiveness_s: Option<f64> = "s", Lower, [Media, Capacity, Change],
+            title: "Responsiveness";
         /// Responsiveness to increases of the capacity.
         responsiveness_up_s: Option<f64> = "s", Lower, [Media, Capacity, Change];
         /// Responsiveness to decreases of the capacity.
@@ -320,7 +321,8 @@ mod tests {
         assert_eq!(metrics.utilization, Some(1_361_250.0 / 1_500_000.0));
         let mbps = metrics.rate_mbps.unwrap();
         assert_eq!(mbps.mean, 1.36125);
-        assert_eq!(rounded(metrics.target_utilization), Some(0.91125)); // (80 * 0.9 + 2 * 1.8 + 78 * 0.9) / 160
+        // (80 * 0.9 + 2 * 1.8 + 78 * 0.9) / 160
+        assert_eq!(rounded(metrics.target_utilization), Some(0.91125));
         assert_eq!(metrics.loss_ratio, Some(MeanMax { mean: 10.0 / 1_600.0, max: 0.05 }));
         let rtt = metrics.rtt_ms.unwrap();
         assert_eq!(

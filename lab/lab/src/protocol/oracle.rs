@@ -297,8 +297,8 @@ mod tests {
     fn flows_share_fairly_and_the_limits_of_one_are_the_others_gain() {
         let two = scenario(
             "capacity = \"3Mbps\"\nloss = \"10%\"",
-            "[[flow]]\n[[flow]]\nmax_bitrate = \"500kbps\"\n[[flow]]\nkind = \"tcp\"\nstart = \"30s\"\n\
-             [[flow]]\nkind = \"udp\"\nrate = \"500kbps\"\nstart = \"40s\"",
+            "[[flow]]\n[[flow]]\nmax_bitrate = \"500kbps\"\n[[flow]]\nkind = \"tcp\"\n\
+             start = \"30s\"\n[[flow]]\nkind = \"udp\"\nrate = \"500kbps\"\nstart = \"40s\"",
         );
         let first = on_wire(&two, 0, 0.0).unwrap();
         // 10 % of at most 5 Mbit/s and 500 kbit/s are lost before the queue; the link has room for

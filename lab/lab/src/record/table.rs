@@ -52,7 +52,10 @@ macro_rules! column {
             },
         }
     };
-    ($name:literal, $unit:literal, $part:ident?.$member:ident, $meaning:literal, call: $call:literal) => {
+    (
+        $name:literal, $unit:literal, $part:ident?.$member:ident, $meaning:literal,
+        call: $call:literal
+    ) => {
         $crate::record::table::CsvColumn {
             in_call: $call,
             ..$crate::record::table::column!($name, $unit, $part?.$member, $meaning)

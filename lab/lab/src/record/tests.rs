@@ -360,7 +360,8 @@ proptest::proptest! {
         let header = table::Layout::first(series::GROUPS).header();
         let _ = events::parse_line(&text, &flows);
         for lines in [[text.as_str(), ""], [header.as_str(), &line]] {
-            let mut reader = series::SeriesReader::new(&flows, weir::units::Timestamp::from_secs(9));
+            let end = weir::units::Timestamp::from_secs(9);
+            let mut reader = series::SeriesReader::new(&flows, end);
             let _ = lines.map(|line| reader.read(line));
         }
     }

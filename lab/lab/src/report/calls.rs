@@ -415,8 +415,10 @@ mod tests {
             "participants": [{ "name": "a", "cpu_cores": 0.5, "memory_bytes": 300_000_000 }],
             "peers": [{
                 "call": 1, "participant": "a",
-                "setup_ms":
-                    { "camera": 400.0, "joined": 300.0, "start": 450.0, "ice": 500.0, "connected": 580.0 },
+                "setup_ms": {
+                    "camera": 400.0, "joined": 300.0, "start": 450.0, "ice": 500.0,
+                    "connected": 580.0,
+                },
                 "first_frame_ms": 700.0,
                 "limitation_s": { "none": 3.0, "cpu": 0.0, "bandwidth": 1.0, "other": 0.0 },
                 "intervals": [
@@ -430,7 +432,8 @@ mod tests {
                     { "peer": "a", "way": "sent", "stream": "video and retransmissions", "mid": "1",
                         "ssrcs": [7, 8], "reported_packets": 300, "captured_packets": 301,
                         "reported_payload_bytes": 187_500, "captured_payload_bytes": 187_500,
-                        "time_s": [0.5, 1.0], "reported_bps": [1_000_000, 2_000_000], "captured_bps": [900_000, 2_100_000] },
+                        "time_s": [0.5, 1.0], "reported_bps": [1_000_000, 2_000_000],
+                        "captured_bps": [900_000, 2_100_000] },
                     { "peer": "a", "way": "sent", "stream": "audio", "mid": "0", "ssrcs": [9],
                         "time_s": [0.5], "reported_bps": [0], "captured_bps": [0] },
                 ],

@@ -1,7 +1,7 @@
 //! Reads the records of a report one by one, and keeps of each what the page needs.
 //!
 //! ```text
-//! run.json of all -> sorted, each once -> which run draws what -> rows of each -> runs, mean curves
+//! every run.json -> sorted, each once -> which run draws what -> rows of each -> runs, mean curves
 //! ```
 //!
 //! Memory does not grow with the length of the runs. For each run only its summary stays in memory.

@@ -171,8 +171,8 @@ mod tests {
     use super::*;
 
     fn line(time_ns: u64, from: &str, to: &str, name: &str) -> String {
-        let line = json!({ "time_ns": time_ns.to_string(), "from": from, "to": to, "protocol": "SIP",
-            "name": name, "text": format!("{name} sip:ims.test SIP/2.0\r\n") });
+        let line = json!({ "time_ns": time_ns.to_string(), "from": from, "to": to,
+            "protocol": "SIP", "name": name, "text": format!("{name} sip:ims.test SIP/2.0\r\n") });
         format!("{line}\n")
     }
 

@@ -59,7 +59,9 @@ impl MetricScope<'_> {
                 way(flow)
             ),
             Need::Change => format!(
-                "{name} has no {metric}, because the capacity of its path never changes; write capacity = [[\"0s\", \"2Mbps\"], [\"10s\", \"1Mbps\"]] in [network.{}], or {ANOTHER}",
+                "{name} has no {metric}, because the capacity of its path never changes; write \
+                 capacity = [[\"0s\", \"2Mbps\"], [\"10s\", \"1Mbps\"]] in [network.{}], or \
+                 {ANOTHER}",
                 way(flow)
             ),
             Need::Server => format!(

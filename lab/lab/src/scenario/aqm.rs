@@ -112,8 +112,8 @@ mod tests {
 
     fn link(keys: &str) -> std::result::Result<weir_net::LinkConfig, String> {
         let text = format!(
-            "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n[network.up]\n{keys}\n\
-             [[flow]]\n"
+            "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
+             [network.up]\n{keys}\n[[flow]]\n"
         );
         match parse("x.toml", &text, None) {
             Ok(mut scenario) => Ok(scenario.hops.remove(0).up),

@@ -82,7 +82,8 @@ fn who_has_not_come_yet_does_not_count() {
 #[test]
 fn a_pause_is_no_unfairness_and_a_priority_no_advantage() {
     let scenario = scenario(
-        "[[flow]]\npriority = 2\n[[flow]]\npauses = [[\"10s\", \"20s\"]]\n[[flow]]\nkind = \"tcp\"\n",
+        "[[flow]]\npriority = 2\n[[flow]]\npauses = [[\"10s\", \"20s\"]]\n\
+         [[flow]]\nkind = \"tcp\"\n",
     );
     let trace = trace(&scenario, |flow, second| match flow {
         0 => 1_000,
@@ -124,8 +125,8 @@ fn each_bottleneck_of_several_has_its_own_utilization() {
 #[test]
 fn a_load_that_does_not_yield_is_taken_off_a_media_flow_s_capacity() {
     let scenario = scenario(
-        "[[flow]]\n[[flow]]\nkind = \"udp\"\nrate = [[\"0s\", \"1500kbps\"], [\"20s\", \"400kbps\"]]\n\
-         start = \"10s\"\n",
+        "[[flow]]\n[[flow]]\nkind = \"udp\"\nrate = [[\"0s\", \"1500kbps\"], \
+         [\"20s\", \"400kbps\"]]\nstart = \"10s\"\n",
     );
     let trace = trace(&scenario, |_, _| 100);
     let capacity = |flow: usize, row: usize| {

@@ -4,7 +4,7 @@
 //! The file is one protobuf message, whose members follow each other in batches. Each batch is read
 //! on its own. Times have whole milliseconds, of a clock without known origin.
 //!
-//! [RTCLOG2]: https://webrtc.googlesource.com/src/+/refs/heads/main/logging/rtc_event_log/rtc_event_log2.proto
+//! [RTCLOG2]: https://webrtc.googlesource.com/src/+/main/logging/rtc_event_log/rtc_event_log2.proto
 
 mod deltas;
 mod messages;

@@ -192,19 +192,26 @@ pub(super) fn table(steps: &[Step]) -> String {
 const HEAD: &str = "
 ## The ceiling
 
-Packets of 200 bytes over a link of 1 ms without a rate limit. A rate holds if the p99 release lateness is at
-most 1 ms and 99 % of the packets arrive at the requested rate, in the best of three tries. Sender and receiver
+Packets of 200 bytes over a link of 1 ms without a rate limit. A rate holds if the p99 release \
+lateness is at
+most 1 ms and 99 % of the packets arrive at the requested rate, in the best of three tries. Sender \
+and receiver
 run on the same machine.
 
-- **Sent**: single packets in 1000 bursts a second, with a system call for each packet. Or 5000 super-packets
-  a second of up to 64 packets, which the receiver takes as super-packets (UDP_SEGMENT, UDP_GRO). *Own
-  processor*: the sender and the receiver stay off the processor of the emulator's thread, which polls for the
+- **Sent**: single packets in 1000 bursts a second, with a system call for each packet. Or 5000 \
+super-packets
+  a second of up to 64 packets, which the receiver takes as super-packets (UDP_SEGMENT, UDP_GRO). \
+*Own
+  processor*: the sender and the receiver stay off the processor of the emulator's thread, which \
+polls for the
   last 0.15 ms before a release.
-- **Sleep**: how late a thread of the emulator's priority woke from sleeps of 1 ms just before, in ms, at
+- **Sleep**: how late a thread of the emulator's priority woke from sleeps of 1 ms just before, \
+in ms, at
   the 99th percentile. It is what this machine adds to a release without any emulator.
 - **Thread**: the share of one processor that the emulator's thread took.
 - **Packets a call**: packets in and out, over the reads and writes of the TUN devices.
 
-| sent | packets/s asked | passed | released late, ms | sleep p99, ms | thread | packets a call | holds |
+| sent | packets/s asked | passed | released late, ms | sleep p99, ms | thread | \
+packets a call | holds |
 |---|---|---|---|---|---|---|---|
 ";

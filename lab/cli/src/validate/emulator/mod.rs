@@ -396,9 +396,12 @@ Packets have 1250 bytes, the delay is 20 ms, and the queue has room for 100 ms.
 ## The machine
 
 A thread with the emulator's priority sleeps for 1 ms at a time. The table shows how late it wakes
-(median / p99 / largest): on an idle machine, the same when it looks at the clock for the last 0.15 ms
-instead of sleeping (awake), and beside one computing thread on each processor. This test does not use
-the emulator, and no emulator can be more accurate. The host of a virtual machine adds the time that it
+(median / p99 / largest): on an idle machine, the same when it looks at the clock for the last \
+0.15 ms
+instead of sleeping (awake), and beside one computing thread on each processor. This test \
+does not use
+the emulator, and no emulator can be more accurate. The host of a virtual machine adds the time \
+that it
 takes from the processors.
 
 | processors | late, ms |
@@ -412,12 +415,15 @@ const RATES_HEAD: &str = "
 - **Rate**: the error of the carried rate at a load of 150 %.
 - **Queue**: the longest queuing delay at this load, in ms. The packet that is being sent does not
   wait, so the model's queue is full up to one packet.
-- **Lost** and **overtook**: packets in the model / measured, with 5 % loss and a jitter of 10 ms, at
+- **Lost** and **overtook**: packets in the model / measured, with 5 % loss and a jitter of 10 ms, \
+at
   a load of 60 %. The same packets are lost. The order can differ where delays differ.
 
-The columns tbf show the same streams between the same hosts over the kernel's virtual Ethernet cable
+The columns tbf show the same streams between the same hosts over the kernel's virtual Ethernet \
+cable
 (veth) with its token bucket filter. Its bucket holds two packets. The model is the same without the
-delay. A full bucket lets a packet pass at once, while a link needs time to send it. This explains the
+delay. A full bucket lets a packet pass at once, while a link needs time to send it. This \
+explains the
 negative errors.
 
 | Mbit/s | delay error, ms | tbf | rate error | tbf | queue asked | queue | tbf | lost | overtook |

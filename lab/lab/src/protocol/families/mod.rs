@@ -113,7 +113,8 @@ fn head(family: Family, seed: u64, duration_s: u64, feedback_ms: u64) -> String 
     format!(
         "title = \"{}, seed {seed}\"\n\
          source = \"weir generate {seed}\"\n\
-         description = \"Family {}. docs/reference/generated-scenarios.md says how values are drawn.\"\n\
+         description = \"Family {}. docs/reference/generated-scenarios.md says how values \
+         are drawn.\"\n\
          duration = \"{duration_s}s\"\n\
          feedback_interval = \"{feedback_ms}ms\"\n",
         family.title(),

@@ -220,7 +220,8 @@ pub(super) fn sources(seed: u64, draw: &mut Draw) -> String {
             let cap = two_digits(path.kbps * draw.uniform(0.2, 0.7)).max(100);
             // The key `reaction` takes the place of that of `[media]`.
             flow = format!(
-                "source = {{ kind = \"filler\", fps = 30, reaction = \"0s\", cap = \"{cap}kbps\" }}\n"
+                "source = {{ kind = \"filler\", fps = 30, reaction = \"0s\", \
+                 cap = \"{cap}kbps\" }}\n"
             );
         }
         // Other traffic, which does not respond, comes and goes.
@@ -228,14 +229,16 @@ pub(super) fn sources(seed: u64, draw: &mut Draw) -> String {
             let load = two_digits(path.kbps * draw.uniform(0.2, 0.6)).max(20);
             let (from, to) = (draw.whole(10, 25), draw.whole(30, 50));
             other = format!(
-                "\n[[flow]]\nkind = \"udp\"\nrate = \"{load}kbps\"\nstart = \"{from}s\"\nstop = \"{to}s\"\n"
+                "\n[[flow]]\nkind = \"udp\"\nrate = \"{load}kbps\"\n\
+                 start = \"{from}s\"\nstop = \"{to}s\"\n"
             );
         }
         // Minimum and maximum are equal.
         _ => {
             let rate = two_digits(path.kbps * draw.uniform(0.3, 0.8)).max(60);
             table = format!(
-                "\n[media]\nmin_bitrate = \"{rate}kbps\"\nstart_bitrate = \"{rate}kbps\"\nmax_bitrate = \"{rate}kbps\"\n"
+                "\n[media]\nmin_bitrate = \"{rate}kbps\"\n\
+                 start_bitrate = \"{rate}kbps\"\nmax_bitrate = \"{rate}kbps\"\n"
             );
         }
     }

@@ -32,8 +32,9 @@ pub(super) fn wifi(seed: u64, draw: &mut Draw) -> String {
     head(Family::Wifi, seed, DURATION, feedback_ms)
         + &format!(
             "\n[network]\nkind = \"wifi\"\n\n[network.access_point]\nqueue = \"{queue}packets\"\n\
-             aggregation = {aggregation}\n\n[network.station.phone]\ncount = {calls}\nrate = {rate}\n\
-             power = -{power}\nerrors = {{ noise_figure = 7, k_factor = 0, coherence = \"50ms\" }}\n\
+             aggregation = {aggregation}\n\n[network.station.phone]\ncount = {calls}\n\
+             rate = {rate}\npower = -{power}\n\
+             errors = {{ noise_figure = 7, k_factor = 0, coherence = \"50ms\" }}\n\
              aggregation = {aggregation}\n"
         )
         + &neighbours
@@ -62,7 +63,8 @@ pub(super) fn cellular(seed: u64, draw: &mut Draw) -> String {
         0 => String::new(),
         count => format!(
             "\n[network.terminal.other]\ncount = {count}\nsinr = 12\n\
-             load = [{{ kind = \"poisson\", direction = \"{direction}\", rate = \"{load_kbps}kbps\", packet = \"1500B\" }}]\n"
+             load = [{{ kind = \"poisson\", direction = \"{direction}\", \
+             rate = \"{load_kbps}kbps\", packet = \"1500B\" }}]\n"
         ),
     };
     let kbps = draw.log_uniform(800.0, 4_000.0);

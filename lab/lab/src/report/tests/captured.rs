@@ -8,15 +8,15 @@ use crate::record::Record;
 /// A call's record with a capture, as `weir call` writes it.
 pub(super) fn captured_call(seed: u64) -> Record {
     let record = call(seed);
-    let interval = json!({ "time_s": 0.5, "send_bps": 1_000_000, "receive_bps": 2_000_000, "media_bps": 1_500_000,
-        "target_bps": 900_000,
-        "pacer_queue_ms": 12.5, "encode_ms": 9.0, "frame_size": [640, 480], "freezes": 1, "frozen_s": 0.4 });
+    let interval = json!({ "time_s": 0.5, "send_bps": 1_000_000, "receive_bps": 2_000_000,
+        "media_bps": 1_500_000, "target_bps": 900_000, "pacer_queue_ms": 12.5, "encode_ms": 9.0,
+        "frame_size": [640, 480], "freezes": 1, "frozen_s": 0.4 });
     let peer = |name: &str| {
         json!({
             "call": 1, "participant": name, "first_frame_ms": 700.0,
             "setup_ms":
-                { "camera": 400.0, "joined": 300.0, "start": 450.0, "described": 490.0, "ice": 500.0,
-                    "connected": 580.0 },
+                { "camera": 400.0, "joined": 300.0, "start": 450.0, "described": 490.0,
+                    "ice": 500.0, "connected": 580.0 },
             "candidate_pair": {
                 "local": { "address": "10.45.0.1", "protocol": "udp", "candidateType": "host" },
                 "remote": { "address": null, "protocol": "udp", "candidateType": "relay" },
@@ -40,7 +40,8 @@ pub(super) fn captured_call(seed: u64) -> Record {
         "captures": [{
             "call": 1,
             "streams": [{ "from": "a", "to": "b", "role": "video", "ssrc": 7, "sent_packets": 200,
-                "lost_packets": 3, "delay_ms": { "mean": 30.0, "p50": 29.0, "p95": 41.0, "max": 55.0 },
+                "lost_packets": 3,
+                "delay_ms": { "mean": 30.0, "p50": 29.0, "p95": 41.0, "max": 55.0 },
                 "delay_counts": [0, 0, 197] }],
             "intervals": [[interval], [interval]],
             "compared": [{ "peer": "a", "way": "sent", "stream": "video", "ssrcs": [7],

@@ -73,7 +73,8 @@ fn nr_has_its_numerology_its_pattern_and_its_bandwidths() {
 #[test]
 fn the_base_station_is_read_key_by_key() {
     let cell = cell(&format!(
-        "scheduler = \"qos\"\nharq = {{ processes = 16, round = {{ up = 4 }}, combining = false }}\n\
+        "scheduler = \"qos\"\nharq = {{ processes = 16, round = {{ up = 4 }}, \
+         combining = false }}\n\
          adaptation = {{ down = {{ period = \"20ms\", target = \"1%\", outer_loop = false }} }}\n\
          uplink = {{ access = \"configured\", period = \"20ms\", size = \"300B\" }}\n\
          timing = {{ decode = 2 }}\nadmission = \"50%\"\n{PHONE}"
@@ -94,15 +95,17 @@ fn the_base_station_is_read_key_by_key() {
 #[test]
 fn terminals_have_signals_queues_and_loads() {
     let cell = cell(
-        "bandwidth = \"5MHz\"\npath_loss = { sinr_at_1km = { up = -5, down = 13 }, shadowing = 8 }\n\
+        "bandwidth = \"5MHz\"\npath_loss = { sinr_at_1km = { up = -5, down = 13 }, \
+         shadowing = 8 }\n\
          [network.terminal.phone]\nsinr = { up = [[\"0s\", 10], [\"20s\", 5]], down = 15 }\n\
          fading = { profile = \"EVA\", speed = 60, carrier = \"1.8GHz\" }\n\
          queue = { up = \"2MB\", down = { limit = \"50packets\", aqm = \"codel\" } }\n\
          ambr = { down = \"5Mbps\" }\ndrx = true\n\
          [[network.terminal.phone.handover]]\nat = \"30s\"\ngap = \"50ms\"\nchange = -3\n\
-         [[network.terminal.phone.load]]\nkind = \"poisson\"\ndirection = \"down\"\nrate = \"1Mbps\"\n\
-         packet = \"1200B\"\n\
-         [network.terminal.car]\ncount = 2\nplace = { distance = 100, speed = 36, range = [50, 500] }",
+         [[network.terminal.phone.load]]\nkind = \"poisson\"\ndirection = \"down\"\n\
+         rate = \"1Mbps\"\npacket = \"1200B\"\n\
+         [network.terminal.car]\ncount = 2\nplace = { distance = 100, speed = 36, \
+         range = [50, 500] }",
     );
     let phone = &cell.terminals[0];
     let SignalChange::Trace { values, period: None } = &phone.signal.up.mean else {
@@ -129,8 +132,8 @@ fn terminals_have_signals_queues_and_loads() {
 }
 
 const BEARERS: &str = "bandwidth = \"5MHz\"\n[network.terminal.phone]\nsinr = 20\ncount = 2\n\
-    [network.terminal.phone.bearer.late]\nqci = 1\ngbr = \"64kbps\"\nfrom = \"20s\"\nuntil = \"40s\"\n\
-    changes = [[\"30s\", { gbr = \"128kbps\" }]]\n\
+    [network.terminal.phone.bearer.late]\nqci = 1\ngbr = \"64kbps\"\nfrom = \"20s\"\n\
+    until = \"40s\"\nchanges = [[\"30s\", { gbr = \"128kbps\" }]]\n\
     [network.terminal.phone.bearer.video]\nqci = 2\ngbr = \"1Mbps\"\nmbr = { down = \"3Mbps\" }\n\
     arp = { level = 2, may_preempt = true }\nrlc = \"um\"\n";
 
@@ -332,7 +335,8 @@ fn a_mistake_in_a_terminal_is_one_line_that_says_what_to_write() {
         ("sinr = 20\nrlc = { mode = \"am\", poll_retransmit = \"0ms\" }", "between 1ms and 2400ms"),
         ("sinr = 20\ndrx = { on = \"200ms\" }", "on must not be above cycle"),
         (
-            "sinr = 20\nhandover = [{ at = \"5s\", gap = \"1s\" }, { at = \"5500ms\", gap = \"1s\" }]",
+            "sinr = 20\nhandover = [{ at = \"5s\", gap = \"1s\" }, \
+             { at = \"5500ms\", gap = \"1s\" }]",
             "handovers must be in order and must not overlap",
         ),
         ("sinr = 20\nhandover = [{ at = \"61s\", gap = \"1s\" }]", "lies outside the run"),
@@ -359,7 +363,8 @@ fn a_mistake_in_a_terminal_is_one_line_that_says_what_to_write() {
         ),
         ("sinr = 20\nload = [{ kind = \"saturated\", packet = \"27B\" }]", "between 28B and 9000B"),
         (
-            "sinr = 20\nload = [{ kind = \"bursts\", period = \"1us\", packets = 1, packet = \"99B\" }]",
+            "sinr = 20\nload = [{ kind = \"bursts\", period = \"1us\", packets = 1, \
+             packet = \"99B\" }]",
             "must be between 1ms and 3600000ms",
         ),
         (

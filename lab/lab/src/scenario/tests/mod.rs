@@ -190,7 +190,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "[network.up]",
         "[network]\nkind = \"satellite\"\n[network.up]",
-        "6: network.kind: expected \"bottleneck\" or \"wifi\" or \"cellular\", found the text 'satellite'",
+        "6: network.kind: expected \"bottleneck\" or \"wifi\" or \"cellular\", found the \
+         text 'satellite'",
     ),
     (
         "capacity = \"2Mbps\"",
@@ -236,7 +237,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "capacity",
         "jitter = [[\"0s\"]]\ncapacity",
-        "6: network.up.jitter[1]: expected a step such as [\"20s\", { kind = \"netem\", amount = \"10ms\" }]",
+        "6: network.up.jitter[1]: expected a step such as [\"20s\", { kind = \"netem\", \
+         amount = \"10ms\" }]",
     ),
     ("60s", "0s", "4: duration: must be above zero"),
     ("60s", "25h", "4: duration: '25h' is too much; write at most 24h"),

@@ -63,7 +63,8 @@ fn what_a_cell_leaves_out_has_the_documented_default() {
 #[test]
 fn a_direction_says_what_its_station_leaves_open_or_has_otherwise() {
     let cell = cell(
-        "station.laptop = { rate = 15, errors = \"1%\", up = { rate = { mcs = 4, guard = \"short\" } } }",
+        "station.laptop = { rate = 15, errors = \"1%\", \
+         up = { rate = { mcs = 4, guard = \"short\" } } }",
     );
     let laptop = &cell.stations[0];
     let short = DataRate { guard: GuardInterval::Short, ..mcs(4) };
@@ -88,10 +89,10 @@ fn a_table_with_a_count_is_so_many_stations_and_its_flows_take_turns() {
 fn loads_and_neighbours_and_who_is_hidden_are_read() {
     let cell = cell(
         "hidden = [[\"laptop\", \"other\"]]\n\
-         station.laptop = { rate = 7, load = [{ kind = \"constant\", rate = \"2Mbps\", packet = \"1186B\", \
-         category = \"video\", start = \"10s\", stop = \"20s\" }] }\n\
-         neighbour.other = { rate = 7, load = [{ kind = \"bursts\", period = \"33ms\", packets = 32, \
-         packet = \"1186B\" }] }",
+         station.laptop = { rate = 7, load = [{ kind = \"constant\", rate = \"2Mbps\", \
+         packet = \"1186B\", category = \"video\", start = \"10s\", stop = \"20s\" }] }\n\
+         neighbour.other = { rate = 7, load = [{ kind = \"bursts\", period = \"33ms\", \
+         packets = 32, packet = \"1186B\" }] }",
     );
     let packet = DataSize::from_bytes(1_186);
     let rate = Arrivals::Constant(Bitrate::from_kbps(2_000));

@@ -7,9 +7,9 @@
 //!   the smallest on while they fit, as mediasoup's transports do. mediasoup looks at new estimates
 //!   once in 2 s at most, weighs losses of consumers, and has temporal layers.
 //! - `livekit`: LiveKit's stream allocator. Everything in its best layer until congestion, then
-//!   what fits the rate at that moment; one layer more after each probe, whose interval grows by 1.5
-//!   from 3 s to 2 min. Here congestion is a fall of the controller's target below what is sent, not
-//!   LiveKit's own detector, and probes are those of the controller. There is no pause by
+//!   what fits the rate at that moment; one layer more after each probe, whose interval grows by
+//!   1.5 from 3 s to 2 min. Here congestion is a fall of the controller's target below what is
+//!   sent, not LiveKit's own detector, and probes are those of the controller. There is no pause by
 //!   signalling and there are no temporal layers. Packets leave as they come, without a pacer.
 //!
 //! Both send retransmissions under the number of the original packet, and wait for key frames as
