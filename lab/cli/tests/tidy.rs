@@ -401,6 +401,10 @@ fn named_closures_become_fewer() {
 fn no_line_is_longer_than_100_columns() {
     for (path, text) in with_ending("", ".rs") {
         for (index, line) in text.lines().enumerate() {
+            // The address of a citation cannot be broken.
+            if line.contains("]: https://") {
+                continue;
+            }
             let columns = line.chars().count();
             assert!(columns <= LONGEST_LINE, "{path}:{} has {columns} columns", index + 1);
         }

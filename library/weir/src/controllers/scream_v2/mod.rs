@@ -66,8 +66,7 @@ pub struct Options {
     /// `REDUCE_JITTER`: change the window more slowly while the queuing delay varies
     /// [SCREAMV2 §4.2.1.4].
     ///
-    /// [SCREAMV2 §4.2.1.4]:
-    /// https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.4
+    /// [SCREAMV2 §4.2.1.4]: https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.4
     pub reduce_jitter: bool,
 }
 
