@@ -7,7 +7,7 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 21] = [
+const DEPENDENCIES: [(&str, &[&str]); 22] = [
     ("library/weir", &[]),
     ("library/wire", &[]),
     ("library/rtcp", &["weir", "weir-wire"]),
@@ -51,6 +51,7 @@ const DEPENDENCIES: [(&str, &[&str]); 21] = [
         &["weir", "weir-analyze", "weir-controllers", "weir-lab", "weir-net", "weir-sim"],
     ),
     ("lab/wasm", &["weir", "weir-controllers", "weir-lab", "weir-net", "weir-sim"]),
+    ("lab/watch", &["weir-analyze"]),
     ("ims/diameter", &[]),
     ("ims/ims", &["weir-diameter"]),
     ("ims/testbed", &["weir-diameter", "weir-emu", "weir-ims"]),
@@ -93,7 +94,7 @@ const PARTS: [&str; 3] = ["library", "lab", "ims"];
 const CONVERTS_TIME: &str = "library/weir/src/std_time.rs";
 /// Closures with a name, `let x = |..|`, in each crate's product code. A function or a loop reads
 /// better. The numbers only fall: lower one when you have replaced a closure.
-const NAMED_CLOSURES: [(&str, usize); 20] = [
+const NAMED_CLOSURES: [(&str, usize); 21] = [
     ("library/capi", 1),
     ("library/gst", 0),
     ("library/rtcp", 1),
@@ -111,6 +112,7 @@ const NAMED_CLOSURES: [(&str, usize); 20] = [
     ("lab/python", 0),
     ("lab/sim", 8),
     ("lab/wasm", 0),
+    ("lab/watch", 0),
     ("ims/diameter", 0),
     ("ims/ims", 7),
     ("ims/testbed", 5),
