@@ -4,6 +4,8 @@
 //! It delays nothing. A packet that finds enough tokens passes at once; any other one is dropped.
 //! So a sender sees losses without a queue, which is what makes policers hard for controllers that
 //! follow the delay.
+//!
+//! [RFC2697 §3]: https://www.rfc-editor.org/rfc/rfc2697#section-3
 
 use weir::units::{Bitrate, DataSize, Timestamp};
 
