@@ -326,7 +326,7 @@ gate() {
     beside 'packages' scripts/package.sh
     beside 'public interfaces' scripts/public-api.sh
     beside 'expectations of the suites' "$weir" check 'rfc8867/*' 'rfc8836/*' 'rfc8869/*' 'bari/tcp/*/compete' \
-        'handover/*' --controller all
+        'handover/*' 'l4s/*' 'policer/*' --controller all
     beside 'expectations of delft' "$weir" check 'delft/wired*' 'delft/wifi-*' 'delft/4g-*' \
         --controller gcc,gcc-draft
     beside 'goals of sluice' "$weir" check 'goals/*' --controller sluice

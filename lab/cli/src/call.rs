@@ -157,7 +157,7 @@ fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
             name => {
                 let mut found = select::named(name, &[])?;
                 // `all` is what the GStreamer plugin has.
-                found.retain(|controller| name != "all" || !controller.is_historical());
+                found.retain(|controller| name != "all" || !controller.is_lab_only());
                 senders.extend(found.into_iter().map(Sender::Pipelines));
             }
         }

@@ -5,11 +5,15 @@ use std::fmt;
 use weir::controller::EcnMode;
 use weir::{Algorithm, Controller, Settings};
 
+use crate::bbr_media::BbrMedia;
+use crate::copa::Copa;
 use crate::gcc_2013::{self, Gcc2013};
 use crate::gcc_draft::GccDraft;
 use crate::receiver::ReceiverEstimator;
+use crate::scream_v2;
 
-/// A congestion-control algorithm by name: one of the library, or a historical one.
+/// A congestion-control algorithm by name: one of the library, a historical one, or one of the
+/// newest peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LabAlgorithm {
     /// `gcc`: Google congestion control as Chromium runs it today.
@@ -26,6 +30,14 @@ pub enum LabAlgorithm {
     ScreamV2,
     /// `sluice`: Weir's own.
     Sluice,
+    /// `scream-v2-webrtc`: SCReAMv2 with the values of libwebrtc.
+    ScreamV2Webrtc,
+    /// `scream-v2-policer`: SCReAMv2 with the draft's guard against rate policers.
+    ScreamV2Policer,
+    /// `copa`: NSDI 2018, the base of Vidaptive.
+    Copa,
+    /// `bbr-media`: draft-ietf-ccwg-bbr for media.
+    BbrMedia,
 }
 
 impl LabAlgorithm {
@@ -39,16 +51,36 @@ impl LabAlgorithm {
         Self::Sluice,
     ];
 
-    /// All algorithms, in the order of reports.
+    /// What others run or publish today, besides the standards. They are compared on demand.
+    const PEERS: [Self; 4] =
+        [Self::ScreamV2Webrtc, Self::ScreamV2Policer, Self::Copa, Self::BbrMedia];
+
+    /// The algorithms that `all` stands for, in the order of reports: without the newest peers.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
         Self::ALL.into_iter()
     }
 
-    /// The library's algorithm; `None` for a historical one.
+    /// The newest peers, in the order of reports.
+    pub fn peers() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
+        Self::PEERS.into_iter()
+    }
+
+    /// Every algorithm that has a name: all, then the newest peers.
+    pub fn named() -> impl DoubleEndedIterator<Item = Self> + Clone {
+        Self::all().chain(Self::peers())
+    }
+
+    /// Whether it is one of the newest peers.
+    pub fn is_peer(self) -> bool {
+        Self::PEERS.contains(&self)
+    }
+
+    /// The library's algorithm; `None` for one that only the lab has.
     pub const fn of_library(self) -> Option<Algorithm> {
         match self {
             Self::Gcc => Some(Algorithm::Gcc),
             Self::GccDraft | Self::Gcc2013 => None,
+            Self::ScreamV2Webrtc | Self::ScreamV2Policer | Self::Copa | Self::BbrMedia => None,
             Self::Nada => Some(Algorithm::Nada),
             Self::Scream => Some(Algorithm::Scream),
             Self::ScreamV2 => Some(Algorithm::ScreamV2),
@@ -61,7 +93,11 @@ impl LabAlgorithm {
         match self {
             Self::GccDraft => "gcc-draft",
             Self::Gcc2013 => "gcc-2013",
-            of_library => of_library.of_library().expect("the others are historical").name(),
+            Self::ScreamV2Webrtc => "scream-v2-webrtc",
+            Self::ScreamV2Policer => "scream-v2-policer",
+            Self::Copa => "copa",
+            Self::BbrMedia => "bbr-media",
+            of_library => of_library.of_library().expect("the others are the lab's").name(),
         }
     }
 
@@ -72,6 +108,8 @@ impl LabAlgorithm {
             (Self::GccDraft, EcnMode::L4s) => EcnMode::Classic,
             // Its feedback reports losses and the receiver's estimate, but no marks.
             (Self::Gcc2013, _) => EcnMode::Off,
+            // Neither has a rule for marks.
+            (Self::Copa | Self::BbrMedia, _) => EcnMode::Off,
             _ => self.of_library().map_or(wanted, |algorithm| algorithm.ecn_mode(wanted)),
         }
     }
@@ -83,7 +121,11 @@ impl LabAlgorithm {
         match self {
             Self::GccDraft => Box::new(GccDraft::new(settings)),
             Self::Gcc2013 => Box::new(Gcc2013::new(settings)),
-            _ => self.of_library().expect("the others are historical").build(settings),
+            Self::ScreamV2Webrtc => Box::new(scream_v2::webrtc(settings)),
+            Self::ScreamV2Policer => Box::new(scream_v2::policer(settings)),
+            Self::Copa => Box::new(Copa::new(settings)),
+            Self::BbrMedia => Box::new(BbrMedia::new(settings)),
+            _ => self.of_library().expect("the others are the lab's").build(settings),
         }
     }
 

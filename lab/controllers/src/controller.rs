@@ -29,8 +29,13 @@ impl LabController {
         }
     }
 
+    /// Whether it is one of the newest peers, which `all` leaves out.
+    pub fn is_peer(&self) -> bool {
+        matches!(self, Self::Known(algorithm) if algorithm.is_peer())
+    }
+
     /// Whether only the lab has it: no product embeds it.
-    pub fn is_historical(&self) -> bool {
+    pub fn is_lab_only(&self) -> bool {
         matches!(self, Self::Known(algorithm) if algorithm.of_library().is_none())
     }
 

@@ -50,7 +50,9 @@ impl TrafficTotals {
             offered_packets: counters.offered_packets,
             offered: counters.offered,
             lost_packets: counters.lost_packets,
-            dropped_packets: counters.dropped_packets + counters.managed_packets,
+            dropped_packets: counters.dropped_packets
+                + counters.managed_packets
+                + counters.policed_packets,
             delivered_packets: counters.delivered_packets,
             delivered: counters.delivered,
             waited: counters.waited,

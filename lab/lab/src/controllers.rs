@@ -6,7 +6,7 @@ use weir_controllers::{LabAlgorithm, LabController};
 
 use crate::scenario::nearest;
 
-/// Controllers by name: those of the library, the historical ones, and your own.
+/// Controllers by name: those of the library, the historical ones, the newest peers, and your own.
 ///
 /// ```
 /// use weir::controllers::nada::Nada;
@@ -26,7 +26,7 @@ pub struct Controllers(Vec<LabController>);
 impl Default for Controllers {
     /// Those that the lab knows, in the order that reports use.
     fn default() -> Self {
-        Self(LabAlgorithm::all().map(LabController::from).collect())
+        Self(LabAlgorithm::named().map(LabController::from).collect())
     }
 }
 
@@ -65,23 +65,31 @@ impl Controllers {
         })
     }
 
-    /// The controllers of a list such as `nada,scream`, each once, or `all`.
+    /// The controllers of a list such as `nada,scream`, each once. `all` stands for all but the
+    /// newest peers, and `peers` for those.
     ///
     /// # Errors
     ///
     /// No controller has one of the names.
     pub fn choose(&self, list: &str) -> Result<Vec<LabController>, UnknownController> {
-        if list == "all" {
-            return Ok(self.0.clone());
-        }
         let mut chosen = Vec::new();
         for name in list.split(',').map(str::trim) {
-            let controller = self.find(name)?;
-            if !chosen.contains(controller) {
-                chosen.push(controller.clone());
+            for controller in self.named(name)? {
+                if !chosen.contains(controller) {
+                    chosen.push(controller.clone());
+                }
             }
         }
         Ok(chosen)
+    }
+
+    /// The controllers of one word of a list.
+    fn named(&self, word: &str) -> Result<Vec<&LabController>, UnknownController> {
+        match word {
+            "all" => Ok(self.iter().filter(|controller| !controller.is_peer()).collect()),
+            "peers" => Ok(self.iter().filter(|controller| controller.is_peer()).collect()),
+            name => Ok(vec![self.find(name)?]),
+        }
     }
 }
 
@@ -134,11 +142,21 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_peers_have_a_word_of_their_own() {
+        let controllers = Controllers::default();
+        let peers: Vec<_> = LabAlgorithm::peers().map(LabAlgorithm::name).collect();
+        assert_eq!(names(&controllers.choose("peers").unwrap()), peers);
+        let both = controllers.choose("sluice,peers,all").unwrap();
+        assert_eq!(both.len(), LabAlgorithm::named().count());
+        assert_eq!(names(&controllers.choose("copa").unwrap()), ["copa"]);
+    }
+
+    #[test]
     fn an_own_controller_takes_the_place_of_one_with_its_name() {
         let mine = own("gcc");
         let controllers = Controllers::default().with(mine.clone());
         assert_eq!(controllers.find("gcc"), Ok(&mine));
-        assert_eq!(controllers.iter().count(), LabAlgorithm::all().len());
+        assert_eq!(controllers.iter().count(), LabAlgorithm::named().count());
     }
 
     #[test]

@@ -167,7 +167,7 @@ fn of_call(label: &str) -> Subject {
     if let Some(name) = label.strip_prefix(STACK) {
         return Subject::stack(name);
     }
-    if LabAlgorithm::all().any(|algorithm| algorithm.name() == label) {
+    if LabAlgorithm::named().any(|algorithm| algorithm.name() == label) {
         return Subject::controller(label);
     }
     let is_scream = label.contains("scream");

@@ -33,6 +33,7 @@ pub mod load;
 pub mod loss;
 pub mod packet;
 pub mod path;
+pub mod policer;
 pub mod queue;
 pub mod seed;
 pub mod wifi;
@@ -44,6 +45,7 @@ pub use jitter::Jitter;
 pub use loss::LossModel;
 pub use packet::{Delivery, DropCause, Dropped, FlowKey, Header, Outcome};
 pub use path::Hop;
+pub use policer::PolicerConfig;
 pub use queue::{Aqm, CoDelConfig, DualPi2Config, PieConfig, QueueLimit, RedConfig};
 pub use seed::Seed;
 

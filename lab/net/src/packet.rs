@@ -108,6 +108,8 @@ pub enum DropCause {
     RandomLoss,
     /// The queue was full.
     QueueFull,
+    /// It exceeded the rate of a policer.
+    Policed,
     /// The queue management dropped it, to signal congestion to its sender.
     Managed,
     /// A radio sent it the maximum number of times without an answer.

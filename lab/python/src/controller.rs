@@ -94,7 +94,7 @@ pub fn own_factory(class: &Bound<'_, PyAny>, fault: &Fault) -> PyResult<Controll
         Err(_) => class.getattr("__name__")?.extract()?,
     };
     if let Some(taken) =
-        weir_controllers::LabAlgorithm::all().find(|algorithm| algorithm.name() == name)
+        weir_controllers::LabAlgorithm::named().find(|algorithm| algorithm.name() == name)
     {
         return Err(error(format!(
             "a controller of the library is called {}: choose another name",

@@ -147,7 +147,7 @@ impl CallConfig {
     fn check_controllers(&self, scenario: &Scenario, controller: &LabController) -> PlanResult<()> {
         for media in scenario.flows.iter().filter_map(|flow| flow.traffic.media()) {
             let own = media.controller.map_or_else(|| controller.clone(), Into::into);
-            if own.is_historical() {
+            if own.is_lab_only() {
                 let name = own.name();
                 return Err(format!("pipelines have no {name}: only simulations run it"));
             }

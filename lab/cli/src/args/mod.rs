@@ -132,8 +132,8 @@ pub struct Selection {
     /// Scenario id, pattern ('lund/*') or TOML file.
     #[arg(required = true, value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
-    /// Controllers, separated by commas, or `all` (default: all; with `weir call`, the browsers'
-    /// own congestion control).
+    /// Controllers, separated by commas, or `all`, or `peers`, the newest of others (default: all;
+    /// with `weir call`, the browsers' own congestion control).
     #[arg(long, value_name = "LIST")]
     pub controller: Option<String>,
     /// Run with each of the seeds 1 to N.

@@ -249,9 +249,9 @@ impl Lab {
         }
         for name in start.controllers.split(',') {
             let is_browser = ["", "chromium", "chromium-scream-v2"].contains(&name);
-            let is_known = name == "all"
+            let is_known = ["all", "peers"].contains(&name)
                 || (is_browser && start.kind == Kind::Call.name())
-                || LabAlgorithm::all().any(|it| it.name() == name);
+                || LabAlgorithm::named().any(|it| it.name() == name);
             ensure!(is_known, "there is no controller '{name}'");
         }
         Ok(start.controllers.clone())

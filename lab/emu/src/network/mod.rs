@@ -258,7 +258,9 @@ impl Network {
                 let total = &mut self.pairs[dropped.payload.route.0].total;
                 match dropped.cause {
                     DropCause::RandomLoss | DropCause::RetryLimit => total.lost_packets += 1,
-                    DropCause::QueueFull | DropCause::Managed => total.dropped_packets += 1,
+                    DropCause::QueueFull | DropCause::Managed | DropCause::Policed => {
+                        total.dropped_packets += 1;
+                    }
                 }
                 None
             }

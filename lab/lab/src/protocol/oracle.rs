@@ -152,7 +152,7 @@ fn share(scenario: &Scenario, flow: usize, at: Timestamp) -> f64 {
         let link = scenario.hops[hop].link(own.direction);
         // What is lost before the queue does not arrive, whatever the capacity.
         least *= 1.0 - mean_loss(&link.loss);
-        let Some(capacity) = link.capacity.rate(at) else { continue };
+        let Some(capacity) = link.rate(at) else { continue };
         let (mut left, mut wants) = (capacity.as_bps_f64(), Vec::new());
         for other in scenario.flows.iter().filter(|other| other.hops.contains(&hop)) {
             if other.direction != own.direction || !is_active(other, at) {

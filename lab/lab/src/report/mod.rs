@@ -263,12 +263,12 @@ impl Report {
     }
 }
 
-/// Names of the controllers: algorithms in the order of [`LabAlgorithm::all`], then the user's own
-/// controllers and browsers by name.
+/// Names of the controllers: algorithms in the order of [`LabAlgorithm::named`], then the user's
+/// own controllers and browsers by name.
 fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
     let mut names: Vec<String> = runs.map(|run| run.subject.to_string()).collect();
     names.sort_by_key(|name| {
-        let rank = LabAlgorithm::all().position(|algorithm| algorithm.name() == name);
+        let rank = LabAlgorithm::named().position(|algorithm| algorithm.name() == name);
         (rank.unwrap_or(usize::MAX), name.clone())
     });
     names.dedup();

@@ -83,9 +83,9 @@ impl MetricScope<'_> {
             Need::Quality => flow.quality && flow.traffic.media().is_some(),
             Need::Speech => flow.quality && matches!(flow.traffic, Traffic::Audio),
             Need::Tcp => matches!(flow.traffic, Traffic::Tcp(_)),
-            Need::Capacity => {
-                self.links(flow).any(|link| !matches!(link.capacity, Capacity::Unlimited))
-            }
+            Need::Capacity => self.links(flow).any(|link| {
+                !matches!(link.capacity, Capacity::Unlimited) || link.policer.is_some()
+            }),
             // The rate of a UDP flow is subtracted from the capacity against which a flow is
             // measured.
             Need::Change => {

@@ -246,13 +246,13 @@ impl<'a> Item<'a> {
 
     /// A controller, by its name.
     pub(super) fn algorithm(&self) -> Result<LabAlgorithm> {
-        let named = LabAlgorithm::all().map(|algorithm| (algorithm.name(), algorithm));
+        let named = LabAlgorithm::named().map(|algorithm| (algorithm.name(), algorithm));
         self.choice(&named.collect::<Vec<_>>())
     }
 
     /// A controller, by its name; `None` for `"$controller"`, the one named on the command line.
     pub(super) fn algorithm_or_variable(&self) -> Result<Option<LabAlgorithm>> {
-        let fixed = LabAlgorithm::all().map(|algorithm| (algorithm.name(), Some(algorithm)));
+        let fixed = LabAlgorithm::named().map(|algorithm| (algorithm.name(), Some(algorithm)));
         let choices: Vec<_> = [("$controller", None)].into_iter().chain(fixed).collect();
         self.choice(&choices)
     }

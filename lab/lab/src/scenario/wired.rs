@@ -1,9 +1,10 @@
 //! Hops: the wired part of every network. A network of kind `bottleneck` has only hops.
 
-use weir::units::{TimeDelta, Timestamp};
+use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
 use weir_net::{
-    Capacity, Changes, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule,
+    Capacity, Changes, Delay, Hop, Jitter, LinkConfig, LossModel, PolicerConfig, QueueLimit,
+    Schedule,
 };
 
 use super::aqm::aqm;
@@ -31,10 +32,14 @@ pub(super) const KIND: Kind = Kind {
 /// The keys of `[network]` that describe hops. Every kind of network may have them.
 pub(super) const KEYS: &[&str] = &["up", "down", "hop"];
 const HOP: &[&str] = &["up", "down"];
-const LINK: &[&str] = &["capacity", "queue", "aqm", "delay", "jitter", "loss", "duplicate"];
+const LINK: &[&str] =
+    &["capacity", "queue", "aqm", "policer", "delay", "jitter", "loss", "duplicate"];
+const POLICER: &[&str] = &["rate", "burst"];
 const JITTER: &[&str] = &["kind", "amount", "sd", "reorder"];
 const LOSS: &[&str] = &["to_bad", "to_good", "loss_good", "loss_bad"];
 
+/// A policer with a smaller bucket would drop every full packet.
+const LARGEST_PACKET: DataSize = DataSize::from_bytes(1_500);
 /// Default queue limit [RFC8867 §5.1].
 const QUEUE: QueueLimit = QueueLimit::Time(TimeDelta::from_millis(300));
 
@@ -92,11 +97,13 @@ fn link(
         changing(&item, duration, "\"5%\"", loss)
     })?;
     let managed = table.get("aqm").map_or(Ok(weir_net::Aqm::DropTail), |item| aqm(&item))?;
+    let policer = table.get("policer").map(|item| policer(&item)).transpose()?;
     let duplicate = table.get("duplicate").map_or(Ok(0.0), |item| item.probability())?;
     Ok(LinkConfig::unlimited(delay)
         .with_capacity(capacity)
         .with_queue(queue)
         .with_aqm(managed)
+        .with_policer(policer)
         .with_jitter(jitter)
         .with_loss(loss)
         .with_duplicate(duplicate)
@@ -148,6 +155,17 @@ fn changing<'a, T>(
     Ok((first, later))
 }
 
+fn policer(item: &Item) -> Result<PolicerConfig> {
+    let table = item.table(POLICER)?;
+    let rate = table.require("rate", "\"2Mbps\"")?.rate()?;
+    let burst = table.require("burst", "\"30KB\"")?;
+    let size = burst.size()?;
+    if size < LARGEST_PACKET {
+        return Err(burst.error("a burst is at least one packet; write 1500B or more"));
+    }
+    Ok(PolicerConfig::new(rate, size))
+}
+
 #[derive(Clone, Copy)]
 enum JitterKind {
     Netem,
@@ -190,4 +208,34 @@ fn loss(item: &Item) -> Result<LossModel> {
         return Err(table.error("to_bad and to_good must not both be 0"));
     }
     Ok(LossModel::GilbertElliott(model))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::parse;
+    use weir::units::Bitrate;
+
+    /// The policer of a link with these keys.
+    fn policer_of(keys: &str) -> std::result::Result<Option<PolicerConfig>, String> {
+        let text = format!(
+            "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
+             [network.up]\n{keys}\n[[flow]]\n"
+        );
+        match parse("x.toml", &text, None) {
+            Ok(mut scenario) => Ok(scenario.hops.remove(0).up.policer),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_policer_has_a_rate_and_a_burst_of_a_packet_or_more_and_needs_no_capacity() {
+        let config = PolicerConfig::new(Bitrate::from_kbps(2_000), DataSize::from_bytes(30_000));
+        let keys = "policer = { rate = \"2Mbps\", burst = \"30KB\" }";
+        assert_eq!(policer_of(keys), Ok(Some(config)));
+        assert_eq!(policer_of("capacity = \"2Mbps\""), Ok(None));
+        let short = policer_of("policer = { rate = \"2Mbps\", burst = \"1000B\" }").unwrap_err();
+        assert!(short.ends_with("a burst is at least one packet; write 1500B or more"), "{short}");
+        assert!(policer_of("policer = { rate = \"2Mbps\" }").unwrap_err().contains("burst"));
+    }
 }

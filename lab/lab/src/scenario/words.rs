@@ -3,7 +3,7 @@
 use std::fmt;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_net::{Aqm, Capacity, Jitter, LinkConfig, LossModel, QueueLimit, TraceEnd};
+use weir_net::{Aqm, Capacity, Jitter, LinkConfig, LossModel, PolicerConfig, QueueLimit, TraceEnd};
 
 use super::aqm::name;
 use super::{Condition, Scenario};
@@ -54,6 +54,7 @@ fn link(link: &LinkConfig) -> String {
     if link.capacity != Capacity::Unlimited {
         parts.push(queue(link));
     }
+    parts.extend(link.policer.map(policer));
     parts.push(format!("delay {}", steps(link.delay.steps(), time)));
     parts.extend(changing(link.jitter, &link.changes.jitter, jitter));
     parts.extend(changing(link.loss, &link.changes.loss, loss));
@@ -61,6 +62,11 @@ fn link(link: &LinkConfig) -> String {
         parts.push(format!("{} duplicated", percent(link.duplicate)));
     }
     parts.join("; ")
+}
+
+fn policer(policer: PolicerConfig) -> String {
+    let burst = thousands(policer.burst.as_bytes());
+    format!("policed to {} with bursts of {burst} B", rate(policer.rate))
 }
 
 fn capacity(capacity: &Capacity) -> String {

@@ -133,7 +133,7 @@ fn carried(
     let hop = &scenario.hops[hop];
     let link = hop.link(direction);
     let starts = (index(time.start)..index(time.end)).map(|row| ROW_INTERVAL * row as i64);
-    let rates = starts.map(|start| link.capacity.rate(Timestamp::ZERO + start));
+    let rates = starts.map(|start| link.rate(Timestamp::ZERO + start));
     rates.map(|rate| Some(rate?.as_bps_f64() * ROW_INTERVAL.as_secs_f64())).sum()
 }
 

@@ -1,7 +1,7 @@
 //! One direction of a bottleneck link.
 //!
 //! ```text
-//! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
+//! enqueue -> loss -> duplication -> policer -> queue -> capacity -> delay + jitter -> poll
 //! ```
 //!
 //! Random loss happens before the queue, as in netem, so lost packets use no capacity. The packet
@@ -20,6 +20,7 @@ use crate::delay::Delay;
 use crate::jitter::{Jitter, Order};
 use crate::loss::{Loss, LossModel};
 use crate::packet::{Delivery, DropCause, Header, Outcome, Waiting};
+use crate::policer::{Policer, PolicerConfig};
 use crate::queue::{Aqm, Discipline, Log, Queue, QueueLimit, Room};
 use crate::seed::{Seed, Stream};
 
@@ -33,6 +34,8 @@ pub struct LinkConfig {
     pub queue: QueueLimit,
     /// Queue management: which packets are dropped or marked before the limit is reached.
     pub aqm: Aqm,
+    /// Policer in front of the queue, if there is one.
+    pub policer: Option<PolicerConfig>,
     /// Propagation delay.
     pub delay: Delay,
     /// Jitter: random variation of the propagation delay.
@@ -75,6 +78,7 @@ impl LinkConfig {
             capacity: Capacity::Unlimited,
             queue: QueueLimit::Packets(usize::MAX),
             aqm: Aqm::DropTail,
+            policer: None,
             delay: delay.into(),
             jitter: Jitter::None,
             loss: LossModel::None,
@@ -87,11 +91,19 @@ impl LinkConfig {
         with_capacity: capacity: Capacity,
         with_queue: queue: QueueLimit,
         with_aqm: aqm: Aqm,
+        with_policer: policer: Option<PolicerConfig>,
         with_delay: delay: Delay,
         with_jitter: jitter: Jitter,
         with_loss: loss: LossModel,
         with_duplicate: duplicate: f64,
         with_changes: changes: Changes,
+    }
+
+    /// What the link carries at a time: its capacity, or the rate of its policer if that is lower;
+    /// `None` if neither limits it.
+    pub fn rate(&self, at: Timestamp) -> Option<Bitrate> {
+        let policed = self.policer.map(|policer| policer.rate);
+        self.capacity.rate(at).into_iter().chain(policed).min()
     }
 
     /// All jitter settings over time, the first included.
@@ -134,6 +146,8 @@ pub struct Counters {
     pub dropped_packets: u64,
     /// Packets dropped by the queue management.
     pub managed_packets: u64,
+    /// Packets dropped by the policer.
+    pub policed_packets: u64,
     /// Packets marked by the queue management.
     pub marked_packets: u64,
     /// Packets that the link duplicated.
@@ -151,6 +165,7 @@ pub struct Counters {
 pub struct Bottleneck<T> {
     config: LinkConfig,
     cursor: TraceCursor,
+    policer: Option<Policer>,
     queue: Queue<T>,
     log: Log<T>,
     /// The latest time that a caller has passed.
@@ -181,6 +196,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         Self {
             config: config.clone(),
             cursor: TraceCursor::new(),
+            policer: config.policer.map(Policer::new),
             queue: Queue::new(config.aqm, seed.stream(&format!("{name}/queue"))),
             log: Log::new(),
             now: Timestamp::ZERO,
@@ -224,6 +240,13 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
 
     #[inline]
     fn admit(&mut self, now: Timestamp, packet: Waiting<T>) {
+        if let Some(policer) = &mut self.policer
+            && !policer.passes(now, packet.size())
+        {
+            self.counters.policed_packets += 1;
+            self.log.drop(now, DropCause::Policed, packet);
+            return;
+        }
         if self.config.capacity == Capacity::Unlimited {
             self.depart(now, now, packet);
             return;
@@ -315,9 +338,10 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         Some(Outcome::Delivered(delivery))
     }
 
-    /// The capacity at a time; zero in an outage, `None` if unlimited.
+    /// What the link carries at a time, as [`LinkConfig::rate`]; zero in an outage, `None` if
+    /// unlimited.
     pub fn capacity(&self, at: Timestamp) -> Option<Bitrate> {
-        self.config.capacity.rate(at)
+        self.config.rate(at)
     }
 
     /// The propagation delay at a time, without jitter.

@@ -63,6 +63,28 @@ fn a_queue_in_time_shrinks_with_the_capacity() {
     assert_eq!(counters.dropped_packets, 1);
 }
 
+// [RFC2697 §3]
+#[test]
+fn a_policer_drops_before_the_queue_and_delays_nothing() {
+    let policer = PolicerConfig::new(Bitrate::from_kbps(100), DataSize::from_bytes(2_500));
+    for capacity in [Capacity::Unlimited, link(QueueLimit::Packets(10)).capacity] {
+        let config = LinkConfig {
+            capacity: capacity.clone(),
+            policer: Some(policer),
+            ..link(QueueLimit::Packets(10))
+        };
+        let transmission = if capacity == Capacity::Unlimited { 0 } else { 10 };
+        // The bucket holds two packets, and 100 ms fill it with another one.
+        let (delivered, counters) = run(&config, &[0, 50, 60, 160]);
+        assert_eq!(
+            delivered,
+            [(0, 0), (50, 1), (160, 3)].map(|(at, n)| (at + 25 + transmission, n))
+        );
+        assert_eq!((counters.policed_packets, counters.dropped_packets), (1, 0));
+        assert_eq!(config.rate(ms(0)), Some(policer.rate));
+    }
+}
+
 /// 1000 kbit/s with an outage from 20 s to 24 s, as steps and as a trace. The last line of the
 /// trace is at 60 s.
 fn outages() -> [Capacity; 2] {

@@ -121,7 +121,9 @@ impl<T> Ledger<'_, T> {
         match cause {
             DropCause::QueueFull => self.counters.queue_full += 1,
             DropCause::RetryLimit => self.counters.retry_limit += 1,
-            DropCause::Managed | DropCause::RandomLoss => self.counters.managed += 1,
+            DropCause::Managed | DropCause::Policed | DropCause::RandomLoss => {
+                self.counters.managed += 1;
+            }
         }
         if let Some(payload) = payload {
             self.outcomes.push_back(Outcome::Dropped(Dropped { at, cause, size, payload }));

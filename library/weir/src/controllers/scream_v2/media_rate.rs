@@ -3,12 +3,10 @@
 //! Implements [SCREAMV2 §4.4].
 
 use super::media_queue::Frame;
-use crate::controllers::scream_common::MSS;
+use super::parameters::Parameters;
 use crate::units::{Bitrate, DataSize, TimeDelta};
 
 // Parameters [SCREAMV2 §4.4].
-/// `PACKET_OVERHEAD`: packetization overhead, bytes.
-const PACKET_OVERHEAD: f64 = 20.0;
 /// `RATE_ADJUST_GAIN`: integral gain of the delay in the send queue.
 const RATE_ADJUST_GAIN: f64 = 1.0 / 16.0;
 /// `FRAME_SIZE_DEV_ALPHA`: gain of the average frame size deviation.
@@ -23,12 +21,11 @@ const FRAME_SIZE_DEV_MAX: f64 = 0.2;
 /// `ref_wnd_ratio` above which the target of small windows is reduced, and the maximum reduction.
 const SMALL_WINDOW: f64 = 0.1;
 const SMALL_WINDOW_MAX: f64 = 0.2;
-/// Ratio of the window's bitrate to the target. This headroom prevents a send queue.
-const HEAD_ROOM: f64 = 1.2;
 
 /// The two correction factors that depend on the source's frames.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct MediaRate {
+    p: Parameters,
     /// Reduction of the rate because of the send queue, `rate_adjust_factor`.
     rate_adjust: f64,
     /// Averaged excess of the frame sizes, `frame_size_dev`.
@@ -36,8 +33,15 @@ pub(super) struct MediaRate {
 }
 
 impl MediaRate {
+    pub fn new(p: Parameters) -> Self {
+        Self { p, rate_adjust: 0.0, frame_size_deviation: 0.0 }
+    }
+
     /// Takes a complete frame that was encoded for this target bitrate.
     pub fn on_frame(&mut self, frame: &Frame, target: Bitrate) {
+        if !self.p.adjusts_to_frames {
+            return;
+        }
         let error = frame.queue_delay / frame.period - QUEUE_SHARE;
         let adjusted = self.rate_adjust + error * RATE_ADJUST_GAIN;
         self.rate_adjust = adjusted.clamp(0.0, RATE_ADJUST_MAX);
@@ -50,15 +54,15 @@ impl MediaRate {
     /// `target_bitrate` before the limits apply.
     pub fn bitrate(&self, ref_wnd: f64, segment_ratio: f64, rtt: TimeDelta) -> Bitrate {
         let scale = 1.0 - (segment_ratio - SMALL_WINDOW).clamp(0.0, SMALL_WINDOW_MAX);
-        let scale = scale * MSS / (MSS + PACKET_OVERHEAD);
-        let divisor = HEAD_ROOM + self.rate_adjust + self.frame_size_deviation;
+        let scale = scale * self.p.mss / (self.p.mss + self.p.packet_overhead);
+        let divisor = self.p.media_head_room + self.rate_adjust + self.frame_size_deviation;
         DataSize::from_bytes((ref_wnd * scale / divisor) as u64) / rtt
     }
 
     /// The window that gives this bitrate before any frame was measured (SCREAMV2-D1).
-    pub fn window_for(bitrate: Bitrate, rtt: TimeDelta) -> f64 {
+    pub fn window_for(&self, bitrate: Bitrate, rtt: TimeDelta) -> f64 {
         let bytes = (bitrate * rtt).as_bytes() as f64;
-        bytes * HEAD_ROOM * (MSS + PACKET_OVERHEAD) / MSS
+        bytes * self.p.media_head_room * (self.p.mss + self.p.packet_overhead) / self.p.mss
     }
 
     /// Reduction of the rate because of the send queue, `rate_adjust_factor`.
@@ -84,7 +88,7 @@ mod tests {
     // [SCREAMV2 §4.4]
     #[test]
     fn the_target_is_the_window_a_round_trip_with_overhead_and_head_room() {
-        let rate = MediaRate::default();
+        let rate = MediaRate::new(Parameters::DRAFT);
         // 20 400 B * 8 / 0.1 s / 1.02 / 1.2
         assert_eq!(rate.bitrate(20_400.0, 0.05, RTT).as_bps(), 1_333_280);
         assert_eq!(rate.bitrate(20_400.0, 0.2, RTT).as_bps(), 1_200_000);
@@ -94,7 +98,11 @@ mod tests {
     // [SCREAMV2 §4.4]
     #[test]
     fn a_wait_and_large_frames_add_to_the_head_room() {
-        let rate = MediaRate { rate_adjust: 0.3, frame_size_deviation: 0.1 };
+        let rate = MediaRate {
+            rate_adjust: 0.3,
+            frame_size_deviation: 0.1,
+            ..MediaRate::new(Parameters::DRAFT)
+        };
         assert_eq!(rate.bitrate(20_400.0, 0.05, RTT).as_bps(), 1_000_000);
     }
 
@@ -102,15 +110,15 @@ mod tests {
     #[test]
     fn the_first_window_gives_the_start_bitrate_back() {
         let start = Bitrate::from_kbps(1_000);
-        let window = MediaRate::window_for(start, RTT);
-        assert_eq!(MediaRate::default().bitrate(window, 0.06, RTT), start);
+        let window = MediaRate::new(Parameters::DRAFT).window_for(start, RTT);
+        assert_eq!(MediaRate::new(Parameters::DRAFT).bitrate(window, 0.06, RTT), start);
     }
 
     // [SCREAMV2 §4.4]
     #[test]
     fn a_wait_of_more_than_a_quarter_period_lowers_the_rate_until_it_is_a_third_less() {
         let target = Bitrate::from_kbps(1_000);
-        let mut rate = MediaRate::default();
+        let mut rate = MediaRate::new(Parameters::DRAFT);
         rate.on_frame(&frame(5_000, 10), target);
         assert_eq!(rate.rate_adjust(), 0.0);
         rate.on_frame(&frame(5_000, 50), target);
@@ -125,7 +133,7 @@ mod tests {
     #[test]
     fn frames_above_their_nominal_size_lower_the_rate_and_those_below_do_not_raise_it() {
         let target = Bitrate::from_kbps(1_000);
-        let mut rate = MediaRate::default();
+        let mut rate = MediaRate::new(Parameters::DRAFT);
         rate.on_frame(&frame(10_000, 0), target);
         assert_eq!(rate.frame_size_deviation, 1.0 / 64.0);
         (0..1_000).for_each(|_| rate.on_frame(&frame(50_000, 0), target));

@@ -22,8 +22,11 @@ mod clock_drift;
 mod delay_jitter;
 mod l4s_alpha;
 mod loss_rate;
+mod loss_round_trips;
 mod media_queue;
 mod media_rate;
+mod parameters;
+mod policer;
 mod reference_window;
 mod round_trip_flight;
 mod sender_transmission;
@@ -45,9 +48,12 @@ use average_delay::AverageDelay;
 use clock_drift::{ClockDrift, PAUSE_SHARE};
 use delay_jitter::DelayJitter;
 use l4s_alpha::L4sAlpha;
-use loss_rate::LossRate;
+use loss_rate::{LossBounds, LossRate};
+use loss_round_trips::LossRoundTrips;
 use media_queue::MediaQueue;
 use media_rate::MediaRate;
+pub use parameters::{LossRule, Parameters};
+use policer::PolicerGuard;
 use reference_window::{
     ACKED_BITRATE_MARGIN, Conditions, Congestion, ReferenceWindow, VIRTUAL_RTT,
 };
@@ -58,6 +64,10 @@ use sender_transmission::{pacing_rate, send_window};
 const QDELAY_TARGET_LO: TimeDelta = TimeDelta::from_millis(60);
 /// Interval of the check for silence (SCREAMV2-D2).
 const SILENCE_TICK: TimeDelta = TimeDelta::from_millis(200);
+
+/// Gain of the averaged time that a report covers, and its maximum.
+const HOLD_TIME_GAIN: f64 = 1.0 / 8.0;
+const MAX_HOLD_TIME: TimeDelta = TimeDelta::from_secs(1);
 
 /// Options that the draft leaves to the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,8 +100,12 @@ pub struct ScreamV2 {
     drift: ClockDrift,
     lost: LostPackets,
     loss_events: LossEventRate,
-    /// Used if [`Settings::tolerate_random_loss`] is set.
+    /// Used if [`Settings::tolerate_random_loss`] is set, or with [`LossRule::Rate`].
     loss_rate: Option<LossRate>,
+    loss_round_trips: LossRoundTrips,
+    policer: PolicerGuard,
+    /// Averaged time that a report covers; zero unless it counts.
+    hold_time: TimeDelta,
     l4s_alpha: L4sAlpha,
     /// Losses and marks without a reaction yet.
     unanswered: Unanswered,
@@ -102,6 +116,7 @@ pub struct ScreamV2 {
     rate: MediaRate,
     settings: Settings,
     options: Options,
+    p: Parameters,
     receiver_limit: Option<Bitrate>,
     target: Bitrate,
     reason: Reason,
@@ -124,9 +139,18 @@ impl ScreamV2 {
 
     /// A controller with these options.
     pub fn with_options(settings: impl Into<Settings>, options: Options) -> Self {
-        let settings = settings.into();
-        let Settings { limits, tolerate_random_loss, .. } = settings;
-        let window = MediaRate::window_for(limits.start(), INITIAL_RTT);
+        Self::build(settings.into(), options, Parameters::DRAFT)
+    }
+
+    /// A controller with other values, for comparisons.
+    pub fn with_parameters(settings: impl Into<Settings>, parameters: Parameters) -> Self {
+        Self::build(settings.into(), Options::default(), parameters)
+    }
+
+    fn build(settings: Settings, options: Options, p: Parameters) -> Self {
+        let limits = settings.limits;
+        let rate = MediaRate::new(p);
+        let window = rate.window_for(limits.start(), INITIAL_RTT);
         Self {
             flight: BytesInFlight::default(),
             round_trip_flight: RoundTripFlight::default(),
@@ -138,16 +162,20 @@ impl ScreamV2 {
             drift: ClockDrift::default(),
             lost: LostPackets::default(),
             loss_events: LossEventRate::default(),
-            loss_rate: tolerate_random_loss.then(LossRate::default),
+            loss_rate: loss_bounds(&settings, &p).map(LossRate::new),
+            loss_round_trips: LossRoundTrips::default(),
+            policer: PolicerGuard::default(),
+            hold_time: TimeDelta::ZERO,
             l4s_alpha: L4sAlpha::default(),
             unanswered: Unanswered::default(),
-            window: ReferenceWindow::new(window),
+            window: ReferenceWindow::new(window, p),
             silence: Silence::default(),
             acked: AckedBitrate::default(),
             queue: MediaQueue::default(),
-            rate: MediaRate::default(),
+            rate,
             settings,
             options,
+            p,
             receiver_limit: None,
             target: limits.start(),
             reason: Reason::Start,
@@ -169,8 +197,8 @@ impl ScreamV2 {
         let sample = self.rtt.update(now - newest.send_time);
         if first {
             // SCREAMV2-D1: window for the start bitrate at the measured round-trip time.
-            self.window =
-                ReferenceWindow::new(MediaRate::window_for(self.settings.limits.start(), sample));
+            let window = self.rate.window_for(self.settings.limits.start(), sample);
+            self.window = ReferenceWindow::new(window, self.p);
         }
         if let Some(one_way_delay) = newest.one_way_delay() {
             self.queuing_delay.update(now, one_way_delay, sample);
@@ -188,26 +216,43 @@ impl ScreamV2 {
         if self.drift.update(now, rtt, delay, target) {
             self.queuing_delay.forget_base();
         }
-        self.delay_target.update(delay, self.loss_events.value());
+        if self.p.adapts_delay_target {
+            self.delay_target.update(delay, self.loss_events.value());
+        }
     }
 
     fn count_losses(&mut self, now: Timestamp, report: &FeedbackReport, ack: &Acknowledgement) {
         self.lost.on_report(now, report, self.rtt.value());
         let lost = self.lost.take_lost(now);
         self.loss_events.on_report(now, self.rtt.value(), lost > 0);
-        let congested = match &mut self.loss_rate {
-            None => lost > 0,
-            Some(rate) => {
-                rate.on_packets(ack.received_packets, lost, self.window.size());
-                let (delay, target) = (self.average_delay.value(), self.delay_target.value());
-                lost > 0 && rate.is_congestion(delay, target)
+        let (delay, target) = (self.average_delay.value(), self.delay_target.value());
+        if let Some(rate) = &mut self.loss_rate {
+            rate.on_packets(ack.received_packets, lost, self.window.size());
+            if lost > 0 && self.p.guards_against_policers {
+                self.policer.on_loss(rate.value(), delay, target, self.window.size());
             }
-        };
+        }
+        if self.p.losses == LossRule::RoundTrips {
+            self.loss_round_trips.on_report(now, self.rtt.value(), lost > 0);
+        }
+        let congested = lost > 0 && self.counts_as_congestion(delay, target);
         let marked = ack.marked_packets > 0;
         if congested || marked {
             self.unanswered.loss |= congested;
             self.unanswered.mark |= marked;
             self.window.on_congestion_detected(now);
+        }
+    }
+
+    /// Whether a loss means congestion.
+    fn counts_as_congestion(&self, delay: TimeDelta, target: TimeDelta) -> bool {
+        match (&self.loss_rate, self.p.losses) {
+            (Some(rate), _) => rate.is_congestion(delay, target),
+            (None, LossRule::RoundTrips) => {
+                let queues = self.average_delay.virtual_alpha(target) > 0.0;
+                self.loss_round_trips.is_congestion() || queues
+            }
+            (None, LossRule::Each | LossRule::Rate) => true,
         }
     }
 
@@ -240,6 +285,10 @@ impl ScreamV2 {
             let unmarked = ack.newly_acked.saturating_sub(ack.marked);
             self.window.grow(now, unmarked, &conditions);
         }
+        if self.p.guards_against_policers {
+            let most = self.policer.cap(now, self.rtt.value(), self.window.size());
+            self.window.limit(most);
+        }
         congestion
     }
 
@@ -257,7 +306,7 @@ impl ScreamV2 {
 
     /// Computes `target_bitrate` from the current window [SCREAMV2 §4.4].
     fn retarget(&mut self, now: Timestamp, congestion: Option<Congestion>) {
-        let (ratio, rtt) = (self.window.segment_ratio(), self.rtt.value());
+        let (ratio, rtt) = (self.window.segment_ratio(), self.rtt.value() + self.hold_time);
         let mut bitrate = self.rate.bitrate(self.window.size(), ratio, rtt);
         if self.drift.is_pausing(now) {
             bitrate = bitrate * PAUSE_SHARE;
@@ -277,6 +326,24 @@ impl ScreamV2 {
             (false, None) => Reason::QueuingDelay,
         };
         self.target = target;
+    }
+}
+
+/// The bounds of the loss rate, if a rule uses it.
+fn loss_bounds(settings: &Settings, p: &Parameters) -> Option<LossBounds> {
+    if settings.tolerate_random_loss {
+        return Some(LossBounds::TOLERANT);
+    }
+    (p.losses == LossRule::Rate || p.guards_against_policers).then_some(LossBounds::DRAFT)
+}
+
+/// The time between the first and the last arrival of a report.
+fn span(report: &FeedbackReport) -> TimeDelta {
+    let first = report.received().filter_map(|packet| packet.arrival_time).min();
+    let last = report.received().filter_map(|packet| packet.arrival_time).max();
+    match (first, last) {
+        (Some(first), Some(last)) => (last - first).min(MAX_HOLD_TIME),
+        _ => TimeDelta::ZERO,
     }
 }
 
@@ -307,6 +374,9 @@ impl Controller for ScreamV2 {
         }
         if let Some(newest) = &ack.newest {
             self.measure_delay(now, newest);
+            if self.p.counts_hold_time {
+                self.hold_time += (span(report) - self.hold_time) * HOLD_TIME_GAIN;
+            }
             self.silence.on_acknowledged(now, self.flight.bytes());
         }
         let rtt = self.rtt.value();
@@ -339,7 +409,7 @@ impl Controller for ScreamV2 {
     }
 
     fn on_route_change(&mut self, _now: Timestamp) {
-        let fresh = Self::with_options(self.settings, self.options);
+        let fresh = Self::build(self.settings, self.options, self.p);
         *self = Self { receiver_limit: self.receiver_limit, reason: Reason::NewRoute, ..fresh };
         self.target = self.target.min(self.max_bitrate());
     }
@@ -371,7 +441,8 @@ impl Controller for ScreamV2 {
         let allowance = self.silence.allowance();
         let (wnd, in_flight) = (self.window.size(), self.flight.bytes());
         let window = send_window(wnd, in_flight, self.jitter_scale(), allowance);
-        let pacing_rate = pacing_rate(self.target, self.settings.limits.max());
+        let pacing_rate =
+            pacing_rate(self.target, self.settings.limits.max(), self.p.pacing_headroom);
         Target {
             window: Some(window),
             // Packets leave one by one [SCREAMV2 §4.3.2]: bursts alone would fill an L4S queue to

@@ -3,16 +3,11 @@
 //! Implements [SCREAMV2 §4.2.2] and [SCREAMV2 §4.5.3]. Departs from them in SCREAMV2-D1 (initial
 //! window), SCREAMV2-D2 (silence).
 
+use super::parameters::Parameters;
 use crate::controller::Reason;
-use crate::controllers::scream_common::MSS;
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
 // Parameters [SCREAMV2 §4.2.2].
-/// `MIN_REF_WND`: minimum reference window, bytes.
-pub(super) const MIN_REF_WND: f64 = 3000.0;
-/// `BYTES_IN_FLIGHT_HEAD_ROOM`: limit of the window's growth, relative to the maximum bytes in
-/// flight.
-const BYTES_IN_FLIGHT_HEAD_ROOM: f64 = 1.5;
 /// `BETA_LOSS`: factor applied at a loss.
 const BETA_LOSS: f64 = 0.7;
 /// `BETA_ECN`: factor applied at a mark with classic ECN.
@@ -24,8 +19,6 @@ const MUL_INCREASE_FACTOR: f64 = 0.02;
 /// `VIRTUAL_RTT`: flows with a shorter round trip behave as if they had this one.
 pub(super) const VIRTUAL_RTT: TimeDelta = TimeDelta::from_millis(25);
 // Parameters of [SCREAMV2 §4.2.2.1] and [SCREAMV2 §4.2.2.2] that the draft does not name.
-/// How fast reaction and growth get stronger with the distance from the inflection point.
-const INFLECTION_GAIN: f64 = 8.0;
 /// Minimum strength, at the inflection point.
 const INFLECTION_SCALE_MIN: f64 = 0.1;
 /// Minimum scale of a reduction by L4S marks, near the inflection point or with jitter.
@@ -98,6 +91,7 @@ impl Conditions {
 /// `ref_wnd` and the state that limits its changes.
 #[derive(Clone, Debug)]
 pub(super) struct ReferenceWindow {
+    p: Parameters,
     /// `ref_wnd` in bytes.
     size: f64,
     /// `ref_wnd_i`: size of the window when congestion last ended its growth.
@@ -112,9 +106,10 @@ pub(super) struct ReferenceWindow {
 
 impl ReferenceWindow {
     /// A window of this many bytes, at least `MIN_REF_WND` (SCREAMV2-D1).
-    pub fn new(size: f64) -> Self {
+    pub fn new(size: f64, p: Parameters) -> Self {
         Self {
-            size: size.max(MIN_REF_WND),
+            size: size.max(p.min_ref_wnd),
+            p,
             inflection: 1.0,
             has_grown: true,
             congested: None,
@@ -154,7 +149,7 @@ impl ReferenceWindow {
             }
             Congestion::VirtualMark(alpha) => 1.0 - self.backoff(alpha, at),
         };
-        self.size = (self.size * factor).max(MIN_REF_WND);
+        self.size = (self.size * factor).max(self.p.min_ref_wnd);
         self.reacted = Some(now);
     }
 
@@ -175,9 +170,9 @@ impl ReferenceWindow {
         increment *= (at.rtt / VIRTUAL_RTT).min(1.0);
         increment *= scale.max(INCREASE_SCALE_MIN);
         increment *= at.jitter_scale.max(JITTER_SCALE_MIN);
-        let multiplicative = MUL_INCREASE_FACTOR * self.size / MSS;
+        let multiplicative = MUL_INCREASE_FACTOR * self.size / self.p.mss;
         increment *= 1.0 + multiplicative * self.post_congestion_scale(now, at) * scale;
-        let limit = MSS + at.max_in_flight.as_bytes() as f64 * BYTES_IN_FLIGHT_HEAD_ROOM;
+        let limit = self.p.mss + at.max_in_flight.as_bytes() as f64 * self.p.head_room;
         if increment > 0.0 && self.size + increment <= limit {
             self.size += increment;
             self.has_grown = true;
@@ -186,7 +181,7 @@ impl ReferenceWindow {
 
     /// `scl_t`: small near the inflection point.
     fn inflection_scale(&self) -> f64 {
-        let distance = INFLECTION_GAIN * (self.size - self.inflection) / self.inflection;
+        let distance = self.p.inflection_gain * (self.size - self.inflection) / self.inflection;
         (distance * distance).clamp(INFLECTION_SCALE_MIN, 1.0)
     }
 
@@ -198,13 +193,18 @@ impl ReferenceWindow {
 
     /// Share of one segment in the window, `ref_wnd_ratio`.
     pub fn segment_ratio(&self) -> f64 {
-        (MSS / self.size).min(1.0)
+        (self.p.mss / self.size).min(1.0)
     }
 
     /// Scales window and inflection point to a new share of a coupled rate.
     pub fn scale(&mut self, factor: f64) {
-        self.size = (self.size * factor).max(MIN_REF_WND);
+        self.size = (self.size * factor).max(self.p.min_ref_wnd);
         self.inflection = (self.inflection * factor).max(1.0);
+    }
+
+    /// Lowers the window to this size, if it is larger.
+    pub fn limit(&mut self, most: f64) {
+        self.size = self.size.min(most.max(self.p.min_ref_wnd));
     }
 
     /// Whether congestion has ever reduced the window.
@@ -239,7 +239,7 @@ mod tests {
 
     /// A window that reacted at 0 and has its inflection point far below.
     fn window(size: f64) -> ReferenceWindow {
-        ReferenceWindow { reacted: Some(at(0)), ..ReferenceWindow::new(size) }
+        ReferenceWindow { reacted: Some(at(0)), ..ReferenceWindow::new(size, Parameters::DRAFT) }
     }
 
     fn reduced(size: f64, congestion: Congestion, conditions: &Conditions) -> f64 {

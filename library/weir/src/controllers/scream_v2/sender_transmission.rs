@@ -12,8 +12,6 @@ const REF_WND_OVERHEAD_MIN: f64 = 1.5;
 /// `REF_WND_OVERHEAD_MAX`: the same ratio without jitter.
 const REF_WND_OVERHEAD_MAX: f64 = 3.0;
 // Parameters [SCREAMV2 §4.3.2].
-/// `PACKET_PACING_HEADROOM`: ratio of pacing rate to target bitrate.
-const PACKET_PACING_HEADROOM: f64 = 1.5;
 /// `MAX_RELAXED_PACING_FACTOR`: factor of the pacing rate at the maximum target bitrate.
 const MAX_RELAXED_PACING_FACTOR: f64 = 4.0;
 /// `RELAXED_PACING_LIMIT_LOW`: share of the maximum target bitrate above which pacing is faster.
@@ -35,9 +33,9 @@ pub(super) fn send_window(
     }
 }
 
-/// `pace_bitrate` [SCREAMV2 §4.3.2].
-pub(super) fn pacing_rate(target: Bitrate, max: Bitrate) -> Bitrate {
-    let pace = target.max(RATE_PACE_MIN) * PACKET_PACING_HEADROOM;
+/// `pace_bitrate` [SCREAMV2 §4.3.2] with `PACKET_PACING_HEADROOM`.
+pub(super) fn pacing_rate(target: Bitrate, max: Bitrate, headroom: f64) -> Bitrate {
+    let pace = target.max(RATE_PACE_MIN) * headroom;
     let above = (target / max - RELAXED_PACING_LIMIT_LOW) / (1.0 - RELAXED_PACING_LIMIT_LOW);
     pace * (1.0 / (1.0 - above).clamp(1.0 / MAX_RELAXED_PACING_FACTOR, 1.0))
 }
@@ -63,7 +61,7 @@ mod tests {
     #[test]
     fn packets_leave_at_one_and_a_half_times_the_target_and_faster_near_the_maximum() {
         let pace = |kbps| {
-            pacing_rate(Bitrate::from_kbps(kbps), Bitrate::from_kbps(1_000)).as_bps() / 1_000
+            pacing_rate(Bitrate::from_kbps(kbps), Bitrate::from_kbps(1_000), 1.5).as_bps() / 1_000
         };
         assert_eq!([20, 400, 800].map(pace), [75, 600, 1_200]);
         assert_eq!([900, 950, 1_000].map(pace), [2_700, 5_700, 6_000]);
