@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use weir_lab::protocol::Family;
-use weir_lab::protocol::generate::{Generated, Set, generate};
+use weir_lab::protocol::generate::{Generated, Set, generate, generate_as};
 use weir_lab::whole_file;
 
 use crate::args::research::Generate;
@@ -27,8 +27,18 @@ pub fn run(args: &Generate) -> anyhow::Result<ExitCode> {
     let chosen = seeds(args)?;
     let family = args.family.as_deref().map(known_family).transpose()?;
     open_seal(args, &chosen)?;
-    let mut scenarios: Vec<Generated> = chosen.into_iter().map(generate).collect();
-    scenarios.retain(|one| family.is_none_or(|family| one.family == family));
+    let scenarios = match family {
+        // The sets for training and validation came before this family, so no seed of theirs is one
+        // of it.
+        Some(Family::Radio) => {
+            chosen.into_iter().map(|seed| generate_as(Family::Radio, seed)).collect()
+        }
+        family => {
+            let mut scenarios: Vec<Generated> = chosen.into_iter().map(generate).collect();
+            scenarios.retain(|one| family.is_none_or(|family| one.family == family));
+            scenarios
+        }
+    };
     ensure!(!scenarios.is_empty(), "none of these seeds gives a scenario of this family");
     let Some(out) = &args.out else {
         let [one] = scenarios.as_slice() else {
@@ -68,8 +78,8 @@ fn seeds(args: &Generate) -> anyhow::Result<BTreeSet<u64>> {
         let set = Set::ALL.into_iter().find(|set| set.name() == name.trim());
         let set = set.with_context(|| {
             format!(
-                "--set '{name}' is unknown; there are train, validate, sealed, sealed-2 and \
-                sealed-3"
+                "--set '{name}' is unknown; there are train, validate, sealed, sealed-2, sealed-3 \
+                and sealed-4"
             )
         })?;
         chosen.extend(set.seeds());
@@ -104,7 +114,7 @@ fn open_seal(args: &Generate, seeds: &BTreeSet<u64>) -> anyhow::Result<()> {
     let (Some(first), Some(last)) = (sealed.first(), sealed.last()) else { return Ok(()) };
     let Some(reason) = &args.open_seal else {
         bail!(
-            "seeds 301 to 600 are sealed until all tuning is over: use 201-300, or give \
+            "seeds 301 to 700 are sealed until all tuning is over: use 201-300, or give \
              --open-seal REASON, which adds a line to the log of openings"
         );
     };

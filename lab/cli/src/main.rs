@@ -10,6 +10,7 @@ mod args;
 mod bench;
 #[cfg(calls)]
 mod call;
+mod capacity;
 #[cfg(calls)]
 mod captures;
 mod check;
@@ -110,6 +111,7 @@ fn research(args: &args::Research) -> anyhow::Result<ExitCode> {
     match args {
         args::Research::Generate(args) => generate::run(args),
         args::Research::Score(args) => score::run(args),
+        args::Research::Capacity(args) => capacity::run(args),
         args::Research::Bench(args) => bench::bench(args),
         args::Research::Validate(args) => validate::validate(args),
     }

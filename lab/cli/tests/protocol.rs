@@ -42,11 +42,14 @@ impl Weir {
 #[test]
 fn scenarios_of_a_seed_are_written_and_run() {
     let weir = Weir::new();
-    assert_eq!(weir.text(&["generate", "--families"]).lines().count(), 12);
+    assert_eq!(weir.text(&["generate", "--families"]).lines().count(), 13);
     assert!(weir.text(&["generate", "1-24", "--out", "a"]).starts_with("24 scenarios in a"));
     let file = weir.folder().join("a/steps/13.toml");
     assert_eq!(fs::read_to_string(file).unwrap(), weir.text(&["generate", "13"]));
     assert_eq!(weir.text(&["generate", "1-24", "--family", "walk", "--out", "b"])[..1], *"2");
+    // Each seed gives a radio link, and those of the open sets only if one is asked for.
+    assert!(weir.text(&["generate", "1-24", "--family", "radio", "--out", "c"]).starts_with("24 "));
+    assert!(weir.refused(&["generate", "350", "--family", "radio"]).contains("sealed until"));
     let table = weir.text(&["run", "a/constant/12.toml", "--controller", "sluice"]);
     assert!(table.contains("sluice"), "{table}");
 }
@@ -57,7 +60,7 @@ fn each_mistake_in_the_options_is_one_line() {
     assert!(weir.refused(&["generate", "x"]).contains("is not a seed"));
     assert!(weir.refused(&["generate", "1-2"]).contains("--out"));
     assert!(weir.refused(&["generate", "1", "--family", "wlak"]).contains("constant, steps"));
-    assert!(weir.refused(&["generate", "--set", "test"]).contains("sealed, sealed-2 and sealed-3"));
+    assert!(weir.refused(&["generate", "--set", "test"]).contains("sealed-3 and sealed-4"));
     assert!(weir.refused(&["generate"]).contains("required"));
     let score = ["score", "lund/no-jitter", "--controller", "sluice,gcc"];
     assert!(weir.refused(&[&score[..], &["--own", "nada"]].concat()).contains("--own 'nada'"));
@@ -70,7 +73,7 @@ fn each_mistake_in_the_options_is_one_line() {
 #[test]
 fn sealed_scenarios_open_with_a_reason_that_is_logged() {
     let weir = Weir::new();
-    for seeds in ["350", "300-301", "600-601", "--set=sealed", "--set=sealed-3"] {
+    for seeds in ["350", "300-301", "700-701", "--set=sealed", "--set=sealed-4"] {
         assert!(weir.refused(&["generate", seeds]).contains("sealed until"));
     }
     let log = weir.folder().join("log.tsv");
@@ -83,6 +86,24 @@ fn sealed_scenarios_open_with_a_reason_that_is_logged() {
     assert_eq!(lines[0][2..], ["301-301", "a test"]);
     // Without its log nothing is opened.
     weir.refused(&["generate", "301", "--open-seal", "x", "--seal-log", "absent/log.tsv"]);
+}
+
+#[test]
+fn statistics_of_a_trace_and_of_a_scenario_are_printed() {
+    let weir = Weir::new();
+    // One packet every 25 ms for a second, then an outage of a second.
+    let lines: Vec<String> = (0..40).map(|n| (n * 25).to_string()).chain(["2000".into()]).collect();
+    fs::write(weir.folder().join("drive.up"), lines.join("\n")).unwrap();
+    let list: Value =
+        serde_json::from_str(&weir.text(&["research", "capacity", "drive.up", "--json"])).unwrap();
+    assert_eq!(list[0]["outage_share"], 0.5);
+    assert_eq!((&list[0]["source"], &list[0]["name"]), (&"drive.up".into(), &"up".into()));
+    let table = weir.text(&["capacity", "drive.up", "rfc8867/5.1", "--markdown"]);
+    assert!(table.contains("| drive.up | up | 2 | 0.24 | 1.00 | "), "{table}");
+    assert!(table.contains("| rfc8867/5.1 | up | 100 | "), "{table}");
+    assert!(weir.refused(&["capacity", "absent.up"]).contains("absent.up"));
+    fs::write(weir.folder().join("wrong.up"), "x").unwrap();
+    assert!(weir.refused(&["capacity", "wrong.up"]).contains("wrong.up"));
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub mod subject;
 pub mod summary;
 mod terminals;
 pub mod unfinished;
+pub mod variation;
 pub mod whole_file;
 mod wifi_cell;
 

@@ -238,6 +238,7 @@ mod tests {
             available_mbps: 1.0,
             network_ms: 0.0,
             sender_ms: 0.0,
+            waits_ms: 0.0,
             loss_ratio: 0.0,
             fairness: None,
             response_s: None,

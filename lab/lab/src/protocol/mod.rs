@@ -18,5 +18,6 @@ pub mod score;
 
 mod draw;
 mod families;
+mod waits;
 
 pub use families::Family;

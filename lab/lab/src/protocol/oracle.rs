@@ -14,18 +14,15 @@
 //!
 //! The result is reachable with this knowledge. It is not proven that nothing better is.
 
-use std::sync::atomic::AtomicBool;
-
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{LossModel, Schedule, Seed};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_net::LossModel;
 use weir_sim::trace::ROW_INTERVAL;
 
-use crate::scenario::{Flow, Media, Scenario, Source, Traffic, Udp};
+use crate::scenario::{Flow, Media, Scenario, Source, Traffic};
+use crate::variation::constant_rates;
 
 /// Step of the fluid model.
 const TICK: TimeDelta = TimeDelta::from_millis(10);
-/// Size of the packets that measure a cell.
-const PROBE_PACKET: DataSize = DataSize::from_bytes(1_200);
 /// Rate of audio [RFC8867 §5], bit/s.
 const AUDIO: f64 = 20_000.0;
 
@@ -200,26 +197,12 @@ pub(super) fn mean_loss(loss: &LossModel) -> f64 {
 
 /// Measures a cell with flows of constant rate in place of the media flows.
 fn in_cell(scenario: &Scenario, seed: u64) -> Vec<Option<Possible>> {
-    let mut probed = scenario.clone();
-    for flow in &mut probed.flows {
-        let Some(media) = flow.traffic.media() else { continue };
-        let most = Bitrate::from_bps(demand(media, flow.start) as u64);
-        let rate = Schedule::constant(most).expect("not zero");
-        flow.traffic = Traffic::Udp(Udp::new(rate, PROBE_PACKET));
+    let mut offered = Vec::new();
+    for flow in &scenario.flows {
+        let most = flow.traffic.media().map(|media| demand(media, flow.start) as u64);
+        offered.push(most.map(Bitrate::from_bps));
     }
-    let rows = row_of(Timestamp::ZERO + scenario.duration);
-    let mut rates = vec![vec![0.0; rows]; scenario.flows.len()];
-    // No controller is left for which a name matters.
-    let config = probed.sim_config(weir_controllers::LabAlgorithm::Gcc);
-    let (seed, stop) = (Seed::new(seed), AtomicBool::new(false));
-    let Ok(_) = weir_sim::run_in_parts(&config, seed, &stop, |part| {
-        for row in &part.rows {
-            if let Some(rate) = rates[row.flow].get_mut(row_of(row.time).saturating_sub(1)) {
-                *rate = row.received.as_bits() as f64 / ROW_INTERVAL.as_secs_f64();
-            }
-        }
-        Ok::<(), std::convert::Infallible>(())
-    });
+    let rates = constant_rates(scenario, seed, &offered);
     scenario.flows.iter().zip(rates).map(|(flow, rate)| reached(scenario, flow, rate)).collect()
 }
 

@@ -21,8 +21,10 @@ use weir_net::Seed;
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::oracle::{Possible, mean_loss, on_wire};
+use super::waits::{self, Sender};
 use crate::metrics::percentile;
 use crate::scenario::{Flow, Scenario, Traffic};
+use crate::variation;
 
 /// Time after the start of a flow that does not count.
 const START: TimeDelta = TimeDelta::from_secs(3);
@@ -69,6 +71,10 @@ pub struct Score {
     pub network_ms: f64,
     /// Largest p95 of the delay in the sender's queue over these flows, ms.
     pub sender_ms: f64,
+    /// Largest p95 over these flows of the time until what waits in the sender has left, ms. Unlike
+    /// the two delays before it all of the run counts, except outages of a link that are longer
+    /// than 1 s. No term of the regret.
+    pub waits_ms: f64,
     /// Loss beyond the path's own.
     pub loss_ratio: f64,
     /// Lowest over highest received share of all flows that compete; `None` for one flow alone.
@@ -90,6 +96,8 @@ struct Meter {
     lost_packets: u64,
     network_ms: Vec<f64>,
     sender_ms: Vec<f64>,
+    /// The sender at the end of each row of the run.
+    sender: Vec<Sender>,
 }
 
 impl Meter {
@@ -97,6 +105,8 @@ impl Meter {
         let index = index(row.time).saturating_sub(1);
         if let Some(bits) = self.received.get_mut(index) {
             *bits = row.received.as_bits() as f64;
+            let queued = row.send_queue.unwrap_or_default().as_bytes() as f64;
+            self.sender[index] = Sender { queued, sent: row.sent.as_bytes() as f64 };
         }
         if row.time <= flow.start + START {
             return;
@@ -132,7 +142,8 @@ pub fn score(
     let rows = index(Timestamp::ZERO + scenario.duration);
     let mut meters = Vec::new();
     for _ in &scenario.flows {
-        meters.push(Meter { received: vec![0.0; rows], ..Meter::default() });
+        let sender = vec![Sender::default(); rows];
+        meters.push(Meter { received: vec![0.0; rows], sender, ..Meter::default() });
     }
     let falls: Vec<Vec<Timestamp>> =
         possible.iter().map(|of| of.as_ref().map_or_else(Vec::new, falls)).collect();
@@ -222,6 +233,7 @@ impl Run<'_> {
         }
         let network_ms = self.largest_p95(&own, |meter| &meter.network_ms);
         let sender_ms = self.largest_p95(&own, |meter| &meter.sender_ms);
+        let waits_ms = own.iter().map(|&flow| self.waits_ms(flow)).fold(0.0, f64::max);
         let loss_ratio = own.iter().map(|&flow| self.loss(flow)).fold(0.0, f64::max);
         let beside_tcp = self.scenario.flows.iter().any(|flow| {
             let of = &self.scenario.flows[first];
@@ -247,6 +259,7 @@ impl Run<'_> {
             available_mbps: available / seconds.max(1.0) / 1e6,
             network_ms,
             sender_ms,
+            waits_ms,
             loss_ratio,
             fairness,
             response_s,
@@ -263,6 +276,22 @@ impl Run<'_> {
             largest = largest.max(percentile(&sorted, 0.95).unwrap_or(0.0));
         }
         largest
+    }
+
+    /// The p95 of the waits of a flow outside of long outages of its links.
+    fn waits_ms(&self, flow: usize) -> f64 {
+        let of = &self.scenario.flows[flow];
+        let [from, to] = [of.start, of.stop].map(index);
+        let rows = &self.meters[flow].sender;
+        let to = to.min(rows.len());
+        let from = from.min(to);
+        let mut outages = Vec::new();
+        for hop in &self.scenario.hops[of.hops.clone()] {
+            let capacity = &hop.link(of.direction).capacity;
+            let bits = variation::bits(capacity, self.scenario.duration).unwrap_or_default();
+            outages.extend(variation::outages(bits.get(from..to).unwrap_or_default()));
+        }
+        waits::p95_outside(&waits::waits_ms(&rows[from..to]), &outages).unwrap_or(0.0)
     }
 
     /// Loss of a flow beyond the loss that its links have of their own.

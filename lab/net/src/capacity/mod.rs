@@ -47,6 +47,25 @@ impl Capacity {
         }
     }
 
+    /// What can leave from `from` on and before `to`, in bits. Of a trace, each opportunity counts
+    /// whole. `None` if unlimited.
+    pub fn bits(&self, from: Timestamp, to: Timestamp) -> Option<f64> {
+        match self {
+            Self::Unlimited => None,
+            Self::Schedule(schedule) => Some(schedule.bits(from, to)),
+            Self::Trace(trace) => Some(trace.bits(from, to)),
+        }
+    }
+
+    /// The length of the recording that this capacity is. `None` if it is none.
+    pub fn recorded_length(&self) -> Option<TimeDelta> {
+        match self {
+            Self::Unlimited => None,
+            Self::Schedule(schedule) => schedule.recording().map(|recording| recording.0),
+            Self::Trace(trace) => Some(TimeDelta::from_millis(trace.period_ms())),
+        }
+    }
+
     /// How long data whose last bit leaves at `finish` takes at the rate of that moment. Unlike the
     /// actual transmission time, this excludes outages.
     pub(crate) fn transmission_time(&self, finish: Timestamp, size: DataSize) -> TimeDelta {
@@ -173,6 +192,26 @@ impl Schedule {
         nearest_first.map(|step| step.1).find(|&rate| rate > Bitrate::ZERO)
     }
 
+    /// What the rates between two times carry, in bits.
+    fn bits(&self, from: Timestamp, to: Timestamp) -> f64 {
+        let (mut now, mut bits) = (from, 0.0);
+        while now < to {
+            let round = self.recording.map_or(TimeDelta::ZERO, |recording| recording.round(now));
+            let index = self.index(now - round);
+            let next = match (self.steps.get(index + 1), self.recording) {
+                (Some(step), _) => step.0 + round,
+                (None, Some(Recording { length, end: TraceEnd::Repeat, .. })) => {
+                    Timestamp::ZERO + round + length
+                }
+                (None, _) => to,
+            };
+            let until = next.min(to);
+            bits += self.steps[index].1.as_bps_f64() * (until - now).as_secs_f64();
+            now = until;
+        }
+        bits
+    }
+
     /// When the transmission of data that starts at `start` ends. `None` if it never ends, because
     /// the rate stays zero from some time on.
     pub fn finish(&self, start: Timestamp, size: DataSize) -> Option<Timestamp> {
@@ -266,6 +305,12 @@ impl CapacityTrace {
         let end = second + TimeDelta::from_secs(1);
         let opportunities = self.first_at(end) - self.first_at(second);
         Bitrate::from_bps(opportunities * OPPORTUNITY.as_bits())
+    }
+
+    /// What the opportunities from `from` on and before `to` carry, in bits.
+    fn bits(&self, from: Timestamp, to: Timestamp) -> f64 {
+        let opportunities = self.first_at(to).saturating_sub(self.first_at(from));
+        (opportunities * OPPORTUNITY.as_bits()) as f64
     }
 
     /// Mean rate over the whole period.
@@ -425,6 +470,43 @@ mod tests {
             assert!(trace.time(first) >= ms(at), "{at}");
             assert!(first == 0 || trace.time(first - 1) < ms(at), "{at}");
         }
+    }
+
+    /// 1000 kbit/s for 10 ms, an outage of 20 ms, then 100 kbit/s.
+    fn three_steps() -> Vec<(Timestamp, Bitrate)> {
+        [(0, 1000), (10, 0), (30, 100)].map(|(at, kbps)| (ms(at), Bitrate::from_kbps(kbps))).into()
+    }
+
+    fn recorded(end: TraceEnd) -> Capacity {
+        let length = TimeDelta::from_millis(40);
+        Capacity::Schedule(Schedule::recorded(three_steps(), length, end).unwrap())
+    }
+
+    /// The bits from 5 to 15, from 35 to 55 and from 0 to 80 ms.
+    fn three_spans(of: &Capacity) -> [f64; 3] {
+        [(5, 15), (35, 55), (0, 80)].map(|(from, to)| of.bits(ms(from), ms(to)).unwrap().round())
+    }
+
+    #[test]
+    fn bits_are_counted_over_steps_rounds_and_opportunities() {
+        assert_eq!(three_spans(&recorded(TraceEnd::Repeat)), [5e3, 5e2 + 1e4, 2.0 * 1.1e4]);
+        assert_eq!(three_spans(&recorded(TraceEnd::Hold)), [5e3, 2e3, 1e4 + 5e3]);
+        let plain = Capacity::Schedule(Schedule::new(three_steps()).unwrap());
+        assert_eq!(three_spans(&plain), [5e3, 2e3, 1e4 + 5e3]);
+        // The opportunities at 10, 12, 14, 14 ms; 40 to 54 ms; all of eight rounds but the last.
+        let trace = Capacity::Trace(CapacityTrace::parse("2\n4\n4\n10\n").unwrap());
+        assert_eq!(three_spans(&trace), [4.0, 8.0, 31.0].map(|count| count * 12e3));
+        assert_eq!(Capacity::Unlimited.bits(ms(0), ms(1)), None);
+    }
+
+    #[test]
+    fn only_a_recording_has_a_length() {
+        let ms = TimeDelta::from_millis;
+        let trace = Capacity::Trace(CapacityTrace::parse("2\n4\n4\n10\n").unwrap());
+        assert_eq!(recorded(TraceEnd::Hold).recorded_length(), Some(ms(40)));
+        assert_eq!(trace.recorded_length(), Some(ms(10)));
+        let plain = Capacity::Schedule(Schedule::new(three_steps()).unwrap());
+        assert_eq!(plain.recorded_length(), None);
     }
 
     #[test]

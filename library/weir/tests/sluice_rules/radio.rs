@@ -17,6 +17,8 @@ struct Link {
     at: Timestamp,
     free_at: Timestamp,
     sent: VecDeque<FeedbackReport>,
+    /// Every second report comes this much later.
+    late: TimeDelta,
 }
 
 impl Link {
@@ -25,7 +27,7 @@ impl Link {
         feed.packets = 6;
         feed.run(400, 0);
         let at = feed.now;
-        let mut link = Self { feed, at, free_at: at, sent: VecDeque::new() };
+        let mut link = Self { feed, at, free_at: at, sent: VecDeque::new(), late: ms(0) };
         // The queue grows slowly: a step may be a longer path (S-19).
         link.run(7, wired, 0.3);
         link
@@ -33,12 +35,13 @@ impl Link {
 
     /// Sends for this many reports. Others take this part of the capacity.
     fn run(&mut self, reports: u32, capacity: fn(Timestamp) -> Bitrate, others: f64) {
-        for _ in 0..reports {
+        for index in 0..reports {
             let packets = (0..7).map(|_| self.packet(capacity, others)).collect();
             self.sent.push_back(FeedbackReport::new(packets));
             if self.sent.len() > 6 {
                 let report = self.sent.pop_front().expect("a report");
-                self.feed.sluice.on_feedback(self.at, &report);
+                let late = if index % 2 == 0 { self.late } else { ms(0) };
+                self.feed.sluice.on_feedback(self.at + late, &report);
             }
         }
     }
@@ -135,6 +138,26 @@ fn what_is_in_flight_on_a_radio_link_has_a_limit() {
     let mut link = Link::new();
     link.run(200, wired, 0.0);
     assert_eq!(link.feed.sluice.target().window, None);
+}
+
+/// Seconds for which the level may be in flight, without the part of `T_WINDOW`.
+fn covered_s(link: &Link) -> f64 {
+    let window = link.feed.sluice.target().window.expect("a window").congestion_window;
+    let time_s = (window.as_bits() as f64 - 8.0 * 2_500.0) / link.level() / 1e3;
+    time_s - 0.025 / link.belief()
+}
+
+// S-31
+#[test]
+fn the_window_covers_feedback_that_comes_late_at_times() {
+    let steady = covered_s(&believed());
+    let mut link = Link::new();
+    link.late = ms(30);
+    link.run(280, radio, 0.0);
+    // Round-trip time and interval of a late report are both longer by 30 ms. The mean is 15 ms
+    // later, and some 45 ms more are covered three times.
+    let more_s = covered_s(&link) - steady;
+    assert!((0.1..0.3).contains(&more_s), "{more_s}");
 }
 
 // S-32

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::draw::{Draw, two_digits};
 
+mod radio;
 mod wired;
 mod wireless;
 
@@ -34,11 +35,17 @@ pub enum Family {
     Wifi,
     /// A cellular cell.
     Cellular,
+    /// A capacity that walks, fades and goes away, as recorded radio links do.
+    Radio,
 }
+
+/// The first seed whose family may be [`Family::Radio`]: it came when the sets up to this seed were
+/// in use, and their scenarios stay as they are.
+pub(super) const FIRST_WITH_RADIO: u64 = 601;
 
 impl Family {
     /// All families, in the order of tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Constant,
         Self::Steps,
         Self::Walk,
@@ -51,7 +58,20 @@ impl Family {
         Self::Sources,
         Self::Wifi,
         Self::Cellular,
+        Self::Radio,
     ];
+
+    /// The families that seeds like this one draw from.
+    fn drawn(seed: u64) -> &'static [Self] {
+        let without_radio = Self::ALL.len() - 1;
+        if seed < FIRST_WITH_RADIO { &Self::ALL[..without_radio] } else { &Self::ALL }
+    }
+
+    /// The family of a seed: the seed modulo the number of families.
+    pub(super) fn of(seed: u64) -> Self {
+        let drawn = Self::drawn(seed);
+        drawn[(seed % drawn.len() as u64) as usize]
+    }
 
     /// Name of its folder.
     pub const fn name(self) -> &'static str {
@@ -68,6 +88,7 @@ impl Family {
             Self::Sources => "sources",
             Self::Wifi => "wifi",
             Self::Cellular => "cellular",
+            Self::Radio => "radio",
         }
     }
 
@@ -86,6 +107,7 @@ impl Family {
             Self::Sources => "A source that pauses or limits the rate",
             Self::Wifi => "A Wi-Fi cell",
             Self::Cellular => "A cellular cell",
+            Self::Radio => "A capacity that varies as recorded radio links do",
         }
     }
 
@@ -104,15 +126,17 @@ impl Family {
             Self::Sources => wired::sources(seed, draw),
             Self::Wifi => wireless::wifi(seed, draw),
             Self::Cellular => wireless::cellular(seed, draw),
+            Self::Radio => radio::radio(seed, draw),
         }
     }
 }
 
 /// The first keys of a scenario file.
 fn head(family: Family, seed: u64, duration_s: u64, feedback_ms: u64) -> String {
+    let choice = if family == Family::Radio { "--family radio " } else { "" };
     format!(
         "title = \"{}, seed {seed}\"\n\
-         source = \"weir generate {seed}\"\n\
+         source = \"weir generate {choice}{seed}\"\n\
          description = \"Family {}. docs/reference/generated-scenarios.md says how values \
          are drawn.\"\n\
          duration = \"{duration_s}s\"\n\

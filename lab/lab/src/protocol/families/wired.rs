@@ -10,12 +10,13 @@ const TCP_DURATION: u64 = 90;
 const LTE_DURATION: u64 = 40;
 
 /// What all wired scenarios have.
-struct Path {
+pub(super) struct Path {
     /// Mean capacity, kbit/s.
-    kbps: f64,
-    feedback_ms: u64,
+    pub(super) kbps: f64,
+    pub(super) feedback_ms: u64,
     /// One way, ms.
     delay_ms: u64,
+    /// Limit of the queue at the mean capacity, ms.
     queue_ms: u64,
     /// Value of the key `jitter`; empty for none.
     jitter: String,
@@ -23,7 +24,7 @@ struct Path {
 
 impl Path {
     /// A path whose mean capacity is within these limits in kbit/s.
-    fn draw(draw: &mut Draw, low: f64, high: f64) -> Self {
+    pub(super) fn draw(draw: &mut Draw, low: f64, high: f64) -> Self {
         let kbps = draw.log_uniform(low, high);
         let feedback_ms = feedback_interval(draw);
         let delay_ms = draw.rounded(5.0, 150.0);
@@ -39,13 +40,24 @@ impl Path {
 
     /// The tables of the network, with a value of `capacity` and further keys.
     fn network(&self, capacity: &str, more: &str) -> String {
-        let Self { delay_ms, queue_ms, jitter, .. } = self;
+        self.network_with_queue(&format!("{}ms", self.queue_ms), capacity, more)
+    }
+
+    /// The same with a queue of as many bytes as the mean capacity carries in its time: an outage
+    /// does not change the buffer of a base station.
+    pub(super) fn network_with_buffer(&self, capacity: &str) -> String {
+        let bytes = (self.kbps * self.queue_ms as f64 / 8.0).max(3_000.0);
+        self.network_with_queue(&format!("{}B", two_digits(bytes)), capacity, "")
+    }
+
+    fn network_with_queue(&self, queue: &str, capacity: &str, more: &str) -> String {
+        let Self { delay_ms, jitter, .. } = self;
         let jitter = match jitter.as_str() {
             "" => String::new(),
             jitter => format!("jitter = {jitter}\n"),
         };
         format!(
-            "\n[network.up]\ncapacity = {capacity}\nqueue = \"{queue_ms}ms\"\n\
+            "\n[network.up]\ncapacity = {capacity}\nqueue = \"{queue}\"\n\
              delay = \"{delay_ms}ms\"\n{jitter}{more}\n[network.down]\ndelay = \"{delay_ms}ms\"\n"
         )
     }

@@ -216,7 +216,7 @@ impl TraceError {
         Self { line: (line > 0).then_some(line), ..Self::of_file(message) }
     }
 
-    fn of_file(message: &str) -> Self {
+    pub(crate) fn of_file(message: &str) -> Self {
         let message = super::error::printable(message).chars().take(SHOWN).collect();
         Self { line: None, message }
     }

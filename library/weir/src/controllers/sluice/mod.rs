@@ -254,7 +254,10 @@ impl Sluice {
         if let Some(rtt) = report.rtt(now) {
             let rtt = rtt.clamp(TimeDelta::ZERO, RTT_MAX);
             self.rtt = Some(self.rtt.map_or(rtt, |old| old + (rtt - old) * TIME_GAIN));
-            self.flight.on_report(report, rtt - above);
+            let interval = self.last_report.map_or(self.report_interval, |last| now - last);
+            let interval = interval.min(REPORT_INTERVAL_MAX);
+            let usual = self.report_interval;
+            self.flight.on_report(report, rtt - above, interval, usual);
         }
         received > 0
     }
@@ -314,7 +317,8 @@ impl Sluice {
             return None;
         }
         let queue = self.p.t_window * (1.0 / belief.max(0.01));
-        let time = self.flight.base_rtt() + self.report_interval + queue;
+        let feedback = self.flight.feedback_time(self.p.k_window) + self.report_interval;
+        let time = feedback + queue;
         let time = if self.flight.is_lost() { TimeDelta::ZERO } else { time };
         let window = self.level * time + DataSize::from_bytes(self.p.d_window as u64);
         let flight = self.flight.bytes(self.packet_bytes);

@@ -283,6 +283,8 @@ parameters! {
     g_return: f64 = 40.0;
     /// `T_WINDOW`: queue that the data in flight may make on a radio link.
     t_window: TimeDelta = TimeDelta::from_millis(25);
+    /// `K_WINDOW`: mean deviations by which feedback may be late before the data in flight ends.
+    k_window: f64 = 3.0;
     /// `D_WINDOW`: bytes that may be in flight beyond that.
     d_window: f64 = 2_500.0;
     /// `T_SENDER`: time in which what waits in the sender should leave.

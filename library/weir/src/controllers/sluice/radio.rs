@@ -128,6 +128,8 @@ pub(super) struct Flight {
     is_lost: bool,
     /// Round-trip time without the wait in the queue.
     base_rtt: Option<TimeDelta>,
+    /// Mean deviation of that time and the interval of reports together.
+    deviation: TimeDelta,
     /// What waited in the sender when the source added the last frame.
     waits: DataSize,
 }
@@ -141,15 +143,24 @@ impl Flight {
         self.waits = waits;
     }
 
-    /// A report came. The newest packet in it that arrived had this round-trip time without its
-    /// wait in the queue.
-    pub(super) fn on_report(&mut self, report: &FeedbackReport, base_rtt: TimeDelta) {
+    /// A report came, this time after the one before. The newest packet in it that arrived had this
+    /// round-trip time without its wait in the queue.
+    pub(super) fn on_report(
+        &mut self,
+        report: &FeedbackReport,
+        base_rtt: TimeDelta,
+        interval: TimeDelta,
+        usual_interval: TimeDelta,
+    ) {
         if let Some(packet) = report.packets.last() {
             self.newest = self.newest.max(packet.sequence_number);
         }
         self.is_lost = false;
         let old = self.base_rtt.unwrap_or(base_rtt);
         self.base_rtt = Some(old + (base_rtt - old) * RTT_GAIN);
+        let late = (base_rtt + interval) - (old + usual_interval);
+        let distance = late.max(TimeDelta::ZERO - late);
+        self.deviation += (distance - self.deviation) * RTT_GAIN;
     }
 
     /// No feedback comes: what is on the way may be lost.
@@ -169,8 +180,11 @@ impl Flight {
         DataSize::from_bytes((packets as f64 * packet_bytes) as u64)
     }
 
-    pub(super) fn base_rtt(&self) -> TimeDelta {
-        self.base_rtt.unwrap_or(TimeDelta::ZERO).max(TimeDelta::ZERO)
+    /// How long feedback on a packet takes without a queue, `deviations` mean deviations above the
+    /// mean.
+    pub(super) fn feedback_time(&self, deviations: f64) -> TimeDelta {
+        let mean = self.base_rtt.unwrap_or(TimeDelta::ZERO).max(TimeDelta::ZERO);
+        mean + self.deviation * deviations
     }
 
     pub(super) fn waits(&self) -> DataSize {

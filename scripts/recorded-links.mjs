@@ -1,0 +1,257 @@
+#!/usr/bin/env node
+// Runs controllers over recorded radio links, or compares how the links vary, as Markdown tables. All runs
+// are simulated.
+//
+// usage: scripts/recorded-links.mjs results|statistics FOLDER [CONTROLLER,...]
+//
+// FOLDER holds mahimahi traces, such as `traces` of https://github.com/ravinet/mahimahi (Winstein and
+// others, NSDI 2013). Every file whose name ends in .up or .down is one, or only those that `--only` names.
+//
+// results      the use of each link, the wait in its queue, and the wait in the sender. 120 s, 30 ms each way,
+//              a queue of 500 ms of the mean rate, a flow of 50 kbit/s to 6 Mbit/s that starts at 300 kbit/s.
+//              The filler has no chance in it; the encoder runs with the seeds 1 to 10.
+// statistics   how the recordings vary, beside 200 scenarios of the family `radio` of `weir research generate`
+//
+// --only LIST   names of files, separated by commas
+// --seeds N     seeds of the encoder (default: 10)
+// --set C=V     a constant of sluice; may be given several times
+
+import { execFileSync } from "node:child_process";
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+const WEIR = process.env.WEIR ?? "weir";
+/** Longest output of a command, in bytes. */
+const OUTPUT_MAX = 1 << 28;
+/** Seeds of the family `radio` that are compared with the recordings: those of the training. */
+const RADIO_SEEDS = "1-200";
+
+/**
+ * The best use at a p95 of the queue of at most so many ms, where it is known: the best of 2000 laws that know
+ * capacity and backlog 85 ms late, with constants fitted to the recording. At least this much is possible.
+ */
+const POSSIBLE = {
+  "Verizon-EVDO-driving.up": [
+    [100, 0.65],
+    [150, 0.76],
+    [200, 0.89],
+    [250, 0.97],
+    [300, 0.99],
+  ],
+  "TMobile-UMTS-driving.up": [
+    [100, 0.58],
+    [150, 0.73],
+    [200, 0.8],
+    [250, 0.89],
+    [300, 0.92],
+    [400, 0.95],
+    [550, 0.98],
+  ],
+  "ATT-LTE-driving-2016.up": [
+    [100, 0.2],
+    [150, 0.38],
+    [200, 0.52],
+    [250, 0.62],
+    [300, 0.69],
+    [400, 0.81],
+    [550, 0.86],
+  ],
+};
+
+function fail(message) {
+  console.error(`recorded-links: ${message}`);
+  process.exit(2);
+}
+
+function help() {
+  const lines = readFileSync(new URL(import.meta.url), "utf8")
+    .split("\n")
+    .slice(1);
+  console.log(
+    lines
+      .slice(0, lines.indexOf(""))
+      .map((line) => line.replace(/^\/\/ ?/, ""))
+      .join("\n"),
+  );
+}
+
+function weir(...args) {
+  return JSON.parse(execFileSync(WEIR, args, { encoding: "utf8", maxBuffer: OUTPUT_MAX }));
+}
+
+/** The scenario of a recording, which lies beside it. */
+function scenario(recording, source) {
+  return `title = "${recording}"
+source = "mahimahi (Winstein and others, NSDI 2013)"
+description = "A recorded radio link behind a queue of 500 ms of its mean rate, 30 ms each way."
+duration = "120s"
+
+[network.up]
+capacity = { trace = "${recording}" }
+queue = "500ms"
+delay = "30ms"
+
+[network.down]
+delay = "30ms"
+
+[[flow]]
+min_bitrate = "50kbps"
+start_bitrate = "300kbps"
+max_bitrate = "6Mbps"
+source = { kind = "${source}", fps = 30 }
+`;
+}
+
+function mean(values) {
+  return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : undefined;
+}
+
+function fixed(value, digits) {
+  return value === undefined || value === null ? "-" : value.toFixed(digits);
+}
+
+/** The possible use at this p95, between the known ones; `undefined` if the recording's is not known. */
+function possible(recording, p95) {
+  const known = POSSIBLE[recording];
+  if (!known) return undefined;
+  const above = known.findIndex(([ms]) => ms >= p95);
+  if (above === -1) return known.at(-1)[1];
+  const [ms, use] = known[above];
+  const [msBelow, useBelow] = known[above - 1] ?? [0, 0];
+  return useBelow + ((p95 - msBelow) / (ms - msBelow)) * (use - useBelow);
+}
+
+/** Use, p95 of the queue, loss and p95 of the wait in the sender, as means over the seeds. */
+function measured(file, controller, seeds, constants) {
+  const args = [file, "--controller", controller, "--seeds", String(seeds), ...constants, "--json"];
+  const runs = weir("run", ...args).map((run) => run.flows[0]);
+  const scores = weir("research", "score", ...args).runs;
+  return {
+    use: mean(runs.map((flow) => flow.utilization)),
+    queue: mean(runs.map((flow) => flow.queuing_delay_ms.p95)),
+    lost: mean(runs.map((flow) => flow.loss_ratio.mean)),
+    waits: mean(scores.map((score) => score.waits_ms)),
+  };
+}
+
+function results(folder, recordings, controllers, seeds, constants) {
+  console.log(
+    "| recording | controller | source | use | possible at this p95 | queue, p95 (ms) | lost (%) " +
+      "| wait in the sender, p95 (ms) |\n|---|---|---|---:|---:|---:|---:|---:|",
+  );
+  for (const recording of recordings) {
+    for (const controller of controllers) {
+      for (const source of ["filler", "encoder"]) {
+        const file = join(folder, `${recording}-${source}.toml`);
+        writeFileSync(file, scenario(recording, source));
+        const runs = source === "filler" ? 1 : seeds;
+        const { use, queue, lost, waits } = measured(file, controller, runs, constants);
+        console.log(
+          `| ${recording} | ${controller} | ${source} | ${fixed(use, 2)} ` +
+            `| ${fixed(possible(recording, queue), 2)} | ${fixed(queue, 0)} ` +
+            `| ${fixed(100 * lost, 1)} | ${fixed(waits, 0)} |`,
+        );
+      }
+    }
+  }
+}
+
+const STATISTICS = [
+  ["mean (Mbit/s)", "mean_mbps", 2],
+  ["cv, 50 ms", "cv_50ms", 2],
+  ["cv, 200 ms", "cv_200ms", 2],
+  ["cv, 1 s", "cv_1s", 2],
+  ["outages, share", "outage_share", 3],
+  ["outages a minute", "outages_per_min", 1],
+  ["median outage (s)", "outage_median_s", 2],
+  ["longest outage (s)", "outage_longest_s", 2],
+];
+
+/** Least, median and largest of a member of these, leaving out those that lack it. */
+function range(all, member) {
+  const known = all.map((one) => one[member]).filter((value) => typeof value === "number");
+  known.sort((a, b) => a - b);
+  return [known[0], known[Math.floor((known.length - 1) / 2)], known.at(-1)];
+}
+
+function statistics(folder, recordings) {
+  const recorded = weir(
+    "research",
+    "capacity",
+    ...recordings.map((name) => join(folder, name)),
+    "--json",
+  );
+  const out = join(folder, "generated");
+  execFileSync(WEIR, ["research", "generate", RADIO_SEEDS, "--family", "radio", "--out", out]);
+  const files = readdirSync(join(out, "radio")).map((name) => join(out, "radio", name));
+  const drawn = weir("research", "capacity", ...files, "--json");
+  const names = STATISTICS.map(([name]) => name);
+  console.log(`| recording | ${names.join(" | ")} |\n|---|${"---:|".repeat(names.length)}`);
+  for (const [index, recording] of recordings.entries()) {
+    const cells = STATISTICS.map(([, member, digits]) => fixed(recorded[index][member], digits));
+    console.log(`| ${recording} | ${cells.join(" | ")} |`);
+  }
+  console.log(
+    `\n| least, median, largest | ${names.join(" | ")} |\n|---|${"---:|".repeat(names.length)}`,
+  );
+  for (const [name, all] of [
+    [`${recordings.length} recordings`, recorded],
+    [`${files.length} scenarios of \`radio\``, drawn],
+  ]) {
+    const cells = STATISTICS.map(([, member, digits]) =>
+      range(all, member)
+        .map((value) => fixed(value, digits))
+        .join(", "),
+    );
+    console.log(`| ${name} | ${cells.join(" | ")} |`);
+  }
+}
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    only: { type: "string" },
+    seeds: { type: "string", default: "10" },
+    set: { type: "string", multiple: true, default: [] },
+    help: { type: "boolean", short: "h", default: false },
+  },
+});
+if (options.help) {
+  help();
+  process.exit(0);
+}
+const [what, from, list = "sluice"] = positionals;
+if (!["results", "statistics"].includes(what) || !from) {
+  fail("write recorded-links.mjs results|statistics FOLDER; --help says more");
+}
+if (!/^[1-9][0-9]*$/.test(options.seeds)) fail("--seeds wants a number of 1 or more");
+const wanted = options.only?.split(",");
+const recordings = readdirSync(from)
+  .filter((name) => /\.(up|down)$/.test(name) && (!wanted || wanted.includes(name)))
+  .sort();
+if (recordings.length === 0) {
+  fail(
+    `no recording in ${from}: git clone https://github.com/ravinet/mahimahi and name its folder traces`,
+  );
+}
+const folder = mkdtempSync(join(tmpdir(), "recorded-links-"));
+try {
+  for (const name of recordings) copyFileSync(join(from, name), join(folder, name));
+  if (what === "results") {
+    const constants = options.set.flatMap((constant) => ["--set", constant]);
+    results(folder, recordings, list.split(","), Number(options.seeds), constants);
+  } else {
+    statistics(folder, recordings);
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
