@@ -10,8 +10,9 @@ use super::{NatConfig, NatCounters, NatDrop};
 use crate::seed::{Seed, Stream};
 
 /// Idle time of a TCP mapping, that of an established connection [RFC5382 §5 REQ-5].
+// NAT-D2: in every state of the connection.
 const TCP_TIMEOUT: TimeDelta = TimeDelta::from_secs(2 * 3_600 + 4 * 60);
-/// Ports below are mapped to ports below, the others to the others [RFC4787 §4.2.2 REQ-3].
+/// Ports below are mapped to ports below, the others to the others [RFC4787 §4.2.1 REQ-3].
 const WELL_KNOWN_PORTS: u16 = 1_024;
 /// Mappings, and remote endpoints of a mapping, of which a NAT remembers no more.
 const MAPPINGS_MAX: usize = 4_096;
@@ -167,7 +168,7 @@ impl Nat {
     }
 
     /// A port that no mapping has, so none is overloaded, in the same range and with the same
-    /// parity as the inside port [RFC4787 §4.2.2 REQ-3, REQ-4].
+    /// parity as the inside port [RFC4787 §4.2 REQ-3, REQ-4].
     fn free_port(&mut self, now: Timestamp, key: Key) -> Option<u16> {
         if self.mappings.len() >= MAPPINGS_MAX {
             self.remove_those_that_are_over(now);

@@ -140,7 +140,7 @@ fn a_mapping_is_of_the_inside_endpoint_and_of_as_much_of_the_remote_one_as_it_de
     }
 }
 
-// [RFC4787 §4.2.2 REQ-3, REQ-4]
+// [RFC4787 §4.2 REQ-3, REQ-4]
 #[test]
 fn a_port_is_nobody_elses_and_keeps_its_range_and_parity() {
     let mut nat = nat(INDEPENDENT, INDEPENDENT);
