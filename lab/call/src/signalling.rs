@@ -300,8 +300,8 @@ impl Call {
         Ok(())
     }
 
-    /// Takes the session description of a peer, which may send only one, unless ICE may restart. With a bridge, it provides
-    /// the user fragment of valid checks, and its candidates are removed.
+    /// Takes the session description of a peer, which may send only one, unless ICE may restart.
+    /// With a bridge, it provides the user fragment of valid checks, and loses its candidates.
     fn described(&self, peer: Peer, sdp: String) -> Result<String, Violation> {
         let again = std::mem::replace(&mut self.state().seats[peer.index()].described, true);
         if again && !self.settings.restarts {

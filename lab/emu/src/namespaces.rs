@@ -28,8 +28,8 @@ use crate::error::Error;
 use crate::sys;
 use crate::user::User;
 
-/// Prefix of the network. A host's address is this prefix, zero, and the host's number, counted from
-/// 1. The outside address of a NAT has another third byte, one for each address that it gets.
+/// Prefix of the network. A host's address is this prefix, zero, and the host's number from 1 on.
+/// The outside address of a NAT has another third byte, one for each address that it gets.
 const NETWORK: [u8; 2] = [10, 45];
 /// Maximum number of hosts in the network.
 const MOST_HOSTS: u8 = 254;

@@ -2,7 +2,8 @@
 //! when a NAT gets a new address.
 //!
 //! ```text
-//!   host -> NAT: source rewritten -> access, hops, access -> NAT: filter, destination rewritten -> host
+//!   host -> NAT: source rewritten -> access, hops, access ->
+//!        -> NAT: filter, destination rewritten -> host
 //! ```
 //!
 //! A packet is translated when its host has sent it and when it has arrived, so a packet that is on

@@ -59,8 +59,8 @@ pub struct HostPlan {
     /// Whether other networks are behind it: packets to addresses outside the emulated network go
     /// to this host, and it may send packets from such addresses. At most one host is the border.
     pub is_border: bool,
-    /// The index of an earlier host whose second interface this is; `None` for a host of its own. It
-    /// is down until [`Host::bring_up`](crate::Host::bring_up).
+    /// The index of an earlier host whose second interface this is; `None` for a host of its own.
+    /// It is down until [`Host::bring_up`](crate::Host::bring_up).
     pub second_of: Option<usize>,
 }
 

@@ -144,7 +144,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Adds the host of the servers: between two hops, or else where host B is. It is behind no NAT.
+    /// Adds the host of the servers: between two hops, or else where host B is, behind no NAT.
     pub(super) fn ice_servers(&mut self) -> Option<IceHost> {
         let servers = self.scenario.call.servers.clone();
         if servers.is_empty() {

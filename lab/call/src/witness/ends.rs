@@ -64,8 +64,8 @@ pub struct CallEnds<'a> {
 }
 
 impl<'a> CallEnds<'a> {
-    /// The ends of a call. `None` if a capture of either end is missing, behind NATs, or if neither peer has
-    /// reports.
+    /// The ends of a call. `None` if a capture of either end is missing, behind NATs, or if neither
+    /// peer has reports.
     pub fn of(
         config: &CallConfig,
         call: &Call,

@@ -99,7 +99,7 @@ fn participants(list: &Item) -> Result<Vec<String>> {
         let name = item.string("a participant's name such as \"a\"")?;
         if !is_participant(name) || names.iter().any(|known| known == name) {
             let message = format!(
-                "expected different names of participants such as \"a\", \"b2\" or \"p1\", found {}",
+                "expected different names of participants such as \"a\" or \"p1\", found {}",
                 quoted(name)
             );
             return Err(item.error(&message));

@@ -199,7 +199,7 @@ fn adjust(bytes: &mut [u8], at: usize, old: &[u8], new: &[u8]) {
     bytes[at..at + 2].copy_from_slice(&folded.to_be_bytes());
 }
 
-/// The Internet checksum over bytes; zero over bytes that contain their right checksum [RFC1624 §2].
+/// The Internet checksum over bytes; zero over bytes with their right checksum [RFC1624 §2].
 pub(super) fn checksum(bytes: &[u8]) -> u16 {
     let mut sum = 0;
     for pair in bytes.chunks(2) {

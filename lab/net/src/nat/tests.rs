@@ -422,7 +422,10 @@ proptest! {
         for (bytes, out) in packets {
             let mut done = bytes.clone();
             nat.inside_of(&bytes);
-            let result = if out { nat.send(ms(1), &mut done) } else { nat.receive(ms(1), &mut done) };
+            let result = match out {
+                true => nat.send(ms(1), &mut done),
+                false => nat.receive(ms(1), &mut done),
+            };
             prop_assert_eq!(done.len(), bytes.len());
             if result.is_err() {
                 prop_assert_eq!(&done, &bytes);
