@@ -91,7 +91,7 @@ const MEMBERS = {
     "responsesReceived",
     "availableOutgoingBitrate",
   ],
-  candidate: ["address", "port", "protocol", "candidateType"],
+  candidate: ["address", "port", "protocol", "candidateType", "relayProtocol"],
   transport: ["srtpCipher", "dtlsCipher", "selectedCandidatePairChanges"],
   mediaSource: ["width", "height", "framesPerSecond"],
   audioOutbound: ["timestamp", "ssrc", "mid", "packetsSent", "bytesSent", "headerBytesSent"],
@@ -269,10 +269,14 @@ function watch(config) {
   });
   connection.addEventListener("iceconnectionstatechange", () => {
     if (connection.iceConnectionState === "connected") setup.ice ??= performance.now();
+    if (connection.iceConnectionState === "disconnected" && config.restartsItself) {
+      guard(restartIce)(config);
+    }
   });
   connection.addEventListener("connectionstatechange", () => {
     show(`Call is ${connection.connectionState}`);
-    if (connection.connectionState === "failed") {
+    const mayComeBack = config.restarts && setup.connected !== null;
+    if (connection.connectionState === "failed" && !mayComeBack) {
       fail(`No connection to the other peer: ICE is ${connection.iceConnectionState}.`);
     }
     if (connection.connectionState === "connected" && setup.connected === null) {
@@ -298,6 +302,14 @@ function watch(config) {
   });
 }
 
+// New credentials and new candidates for ICE. The peer that offers asks for them.
+async function restartIce(config) {
+  if (!config.offers || connection.signalingState !== "stable") return;
+  connection.restartIce();
+  await connection.setLocalDescription();
+  tell({ type: "offer", sdp: connection.localDescription.sdp });
+}
+
 function directionOf({ sends, receives }) {
   if (sends) return receives ? "sendrecv" : "sendonly";
   return receives ? "recvonly" : "inactive";
@@ -312,7 +324,7 @@ const handlers = (config, tracks) => ({
     const relay = config.relay;
     connection = new RTCPeerConnection({
       iceServers: relay ? [relay] : [],
-      iceTransportPolicy: relay ? "relay" : "all",
+      iceTransportPolicy: config.relayOnly ? "relay" : "all",
       bundlePolicy: config.ims ? "max-compat" : "balanced",
     });
     watch(config);
@@ -345,7 +357,12 @@ const handlers = (config, tracks) => ({
     tell({ type: "offer", sdp: connection.localDescription.sdp });
   },
   async offer({ sdp }) {
+    const isFirst = connection.remoteDescription === null;
     await connection.setRemoteDescription({ type: "offer", sdp });
+    if (!isFirst) {
+      await connection.setLocalDescription();
+      return tell({ type: "answer", sdp: connection.localDescription.sdp });
+    }
     for (const transceiver of connection.getTransceivers()) {
       const kind = isVideo(transceiver) ? "video" : "audio";
       if (kind === "video") preferCodec(transceiver, config.codec);
@@ -361,15 +378,21 @@ const handlers = (config, tracks) => ({
   },
   async answer({ sdp }) {
     const own = simulcast ? answerOfLayers(sdp, simulcast) : sdp;
+    const isFirst = connection.remoteDescription === null;
     await connection.setRemoteDescription({ type: "answer", sdp: own });
-    if (simulcast) {
+    if (simulcast && isFirst) {
       const [sender] = connection.getSenders();
       await scaleLayers(sender, config.simulcast, config);
     }
     setup.described = performance.now();
   },
+  async restart() {
+    await restartIce(config);
+  },
   async candidate({ candidate }) {
-    await connection.addIceCandidate(candidate);
+    const added = connection.addIceCandidate(candidate);
+    // After a restart a candidate of the time before may still arrive.
+    await (config.restarts ? added.catch(() => {}) : added);
   },
   async stop() {
     if (setup.connected !== null) await reportStats();

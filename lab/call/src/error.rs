@@ -62,6 +62,9 @@ pub enum CallError {
          address that `ip address` shows, or write --serve=all"
     )]
     Broadcast(Ipv4Addr),
+    /// The scenario does not fit the run.
+    #[error("{0}")]
+    Plan(String),
     /// The network could not be emulated.
     #[error(transparent)]
     Emulator(#[from] weir_emu::Error),

@@ -246,7 +246,8 @@ impl Agent {
                         line.ask(json!({"request": "start"}), Some(jsep)).await?;
                         setup.described = ms();
                     }
-                    Some(LabMessage::Config(_)) => {}
+                    // Scenarios with a server restart nothing.
+                    Some(LabMessage::Config(_) | LabMessage::Restart) => {}
                     Some(LabMessage::Refused { cause }) => return Err(cause),
                 },
                 event = line.receive() => match on_event(&event?)? {

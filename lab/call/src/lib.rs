@@ -13,8 +13,10 @@ mod bridge;
 mod browser;
 mod camera;
 pub mod capture;
+mod certificate;
 mod confinement;
 mod error;
+mod handovers;
 mod ims;
 mod janus;
 mod link;
@@ -46,8 +48,8 @@ pub use link::{LinkRun, link_record};
 pub use message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL, SetupTimes, TargetChange};
 pub use outcome::{CallOutcome, CallResult, LoadOutcome, PeerOutcome, PlayerOutcome};
 pub use plan::{
-    Call, CallConfig, ChromiumMode, ControlledSender, Participant, PlannedLoad, Player, RelayHost,
-    Unplayable, network,
+    Call, CallConfig, ChromiumMode, ControlledSender, IceHost, Participant, PlannedHandover,
+    PlannedLoad, Player, RelayHost, Unplayable, nats, network,
 };
 pub use record::{app_facts, app_rows, record, warnings};
 pub use run::{LiveStats, Progress, run_call};

@@ -76,8 +76,14 @@ pub struct CallSettings {
     pub audio: [bool; 2],
     /// The peer that offers. A pipeline offers to the browser that receives its video.
     pub offerer: Peer,
-    /// The relay for all media.
+    /// The servers of ICE.
     pub relay: Option<RelayAccess>,
+    /// Whether all media goes through the relay.
+    pub relay_only: bool,
+    /// Whether the offerer may restart ICE, so that both peers describe themselves again.
+    pub restarts: bool,
+    /// Whether it does so when the browser finds that the path is lost.
+    pub restarts_itself: bool,
     /// The addresses sent to peer a and peer b instead of the other peer's addresses.
     pub bridge: Option<[SocketAddr; 2]>,
     /// The IMS of peer a and peer b, if the signalling goes through one.
@@ -88,11 +94,11 @@ pub struct CallSettings {
     pub stats_interval: Duration,
 }
 
-/// How a page reaches a relay. The members are those of `RTCIceServer`.
+/// How a page reaches the servers of ICE. The members are those of `RTCIceServer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RelayAccess {
     /// Such as `turn:10.45.0.3:3478?transport=udp`.
-    pub urls: String,
+    pub urls: Vec<String>,
     /// Name of the user.
     pub username: String,
     /// The password.
@@ -200,6 +206,8 @@ pub(crate) enum LabMessage {
     Config(Box<PageConfig>),
     /// The call starts now.
     Start,
+    /// The offerer restarts ICE.
+    Restart,
     Offer {
         sdp: String,
     },
@@ -236,6 +244,12 @@ pub(crate) struct PageConfig {
     /// In bit/s; 0 if no video is sent.
     max_bitrate: u64,
     relay: Option<RelayAccess>,
+    /// Whether all media goes through the relay.
+    relay_only: bool,
+    /// Whether ICE may restart, so that a lost path does not end the call.
+    restarts: bool,
+    /// Whether the offerer restarts it when the path is lost.
+    restarts_itself: bool,
     ims: Option<PageIms>,
     /// Whether it tells which frames it sees, and when.
     quality: bool,
@@ -267,6 +281,9 @@ impl PageConfig {
             simulcast: if layers > 1 { &SIMULCAST } else { &[] },
             max_bitrate: call.video[near].map_or(0, Bitrate::as_bps),
             relay: call.relay.clone(),
+            relay_only: call.relay_only,
+            restarts: call.restarts,
+            restarts_itself: call.restarts_itself,
             ims: call.ims.as_ref().map(|pages| pages[near].clone()),
             quality: call.quality,
             stats_interval: u64::try_from(call.stats_interval.as_millis()).unwrap_or(u64::MAX),

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use weir_emu::Emulator;
+use weir_lab::scenario::call::IceRestart;
 
 use crate::agent::Agent;
 use crate::bridge::Bridge;
@@ -84,10 +85,16 @@ pub(crate) fn open(
     let server = config.participants.iter().find(|one| one.player == Player::ForwardingServer);
     let mut janus =
         server.map(|server| Janus::start(host(server), &folder.join(&server.name))).transpose()?;
-    let relay = config
-        .relay
-        .map(|relay| RelayServer::start(emulator.host(relay.host), relay.transport, folder));
-    let relay = relay.transpose()?;
+    let relay = match (&config.relay, &config.ice) {
+        (Some(relay), _) => {
+            let only = [relay.server()];
+            Some(RelayServer::start(emulator.host(relay.host), &only, folder)?)
+        }
+        (None, Some(ice)) => {
+            Some(RelayServer::start(emulator.host(ice.host), &ice.servers, folder)?)
+        }
+        (None, None) => None,
+    };
     let bridges = bridges(config, emulator)?;
     let access = relay.as_ref().map(|relay| &relay.access);
     let mut agents = janus.as_ref().map_or(Vec::new(), |janus| janus_agents(config, janus));
@@ -105,7 +112,8 @@ pub(crate) fn open(
         warnings: warnings(&programs, gstreamer.as_ref()),
     };
     let mut listener = 0;
-    let key_hash = config.ims.as_ref().map(|ims| ims.key_hash.clone());
+    let of_relay = opened.relay.as_ref().and_then(|relay| relay.key_hash.clone());
+    let key_hash = config.ims.as_ref().map(|ims| ims.key_hash.clone()).or(of_relay);
     let mut pipelines = pipelines.into_iter();
     for (index, participant) in config.participants.iter().enumerate() {
         let seats = config.seats(index);
@@ -275,6 +283,9 @@ fn session(
         audio: call.audio,
         offerer: call.pipeline.as_ref().map_or(Peer::A, |sender| sender.peer),
         relay: relay.cloned(),
+        relay_only: config.relay.is_some(),
+        restarts: config.ice_restart != IceRestart::Never,
+        restarts_itself: config.ice_restart == IceRestart::WhenDisconnected,
         bridge: bridges.get(index).map(|bridge| bridge.addresses),
         ims: pages.get(index).cloned(),
         quality: config.quality,

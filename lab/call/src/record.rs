@@ -47,7 +47,8 @@ pub fn record(
             let intervals = peer.intervals();
             let ends = [hosts[near], hosts[far]];
             let flow = &scenario.flows[index];
-            let path = Path::of(flow, index, config, &outcome.emulation, ends);
+            let relay = relay_of(config, peer);
+            let path = Path::of(flow, index, relay, &outcome.emulation, ends);
             let mut rows = path.rows(&intervals);
             if peer.targets.is_empty() {
                 let changes = derive::estimate_changes(&intervals).into_iter();
@@ -65,7 +66,7 @@ pub fn record(
     }
     for load in &config.loads {
         let flow = &scenario.flows[load.flow];
-        let path = Path::of(flow, load.flow, config, &outcome.emulation, load.hosts);
+        let path = Path::of(flow, load.flow, None, &outcome.emulation, load.hosts);
         let mut rows = path.rows(&[]);
         let counted = outcome.loads.iter().find(|counted| counted.flow == load.flow);
         let seen = outcome.emulation.flow(load.hosts[0], load.hosts[1]);
@@ -152,7 +153,12 @@ pub fn app_facts(outcome: &AppOutcome) -> CallFile {
             })
             .collect(),
         missed_packets: outcome.missed_packets,
-        emulation: emulation_facts(&outcome.emulation),
+        emulation: EmulationFacts {
+            nats: nat_facts(&outcome.emulation, |host| {
+                outcome.participants.get(host).map(|one| one.name.clone())
+            }),
+            ..emulation_facts(&outcome.emulation)
+        },
         ..CallFile::default()
     }
 }
@@ -160,6 +166,14 @@ pub fn app_facts(outcome: &AppOutcome) -> CallFile {
 /// Reasons given in the record not to trust it, one line each.
 pub fn warnings(record: &Record) -> &[String] {
     record.call.as_ref().map_or(&[], |call| &call.warnings)
+}
+
+/// The host of the relay that a peer's media crosses, by its last pair.
+fn relay_of(config: &CallConfig, peer: &PeerOutcome) -> Option<usize> {
+    let ends = peer.pair.iter().flat_map(|pair| [&pair.local, &pair.remote]);
+    let is_relayed = ends.into_iter().any(|end| end.candidate_type == "relay");
+    let server = config.ice.as_ref().filter(|_| is_relayed).map(|ice| ice.host);
+    config.relay.map(|relay| relay.host).or(server)
 }
 
 /// The emulator's view of a flow: the pairs of hosts between which its packets travel, and the
@@ -179,13 +193,12 @@ impl<'a> Path<'a> {
     fn of(
         flow: &Flow,
         index: usize,
-        config: &CallConfig,
+        relay: Option<usize>,
         emulation: &'a Emulation,
         [from, to]: [usize; 2],
     ) -> Self {
-        let media = matches!(flow.traffic, Traffic::Media(_));
-        let pairs = match config.relay.filter(|_| media) {
-            Some(relay) => vec![(from, relay.host), (relay.host, to)],
+        let pairs = match relay {
+            Some(relay) => vec![(from, relay), (relay, to)],
             None => vec![(from, to)],
         };
         let legs = pairs.into_iter().map(|(from, to)| emulation.flow(from, to));
@@ -321,8 +334,33 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
                 ends.map(|(end, peer)| peer_entry(call.number, name(end), peer))
             })
             .collect(),
-        emulation: emulation_facts(&outcome.emulation),
+        emulation: EmulationFacts {
+            nats: nat_facts(&outcome.emulation, |host| {
+                let mut those = config.participants.iter();
+                those.find(|one| one.host == host).map(|one| one.name.clone())
+            }),
+            ..emulation_facts(&outcome.emulation)
+        },
     }
+}
+
+/// What the NATs did, with the names of those behind them.
+fn nat_facts(emulation: &Emulation, name: impl Fn(usize) -> Option<String>) -> Vec<file::NatFacts> {
+    let mut facts = Vec::new();
+    for nat in &emulation.nats {
+        facts.push(file::NatFacts {
+            participants: nat.hosts.iter().filter_map(|host| name(*host)).collect(),
+            addresses: nat.addresses.iter().map(ToString::to_string).collect(),
+            mappings: nat.counters.mappings,
+            blocked_packets: nat.counters.blocked_packets,
+            unmapped_packets: nat.counters.unmapped_packets,
+            filtered_packets: nat.counters.filtered_packets,
+            hairpin_packets: nat.counters.hairpin_packets,
+            unroutable_packets: nat.unroutable_packets,
+            untranslated_packets: nat.counters.untranslated_packets,
+        });
+    }
+    facts
 }
 
 fn asked_picture(config: &CallConfig) -> AskedPicture {
@@ -376,6 +414,7 @@ pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
             .collect(),
         foreign_packets: *foreign_packets,
         refused_packets: *refused_packets,
+        nats: Vec::new(),
     }
 }
 
@@ -506,6 +545,7 @@ fn candidate(candidate: &stats::Candidate) -> file::Candidate {
         port: candidate.port,
         protocol: candidate.protocol.clone(),
         candidate_type: candidate.candidate_type.clone(),
+        relay_protocol: candidate.relay_protocol.clone(),
     }
 }
 

@@ -8,14 +8,17 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use weir_emu::{Child, Host, User};
-use weir_lab::scenario::call::Relay;
+use weir_lab::scenario::call::IceServer;
 
+use crate::certificate;
 use crate::error::CallError;
 use crate::message::{RelayAccess, printable};
 
 const PROGRAM: &str = "turnserver";
 /// The port of TURN without TLS.
 const PORT: u16 = 3478;
+/// The port of TURN with TLS [RFC8656 §3.1].
+const TLS_PORT: u16 = 5349;
 /// User name and password of the relay. Only the hosts of the run can reach it.
 const USER: &str = "weir";
 /// Time limit for its start.
@@ -29,6 +32,8 @@ pub(crate) struct RelayServer {
     _child: Child,
     /// How pages reach it.
     pub(crate) access: RelayAccess,
+    /// SHA-256 of its public key in base 64, if it has TLS.
+    pub(crate) key_hash: Option<String>,
     /// Version, as the program reports it.
     pub(crate) version: String,
 }
@@ -36,7 +41,11 @@ pub(crate) struct RelayServer {
 impl RelayServer {
     /// Starts a relay on a host, and waits until it listens. Its files are in a new folder below
     /// `folder`.
-    pub(crate) fn start(host: &Host, transport: Relay, folder: &Path) -> Result<Self, CallError> {
+    pub(crate) fn start(
+        host: &Host,
+        servers: &[IceServer],
+        folder: &Path,
+    ) -> Result<Self, CallError> {
         let version = version(host)?;
         let user = User::ordinary();
         let folder = &folder.join("relay");
@@ -46,7 +55,19 @@ impl RelayServer {
         let address = host.address().to_string();
         let mut command = host.command_as(user, PROGRAM);
         command.current_dir(folder).env("HOME", folder);
-        command.args(["-n", "--no-cli", "--no-tls", "--no-dtls", "--no-multicast-peers"]);
+        command.args(["-n", "--no-cli", "--no-dtls", "--no-multicast-peers"]);
+        let key_hash = match servers.contains(&IceServer::TurnTls) {
+            true => Some(certificate::make(host, user, folder, host.address())?),
+            false => None,
+        };
+        match &key_hash {
+            Some(_) => {
+                command.arg("--tls-listening-port").arg(TLS_PORT.to_string());
+                command.arg("--cert").arg(folder.join(certificate::CERTIFICATE));
+                command.arg("--pkey").arg(folder.join(certificate::KEY));
+            }
+            None => drop(command.arg("--no-tls")),
+        }
         command.args(["--listening-ip", &address, "--relay-ip", &address]);
         command.args(["--lt-cred-mech", "--realm", "weir", "--user", &format!("{USER}:{USER}")]);
         command.args(["--log-file", "stdout", "--pidfile"]).arg(folder.join("relay.pid"));
@@ -62,16 +83,19 @@ impl RelayServer {
             }
             std::thread::sleep(RETRY);
         }
-        let transport = match transport {
-            Relay::Udp => "udp",
-            Relay::Tcp => "tcp",
-        };
-        let access = RelayAccess {
-            urls: format!("turn:{address}:{PORT}?transport={transport}"),
-            username: USER.into(),
-            credential: USER.into(),
-        };
-        Ok(Self { _child: child, access, version })
+        let urls = servers.iter().map(|server| url(*server, &address)).collect();
+        let access = RelayAccess { urls, username: USER.into(), credential: USER.into() };
+        Ok(Self { _child: child, access, key_hash, version })
+    }
+}
+
+/// The address of a server as a page knows it.
+fn url(server: IceServer, address: &str) -> String {
+    match server {
+        IceServer::Stun => format!("stun:{address}:{PORT}"),
+        IceServer::TurnUdp => format!("turn:{address}:{PORT}?transport=udp"),
+        IceServer::TurnTcp => format!("turn:{address}:{PORT}?transport=tcp"),
+        IceServer::TurnTls => format!("turns:{address}:{TLS_PORT}?transport=tcp"),
     }
 }
 

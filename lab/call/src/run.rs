@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Emulator, Handle, SAMPLE_INTERVAL, User};
 use weir_lab::calls::derive::Interval;
+use weir_lab::scenario::call::IceRestart;
 use weir_lab::unfinished::{self, UnfinishedFolder};
 
 use crate::bearers::Bearers;
@@ -23,6 +24,7 @@ use crate::bridge::Bridge;
 use crate::camera;
 use crate::capture::{self, CapturePlan, Recording};
 use crate::error::CallError;
+use crate::handovers::Handovers;
 use crate::loads::Loads;
 use crate::message::Peer;
 use crate::outcome::{CallOutcome, PlayerOutcome};
@@ -120,6 +122,7 @@ pub fn run_call(
         players::open(config, &emulator, folder.path(), file)?;
     let _bearers = bearers(config, &emulator)?;
     let loads = Loads::open(config, &emulator)?;
+    let handovers = Handovers::new(&config.handovers, emulator.hosts());
     let states = config.calls.iter().enumerate().map(|(index, call)| {
         let bridge = bridges.get(index).map(|bridge| bridge.addresses);
         CallState::new(call.number, route(call, config, &emulator, bridge))
@@ -135,6 +138,8 @@ pub fn run_call(
         loads,
         cancel,
         looked: Instant::now(),
+        restarts: 0,
+        handovers,
         patience: if config.serve.is_some() { PEOPLE_TIMEOUT } else { SETUP_TIMEOUT },
     };
     progress(Progress::SettingUp(&urls));
@@ -154,7 +159,11 @@ pub fn run_call(
     let (loads, failed_loads) =
         if start.is_some() { run.loads.finish() } else { Default::default() };
     let recorded = recording.stop()?;
-    let emulation = cut(emulator.stop()?, config.duration);
+    let mut emulation = cut(emulator.stop()?, config.duration);
+    for one in &config.handovers {
+        emulation.join_hosts(one.second, one.first);
+    }
+    let failed_handovers = std::mem::take(&mut run.handovers.failures);
     let window = witness::link_window(config, &emulation);
     let captures = zero.map(|zero| capture::read(&recorded, zero, &window)).transpose()?;
     let unscored = match (start, camera.as_deref()) {
@@ -168,8 +177,13 @@ pub fn run_call(
         participants.map(|(player, usage)| PlayerOutcome { version: player.version, usage });
     let calls = run.states.into_iter().map(|state| state.into_result(start)).collect();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
-    let notes =
-        warnings.into_iter().chain(camera.err()).chain(unscored).chain(failed_loads).collect();
+    let notes = warnings
+        .into_iter()
+        .chain(camera.err())
+        .chain(unscored)
+        .chain(failed_loads)
+        .chain(failed_handovers)
+        .collect();
     let relay = relay.map(|relay| relay.version);
     Ok(CallOutcome {
         calls,
@@ -217,12 +231,23 @@ fn route(
 ) -> Route {
     let address = |host: usize| emulator.host(host).address();
     let ends = call.ends.map(|end| &config.participants[end]);
+    let server = config.ice.as_ref().map(|ice| ice.host);
     Route {
-        ends: ends.map(|end| address(end.host)),
+        ends: ends.map(|end| addresses(end.host, config, emulator)),
         reports: ends.map(|end| end.player.tells_its_path()),
-        relay: config.relay.map(|relay| address(relay.host)),
+        relay: config.relay.map(|relay| relay.host).or(server).map(address),
+        relay_only: config.relay.is_some(),
         bridge,
     }
+}
+
+/// The addresses of a host: its own, those of its NAT, and those of its second interfaces.
+fn addresses(host: usize, config: &CallConfig, emulator: &Emulator) -> Vec<Ipv4Addr> {
+    let mut all = vec![emulator.host(host).address()];
+    all.extend(weir_emu::outside_addresses(&config.network.nats, host));
+    let seconds = config.handovers.iter().filter(|one| one.first == host);
+    all.extend(seconds.map(|one| emulator.host(one.second).address()));
+    all
 }
 
 /// Removes samples after the end.
@@ -260,6 +285,9 @@ struct Run<'a> {
     cancel: &'a AtomicBool,
     /// When the memory was last sampled.
     looked: Instant,
+    /// How many of the planned restarts of ICE have been asked for.
+    restarts: usize,
+    handovers: Handovers,
     /// Time limit for the set-up of a call.
     patience: Duration,
 }
@@ -299,6 +327,8 @@ impl Run<'_> {
             progress(Progress::Running { time: now, network, stats: &stats, end: &ended });
             run.begin_calls(now);
             run.loads.begin(now);
+            run.handovers.tick(now);
+            run.restart_ice(now);
             run.end_calls(now);
             run.sample_memory();
         };
@@ -326,6 +356,15 @@ impl Run<'_> {
                 self.states[index].begin(self.patience);
                 self.session.release(index);
             }
+        }
+    }
+
+    /// Asks all calls for the restarts of ICE whose time has come.
+    fn restart_ice(&mut self, now: Timestamp) {
+        let IceRestart::At(times) = &self.config.ice_restart else { return };
+        while times.get(self.restarts).is_some_and(|time| *time <= now) {
+            self.restarts += 1;
+            (0..self.states.len()).for_each(|call| self.session.restart(call));
         }
     }
 

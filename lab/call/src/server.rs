@@ -136,6 +136,11 @@ impl Session {
         self.shared.calls[call].release();
     }
 
+    /// Asks the offerer of a call to restart ICE.
+    pub fn restart(&self, call: usize) {
+        self.shared.calls[call].restart();
+    }
+
     /// Asks both peers of a call to report a last time and to end it.
     pub fn stop(&self, call: usize) {
         self.shared.calls[call].stop();

@@ -142,6 +142,12 @@ impl Call {
         self.send_both(&LabMessage::Stop);
     }
 
+    /// Asks the offerer to restart ICE.
+    pub(crate) fn restart(&self) {
+        // If the peer is gone or does not read, its own connection reports that.
+        let _ = self.send(self.settings.offerer, LabMessage::Restart);
+    }
+
     fn send_both(&self, message: &LabMessage) {
         for peer in Peer::ALL {
             // If the peer is gone or does not read, its own connection reports that.
@@ -294,10 +300,13 @@ impl Call {
         Ok(())
     }
 
-    /// Takes the session description of a peer, which may send only one. With a bridge, it provides
-    /// the user fragment of valid checks, and its candidates are removed.
+    /// Takes the session description of a peer, which may send only one, unless ICE may restart.
+    /// With a bridge, it provides the user fragment of valid checks, and loses its candidates.
     fn described(&self, peer: Peer, sdp: String) -> Result<String, Violation> {
-        self.once(peer, "describes its session", |seat| &mut seat.described)?;
+        let again = std::mem::replace(&mut self.state().seats[peer.index()].described, true);
+        if again && !self.settings.restarts {
+            return Err(format!("{peer} reported twice that it describes its session"));
+        }
         if self.settings.bridge.is_none() {
             return Ok(sdp);
         }

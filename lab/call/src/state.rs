@@ -17,14 +17,16 @@ use crate::quality::sighting::{FrameSighting, Place, TimedSighting};
 use crate::signalling::EventKind;
 
 /// The allowed path of a call's media.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Route {
-    /// The addresses of peer a and peer b.
-    pub(crate) ends: [Ipv4Addr; 2],
+    /// The addresses of peer a and peer b: their own, and those of their NATs.
+    pub(crate) ends: [Vec<Ipv4Addr>; 2],
     /// Whether peer a and peer b report the path of their media. A forwarding server does not.
     pub(crate) reports: [bool; 2],
-    /// The relay that both peers use.
+    /// The relay that both peers may use.
     pub(crate) relay: Option<Ipv4Addr>,
+    /// Whether they must use it.
+    pub(crate) relay_only: bool,
     /// The bridge's addresses as peer a and peer b see them. With a bridge, the peers' own
     /// addresses do not matter.
     pub(crate) bridge: Option<[SocketAddr; 2]>,
@@ -128,7 +130,6 @@ impl CallState {
     }
 
     pub(crate) fn on_event(&mut self, at: Instant, peer: Peer, kind: EventKind) {
-        let route = self.route;
         let log = &mut self.peers[peer.index()];
         match kind {
             EventKind::Joined => log.joined = true,
@@ -138,7 +139,7 @@ impl CallState {
             EventKind::Playing(first_frame_ms) => log.first_frame_ms = Some(first_frame_ms),
             EventKind::Stats(report) => {
                 if let Some(pair) = &report.pair {
-                    if let Err(path) = check_path(peer, pair, &route) {
+                    if let Err(path) = check_path(peer, pair, &self.route) {
                         return self
                             .fail(format!("{peer} uses {path}, which is not the emulated path"));
                     }
@@ -205,9 +206,9 @@ impl CallState {
 }
 
 /// Returns an error that describes the path, unless media takes the allowed path: both ends on the
-/// emulated path, or both behind the relay.
+/// emulated path, where a NAT or the relay may stand for either, or both behind the relay.
 fn check_path(peer: Peer, pair: &CandidatePair, route: &Route) -> Result<(), String> {
-    let [near, far] = [route.ends[peer.index()], route.ends[peer.other().index()]];
+    let [near, far] = [&route.ends[peer.index()], &route.ends[peer.other().index()]];
     let on_path = match (route.bridge, route.relay) {
         (Some(bridge), _) => {
             let socket = bridge[peer.index()];
@@ -215,13 +216,14 @@ fn check_path(peer: Peer, pair: &CandidatePair, route: &Route) -> Result<(), Str
             let is_there = socket.ip().is_unspecified() || pair.remote.address == Some(socket.ip());
             is_there && pair.remote.port == socket.port()
         }
-        (None, None) => {
-            pair.local.address.is_some()
-                && is_at(&pair.local, near, &["host", "prflx"])
-                && is_at(&pair.remote, far, &["host", "prflx"])
+        (None, Some(relay)) if route.relay_only => {
+            is_at(&pair.local, &[relay], &["relay"])
+                && is_at(&pair.remote, &[relay], &["relay", "prflx"])
         }
-        (None, Some(relay)) => {
-            is_at(&pair.local, relay, &["relay"]) && is_at(&pair.remote, relay, &["relay", "prflx"])
+        (None, relay) => {
+            pair.local.address.is_some()
+                && is_on_a_way(&pair.local, near, relay)
+                && is_on_a_way(&pair.remote, far, relay)
         }
     };
     if on_path {
@@ -230,13 +232,20 @@ fn check_path(peer: Peer, pair: &CandidatePair, route: &Route) -> Result<(), Str
     Err(format!("{} to {}", describe(&pair.local), describe(&pair.remote)))
 }
 
-/// Whether a candidate has this address and one of these types.
-fn is_at(candidate: &Candidate, address: Ipv4Addr, types: &[&str]) -> bool {
+/// Whether a candidate is at one end's own addresses, or at the relay.
+fn is_on_a_way(candidate: &Candidate, own: &[Ipv4Addr], relay: Option<Ipv4Addr>) -> bool {
+    is_at(candidate, own, &["host", "srflx", "prflx"])
+        || relay.is_some_and(|relay| is_at(candidate, &[relay], &["relay", "prflx"]))
+}
+
+/// Whether a candidate has one of these addresses and one of these types.
+fn is_at(candidate: &Candidate, addresses: &[Ipv4Addr], types: &[&str]) -> bool {
     // If a connectivity check overtakes the signalling, the remote end is known only from its
     // packets, and the browser may hide its address. Then only the local address is checked,
     // because no other path leads to it.
     let is_hidden = candidate.address.is_none() && candidate.candidate_type == "prflx";
-    (is_hidden || candidate.address == Some(IpAddr::V4(address)))
+    let is_there = addresses.iter().any(|own| candidate.address == Some(IpAddr::V4(*own)));
+    (is_hidden || is_there)
         && candidate.protocol == "udp"
         && types.contains(&candidate.candidate_type.as_str())
 }
@@ -324,7 +333,11 @@ mod tests {
     const A: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
     const RELAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
-    const DIRECT: Route = Route { ends: [A, B], reports: [true; 2], relay: None, bridge: None };
+
+    fn direct() -> Route {
+        let ends = [vec![A], vec![B]];
+        Route { ends, reports: [true; 2], relay: None, relay_only: false, bridge: None }
+    }
 
     fn candidate(address: Option<Ipv4Addr>, protocol: &str) -> Candidate {
         Candidate {
@@ -332,6 +345,7 @@ mod tests {
             port: 1,
             protocol: protocol.into(),
             candidate_type: "host".into(),
+            relay_protocol: None,
         }
     }
 
@@ -352,7 +366,7 @@ mod tests {
 
     #[test]
     fn only_udp_between_the_two_hosts_is_on_the_path() {
-        let route = DIRECT;
+        let route = direct();
         let check = |local, remote| check_path(Peer::A, &pair(local, remote), &route);
         assert!(check(candidate(Some(A), "udp"), candidate(Some(B), "udp")).is_ok());
         for (local, remote) in [
@@ -371,7 +385,7 @@ mod tests {
 
     #[test]
     fn with_a_relay_only_its_own_addresses_are_on_the_path() {
-        let route = Route { relay: Some(RELAY), ..DIRECT };
+        let route = Route { relay: Some(RELAY), relay_only: true, ..direct() };
         let check = |local, remote| check_path(Peer::B, &pair(local, remote), &route);
         let relayed = Candidate { candidate_type: "relay".into(), ..candidate(Some(RELAY), "udp") };
         assert!(check(relayed.clone(), relayed.clone()).is_ok());
@@ -381,9 +395,26 @@ mod tests {
     }
 
     #[test]
+    fn behind_nats_the_outside_addresses_and_the_relay_are_on_the_path_too() {
+        let outside = Ipv4Addr::new(10, 45, 1, 1);
+        let route = Route { ends: [vec![A, outside], vec![B]], relay: Some(RELAY), ..direct() };
+        let check = |local, remote| check_path(Peer::A, &pair(local, remote), &route);
+        let of = |kind: &str, address| Candidate {
+            candidate_type: kind.into(),
+            ..candidate(Some(address), "udp")
+        };
+        let far = of("host", B);
+        assert!(check(of("srflx", outside), far.clone()).is_ok());
+        assert!(check(of("prflx", outside), of("relay", RELAY)).is_ok());
+        assert!(check(of("relay", RELAY), far.clone()).is_ok());
+        assert!(check(of("relay", outside), far.clone()).is_err());
+        assert!(check(of("srflx", Ipv4Addr::new(10, 45, 1, 2)), far).is_err());
+    }
+
+    #[test]
     fn with_a_bridge_the_own_address_is_anything_and_the_far_one_is_the_bridge() {
         let sockets = [7, 8].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
-        let route = Route { bridge: Some(sockets), ..DIRECT };
+        let route = Route { bridge: Some(sockets), ..direct() };
         let far = |port| Candidate { port, ..candidate(Some(Ipv4Addr::new(192, 0, 2, 1)), "udp") };
         let check = |remote| check_path(Peer::B, &pair(candidate(None, "udp"), remote), &route);
         assert!(check(far(8)).is_ok());
@@ -391,7 +422,7 @@ mod tests {
     }
 
     fn call() -> CallState {
-        let mut call = CallState::new(1, DIRECT);
+        let mut call = CallState::new(1, direct());
         call.begin(Duration::from_secs(3600));
         call
     }
@@ -419,7 +450,7 @@ mod tests {
 
     #[test]
     fn a_call_that_is_not_connected_in_time_names_who_is_missing() {
-        let mut call = CallState::new(1, DIRECT);
+        let mut call = CallState::new(1, direct());
         call.begin(Duration::ZERO);
         call.on_event(Instant::now(), Peer::A, EventKind::Joined);
         call.check_deadline(Duration::ZERO);
@@ -462,7 +493,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_floods_the_lab_with_reports_fails_its_call() {
-        let mut call = CallState::new(1, DIRECT);
+        let mut call = CallState::new(1, direct());
         let now = Instant::now();
         for _ in 0..16 {
             call.on_event(now, Peer::A, EventKind::Stats(Box::new(report(1.0))));

@@ -44,7 +44,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     }
     // Until the record is written, a signal ends the command and leaves no incomplete record.
     let signals = Signals::listen().context("cannot listen for signals")?;
-    let plan = plan(&scenario);
+    let plan = plan(&scenario)?;
     let emulator = Emulator::new(&plan, Seed::new(args.seed))?;
     let captures = Captures::new(args.capture, args.out.as_deref(), &info)?;
     let ended = match run_command(args, emulator, captures.plan(), &signals) {
@@ -109,7 +109,7 @@ fn print_lateness(emulation: &Emulation) {
 /// Host A is before all bottlenecks, host B behind them. In an access network, A is the terminal of
 /// the first flow that belongs to a terminal, else the first terminal. All other terminals are
 /// simulated.
-fn plan(scenario: &Scenario) -> Plan {
+fn plan(scenario: &Scenario) -> anyhow::Result<Plan> {
     let network = weir_call::network(scenario);
     let attachment = scenario.link_attachment();
     if let (Some(own), Some(access)) = (attachment, &network.access) {
@@ -121,7 +121,8 @@ fn plan(scenario: &Scenario) -> Plan {
         );
     }
     let hosts = vec![HostPlan { attachment, ..HostPlan::at(0) }, HostPlan::at(network.hops.len())];
-    Plan { hosts, ..network }
+    let nats = weir_call::nats(scenario, &[("a", 0), ("b", 1)]).map_err(anyhow::Error::msg)?;
+    Ok(Plan { hosts, nats, ..network })
 }
 
 /// Results of a command that has ended.

@@ -127,6 +127,7 @@ pub fn simulate(
 ) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&selection.scenarios)?;
     select::note_participants(&scenarios);
+    select::note_nats(&scenarios);
     let controllers = select::controllers(selection)?;
     let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
     let mut finished = match records {

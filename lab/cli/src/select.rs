@@ -45,6 +45,17 @@ pub fn note_participants(scenarios: &[Scenario]) {
     }
 }
 
+/// Says which scenarios have NATs or servers of ICE, which simulations do not have.
+pub fn note_nats(scenarios: &[Scenario]) {
+    for scenario in scenarios.iter().filter(|it| !(it.nats.is_empty() && it.handovers.is_empty())) {
+        eprintln!(
+            "weir: {}: NATs and hand-overs to a second interface are for real calls (`weir call`); \
+             this simulation has none",
+            scenario.id
+        );
+    }
+}
+
 /// The controllers of the selection: those of a list such as `nada,scream`, or `all`. Without a
 /// list, all.
 pub fn controllers(selection: &Selection) -> anyhow::Result<Vec<LabController>> {

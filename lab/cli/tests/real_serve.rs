@@ -56,8 +56,14 @@ impl Lab {
     fn new() -> Option<Self> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let hosts = vec![HostPlan::at(0); 3];
-        let plan =
-            Plan { access: None, hops: Vec::new(), own: Vec::new(), hosts, local_traffic: true };
+        let plan = Plan {
+            access: None,
+            hops: Vec::new(),
+            own: Vec::new(),
+            hosts,
+            nats: Vec::new(),
+            local_traffic: true,
+        };
         let emulator = match Emulator::new(&plan, Seed::new(1)) {
             Err(error @ (Error::NotRoot | Error::NoTun)) => {
                 println!("skipped: {error}");

@@ -83,7 +83,7 @@ impl Emulator {
 
     fn with_processor(plan: &Plan, seed: Seed, processor: Option<usize>) -> Result<Self, Error> {
         assert!(plan.is_sound(), "a host has no node, or is no terminal of the access network");
-        let namespaces = Namespaces::new(plan.hosts.len())?;
+        let namespaces = Namespaces::new(&plan.second_interfaces())?;
         let tuns = namespaces.tuns.iter().map(Tun::try_clone);
         let tuns =
             tuns.collect::<io::Result<Arc<[Tun]>>>().map_err(Error::system("copy a descriptor"))?;
@@ -159,14 +159,16 @@ impl Emulator {
         let cpu_at_start = self.start.and_then(|start| start.cpu);
         let cpu = cpu_at_end.zip(cpu_at_start).map(|(end, start)| end.shares_since(start));
         let unread_before = self.start.map_or(0, |start| start.unread_packets);
+        let (network, nats) = worker.network.into_record();
         let NetworkRecord { access, hops, flows, changes, access_changes, foreign_packets } =
-            worker.network.into_record();
+            network;
         Ok(Emulation {
             access,
             hops,
             flows,
             changes,
             access_changes,
+            nats,
             lateness: worker.lateness,
             effort: worker.effort,
             real_time: worker.real_time,
@@ -296,7 +298,7 @@ impl Worker {
                     let now = Instant::now();
                     self.release(now);
                     let network = &mut self.network;
-                    let enqueue = |packet: &[u8]| network.enqueue(now, host, packet);
+                    let enqueue = |packet: &mut [u8]| network.enqueue(now, host, packet);
                     if split(&mut buffer[..length], &mut self.scratch, enqueue).is_err() {
                         self.malformed_frames += 1;
                     }

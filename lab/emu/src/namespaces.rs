@@ -28,22 +28,33 @@ use crate::error::Error;
 use crate::sys;
 use crate::user::User;
 
-/// Prefix of the network. A host's address is this prefix and the host's number, counted from 1.
-const NETWORK: [u8; 3] = [10, 45, 0];
+/// Prefix of the network. A host's address is this prefix, zero, and the host's number from 1 on.
+/// The outside address of a NAT has another third byte, one for each address that it gets.
+const NETWORK: [u8; 2] = [10, 45];
 /// Maximum number of hosts in the network.
 const MOST_HOSTS: u8 = 254;
-const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
-pub(crate) const INTERFACE: &CStr = c"weir0";
+const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 255, 0, 0);
+const INTERFACE: &CStr = c"weir0";
+/// The second interface of a host, in the same namespace.
+const SECOND_INTERFACE: &CStr = c"weir1";
 
 /// Whether an address is in the emulated network.
 pub(crate) fn in_network(address: Ipv4Addr) -> bool {
-    address.octets()[..3] == NETWORK
+    address.octets()[..2] == NETWORK
+}
+
+/// The outside address of a NAT by its index, and by how many it had before.
+pub(crate) fn outside_address(nat: usize, before: usize) -> Ipv4Addr {
+    let [a, b] = NETWORK;
+    let [third, fourth] = [before, nat].map(|index| u8::try_from(index + 1).unwrap_or(u8::MAX));
+    Ipv4Addr::new(a, b, third, fourth)
 }
 
 /// A host. Clones refer to the same host.
 #[derive(Clone, Debug)]
 pub struct Host {
     address: Ipv4Addr,
+    interface: &'static CStr,
     network: Arc<OwnedFd>,
     init: Arc<OwnedFd>,
 }
@@ -59,6 +70,10 @@ impl Host {
     pub fn network_file(&self) -> PathBuf {
         let number = self.network.as_raw_fd();
         PathBuf::from(format!("/proc/{}/fd/{number}", std::process::id()))
+    }
+
+    pub(crate) fn interface_name(&self) -> &'static CStr {
+        self.interface
     }
 
     /// Its network namespace.
@@ -95,7 +110,24 @@ impl Host {
     pub(crate) fn unread_packets(&self) -> Result<u64, Error> {
         let table = self.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
         let table = table.map_err(Error::system("read the counters of an interface"))?;
-        Ok(dropped_packets(&table, INTERFACE).unwrap_or(0))
+        Ok(dropped_packets(&table, self.interface).unwrap_or(0))
+    }
+
+    /// Switches its interface on, and sends everything there that has no better route.
+    pub fn bring_up(&self) -> Result<(), Error> {
+        let interface = self.interface;
+        self.enter(|| {
+            sys::set_up(interface)?;
+            sys::add_default_route(interface)
+        })?
+        .map_err(Error::system("switch a network interface on"))
+    }
+
+    /// Switches its interface off. The routes over it end, and programs are told so.
+    pub fn take_down(&self) -> Result<(), Error> {
+        let interface = self.interface;
+        self.enter(|| sys::set_down(interface))?
+            .map_err(Error::system("switch a network interface off"))
     }
 
     /// Listens on an address of this host. Its 127.0.0.1, for example, is not reachable from other
@@ -131,9 +163,26 @@ pub(crate) struct Namespaces {
 }
 
 impl Namespaces {
+    /// The hosts of a plan. For each that is a second interface, `seconds` has the host to which it
+    /// belongs; all these come last.
+    ///
     /// # Panics
-    /// If `hosts` is zero or exceeds [`MOST_HOSTS`].
-    pub(crate) fn new(hosts: usize) -> Result<Self, Error> {
+    /// If there is no host, or more than [`MOST_HOSTS`].
+    pub(crate) fn new(seconds: &[Option<usize>]) -> Result<Self, Error> {
+        let firsts = seconds.iter().take_while(|first| first.is_none()).count();
+        assert!(seconds.len() <= usize::from(MOST_HOSTS), "a network has at most 254 hosts");
+        let mut made = Self::firsts(firsts)?;
+        for (number, first) in (1..).zip(seconds).skip(firsts) {
+            let first = made.hosts[first.expect("second interfaces come last")].clone();
+            let address = address_of(number);
+            let tun = first.enter(|| second_interface(address))??;
+            made.hosts.push(Host { address, interface: SECOND_INTERFACE, ..first });
+            made.tuns.push(tun);
+        }
+        Ok(made)
+    }
+
+    fn firsts(hosts: usize) -> Result<Self, Error> {
         let last = u8::try_from(hosts).ok().filter(|last| (1..=MOST_HOSTS).contains(last));
         let last = last.expect("a network has between one and 254 hosts");
         let others = (1..last).map(|number| on_thread(|| new_network(address_of(number))));
@@ -148,6 +197,7 @@ impl Namespaces {
         let (networks, tuns): (Vec<_>, Vec<_>) = networks.into_iter().unzip();
         let hosts = (1..=last).zip(networks).map(|(number, network)| Host {
             address: address_of(number),
+            interface: INTERFACE,
             network: Arc::new(network),
             init: Arc::clone(&init.process),
         });
@@ -156,8 +206,8 @@ impl Namespaces {
 }
 
 fn address_of(host: u8) -> Ipv4Addr {
-    let [a, b, c] = NETWORK;
-    Ipv4Addr::new(a, b, c, host)
+    let [a, b] = NETWORK;
+    Ipv4Addr::new(a, b, 0, host)
 }
 
 /// The first process of the process namespace. Dropping it kills all processes of all hosts and
@@ -219,6 +269,17 @@ fn new_network(address: Ipv4Addr) -> Result<(OwnedFd, Tun), Error> {
     // route.
     sys::add_default_route(INTERFACE).map_err(failed())?;
     Ok((network.into(), Tun { file, takes_super_packets }))
+}
+
+/// Makes a second interface in the calling thread's network namespace. It is down.
+fn second_interface(address: Ipv4Addr) -> Result<Tun, Error> {
+    let file = open_tun()?;
+    let takes_super_packets = sys::tun::create_tun(&file, SECOND_INTERFACE)
+        .map_err(Error::system("make a TUN interface"))?;
+    sys::set_address(SECOND_INTERFACE, address, NETMASK)
+        .and_then(|()| sys::set_down(SECOND_INTERFACE))
+        .map_err(Error::system("configure a network interface"))?;
+    Ok(Tun { file, takes_super_packets })
 }
 
 fn open_tun() -> Result<File, Error> {

@@ -22,6 +22,8 @@ use weir::units::TimeDelta;
 use weir_net::LinkConfig;
 use weir_net::path::{AccessPlan, Attachment, Hop};
 
+use crate::nat::NatPlan;
+
 /// An emulated network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -34,6 +36,8 @@ pub struct Plan {
     pub own: Vec<OwnNetwork>,
     /// The hosts. Their addresses follow this order.
     pub hosts: Vec<HostPlan>,
+    /// The NATs. A host is behind at most one.
+    pub nats: Vec<NatPlan>,
     /// Whether hosts at the same node can reach each other directly, without crossing a hop. If
     /// not, such packets are dropped.
     pub local_traffic: bool,
@@ -55,6 +59,9 @@ pub struct HostPlan {
     /// Whether other networks are behind it: packets to addresses outside the emulated network go
     /// to this host, and it may send packets from such addresses. At most one host is the border.
     pub is_border: bool,
+    /// The index of an earlier host whose second interface this is; `None` for a host of its own.
+    /// It is down until [`Host::bring_up`](crate::Host::bring_up).
+    pub second_of: Option<usize>,
 }
 
 /// A network between a host and its node.
@@ -93,21 +100,33 @@ impl Plan {
             hops: vec![hop],
             own: Vec::new(),
             hosts: vec![HostPlan::at(0), HostPlan::at(1)],
+            nats: Vec::new(),
             local_traffic: false,
         }
     }
 
-    /// Whether the nodes, terminals and own networks of all hosts exist.
+    /// The first host of each one that is a second interface.
+    pub(crate) fn second_interfaces(&self) -> Vec<Option<usize>> {
+        self.hosts.iter().map(|host| host.second_of).collect()
+    }
+
+    /// Whether the nodes, terminals and own networks of all hosts exist, and the hosts of all NATs.
     pub(crate) fn is_sound(&self) -> bool {
-        self.hosts.iter().all(|host| {
-            let access = match host.own {
-                None => &self.access,
-                Some(own) if own < self.own.len() => &self.own[own].access,
-                Some(_) => return false,
-            };
-            let terminals = access.as_ref().map_or(0..0, |access| access.config.terminals());
-            host.node <= self.hops.len()
-                && host.attachment.is_none_or(|own| terminals.contains(&own.terminal))
-        })
+        let mut behind: Vec<usize> = self.nats.iter().flat_map(|nat| &nat.hosts).copied().collect();
+        behind.sort_unstable();
+        let are_sound = behind.iter().all(|host| *host < self.hosts.len())
+            && behind.windows(2).all(|pair| pair[0] != pair[1])
+            && self.nats.iter().all(|nat| !nat.hosts.is_empty());
+        are_sound
+            && self.hosts.iter().all(|host| {
+                let access = match host.own {
+                    None => &self.access,
+                    Some(own) if own < self.own.len() => &self.own[own].access,
+                    Some(_) => return false,
+                };
+                let terminals = access.as_ref().map_or(0..0, |access| access.config.terminals());
+                host.node <= self.hops.len()
+                    && host.attachment.is_none_or(|own| terminals.contains(&own.terminal))
+            })
     }
 }

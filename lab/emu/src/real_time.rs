@@ -8,6 +8,7 @@ use weir_net::Seed;
 use weir_net::path::{AccessChange, AccessPlan, Hop};
 
 use crate::handle::{Change, Status};
+use crate::nat::{NatRecord, Nats, Way};
 use crate::network::{Arrival, Network, NetworkRecord};
 use crate::plan::{OwnNetwork, Plan};
 
@@ -21,6 +22,8 @@ pub(crate) struct RealTime {
     next: Option<Network>,
     /// Takes packets from the start on, with time zero at the start.
     run: Option<Clocked>,
+    /// Between the hosts and either model.
+    nats: Nats,
 }
 
 /// A network with the moment of its time zero.
@@ -57,6 +60,7 @@ impl RealTime {
             before: Clocked { network: before, zero: now },
             next: Some(Network::new(plan, hosts, seed)),
             run: None,
+            nats: Nats::new(&plan.nats, hosts, seed, now),
         }
     }
 
@@ -64,12 +68,18 @@ impl RealTime {
     pub(crate) fn start(&mut self, zero: Instant) {
         let network = self.next.take().expect("the run starts once");
         self.run = Some(Clocked { network, zero });
+        self.nats.start(zero);
     }
 
-    /// A packet that a host sent. Poll what is due before.
-    pub(crate) fn enqueue(&mut self, now: Instant, from: usize, packet: &[u8]) {
+    /// A packet that a host sent. Poll what is due before. NATs change it.
+    pub(crate) fn enqueue(&mut self, now: Instant, from: usize, packet: &mut [u8]) {
+        let way = self.nats.send(now, from, packet);
         let to = self.run.as_mut().unwrap_or(&mut self.before);
-        to.network.enqueue(to.at(now), from, packet);
+        match way {
+            Way::Open => to.network.enqueue(to.at(now), from, packet),
+            Way::To(host) => to.network.enqueue_to(to.at(now), from, host, packet),
+            Way::Nowhere => {}
+        }
     }
 
     /// Changes the network from now on. Poll what is due before.
@@ -97,6 +107,15 @@ impl RealTime {
 
     /// A packet that has reached its host by now: when, which host, and what. Call until `None`.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<(Instant, usize, Vec<u8>)> {
+        while let Some((due, host, mut packet)) = self.poll_models(now) {
+            if self.nats.receive(due, host, &mut packet) {
+                return Some((due, host, packet));
+            }
+        }
+        None
+    }
+
+    fn poll_models(&mut self, now: Instant) -> Option<(Instant, usize, Vec<u8>)> {
         let before = if self.before_goes_on() { self.before.poll(now) } else { None };
         before.or_else(|| self.run.as_mut()?.poll(now))
     }
@@ -115,11 +134,14 @@ impl RealTime {
         self.run.is_none() || self.before.network.is_crossed()
     }
 
-    /// What has happened since the start.
-    pub(crate) fn into_record(self) -> NetworkRecord {
-        let Some(Clocked { mut network, .. }) = self.run else { return NetworkRecord::default() };
+    /// What has happened since the start, and what the NATs did.
+    pub(crate) fn into_record(self) -> (NetworkRecord, Vec<NatRecord>) {
+        let nats = self.nats.into_records();
+        let Some(Clocked { mut network, .. }) = self.run else {
+            return (NetworkRecord::default(), nats);
+        };
         network.finish();
-        network.into_record()
+        (network.into_record(), nats)
     }
 }
 
@@ -170,7 +192,7 @@ mod tests {
         packet[0] = 0x45;
         packet[12..16].copy_from_slice(&A.octets());
         packet[16..20].copy_from_slice(&B.octets());
-        network.enqueue(now, 0, &packet);
+        network.enqueue(now, 0, &mut packet);
     }
 
     /// When the only packet on its way arrives.
@@ -234,7 +256,7 @@ mod tests {
         send(&mut network, zero + ms(45));
         network.start(zero + ms(50));
         assert_eq!(arrival(&mut network), zero + ms(56));
-        assert!(network.into_record().flows.is_empty());
+        assert!(network.into_record().0.flows.is_empty());
     }
 
     #[test]

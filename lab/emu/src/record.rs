@@ -10,6 +10,7 @@ use weir_net::path::AccessLog;
 use crate::handle::Change;
 use crate::lateness::Lateness;
 use crate::load::CpuShares;
+use crate::nat::NatRecord;
 
 /// Time from one [`Sample`] to the next.
 pub const SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
@@ -69,6 +70,19 @@ impl TrafficTotals {
             delivered_packets: self.delivered_packets - earlier.delivered_packets,
             delivered: self.delivered.saturating_sub(earlier.delivered),
             waited: self.waited - earlier.waited,
+        }
+    }
+
+    /// Both counts together.
+    fn with(&self, other: &Self) -> Self {
+        Self {
+            offered_packets: self.offered_packets + other.offered_packets,
+            offered: self.offered + other.offered,
+            lost_packets: self.lost_packets + other.lost_packets,
+            dropped_packets: self.dropped_packets + other.dropped_packets,
+            delivered_packets: self.delivered_packets + other.delivered_packets,
+            delivered: self.delivered + other.delivered,
+            waited: self.waited + other.waited,
         }
     }
 
@@ -136,6 +150,22 @@ pub struct FlowRecord {
     pub total: TrafficTotals,
 }
 
+impl FlowRecord {
+    /// Adds the traffic of another pair of hosts.
+    fn join(&mut self, other: Self) {
+        for (index, sample) in other.samples.into_iter().enumerate() {
+            match self.samples.get_mut(index) {
+                Some(own) => {
+                    own.queued += sample.queued;
+                    own.traffic = own.traffic.with(&sample.traffic);
+                }
+                None => self.samples.push(sample),
+            }
+        }
+        self.total = self.total.with(&other.total);
+    }
+}
+
 /// What the emulator's thread needed for a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
@@ -164,6 +194,8 @@ pub struct Emulation {
     pub changes: Vec<(Timestamp, Change)>,
     /// Manual changes of the access network, as text.
     pub access_changes: Vec<(Timestamp, String)>,
+    /// What the NATs did, in the order of the plan.
+    pub nats: Vec<NatRecord>,
     /// Release lateness of packets.
     pub lateness: Lateness,
     /// Work of the emulator's thread.
@@ -229,6 +261,23 @@ impl Emulation {
     /// Traffic from one host to another; `None` if there was none.
     pub fn flow(&self, from: usize, to: usize) -> Option<&FlowRecord> {
         self.flows.iter().find(|flow| flow.from == from && flow.to == to)
+    }
+
+    /// Counts the traffic of one host as that of another, whose second interface it is.
+    pub fn join_hosts(&mut self, second: usize, first: usize) {
+        let mut flows: Vec<FlowRecord> = Vec::new();
+        for mut flow in std::mem::take(&mut self.flows) {
+            for end in [&mut flow.from, &mut flow.to] {
+                if *end == second {
+                    *end = first;
+                }
+            }
+            match flows.iter_mut().find(|it| it.from == flow.from && it.to == flow.to) {
+                Some(known) => known.join(flow),
+                None => flows.push(flow),
+            }
+        }
+        self.flows = flows;
     }
 
     /// All manual changes as text, sorted by time.
@@ -302,6 +351,23 @@ mod tests {
                  late run: 1 %)",
             ]
         );
+    }
+
+    #[test]
+    fn the_traffic_of_a_second_interface_is_that_of_its_host() {
+        let flow = |from, to, packets: &[u64]| {
+            let traffic = |count| TrafficTotals { offered_packets: count, ..Default::default() };
+            let mut samples = Vec::new();
+            for (index, count) in (1..).zip(packets) {
+                let time = Timestamp::ZERO + SAMPLE_INTERVAL * index;
+                samples.push(FlowSample { time, queued: DataSize::ZERO, traffic: traffic(*count) });
+            }
+            FlowRecord { from, to, samples, total: traffic(packets.iter().sum()) }
+        };
+        let flows = vec![flow(0, 1, &[3, 0]), flow(2, 1, &[0, 4, 5]), flow(1, 2, &[7])];
+        let mut run = Emulation { flows, ..Emulation::default() };
+        run.join_hosts(2, 0);
+        assert_eq!(run.flows, [flow(0, 1, &[3, 4, 5]), flow(1, 0, &[7])]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::namespaces::{Host, INTERFACE};
+use crate::namespaces::Host;
 use crate::offload::{LARGEST_FRAME, split};
 use crate::sys;
 
@@ -37,7 +37,7 @@ impl Host {
     /// Starts to capture the host's packets.
     pub fn tap(&self) -> Result<Tap, Error> {
         let socket = self
-            .enter(|| sys::packet::open_packet_socket(INTERFACE, PATIENCE))?
+            .enter(|| sys::packet::open_packet_socket(self.interface_name(), PATIENCE))?
             .map_err(Error::system("look at a host's packets"))?;
         let (scratch, waiting) = (Vec::new(), VecDeque::new());
         Ok(Tap { socket, dropped_packets: 0, frame: vec![0; LARGEST_FRAME], scratch, waiting })
@@ -45,7 +45,7 @@ impl Host {
 
     /// The name of its interface on the emulated path.
     pub fn interface(&self) -> &'static str {
-        INTERFACE.to_str().expect("the name is ASCII")
+        self.interface_name().to_str().expect("the name is ASCII")
     }
 }
 
@@ -69,7 +69,7 @@ impl Tap {
         let Some(seen) = received else { return Ok(()) };
         let length = seen.length.min(self.frame.len());
         let waiting = &mut self.waiting;
-        let each = |packet: &[u8]| {
+        let each = |packet: &mut [u8]| {
             let tapped = Tapped { length: packet.len(), ..seen };
             waiting.push_back((tapped, packet[..packet.len().min(kept)].to_vec()));
         };

@@ -314,7 +314,14 @@ fn two_loads(emulator: &Emulator, load: &IperfLoad) -> Option<Vec<LoadReport>> {
 fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
     let hop = Hop::new(link(), link());
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
-    let plan = Plan { access: None, hops: vec![hop], own: Vec::new(), hosts, local_traffic: false };
+    let plan = Plan {
+        access: None,
+        hops: vec![hop],
+        own: Vec::new(),
+        hosts,
+        nats: Vec::new(),
+        local_traffic: false,
+    };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();
     // The two loads together are 1.5 times the capacity.
@@ -345,7 +352,14 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
 fn a_tcp_load_reports_both_ends() {
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
     let hop = Hop::new(link(), link());
-    let plan = Plan { access: None, hops: vec![hop], own: Vec::new(), hosts, local_traffic: false };
+    let plan = Plan {
+        access: None,
+        hops: vec![hop],
+        own: Vec::new(),
+        hosts,
+        nats: Vec::new(),
+        local_traffic: false,
+    };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();
     let load = IperfLoad::Tcp { congestion_control: "reno".into() };
@@ -392,6 +406,7 @@ fn bearers_of_a_cell_are_added_changed_and_removed_by_hand() {
         hops: vec![Hop::new(link(), link())],
         hosts: vec![HostPlan { attachment: phone, ..HostPlan::at(0) }, HostPlan::at(1)],
         local_traffic: false,
+        nats: Vec::new(),
         own: Vec::new(),
     };
     let Some(mut emulator) = emulator_of(&plan) else { return };

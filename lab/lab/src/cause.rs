@@ -80,7 +80,7 @@ fn flow_of(record: &Record, expectation: &Expectation, decides: Option<&str>) ->
     let name = match (decides, &expectation.flow) {
         (Some(name), _) => name,
         (None, ExpectedFlow::Named(name)) => name,
-        (None, flow) if flow.is_of_application() => return None,
+        (None, flow) if flow.is_of_real_run() => return None,
         (None, _) => {
             return record.scenario.flows.iter().position(|one| one.traffic.media().is_some());
         }

@@ -209,6 +209,9 @@ impl Summary {
         if expectation.flow.is_of_application() {
             return self.judged_participant(expectation);
         }
+        if expectation.flow == ExpectedFlow::Calls {
+            return (None, self.calls.as_ref().and_then(|calls| calls.at(&expectation.metric)));
+        }
         let mut flows: Vec<&FlowSummary> = self.flows.iter().collect();
         match &expectation.flow {
             ExpectedFlow::Named(name) => flows.retain(|flow| flow.flow == *name),
@@ -366,9 +369,8 @@ impl<'a> Measurer<'a> {
             calls,
         };
         summary.paper = paper_rows(scenario, info, |value| summary.beside(value));
-        // What is expected of participants is no failure where there is no application.
-        let is_application = summary.calls.as_ref().is_some_and(|calls| !calls.each.is_empty());
-        summary.expect = expect_rows(scenario, info, is_application, |it| summary.judged(it));
+        summary.expect =
+            expect_rows(scenario, info, summary.calls.as_ref(), |it| summary.judged(it));
         (summary, changes)
     }
 }
@@ -407,17 +409,25 @@ fn paper_rows(
     rows
 }
 
+/// Whether a run can meet an expectation. What is expected of participants or calls is no failure
+/// where there are none.
+fn is_possible(expectation: &Expectation, calls: Option<&Calls>) -> bool {
+    match &expectation.flow {
+        ExpectedFlow::Calls => calls.is_some_and(|calls| calls.count.made > 0),
+        flow => !flow.is_of_application() || calls.is_some_and(|calls| !calls.each.is_empty()),
+    }
+}
+
 fn expect_rows(
     scenario: &Scenario,
     info: &RunInfo,
-    is_application: bool,
+    calls: Option<&Calls>,
     judged: impl Fn(&Expectation) -> (Option<String>, Option<f64>),
 ) -> Vec<ExpectRow> {
     let label = info.subject.to_string();
     let mut rows = Vec::new();
     for expectation in &scenario.expectations {
-        let is_possible = is_application || !expectation.flow.is_of_application();
-        if !is_possible || !expectation.applies_to(&label) {
+        if !is_possible(expectation, calls) || !expectation.applies_to(&label) {
             continue;
         }
         let (flow, measured) = judged(expectation);

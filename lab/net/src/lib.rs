@@ -31,6 +31,7 @@ pub mod delay;
 pub mod jitter;
 pub mod load;
 pub mod loss;
+pub mod nat;
 pub mod packet;
 pub mod path;
 pub mod policer;

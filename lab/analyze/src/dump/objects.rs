@@ -323,6 +323,7 @@ fn candidate(objects: &Map<String, Value>, pair: &Map<String, Value>, member: &s
         port: integer(object, "port").and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
         protocol: text(object, "protocol").unwrap_or_default().to_owned(),
         candidate_type: text(object, "candidateType").unwrap_or_default().to_owned(),
+        relay_protocol: text(object, "relayProtocol").map(str::to_owned),
     }
 }
 

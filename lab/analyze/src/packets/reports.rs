@@ -208,6 +208,7 @@ fn pair(timestamp: f64, estimate: Bitrate) -> CandidatePair {
         port: 0,
         protocol: String::new(),
         candidate_type: String::new(),
+        relay_protocol: None,
     };
     CandidatePair {
         timestamp,

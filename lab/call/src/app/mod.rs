@@ -38,8 +38,9 @@ use crate::browser::{Browser, ChromiumOptions, Program};
 use crate::camera;
 use crate::capture::{CapturePlan, Recording};
 use crate::error::CallError;
+use crate::handovers::Handovers;
 use crate::message::{STATS_INTERVAL, printable};
-use crate::plan::{ChromiumMode, network};
+use crate::plan::{ChromiumMode, PlannedHandover, nats, network, second_interfaces};
 use crate::run::{Progress, cut, kernel_version, run_folder};
 use crate::state::{since, since_1970};
 use crate::usage::{Usage, UsageMeter};
@@ -128,7 +129,14 @@ pub struct AppOutcome {
 /// The hosts of an application: the participants, and last its server, or the border to it, which
 /// is at the far node. Each participant has a network in front of it: the first one the scenario's,
 /// each other one that of its table `[participant.NAME]`, or a copy of the scenario's.
-pub fn app_network(scenario: &Scenario, participants: usize, has_border: bool) -> Plan {
+///
+/// # Errors
+/// One line, if a NAT has no participant, or a hand-over none.
+pub fn app_network(
+    scenario: &Scenario,
+    participants: usize,
+    has_border: bool,
+) -> Result<(Plan, Vec<PlannedHandover>), String> {
     let network = network(scenario);
     let far = network.hops.len();
     let attachment = scenario.link_attachment();
@@ -147,7 +155,12 @@ pub fn app_network(scenario: &Scenario, participants: usize, has_border: bool) -
         own.push(OwnNetwork { access, hops: hops.clone() });
     }
     hosts.push(HostPlan { is_border: has_border, ..HostPlan::at(far) });
-    Plan { hosts, own, local_traffic: true, ..network }
+    let names: Vec<String> = (1..=participants).map(|number| format!("p{number}")).collect();
+    let named: Vec<(&str, usize)> = names.iter().map(String::as_str).zip(0..).collect();
+    let nats = nats(scenario, &named)?;
+    let mut plan = Plan { hosts, own, nats, local_traffic: true, ..network };
+    let handovers = second_interfaces(scenario, &named, &mut plan)?;
+    Ok((plan, handovers))
 }
 
 /// Runs an application in a scenario's network, for the scenario's length from the moment at which
@@ -166,7 +179,8 @@ pub fn run_app(
     let folder = run_folder().map_err(CallError::system("make a temporary folder"))?;
     let user = User::ordinary();
     user.let_in(folder.path()).map_err(CallError::system("open a temporary folder"))?;
-    let network = app_network(scenario, plan.participants, !plan.is_here());
+    let (network, planned) =
+        app_network(scenario, plan.participants, !plan.is_here()).map_err(CallError::Plan)?;
     let mut emulator = Emulator::new(&network, seed)?;
     let recording = plan.capture.as_ref().map(|it| Recording::start(emulator.hosts(), it));
     let recording = recording.transpose()?;
@@ -186,6 +200,7 @@ pub fn run_app(
         &mut || {},
     )?;
     run.fail_those_who_did_not_join(plan.join_timeout);
+    let mut handovers = Handovers::new(&planned, emulator.hosts());
     let start = emulator.start();
     let zero = since_1970(start);
     run.meters.iter_mut().for_each(UsageMeter::start);
@@ -193,15 +208,18 @@ pub fn run_app(
     let length = Duration::from_nanos(u64::try_from(scenario.duration.as_nanos()).unwrap_or(0));
     run.wait(start + length, cancel, &mut server, Run::is_over, &mut || {
         let time = Timestamp::ZERO + since(start, Instant::now());
+        handovers.tick(time);
         progress(Progress::Running { time, network: &handle, stats: &[], end: &Cell::new(false) });
     })?;
     progress(Progress::Ending);
     let (participants, mut notes) = run.end()?;
     drop(server);
     let recorded = recording.map(Recording::stop).transpose()?.unwrap_or_default();
-    let emulation = cut(emulator.stop()?, scenario.duration);
+    let mut emulation = cut(emulator.stop()?, scenario.duration);
+    planned.iter().for_each(|one| emulation.join_hosts(one.second, one.first));
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
     notes.extend(camera.err());
+    notes.extend(handovers.failures);
     Ok(AppOutcome {
         participants,
         emulation,

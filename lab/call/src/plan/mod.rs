@@ -7,7 +7,7 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_controllers::LabAlgorithm;
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{
-    BrowserKind, Content, Degradation, Picture, PlannedCall, Relay, Topology,
+    BrowserKind, Content, Degradation, IceRestart, Picture, PlannedCall, Topology,
 };
 use weir_lab::scenario::{Direction, ReceiverClock, Scenario, Traffic};
 use weir_net::Seed;
@@ -19,11 +19,13 @@ use crate::message::Peer;
 use crate::stack::Stack;
 
 mod participant;
+mod paths;
 mod pipelines;
 mod topologies;
 mod trials;
 
 pub use participant::{Participant, Player};
+pub use paths::{IceHost, PlannedHandover, RelayHost, nats, second_interfaces};
 pub use pipelines::ControlledSender;
 pub use trials::ChromiumMode;
 
@@ -53,6 +55,12 @@ pub struct CallConfig {
     pub loads: Vec<PlannedLoad>,
     /// The relay for all media.
     pub relay: Option<RelayHost>,
+    /// The servers with which the peers find a path.
+    pub ice: Option<IceHost>,
+    /// Changes of participants to a second interface.
+    pub handovers: Vec<PlannedHandover>,
+    /// When the peers restart ICE.
+    pub ice_restart: IceRestart,
     /// The IMS through which the signalling goes; `None` for the lab's own.
     pub ims: Option<Ims>,
     /// The address at which people reach this machine, if the peers are people; 0.0.0.0 means all.
@@ -109,15 +117,6 @@ pub struct PlannedLoad {
     pub stop: Timestamp,
 }
 
-/// A relay and the transport to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RelayHost {
-    /// Its host, by index.
-    pub host: usize,
-    /// The transport to it.
-    pub transport: Relay,
-}
-
 impl CallConfig {
     /// Plans the calls of a scenario over its network.
     ///
@@ -136,6 +135,11 @@ impl CallConfig {
         if self.relay.is_some() {
             return Err("--serve does not work with a relay: choose a scenario without one");
         }
+        if self.has_moving_paths() {
+            return Err(
+                "--serve does not work with NATs or hand-overs: choose a scenario without them",
+            );
+        }
         if self.participants.iter().any(|participant| participant.player.is_server()) {
             return Err("--serve does not work with a server: choose a scenario without one");
         }
@@ -153,6 +157,11 @@ impl CallConfig {
     pub fn through(mut self, ims: Ims) -> Result<Self, &'static str> {
         if self.participants.len() != 2 * self.calls.len() || self.relay.is_some() {
             return Err("--ims needs calls between two browsers each, without a relay");
+        }
+        if self.has_moving_paths() {
+            return Err(
+                "--ims does not work with NATs or hand-overs: choose a scenario without them",
+            );
         }
         if self.calls.len() != ims.users.len() {
             return Err("--ims needs two users for each call of the scenario");
@@ -186,6 +195,7 @@ pub fn network(scenario: &Scenario) -> Plan {
         own: Vec::new(),
         hosts: Vec::new(),
         local_traffic: false,
+        nats: Vec::new(),
     }
 }
 
@@ -220,6 +230,7 @@ impl<'a> Builder<'a> {
             return Err("it has no media flow".into());
         }
         self.check_layers(&planned)?;
+        self.check_restarts()?;
         let ends = match self.scenario.call.topology {
             Topology::Pairs => self.pairs(&planned)?,
             Topology::OneToMany => self.one_to_many(&planned)?,
@@ -236,7 +247,10 @@ impl<'a> Builder<'a> {
             pipelines::mix(&mut calls, self.scenario, &MIXER_CONTROLLER.into());
         }
         let relay = self.relay()?;
+        let ice = self.ice_servers();
+        self.nats()?;
         let loads = self.loads()?;
+        let handovers = self.handovers()?;
         Ok(CallConfig {
             network: self.network,
             duration: self.scenario.duration,
@@ -244,6 +258,9 @@ impl<'a> Builder<'a> {
             calls,
             loads,
             relay,
+            ice,
+            handovers,
+            ice_restart: self.scenario.call.ice_restart.clone(),
             ims: None,
             serve: None,
             chromium: ChromiumMode::Default,
@@ -302,15 +319,6 @@ impl<'a> Builder<'a> {
             start,
             stop,
         })
-    }
-
-    fn relay(&mut self) -> PlanResult<Option<RelayHost>> {
-        let Some(transport) = self.scenario.call.relay else { return Ok(None) };
-        if self.network.hops.len() != 2 {
-            return Err("a relay is between two hops: write [[network.hop]] twice".into());
-        }
-        self.network.hosts.push(HostPlan::at(1));
-        Ok(Some(RelayHost { host: self.network.hosts.len() - 1, transport }))
     }
 
     fn loads(&mut self) -> PlanResult<Vec<PlannedLoad>> {

@@ -171,7 +171,7 @@ impl CallConfig {
         if self.picture.layers > 1 {
             return Err(format!("{name} send one layer: leave out simulcast"));
         }
-        if self.relay.is_some() {
+        if self.relay.is_some() || self.ice.is_some() {
             return Err(format!("{name} do not use a relay: leave out {option}"));
         }
         if self.calls.iter().any(|call| call.role != ForwardingRole::Direct) {

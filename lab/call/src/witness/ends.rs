@@ -64,14 +64,19 @@ pub struct CallEnds<'a> {
 }
 
 impl<'a> CallEnds<'a> {
-    /// The ends of a call. `None` if a capture of either end is missing, or if neither peer has
-    /// reports.
+    /// The ends of a call. `None` if a capture of either end is missing, behind NATs, or if neither
+    /// peer has reports.
     pub fn of(
         config: &CallConfig,
         call: &Call,
         result: &'a CallResult,
         outcome: &'a CallOutcome,
     ) -> Option<Self> {
+        // Behind a NAT both ends know the same packet by other addresses.
+        let is_simple = config.network.nats.is_empty() && config.handovers.is_empty();
+        if !is_simple || config.ice.is_some() {
+            return None;
+        }
         let hosts = call.ends.map(|end| config.participants[end].host);
         let captures = [outcome.captures.get(hosts[0])?, outcome.captures.get(hosts[1])?];
         let [a, b] = &result.peers;

@@ -117,7 +117,7 @@ fn why(run: &Run, judgement: &Judgement) -> anyhow::Result<String> {
     let expectation = expectations.iter().find(|one| one.text == judgement.row.text);
     let flow = judgement.flows.first().map(String::as_str);
     let Some(expectation) = expectation else { return Ok(String::new()) };
-    if expectation.flow.is_of_application() {
+    if expectation.flow.is_of_real_run() {
         let who = flow.unwrap_or("every participant");
         return Ok(format!("{who}: no rule knows the cause; the report has its curves"));
     }

@@ -134,7 +134,17 @@ impl Network {
 
     /// Takes a packet from a host. Call [`Network::poll`] until `None` before.
     pub(crate) fn enqueue(&mut self, now: Timestamp, from: usize, packet: &[u8]) {
-        let Some(index) = self.pair_of(from, packet) else {
+        self.enqueue_on(now, self.pair_of(from, packet), packet);
+    }
+
+    /// The same for a packet that goes to this host, whatever its addresses are.
+    pub(crate) fn enqueue_to(&mut self, now: Timestamp, from: usize, to: usize, packet: &[u8]) {
+        let pair = Some(from * self.hosts.len() + to);
+        self.enqueue_on(now, pair.filter(|pair| self.pairs[*pair].is_reachable), packet);
+    }
+
+    fn enqueue_on(&mut self, now: Timestamp, pair: Option<usize>, packet: &[u8]) {
+        let Some(index) = pair else {
             self.foreign_packets += 1;
             return;
         };

@@ -34,6 +34,7 @@ fn network(hops: usize, hosts: &[HostPlan]) -> Network {
         hops: vec![Hop::new(link(), link()); hops],
         hosts: hosts.to_vec(),
         local_traffic: false,
+        nats: Vec::new(),
         own: Vec::new(),
     };
     Network::new(&plan, &HOSTS[..hosts.len()], Seed::new(1))
@@ -123,6 +124,7 @@ fn hosts_with_networks_of_their_own_are_a_star() {
         own: vec![own.clone(), own],
         hosts: vec![at(Some(0)), at(Some(1)), at(None)],
         local_traffic: true,
+        nats: Vec::new(),
     };
     assert!(plan.is_sound());
     let mut network = Network::new(&plan, &HOSTS, Seed::new(1));
@@ -148,6 +150,7 @@ fn hosts_at_one_node_meet_only_where_the_plan_says_so() {
         own: Vec::new(),
         hosts: hosts.to_vec(),
         local_traffic: true,
+        nats: Vec::new(),
     };
     let mut together = Network::new(&plan, &HOSTS[..2], Seed::new(1));
     together.enqueue(ms(5), 0, &packet(A, B));
@@ -218,6 +221,7 @@ fn the_flows_of_a_link_add_up_to_it() {
         hops: vec![Hop::new(lossy, link())],
         hosts: vec![HostPlan::at(0), HostPlan::at(1), HostPlan::at(0)],
         local_traffic: false,
+        nats: Vec::new(),
         own: Vec::new(),
     };
     let mut network = Network::new(&plan, &HOSTS, Seed::new(1));
@@ -308,6 +312,7 @@ fn network_behind(config: CellConfig) -> Network {
         hops: vec![Hop::new(delay.clone(), delay)],
         hosts: vec![at(0), at(1), HostPlan::at(1)],
         local_traffic: false,
+        nats: Vec::new(),
         own: Vec::new(),
     };
     Network::new(&plan, &HOSTS, Seed::new(1))
@@ -425,6 +430,7 @@ fn bearers_of_a_cell_are_added_changed_and_removed_by_calls() {
         hops: vec![Hop::new(delay.clone(), delay)],
         hosts: vec![HostPlan { attachment: phone, ..HostPlan::at(0) }, HostPlan::at(1)],
         local_traffic: false,
+        nats: Vec::new(),
         own: Vec::new(),
     };
     let mut network = Network::new(&plan, &HOSTS[..2], Seed::new(1));

@@ -63,7 +63,7 @@ pub(crate) struct Malformed;
 pub(crate) fn split(
     frame: &mut [u8],
     scratch: &mut Vec<u8>,
-    mut each: impl FnMut(&[u8]),
+    mut each: impl FnMut(&mut [u8]),
 ) -> Result<(), Malformed> {
     let (header, packet) = frame.split_at_mut_checked(VNET_HEADER).ok_or(Malformed)?;
     let field = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));

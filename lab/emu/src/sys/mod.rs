@@ -89,6 +89,13 @@ pub(crate) fn set_up(name: &CStr) -> io::Result<()> {
     configure(libc::SIOCSIFFLAGS, &request)
 }
 
+/// Switches an interface of the calling thread's network namespace off.
+pub(crate) fn set_down(name: &CStr) -> io::Result<()> {
+    let mut request = interface_request(name);
+    request.ifr_ifru.ifru_flags = 0;
+    configure(libc::SIOCSIFFLAGS, &request)
+}
+
 /// Sends everything that has no better route through an interface.
 pub(crate) fn add_default_route(name: &CStr) -> io::Result<()> {
     // SAFETY: rtentry is plain data; all zeros is valid and means "unset".

@@ -111,7 +111,10 @@ pub(crate) fn receive_stamped(
     let Ok(length) = usize::try_from(received) else {
         let error = io::Error::last_os_error();
         return match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+            // An interface that was switched off says so once.
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::NetworkDown => {
+                Ok(None)
+            }
             _ => Err(error),
         };
     };

@@ -91,6 +91,32 @@ pub struct EmulationFacts {
     /// Packets that the receiving host did not take.
     #[serde(default)]
     pub refused_packets: u64,
+    /// What the NATs did; absent without one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nats: Vec<NatFacts>,
+}
+
+/// What a NAT did in a run, its set-up included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NatFacts {
+    /// The participants behind it.
+    pub participants: Vec<String>,
+    /// Its outside addresses, in order.
+    pub addresses: Vec<String>,
+    /// Mappings made.
+    pub mappings: u64,
+    /// Packets of UDP that the firewall dropped.
+    pub blocked_packets: u64,
+    /// Packets from outside without a mapping.
+    pub unmapped_packets: u64,
+    /// Packets from outside that the filter dropped.
+    pub filtered_packets: u64,
+    /// Packets from inside to the NAT's own outside address.
+    pub hairpin_packets: u64,
+    /// Packets to an inside address from elsewhere, for which there is no route.
+    pub unroutable_packets: u64,
+    /// Packets that it could not translate.
+    pub untranslated_packets: u64,
 }
 
 /// A histogram of the release lateness in µs.
@@ -288,6 +314,9 @@ pub struct Candidate {
     pub protocol: String,
     /// `host`, `srflx`, `prflx` or `relay`.
     pub candidate_type: String,
+    /// How this end reaches its relay: `udp`, `tcp` or `tls`; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relay_protocol: Option<String>,
 }
 
 /// The transport under all streams.

@@ -323,6 +323,9 @@ pub struct Candidate {
     pub protocol: String,
     /// `host`, `srflx`, `prflx` or `relay`.
     pub candidate_type: String,
+    /// Of a relay that this end uses: `udp`, `tcp` or `tls`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relay_protocol: Option<String>,
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>, D::Error> {

@@ -4,7 +4,7 @@
 //! both, and the audio flows that belong to them. The k-th media flow of a direction belongs to
 //! call k, unless it names another call.
 
-use weir::units::Timestamp;
+use weir::units::{TimeDelta, Timestamp};
 pub use weir_sim::{Codec, Content, Degradation};
 use weir_sim::{EncoderVideo, Source};
 
@@ -15,7 +15,7 @@ use super::{Direction, Flow, Scenario, Traffic};
 type Result<T> = std::result::Result<T, ScenarioError>;
 
 pub(super) const CALL: &[&str] =
-    &["topology", "relay", "iterations", "browser", "video", "capture"];
+    &["topology", "relay", "servers", "ice_restart", "iterations", "browser", "video", "capture"];
 const BROWSER: &[&str] = &["a", "b"];
 const VIDEO: &[&str] = &["width", "height", "fps", "codec", "content", "degradation", "simulcast"];
 
@@ -34,6 +34,10 @@ pub struct CallPlan {
     pub topology: Topology,
     /// Transport to the relay that carries all media; `None` for media from peer to peer.
     pub relay: Option<Relay>,
+    /// Servers of ICE that the peers may use; empty for none.
+    pub servers: Vec<IceServer>,
+    /// When the peers restart ICE.
+    pub ice_restart: IceRestart,
     /// How many times the calls are made.
     pub iterations: Iterations,
     /// The browsers on host A's side and on host B's side.
@@ -78,6 +82,41 @@ pub enum Relay {
     Udp,
     /// TURN over TCP.
     Tcp,
+}
+
+/// A server that a peer may use to find a path [RFC8445 §5.1.1].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IceServer {
+    /// STUN: tells a peer its outside endpoint.
+    Stun,
+    /// TURN over UDP, which is STUN too.
+    TurnUdp,
+    /// TURN over TCP.
+    TurnTcp,
+    /// TURN over TLS.
+    TurnTls,
+}
+
+impl IceServer {
+    /// All kinds with their names in scenarios.
+    pub const NAMES: [(&str, Self); 4] = [
+        ("stun", Self::Stun),
+        ("turn-udp", Self::TurnUdp),
+        ("turn-tcp", Self::TurnTcp),
+        ("turn-tls", Self::TurnTls),
+    ];
+}
+
+/// When the peer that offers restarts ICE [RFC8445 §9].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum IceRestart {
+    /// Never: a call whose path is lost fails.
+    #[default]
+    Never,
+    /// When the browser finds that the path is lost.
+    WhenDisconnected,
+    /// At these times, as an application does that the host tells about its network.
+    At(Vec<Timestamp>),
 }
 
 /// A kind of browser.
@@ -223,7 +262,7 @@ impl Scenario {
 }
 
 /// Reads the whole table. Every key has a default.
-pub(super) fn plan(top: &Table) -> Result<CallPlan> {
+pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<CallPlan> {
     let Some(item) = top.get("call") else { return Ok(CallPlan::default()) };
     let table = item.table(CALL)?;
     let topology = table.get("topology").map(|item| topology(&item)).transpose()?;
@@ -231,11 +270,20 @@ pub(super) fn plan(top: &Table) -> Result<CallPlan> {
         .get("relay")
         .map(|item| item.choice(&[("udp", Relay::Udp), ("tcp", Relay::Tcp)]))
         .transpose()?;
+    let servers = table.get("servers").map_or(Ok(Vec::new()), |item| servers(&item))?;
+    if let (Some(_), Some(item)) = (relay, table.get("servers")) {
+        return Err(item.error("relay sends all media through a relay: leave out one of the two"));
+    }
+    let ice_restart = table
+        .get("ice_restart")
+        .map_or(Ok(IceRestart::Never), |item| ice_restart(&item, duration))?;
     let iterations = table.get("iterations").map(|item| whole(&item, 1.0, MAX_ITERATIONS));
     let iterations = iterations.transpose()?.map(|number| Iterations(number.into()));
     Ok(CallPlan {
         topology: topology.unwrap_or_default(),
         relay,
+        servers,
+        ice_restart,
         iterations: iterations.unwrap_or_default(),
         browsers: table.get("browser").map_or(Ok(Default::default()), |item| browsers(&item))?,
         video: table.get("video").map_or(Ok(Picture::default()), |item| picture(&item))?,
@@ -302,6 +350,28 @@ fn topology(item: &Item) -> Result<Topology> {
         ("forwarding-server", Topology::ForwardingServer),
         ("mixer", Topology::Mixer),
     ])
+}
+
+fn servers(list: &Item) -> Result<Vec<IceServer>> {
+    let elements = list.elements().filter(|elements| !elements.is_empty());
+    let elements =
+        elements.ok_or_else(|| list.error("expected a list such as [\"stun\", \"turn-udp\"]"))?;
+    elements.iter().map(|item| item.choice(&IceServer::NAMES)).collect()
+}
+
+fn ice_restart(item: &Item, duration: TimeDelta) -> Result<IceRestart> {
+    let Some(elements) = item.elements() else {
+        return item.choice(&[("disconnected", ())]).map(|()| IceRestart::WhenDisconnected);
+    };
+    let mut times = Vec::new();
+    for item in elements {
+        let time = item.moment(duration)?;
+        if times.last().is_some_and(|last| time <= *last) {
+            return Err(item.error("must come after the time before it"));
+        }
+        times.push(time);
+    }
+    Ok(IceRestart::At(times))
 }
 
 fn browsers(item: &Item) -> Result<[BrowserKind; 2]> {

@@ -8,8 +8,10 @@ mod cellular;
 mod changes;
 mod error;
 mod flow;
+mod handover;
 mod kind;
 mod load;
+mod nat;
 mod network;
 mod parse;
 pub mod quantity;
@@ -42,7 +44,9 @@ use weir_sim::{FlowKind, Watching};
 pub use call::CallPlan;
 pub use changes::{Change, changes, whole_text};
 pub use error::{ScenarioError, nearest};
+pub use handover::ParticipantHandover;
 pub use kind::{Access, NodeGroup};
+pub use nat::ParticipantNat;
 pub use network::ParticipantNetwork;
 pub use parse::{parse, parse_recorded, parse_variant};
 pub use server::ServerPlan;
@@ -81,6 +85,10 @@ pub struct Scenario {
     /// Networks of participants of an application under test, by name: `p2` and so on. The first
     /// participant is behind `access` and `hops`.
     pub participants: BTreeMap<String, ParticipantNetwork>,
+    /// The NATs of participants of calls and applications. Simulations have none.
+    pub nats: Vec<ParticipantNat>,
+    /// Changes of participants to a second interface. Simulations have none.
+    pub handovers: Vec<ParticipantHandover>,
     /// The simulated forwarding server; `None` without one. Media flows are its subscribers.
     pub server: Option<ServerPlan>,
     /// The flows that use the network.
@@ -228,12 +236,19 @@ pub enum ExpectedFlow {
     EveryParticipant,
     /// No flow: the participant or stream of an application under test with this name.
     Participant(String),
+    /// No flow: all calls of a real run.
+    Calls,
 }
 
 impl ExpectedFlow {
     /// Whether it is of an application under test, which only a real call has.
     pub const fn is_of_application(&self) -> bool {
         matches!(self, Self::EveryParticipant | Self::Participant(_))
+    }
+
+    /// Whether it is of no flow, but of an application or of calls, which only a real run has.
+    pub const fn is_of_real_run(&self) -> bool {
+        self.is_of_application() || matches!(self, Self::Calls)
     }
 }
 

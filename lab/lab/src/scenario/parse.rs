@@ -23,7 +23,7 @@ use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;
 use super::{
     Condition, Expectation, ExpectedFlow, Finding, Flow, KnownMiss, PaperValue, Scenario, Section,
-    call, flow, server,
+    call, flow, handover, nat, server,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -38,6 +38,8 @@ const TOP: &[&str] = &[
     "server",
     "network",
     "participant",
+    "nat",
+    "handover",
     "publisher",
     "call",
     "media",
@@ -124,7 +126,9 @@ fn read_from(
     let duration = duration(&top)?;
     let network = network::network(&top, duration, &files)?;
     let participants = network::participants(&top, duration, &files)?;
-    let call = call::plan(&top)?;
+    let nats = nat::nats(&top, duration)?;
+    let handovers = handover::handovers(&top, duration, &files)?;
+    let call = call::plan(&top, duration)?;
     let server = server::plan(&top, duration)?;
     let mut flows = flow::flows(&top, duration, &network, server.as_ref())?;
     call::film(&mut flows, &call, &top)?;
@@ -158,6 +162,8 @@ fn read_from(
         access: network.access,
         hops: network.hops,
         participants,
+        nats,
+        handovers,
         server,
         call,
         sections,
@@ -283,6 +289,7 @@ fn expectation(
     let participant = participant(table)?;
     let metric = match &participant {
         Some(_) => participant_metric(table)?,
+        None if is_of_calls(table) => calls_metric(table)?,
         None => shared_metric(table, path)?.map_or_else(|| metric(table), Ok)?,
     };
     let condition = condition(table, None)?;
@@ -295,6 +302,7 @@ fn expectation(
         (Some(_), Some(item)) => {
             return Err(item.error("a participant has no flow; leave out one of the two"));
         }
+        (None, None) if is_of_calls(table) => ExpectedFlow::Calls,
         (None, Some(item)) if item.string("a flow's name")? == "every" => ExpectedFlow::Every,
         _ => flow_name(table, flows)?.map_or(ExpectedFlow::First, ExpectedFlow::Named),
     };
@@ -329,6 +337,25 @@ fn participant(table: &Table) -> Result<Option<ExpectedFlow>> {
     Ok(Some(ExpectedFlow::Participant(name.into())))
 }
 
+/// Whether an expectation is of all calls together.
+fn is_of_calls(table: &Table) -> bool {
+    let metric = table.get("metric").and_then(|item| item.prose().ok());
+    metric.is_some_and(|metric| Calls::has_path(&metric))
+}
+
+/// Reads a metric of all calls over their whole time.
+fn calls_metric(table: &Table) -> Result<String> {
+    let path = table.require("metric", "\"calls.setup_ms\"")?.prose()?;
+    for key in ["flow", "section"] {
+        if let Some(item) = table.get(key) {
+            let message =
+                format!("{path} is a metric of all calls over their whole time; leave it out");
+            return Err(item.error(&message));
+        }
+    }
+    Ok(path)
+}
+
 fn participant_metric(table: &Table) -> Result<String> {
     let item = table.require("metric", "\"participant.frame_rate\"")?;
     let path = item.prose()?;
@@ -345,7 +372,7 @@ fn participant_metric(table: &Table) -> Result<String> {
 /// Refuses an expectation of a metric that its flows cannot have, because it would always fail.
 fn can_have(table: &Table, expectation: &Expectation, scope: MetricScope<'_>) -> Result<()> {
     let metric = &expectation.metric;
-    if expectation.flow.is_of_application() {
+    if expectation.flow.is_of_real_run() {
         return Ok(());
     }
     let mut media = scope.flows.iter().filter(|flow| flow.traffic.media().is_some());
@@ -354,7 +381,9 @@ fn can_have(table: &Table, expectation: &Expectation, scope: MetricScope<'_>) ->
         ExpectedFlow::Named(name) => scope.flows.iter().filter(|flow| flow.name == *name).collect(),
         ExpectedFlow::First => media.next().into_iter().collect(),
         ExpectedFlow::Every => media.collect(),
-        ExpectedFlow::EveryParticipant | ExpectedFlow::Participant(_) => Vec::new(),
+        ExpectedFlow::EveryParticipant | ExpectedFlow::Participant(_) | ExpectedFlow::Calls => {
+            Vec::new()
+        }
     };
     if flows.is_empty() {
         let name = &scope.flows[0].name;
@@ -468,13 +497,7 @@ fn paper_metric(table: &Table, shared: SharedPath<'_>) -> Result<String> {
     if !Calls::has_path(&path) {
         return shared_metric(table, shared)?.map_or_else(|| metric(table), Ok);
     }
-    for key in ["flow", "section"] {
-        if let Some(item) = table.get(key) {
-            let message =
-                format!("{path} is a metric of all calls over their whole time; leave it out");
-            return Err(item.error(&message));
-        }
-    }
+    calls_metric(table)?;
     if let Some(list) = table.get("published").filter(|item| item.elements().is_some()) {
         return Err(list.error(&format!("{path} is not measured by section; write one value")));
     }

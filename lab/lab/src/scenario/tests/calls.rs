@@ -1,7 +1,8 @@
 //! The `[call]` table and the calls of flows.
 
 use super::super::call::{
-    BrowserKind, Codec, Content, Degradation, Iterations, Picture, Relay, Topology,
+    BrowserKind, Codec, Content, Degradation, IceRestart, IceServer, Iterations, Picture, Relay,
+    Topology,
 };
 use super::*;
 use crate::scenario::CallPlan;
@@ -29,6 +30,7 @@ fn the_table_says_who_calls_whom_how_and_how_often() {
         browsers: [BrowserKind::Chromium, BrowserKind::Firefox],
         video: Picture { width: 640, height: 480, codec: Codec::H264, ..Picture::default() },
         capture: true,
+        ..CallPlan::default()
     };
     assert_eq!(parse("x", &text, None).unwrap().call, expected);
 }
@@ -152,4 +154,68 @@ fn a_participant_of_an_application_has_a_network_of_its_own_of_any_kind() {
     }
     let message = error(&small("[participant.p2]\nspeed = \"5Mbps\"\n"));
     assert!(message.contains("unknown key 'speed'"), "{message}");
+}
+
+#[test]
+fn nats_servers_restarts_and_handovers_are_read() {
+    use weir_net::nat::{Behaviour, NatConfig};
+    let text = small(
+        "[nat.a]\n[nat.home]\nparticipants = [\"b\", \"p2\"]\n\
+         mapping = \"address-and-port-dependent\"\nfiltering = \"address-dependent\"\n\
+         hairpin = false\nmapping_timeout = \"30s\"\nudp = \"blocked\"\nrebind = [\"1s\", \"2s\"]\n\
+         [handover.a]\nat = \"3s\"\ngap = \"200ms\"\nup = { delay = \"40ms\" }\n\
+         [call]\nservers = [\"stun\", \"turn-tls\"]\nice_restart = [\"3s\"]\n",
+    );
+    let scenario = parse("x", &text, None).unwrap();
+    let [a, home] = &scenario.nats[..] else { panic!("{:?}", scenario.nats) };
+    assert_eq!((&a.participants[..], a.config), (&["a".to_owned()][..], NatConfig::default()));
+    assert_eq!(home.participants, ["b", "p2"]);
+    let config = NatConfig {
+        mapping: Behaviour::AddressAndPortDependent,
+        filtering: Behaviour::AddressDependent,
+        hairpin: false,
+        mapping_timeout: TimeDelta::from_secs(30),
+        blocks_udp: true,
+    };
+    assert_eq!(home.config, config);
+    assert_eq!(home.rebinds, [1, 2].map(TimeDelta::from_secs));
+    assert_eq!(scenario.call.servers, [IceServer::Stun, IceServer::TurnTls]);
+    assert_eq!(scenario.call.ice_restart, IceRestart::At(vec![Timestamp::from_secs(3)]));
+    let [handover] = &scenario.handovers[..] else { panic!("{:?}", scenario.handovers) };
+    assert_eq!(handover.participant, "a");
+    assert_eq!((handover.at, handover.gap), (Timestamp::from_secs(3), TimeDelta::from_millis(200)));
+    assert_eq!(handover.hops.len(), 1);
+}
+
+#[test]
+fn mistakes_in_nats_and_handovers_say_what_to_write() {
+    for (text, wanted) in [
+        ("[nat.home]", "no participant's name; write participants"),
+        ("[nat.a]\nmapping = \"cone\"", "expected \"endpoint-independent\" or"),
+        ("[nat.a]\n[nat.x]\nparticipants = [\"a\"]", "a is behind nat.a already"),
+        ("[nat.x]\nparticipants = [\"a\", \"a\"]", "expected different names"),
+        ("[nat.x]\nparticipants = [\"server\"]", "expected different names"),
+        ("[nat.a]\nmapping_timeout = \"10ms\"", "must be 1s or more"),
+        ("[nat.a]\nrebind = [\"2s\", \"1s\"]", "must come after the time before it"),
+        ("[nat.a]\nudp = \"closed\"", "expected \"open\" or \"blocked\""),
+        ("[handover.b]\nat = \"1s\"", "a participant on A's side"),
+        ("[handover.a]\ngap = \"1s\"", "at"),
+        ("[call]\nservers = []", "expected a list such as"),
+        ("[call]\nservers = [\"turn\"]", "expected \"stun\" or \"turn-udp\""),
+        ("[call]\nrelay = \"udp\"\nservers = [\"stun\"]", "leave out one of the two"),
+        ("[call]\nice_restart = \"always\"", "expected \"disconnected\""),
+    ] {
+        let message = error(&small(&format!("{text}\n")));
+        assert!(message.contains(wanted), "{text}: {message}");
+    }
+}
+
+#[test]
+fn an_expectation_may_be_of_the_calls() {
+    let expect = |rest: &str| {
+        small(&format!("[[expect]]\nmetric = \"calls.setup_ms\"\nbelow = 5000\n{rest}"))
+    };
+    let scenario = parse("x", &expect(""), None).unwrap();
+    assert_eq!(scenario.expectations[0].flow, ExpectedFlow::Calls);
+    assert!(error(&expect("flow = \"media-1\"\n")).contains("a metric of all calls"));
 }
