@@ -380,6 +380,7 @@ impl<'a> Builder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_lab::scenario::call::Relay;
     use weir_lab::scenario::parse;
 
     fn scenario(network: &str, flows: &str) -> Scenario {
