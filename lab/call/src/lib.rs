@@ -30,6 +30,7 @@ mod relay;
 mod run;
 mod server;
 mod signalling;
+pub mod sound;
 pub mod stack;
 mod state;
 mod targets;
@@ -49,7 +50,7 @@ pub use plan::{
     Call, CallConfig, ChromiumMode, ControlledSender, Participant, PlannedLoad, Player, RelayHost,
     Unplayable, network,
 };
-pub use record::{app_facts, app_rows, record, warnings};
+pub use record::{app_facts, app_rows, disturbances_of, record, warnings};
 pub use run::{LiveStats, Progress, run_call};
 pub use server::{Session, random_token};
 pub use signalling::{Event, EventKind};

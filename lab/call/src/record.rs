@@ -24,6 +24,7 @@ use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
 use crate::quality;
+use crate::sound::{self, HeardSpeech};
 use crate::targets;
 use crate::transfer;
 use crate::witness::{self, CallEnds};
@@ -63,6 +64,8 @@ pub fn record(
             trace.rows.extend(rows);
         }
     }
+    let speech = sound::heard_speech(config, outcome);
+    trace.rows.extend(sound_rows(scenario, outcome, &speech, end_of(config, outcome)));
     for load in &config.loads {
         let flow = &scenario.flows[load.flow];
         let path = Path::of(flow, load.flow, config, &outcome.emulation, load.hosts);
@@ -79,8 +82,35 @@ pub fn record(
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
-    let call = Some(call_file(config, outcome, attempts));
+    let call = Some(call_file(config, outcome, attempts, speech));
     Record { info, scenario: scenario.clone(), trace, call }
+}
+
+/// When the run ended.
+fn end_of(config: &CallConfig, outcome: &CallOutcome) -> Timestamp {
+    Timestamp::ZERO + outcome.ended.unwrap_or(config.duration)
+}
+
+/// The rows of the audio flows. The network counts their packets with those of the video, so they
+/// have only what was heard, and none if the run did not ask for that.
+fn sound_rows(
+    scenario: &Scenario,
+    outcome: &CallOutcome,
+    heard: &[HeardSpeech],
+    end: Timestamp,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut heard = heard.iter();
+    for (planned, result) in scenario.calls().iter().zip(&outcome.calls) {
+        for (flow, far) in [(planned.audio_up, 1), (planned.audio_down, 0)] {
+            let Some(index) = flow else { continue };
+            let Some(speech) = heard.next() else { continue };
+            let reports = &result.peers[far].reports;
+            let flow = &scenario.flows[index];
+            rows.extend(sound::rows::of(flow, index, reports, &speech.seconds, end));
+        }
+    }
+    rows
 }
 
 /// The rows of an application's run: of the scenario's first media flow in each direction, between
@@ -275,7 +305,12 @@ fn estimate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
 }
 
 /// The part of a record that only runs of calls have.
-fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> CallFile {
+fn call_file(
+    config: &CallConfig,
+    outcome: &CallOutcome,
+    attempts: usize,
+    speech: Vec<HeardSpeech>,
+) -> CallFile {
     let mut versions: Vec<&str> =
         outcome.participants.iter().map(|player| player.version.as_str()).collect();
     versions.sort_unstable();
@@ -294,6 +329,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
                 .into_iter()
                 .map(|received| received.quality)
                 .collect(),
+            speech: speech.into_iter().map(|heard| heard.speech).collect(),
         }),
         kernel: outcome.kernel.clone(),
         engines: engines(&config.network, real_parts(config)),
@@ -321,7 +357,10 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
                 ends.map(|(end, peer)| peer_entry(call.number, name(end), peer))
             })
             .collect(),
-        emulation: emulation_facts(&outcome.emulation),
+        emulation: EmulationFacts {
+            disturbed: !disturbances_of(config, outcome).is_empty(),
+            ..emulation_facts(&outcome.emulation)
+        },
     }
 }
 
@@ -406,7 +445,7 @@ fn said<T: Default + PartialEq>(choice: T, name: fn(T) -> &'static str) -> Optio
 }
 
 fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
-    let disturbed = disturbances(&outcome.emulation).into_iter();
+    let disturbed = in_words(&disturbances_of(config, outcome)).into_iter();
     let failed = outcome.calls.iter().filter_map(|call| {
         Some(format!("call {} failed: {}", call.number, call.failure.as_ref()?))
     });
@@ -430,8 +469,21 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
 
 /// Reasons why the run is disturbed.
 pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
-    let causes = emulation.disturbances();
+    let causes: Vec<String> = emulation.disturbances().iter().map(ToString::to_string).collect();
+    in_words(&causes)
+}
+
+fn in_words(causes: &[String]) -> Vec<String> {
     causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
+}
+
+/// Reasons why a run of calls is disturbed: what the emulator noticed, and gaps in the recordings
+/// of the speakers.
+pub fn disturbances_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
+    let causes = outcome.emulation.disturbances();
+    let mut causes: Vec<String> = causes.iter().map(ToString::to_string).collect();
+    causes.extend(sound::disturbances(config, outcome));
+    causes
 }
 
 /// Warnings about changes made by hand.

@@ -7,7 +7,7 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_controllers::LabAlgorithm;
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{
-    BrowserKind, Content, Degradation, Picture, PlannedCall, Relay, Topology,
+    BrowserKind, Content, Degradation, Opus, Picture, PlannedCall, Relay, Topology,
 };
 use weir_lab::scenario::{Direction, ReceiverClock, Scenario, Traffic};
 use weir_net::Seed;
@@ -63,6 +63,8 @@ pub struct CallConfig {
     pub stack: Option<Stack>,
     /// The cameras' picture, and the codec.
     pub picture: Picture,
+    /// How browsers encode speech.
+    pub opus: Opus,
     /// Whether the cameras' frames have tags, which the pages read.
     pub quality: bool,
     /// Where to keep packet captures; `None` to delete them after they are read.
@@ -249,6 +251,7 @@ impl<'a> Builder<'a> {
             chromium: ChromiumMode::Default,
             stack: None,
             picture: self.scenario.call.video,
+            opus: self.scenario.call.audio,
             quality: false,
             capture: None,
             seed: Seed::new(seed),

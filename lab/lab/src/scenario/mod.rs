@@ -11,6 +11,7 @@ mod flow;
 mod kind;
 mod load;
 mod network;
+mod opus;
 mod parse;
 pub mod quantity;
 mod reader;
