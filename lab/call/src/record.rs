@@ -65,7 +65,7 @@ pub fn record(
         }
     }
     let speech = sound::heard_speech(config, outcome);
-    trace.rows.extend(sound_rows(scenario, outcome, &speech, end_of(config, outcome)));
+    trace.rows.extend(sound::rows::all(scenario, outcome, &speech, end_of(config, outcome)));
     for load in &config.loads {
         let flow = &scenario.flows[load.flow];
         let path = Path::of(flow, load.flow, config, &outcome.emulation, load.hosts);
@@ -89,28 +89,6 @@ pub fn record(
 /// When the run ended.
 fn end_of(config: &CallConfig, outcome: &CallOutcome) -> Timestamp {
     Timestamp::ZERO + outcome.ended.unwrap_or(config.duration)
-}
-
-/// The rows of the audio flows. The network counts their packets with those of the video, so they
-/// have only what was heard, and none if the run did not ask for that.
-fn sound_rows(
-    scenario: &Scenario,
-    outcome: &CallOutcome,
-    heard: &[HeardSpeech],
-    end: Timestamp,
-) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let mut heard = heard.iter();
-    for (planned, result) in scenario.calls().iter().zip(&outcome.calls) {
-        for (flow, far) in [(planned.audio_up, 1), (planned.audio_down, 0)] {
-            let Some(index) = flow else { continue };
-            let Some(speech) = heard.next() else { continue };
-            let reports = &result.peers[far].reports;
-            let flow = &scenario.flows[index];
-            rows.extend(sound::rows::of(flow, index, reports, &speech.seconds, end));
-        }
-    }
-    rows
 }
 
 /// The rows of an application's run: of the scenario's first media flow in each direction, between

@@ -15,7 +15,9 @@ def record(folder, lost):
         frames = file.readframes(file.getnframes())
     packet = 2 * speech.RATE // 50
     pieces = [frames[at : at + packet] for at in range(0, len(frames), packet)]
-    heard = [piece if lost is None or at % lost else bytes(len(piece)) for at, piece in enumerate(pieces)]
+    heard = [
+        piece if lost is None or at % lost else bytes(len(piece)) for at, piece in enumerate(pieces)
+    ]
     for name, data in [("spoken", frames), ("heard", b"".join(heard))]:
         with wave.open(str(folder / f"{name}-1-a-b.wav"), "wb") as file:
             file.setparams((1, 2, speech.RATE, 0, "NONE", ""))
@@ -30,7 +32,9 @@ def test_a_folder_without_recordings_is_refused(tmp_path):
 
 def test_lost_speech_scores_less_than_whole_speech(tmp_path):
     for name in ("visqol", "speechmos"):
-        pytest.importorskip(name, reason=f"skipped: {name} is missing: pip install 'weir-rtc[quality]'")
+        pytest.importorskip(
+            name, reason=f"skipped: {name} is missing: pip install 'weir-rtc[quality]'"
+        )
     for name in ("whole", "lossy"):
         (tmp_path / name).mkdir()
     [whole] = speech.scores(record(tmp_path / "whole", None), skip_s=0)

@@ -13,8 +13,8 @@ const LENGTH: usize = 4;
 const SAMPLE_BYTES: usize = 2;
 /// Rates of a sound card in samples a second.
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
-/// Longest recording that is kept, in bytes of samples: an hour.
-const KEPT_SAMPLES_MAX: usize = 48_000 * 3_600;
+/// Samples that are kept, a quarter of an hour. What comes later is not measured.
+const KEPT_SAMPLES_MAX: usize = 48_000 * 900;
 /// A block that is later than the samples before it by more than this follows a gap. Blocks have
 /// 10 ms.
 const GAP: TimeDelta = TimeDelta::from_millis(5);
@@ -112,7 +112,7 @@ impl Recording {
     /// Adds what a page sent next.
     ///
     /// # Errors
-    /// One line, if the rate changes or the recording is too long.
+    /// One line, if the rate changes.
     pub(crate) fn push(&mut self, chunk: SoundChunk) -> Result<(), String> {
         if self.blocks.is_empty() {
             self.rate = chunk.rate;
@@ -120,11 +120,10 @@ impl Recording {
         if chunk.rate != self.rate {
             return Err(format!("the rate changes from {} to {} Hz", self.rate, chunk.rate));
         }
-        if self.samples.len() + chunk.samples.len() > KEPT_SAMPLES_MAX {
-            return Err("it is longer than an hour".into());
+        if self.samples.len() + chunk.samples.len() <= KEPT_SAMPLES_MAX {
+            self.blocks.extend(chunk.blocks);
+            self.samples.extend(chunk.samples);
         }
-        self.blocks.extend(chunk.blocks);
-        self.samples.extend(chunk.samples);
         Ok(())
     }
 

@@ -4,17 +4,39 @@
 use weir::units::{TimeDelta, Timestamp};
 use weir_lab::calls::derive::TimedReport;
 use weir_lab::calls::stats::InboundRtp;
-use weir_lab::scenario::Flow;
+use weir_lab::scenario::{Flow, Scenario};
 use weir_sim::trace::{Heard, ROW_INTERVAL, Row};
 
-use super::SpeechSecond;
+use super::{HeardSpeech, SpeechSecond};
+use crate::outcome::CallOutcome;
 
 /// The rate at which Chromium counts samples of Opus.
 const SAMPLES_PER_SECOND: f64 = 48_000.0;
 
+/// The rows of all audio flows. The network counts their packets with those of the video, so they
+/// have only what was heard, and there are none if the run did not ask for that.
+pub(crate) fn all(
+    scenario: &Scenario,
+    outcome: &CallOutcome,
+    heard: &[HeardSpeech],
+    end: Timestamp,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut heard = heard.iter();
+    for (planned, result) in scenario.calls().iter().zip(&outcome.calls) {
+        for (flow, far) in [(planned.audio_up, 1), (planned.audio_down, 0)] {
+            let Some(index) = flow else { continue };
+            let Some(speech) = heard.next() else { continue };
+            let reports = &result.peers[far].reports;
+            rows.extend(of(&scenario.flows[index], index, reports, &speech.seconds, end));
+        }
+    }
+    rows
+}
+
 /// Rows while the flow is active. What changed between two reports is spread evenly over the rows
 /// between them, and a second's delay stands in all its rows.
-pub(crate) fn of(
+fn of(
     flow: &Flow,
     index: usize,
     reports: &[TimedReport],
@@ -52,18 +74,25 @@ fn between(
     (end, after): (Timestamp, &InboundRtp),
 ) -> Heard {
     let share = ROW_INTERVAL.as_secs_f64() / (end - start).as_secs_f64().max(f64::MIN_POSITIVE);
-    let part = |count: fn(&InboundRtp) -> Option<u64>| {
-        let grown = grown(before, after, count).unwrap_or(0);
-        whole_micros(TimeDelta::from_secs_f64(lasting(grown).as_secs_f64() * share))
-    };
     let target = per_sample(before, after, |it| it.jitter_buffer_target_delay);
     Heard::default()
-        .with_played(part(|it| it.total_samples_received))
-        .with_concealed(part(|it| it.concealed_samples))
+        .with_played(share_of(share, grown(before, after, |it| it.total_samples_received)))
+        .with_concealed(share_of(share, grown(before, after, |it| it.concealed_samples)))
         .with_concealments(grown(before, after, |it| it.concealment_events).unwrap_or(0))
-        .with_stretched(part(|it| it.inserted_samples_for_deceleration))
-        .with_shortened(part(|it| it.removed_samples_for_acceleration))
+        .with_stretched(share_of(
+            share,
+            grown(before, after, |it| it.inserted_samples_for_deceleration),
+        ))
+        .with_shortened(share_of(
+            share,
+            grown(before, after, |it| it.removed_samples_for_acceleration),
+        ))
         .with_target(target.map(|ms| whole_micros(TimeDelta::from_millis_f64(ms))))
+}
+
+/// The share of so many samples that falls into a row.
+fn share_of(share: f64, samples: Option<u64>) -> TimeDelta {
+    whole_micros(TimeDelta::from_secs_f64(lasting(samples.unwrap_or(0)).as_secs_f64() * share))
 }
 
 /// Growth of a counter; `None` if the browser does not have it.
