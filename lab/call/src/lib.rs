@@ -32,6 +32,7 @@ mod relay;
 mod run;
 mod server;
 mod signalling;
+pub mod sound;
 pub mod stack;
 mod state;
 mod targets;
@@ -51,7 +52,7 @@ pub use plan::{
     Call, CallConfig, ChromiumMode, ControlledSender, IceHost, Participant, PlannedHandover,
     PlannedLoad, Player, RelayHost, Unplayable, nats, network,
 };
-pub use record::{app_facts, app_rows, record, warnings};
+pub use record::{app_facts, app_rows, disturbances_of, record, warnings};
 pub use run::{LiveStats, Progress, run_call};
 pub use server::{Session, random_token};
 pub use signalling::{Event, EventKind};

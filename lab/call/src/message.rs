@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use weir::units::Bitrate;
 use weir_lab::calls::stats::StatsReport;
-use weir_lab::scenario::call::{Content, Picture, degradation_name};
+use weir_lab::scenario::call::{Content, Opus, Picture, degradation_name};
 
 use crate::ims::{PageIms, SipMessage};
 use crate::quality::sighting::{FrameSighting, Place};
@@ -74,6 +74,8 @@ pub struct CallSettings {
     pub video: [Option<Bitrate>; 2],
     /// Whether peer a and peer b send audio.
     pub audio: [bool; 2],
+    /// How they encode it.
+    pub opus: Opus,
     /// The peer that offers. A pipeline offers to the browser that receives its video.
     pub offerer: Peer,
     /// The servers of ICE.
@@ -234,6 +236,8 @@ pub(crate) struct PageConfig {
     height: u32,
     frame_rate: u32,
     codec: &'static str,
+    /// `null` for the browser's own.
+    opus: Option<OpusOptions>,
     /// `degradationPreference` of the sender.
     degradation: &'static str,
     /// `contentHint` of the camera's track; empty for a person's picture.
@@ -257,6 +261,22 @@ pub(crate) struct PageConfig {
     stats_interval: u64,
 }
 
+/// Options of Opus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct OpusOptions {
+    fec: bool,
+    red: bool,
+    dtx: bool,
+    /// In ms.
+    frame: u32,
+}
+
+impl From<Opus> for OpusOptions {
+    fn from(Opus { fec, red, dtx, frame_ms }: Opus) -> Self {
+        Self { fec, red, dtx, frame: frame_ms }
+    }
+}
+
 /// Directions of one kind of media, as seen from a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct Media {
@@ -276,6 +296,7 @@ impl PageConfig {
             height,
             frame_rate: fps,
             codec: codec.name(),
+            opus: (call.opus != Opus::default()).then(|| call.opus.into()),
             degradation: degradation_name(degradation),
             content_hint: if content == Content::Screen { "detail" } else { "" },
             simulcast: if layers > 1 { &SIMULCAST } else { &[] },

@@ -10,6 +10,7 @@ use crate::ims::SipMessage;
 use crate::message::{SetupTimes, TargetChange};
 use crate::quality::scoring::Pictures;
 use crate::quality::sighting::TimedSighting;
+use crate::sound::Sounds;
 use crate::usage::Usage;
 
 /// The result of a run.
@@ -71,6 +72,8 @@ pub struct PeerOutcome {
     pub frames: Vec<TimedSighting>,
     /// Scores of some pictures that it received.
     pub pictures: Pictures,
+    /// What it said and heard. Empty unless the run asked for it.
+    pub sounds: Sounds,
     /// Its messages of SIP, in order, if the signalling went through an IMS.
     pub signalling: Vec<SipMessage>,
 }

@@ -9,7 +9,7 @@ use weir_lab::scenario::call::IceRestart;
 
 use crate::agent::Agent;
 use crate::bridge::Bridge;
-use crate::browser::{Browser, ChromiumOptions, Program};
+use crate::browser::{Browser, ChromiumOptions, Devices, Program};
 use crate::error::CallError;
 use crate::ims::{self, Ims, PageIms};
 use crate::janus::Janus;
@@ -77,7 +77,7 @@ pub(crate) fn open(
     config: &CallConfig,
     emulator: &Emulator,
     folder: &Path,
-    camera: Option<&Path>,
+    devices: Devices<'_>,
 ) -> Result<Opened, CallError> {
     let addresses = served_addresses(config.serve)?;
     let programs = programs(config, emulator, folder)?;
@@ -100,7 +100,7 @@ pub(crate) fn open(
     let mut agents = janus.as_ref().map_or(Vec::new(), |janus| janus_agents(config, janus));
     let gstreamer = gstreamer(config, emulator, folder)?;
     let (pipelines, pipeline_agents) =
-        start_pipelines(config, emulator, folder, camera, gstreamer.as_ref())?;
+        start_pipelines(config, emulator, folder, devices.camera, gstreamer.as_ref())?;
     agents.extend(pipeline_agents);
     let session = session(config, emulator, agents, access, &bridges)?;
     let mut opened = Opened {
@@ -126,7 +126,7 @@ pub(crate) fn open(
                 listener += 1;
                 let mode = config.chromium;
                 let mode = ChromiumOptions { mode, key_hash: key_hash.as_deref(), extra: &[] };
-                let browser = program.open(host(participant), &url, &profile, camera, mode)?;
+                let browser = program.open(host(participant), &url, &profile, devices, mode)?;
                 (Kind::Browser(browser), program.version.clone())
             }
             Player::Pipeline | Player::Mixer => {
@@ -281,6 +281,7 @@ fn session(
         picture: config.picture,
         video: call.video,
         audio: call.audio,
+        opus: config.opus,
         offerer: call.pipeline.as_ref().map_or(Peer::A, |sender| sender.peer),
         relay: relay.cloned(),
         relay_only: config.relay.is_some(),

@@ -24,6 +24,7 @@ use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
 use crate::quality;
+use crate::sound::{self, HeardSpeech};
 use crate::targets;
 use crate::transfer;
 use crate::witness::{self, CallEnds};
@@ -64,6 +65,8 @@ pub fn record(
             trace.rows.extend(rows);
         }
     }
+    let speech = sound::heard_speech(config, outcome);
+    trace.rows.extend(sound::rows::all(scenario, outcome, &speech, end_of(config, outcome)));
     for load in &config.loads {
         let flow = &scenario.flows[load.flow];
         let path = Path::of(flow, load.flow, None, &outcome.emulation, load.hosts);
@@ -80,8 +83,13 @@ pub fn record(
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
-    let call = Some(call_file(config, outcome, attempts));
+    let call = Some(call_file(config, outcome, attempts, speech));
     Record { info, scenario: scenario.clone(), trace, call }
+}
+
+/// When the run ended.
+fn end_of(config: &CallConfig, outcome: &CallOutcome) -> Timestamp {
+    Timestamp::ZERO + outcome.ended.unwrap_or(config.duration)
 }
 
 /// The rows of an application's run: of the scenario's first media flow in each direction, between
@@ -288,7 +296,12 @@ fn estimate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
 }
 
 /// The part of a record that only runs of calls have.
-fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> CallFile {
+fn call_file(
+    config: &CallConfig,
+    outcome: &CallOutcome,
+    attempts: usize,
+    speech: Vec<HeardSpeech>,
+) -> CallFile {
     let mut versions: Vec<&str> =
         outcome.participants.iter().map(|player| player.version.as_str()).collect();
     versions.sort_unstable();
@@ -307,6 +320,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
                 .into_iter()
                 .map(|received| received.quality)
                 .collect(),
+            speech: speech.into_iter().map(|heard| heard.speech).collect(),
         }),
         kernel: outcome.kernel.clone(),
         engines: engines(&config.network, real_parts(config)),
@@ -335,6 +349,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
             })
             .collect(),
         emulation: EmulationFacts {
+            disturbed: !disturbances_of(config, outcome).is_empty(),
             nats: nat_facts(&outcome.emulation, |host| {
                 let mut those = config.participants.iter();
                 those.find(|one| one.host == host).map(|one| one.name.clone())
@@ -445,7 +460,7 @@ fn said<T: Default + PartialEq>(choice: T, name: fn(T) -> &'static str) -> Optio
 }
 
 fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
-    let disturbed = disturbances(&outcome.emulation).into_iter();
+    let disturbed = in_words(&disturbances_of(config, outcome)).into_iter();
     let failed = outcome.calls.iter().filter_map(|call| {
         Some(format!("call {} failed: {}", call.number, call.failure.as_ref()?))
     });
@@ -469,8 +484,21 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
 
 /// Reasons why the run is disturbed.
 pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
-    let causes = emulation.disturbances();
+    let causes: Vec<String> = emulation.disturbances().iter().map(ToString::to_string).collect();
+    in_words(&causes)
+}
+
+fn in_words(causes: &[String]) -> Vec<String> {
     causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
+}
+
+/// Reasons why a run of calls is disturbed: what the emulator noticed, and gaps in the recordings
+/// of the speakers.
+pub fn disturbances_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
+    let causes = outcome.emulation.disturbances();
+    let mut causes: Vec<String> = causes.iter().map(ToString::to_string).collect();
+    causes.extend(sound::disturbances(config, outcome));
+    causes
 }
 
 /// Warnings about changes made by hand.

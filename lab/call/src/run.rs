@@ -21,6 +21,7 @@ use weir_lab::unfinished::{self, UnfinishedFolder};
 
 use crate::bearers::Bearers;
 use crate::bridge::Bridge;
+use crate::browser::Devices;
 use crate::camera;
 use crate::capture::{self, CapturePlan, Recording};
 use crate::error::CallError;
@@ -32,6 +33,7 @@ use crate::plan::{Call, CallConfig};
 use crate::players::{self, Opened, Playing};
 use crate::server::Session;
 use crate::signalling::{Event, EventKind};
+use crate::sound;
 use crate::state::{CallState, Route, since, since_1970};
 use crate::usage::{Usage, UsageMeter};
 use crate::witness;
@@ -117,9 +119,11 @@ pub fn run_call(
         });
     let plan = CapturePlan { folder: folder.path().into(), comment: String::new() };
     let recording = Recording::start(emulator.hosts(), config.capture.as_ref().unwrap_or(&plan))?;
-    let file = camera.as_deref().ok();
+    let microphone = config.quality.then(|| sound::wav::speech_in(folder.path())).transpose();
+    let microphone_file = microphone.as_ref().ok().and_then(Option::as_deref);
+    let devices = Devices { camera: camera.as_deref().ok(), microphone: microphone_file };
     let Opened { session, playing, relay, bridges, urls, warnings } =
-        players::open(config, &emulator, folder.path(), file)?;
+        players::open(config, &emulator, folder.path(), devices)?;
     let _bearers = bearers(config, &emulator)?;
     let loads = Loads::open(config, &emulator)?;
     let handovers = Handovers::new(&config.handovers, emulator.hosts());
@@ -177,9 +181,10 @@ pub fn run_call(
         participants.map(|(player, usage)| PlayerOutcome { version: player.version, usage });
     let calls = run.states.into_iter().map(|state| state.into_result(start)).collect();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
+    let devices = camera.err().into_iter().chain(microphone.err());
     let notes = warnings
         .into_iter()
-        .chain(camera.err())
+        .chain(devices)
         .chain(unscored)
         .chain(failed_loads)
         .chain(failed_handovers)

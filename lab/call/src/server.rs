@@ -27,6 +27,8 @@ use crate::agent::Agent;
 use crate::message::{CallSettings, Peer};
 use crate::quality::picture::PICTURE_BYTES_MAX;
 use crate::signalling::{Call, Event, MESSAGE_BYTES_MAX};
+use crate::sound::Tap;
+use crate::sound::recording::SOUND_BYTES_MAX;
 use crate::token_listener::{ReachedAt, TokenListener};
 
 /// Capacity of the event channel: minutes of reports from several peers.
@@ -38,6 +40,9 @@ const WIC: &str = include_str!("../page/wic.js");
 const SIMULCAST: &str = include_str!("../page/simulcast.js");
 const QUALITY: &str = include_str!("../page/quality.js");
 const QUALITY_WORKER: &str = include_str!("../page/quality-worker.js");
+const OPUS: &str = include_str!("../page/opus.js");
+const SOUND: &str = include_str!("../page/sound.js");
+const SOUND_WORKER: &str = include_str!("../page/sound-worker.js");
 const STYLE: &str = include_str!("../page/call.css");
 
 /// A session of calls between two peers each: the server and its channel of events.
@@ -177,12 +182,16 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{token}/call/{call}/{peer}", get(page))
         .route("/{token}/call/{call}/{peer}/socket", get(socket))
         .route("/{token}/call/{call}/{peer}/pictures", get(pictures))
+        .route("/{token}/call/{call}/{peer}/sound/{tap}", get(sound))
         .route("/{token}/calls/{seats}", get(frames))
         .route("/{token}/call.js", get(script))
         .route("/{token}/wic.js", get(wic))
         .route("/{token}/simulcast.js", get(simulcast))
         .route("/{token}/quality.js", get(quality))
         .route("/{token}/quality-worker.js", get(quality_worker))
+        .route("/{token}/opus.js", get(opus))
+        .route("/{token}/sound.js", get(sound_script))
+        .route("/{token}/sound-worker.js", get(sound_worker))
         .route("/{token}/call.css", get(style))
         .layer(map_response(once))
         .with_state(shared)
@@ -257,6 +266,18 @@ async fn quality_worker(shared: State<Arc<Shared>>, Path(token): Path<String>) -
     shared.asset(&token, "text/javascript; charset=utf-8", QUALITY_WORKER.into())
 }
 
+async fn opus(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    shared.asset(&token, "text/javascript; charset=utf-8", OPUS.into())
+}
+
+async fn sound_script(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    shared.asset(&token, "text/javascript; charset=utf-8", SOUND.into())
+}
+
+async fn sound_worker(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    shared.asset(&token, "text/javascript; charset=utf-8", SOUND_WORKER.into())
+}
+
 async fn style(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
     shared.asset(&token, "text/css; charset=utf-8", STYLE.into())
 }
@@ -285,6 +306,19 @@ async fn pictures(
     }
     upgrade.max_message_size(PICTURE_BYTES_MAX).max_frame_size(PICTURE_BYTES_MAX).on_upgrade(
         move |socket| async move { shared.calls[call].serve_pictures(peer, socket).await },
+    )
+}
+
+async fn sound(
+    State(shared): State<Arc<Shared>>,
+    Path((token, call, peer, tap)): Path<(String, usize, Peer, Tap)>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    if token != shared.token || shared.calls.get(call).is_none() {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    upgrade.max_message_size(SOUND_BYTES_MAX).max_frame_size(SOUND_BYTES_MAX).on_upgrade(
+        move |socket| async move { shared.calls[call].serve_sound(peer, tap, socket).await },
     )
 }
 

@@ -20,6 +20,7 @@ use crate::message::{
 };
 use crate::quality::picture::ReceivedPicture;
 use crate::quality::sighting::{FrameSighting, Place};
+use crate::sound::{SoundChunk, Tap};
 
 /// Maximum size of a peer's message. A session description with many codecs has about 10 KiB.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 256 * 1024;
@@ -32,6 +33,9 @@ const MESSAGES_PER_SECOND: u64 = 20;
 /// The same for pictures: twice the rate at which a page sends them.
 const PICTURES_AT_ONCE: u64 = 8;
 const PICTURES_PER_SECOND: u64 = 4;
+/// The same for recorded sound.
+const SOUNDS_AT_ONCE: u64 = 200;
+const SOUNDS_PER_SECOND: u64 = 4;
 /// Number of messages that may wait for a peer, mainly the other peer's candidates.
 const OUTBOX_MESSAGES: usize = 256;
 /// Retry interval for an event that must not be lost, while the channel of events is full.
@@ -68,6 +72,8 @@ pub enum EventKind {
     Frames(Place, Vec<FrameSighting>),
     /// A whole picture that it received.
     Picture(Box<ReceivedPicture>),
+    /// Sound that it recorded there.
+    Sound(Tap, Box<SoundChunk>),
     /// It sent or received a message of SIP.
     Signalled(Box<SipMessage>),
     /// The controller of a pipeline changed its target.
@@ -107,6 +113,8 @@ struct Seat {
     playing: bool,
     /// Whether its connection for pictures was opened.
     sends_pictures: bool,
+    /// Whether its connections for the sound of microphone and speaker were opened.
+    sends_sound: [bool; 2],
     /// The address of this machine that the peer's page connected to.
     reached: Option<IpAddr>,
     outbox: Option<mpsc::Sender<LabMessage>>,
@@ -278,7 +286,7 @@ impl Call {
         &self,
         peer: Peer,
         what: &str,
-        flag: fn(&mut Seat) -> &mut bool,
+        flag: impl FnOnce(&mut Seat) -> &mut bool,
     ) -> Result<(), Violation> {
         let mut state = self.state();
         match std::mem::replace(flag(&mut state.seats[peer.index()]), true) {
@@ -367,6 +375,42 @@ impl Call {
             let picture = ReceivedPicture::read(&bytes)
                 .map_err(|error| format!("{peer} sent no picture: {}", printable(&error)))?;
             self.emit_reliably(peer, EventKind::Picture(Box::new(picture))).await;
+        }
+        Ok(())
+    }
+
+    /// Takes the sound that a peer records at a tap, until it ends the connection or breaks a rule.
+    pub(crate) async fn serve_sound(&self, peer: Peer, tap: Tap, mut socket: WebSocket) {
+        if let Err(cause) = self.take_sound(peer, tap, &mut socket).await {
+            let failed = EventKind::Failed(cause.clone());
+            tokio::join!(self.emit_reliably(peer, failed), refuse(socket, cause));
+        }
+    }
+
+    async fn take_sound(
+        &self,
+        peer: Peer,
+        tap: Tap,
+        socket: &mut WebSocket,
+    ) -> Result<(), Violation> {
+        if !self.settings.quality {
+            return Err(format!("{peer} sends sound, but nobody asked"));
+        }
+        self.once(peer, "sends this sound", |seat| match tap {
+            Tap::Microphone => &mut seat.sends_sound[0],
+            Tap::Speaker => &mut seat.sends_sound[1],
+        })?;
+        let opened = Instant::now();
+        let mut received = 0;
+        while let Some(Ok(message)) = socket.recv().await {
+            let Message::Binary(bytes) = message else { continue };
+            received += 1;
+            if received > SOUNDS_AT_ONCE + SOUNDS_PER_SECOND * opened.elapsed().as_secs() {
+                return Err(format!("{peer} sends more than {SOUNDS_PER_SECOND} sounds a second"));
+            }
+            let chunk = SoundChunk::read(&bytes)
+                .map_err(|error| format!("{peer} sent no sound: {}", printable(&error)))?;
+            self.emit_reliably(peer, EventKind::Sound(tap, Box::new(chunk))).await;
         }
         Ok(())
     }

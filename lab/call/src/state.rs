@@ -15,6 +15,7 @@ use crate::quality::picture::PictureStore;
 use crate::quality::scoring::{self, Pictures};
 use crate::quality::sighting::{FrameSighting, Place, TimedSighting};
 use crate::signalling::EventKind;
+use crate::sound::{Recording, Sounds, Tap};
 
 /// The allowed path of a call's media.
 #[derive(Clone, Debug)]
@@ -58,6 +59,8 @@ struct PeerLog {
     frames: Vec<(Place, FrameSighting)>,
     pictures: PictureStore,
     scored: Pictures,
+    microphone: Recording,
+    speaker: Recording,
     signalling: Vec<SipMessage>,
 }
 
@@ -160,6 +163,15 @@ impl CallState {
                     self.fail(format!("cannot keep the pictures of {peer}: {error}"));
                 }
             }
+            EventKind::Sound(tap, chunk) => {
+                let recording = match tap {
+                    Tap::Microphone => &mut log.microphone,
+                    Tap::Speaker => &mut log.speaker,
+                };
+                if let Err(error) = recording.push(*chunk) {
+                    self.fail(format!("cannot keep the sound of {peer}: {error}"));
+                }
+            }
             EventKind::Signalled(message) => log.signalling.push(*message),
             EventKind::Failed(_) | EventKind::Left if self.ending => log.left = true,
             EventKind::Failed(cause) => self.fail(cause),
@@ -199,6 +211,13 @@ impl CallState {
             targets: start.map_or(Vec::new(), |start| on_scenario_time(log.targets, start)),
             frames: start.map_or(Vec::new(), |start| timed_frames(log.frames, start)),
             pictures: log.scored,
+            sounds: start.map_or(Sounds::default(), |start| {
+                let zero_ms = since_1970(start).as_secs_f64() * 1e3;
+                Sounds {
+                    spoken: log.microphone.placed(Tap::Microphone, zero_ms),
+                    heard: log.speaker.placed(Tap::Speaker, zero_ms),
+                }
+            }),
             signalling: log.signalling,
         });
         CallResult { number: self.number, peers, failure: self.failure }

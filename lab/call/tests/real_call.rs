@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir::units::{TimeDelta, Timestamp};
 use weir_call::capture::{CapturePlan, Reader};
 use weir_call::quality::{Frame, ReceivedFrames, received_frames};
+use weir_call::sound::heard_speech;
 use weir_call::witness::{CallEnds, Compared, Counted, StreamDirection, StreamRole};
 use weir_call::{CallConfig, CallError, CallOutcome, Peer, Progress, run_call};
 use weir_lab::scenario::{Scenario, parse};
@@ -133,6 +134,24 @@ fn a_film_is_recognized_frame_by_frame_and_its_pictures_are_compared() {
     // A picture beside another frame of the film than its own has about 15 dB.
     let psnr = quality.picture.as_ref().unwrap().psnr_db.unwrap();
     assert!(psnr.min > 20.0 && psnr.mean > 26.0, "{psnr:?}");
+}
+
+#[test]
+fn speech_is_found_in_what_was_said_and_is_no_faster_than_the_path() {
+    let _alone = alone();
+    let both = scenario("", "[[flow]]\n[[flow]]\nkind = \"audio\"\n");
+    let config = CallConfig::of(&both, 1).unwrap().with_quality().unwrap();
+    let Some(outcome) = run(&config) else { return };
+    let [heard] = &heard_speech(&config, &outcome)[..] else { panic!("one speech") };
+    let delays: Vec<TimeDelta> = heard.seconds.iter().filter_map(|it| it.delay).collect();
+    // A second may be silent, and a busy machine may tear others.
+    assert!(delays.len() >= 4, "{:?}", heard.seconds);
+    // The path, and the packet's 20 ms of speech.
+    let least = delays.iter().min().unwrap();
+    assert!(*least >= TimeDelta::from_millis(45), "{least:?}");
+    let audio = outcome.calls[0].peers[1].reports.last().unwrap().report.audio_inbound.as_ref();
+    let audio = audio.unwrap();
+    assert!(audio.jitter_buffer_target_delay > Some(0.0) && audio.total_samples_received.is_some());
 }
 
 /// Fields of the packets in a capture that match the filter, read by tshark. `None` if there is no

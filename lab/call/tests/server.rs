@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket, client::client};
 use weir::units::Bitrate;
+use weir_call::sound::Tap;
 use weir_call::{CallSettings, EventKind, Peer, Session};
 use weir_lab::scenario::call::Picture;
 
@@ -23,6 +24,7 @@ fn settings() -> CallSettings {
         video: [Some(Bitrate::from_kbps(2500)), None],
         offerer: Peer::A,
         audio: [true, true],
+        opus: Default::default(),
         relay: None,
         relay_only: false,
         restarts: false,
@@ -202,6 +204,24 @@ fn pictures_that_nobody_asked_for_and_too_many_are_refused() {
         }
     };
     assert!((8..16).contains(&taken) && cause.contains("pictures a second"), "{taken} {cause}");
+}
+
+#[test]
+fn a_page_that_was_asked_sends_the_sound_of_each_tap_once() {
+    let session = session_of(vec![CallSettings { quality: true, ..settings() }]);
+    let sound_of = |tap: &str| {
+        let url = session.url(0, &[(0, Peer::A)]).replace("http", "ws");
+        tungstenite::connect(format!("{url}/sound/{tap}")).unwrap().0
+    };
+    let sound = |bytes| picture(r#"{"rate":48000,"blocks":[[1500.0,7.0,2]]}"#, bytes);
+    let mut microphone = sound_of("microphone");
+    microphone.send(sound(4)).unwrap();
+    let (Peer::A, EventKind::Sound(Tap::Microphone, _)) = event(&session) else { panic!("sound") };
+    microphone.send(sound(3)).unwrap();
+    let (Peer::A, EventKind::Failed(cause)) = event(&session) else { panic!("a failure") };
+    assert_eq!(cause, "peer a sent no sound: it has 3 B for 2 samples of 48000 Hz");
+    let refusal = sound_of("microphone").read().unwrap();
+    assert!(refusal.to_text().unwrap().contains("twice"), "{refusal}");
 }
 
 #[test]

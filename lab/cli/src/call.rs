@@ -7,10 +7,12 @@ use std::time::Instant;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_call::quality::{self, ReceivedFrames};
+use weir_call::sound::{self, HeardSpeech};
 use weir_call::stack::Stack;
 use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run_call};
 use weir_controllers::LabController;
 use weir_lab::calls::quality::{PictureQuality, Quality};
+use weir_lab::calls::sound::Speech;
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
@@ -53,8 +55,14 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
     }
     let wic = args.ims.as_deref().map(Wic::of_running).transpose()?;
     let console = Console::of(args.interactive, args.live.as_deref())?;
-    let mut runner =
-        CallRunner { args, interrupt, console, signalling: Vec::new(), frames: Vec::new() };
+    let mut runner = CallRunner {
+        args,
+        interrupt,
+        console,
+        signalling: Vec::new(),
+        frames: Vec::new(),
+        speech: Vec::new(),
+    };
     let mut runs = Vec::new();
     let mut count = Count::default();
     for (scenario, sender, info) in jobs {
@@ -78,6 +86,7 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
             }
             if args.quality {
                 quality::write(&place, &runner.frames)
+                    .and_then(|()| sound::write(&place, &runner.speech))
                     .with_context(|| place.display().to_string())?;
             }
             captures.move_to(&place)?;
@@ -220,11 +229,11 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, outcome: &CallOutcome) {
+    fn add(&mut self, config: &CallConfig, outcome: &CallOutcome) {
         self.calls += outcome.calls.len();
         self.failed += outcome.calls.iter().filter(|call| call.failure.is_some()).count();
         self.runs += 1;
-        self.disturbed += usize::from(!outcome.emulation.disturbances().is_empty());
+        self.disturbed += usize::from(!weir_call::disturbances_of(config, outcome).is_empty());
     }
 
     fn print(&self) {
@@ -250,6 +259,8 @@ struct CallRunner<'a> {
     signalling: Vec<[Vec<SipMessage>; 2]>,
     /// Frames that each peer of the last run received, with --quality.
     frames: Vec<ReceivedFrames>,
+    /// What was said and heard in the last run, with --quality.
+    speech: Vec<HeardSpeech>,
 }
 
 impl CallRunner<'_> {
@@ -264,7 +275,7 @@ impl CallRunner<'_> {
         let mut attempt = 1;
         let outcome = loop {
             let outcome = self.play(scenario, config)?;
-            let causes = outcome.emulation.disturbances();
+            let causes = weir_call::disturbances_of(config, &outcome);
             // People are not asked again because this machine disturbed the run, and a run that was
             // ended by hand stays so.
             let last = attempt == self.args.attempts.get()
@@ -279,13 +290,15 @@ impl CallRunner<'_> {
             );
             attempt += 1;
         };
-        count.add(&outcome);
+        count.add(config, &outcome);
         self.signalling.clear();
         for call in &outcome.calls {
             self.signalling.push(call.peers.each_ref().map(|peer| peer.signalling.clone()));
         }
         self.frames = quality::received_frames(config, &outcome);
+        self.speech = sound::heard_speech(config, &outcome);
         print_quality(&scenario.id, &self.frames);
+        print_speech(&scenario.id, &self.speech);
         let record = match outcome.ended {
             None => weir_call::record(scenario, info, config, &outcome, attempt),
             Some(ended) => {
@@ -364,6 +377,25 @@ fn print_quality(scenario: &str, received: &[ReceivedFrames]) {
                 100.0 * time.bad_picture,
             );
         }
+    }
+}
+
+/// Prints what each peer heard, one line each.
+fn print_speech(scenario: &str, heard: &[HeardSpeech]) {
+    for HeardSpeech { speech, seconds, .. } in heard {
+        let Speech { from, to, jumps, largest_jump_ms, .. } = speech;
+        let Some(delay) = speech.mouth_to_ear_ms else {
+            eprintln!("weir: {scenario}: {to} heard nothing of what {from} said");
+            continue;
+        };
+        let known = seconds.iter().filter(|second| second.delay.is_some()).count();
+        eprintln!(
+            "weir: {scenario}: from {from}'s mouth to {to}'s ear: delay p50 {:.1} ms, p95 {:.1} ms, \
+             in {known} of {} s; {jumps} jumps, the largest {largest_jump_ms:.1} ms",
+            delay.p50,
+            delay.p95,
+            seconds.len(),
+        );
     }
 }
 

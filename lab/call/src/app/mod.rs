@@ -34,7 +34,7 @@ use weir_net::Seed;
 use weir_net::path::AccessPlan;
 
 use self::border::Border;
-use crate::browser::{Browser, ChromiumOptions, Program};
+use crate::browser::{Browser, ChromiumOptions, Devices, Program};
 use crate::camera;
 use crate::capture::{CapturePlan, Recording};
 use crate::error::CallError;
@@ -344,7 +344,8 @@ impl Run {
             let options =
                 ChromiumOptions { mode: ChromiumMode::Default, key_hash: None, extra: &extra };
             let profile = folder.join(&name);
-            let browser = program.open(host, "about:blank", &profile, camera, options)?;
+            let devices = Devices { camera, microphone: None };
+            let browser = program.open(host, "about:blank", &profile, devices, options)?;
             run.meters.push(UsageMeter::of(browser.pid()));
             let dump = plan.dumps.join(format!("{name}.rtcstats"));
             let (driver, writer) = drive(plan, &url, host, index, &dump, says.clone())?;

@@ -7,7 +7,7 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_controllers::LabAlgorithm;
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{
-    BrowserKind, Content, Degradation, IceRestart, Picture, PlannedCall, Topology,
+    BrowserKind, Content, Degradation, IceRestart, Opus, Picture, PlannedCall, Topology,
 };
 use weir_lab::scenario::{Direction, ReceiverClock, Scenario, Traffic};
 use weir_net::Seed;
@@ -71,6 +71,8 @@ pub struct CallConfig {
     pub stack: Option<Stack>,
     /// The cameras' picture, and the codec.
     pub picture: Picture,
+    /// How browsers encode speech.
+    pub opus: Opus,
     /// Whether the cameras' frames have tags, which the pages read.
     pub quality: bool,
     /// Where to keep packet captures; `None` to delete them after they are read.
@@ -266,6 +268,7 @@ impl<'a> Builder<'a> {
             chromium: ChromiumMode::Default,
             stack: None,
             picture: self.scenario.call.video,
+            opus: self.scenario.call.audio,
             quality: false,
             capture: None,
             seed: Seed::new(seed),

@@ -60,16 +60,7 @@ fn is_in(time: Option<Timestamp>, span: &Range<Timestamp>) -> bool {
 }
 
 fn delays(delays: Vec<TimeDelta>) -> Option<Delays> {
-    let mut sorted: Vec<f64> = delays.into_iter().map(TimeDelta::as_millis_f64).collect();
-    sorted.sort_by(f64::total_cmp);
-    Some(Delays {
-        mean: rounded(mean(sorted.clone())?),
-        min: rounded(*sorted.first()?),
-        p50: rounded(percentile(&sorted, 0.5)?),
-        p95: rounded(percentile(&sorted, 0.95)?),
-        p99: rounded(percentile(&sorted, 0.99)?),
-        max: rounded(*sorted.last()?),
-    })
+    Delays::of(delays.into_iter().map(TimeDelta::as_millis_f64).collect(), DECIMALS)
 }
 
 fn rounded(value: f64) -> f64 {

@@ -239,6 +239,7 @@ mod tests {
             targets: vec![],
             frames: vec![],
             pictures: Default::default(),
+            sounds: Default::default(),
             signalling: vec![],
         }
     }

@@ -258,8 +258,9 @@ pub struct Call {
     pub ims: Option<String>,
     #[command(flatten)]
     pub application: Application,
-    /// Measure what is seen: the delay of each frame from the camera to the other peer's screen,
-    /// and stalls on screen. The camera's frames get a row of marks. Needs Chromium at both ends.
+    /// Measure what is seen and heard: the delay of each frame from the camera to the other peer's
+    /// screen, stalls on screen, and of calls with audio the delay from mouth to ear and
+    /// concealment. The camera's frames get a row of marks. Needs Chromium at both ends.
     #[arg(long, conflicts_with_all = ["serve", "app"])]
     pub quality: bool,
     /// Stacks of the arena that send, separated by commas: folders with a driver. Their own

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::{mean, percentile};
+
 /// One-way delay of a stream's packets in ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -18,4 +20,23 @@ pub struct Delays {
     pub p99: f64,
     /// Maximum.
     pub max: f64,
+}
+
+impl Delays {
+    /// Of these delays in ms, rounded to a part of a millisecond; `None` if there are none.
+    pub fn of(mut delays: Vec<f64>, parts: f64) -> Option<Self> {
+        delays.sort_by(f64::total_cmp);
+        Some(Self {
+            mean: rounded_to(parts, mean(delays.clone())?),
+            min: rounded_to(parts, *delays.first()?),
+            p50: rounded_to(parts, percentile(&delays, 0.5)?),
+            p95: rounded_to(parts, percentile(&delays, 0.95)?),
+            p99: rounded_to(parts, percentile(&delays, 0.99)?),
+            max: rounded_to(parts, *delays.last()?),
+        })
+    }
+}
+
+fn rounded_to(parts: f64, value: f64) -> f64 {
+    (value * parts).round() / parts
 }

@@ -6,6 +6,7 @@ use super::captured::Capture;
 use super::finding::Finding;
 use super::page::{PageConnection, PageEvent, ReceivedAudio};
 use super::quality::Quality;
+use super::sound::Speech;
 
 /// A kind of run. In the file, the key `kind` names it and the keys of the variant lie beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +46,9 @@ pub struct CallRun {
     /// With `--quality`: the pictures that each peer received.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quality: Vec<Quality>,
+    /// With `--quality`: the speech that each peer heard.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub speech: Vec<Speech>,
 }
 
 impl Default for CallRun {
@@ -57,6 +61,7 @@ impl Default for CallRun {
             picture: None,
             captures: Vec::new(),
             quality: Vec::new(),
+            speech: Vec::new(),
         }
     }
 }

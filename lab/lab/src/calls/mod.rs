@@ -20,6 +20,7 @@ mod kind;
 mod older;
 mod page;
 pub mod quality;
+pub mod sound;
 pub mod stats;
 pub(crate) mod streams;
 

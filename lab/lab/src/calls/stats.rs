@@ -257,6 +257,24 @@ pub struct InboundRtp {
     pub silent_concealed_samples: Option<u64>,
     /// Gaps that were filled with such samples.
     pub concealment_events: Option<u64>,
+    /// Sum of the seconds that the audio buffer aimed at, over the samples that left it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_buffer_target_delay: Option<f64>,
+    /// The same without what the video or the application asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_buffer_minimum_delay: Option<f64>,
+    /// Audio samples that playing slower added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inserted_samples_for_deceleration: Option<u64>,
+    /// Audio samples that playing faster took out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed_samples_for_acceleration: Option<u64>,
+    /// Packets with redundant audio.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec_packets_received: Option<u64>,
+    /// Of these, the ones that were not needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec_packets_discarded: Option<u64>,
     /// Negative acknowledgements sent.
     pub nack_count: Option<u64>,
     /// Picture loss indications sent.

@@ -9,13 +9,23 @@ pub use weir_sim::{Codec, Content, Degradation};
 use weir_sim::{EncoderVideo, Source};
 
 use super::error::ScenarioError;
+pub use super::opus::Opus;
 use super::reader::{Item, Table};
-use super::{Direction, Flow, Scenario, Traffic};
+use super::{Direction, Flow, Scenario, Traffic, opus};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-pub(super) const CALL: &[&str] =
-    &["topology", "relay", "servers", "ice_restart", "iterations", "browser", "video", "capture"];
+pub(super) const CALL: &[&str] = &[
+    "topology",
+    "relay",
+    "servers",
+    "ice_restart",
+    "iterations",
+    "browser",
+    "video",
+    "audio",
+    "capture",
+];
 const BROWSER: &[&str] = &["a", "b"];
 const VIDEO: &[&str] = &["width", "height", "fps", "codec", "content", "degradation", "simulcast"];
 
@@ -44,6 +54,8 @@ pub struct CallPlan {
     pub browsers: [BrowserKind; 2],
     /// Resolution, frame rate and codec of the video.
     pub video: Picture,
+    /// How the speech is encoded.
+    pub audio: Opus,
     /// Whether packets are captured at both ends.
     pub capture: bool,
 }
@@ -287,6 +299,7 @@ pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<CallPlan> {
         iterations: iterations.unwrap_or_default(),
         browsers: table.get("browser").map_or(Ok(Default::default()), |item| browsers(&item))?,
         video: table.get("video").map_or(Ok(Picture::default()), |item| picture(&item))?,
+        audio: table.get("audio").map_or(Ok(Opus::default()), |item| opus::opus(&item))?,
         capture: table.get("capture").map_or(Ok(false), |item| item.boolean())?,
     })
 }

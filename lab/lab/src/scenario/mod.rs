@@ -13,6 +13,7 @@ mod kind;
 mod load;
 mod nat;
 mod network;
+mod opus;
 mod parse;
 pub mod quantity;
 mod reader;
