@@ -23,17 +23,19 @@ use crate::app::AppOutcome;
 use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
-use crate::quality;
+use crate::quality::ReceivedFrames;
 use crate::targets;
 use crate::transfer;
 use crate::witness::{self, CallEnds};
 
-/// Builds the record of a run. `attempts` is the number of attempts: disturbed runs are repeated.
+/// Builds the record of a run. `seen` is what peers saw of it. `attempts` is the number of attempts:
+/// disturbed runs are repeated.
 pub fn record(
     scenario: &Scenario,
     info: RunInfo,
     config: &CallConfig,
     outcome: &CallOutcome,
+    seen: &[ReceivedFrames],
     attempts: usize,
 ) -> Record {
     let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
@@ -79,7 +81,7 @@ pub fn record(
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
-    let call = Some(call_file(config, outcome, attempts));
+    let call = Some(call_file(config, outcome, seen, attempts));
     Record { info, scenario: scenario.clone(), trace, call }
 }
 
@@ -275,7 +277,12 @@ fn estimate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
 }
 
 /// The part of a record that only runs of calls have.
-fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> CallFile {
+fn call_file(
+    config: &CallConfig,
+    outcome: &CallOutcome,
+    seen: &[ReceivedFrames],
+    attempts: usize,
+) -> CallFile {
     let mut versions: Vec<&str> =
         outcome.participants.iter().map(|player| player.version.as_str()).collect();
     versions.sort_unstable();
@@ -290,10 +297,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
             attempts,
             picture: Some(asked_picture(config)),
             captures: captures(config, outcome),
-            quality: quality::received_frames(config, outcome)
-                .into_iter()
-                .map(|received| received.quality)
-                .collect(),
+            quality: seen.iter().map(|received| received.quality.clone()).collect(),
         }),
         kernel: outcome.kernel.clone(),
         engines: engines(&config.network, real_parts(config)),

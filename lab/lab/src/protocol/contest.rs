@@ -239,6 +239,7 @@ mod tests {
             network_ms: 0.0,
             sender_ms: 0.0,
             loss_ratio: 0.0,
+            good_ratio: None,
             fairness: None,
             response_s: None,
             regret,

@@ -21,7 +21,7 @@ use weir_net::Seed;
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::oracle::{Possible, mean_loss, on_wire};
-use crate::metrics::percentile;
+use crate::metrics::{QualityMeter, mean, percentile};
 use crate::scenario::{Flow, Scenario, Traffic};
 
 /// Time after the start of a flow that does not count.
@@ -75,6 +75,9 @@ pub struct Score {
     pub fairness: Option<f64>,
     /// Mean time beyond the goal after rises of the share, s; `None` without rises.
     pub response_s: Option<f64>,
+    /// Mean good time of these flows, of those with `quality`. It is no term of the regret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good_ratio: Option<f64>,
     /// The regret. 0 is as good as the oracle.
     pub regret: f64,
     /// Its terms: rate, delay, loss, fairness, response.
@@ -90,6 +93,7 @@ struct Meter {
     lost_packets: u64,
     network_ms: Vec<f64>,
     sender_ms: Vec<f64>,
+    seen: QualityMeter,
 }
 
 impl Meter {
@@ -101,6 +105,7 @@ impl Meter {
         if row.time <= flow.start + START {
             return;
         }
+        self.seen.push(row.time, &row.video.unwrap_or_default(), row.seen.as_ref());
         self.sent_packets += row.sent_packets;
         self.lost_packets += row.lost_packets;
         if is_after_fall(row.time, falls) {
@@ -146,7 +151,8 @@ pub fn score(
     if !is_whole {
         return None;
     }
-    let run = Run { scenario, possible, meters: &meters };
+    let good = meters.iter_mut().map(|meter| meter.seen.finish().good_ratio).collect();
+    let run = Run { scenario, possible, meters: &meters, good };
     run.score(controller.name(), seed)
 }
 
@@ -200,6 +206,8 @@ struct Run<'a> {
     scenario: &'a Scenario,
     possible: &'a [Option<Possible>],
     meters: &'a [Meter],
+    /// Good time of each flow.
+    good: Vec<Option<f64>>,
 }
 
 impl Run<'_> {
@@ -250,6 +258,7 @@ impl Run<'_> {
             loss_ratio,
             fairness,
             response_s,
+            good_ratio: mean(own.iter().filter_map(|&flow| self.good[flow]).collect()),
             regret: terms.iter().sum(),
             terms,
         })
@@ -408,6 +417,20 @@ mod tests {
         assert!(fast.terms[0] < 0.1 && fast.response_s < Some(1.0), "{fast:?}");
         assert!((slow.regret - slow.terms.iter().sum::<f64>()).abs() < 1e-12);
         assert_eq!(fast.fairness, None);
+    }
+
+    #[test]
+    fn a_run_whose_flow_has_quality_has_its_good_time_beside_the_regret() {
+        assert_eq!(run(TEXT, LabAlgorithm::Sluice).good_ratio, None);
+        let seen = TEXT.replace(
+            "[media]\n",
+            "[call.video]\nwidth = 640\nheight = 360\ncontent = \"film\"\n[media]\n\
+             source = { kind = \"encoder\", fps = 30 }\nrepair = { nack = true }\n\
+             quality = true\n",
+        );
+        let score = run(&seen, LabAlgorithm::Sluice);
+        assert!(score.good_ratio > Some(0.5), "{score:?}");
+        assert!((score.regret - score.terms.iter().sum::<f64>()).abs() < 1e-12);
     }
 
     #[test]
