@@ -23,7 +23,8 @@ def vmaf(row):
     half = K["FILM_BITS"] * CODECS[row["codec"]] * (pixels / (640 * 360)) ** -K["PIXEL_EXPONENT"]
     half *= (row["fps"] / K["FRAME_RATE"]) ** -K["RATE_EXPONENT"]
     half *= share ** -K["ENLARGED_BITS_EXPONENT"]
-    coded = 100 / (1 + (half / row["bits_a_pixel"]) ** K["STEEPNESS"])
+    ceiling = K["VP8_CEILING"] if row["codec"] == "vp8" else 100
+    coded = ceiling / (1 + (half / row["bits_a_pixel"]) ** K["STEEPNESS"])
     return coded * share ** K["ENLARGED_EXPONENT"]
 
 
@@ -51,6 +52,8 @@ def main():
             errors = [
                 vmaf(row) - row["vmaf"] for row in rows if row["clip"] == clip and belongs(row)
             ]
+            if not errors:
+                continue
             rms = (sum(error**2 for error in errors) / len(errors)) ** 0.5
             worst = max(errors, key=abs)
             mean = sum(errors) / len(errors)
@@ -61,4 +64,5 @@ def whole(row):
     return row["height"] == row["camera_height"]
 
 
-main()
+if __name__ == "__main__":
+    main()

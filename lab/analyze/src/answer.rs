@@ -6,6 +6,7 @@ use crate::call::Call;
 use crate::connectivity::{self, FAILED, INTERRUPTED, NEVER, PATH, PATH_CHANGE, RESTART, SERVER};
 use crate::dump::Dump;
 use crate::finding::{self, Finding};
+use crate::good_time::{self, GoodTime};
 use crate::headroom::{self, UNDERESTIMATE};
 use crate::merge;
 use crate::quality::{self, CONCEALMENT, FREEZE};
@@ -22,6 +23,8 @@ pub struct Answer {
     pub findings: Vec<Finding>,
     /// What is known besides: paths and audio, a line each.
     pub details: Vec<String>,
+    /// Good time of the received videos.
+    pub good_time: GoodTime,
 }
 
 /// Answers what happened to the call.
@@ -39,7 +42,13 @@ pub(crate) fn of_call(call: &Call<'_>) -> Answer {
     let mut found = merge::merged(&call.connections, merge::random_loss(call), found);
     verdict::name_capacity(call.network(), &mut found);
     found.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
-    Answer { verdict: verdict::verdict(call, &found), details: details(dump), findings: found }
+    let good_time = good_time::of_streams(call.streams());
+    Answer {
+        verdict: verdict::verdict(call, &found, &good_time),
+        details: details(dump),
+        findings: found,
+        good_time,
+    }
 }
 
 /// All findings, those with the largest effect on the call first.

@@ -11,6 +11,7 @@ use crate::answer;
 use crate::call::Call;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER, PATH};
 use crate::dump::{Connection, Dump, Stream, StreamDirection};
+use crate::good_time::GoodTime;
 use crate::headroom::UNDERESTIMATE;
 use crate::network::{NetworkEstimate, WayEstimate};
 use crate::quality::{self, Heard};
@@ -139,6 +140,8 @@ pub struct FleetCall {
     pub relay_or_tcp: bool,
     /// Connections with media.
     pub connections: u64,
+    /// Good time of received videos.
+    pub good_time: GoodTime,
     /// Freezes of received videos.
     pub freezes: u64,
     /// Their seconds.
@@ -249,6 +252,7 @@ pub fn fleet_call(mut dump: Dump) -> FleetCall {
         failed: findings.iter().any(|it| [FAILED, NEVER].contains(&it.rule.as_str())),
         relay_or_tcp: findings.iter().any(|it| it.rule == PATH),
         connections: dump.connections.len() as u64,
+        good_time: answer.good_time,
         freezes: freezes.count,
         frozen_s: freezes.seconds,
         concealed_ratio: heard.concealed_ratio(),

@@ -22,6 +22,7 @@ use crate::dump::{Collector, Connection, Reader, Stream, StreamDirection, Stream
 use crate::finding::{self, Finding};
 use crate::fleet::{Cause, union_s};
 use crate::full_again;
+use crate::good_time::{GoodTime, GoodTimeMeter};
 use crate::merge;
 use crate::samples::{self, SampledStream};
 
@@ -49,6 +50,7 @@ pub struct LiveCall {
     /// Until when the seconds of each cause are counted.
     counted_until_s: [f64; Cause::ALL.len()],
     cause_s: [f64; Cause::ALL.len()],
+    good_time: GoodTime,
 }
 
 #[derive(Default)]
@@ -63,6 +65,7 @@ struct LiveConnection {
 struct LiveStream {
     last: StreamReport,
     sampled: SampledStream,
+    good_time: GoodTimeMeter,
 }
 
 /// What limits a call, or limited it within the window.
@@ -96,6 +99,7 @@ impl LiveCall {
             now_s: 0.0,
             counted_until_s: [0.0; Cause::ALL.len()],
             cause_s: [0.0; Cause::ALL.len()],
+            good_time: GoodTime::default(),
         }
     }
 
@@ -142,6 +146,12 @@ impl LiveCall {
     /// [`findings`](Self::findings).
     pub fn cause_s(&self) -> &[f64; Cause::ALL.len()] {
         &self.cause_s
+    }
+
+    /// Good time of the received videos so far. Each part only grows, and is up to two reports
+    /// behind, since a freeze is known when it ends.
+    pub fn good_time(&self) -> GoodTime {
+        self.good_time
     }
 
     /// What limits the call, the samples of the window considered.
@@ -212,7 +222,8 @@ impl LiveCall {
         };
         let others: usize = self.connections.iter().map(|it| it.streams.len()).sum();
         let free = STREAMS_MAX.saturating_sub(others);
-        self.connections[place].add(streams, free);
+        let judged = self.connections[place].add(streams, free);
+        self.good_time.add(&judged);
         let oldest_s = self.now_s - self.window_s;
         for connection in &mut self.connections {
             connection.forget_before(oldest_s);
@@ -222,8 +233,10 @@ impl LiveCall {
 }
 
 impl LiveConnection {
-    /// Adds reports. At most `free` streams are new ones.
-    fn add(&mut self, streams: Vec<Stream>, mut free: usize) {
+    /// Adds reports. At most `free` streams are new ones. Returns what is certain now of the good
+    /// time.
+    fn add(&mut self, streams: Vec<Stream>, mut free: usize) -> GoodTime {
+        let mut judged = GoodTime::default();
         let mut intervals = Vec::new();
         for stream in &streams {
             let known = self.streams.get(&key(stream));
@@ -251,16 +264,23 @@ impl LiveConnection {
             let end_s = interval.end.as_secs_f64();
             let rtt_ms = self.rtt.and_then(|rtt| samples::still_known(rtt, end_s));
             let sample = samples::sample(stream.way, [&known.last, &new], interval, rtt_ms);
-            known.sampled.samples.extend(sample);
+            if let Some(sample) = sample {
+                if (stream.way, stream.kind) == (StreamDirection::Received, Kind::Video) {
+                    judged.add(&known.good_time.push(&sample));
+                }
+                known.sampled.samples.push(sample);
+            }
             known.last = new;
         }
+        judged
     }
 
     fn begin(&mut self, stream: &Stream, first: StreamReport) {
         let connection = Connection { name: self.name.clone(), ..Connection::default() };
         let name = samples::name(&connection, stream);
         let sampled = SampledStream::new(name, stream, Vec::new(), None);
-        self.streams.insert(key(stream), LiveStream { last: first, sampled });
+        let good_time = GoodTimeMeter::default();
+        self.streams.insert(key(stream), LiveStream { last: first, sampled, good_time });
     }
 
     /// Forgets samples that ended before a time, and streams that ended.
@@ -404,8 +424,12 @@ mod tests {
             for line in text.split(|byte| *byte == b'\n').skip(2) {
                 call.take(line).unwrap();
             }
-            let whole = crate::findings(&crate::read(path.as_ref()).unwrap());
-            let mut expected = told(&whole);
+            let whole = crate::answer(&crate::read(path.as_ref()).unwrap());
+            let mut expected = told(&whole.findings);
+            let lag_s = whole.good_time.watched_s() - call.good_time().watched_s();
+            assert!((0.0..3.0).contains(&lag_s), "{name}: {lag_s} s");
+            let lost_s = whole.good_time.no_picture_s - call.good_time().no_picture_s;
+            assert!((0.0..3.0).contains(&lost_s), "{name}: {lost_s} s");
             // What is seen and heard is no cause, and paths are none either.
             expected.retain(|(rule, ..)| RULES.iter().any(|it| it.name == *rule));
             assert_eq!(told(&call.found()), expected, "{name}");

@@ -49,6 +49,8 @@ pub(crate) struct Sample {
     pub jitter_buffer_ms: Option<f64>,
     /// Freezes that ended.
     pub freezes: u64,
+    /// Their seconds. They may have begun before.
+    pub frozen_s: f64,
     /// Whether the application lets the stream be sent.
     pub active: Option<bool>,
     /// Whether it is between two moments at which the path was full, at the same rate
@@ -267,6 +269,7 @@ pub(crate) fn sample(
             sample.size = received.frame_size;
             sample.jitter_buffer_ms = received.jitter_buffer_delay.map(TimeDelta::as_millis_f64);
             sample.freezes = received.freezes;
+            sample.frozen_s = received.frozen.as_secs_f64();
         }
     }
     Some(sample)

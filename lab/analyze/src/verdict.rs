@@ -6,6 +6,7 @@ use crate::call::Call;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER, PATH, RESTART};
 use crate::dump::{Dump, StreamDirection};
 use crate::finding::Finding;
+use crate::good_time::GoodTime;
 use crate::headroom::{UNDERESTIMATE, whose_estimate};
 use crate::merge::overflows;
 use crate::network::{NetworkEstimate, TestedCapacity, WayEstimate};
@@ -17,11 +18,13 @@ use crate::samples::Sample;
 const FELL: f64 = 0.75;
 /// A finding that ends so shortly before the dump, in s, had no end.
 const UNTIL_END_S: f64 = 2.5;
+/// A share of the time below this one is not said.
+const WORTH_SAYING_PERCENT: f64 = 0.5;
 /// Concealment of this share is worth a sentence.
 const AUDIBLE: f64 = 0.01;
 
 /// The verdict on a call.
-pub(crate) fn verdict(call: &Call<'_>, found: &[Finding]) -> String {
+pub(crate) fn verdict(call: &Call<'_>, found: &[Finding], good: &GoodTime) -> String {
     let reader = Reader { call, dump: call.dump, network: call.network(), found };
     let mut sentences = Vec::new();
     reader.connections(&mut sentences);
@@ -31,8 +34,23 @@ pub(crate) fn verdict(call: &Call<'_>, found: &[Finding]) -> String {
     if sentences.is_empty() {
         sentences.push(reader.nothing());
     }
+    sentences.extend(good_time(good));
     reader.path(&mut sentences);
     sentences.join(" ")
+}
+
+/// What is left for those who watch. `None` if no received video can be judged.
+fn good_time(good: &GoodTime) -> Option<String> {
+    let [good, no_picture, late] = good.ratios()?.map(|ratio| 100.0 * ratio);
+    let mut lost = Vec::new();
+    if no_picture >= WORTH_SAYING_PERCENT {
+        lost.push(format!("no new picture {no_picture:.0} %"));
+    }
+    if late >= WORTH_SAYING_PERCENT {
+        lost.push(format!("late {late:.0} %"));
+    }
+    let lost = if lost.is_empty() { String::new() } else { format!(" ({})", lost.join(", ")) };
+    Some(format!("Received video was good for {good:.0} % of the call{lost}, sharpness aside."))
 }
 
 struct Reader<'a> {

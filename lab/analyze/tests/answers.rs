@@ -209,6 +209,23 @@ fn freezes_are_in_the_verdict_with_their_count_and_seconds() {
     assert!(freeze.0.from_s >= 5.0 && freeze.0.to_s <= 15.0, "{freeze:?}");
 }
 
+// Of the 16 s between its reports, 5.1 s are frozen.
+#[test]
+fn the_verdict_says_for_how_long_received_video_was_good() {
+    let answer = answer(&dump("dumps/drop.rtcstats.gz"));
+    let good = answer.good_time;
+    assert!((good.no_picture_s - 5.1).abs() < 0.1, "{good:?}");
+    assert!(good.late_s > 1.0 && (15.0..18.0).contains(&good.watched_s()), "{good:?}");
+    assert!(answer.verdict.contains("Received video was good for"), "{}", answer.verdict);
+    assert!(answer.verdict.contains("no new picture"), "{}", answer.verdict);
+    // A call in which nobody sends video to this end has no such sentence.
+    let answer = self::answer(&made(&[
+        ("getstats", "PC_0", audio(1.0, 0, 0), 1.0),
+        ("getstats", "PC_0", audio(2.0, 0, 0), 2.0),
+    ]));
+    assert!(!answer.verdict.contains("good for"), "{}", answer.verdict);
+}
+
 #[test]
 fn the_freezes_of_a_stream_are_one_finding_at_its_worst_seconds() {
     let freezes = |count: u64, seconds: f64, time_s: f64| {

@@ -9,7 +9,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{Seek, Write};
+use std::io::{BufWriter, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ use weir::units::TimeDelta;
 use weir_lab::scenario::call::{Content, Picture, content_name};
 use weir_lab::unfinished::{self, HIDDEN, UnfinishedFile};
 
-use crate::quality::camera_file;
+use crate::quality::{camera_file, drawn};
 
 /// Length of the file, which is played in a loop. It is not compressed, because decoding would take
 /// processor time from the encoders. It is short, because 720p takes 41 MB per second.
@@ -105,6 +105,9 @@ fn make(
 ) -> Result<(), String> {
     let unwritable = |error| format!("cannot write in {}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(unwritable)?;
+    if let Some(painter) = drawn::painter(video.content) {
+        return draw(folder, path, video, tagged, painter).map_err(unwritable);
+    }
     // The file gets its final name only when it is complete: another lab may look for it at the
     // same time.
     let film = film(video.content).map_err(unwritable)?;
@@ -139,6 +142,23 @@ fn make(
     unfinished.rename_to(path).map_err(unwritable)
 }
 
+/// Makes the file of a content that is drawn.
+fn draw(
+    folder: &Path,
+    path: &Path,
+    video: &Picture,
+    tagged: bool,
+    painter: drawn::Painter,
+) -> std::io::Result<()> {
+    let mut unfinished = UnfinishedFile::new(folder)?;
+    drawn::write(&mut BufWriter::new(unfinished.file()), video, TAGGED_LOOP_SECONDS, painter)?;
+    if tagged {
+        camera_file::draw(unfinished.file())?;
+    }
+    unfinished.file().set_permissions(fs::Permissions::from_mode(READ_BY_ALL))?;
+    unfinished.rename_to(path)
+}
+
 /// The clip as an open file without a name, if the content is the film. ffmpeg may run as a user
 /// who cannot enter the folder of a named one.
 fn film(content: Content) -> std::io::Result<Option<File>> {
@@ -165,6 +185,8 @@ fn pattern(video: &Picture) -> (String, u32) {
             return (frames, FILM_LOOP_SECONDS);
         }
         // A page that scrolls by a line a frame, of which one frame in many is shown.
+        // Drawn without ffmpeg.
+        Content::Head | Content::Slides => return (String::new(), TAGGED_LOOP_SECONDS),
         Content::Screen => {
             let held = PAGE_SECONDS * fps;
             let (columns, rows) = (width.div_ceil(CELL), height.div_ceil(CELL));

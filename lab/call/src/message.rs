@@ -298,7 +298,11 @@ impl PageConfig {
             codec: codec.name(),
             opus: (call.opus != Opus::default()).then(|| call.opus.into()),
             degradation: degradation_name(degradation),
-            content_hint: if content == Content::Screen { "detail" } else { "" },
+            content_hint: if matches!(content, Content::Screen | Content::Slides) {
+                "detail"
+            } else {
+                ""
+            },
             simulcast: if layers > 1 { &SIMULCAST } else { &[] },
             max_bitrate: call.video[near].map_or(0, Bitrate::as_bps),
             relay: call.relay.clone(),

@@ -23,18 +23,20 @@ use crate::app::AppOutcome;
 use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
-use crate::quality;
+use crate::quality::ReceivedFrames;
 use crate::sound::{self, HeardSpeech};
 use crate::targets;
 use crate::transfer;
 use crate::witness::{self, CallEnds};
 
-/// Builds the record of a run. `attempts` is the number of attempts: disturbed runs are repeated.
+/// Builds the record of a run. `seen` is what peers saw of it. `attempts` is the number of attempts:
+/// disturbed runs are repeated.
 pub fn record(
     scenario: &Scenario,
     info: RunInfo,
     config: &CallConfig,
     outcome: &CallOutcome,
+    seen: &[ReceivedFrames],
     attempts: usize,
 ) -> Record {
     let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
@@ -83,7 +85,7 @@ pub fn record(
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
-    let call = Some(call_file(config, outcome, attempts, speech));
+    let call = Some(call_file(config, outcome, seen, attempts, speech));
     Record { info, scenario: scenario.clone(), trace, call }
 }
 
@@ -299,6 +301,7 @@ fn estimate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
 fn call_file(
     config: &CallConfig,
     outcome: &CallOutcome,
+    seen: &[ReceivedFrames],
     attempts: usize,
     speech: Vec<HeardSpeech>,
 ) -> CallFile {
@@ -316,10 +319,7 @@ fn call_file(
             attempts,
             picture: Some(asked_picture(config)),
             captures: captures(config, outcome),
-            quality: quality::received_frames(config, outcome)
-                .into_iter()
-                .map(|received| received.quality)
-                .collect(),
+            quality: seen.iter().map(|received| received.quality.clone()).collect(),
             speech: speech.into_iter().map(|heard| heard.speech).collect(),
         }),
         kernel: outcome.kernel.clone(),

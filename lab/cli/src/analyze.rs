@@ -240,7 +240,7 @@ fn print_open_loop(played: &[OpenLoop]) -> anyhow::Result<()> {
 fn as_json(dumps: &[(String, Dump)]) -> String {
     let mut all = Vec::new();
     for (name, dump) in dumps {
-        let Answer { verdict, findings, details, .. } = answer(dump);
+        let Answer { verdict, findings, details, good_time, .. } = answer(dump);
         let found: Vec<_> = findings.into_iter().map(|finding| finding.0).collect();
         let logs = dump.connections.iter().filter_map(|connection| connection.packets.as_ref());
         let mut played = Vec::new();
@@ -259,6 +259,11 @@ fn as_json(dumps: &[(String, Dump)]) -> String {
             "verdict": verdict,
             "findings": found,
             "details": details,
+            "good_time": {
+                "good_s": good_time.good_s,
+                "no_picture_s": good_time.no_picture_s,
+                "late_s": good_time.late_s,
+            },
             "network": { "up": way_json(&network.up), "down": way_json(&network.down) },
             "open_loop": played,
             "flows": flows,

@@ -300,10 +300,10 @@ impl CallRunner<'_> {
         print_quality(&scenario.id, &self.frames);
         print_speech(&scenario.id, &self.speech);
         let record = match outcome.ended {
-            None => weir_call::record(scenario, info, config, &outcome, attempt),
+            None => weir_call::record(scenario, info, config, &outcome, &self.frames, attempt),
             Some(ended) => {
                 let shorter = scenario.clone().ended_at(ended);
-                weir_call::record(&shorter, info, config, &outcome, attempt)
+                weir_call::record(&shorter, info, config, &outcome, &self.frames, attempt)
             }
         };
         for warning in weir_call::warnings(&record) {

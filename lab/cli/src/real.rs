@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weir_lab::summary::Summary;
+use weir_lab::summary::{self, Summary};
 
 use crate::args::{ATTEMPTS, Call, Check, Output};
 use crate::interrupt::Interrupt;
 use crate::run::{self, Simulated};
-use crate::{app, call};
+use crate::{app, call, select};
 
 /// Makes the runs of `weir call`, writes records and prints results.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
@@ -31,13 +31,23 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
         application: args.application.clone(),
         capture: false,
         interactive: false,
-        quality: false,
+        quality: args.application.app.is_none() && judges_the_screen(args)?,
         live: None,
         quick: false,
         attempts: ATTEMPTS,
         output: Output { out: args.out.clone(), json: false, markdown: false },
     };
     runs(&args, interrupt)
+}
+
+/// Whether a scenario expects something of what people see. The calls then measure their screens.
+fn judges_the_screen(args: &Check) -> anyhow::Result<bool> {
+    for scenario in select::scenarios(&args.selection.scenarios)? {
+        if scenario.expectations.iter().any(|it| summary::is_of_the_screen(&it.metric)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Makes the runs of calls, or of an application.

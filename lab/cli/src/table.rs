@@ -42,7 +42,7 @@ const MEASURED: [(&str, &str, f64, usize); 18] = [
     ("good %", "good_ratio", 100.0, 0),
     ("to screen p95 ms", "shown_delay_ms.p95", 1.0, 0),
     ("stalled %", "stalled_ratio", 100.0, 1),
-    ("VMAF, modelled", "vmaf.mean", 1.0, 1),
+    ("VMAF (sim: modelled)", "vmaf.mean", 1.0, 1),
     ("mouth to ear ms", "mouth_to_ear_ms.mean", 1.0, 0),
     ("concealed %", "concealed_ratio", 100.0, 1),
     ("R", "speech_rating", 1.0, 0),
@@ -97,8 +97,12 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
 
 /// Whether a flow has a value at this path.
 fn has_value(summaries: &[Summary], path: &str) -> bool {
-    let mut flows = summaries.iter().flat_map(|summary| &summary.flows);
-    flows.any(|flow| flow.metrics.at(path).is_some())
+    for summary in summaries {
+        if summary.flows.iter().any(|flow| summary.metric(Some(&flow.flow), path).is_some()) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Numbers of the columns with these names, in the order of the names.

@@ -21,6 +21,21 @@ use crate::wifi_cell::CellMeter;
 /// Version of the summary's format.
 pub const SCHEMA: u32 = 1;
 
+/// Metrics of what is seen of a flow: their names, and those of the same in calls.
+const SCREEN: [(&str, &str); 6] = [
+    ("good_ratio", "calls.good_ratio"),
+    ("shown_delay_ms.mean", "calls.screen_delay_ms.mean"),
+    ("shown_delay_ms.p50", "calls.screen_delay_ms.p50"),
+    ("shown_delay_ms.p95", "calls.screen_delay_ms.p95"),
+    ("stalled_ratio", "calls.screen_stall_ratio"),
+    ("vmaf.mean", "calls.vmaf"),
+];
+
+/// Whether a metric is of what is seen, which calls measure if they are asked to.
+pub fn is_of_the_screen(metric: &str) -> bool {
+    SCREEN.iter().any(|(name, _)| *name == metric)
+}
+
 /// One run: a scenario under a controller with a seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -171,9 +186,17 @@ impl Summary {
         self.calls.as_ref()?.count.exclusion()
     }
 
-    /// A metric of a flow; of the first flow if none is named.
+    /// A metric of a flow; of the first flow if none is named. What is seen of a media flow in a
+    /// real call is the mean over those who received.
     pub fn metric(&self, flow: Option<&str>, path: &str) -> Option<f64> {
-        self.flow(flow)?.metrics.at(path)
+        let flow = self.flow(flow)?;
+        flow.metrics.at(path).or_else(|| self.seen_in_calls(flow, path))
+    }
+
+    /// What is seen of a media flow, measured in calls.
+    fn seen_in_calls(&self, flow: &FlowSummary, path: &str) -> Option<f64> {
+        let (_, in_calls) = SCREEN.iter().find(|(name, _)| *name == path)?;
+        self.calls.as_ref().filter(|_| flow.kind == "media")?.at(in_calls)
     }
 
     /// The measured value that is compared with a published one.
@@ -222,7 +245,13 @@ impl Summary {
         }
         let values = flows.into_iter().map(|flow| {
             let part = flow.part(section);
-            (&flow.flow, part.and_then(|part| part.at(&expectation.metric)))
+            let value = part.and_then(|part| part.at(&expectation.metric));
+            // A call is seen as a whole, without sections.
+            let seen = match section {
+                None => self.seen_in_calls(flow, &expectation.metric),
+                Some(_) => None,
+            };
+            (&flow.flow, value.or(seen))
         });
         worst_of(values, expectation.condition)
     }
@@ -452,4 +481,36 @@ fn expect_rows(
         });
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_controllers::LabAlgorithm;
+
+    use super::*;
+    use crate::metrics::CallMetrics;
+    use crate::scenario::parse;
+
+    const TEXT: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"10s\"\n\
+        [network.up]\ncapacity = \"1Mbps\"\n[network.down]\n\
+        [call.video]\nwidth = 640\nheight = 360\ncontent = \"film\"\n\
+        [media]\nmax_bitrate = \"1Mbps\"\nsource = { kind = \"encoder\", fps = 30 }\n\
+        repair = { nack = true }\nquality = true\n[[flow]]\n\
+        [[expect]]\ntext = \"good\"\nmetric = \"good_ratio\"\nabove = 0.8\n";
+
+    #[test]
+    fn what_is_seen_of_a_call_has_the_names_of_a_simulated_flow() {
+        let scenario = parse("t.toml", TEXT, None).unwrap();
+        let info = RunInfo::simulated(&scenario, &LabAlgorithm::Sluice.into(), 1);
+        let trace = Trace::new(vec![scenario.flows[0].name.clone()]);
+        let all = CallMetrics { good_ratio: Some(0.71), vmaf: Some(86.0), ..Default::default() };
+        let calls = Calls { all, ..Calls::default() };
+        let summary = Summary::of(&scenario, &info, &trace, Some(calls));
+        assert_eq!(summary.metric(None, "good_ratio"), Some(0.71));
+        assert_eq!(summary.metric(None, "vmaf.mean"), Some(86.0));
+        assert_eq!(summary.metric(None, "stalled_ratio"), None);
+        assert_eq!((summary.expect[0].measured, summary.expect[0].pass), (Some(0.71), false));
+        let without = Summary::of(&scenario, &info, &trace, None);
+        assert_eq!((without.metric(None, "good_ratio"), without.expect[0].measured), (None, None));
+    }
 }

@@ -205,6 +205,11 @@ fn calls(read: &[Analyzed]) -> Result<RecordBatch, ArrowError> {
         rows.flag("relay_or_tcp", call.map(|it| it.relay_or_tcp));
         rows.count("connections", call.map(|it| it.connections));
         rows.count("streams", call.map(|it| it.streams.len() as u64));
+        let shares = call.and_then(|it| it.good_time.ratios());
+        for (index, name) in ["good_ratio", "no_picture_ratio", "late_ratio"].into_iter().enumerate()
+        {
+            rows.number(name, shares.map(|shares| shares[index]));
+        }
         rows.count("freezes", call.map(|it| it.freezes));
         rows.number("frozen_s", call.map(|it| it.frozen_s));
         rows.number("concealed_ratio", call.and_then(|it| it.concealed_ratio));

@@ -334,6 +334,10 @@ pub enum Content {
     Screen,
     /// Four seconds of a film.
     Film,
+    /// A drawn person who talks before a shelf.
+    Head,
+    /// Drawn pages of text that stand for a moment and scroll on.
+    Slides,
 }
 
 /// What a sender gives up first if its target does not suffice [MST-CONTENT-HINT §4].

@@ -205,6 +205,8 @@ export interface Point {
   loss_percent: number | null;
   rtt_ms: number | null;
   responsiveness_s: number | null;
+  /** Good time; only of a flow with `quality`, or a call with `--quality`. */
+  good_percent: number | null;
 }
 
 /** Histogram of the release lateness of packets. */

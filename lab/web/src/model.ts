@@ -228,6 +228,7 @@ export interface MatrixLine {
   flow: string;
   utilization: number | null;
   p95_queuing_delay_ms: number | null;
+  good_percent: number | null;
 }
 
 /** Means over the runs of one scenario and column: a line per flow, and the colour's value. */
@@ -267,6 +268,7 @@ function matrixCell(scenario: Scenario, column: MatrixColumn): MatrixCell | null
     flow: group.flow,
     utilization: mean(group.points.map((p) => p.utilization)),
     p95_queuing_delay_ms: mean(group.points.map((p) => p.p95_queuing_delay_ms)),
+    good_percent: mean(group.points.map((p) => p.good_percent)),
   }));
   const media = lines.filter((line) => isMedia(line.flow));
   const utilization = mean(media.map((line) => line.utilization));
@@ -274,6 +276,7 @@ function matrixCell(scenario: Scenario, column: MatrixColumn): MatrixCell | null
     flow: plural(media.length, "media flow"),
     utilization,
     p95_queuing_delay_ms: mean(media.map((line) => line.p95_queuing_delay_ms)),
+    good_percent: mean(media.map((line) => line.good_percent)),
   };
   const outcome = column.engine === "sim" ? outcomeOf(scenario, column) : "";
   return { lines: lines.length > MATRIX_LINES ? [joined] : lines, utilization, outcome };

@@ -179,10 +179,12 @@ test("a matrix cell is the mean over its runs", () => {
     ...group.points[i]!,
     utilization,
     p95_queuing_delay_ms: i === 0 ? null : 10 * i,
+    good_percent: i === 2 ? null : 40 * (i + 1),
   }));
   const cell = matrixOf(report).rows[0]?.cells[0];
   expect(cell?.utilization).toBeCloseTo(0.6);
   expect(cell?.lines[0]?.p95_queuing_delay_ms).toBe(15);
+  expect(cell?.lines[0]?.good_percent).toBe(60);
 });
 
 test("a short column becomes gaps, not shifted values", () => {

@@ -13,6 +13,7 @@
 //! received when it was captured. [`Pictures`] are compared with the file.
 
 pub(crate) mod camera_file;
+pub mod drawn;
 mod file;
 pub(crate) mod picture;
 pub(crate) mod scoring;

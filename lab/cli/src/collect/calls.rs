@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use weir_analyze::{Cause, LiveCall, LiveFinding};
+use weir_analyze::{Cause, GoodTime, LiveCall, LiveFinding};
 
 use super::access::Seat;
 
@@ -85,6 +85,15 @@ pub struct Counters {
     pub refused: BTreeMap<Refused, u64>,
     /// Seconds of calls in which each cause held, in the order of [`Cause::ALL`].
     pub bad_s: [f64; Cause::ALL.len()],
+    /// Seconds of received videos, in the order of [`WATCHED`].
+    pub watched_s: [f64; WATCHED.len()],
+}
+
+/// What seconds of received videos were like.
+pub const WATCHED: [&str; 3] = ["good", "no_picture", "late"];
+
+fn watched_s(good: GoodTime) -> [f64; WATCHED.len()] {
+    [good.good_s, good.no_picture_s, good.late_s]
 }
 
 /// The calls that run.
@@ -103,6 +112,8 @@ struct End {
     told: Vec<Change>,
     /// Seconds of causes that are in the counters.
     counted_s: [f64; Cause::ALL.len()],
+    /// Seconds of its videos that are in the counters.
+    counted_watched_s: [f64; WATCHED.len()],
     unwritten: Vec<u8>,
     bytes: u64,
     /// Bytes that it may send at once, as of `credit_at`.
@@ -168,12 +179,14 @@ impl Calls {
             // What was found before the start is in the counters of that time.
             let findings = call.findings();
             let counted_s = *call.cause_s();
+            let counted_watched_s = watched_s(call.good_time());
             self.counters.joined += 1;
             let end = End {
                 call,
                 findings,
                 told: Vec::new(),
                 counted_s,
+                counted_watched_s,
                 unwritten: Vec::new(),
                 bytes,
                 credit: BURST_BYTES,
@@ -263,7 +276,7 @@ impl Calls {
             let spread =
                 if std::mem::take(&mut end.is_new) { spread(seat) } else { Duration::ZERO };
             end.due = now + ANALYSIS + spread;
-            end.look(&mut self.counters.bad_s);
+            end.look(&mut self.counters);
             end.tell(seat, self.limits.told_after_s, &mut changes);
         }
         changes
@@ -292,7 +305,7 @@ impl Calls {
         let mut ended = Vec::new();
         for seat in gone {
             let Some(mut end) = self.ends.remove(&seat) else { continue };
-            end.look(&mut self.counters.bad_s);
+            end.look(&mut self.counters);
             self.counters.ended += 1;
             let mut changes = end.told;
             changes.iter_mut().for_each(|change| change.begins = false);
@@ -303,12 +316,16 @@ impl Calls {
 }
 
 impl End {
-    /// Analyzes the call, and adds the seconds of causes that are new.
-    fn look(&mut self, bad_s: &mut [f64; Cause::ALL.len()]) {
+    /// Analyzes the call, and adds the seconds that are new.
+    fn look(&mut self, counters: &mut Counters) {
         self.findings = self.call.findings();
         for (place, counted_s) in self.call.cause_s().iter().enumerate() {
-            bad_s[place] += counted_s - self.counted_s[place];
+            counters.bad_s[place] += counted_s - self.counted_s[place];
             self.counted_s[place] = *counted_s;
+        }
+        for (place, seconds) in watched_s(self.call.good_time()).into_iter().enumerate() {
+            counters.watched_s[place] += seconds - self.counted_watched_s[place];
+            self.counted_watched_s[place] = seconds;
         }
     }
 

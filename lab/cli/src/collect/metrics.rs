@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use weir_analyze::Cause;
 
-use super::calls::{Calls, Refused};
+use super::calls::{Calls, Refused, WATCHED};
 
 /// How values of a metric follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,14 @@ pub fn metrics(calls: &Calls, refused_tokens: u64) -> Vec<Metric> {
         kind: Kind::Counter,
         label: Some("cause"),
         values: seconds,
+    });
+    all.push(Metric {
+        name: "weir_collect_video_seconds_total",
+        meaning: "Seconds of received videos: good, without a new picture, or later than 250 ms.",
+        unit: "s",
+        kind: Kind::Counter,
+        label: Some("seen"),
+        values: WATCHED.into_iter().zip(counters.watched_s).collect(),
     });
     for (name, meaning, value) in [
         ("weir_collect_reports_total", "Reports of streams.", counters.reports),
@@ -174,6 +182,7 @@ mod tests {
         for line in [
             "# TYPE weir_collect_bad_seconds_total counter",
             "weir_collect_bad_seconds_total{cause=\"uplink_capacity\"} 0",
+            "weir_collect_video_seconds_total{seen=\"good\"} 0",
             "weir_collect_calls_limited{cause=\"controller\"} 0",
             "weir_collect_refused_total{reason=\"token\"} 3",
             "weir_collect_calls 0",

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use weir_lab::protocol::contest::{Bout, Contest, FamilyResult, Outcome, mean_and_worst_tenth};
 use weir_lab::protocol::oracle::{Possible, possible};
-use weir_lab::protocol::results::{WORST_WEIGHT, of, to_json};
+use weir_lab::protocol::results::{WORST_WEIGHT, good_ratio, of, to_json};
 use weir_lab::protocol::score::{Score, oracle_with_queue, score};
 use weir_lab::scenario::Scenario;
 
@@ -151,6 +151,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Mean regret of each controller, the worst tenth, and the terms.
 fn regrets(names: &[&str], scores: &[Score]) -> Table<'static> {
+    let is_seen = scores.iter().any(|score| score.good_ratio.is_some());
     let mut rows = Vec::new();
     for name in names {
         let own = of(scores, name);
@@ -162,9 +163,13 @@ fn regrets(names: &[&str], scores: &[Score]) -> Table<'static> {
         }
         let mut row = vec![(*name).to_owned()];
         row.extend(numbers.iter().map(|value| format!("{value:.3}")));
+        if is_seen {
+            let percent = good_ratio(&own).map(|good| format!("{:.0}", 100.0 * good));
+            row.push(percent.unwrap_or_else(|| "-".into()));
+        }
         rows.push(row);
     }
-    let head = vec![
+    let mut head = vec![
         "controller",
         "regret",
         "worst tenth",
@@ -176,6 +181,9 @@ fn regrets(names: &[&str], scores: &[Score]) -> Table<'static> {
         "fairness",
         "response",
     ];
+    if is_seen {
+        head.push("good %");
+    }
     Table { head, rows, left: 1, ..Table::default() }
 }
 

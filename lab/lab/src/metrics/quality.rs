@@ -105,7 +105,7 @@ impl HalfSecond {
 
 /// What was seen in the rows so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct QualityMeter {
+pub(crate) struct QualityMeter {
     /// Whether a row says what was seen.
     is_seen: bool,
     delay: Tally,
@@ -136,7 +136,7 @@ struct Interval {
 }
 
 impl QualityMeter {
-    pub(super) fn push(&mut self, time: Timestamp, video: &Video, seen: Option<&Seen>) {
+    pub(crate) fn push(&mut self, time: Timestamp, video: &Video, seen: Option<&Seen>) {
         self.is_seen |= seen.is_some();
         let number = (time - ROW_INTERVAL - Timestamp::ZERO) / HALF_SECOND;
         let number = libm::floor(number) as i64;
@@ -179,7 +179,7 @@ impl QualityMeter {
         (self.current.shown, self.current.delay_ms) = (0, 0.0);
     }
 
-    pub(super) fn finish(&mut self) -> QualityMetrics {
+    pub(crate) fn finish(&mut self) -> QualityMetrics {
         if !self.is_seen {
             return QualityMetrics::default();
         }

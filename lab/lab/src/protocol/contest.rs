@@ -240,6 +240,7 @@ mod tests {
             sender_ms: 0.0,
             waits_ms: 0.0,
             loss_ratio: 0.0,
+            good_ratio: None,
             fairness: None,
             response_s: None,
             regret,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::contest::{Contest, FamilyResult, mean_and_worst_tenth};
 use super::score::Score;
+use crate::metrics::mean;
 
 /// Weight of the worst tenth in the objective.
 pub const WORST_WEIGHT: f64 = 0.5;
@@ -23,9 +24,18 @@ pub fn to_json(names: &[&str], scores: &[Score], contests: &[Contest]) -> Value 
 fn means(name: &str, scores: &[Score]) -> Value {
     let (regret, worst) = mean_and_worst_tenth(&of(scores, name)).unwrap_or_default();
     let objective = regret + WORST_WEIGHT * worst;
-    json!({
+    let mut row = json!({
         "controller": name, "regret": regret, "worst_tenth": worst, "objective": objective,
-    })
+    });
+    if let Some(good) = good_ratio(&of(scores, name)) {
+        row["good_ratio"] = good.into();
+    }
+    row
+}
+
+/// Mean good time over the runs that have one.
+pub fn good_ratio(scores: &[&Score]) -> Option<f64> {
+    mean(scores.iter().filter_map(|score| score.good_ratio).collect())
 }
 
 fn contest(contest: &Contest) -> Value {

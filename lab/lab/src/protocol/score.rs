@@ -22,7 +22,7 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::oracle::{Possible, mean_loss, on_wire};
 use super::waits::{self, Sender};
-use crate::metrics::percentile;
+use crate::metrics::{QualityMeter, mean, percentile};
 use crate::scenario::{Flow, Scenario, Traffic};
 use crate::variation;
 
@@ -81,6 +81,9 @@ pub struct Score {
     pub fairness: Option<f64>,
     /// Mean time beyond the goal after rises of the share, s; `None` without rises.
     pub response_s: Option<f64>,
+    /// Mean good time of these flows, of those with `quality`. It is no term of the regret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good_ratio: Option<f64>,
     /// The regret. 0 is as good as the oracle.
     pub regret: f64,
     /// Its terms: rate, delay, loss, fairness, response.
@@ -98,6 +101,7 @@ struct Meter {
     sender_ms: Vec<f64>,
     /// The sender at the end of each row of the run.
     sender: Vec<Sender>,
+    seen: QualityMeter,
 }
 
 impl Meter {
@@ -111,6 +115,7 @@ impl Meter {
         if row.time <= flow.start + START {
             return;
         }
+        self.seen.push(row.time, &row.video.unwrap_or_default(), row.seen.as_ref());
         self.sent_packets += row.sent_packets;
         self.lost_packets += row.lost_packets;
         if is_after_fall(row.time, falls) {
@@ -157,7 +162,8 @@ pub fn score(
     if !is_whole {
         return None;
     }
-    let run = Run { scenario, possible, meters: &meters };
+    let good = meters.iter_mut().map(|meter| meter.seen.finish().good_ratio).collect();
+    let run = Run { scenario, possible, meters: &meters, good };
     run.score(controller.name(), seed)
 }
 
@@ -211,6 +217,8 @@ struct Run<'a> {
     scenario: &'a Scenario,
     possible: &'a [Option<Possible>],
     meters: &'a [Meter],
+    /// Good time of each flow.
+    good: Vec<Option<f64>>,
 }
 
 impl Run<'_> {
@@ -263,6 +271,7 @@ impl Run<'_> {
             loss_ratio,
             fairness,
             response_s,
+            good_ratio: mean(own.iter().filter_map(|&flow| self.good[flow]).collect()),
             regret: terms.iter().sum(),
             terms,
         })
@@ -437,6 +446,20 @@ mod tests {
         assert!(fast.terms[0] < 0.1 && fast.response_s < Some(1.0), "{fast:?}");
         assert!((slow.regret - slow.terms.iter().sum::<f64>()).abs() < 1e-12);
         assert_eq!(fast.fairness, None);
+    }
+
+    #[test]
+    fn a_run_whose_flow_has_quality_has_its_good_time_beside_the_regret() {
+        assert_eq!(run(TEXT, LabAlgorithm::Sluice).good_ratio, None);
+        let seen = TEXT.replace(
+            "[media]\n",
+            "[call.video]\nwidth = 640\nheight = 360\ncontent = \"film\"\n[media]\n\
+             source = { kind = \"encoder\", fps = 30 }\nrepair = { nack = true }\n\
+             quality = true\n",
+        );
+        let score = run(&seen, LabAlgorithm::Sluice);
+        assert!(score.good_ratio > Some(0.5), "{score:?}");
+        assert!((score.regret - score.terms.iter().sum::<f64>()).abs() < 1e-12);
     }
 
     #[test]

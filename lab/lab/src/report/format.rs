@@ -413,6 +413,8 @@ pub(super) struct Point {
     pub loss_percent: Option<f64>,
     pub rtt_ms: Option<f64>,
     pub responsiveness_s: Option<f64>,
+    /// Good time; only of a flow with `quality`, or a call with `--quality`.
+    pub good_percent: Option<f64>,
 }
 
 /// Histogram of the release lateness of packets.

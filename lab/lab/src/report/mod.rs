@@ -434,6 +434,7 @@ fn point(run: &Run, flow: &str) -> Option<Point> {
         loss_percent: metrics.loss_ratio.map(|loss| loss.mean * 100.0),
         rtt_ms: metrics.rtt_ms.map(|rtt| rtt.mean),
         responsiveness_s: metrics.responsiveness_s,
+        good_percent: run.summary.metric(Some(flow), "good_ratio").map(|good| good * 100.0),
     })
 }
 

@@ -185,12 +185,14 @@ impl Default for Picture {
 }
 
 /// What a scenario's `content` may say.
-pub(super) const CONTENTS: [(&str, Content); 5] = [
+pub(super) const CONTENTS: [(&str, Content); 7] = [
     ("noise", Content::Noise),
     ("easy", Content::Easy),
     ("hard", Content::Hard),
     ("screen", Content::Screen),
     ("film", Content::Film),
+    ("head", Content::Head),
+    ("slides", Content::Slides),
 ];
 
 /// What a scenario's `degradation` may say: the words of `RTCDegradationPreference`.
@@ -305,7 +307,7 @@ pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<CallPlan> {
 }
 
 /// Gives the sources that model a browser's encoder the video of the calls, so that a call and its
-/// simulation have one description. Refuses a codec that has no model.
+/// simulation have one description. Refuses a codec and contents that have no model.
 pub(super) fn film(flows: &mut [Flow], plan: &CallPlan, top: &Table) -> Result<()> {
     let Picture { width, height, codec, content, degradation, layers, .. } = plan.video;
     let asked = EncoderVideo { width, height, codec, content, degradation, layers };
@@ -315,6 +317,12 @@ pub(super) fn film(flows: &mut [Flow], plan: &CallPlan, top: &Table) -> Result<(
         {
             if codec == Codec::H264 {
                 return Err(top.error("the encoder source has VP8, VP9 and AV1, but no H.264"));
+            }
+            if matches!(content, Content::Head | Content::Slides) {
+                return Err(top.error(
+                    "the encoder source does not know what head and slides take: use the content \
+                     film, or leave out the source",
+                ));
             }
             *video = asked;
         }

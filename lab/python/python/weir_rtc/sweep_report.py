@@ -37,6 +37,7 @@ METRICS = (
     "rate_mbps.mean",
     "rtt_ms.mean",
     "freeze_duration_s",
+    "good_ratio",
 )
 #: A parameter with more values is shown in ranges of them.
 VALUES_MAX = 12

@@ -70,10 +70,10 @@ impl MediaEnds {
 impl MediaEnds {
     /// Passes the round-trip time to a browser's receiver. A real receiver gets it from extended
     /// reports. Here the value comes from the sender's model of reports.
-    fn pass_on_round_trip_time(&mut self) {
+    fn pass_on_round_trip_time(&mut self, now: Timestamp) {
         let rtt = self.sender.video.as_ref().and_then(VideoSender::receiver_rtt);
         if let (Some(rtt), Some(video)) = (rtt, &mut self.receiver.video) {
-            video.on_round_trip_time(rtt);
+            video.on_round_trip_time(now, rtt);
         }
     }
 }
@@ -110,7 +110,7 @@ impl Ends for MediaEnds {
         match (end, &packet.body) {
             (End::Sender, Body::Rtcp(bytes)) => {
                 self.sender.on_rtcp(now, bytes, out);
-                self.pass_on_round_trip_time();
+                self.pass_on_round_trip_time(now);
             }
             (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet, out),
             (End::Receiver, Body::RtpPayload(bytes)) => {

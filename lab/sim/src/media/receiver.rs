@@ -69,10 +69,10 @@ impl VideoReceiver {
     }
 
     /// Sets the round-trip time.
-    pub(crate) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
+    pub(crate) fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
         self.gaps.on_round_trip_time(rtt);
         if let Screen::Browser(buffer) = &mut self.screen {
-            buffer.on_round_trip_time(rtt);
+            buffer.on_round_trip_time(now, rtt);
         }
     }
 

@@ -81,10 +81,10 @@ impl Receiver {
         self.next_video = videos.filter_map(VideoReceiver::next_deadline).min();
     }
 
-    pub(super) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
+    pub(super) fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
         for track in &mut self.tracks {
             if let Some(video) = &mut track.video {
-                video.on_round_trip_time(rtt);
+                video.on_round_trip_time(now, rtt);
             }
         }
     }

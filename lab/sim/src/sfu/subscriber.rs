@@ -357,7 +357,7 @@ impl Ends for SubscriberEnds {
                 self.server.on_rtcp(now, bytes);
                 out.rtt = self.server.controller().take_rtt();
                 if let Some(rtt) = out.rtt {
-                    self.receiver.on_round_trip_time(rtt);
+                    self.receiver.on_round_trip_time(now, rtt);
                 }
                 self.after_server(now, out);
             }

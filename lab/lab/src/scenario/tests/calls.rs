@@ -48,6 +48,12 @@ fn a_call_and_its_simulated_encoder_have_one_video() {
     assert_eq!(video.degradation, Degradation::Balanced);
     let message = error(&small(&format!("{source}[call]\nvideo = {{ codec = \"h264\" }}\n")));
     assert!(message.contains("has VP8, VP9 and AV1, but no H.264"), "{message}");
+    for drawn in ["head", "slides"] {
+        let asked = format!("[call]\nvideo = {{ content = \"{drawn}\" }}\n");
+        let message = error(&small(&format!("{source}{asked}")));
+        assert!(message.contains("does not know what head and slides take"), "{message}");
+        assert!(parse("x", &small(&asked), None).is_ok(), "{drawn}");
+    }
     let layered =
         parse("x", &small(&format!("{source}[call]\nvideo = {{ simulcast = 3 }}\n")), None);
     let layered = layered.unwrap();

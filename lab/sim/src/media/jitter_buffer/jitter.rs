@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use weir::units::{TimeDelta, Timestamp};
 
 use super::kalman::Kalman;
+use super::rtt_filter::RttFilter;
 
 /// Frames before the estimate is kept as its own lower bound, and in which the scale of the frame
 /// rate grows.
@@ -76,7 +77,7 @@ pub(super) struct Jitter {
     frames: u32,
     repeated: u32,
     last_repeated: Timestamp,
-    rtt: TimeDelta,
+    rtt: RttFilter,
 }
 
 impl Default for Jitter {
@@ -98,15 +99,15 @@ impl Default for Jitter {
             frames: 0,
             repeated: 0,
             last_repeated: Timestamp::ZERO,
-            rtt: TimeDelta::ZERO,
+            rtt: RttFilter::default(),
         }
     }
 }
 
 impl Jitter {
     /// Sets the round-trip time.
-    pub(super) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
-        self.rtt = rtt;
+    pub(super) fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
+        self.rtt.on_round_trip_time(now, rtt);
     }
 
     /// A frame had to be completed by a retransmission. Its delay says nothing about the network.
@@ -218,7 +219,7 @@ impl Jitter {
             self.repeated = 0;
         }
         if self.repeated >= REPEATED_FRAMES {
-            jitter += (self.rtt.as_millis_f64() * ROUND_TRIPS).min(MOST_FOR_REPAIR);
+            jitter += (self.rtt.longest() * ROUND_TRIPS).min(MOST_FOR_REPAIR);
         }
         let (low, high) = LOW_RATES;
         let rate = self.frame_rate();
@@ -270,7 +271,7 @@ mod tests {
     #[test]
     fn repaired_frames_add_most_of_a_round_trip_and_are_forgotten_after_a_minute() {
         let (mut jitter, now) = after(30.0, [(0.0, 4_000.0); 300]);
-        jitter.on_round_trip_time(TimeDelta::from_millis(100));
+        jitter.on_round_trip_time(now, TimeDelta::from_millis(100));
         let before = millis((jitter.clone(), now));
         for _ in 0..2 {
             jitter.on_repeated(now);
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(millis((jitter.clone(), now)), before);
         jitter.on_repeated(now);
         assert!((millis((jitter.clone(), now)) - before - 90.0).abs() < 1e-6);
-        jitter.on_round_trip_time(TimeDelta::from_secs(1));
+        jitter.on_round_trip_time(now + TimeDelta::from_secs(1), TimeDelta::from_secs(1));
         assert!((millis((jitter.clone(), now)) - before - 200.0).abs() < 1e-6);
         let later = now + TimeDelta::from_secs(61);
         assert!((millis((jitter, later)) - before).abs() < 1e-6);

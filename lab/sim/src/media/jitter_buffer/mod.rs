@@ -7,11 +7,12 @@
 //! ```
 //!
 //! The rules are libwebrtc's [LIBWEBRTC §VideoStreamBufferController, §VCMTiming]. What departs
-//! from them is PLAYOUT-D1 to PLAYOUT-D5 (docs/reference/quality.md).
+//! from them is PLAYOUT-D1 and PLAYOUT-D3 to PLAYOUT-D5 (docs/reference/quality.md).
 
 mod extrapolator;
 mod jitter;
 mod kalman;
+mod rtt_filter;
 
 use std::collections::VecDeque;
 
@@ -94,9 +95,8 @@ impl JitterBuffer {
     }
 
     /// Sets the round-trip time.
-    pub(super) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
-        // PLAYOUT-D2: it is not filtered again.
-        self.jitter.on_round_trip_time(rtt);
+    pub(super) fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
+        self.jitter.on_round_trip_time(now, rtt);
     }
 
     /// A frame can be decoded. Frames come in order of capture.
