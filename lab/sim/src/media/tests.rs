@@ -271,7 +271,7 @@ fn packets_before_a_key_frame_that_is_there_are_not_asked_for_any_more() {
     assert_eq!((call.requests, video.unrepaired_packets), (4, 1));
     let mut told = Call::new(Repair { nack: true, key_frame_interval: every_20_frames, ..NONE });
     told.deaf = true;
-    told.receiver.on_round_trip_time(TimeDelta::from_millis(50));
+    told.receiver.on_round_trip_time(Timestamp::ZERO, TimeDelta::from_millis(50));
     told.run(100, |number| number == 31);
     assert_eq!(told.requests, 7, "each round trip where the receiver is told it");
 }
