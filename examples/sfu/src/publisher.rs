@@ -107,6 +107,15 @@ impl Publisher {
         }
     }
 
+    /// The track with the bitrates that were measured.
+    pub fn measured(&self) -> TrackConfig {
+        let mut track = self.track.clone();
+        for (layer, &bitrate) in track.layers.iter_mut().zip(&self.bitrates) {
+            layer.bitrate = bitrate;
+        }
+        track
+    }
+
     /// Measures the layers again, and notes which of them somebody watches.
     pub fn measure(&mut self, at: Timestamp) {
         while let Some(LayerDemand { stream, is_watched, .. }) = self.uplink.next_demand(at) {
@@ -123,7 +132,7 @@ fn guess() -> Vec<Layer> {
     let kbps = Bitrate::from_kbps;
     vec![
         Layer::new(0, 240, 135, kbps(150)),
-        Layer::new(1, 480, 270, kbps(500)),
+        Layer::new(1, 640, 360, kbps(500)),
         Layer::new(2, 960, 540, kbps(1_500)),
     ]
 }

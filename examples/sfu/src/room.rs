@@ -147,7 +147,7 @@ impl Room {
             for subscriber in self.subscribers.values_mut() {
                 subscriber.set_bitrates(TrackId(number), &publisher.bitrates);
                 if subscriber.downlink.peer.is_connected && may_watch(publisher, subscriber) {
-                    subscriber.watch(at, TrackId(number), &publisher.track);
+                    subscriber.watch(at, TrackId(number), &publisher.measured());
                 }
             }
         }
@@ -270,7 +270,7 @@ impl Room {
             let new = subscriber.show(slot, (width, height), (picture, count));
             let Some(TrackId(track)) = new else { continue };
             if let Some(publisher) = self.publishers.get(&track) {
-                subscriber.update(at, TrackId(track), &publisher.track);
+                subscriber.update(at, TrackId(track), &publisher.measured());
             }
         }
         let mut shown: BTreeMap<usize, Value> = BTreeMap::new();
