@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
 use weir::{Algorithm, Bitrate, RateLimits};
 use weir_lab::scenario::{Traffic, catalogue};
 use weir_net::Seed;
@@ -102,15 +103,20 @@ impl Line {
     }
 }
 
-/// Output of a command on host A while another one runs on host B.
-fn link(peer: &str, command: &[&str]) -> Vec<Line> {
+/// Output of a command on host A while another one runs on host B, which writes to it as well.
+fn output_over(network: &str, peer: &str, command: &[&str]) -> String {
     let mut weir = Command::new(WEIR);
-    weir.args(["link", NETWORK, "--peer", peer, "--"]).args(command);
+    weir.args(["link", network, "--peer", peer, "--"]).args(command);
     let output = weir.stdin(Stdio::null()).stderr(Stdio::inherit()).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     println!("{stdout}");
     assert!(output.status.success(), "{}", output.status);
-    // The program on host B writes to the same output.
+    stdout
+}
+
+/// The lines with a time in the output of a command on host A while another one runs on host B.
+fn link(peer: &str, command: &[&str]) -> Vec<Line> {
+    let stdout = output_over(NETWORK, peer, command);
     stdout.lines().filter(|line| line.starts_with("time_s ")).filter_map(Line::read).collect()
 }
 
@@ -262,6 +268,86 @@ fn a_browser_decodes_video_of_webrtc_rs_whose_rate_follows_the_capacity() {
     let lines = link(&peer, &[&program, "gcc", address, &folder, &seconds]);
     assert_follows_the_capacity(&lines, "target_kbps");
     assert_picture_moves(&lines);
+}
+
+/// What the server of `examples/sfu` says of the one track of its one subscriber: per second, and
+/// per decision.
+struct ServerLog {
+    /// Time in s, the chosen layer, and pictures decoded so far.
+    seconds: Vec<(f64, Option<u64>, u64)>,
+    decisions: Vec<Value>,
+}
+
+impl ServerLog {
+    fn read(output: &str) -> Self {
+        let (mut seconds, mut decisions) = (Vec::new(), Vec::new());
+        for line in output.lines().filter(|line| line.starts_with('{')) {
+            let line: Value = serde_json::from_str(line).unwrap();
+            if line.get("change").is_some() {
+                decisions.push(line);
+                continue;
+            }
+            let Some(track) = line["tracks"].as_array().and_then(|tracks| tracks.first()) else {
+                continue;
+            };
+            let time_s = line["time_s"].as_f64().unwrap();
+            let pictures = track["pictures"].as_u64().unwrap();
+            seconds.push((time_s, track["level"].as_u64(), pictures));
+        }
+        Self { seconds, decisions }
+    }
+
+    /// The best layer in a time.
+    fn best(&self, from_s: f64, to_s: f64) -> Option<u64> {
+        let mut best = None;
+        for &(time_s, level, _) in &self.seconds {
+            if (from_s..to_s).contains(&time_s) {
+                best = best.max(level);
+            }
+        }
+        best
+    }
+
+    fn pictures_per_second(&self, from_s: f64, to_s: f64) -> f64 {
+        let mut within = Vec::new();
+        for &(time_s, _, pictures) in &self.seconds {
+            if (from_s..to_s).contains(&time_s) {
+                within.push((time_s, pictures));
+            }
+        }
+        let (first, last) = (within[0], within[within.len() - 1]);
+        (last.1 - first.1) as f64 / (last.0 - first.0)
+    }
+}
+
+#[test]
+fn the_layer_of_a_server_falls_with_the_link_to_300_kbps_and_returns_and_each_switch_has_a_reason()
+{
+    if !has("chromium") {
+        return;
+    }
+    let Some(programs) = build("sfu") else { return };
+    let folder = root().join("examples/sfu");
+    let (address, browser) = ("10.45.0.1:8000", folder.join("browser.sh").display().to_string());
+    let program = programs.join("weir-sfu-example").display().to_string();
+    let network = folder.join("network.toml").display().to_string();
+    // The browser watches its own camera. Only the way to it changes.
+    let peer = format!("{browser} http://{address}/?name=p1&own");
+    let log = ServerLog::read(&output_over(&network, &peer, &[&program, address, "sluice", "120"]));
+    let best = log.best(20.0, 30.0);
+    assert!(best >= Some(1), "{best:?} before the fall");
+    assert_eq!(log.best(45.0, 50.0), Some(0), "over 300 kbit/s");
+    assert!(log.best(100.0, 120.0) >= Some(1), "after the return");
+    let pictures = log.pictures_per_second(40.0, 50.0);
+    assert!(pictures > 5.0, "{pictures} pictures a second over 300 kbit/s");
+    for decision in &log.decisions {
+        assert!(!decision["reason"].as_str().unwrap().is_empty(), "{decision}");
+    }
+    let fell = log
+        .decisions
+        .iter()
+        .any(|decision| decision["change"] == "choose" && decision["reason"] == "over budget");
+    assert!(fell, "no layer was left for lack of room");
 }
 
 /// Calls with a GStreamer sender: a command that gets controller, seconds and folder.

@@ -146,8 +146,8 @@ fn generated_types_of_the_report_are_up_to_date() {
     let mut text = format!(
         "// The report's data as the lab writes it: the contract between the Rust side and this \
          page.\n\
-         // Generated from lab/lab/src/report/{{format,call_format,signalling,sweep}}.rs by \
-         `{COMMAND}`.\n\
+         // Generated from lab/lab/src/report/{{format,call_format,server_format,signalling,\
+         sweep}}.rs by `{COMMAND}`.\n\
          //\n\
          // Every number carries its unit in its name. `null` means that the value does not apply \
          or that\n\

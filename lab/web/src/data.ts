@@ -7,6 +7,7 @@ import type {
   Boxes,
   Cellular,
   DelayPlot,
+  Forwarding,
   Group,
   Histogram,
   PacerPlot,
@@ -275,6 +276,27 @@ export function airtimeData(scenario: string, airtime: Airtime): CsvTable {
       frame.decoded,
       frame.text,
     ]),
+  };
+}
+
+// Forwarding server
+
+/** One row for each time in which one layer was sent. */
+export function serverData(scenario: string, server: Forwarding): CsvTable {
+  return {
+    head: ["scenario", "controller", "publisher", "flow", "from_s", "to_s", "layer", "reason"],
+    rows: server.lanes.flatMap(({ flow, publisher, spans }) =>
+      spans.map(({ from_s, to_s, layer, reason }) => [
+        scenario,
+        server.controller,
+        publisher,
+        flow,
+        from_s,
+        to_s,
+        layer,
+        reason,
+      ]),
+    ),
   };
 }
 

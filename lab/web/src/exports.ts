@@ -74,6 +74,29 @@ export function framed(svg: string, width: number, pictureHeight: number, foot: 
   return new XMLSerializer().serializeToString(page);
 }
 
+/** Style properties that are copied into a saved picture. */
+const LOOK = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-dasharray",
+  "font-family",
+  "font-size",
+  "text-anchor",
+  "dominant-baseline",
+];
+
+/** The picture as text with its styles as attributes, because a file has no style sheet. */
+export function styledPicture(picture: SVGElement): string {
+  const copy = picture.cloneNode(true) as SVGElement;
+  const copies = copy.querySelectorAll("*");
+  picture.querySelectorAll("*").forEach((element, i) => {
+    const look = getComputedStyle(element);
+    for (const name of LOOK) copies[i]?.setAttribute(name, look.getPropertyValue(name));
+  });
+  return new XMLSerializer().serializeToString(copy);
+}
+
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {

@@ -1,5 +1,5 @@
 // The report's data as the lab writes it: the contract between the Rust side and this page.
-// Generated from lab/lab/src/report/{format,call_format,signalling,sweep}.rs by `WEIR_UPDATE=1 cargo test -p weir-lab generated`.
+// Generated from lab/lab/src/report/{format,call_format,server_format,signalling,sweep}.rs by `WEIR_UPDATE=1 cargo test -p weir-lab generated`.
 //
 // Every number carries its unit in its name. `null` means that the value does not apply or that
 // nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
@@ -127,6 +127,8 @@ export interface Scenario {
   airtime: Airtime | null;
   /** Bearers of a cellular cell; `null` without one. */
   cellular: Cellular | null;
+  /** What a forwarding server sent to whom; `null` without one. */
+  server: Forwarding | null;
 }
 
 /** One flow over all runs of one controller under one engine. */
@@ -699,6 +701,56 @@ export interface GridBlock {
   /** 1 for the first transmission. */
   attempt: number;
   is_decoded: boolean;
+}
+
+/** What a forwarding server sent to its subscribers over one run. */
+export interface Forwarding {
+  /** The command that repeats the run. */
+  command: string;
+  controller: string;
+  duration_s: number;
+  /** Layers of the publisher that has most. */
+  layers: number;
+  lanes: Array<ForwardedLane>;
+  /** Chosen and switched layers, and pauses, by time. */
+  choices: Array<LayerChoice>;
+  /** Whether there were more lanes or choices than these. */
+  is_cut: boolean;
+}
+
+/** One publisher's picture on its way to one subscriber. */
+export interface ForwardedLane {
+  /** The subscriber. */
+  flow: string;
+  publisher: string;
+  spans: Array<ForwardedSpan>;
+}
+
+/** A time in which one layer was sent. */
+export interface ForwardedSpan {
+  from_s: number;
+  to_s: number;
+  /** From 0, the smallest; `null`: nothing was sent. */
+  layer: number | null;
+  /** Why it was chosen; empty at the start. */
+  reason: string;
+}
+
+/** A decision about a layer. */
+export interface LayerChoice {
+  time_s: number;
+  flow: string;
+  publisher: string;
+  /** `chosen`, `switched` or `cut`. */
+  decision: string;
+  from: number | null;
+  /** `null`: a pause. */
+  to: number | null;
+  reason: string;
+  /** What all pictures could take at that moment. */
+  budget_kbps: number;
+  /** What all pictures need after the decision. */
+  needed_kbps: number;
 }
 
 /** The messages of a call between the parts of an IMS, and how long its phases took. */

@@ -1,7 +1,7 @@
-// The report in a few sentences, for readers who look at nothing else.
+// The report in a few sentences, for readers who look at nothing else; and decisions in words.
 
-import type { Group, Report } from "./format";
-import { ENGINE_NAME, isMedia, mean, plural, unique } from "./model";
+import type { ForwardedSpan, Group, LayerChoice, Report } from "./format";
+import { ENGINE_NAME, formatNumber, isMedia, mean, plural, unique } from "./model";
 
 /** Most names that a sentence lists. */
 const NAMED = 4;
@@ -109,4 +109,22 @@ function listed(names: string[]): string {
   if (names.length === 0) return "";
   const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
   return `: ${names.slice(0, NAMED).join(", ")}${more}`;
+}
+
+// Forwarding server
+
+/** `layer 1 → 2 chosen`, `paused`, `layer 2 sent from now on`. */
+export function choiceInWords({ decision, from, to }: LayerChoice): string {
+  if (decision === "cut") return "nothing sent until the key frame";
+  if (to === null) return "paused";
+  if (decision === "switched") return `layer ${to} sent from now on`;
+  return from === null ? `layer ${to} chosen` : `layer ${from} → ${to} chosen`;
+}
+
+/** The text of a bar. */
+export function spanInWords({ from_s, to_s, layer, reason }: ForwardedSpan): string {
+  const what = layer === null ? "nothing sent" : `layer ${layer}`;
+  const why = reason === "" ? "" : `: ${reason}`;
+  const [from, to] = [formatNumber(from_s, 2), formatNumber(to_s, 2)];
+  return `${what}${why} (${from} to ${to} s)`;
 }

@@ -25,7 +25,7 @@ import { fixture } from "./fixture/report";
 
 /** A column of a CSV file: words and counts, or a name that ends with its unit. */
 const COLUMN =
-  /^((scenario|engine|controller|flow|peer|stream|reason|seed|runs|packets|terminal|bearer|direction|mcs|vmaf)|\w+_(s|ms|us|mbps|kbps|percent|kb|db)(\.\w+)?)$/;
+  /^((scenario|engine|controller|flow|peer|stream|reason|seed|runs|packets|terminal|bearer|direction|mcs|vmaf|publisher|layer)|\w+_(s|ms|us|mbps|kbps|percent|kb|db)(\.\w+)?)$/;
 
 describe.skipIf(!available)("the page", () => {
   beforeAll(start);

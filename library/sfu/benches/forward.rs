@@ -1,12 +1,15 @@
 //! Cost of a server per packet and per decision.
 //!
 //! `forward`: one packet of 1,200 bytes to one subscriber, from `forward` to the socket, with its
-//! part of the feedback. `allocate`: a decision for 50 tracks of three layers, of which one changed
-//! its bitrate.
+//! part of the feedback; the goal is 2 us. `allocate`: a decision for 50 tracks of three layers, of
+//! which one changed its bitrate; the goal is 50 us. `server`: one second of 1,000 subscribers who
+//! watch ten tracks each, with feedback every 50 ms; the goal is one second, so that one core keeps
+//! up.
 
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
+use weir::controller::Controller;
 use weir::feedback::Ecn;
 use weir::{Algorithm, Bitrate, RateLimits, TimeDelta, Timestamp};
 use weir_rtcp::{Feedback, Receiver, ReceiverConfig};
@@ -14,6 +17,7 @@ use weir_sfu::{
     Allocator, Frame, Layer, OutgoingStream, Subscriber, SubscriberConfig, TrackConfig, TrackId,
 };
 use weir_wire::rtp::{ExtensionId, ExtensionIds, PayloadType, RtpHeader};
+use weir_wire::twcc::Builder;
 
 const ID: ExtensionId = ExtensionId::new(1).unwrap();
 const PACKETS: u16 = 1_000;
@@ -122,9 +126,105 @@ fn allocate(criterion: &mut Criterion) {
     });
 }
 
+const SUBSCRIBERS: usize = 1_000;
+const TRACKS: u32 = 10;
+/// Between two looks at all subscribers, and two packets of each track: 240 kbit/s.
+const STEP: TimeDelta = TimeDelta::from_millis(10);
+const PER_PACKET: u32 = 4;
+/// Between two feedback packets, and how long a packet is under way.
+const PER_FEEDBACK: u32 = 5;
+const WAY_US: i64 = 20_000;
+const STEPS: u32 = 100;
+
+/// A subscriber, and its receiver as far as the server hears of it.
+struct Watching {
+    server: Subscriber<Box<dyn Controller + Send>>,
+    feedback: Builder,
+    arrivals: Vec<(i64, i64)>,
+}
+
+impl Watching {
+    fn new() -> Self {
+        let kbps = Bitrate::from_kbps;
+        let limits = RateLimits::new(kbps(50), kbps(5_000), kbps(10_000)).unwrap();
+        let controller = Algorithm::Sluice.build(limits);
+        let config = SubscriberConfig::twcc(9, ID);
+        let mut server = Subscriber::new(Timestamp::ZERO, controller, limits, config);
+        for track in 0..TRACKS {
+            let stream = OutgoingStream::new(1_000 + track, PayloadType::new(96).unwrap());
+            let shown = TrackConfig::camera(layers()).with_shown(320, 180);
+            server.add_track(Timestamp::ZERO, TrackId(track), shown, stream);
+        }
+        server.on_timeout(Timestamp::ZERO);
+        Self { server, feedback: Builder::new(1, 2), arrivals: Vec::new() }
+    }
+
+    /// Sends what is due, and hears of it now and then.
+    fn work(&mut self, now: Timestamp, step: u32) {
+        if self.server.next_timeout() <= now {
+            self.server.on_timeout(now);
+        }
+        while let Some(packet) = self.server.next_packet(now) {
+            let number = i64::from(packet.sent.transport_sequence_number());
+            self.arrivals.push((number, now.as_micros() + WAY_US));
+            self.server.recycle(packet.content);
+        }
+        while let Some(decision) = self.server.next_decision() {
+            black_box(decision);
+        }
+        if step % PER_FEEDBACK == 0 && !self.arrivals.is_empty() {
+            let server = &mut self.server;
+            self.feedback.build(&self.arrivals, 1_200, |bytes| {
+                black_box(server.on_rtcp(now, bytes));
+            });
+            self.arrivals.clear();
+        }
+    }
+}
+
+/// One second of a server.
+fn serve(all: &mut [Watching], packets: &[Vec<u8>]) {
+    for step in 0..STEPS {
+        let now = Timestamp::ZERO + STEP * i64::from(step);
+        for track in 0..TRACKS {
+            // The tracks take turns, so that not all packets come at once.
+            if step % PER_PACKET != track % PER_PACKET {
+                continue;
+            }
+            let number = step / PER_PACKET;
+            for stream in 0..3 {
+                let frame = Frame::new(stream).with_starts_key_frame(number % 10 == 0);
+                for watching in &mut *all {
+                    let packet = &packets[number as usize];
+                    let sent = watching.server.forward(now, TrackId(track), packet, frame);
+                    black_box(sent.unwrap());
+                }
+            }
+        }
+        for watching in &mut *all {
+            watching.work(now, step);
+        }
+    }
+}
+
+fn server(criterion: &mut Criterion) {
+    let packets: Vec<Vec<u8>> = (0..100).map(packet).collect();
+    let mut group = criterion.benchmark_group("server");
+    group.sample_size(10);
+    group.bench_function("one_second_of_1000_subscribers_of_10_tracks", |bencher| {
+        bencher.iter_batched_ref(
+            || (0..SUBSCRIBERS).map(|_| Watching::new()).collect::<Vec<_>>(),
+            |all| serve(all, &packets),
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     forward(&mut criterion);
     allocate(&mut criterion);
+    server(&mut criterion);
     criterion.final_summary();
 }

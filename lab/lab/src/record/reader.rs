@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir::units::Timestamp;
 use weir_net::cellular::{BearerEvent, BearerRow, BlockRecord};
 use weir_net::wifi::{AirtimeRecord, NodeRow};
-use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
+use weir_sim::trace::{LayerDecision, ROW_INTERVAL, RateChange, Row, Trace};
 
 use super::memory::Files;
 use super::series::SeriesReader;
 use super::table::{AnyLog, Log};
 use super::{
     CALL, EVENTS, LOGS, RUN, Record, RecordError, RunFile, SCHEMA, SCHEMA_MIN, SERIES, airtime,
-    bearers, blocks, damaged, events, io_error, lines, nodes, read_json,
+    bearers, blocks, damaged, decisions, events, io_error, lines, nodes, read_json,
 };
 use crate::calls::file::CallFile;
 use crate::calls::{Calls, Exclusion};
@@ -239,6 +239,11 @@ impl Reader {
     /// Passes the blocks on the air to `take`, by their starts; none without a cellular cell.
     pub fn blocks(&self, take: impl FnMut(BlockRecord)) -> Result<(), RecordError> {
         self.log(&blocks::FILE, take)
+    }
+
+    /// Passes the decisions of a forwarding server to `take`, by time; none without a server.
+    pub fn decisions(&self, take: impl FnMut(LayerDecision)) -> Result<(), RecordError> {
+        self.log(&decisions::FILE, take)
     }
 
     /// Passes the items of a file to `take`; none if runs of the scenario have no such file.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use weir_net::path::Direction;
 
 use super::call_format::{Calls, SplitRow};
+use super::server_format::Forwarding;
 use super::signalling::Signalling;
 use crate::calls::file::Lateness;
 use crate::run::Engine;
@@ -77,6 +78,8 @@ pub(super) struct Scenario {
     pub airtime: Option<Airtime>,
     /// Bearers of a cellular cell; `null` without one.
     pub cellular: Option<Cellular>,
+    /// What a forwarding server sent to whom; `null` without one.
+    pub server: Option<Forwarding>,
 }
 
 /// Bearers of a cellular cell over one run.

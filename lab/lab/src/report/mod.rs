@@ -22,6 +22,8 @@ mod page;
 mod quality;
 mod read;
 mod series;
+mod server;
+mod server_format;
 mod signalling;
 mod sim_real;
 mod split;
@@ -49,6 +51,7 @@ use airtime::Frames;
 use cellular::Bearers;
 use format::{Boxes, Group, Histogram, Point, Scenario};
 use read::Drawings;
+use server::Lanes;
 use signalling::Signalling;
 
 pub use format::Report;
@@ -68,6 +71,8 @@ struct Run {
     frames: Frames,
     /// Bearers of a cellular cell, of one run for each scenario.
     bearers: Option<Bearers>,
+    /// What a forwarding server sent, of the same run.
+    lanes: Option<Lanes>,
 }
 
 impl Run {
@@ -379,6 +384,7 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], drawings: &Drawings) 
         calls: calls::of(columns),
         airtime: airtime::of(columns),
         cellular: cellular::of(columns),
+        server: server::of(columns),
     }
 }
 

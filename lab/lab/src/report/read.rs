@@ -20,6 +20,7 @@ use super::airtime::Frames;
 use super::cellular::Bearers;
 use super::events::Thinner;
 use super::series::{Average, Curve, Grid, Pen};
+use super::server::Lanes;
 use super::{Detail, Run, controllers, drawn_flows, format, is_of_column, parts};
 use crate::calls::Calls;
 use crate::record::memory::Files;
@@ -55,8 +56,8 @@ struct Job {
     most_events: usize,
     /// Whether its responses to capacity changes are compared.
     changes: bool,
-    /// Whether the bearers of its cellular cell are drawn.
-    bearers: bool,
+    /// Whether the bearers of its cellular cell are drawn, and what its forwarding server sent.
+    details: bool,
 }
 
 /// Result of a job.
@@ -206,7 +207,7 @@ fn jobs(records: Vec<Reader>, detail: fn(usize) -> Detail) -> Vec<Job> {
         let engine = of_scenario[0].info.engine;
         let changes = of_scenario.iter().any(|record| record.info.engine != engine);
         let simulated = of_scenario.iter().position(|record| record.info.engine == Engine::Sim);
-        let with_bearers = simulated.unwrap_or(0);
+        let with_details = simulated.unwrap_or(0);
         let mut number = 0;
         for of_column in of_scenario.chunk_by(|a, b| is_of_column(&a.info, &b.info)) {
             let exclusions: Vec<_> = of_column.iter().map(Reader::exclusion).collect();
@@ -235,7 +236,7 @@ fn jobs(records: Vec<Reader>, detail: fn(usize) -> Detail) -> Vec<Job> {
                     events,
                     most_events: detail.changes,
                     changes,
-                    bearers: number == with_bearers,
+                    details: number == with_details,
                 });
                 number += 1;
             }
@@ -254,7 +255,7 @@ impl Job {
         if stop.load(Relaxed) {
             return Ok(None);
         }
-        let Self { record, grid, duration, curves, events, most_events, changes, bearers } = self;
+        let Self { record, grid, duration, curves, events, most_events, changes, details } = self;
         let mut measurer = Measurer::new(&record.scenario, &record.info, &record.flows);
         let mut pens: Vec<Option<Pen<'_>>> = record.flows.iter().map(|_| None).collect();
         for flow in &curves {
@@ -268,7 +269,8 @@ impl Job {
         })?;
         record.node_rows(|row| measurer.add_node_row(row))?;
         record.bearer_rows(|row| measurer.add_bearer_row(row))?;
-        let bearers = if bearers { Bearers::read(&record)? } else { None };
+        let bearers = if details { Bearers::read(&record)? } else { None };
+        let lanes = if details { Lanes::read(&record)? } else { None };
         let mut frames = Frames::default();
         record.frames(|frame| frames.push(frame))?;
         let mut thinners: Vec<(usize, Thinner)> =
@@ -290,7 +292,7 @@ impl Job {
         let curves = pens.into_iter().enumerate();
         let curves = curves.filter_map(|(flow, pen)| Some((flow, pen?.finish()))).collect();
         let events = thinners.into_iter().map(|(flow, it)| (flow, it.finish())).collect();
-        let run = Run { record, summary, changes: steps, frames, bearers };
+        let run = Run { record, summary, changes: steps, frames, bearers, lanes };
         Ok(Some(Done { run, grid, curves, events }))
     }
 }

@@ -125,6 +125,18 @@ pub(crate) enum News<'a> {
     Left { track: usize },
 }
 
+impl News<'_> {
+    /// The publisher that it is about.
+    pub(crate) fn track(&self) -> usize {
+        match self {
+            Self::Packet(packet) => packet.track,
+            Self::Bitrates { track, .. } | Self::Track { track, .. } | Self::Left { track } => {
+                *track
+            }
+        }
+    }
+}
+
 /// The server without its subscribers, which are flows.
 pub(crate) struct Server {
     publishers: Vec<PublisherState>,

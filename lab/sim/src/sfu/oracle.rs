@@ -22,24 +22,32 @@ impl Oracle {
     pub(crate) fn levels(
         &mut self,
         share: Bitrate,
-        tracks: Vec<(usize, TrackConfig)>,
+        tracks: &[(usize, &TrackConfig)],
     ) -> &[Option<usize>] {
-        if share == self.budget && tracks == self.tracks {
+        if share == self.budget && self.knows(tracks) {
             return &self.levels;
         }
         let mut allocator = Allocator::default();
-        for (track, config) in &tracks {
-            allocator.set_track(TrackId(*track as u32), config.clone());
+        for &(track, config) in tracks {
+            allocator.set_track(TrackId(track as u32), config.clone());
         }
         let budget = (share * USABLE).saturating_sub(allocator.audio());
         // The first choice of an allocator depends on nothing that was before.
         allocator.allocate(Timestamp::ZERO + TimeDelta::from_secs(1), budget * MARGIN);
         self.levels.clear();
-        for (track, config) in &tracks {
-            let level = allocator.level(TrackId(*track as u32));
+        self.tracks.clear();
+        for &(track, config) in tracks {
+            let level = allocator.level(TrackId(track as u32));
             self.levels.push(level.filter(|_| config.kind != Kind::Audio));
+            self.tracks.push((track, config.clone()));
         }
-        (self.budget, self.tracks) = (share, tracks);
+        self.budget = share;
         &self.levels
+    }
+
+    /// Whether these are the tracks of the last answer.
+    fn knows(&self, tracks: &[(usize, &TrackConfig)]) -> bool {
+        let same = self.tracks.iter().map(|(track, config)| (*track, config));
+        same.eq(tracks.iter().copied())
     }
 }

@@ -309,11 +309,11 @@ impl SubscriberEnds {
             if let Some(place) = self.place(publisher)
                 && !self.tracks[place].is_hidden
             {
-                watched.push((publisher, config.clone()));
+                watched.push((publisher, config));
                 own.push(self.tracks[place].sent.map(usize::from));
             }
         }
-        let best = self.oracle.levels(share, watched);
+        let best = self.oracle.levels(share, &watched);
         row.best_layers = Some(0);
         for (sent, best) in own.into_iter().zip(best) {
             let Some(best) = *best else { continue };

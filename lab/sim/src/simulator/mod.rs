@@ -123,6 +123,8 @@ struct Simulator<'a> {
     coupling: Coupling,
     /// The forwarding server without its subscribers, which are flows.
     server: Option<Server>,
+    /// The subscribers of each publisher, by index.
+    audiences: Vec<Vec<usize>>,
     /// What subscribers, by flow, need from it.
     requests: Vec<(usize, Request)>,
     outbox: Outbox,
@@ -159,6 +161,7 @@ impl<'a> Simulator<'a> {
             flows,
             coupling: Coupling::new(config),
             server: server(config, seed),
+            audiences: audiences(config),
             requests: Vec::new(),
             outbox: Outbox::default(),
             trace: Trace { flows: names, nodes, rows, ..Trace::default() },
@@ -239,7 +242,8 @@ impl<'a> Simulator<'a> {
         let Some(mut server) = self.server.take() else { return };
         while let Some(news) = server.next(now) {
             let Some(news) = news else { continue };
-            for flow in 0..self.flows.len() {
+            for place in 0..self.audiences[news.track()].len() {
+                let flow = self.audiences[news.track()][place];
                 let config = &self.config.flows[flow];
                 let is_changed = now < config.stop
                     && self.flows[flow].ends.on_news(now, &news, &mut self.outbox);
@@ -497,6 +501,19 @@ fn server(config: &Config, seed: Seed) -> Option<Server> {
     let stops = subscribers.map(|(index, flow)| (index, flow.stop));
     let is_there = !config.publishers.is_empty();
     is_there.then(|| Server::new(&config.publishers, stops, seed))
+}
+
+/// The flows that watch each publisher.
+fn audiences(config: &Config) -> Vec<Vec<usize>> {
+    let mut audiences = vec![Vec::new(); config.publishers.len()];
+    for (index, flow) in config.flows.iter().enumerate() {
+        if let FlowKind::Subscriber(watching) = &flow.traffic {
+            for &publisher in &watching.publishers {
+                audiences[publisher].push(index);
+            }
+        }
+    }
+    audiences
 }
 
 /// Cuts a time to whole microseconds, as stored in a record. So a run gives the same results before

@@ -2,7 +2,7 @@
 
 import { airtimeData } from "../data";
 import { command, el, scroller } from "../dom";
-import { framed, innerWidth, plotHead } from "../exports";
+import { framed, innerWidth, plotHead, styledPicture } from "../exports";
 import type { AirFrame, Airtime } from "../format";
 
 const TITLE = "On the air";
@@ -18,8 +18,6 @@ const TICK_US = 500;
 const CHARACTER = 6.2;
 /** Minimum width of a saved picture, for the text under it. */
 const EXPORT_MIN = 960;
-/** Style properties that are copied into a saved picture. */
-const LOOK = ["fill", "stroke", "font-family", "font-size", "text-anchor", "dominant-baseline"];
 
 export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
   const { nodes, frames } = airtime;
@@ -50,7 +48,7 @@ export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
   const foot = [`${scenario}: ${TITLE}`, caption, KINDS_IN_WORDS, airtime.command];
   const file = () => {
     const most = width + (EXPORT_MIN - innerWidth(EXPORT_MIN));
-    return framed(styled(picture), Math.max(EXPORT_MIN, most), height, foot);
+    return framed(styledPicture(picture), Math.max(EXPORT_MIN, most), height, foot);
   };
   return el(
     "div",
@@ -65,17 +63,6 @@ export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
     el("p", { class: "caption" }, legend(), caption, " Point at a frame to see what it is."),
     command(airtime.command),
   );
-}
-
-/** The picture as text with its styles as attributes, because a file has no style sheet. */
-function styled(picture: SVGElement): string {
-  const copy = picture.cloneNode(true) as SVGElement;
-  const copies = copy.querySelectorAll("*");
-  picture.querySelectorAll("*").forEach((element, i) => {
-    const look = getComputedStyle(element);
-    for (const name of LOOK) copies[i]?.setAttribute(name, look.getPropertyValue(name));
-  });
-  return new XMLSerializer().serializeToString(copy);
 }
 
 function bar(frame: AirFrame, y: number): SVGElement {

@@ -1,5 +1,6 @@
 mod captured;
 mod cellular;
+mod server;
 
 use serde_json::{Value, json};
 use weir_net::Seed;
