@@ -32,7 +32,8 @@ pub const NAMES: [&str; 5] = ["generate", "score", "capacity", "bench", "validat
 A scenario follows from its seed alone, on every machine. The seeds 1 to 200 are the set `train`, \
 201 to 300 `validate`, 301 to 400 `sealed`, 401 to 500 `sealed-2`, 501 to 600 `sealed-3`, and \
 601 to 700 `sealed-4`. Other seeds are free for any use. Seeds up to 600 have no scenario of the \
-family `radio`; with `--family radio` every seed gives one. The files of the families are in folders of their own: \
+family `radio`; with `--family radio` every seed gives one. \
+The files of the families are in folders of their own: \
 DIR/steps/13.toml.
 
 Examples:
@@ -128,10 +129,10 @@ pub enum ScoreTable {
 /// `weir research capacity`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-A file is a trace in one of the formats that scenarios take, or a scenario (.toml). Of a cell, each \
-media flow always has data to send, and what arrives is the capacity that it gets beside the other \
-traffic: that is simulated. A cv is the coefficient of variation (standard deviation over mean) of \
-the rates over 50 ms, 200 ms and 1 s. An outage is 150 ms or more without any capacity.
+A file is a trace in one of the formats that scenarios take, or a scenario (.toml). Of a cell, \
+each media flow always has data to send, and what arrives is the capacity that it gets beside the \
+other traffic: that is simulated. A cv is the coefficient of variation (standard deviation over \
+mean) of the rates over 50 ms, 200 ms and 1 s. An outage is 150 ms or more without any capacity.
 
 Examples:
   weir research capacity mahimahi/traces/*.up
