@@ -126,8 +126,8 @@ impl GoodTime {
     }
 }
 
-/// What is known of the delay to the screen: half a round trip and the jitter buffer. `None` without
-/// the latter.
+/// What is known of the delay to the screen: half a round trip and the jitter buffer. `None`
+/// without the latter.
 fn delay_ms(sample: &Sample) -> Option<f64> {
     Some(sample.jitter_buffer_ms? + sample.rtt_ms.unwrap_or(0.0) / 2.0)
 }

@@ -39,6 +39,7 @@ mod targets;
 mod token_listener;
 mod transfer;
 mod usage;
+mod warning;
 pub mod witness;
 
 pub use app::{AppOutcome, AppParticipant, AppPlan, app_network, is_inside, run_app};
@@ -52,12 +53,13 @@ pub use plan::{
     Call, CallConfig, ChromiumMode, ControlledSender, IceHost, Participant, PlannedHandover,
     PlannedLoad, Player, RelayHost, Unplayable, nats, network,
 };
-pub use record::{app_facts, app_rows, disturbances_of, record, warnings};
+pub use record::{app_facts, app_rows, record, warnings};
 pub use run::{LiveStats, Progress, run_call};
 pub use server::{Session, random_token};
 pub use signalling::{Event, EventKind};
 pub use token_listener::{AdmittedStream, Gate, ReachedAt, TokenListener};
 pub use usage::Usage;
+pub use warning::disturbances_of;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

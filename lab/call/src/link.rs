@@ -14,6 +14,7 @@ use weir_sim::trace::Trace;
 use crate::capture::Recorded;
 use crate::record::{self, Path};
 use crate::run::kernel_version;
+use crate::warning;
 
 /// A command that has ended, and the log of the network.
 #[derive(Debug)]
@@ -46,13 +47,13 @@ pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Rec
         (trace.nodes, trace.access) = (access.names(), log.clone());
         trace.access.cut(end);
     }
-    let mut warnings = record::disturbances(run.emulation);
-    warnings.extend(record::change_warnings(run.emulation));
+    let mut warned = warning::disturbances(run.emulation);
+    warned.extend(warning::change_warnings(run.emulation));
     if duration > LINK_DURATION_MAX {
         let hours = LINK_DURATION_MAX.as_secs_f64() / 3600.0;
-        warnings.push(format!("the command ran for longer than the {hours} h that are recorded"));
+        warned.push(format!("the command ran for longer than the {hours} h that are recorded"));
     }
-    Record { info, scenario, trace, call: Some(call_file(run, warnings)) }
+    Record { info, scenario, trace, call: Some(call_file(run, warned)) }
 }
 
 /// Time from the start to the last sample.

@@ -3,14 +3,14 @@
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, LoadReport};
 use weir_lab::calls::derive::{self, Interval, TimedReport};
-use weir_lab::calls::stats::CandidatePair;
+use weir_lab::calls::stats::{CandidatePair, OutboundRtp, StatsReport};
 
 use crate::capture::HostCapture;
 use crate::ims::SipMessage;
 use crate::message::{SetupTimes, TargetChange};
 use crate::quality::scoring::Pictures;
 use crate::quality::sighting::TimedSighting;
-use crate::sound::Sounds;
+use crate::sound::recording::Sounds;
 use crate::usage::Usage;
 
 /// The result of a run.
@@ -85,6 +85,16 @@ impl PeerOutcome {
         let mut intervals = derive::intervals(&self.reports);
         intervals.retain(|interval| interval.end > Timestamp::ZERO);
         intervals
+    }
+
+    /// The last report of its sent video.
+    pub(crate) fn last_sent(&self) -> Option<&OutboundRtp> {
+        self.last(|report| report.outbound.as_ref())
+    }
+
+    /// A part of the last report that contains it.
+    pub(crate) fn last<T>(&self, part: fn(&StatsReport) -> Option<&T>) -> Option<&T> {
+        self.reports.iter().rev().find_map(|timed| part(&timed.report))
     }
 }
 

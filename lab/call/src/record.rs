@@ -12,7 +12,7 @@ use weir_lab::calls::file::{
     self, ApplicationRun, AskedPicture, CallFile, CallRun, EmulationFacts, Kind, Lateness,
 };
 use weir_lab::calls::interval_entry;
-use weir_lab::calls::stats::{self, OutboundRtp, StatsReport};
+use weir_lab::calls::stats::{self, OutboundRtp};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::call::{content_name, degradation_name};
@@ -20,17 +20,17 @@ use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_sim::trace::{RateChange, Row, Trace};
 
 use crate::app::AppOutcome;
-use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
 use crate::quality::ReceivedFrames;
 use crate::sound::{self, HeardSpeech};
 use crate::targets;
 use crate::transfer;
+use crate::warning;
 use crate::witness::{self, CallEnds};
 
-/// Builds the record of a run. `seen` is what peers saw of it. `attempts` is the number of attempts:
-/// disturbed runs are repeated.
+/// Builds the record of a run. `seen` is what peers saw of it. `attempts` is the number of
+/// attempts: disturbed runs are repeated.
 pub fn record(
     scenario: &Scenario,
     info: RunInfo,
@@ -138,7 +138,7 @@ pub fn app_facts(outcome: &AppOutcome) -> CallFile {
         .participants
         .iter()
         .filter_map(|one| Some(format!("{} failed: {}", one.name, one.failure.as_ref()?)));
-    let warnings = disturbances(&outcome.emulation).into_iter().chain(failed);
+    let warnings = warning::disturbances(&outcome.emulation).into_iter().chain(failed);
     let participants = outcome.participants.iter();
     CallFile {
         kind: Kind::Application(ApplicationRun::default()),
@@ -324,7 +324,7 @@ fn call_file(
         }),
         kernel: outcome.kernel.clone(),
         engines: engines(&config.network, real_parts(config)),
-        warnings: warnings_of(config, outcome),
+        warnings: warning::of_calls(config, outcome),
         participants: participants
             .map(|(participant, player)| file::Participant {
                 name: participant.name.clone(),
@@ -349,7 +349,7 @@ fn call_file(
             })
             .collect(),
         emulation: EmulationFacts {
-            disturbed: !disturbances_of(config, outcome).is_empty(),
+            disturbed: !warning::disturbances_of(config, outcome).is_empty(),
             nats: nat_facts(&outcome.emulation, |host| {
                 let mut those = config.participants.iter();
                 those.find(|one| one.host == host).map(|one| one.name.clone())
@@ -459,61 +459,6 @@ fn said<T: Default + PartialEq>(choice: T, name: fn(T) -> &'static str) -> Optio
     (choice != T::default()).then(|| name(choice).into())
 }
 
-fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
-    let disturbed = in_words(&disturbances_of(config, outcome)).into_iter();
-    let failed = outcome.calls.iter().filter_map(|call| {
-        Some(format!("call {} failed: {}", call.number, call.failure.as_ref()?))
-    });
-    let typed = change_warnings(&outcome.emulation).into_iter();
-    let wanted = config.picture.codec.name();
-    let peers = outcome.calls.iter().flat_map(|call| Peer::ALL.map(|peer| (call, peer)));
-    let encoded = peers.filter_map(|(call, peer)| {
-        let mime_type = last_sent(&call.peers[peer.index()])?.mime_type.as_deref()?;
-        let used = mime_type.trim_start_matches("video/");
-        (used != wanted).then(|| {
-            let used = printable(used);
-            format!(
-                "{peer} of call {} sends {used}, not the {wanted} that was asked for",
-                call.number
-            )
-        })
-    });
-    let notes = outcome.notes.iter().cloned();
-    disturbed.chain(failed).chain(typed).chain(encoded).chain(notes).collect()
-}
-
-/// Reasons why the run is disturbed.
-pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
-    let causes: Vec<String> = emulation.disturbances().iter().map(ToString::to_string).collect();
-    in_words(&causes)
-}
-
-fn in_words(causes: &[String]) -> Vec<String> {
-    causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
-}
-
-/// Reasons why a run of calls is disturbed: what the emulator noticed, and gaps in the recordings
-/// of the speakers.
-pub fn disturbances_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
-    let causes = outcome.emulation.disturbances();
-    let mut causes: Vec<String> = causes.iter().map(ToString::to_string).collect();
-    causes.extend(sound::disturbances(config, outcome));
-    causes
-}
-
-/// Warnings about changes made by hand.
-pub(crate) fn change_warnings(emulation: &Emulation) -> Vec<String> {
-    let typed = emulation.changes_in_words().into_iter().map(|(time, change)| {
-        format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
-    });
-    typed.collect()
-}
-
-/// The last report of a peer's sent video.
-fn last_sent(peer: &PeerOutcome) -> Option<&OutboundRtp> {
-    peer.reports.iter().rev().find_map(|timed| timed.report.outbound.as_ref())
-}
-
 /// The histogram of the release lateness; `None` if no packet was released.
 fn lateness(emulation: &Emulation) -> Option<Lateness> {
     let buckets: Vec<(u64, u64)> = emulation.lateness.buckets_us().collect();
@@ -546,25 +491,20 @@ fn peer_entry(call: usize, participant: String, peer: &PeerOutcome) -> file::Pee
             local: candidate(&pair.local),
             remote: candidate(&pair.remote),
         }),
-        transport: last(peer, |report| report.transport.as_ref()).map(|it| file::Transport {
+        transport: peer.last(|report| report.transport.as_ref()).map(|it| file::Transport {
             srtp_cipher: it.srtp_cipher.clone(),
             dtls_cipher: it.dtls_cipher.clone(),
             selected_candidate_pair_changes: it.selected_candidate_pair_changes,
         }),
-        camera: last(peer, |report| report.media_source.as_ref()).map(|it| file::Camera {
+        camera: peer.last(|report| report.media_source.as_ref()).map(|it| file::Camera {
             width: it.width,
             height: it.height,
             frames_per_second: it.frames_per_second,
         }),
-        encoder: last_sent(peer).map(OutboundRtp::encoder),
-        limitation_s: last_sent(peer).and_then(OutboundRtp::limitation),
+        encoder: peer.last_sent().map(OutboundRtp::encoder),
+        limitation_s: peer.last_sent().and_then(OutboundRtp::limitation),
         intervals: peer.intervals().iter().map(interval_entry).collect(),
     }
-}
-
-/// A part of the last report that contains it.
-fn last<T>(peer: &PeerOutcome, part: fn(&StatsReport) -> Option<&T>) -> Option<&T> {
-    peer.reports.iter().rev().find_map(|timed| part(&timed.report))
 }
 
 fn candidate(candidate: &stats::Candidate) -> file::Candidate {

@@ -390,8 +390,8 @@ fn print_speech(scenario: &str, heard: &[HeardSpeech]) {
         };
         let known = seconds.iter().filter(|second| second.delay.is_some()).count();
         eprintln!(
-            "weir: {scenario}: from {from}'s mouth to {to}'s ear: delay p50 {:.1} ms, p95 {:.1} ms, \
-             in {known} of {} s; {jumps} jumps, the largest {largest_jump_ms:.1} ms",
+            "weir: {scenario}: from {from}'s mouth to {to}'s ear: delay p50 {:.1} ms, p95 {:.1} \
+             ms, in {known} of {} s; {jumps} jumps, the largest {largest_jump_ms:.1} ms",
             delay.p50,
             delay.p95,
             seconds.len(),

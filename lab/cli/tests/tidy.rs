@@ -211,8 +211,9 @@ fn every_deviation_in_the_code_is_indexed_and_explained() {
     let index = read("docs/reference/deviations.md");
     let indexed = first_cells(&index);
     let mut pages = with_ending("docs/reference/controllers", ".md");
-    let quality = "docs/reference/quality.md";
-    pages.push((quality.into(), read(quality)));
+    for page in ["docs/reference/quality.md", "docs/reference/nat.md"] {
+        pages.push((page.into(), read(page)));
+    }
     let is_explained = |name: &str| {
         let heads = [format!("**{name}, "), format!("**{name},\n"), format!("| {name} |")];
         pages.iter().any(|(_, text)| heads.iter().any(|head| text.contains(head)))

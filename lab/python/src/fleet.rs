@@ -206,10 +206,9 @@ fn calls(read: &[Analyzed]) -> Result<RecordBatch, ArrowError> {
         rows.count("connections", call.map(|it| it.connections));
         rows.count("streams", call.map(|it| it.streams.len() as u64));
         let shares = call.and_then(|it| it.good_time.ratios());
-        for (index, name) in ["good_ratio", "no_picture_ratio", "late_ratio"].into_iter().enumerate()
-        {
-            rows.number(name, shares.map(|shares| shares[index]));
-        }
+        rows.number("good_ratio", shares.map(|[good, _, _]| good));
+        rows.number("no_picture_ratio", shares.map(|[_, no_picture, _]| no_picture));
+        rows.number("late_ratio", shares.map(|[_, _, late]| late));
         rows.count("freezes", call.map(|it| it.freezes));
         rows.number("frozen_s", call.map(|it| it.frozen_s));
         rows.number("concealed_ratio", call.and_then(|it| it.concealed_ratio));

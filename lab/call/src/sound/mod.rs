@@ -33,21 +33,12 @@ use crate::outcome::CallOutcome;
 use crate::plan::CallConfig;
 
 pub use delay::SpeechSecond;
-pub use recording::{Recording, SoundChunk, Tap, Track};
+pub use recording::{Recording, SoundChunk, Sounds, Tap, Track};
 
 /// A change of the delay by this much from one second to the next is a jump.
 const JUMP_MS: f64 = 5.0;
 /// Records have hundredths of a millisecond.
 const DECIMALS: f64 = 100.0;
-
-/// What a peer recorded.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sounds {
-    /// Of its own microphone.
-    pub spoken: Track,
-    /// Of what it received.
-    pub heard: Track,
-}
 
 /// The speech of one peer at the ear of the other.
 #[derive(Clone, Debug, PartialEq)]

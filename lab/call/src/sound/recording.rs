@@ -188,6 +188,15 @@ impl Recording {
     }
 }
 
+/// What a peer recorded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sounds {
+    /// Of its own microphone.
+    pub spoken: Track,
+    /// Of what it received.
+    pub heard: Track,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -97,6 +97,8 @@ pub enum Relay {
 }
 
 /// A server that a peer may use to find a path [RFC8445 §5.1.1].
+///
+/// [RFC8445 §5.1.1]: https://www.rfc-editor.org/rfc/rfc8445#section-5.1.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IceServer {
     /// STUN: tells a peer its outside endpoint.
@@ -120,6 +122,8 @@ impl IceServer {
 }
 
 /// When the peer that offers restarts ICE [RFC8445 §9].
+///
+/// [RFC8445 §9]: https://www.rfc-editor.org/rfc/rfc8445#section-9
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IceRestart {
     /// Never: a call whose path is lost fails.

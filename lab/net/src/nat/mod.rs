@@ -11,6 +11,8 @@
 //! about all of these. Everything else is dropped, fragments too (NAT-D1). Payload is never read or
 //! changed, so there are no application gateways [RFC4787 §7 REQ-10]. It has neither clock nor
 //! socket, and its ports follow from the seed.
+//!
+//! [RFC4787 §7 REQ-10]: https://www.rfc-editor.org/rfc/rfc4787#section-7
 
 mod packet;
 mod table;
@@ -25,6 +27,9 @@ pub use table::Nat;
 
 /// On what, besides the inside endpoint, the mapping of a packet depends [RFC4787 §4.1], or which
 /// packets from outside a mapping lets in [RFC4787 §5].
+///
+/// [RFC4787 §4.1]: https://www.rfc-editor.org/rfc/rfc4787#section-4.1
+/// [RFC4787 §5]: https://www.rfc-editor.org/rfc/rfc4787#section-5
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Behaviour {
     /// On nothing: one mapping for all destinations; a filter lets everybody in.
@@ -58,18 +63,28 @@ impl Behaviour {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NatConfig {
     /// When two packets from one inside endpoint have the same outside port [RFC4787 §4.1 REQ-1].
+    ///
+    /// [RFC4787 §4.1 REQ-1]: https://www.rfc-editor.org/rfc/rfc4787#section-4.1
     pub mapping: Behaviour,
     /// Whose packets may come in [RFC4787 §5 REQ-8].
+    ///
+    /// [RFC4787 §5 REQ-8]: https://www.rfc-editor.org/rfc/rfc4787#section-5
     pub filtering: Behaviour,
     /// Whether inside hosts reach each other at their outside endpoints [RFC4787 §6 REQ-9].
+    ///
+    /// [RFC4787 §6 REQ-9]: https://www.rfc-editor.org/rfc/rfc4787#section-6
     pub hairpin: bool,
     /// Time without a packet out after which a mapping of UDP or ICMP ends [RFC4787 §4.3 REQ-5].
+    ///
+    /// [RFC4787 §4.3 REQ-5]: https://www.rfc-editor.org/rfc/rfc4787#section-4.3
     pub mapping_timeout: TimeDelta,
     /// Whether UDP is dropped in both directions, as at a firewall that lets only TCP through.
     pub blocks_udp: bool,
 }
 
 /// Mapping timeout that RFC 4787 recommends [RFC4787 §4.3 REQ-5c].
+///
+/// [RFC4787 §4.3 REQ-5c]: https://www.rfc-editor.org/rfc/rfc4787#section-4.3
 pub const RECOMMENDED_TIMEOUT: TimeDelta = TimeDelta::from_secs(5 * 60);
 
 impl Default for NatConfig {

@@ -1,9 +1,10 @@
 //! How a coded picture looks beside the camera's: VMAF by a model.
 //!
-//! VMAF = c / (1 + (b50 / b)^k) with the bits a pixel b. b50, at which VMAF is half of c, depends on
-//! content, codec, size and frame rate. The ceiling c is 100, but less for VP8, which removes what
-//! it takes for a camera's noise before it codes a picture [LIBWEBRTC §LibvpxVp8Encoder]. Fitted to measured encodings; data, error and range are in
-//! docs/reference/quality.md. `scripts/picture-model.py` prints the error.
+//! VMAF = c / (1 + (b50 / b)^k) with the bits a pixel b. b50, at which VMAF is half of c, depends
+//! on content, codec, size and frame rate. The ceiling c is 100, but less for VP8, which removes
+//! what it takes for a camera's noise before it codes a picture [LIBWEBRTC §LibvpxVp8Encoder].
+//! Fitted to measured encodings; data, error and range are in docs/reference/quality.md.
+//! `scripts/picture-model.py` prints the error.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! A document of text, headings and a chart, which stands for a moment and scrolls on. The last page
-//! is the first again.
+//! A document of text, headings and a chart, which stands for a moment and scrolls on. The last
+//! page is the first again.
 
 use super::{Colour, Point, WHITE, hash};
 

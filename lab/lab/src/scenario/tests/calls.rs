@@ -132,7 +132,10 @@ fn a_published_value_may_be_one_of_the_calls_and_then_has_neither_flow_nor_secti
         assert!(message.contains(wanted), "{message}");
     }
     let expect = small("[[expect]]\nmetric = \"calls.setup_ms\"\nbelow = 2\n");
-    assert!(error(&expect).contains("there is no metric 'calls.setup_ms'"));
+    let scenario = parse("x", &expect, None).unwrap();
+    assert_eq!(scenario.expectations[0].metric, "calls.setup_ms");
+    let expect = small("[[expect]]\nmetric = \"calls.none_ms\"\nbelow = 2\n");
+    assert!(error(&expect).contains("there is no metric 'calls.none_ms'"));
 }
 
 #[test]

@@ -150,9 +150,11 @@ fn a_page_that_stands_still_takes_almost_nothing_until_it_jumps() {
     assert!((100_000..130_000).contains(&sum), "{sum} B a page");
 }
 
-// libvpx alone at this rate: 16 frames a second, of 760 bytes on average.
+// The calls of `quality/narrow`, with 150 kbit/s for all: 10.0 and 10.7 pictures a second. libvpx
+// alone, asked for 100 kbit/s all the time, has 16 of 760 bytes: it wastes less than the model,
+// which was measured in calls.
 #[test]
-fn a_film_at_a_low_rate_has_half_of_its_frames_and_each_takes_more() {
+fn a_film_at_a_low_rate_has_a_quarter_of_its_frames_and_each_takes_more() {
     let video =
         EncoderVideo { width: 640, height: 360, content: Content::Film, ..EncoderVideo::DEFAULT };
     let mut encoder = Encoder::new(Seed::new(1).stream("source"), video);
@@ -166,8 +168,8 @@ fn a_film_at_a_low_rate_has_half_of_its_frames_and_each_takes_more() {
         }
     }
     let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
-    assert!((220..420).contains(&sizes.len()), "{} frames in 20 s", sizes.len());
-    assert!((650.0..950.0).contains(&mean), "{mean} B");
+    assert!((120..220).contains(&sizes.len()), "{} frames in 20 s", sizes.len());
+    assert!((1_200.0..1_800.0).contains(&mean), "{mean} B");
     let largest = *sizes.iter().max().unwrap() as f64;
     assert!(largest > 2.0 * mean, "{largest} B after a cut");
 }

@@ -363,8 +363,8 @@ impl Encoder {
         (self.costs.finest * BITS_PER_BYTE * factor).max(self.unsharp)
     }
 
-    /// Logarithm of the size in bits of this picture at the coarsest quality. The pictures since the
-    /// last frame have moved on.
+    /// Logarithm of the size in bits of this picture at the coarsest quality. The pictures since
+    /// the last frame have moved on.
     fn coarsest(&mut self, pictures: u32) -> f64 {
         let news = libm::sqrt(1.0 - PERSISTENCE * PERSISTENCE) * self.stream.normal();
         self.picture = PERSISTENCE * self.picture + news;

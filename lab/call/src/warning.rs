@@ -1,0 +1,59 @@
+//! What a record warns of: a disturbed run, failed calls, changes by hand, and another codec.
+
+use weir_emu::Emulation;
+
+use crate::message::{Peer, printable};
+use crate::outcome::CallOutcome;
+use crate::plan::CallConfig;
+use crate::sound;
+
+/// The warnings of a run of calls.
+pub(crate) fn of_calls(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
+    let disturbed = in_words(&disturbances_of(config, outcome)).into_iter();
+    let failed = outcome.calls.iter().filter_map(|call| {
+        Some(format!("call {} failed: {}", call.number, call.failure.as_ref()?))
+    });
+    let typed = change_warnings(&outcome.emulation).into_iter();
+    let wanted = config.picture.codec.name();
+    let peers = outcome.calls.iter().flat_map(|call| Peer::ALL.map(|peer| (call, peer)));
+    let encoded = peers.filter_map(|(call, peer)| {
+        let mime_type = call.peers[peer.index()].last_sent()?.mime_type.as_deref()?;
+        let used = mime_type.trim_start_matches("video/");
+        (used != wanted).then(|| {
+            let used = printable(used);
+            format!(
+                "{peer} of call {} sends {used}, not the {wanted} that was asked for",
+                call.number
+            )
+        })
+    });
+    let notes = outcome.notes.iter().cloned();
+    disturbed.chain(failed).chain(typed).chain(encoded).chain(notes).collect()
+}
+
+/// Reasons why the run is disturbed.
+pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
+    let causes: Vec<String> = emulation.disturbances().iter().map(ToString::to_string).collect();
+    in_words(&causes)
+}
+
+fn in_words(causes: &[String]) -> Vec<String> {
+    causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
+}
+
+/// Reasons why a run of calls is disturbed: what the emulator noticed, and gaps in the recordings
+/// of the speakers.
+pub fn disturbances_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
+    let causes = outcome.emulation.disturbances();
+    let mut causes: Vec<String> = causes.iter().map(ToString::to_string).collect();
+    causes.extend(sound::disturbances(config, outcome));
+    causes
+}
+
+/// Warnings about changes made by hand.
+pub(crate) fn change_warnings(emulation: &Emulation) -> Vec<String> {
+    let typed = emulation.changes_in_words().into_iter().map(|(time, change)| {
+        format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
+    });
+    typed.collect()
+}
