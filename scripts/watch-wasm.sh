@@ -11,14 +11,14 @@ triple=wasm32-unknown-unknown
 profile=wasm-small
 folder=wasm-small
 case ${1:-} in
---missing)
-    rustup target list --installed 2> /dev/null | grep -qx "$triple" || echo "no $triple: rustup target add $triple"
-    exit
-    ;;
---quick)
-    profile=dev
-    folder=debug
-    ;;
+    --missing)
+        rustup target list --installed 2> /dev/null | grep -qx "$triple" || echo "no $triple: rustup target add $triple"
+        exit
+        ;;
+    --quick)
+        profile=dev
+        folder=debug
+        ;;
 esac
 # As a cdylib alone, it is 80 kB smaller than with the library beside it.
 cargo rustc --quiet --package weir-watch --lib --profile "$profile" --crate-type cdylib --target "$triple"

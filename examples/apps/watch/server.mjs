@@ -50,7 +50,9 @@ async function serve(request, response) {
   } else if (files[pathname]) {
     const [file, type] = files[pathname];
     const content = createReadStream(file);
-    content.on("error", () => response.writeHead(404).end(`there is no ${file}: scripts/watch-wasm.sh makes it\n`));
+    content.on("error", () =>
+      response.writeHead(404).end(`there is no ${file}: scripts/watch-wasm.sh makes it\n`),
+    );
     response.setHeader("content-type", type);
     content.pipe(response);
   } else {

@@ -172,7 +172,7 @@ impl Watching {
         while let Some(decision) = self.server.next_decision() {
             black_box(decision);
         }
-        if step % PER_FEEDBACK == 0 && !self.arrivals.is_empty() {
+        if step.is_multiple_of(PER_FEEDBACK) && !self.arrivals.is_empty() {
             let server = &mut self.server;
             self.feedback.build(&self.arrivals, 1_200, |bytes| {
                 black_box(server.on_rtcp(now, bytes));
@@ -193,7 +193,7 @@ fn serve(all: &mut [Watching], packets: &[Vec<u8>]) {
             }
             let number = step / PER_PACKET;
             for stream in 0..3 {
-                let frame = Frame::new(stream).with_starts_key_frame(number % 10 == 0);
+                let frame = Frame::new(stream).with_starts_key_frame(number.is_multiple_of(10));
                 for watching in &mut *all {
                     let packet = &packets[number as usize];
                     let sent = watching.server.forward(now, TrackId(track), packet, frame);

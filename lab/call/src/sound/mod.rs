@@ -8,8 +8,8 @@
 //!                           +-------- correlation of each second --------+
 //! ```
 //!
-//! Both pages record their tracks. [`Recording`] puts the samples on one clock, [`delay`] finds
-//! what was heard in what was said, and [`rows`] makes the columns of simulated speech from it.
+//! Both pages record their tracks. [`Recording`] puts the samples on one clock, `delay` finds
+//! what was heard in what was said, and `rows` makes the columns of simulated speech from it.
 
 mod delay;
 mod fft;
@@ -176,7 +176,7 @@ pub fn write(folder: &Path, heard: &[HeardSpeech]) -> io::Result<()> {
         let Speech { call, from, to, .. } = speech;
         for (track, what) in [(spoken, "spoken"), (heard, "heard")] {
             let name = sound_file(*call, from, to, what);
-            wav::write(&folder.join(name), &track.from_zero())?;
+            wav::write(&folder.join(name), &track.since_zero())?;
         }
     }
     Ok(())
@@ -184,7 +184,7 @@ pub fn write(folder: &Path, heard: &[HeardSpeech]) -> io::Result<()> {
 
 impl Track {
     /// What was recorded from the scenario's time zero on.
-    fn from_zero(&self) -> Self {
+    fn since_zero(&self) -> Self {
         let before = (Timestamp::ZERO - self.start).as_secs_f64() * resample::RATE;
         let mut samples = Vec::new();
         if before < 0.0 && !self.samples.is_empty() {
