@@ -379,16 +379,19 @@ pub struct Udp {
     pub packet: DataSize,
     /// Whether the packets are speech that the receiver plays.
     pub is_speech: bool,
+    /// Whether each packet of speech has a coarse copy of the one before (FEC of Opus).
+    pub has_fec: bool,
 }
 
 impl Udp {
     /// IP packets of this size at this rate.
     pub const fn new(rate: Schedule, packet: DataSize) -> Self {
-        Self { rate, packet, is_speech: false }
+        Self { rate, packet, is_speech: false, has_fec: false }
     }
 
     with! {
         with_is_speech: is_speech: bool,
+        with_has_fec: has_fec: bool,
     }
 }
 

@@ -441,7 +441,10 @@ impl Scenario {
                         }
                     }
                 }
-                Traffic::Audio => FlowKind::Udp(audio().with_is_speech(flow.quality)),
+                Traffic::Audio => {
+                    let has_fec = self.call.audio.fec;
+                    FlowKind::Udp(audio().with_is_speech(flow.quality).with_has_fec(has_fec))
+                }
                 Traffic::Tcp(tcp) => FlowKind::Tcp(tcp.clone()),
                 Traffic::Udp(udp) => FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),

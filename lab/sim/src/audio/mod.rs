@@ -6,7 +6,7 @@
 //! ```
 //!
 //! No sound is carried. A moment of the speech stands for it. What departs from libwebrtc is
-//! NETEQ-D1 to NETEQ-D5 (docs/reference/quality.md).
+//! NETEQ-D1 to NETEQ-D6 (docs/reference/quality.md).
 
 mod arrivals;
 mod target;
@@ -43,6 +43,10 @@ const QUIET: TimeDelta = TimeDelta::from_millis(60);
 /// The receiver of a speech stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Player {
+    /// Whether a packet has a coarse copy of the one before.
+    has_fec: bool,
+    /// Where the speech of the newest packet begins.
+    newest: Option<Timestamp>,
     /// The next block, once a packet has come.
     next_block: Option<Timestamp>,
     arrivals: Arrivals,
@@ -72,14 +76,31 @@ enum Decision {
 }
 
 impl Player {
+    /// A receiver; `has_fec` says whether each packet has a coarse copy of the one before.
+    pub(crate) fn new(has_fec: bool) -> Self {
+        Self { has_fec, ..Self::default() }
+    }
+
     /// A packet came with the speech up to `end`.
     pub(crate) fn on_packet(&mut self, now: Timestamp, end: Timestamp) {
         let start = end - PACKET;
-        // NETEQ-D5: playing begins with the first packet, and there are no silence, FEC and RED.
+        // NETEQ-D5: playing begins with the first packet, and there are no silence and RED.
         if self.next_block.is_none() {
             self.next_block = Some(now);
             (self.position, self.decoded) = (start, start);
         }
+        // [LIBWEBRTC §AudioDecoderOpus]: the copy is a packet of its own, which came late. One that
+        // is there already is no arrival [LIBWEBRTC §PacketArrivalHistory].
+        let before = start - PACKET;
+        if self.has_fec && self.newest.is_some_and(|newest| newest < before) {
+            self.insert(now, before);
+        }
+        self.newest = self.newest.max(Some(start));
+        self.insert(now, start);
+    }
+
+    /// Speech came that begins at `start`.
+    fn insert(&mut self, now: Timestamp, start: Timestamp) {
         if let Some(delay) = self.arrivals.on_packet(now, start) {
             self.target.on_arrival(now, delay);
         }

@@ -9,13 +9,16 @@ fn millis(ms: i64) -> TimeDelta {
 /// Plays packets that come with these delays in ms; `None` is lost. Returns what was heard after
 /// the first ten seconds.
 fn heard(delays: impl Iterator<Item = Option<i64>>) -> Heard {
+    heard_by(Player::default(), delays)
+}
+
+fn heard_by(mut player: Player, delays: impl Iterator<Item = Option<i64>>) -> Heard {
     let mut arrivals: Vec<(Timestamp, Timestamp)> = Vec::new();
     for (number, delay) in (1..).zip(delays) {
         let end = Timestamp::ZERO + PACKET * number;
         arrivals.extend(delay.map(|delay| (end + millis(delay), end)));
     }
     arrivals.sort();
-    let mut player = Player::default();
     let mut at_ten = false;
     for (now, end) in arrivals {
         while let Some(due) = player.next_deadline().filter(|due| *due < now) {
@@ -51,6 +54,24 @@ fn lost_packets_are_made_up_one_for_one_and_do_not_change_the_delay() {
     let events = lossy.concealments as f64 / lossy.played.as_secs_f64();
     assert!((events - 2.5).abs() < 0.3, "{events}");
     assert!((lossy.delay.unwrap() - clean.delay.unwrap()).abs() < millis(25));
+}
+
+// [LIBWEBRTC §AudioDecoderOpus]
+#[test]
+fn with_fec_a_single_lost_packet_is_not_made_up_and_the_target_waits_for_its_copy() {
+    let lossy = (0..PACKETS).map(|number| (number % 10 != 0).then_some(40));
+    let heard = heard_by(Player::new(true), lossy);
+    let share = heard.concealed.as_secs_f64() / heard.played.as_secs_f64();
+    assert!(share < 0.005, "{share}");
+    assert_eq!(heard.target, Some(millis(40)));
+}
+
+#[test]
+fn with_fec_only_the_last_of_successive_lost_packets_has_a_copy() {
+    let lossy = (0..PACKETS).map(|number| (number % 40 >= 4).then_some(40));
+    let heard = heard_by(Player::new(true), lossy);
+    let share = heard.concealed.as_secs_f64() / heard.played.as_secs_f64();
+    assert!((share - 0.075).abs() < 0.01, "{share}");
 }
 
 #[test]
