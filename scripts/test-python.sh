@@ -18,7 +18,7 @@ environment=$target/python-package
 [ -x "$environment/bin/pip" ] || python3 -m venv "$environment"
 # scripts/dist.sh may have made it with maturin alone. What is there already needs no network.
 "$environment/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2' pytest pyarrow pandas \
-    polars duckdb 'gymnasium>=1' numpy nbclient ipykernel
+    polars duckdb 'gymnasium>=1' numpy nbclient ipykernel fsspec s3fs 'moto[server]'
 if [ -n "${WEIR_SWEEPS:-}" ]; then
     "$environment/bin/pip" install --quiet --disable-pip-version-check distributed 'scipy>=1.15'
 fi

@@ -10,12 +10,9 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import fcntl
-import glob
 import os
 import signal
-import tarfile
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from . import _weir
 from ._weir import WeirError, __version__
+from .fleet_sources import Dump, Mark, dumps_of, files_of
 from .pool import cores
 
 if TYPE_CHECKING:
@@ -95,37 +93,12 @@ COLUMNS = {
 }
 #: Columns of a call that a duplicate keeps.
 OWN = ("source", "source_bytes", "source_modified_ns", "call_id", "status")
-TAR_ENDINGS = (".tar", ".tar.gz", ".tgz")
-ZIP_ENDING = ".zip"
-#: Between an archive's name and that of a member.
-IN_ARCHIVE = "!"
 #: Dumps that are analyzed together, and the bytes of members among them. Two such batches are in memory.
 BATCH_DUMPS, BATCH_BYTES = 64, 24 << 20
-#: A larger member of an archive is not read.
-MEMBER_BYTES_MAX = 64 << 20
 #: Calls of a part, and seconds after which a smaller one is written.
 PART_CALLS, PART_S = 5000, 15.0
 UNFINISHED = ".unfinished"
 LOCK = ".lock"
-
-#: What tells that a dump was read before: name, size, time of change.
-Mark = tuple[str, int, int]
-
-
-@dataclass
-class Dump:
-    """A dump that is not read yet."""
-
-    source: str
-    size: int
-    modified_ns: int
-    #: Of a member of an archive.
-    content: bytes | None = None
-    #: Why it cannot be read.
-    error: str | None = None
-
-    def mark(self) -> Mark:
-        return (self.source, self.size, self.modified_ns)
 
 
 @dataclass
@@ -155,94 +128,6 @@ def schema(table: str) -> pyarrow.Schema:
 
     fields = [(name, pyarrow.type_for_alias(kind)) for name, kind in COLUMNS[table].items()]
     return pyarrow.schema(fields, metadata={SCHEMA_KEY: SCHEMA, PROGRAM_KEY: f"weir {__version__}"})
-
-
-def files_of(given: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
-    """The files that names, folders and patterns mean, each once."""
-    seen: set[str] = set()
-    for one in given:
-        text = os.fspath(one)
-        found: Iterable[str] = [text]
-        if not os.path.exists(text):
-            found = sorted(glob.glob(text, recursive=True))
-            if not found:
-                raise WeirError(f"{text}: no such file, folder or pattern with a match")
-        for name in found:
-            for file in _below(Path(name)):
-                if str(file) not in seen:
-                    seen.add(str(file))
-                    yield file
-
-
-def _below(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
-        yield path
-        return
-    for folder, folders, names in os.walk(path):
-        folders[:] = sorted(it for it in folders if not it.startswith("."))
-        for name in sorted(names):
-            if not name.startswith("."):
-                yield Path(folder) / name
-
-
-def dumps_of(files: Iterable[Path], is_known: Callable[[Mark], bool]) -> Iterator[Dump | None]:
-    """The dumps of the files and of the archives among them; `None` for each one that is known."""
-    for file in files:
-        try:
-            about = file.stat()
-        except OSError as error:
-            yield Dump(str(file), 0, 0, error=f"{file}: {error.strerror}")
-            continue
-        name = file.name.lower()
-        try:
-            if name.endswith(TAR_ENDINGS):
-                yield from _of_tar(file, is_known)
-            elif name.endswith(ZIP_ENDING):
-                yield from _of_zip(file, is_known)
-            else:
-                dump = Dump(str(file), about.st_size, about.st_mtime_ns)
-                yield None if is_known(dump.mark()) else dump
-        except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, ValueError) as error:
-            # What came before the broken place is there; the archive itself is a row with the error.
-            broken = Dump(str(file), about.st_size, about.st_mtime_ns, error=f"{file}: {error}")
-            yield None if is_known(broken.mark()) else broken
-
-
-def _of_tar(file: Path, is_known: Callable[[Mark], bool]) -> Iterator[Dump | None]:
-    with tarfile.open(file, "r|*") as archive:
-        for member in archive:
-            if not member.isfile():
-                continue
-            dump = Dump(f"{file}{IN_ARCHIVE}{member.name}", member.size, int(member.mtime * 1e9))
-            if is_known(dump.mark()):
-                yield None
-                continue
-            content = archive.extractfile(member)
-            if member.size > MEMBER_BYTES_MAX or content is None:
-                dump.error = f"{dump.source}: larger than {MEMBER_BYTES_MAX >> 20} MiB: unpack it"
-            else:
-                dump.content = content.read()
-            yield dump
-
-
-def _of_zip(file: Path, is_known: Callable[[Mark], bool]) -> Iterator[Dump | None]:
-    with zipfile.ZipFile(file) as archive:
-        for member in archive.infolist():
-            if member.is_dir():
-                continue
-            # The time has two seconds' steps; the checksum tells more.
-            dump = Dump(f"{file}{IN_ARCHIVE}{member.filename}", member.file_size, member.CRC)
-            if is_known(dump.mark()):
-                yield None
-                continue
-            if member.file_size > MEMBER_BYTES_MAX:
-                dump.error = f"{dump.source}: larger than {MEMBER_BYTES_MAX >> 20} MiB: unpack it"
-            else:
-                try:
-                    dump.content = archive.read(member)
-                except (OSError, RuntimeError, zipfile.BadZipFile, NotImplementedError) as error:
-                    dump.error = f"{dump.source}: {error}"
-            yield dump
 
 
 @dataclass

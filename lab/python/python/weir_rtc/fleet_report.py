@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ._weir import WeirError, __version__
-from .fleet import IN_ARCHIVE
 from .fleet_numbers import (
     BY_CAUSE,
     CAUSES,
@@ -27,6 +26,7 @@ from .fleet_numbers import (
     connect,
     rows,
 )
+from .fleet_sources import IN_ARCHIVE
 
 #: Letters of a verdict and of a name that are shown.
 VERDICT_MAX, NAME_MAX = 400, 200
