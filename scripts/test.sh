@@ -230,6 +230,13 @@ wasm() {
     own 'equal records in WebAssembly, the playground' scripts/test-wasm.sh --quick
 }
 
+# The rules in a page, and a forwarding server, are built here, so that the real tests find them built.
+built_beside() {
+    own 'the rules of analyze in WebAssembly' scripts/watch-wasm.sh --quick
+    beside 'example of a forwarding server' cargo test --quiet --locked \
+        --manifest-path examples/sfu/Cargo.toml --target-dir "$target"
+}
+
 # The Go module: equal numbers in the vectors, and calls between two pions.
 go_module() {
     own 'Go module' scripts/test-go.sh
@@ -355,6 +362,7 @@ python
 if [ -z "$check" ]; then
     arm
     wasm
+    built_beside
     go_module
     vmaf
     others

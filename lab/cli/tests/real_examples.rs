@@ -333,11 +333,11 @@ fn the_layer_of_a_server_falls_with_the_link_to_300_kbps_and_returns_and_each_sw
     let network = folder.join("network.toml").display().to_string();
     // The browser watches its own camera. Only the way to it changes.
     let peer = format!("{browser} http://{address}/?name=p1&own");
-    let log = ServerLog::read(&output_over(&network, &peer, &[&program, address, "sluice", "120"]));
+    let log = ServerLog::read(&output_over(&network, &peer, &[&program, address, "sluice", "90"]));
     let best = log.best(20.0, 30.0);
     assert!(best >= Some(1), "{best:?} before the fall");
     assert_eq!(log.best(45.0, 50.0), Some(0), "over 300 kbit/s");
-    assert!(log.best(100.0, 120.0) >= Some(1), "after the return");
+    assert!(log.best(60.0, 90.0) >= Some(1), "after the return");
     let pictures = log.pictures_per_second(40.0, 50.0);
     assert!(pictures > 5.0, "{pictures} pictures a second over 300 kbit/s");
     for decision in &log.decisions {
