@@ -6,8 +6,8 @@
 // the mean over the runs.
 
 import { readFileSync } from "node:fs";
+import { called } from "./beside.mjs";
 
-const PAGE = new URL("../docs/results/quality.md", import.meta.url);
 const SENDERS = { gcc: "chromium", "scream-v2": "chromium-scream-v2" };
 /** Column of the page, how the summary has it, and decimals. */
 const COLUMNS = [
@@ -25,29 +25,6 @@ function percent(ratio) {
   return ratio === undefined ? undefined : 100 * ratio;
 }
 
-function cellsOf(line) {
-  return line
-    .split("|")
-    .slice(1, -1)
-    .map((cell) => cell.trim());
-}
-
-/** The rows of the page's table of calls, by scenario and sender. */
-function called() {
-  const lines = readFileSync(PAGE, "utf8").split("\n");
-  const head = lines.findIndex((line) => line.startsWith("| scenario | sender |"));
-  const names = cellsOf(lines[head]);
-  const rows = new Map();
-  for (let index = head + 2; lines[index].startsWith("|"); index += 1) {
-    const cells = cellsOf(lines[index]);
-    rows.set(
-      `${cells[0]} ${cells[1]}`,
-      Object.fromEntries(names.map((name, at) => [name, cells[at]])),
-    );
-  }
-  return rows;
-}
-
 function mean(values, digits) {
   const known = values.filter((value) => value !== undefined && value !== null);
   if (known.length === 0) return "-";
@@ -55,7 +32,7 @@ function mean(values, digits) {
 }
 
 const runs = JSON.parse(readFileSync(0, "utf8"));
-const calls = called();
+const calls = called("| scenario | sender |", 2);
 const head = ["scenario", "controller", ...COLUMNS.map(([name]) => name)];
 console.log(`| ${head.join(" | ")} |\n|${"---|".repeat(head.length)}`);
 const groups = new Map();

@@ -195,10 +195,14 @@ mod tests {
         assert_eq!(judged(&samples), (1.25, 1.75, 0.0));
     }
 
+    /// A second in which no packet came.
+    fn silent(end_s: f64) -> Sample {
+        Sample { packets: 0, ..sample(end_s, 0.0, 100.0, 0.0) }
+    }
+
     // [WEBRTC-STATS §8]
     #[test]
     fn a_pause_of_the_sender_is_not_watched_and_a_shorter_one_is_without_a_picture() {
-        let silent = |end_s| Sample { packets: 0, ..sample(end_s, 0.0, 100.0, 0.0) };
         let mut samples = vec![sample(1.0, 30.0, 100.0, 0.0)];
         for second in 2..=6 {
             samples.push(silent(f64::from(second)));

@@ -27,8 +27,7 @@ use crate::agent::Agent;
 use crate::message::{CallSettings, Peer};
 use crate::quality::picture::PICTURE_BYTES_MAX;
 use crate::signalling::{Call, Event, MESSAGE_BYTES_MAX};
-use crate::sound::Tap;
-use crate::sound::recording::SOUND_BYTES_MAX;
+use crate::sound::recording::{SOUND_BYTES_MAX, Tap};
 use crate::token_listener::{ReachedAt, TokenListener};
 
 /// Capacity of the event channel: minutes of reports from several peers.

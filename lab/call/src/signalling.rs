@@ -20,7 +20,7 @@ use crate::message::{
 };
 use crate::quality::picture::ReceivedPicture;
 use crate::quality::sighting::{FrameSighting, Place};
-use crate::sound::{SoundChunk, Tap};
+use crate::sound::recording::{SoundChunk, Tap};
 
 /// Maximum size of a peer's message. A session description with many codecs has about 10 KiB.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 256 * 1024;

@@ -15,7 +15,7 @@ use crate::quality::picture::PictureStore;
 use crate::quality::scoring::{self, Pictures};
 use crate::quality::sighting::{FrameSighting, Place, TimedSighting};
 use crate::signalling::EventKind;
-use crate::sound::{Recording, Sounds, Tap};
+use crate::sound::recording::{Recording, Sounds, Tap};
 
 /// The allowed path of a call's media.
 #[derive(Clone, Debug)]
@@ -413,15 +413,15 @@ mod tests {
         assert!(check(relayed, candidate(Some(A), "udp")).is_err());
     }
 
+    fn of(kind: &str, address: Ipv4Addr) -> Candidate {
+        Candidate { candidate_type: kind.into(), ..candidate(Some(address), "udp") }
+    }
+
     #[test]
     fn behind_nats_the_outside_addresses_and_the_relay_are_on_the_path_too() {
         let outside = Ipv4Addr::new(10, 45, 1, 1);
         let route = Route { ends: [vec![A, outside], vec![B]], relay: Some(RELAY), ..direct() };
         let check = |local, remote| check_path(Peer::A, &pair(local, remote), &route);
-        let of = |kind: &str, address| Candidate {
-            candidate_type: kind.into(),
-            ..candidate(Some(address), "udp")
-        };
         let far = of("host", B);
         assert!(check(of("srflx", outside), far.clone()).is_ok());
         assert!(check(of("prflx", outside), of("relay", RELAY)).is_ok());

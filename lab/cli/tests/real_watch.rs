@@ -90,6 +90,6 @@ fn a_page_says_within_three_seconds_that_its_way_up_is_full() {
             full_s.push((line["at_ms"].as_f64().unwrap() - began_ms) / 1e3);
         }
     }
-    let within = |s: &&f64| (DROP_S..DROP_S + 3.0).contains(*s);
-    assert!(full_s.iter().any(|s| within(&s)), "{full_s:?}\n{found}\n{errors}");
+    let in_time = DROP_S..DROP_S + 3.0;
+    assert!(full_s.iter().any(|s| in_time.contains(s)), "{full_s:?}\n{found}\n{errors}");
 }

@@ -353,17 +353,22 @@ mod tests {
         );
     }
 
+    fn traffic(offered_packets: u64) -> TrafficTotals {
+        TrafficTotals { offered_packets, ..Default::default() }
+    }
+
+    /// What one host sent to another, in packets of each interval.
+    fn flow(from: usize, to: usize, packets: &[u64]) -> FlowRecord {
+        let mut samples = Vec::new();
+        for (index, count) in (1..).zip(packets) {
+            let time = Timestamp::ZERO + SAMPLE_INTERVAL * index;
+            samples.push(FlowSample { time, queued: DataSize::ZERO, traffic: traffic(*count) });
+        }
+        FlowRecord { from, to, samples, total: traffic(packets.iter().sum()) }
+    }
+
     #[test]
     fn the_traffic_of_a_second_interface_is_that_of_its_host() {
-        let flow = |from, to, packets: &[u64]| {
-            let traffic = |count| TrafficTotals { offered_packets: count, ..Default::default() };
-            let mut samples = Vec::new();
-            for (index, count) in (1..).zip(packets) {
-                let time = Timestamp::ZERO + SAMPLE_INTERVAL * index;
-                samples.push(FlowSample { time, queued: DataSize::ZERO, traffic: traffic(*count) });
-            }
-            FlowRecord { from, to, samples, total: traffic(packets.iter().sum()) }
-        };
         let flows = vec![flow(0, 1, &[3, 0]), flow(2, 1, &[0, 4, 5]), flow(1, 2, &[7])];
         let mut run = Emulation { flows, ..Emulation::default() };
         run.join_hosts(2, 0);

@@ -194,9 +194,12 @@ mod tests {
         assert!(config.network.local_traffic);
     }
 
+    fn refusal(text: &str) -> String {
+        CallConfig::of(&scenario(text), 1).unwrap_err().to_string()
+    }
+
     #[test]
     fn a_table_that_is_of_nobody_in_the_run_is_refused() {
-        let refusal = |text: &str| CallConfig::of(&scenario(text), 1).unwrap_err().to_string();
         let nobody = refusal("[nat.x]\nparticipants = [\"a2\", \"p1\"]\n");
         assert!(nobody.contains("nobody is behind nat.x: its participants are a2, p1"), "{nobody}");
         assert!(refusal("[handover.p1]\nat = \"1s\"\n").contains("handover.p1 is of nobody here"));

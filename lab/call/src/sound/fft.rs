@@ -86,9 +86,12 @@ pub(super) fn correlation(signal: &[f32], pattern: &[f32]) -> Vec<f64> {
 mod tests {
     use super::*;
 
+    fn noise(n: usize) -> f32 {
+        ((n * 7_919 + n * n * 104_729) % 1_009) as f32 / 1_009.0 - 0.5
+    }
+
     #[test]
     fn a_correlation_has_the_sums_of_its_definition() {
-        let noise = |n: usize| ((n * 7_919 + n * n * 104_729) % 1_009) as f32 / 1_009.0 - 0.5;
         for (length, own) in [(1, 1), (7, 3), (64, 64), (100, 33)] {
             let signal: Vec<f32> = (0..length).map(noise).collect();
             let pattern: Vec<f32> = (0..own).map(|n| noise(n + 500)).collect();

@@ -62,22 +62,25 @@ mod tests {
     use weir::feedback::PacketReport;
     use weir::units::DataSize;
 
+    /// Reports a packet with this delay. Returns the queue's delay and its swing in ms.
+    fn feed(queue: &mut StandingQueue, at: i64, delay_ms: i64) -> (i64, i64) {
+        let sent = Timestamp::from_millis(at);
+        let arrival = sent + TimeDelta::from_millis(delay_ms);
+        let packet =
+            PacketReport::new(0, DataSize::from_bytes(100), sent).with_arrival_time(Some(arrival));
+        let rtt = TimeDelta::from_millis(100);
+        queue.on_report(sent, rtt, &FeedbackReport::new(vec![packet]));
+        (queue.delay().unwrap().as_millis(), queue.swing().as_millis())
+    }
+
     // [COPA §2.1]
     #[test]
     fn the_queue_is_the_lowest_delay_of_half_a_round_trip_over_that_of_ten_seconds() {
         let mut queue = StandingQueue::new();
-        let rtt = TimeDelta::from_millis(100);
-        let mut feed = |at: i64, delay_ms: i64| {
-            let sent = Timestamp::from_millis(at);
-            let arrival = sent + TimeDelta::from_millis(delay_ms);
-            let packet = PacketReport::new(0, DataSize::from_bytes(100), sent)
-                .with_arrival_time(Some(arrival));
-            queue.on_report(sent, rtt, &FeedbackReport::new(vec![packet]));
-            (queue.delay().unwrap().as_millis(), queue.swing().as_millis())
-        };
-        assert_eq!(feed(0, 30), (0, 0));
-        assert_eq!(feed(40, 70), (0, 40), "30 ms was measured within half a round trip");
-        assert_eq!(feed(80, 60), (30, 40));
-        assert_eq!(feed(500, 50), (20, 20));
+        assert_eq!(feed(&mut queue, 0, 30), (0, 0));
+        // 30 ms was measured within half a round trip.
+        assert_eq!(feed(&mut queue, 40, 70), (0, 40));
+        assert_eq!(feed(&mut queue, 80, 60), (30, 40));
+        assert_eq!(feed(&mut queue, 500, 50), (20, 20));
     }
 }

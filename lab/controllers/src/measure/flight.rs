@@ -64,9 +64,10 @@ mod tests {
         for number in 0..5 {
             flight.on_packet_sent(&SentPacket::new(number, size));
         }
-        let packet = |number| PacketReport::new(number, size, Timestamp::ZERO);
-        let arrived = packet(2).with_arrival_time(Some(Timestamp::ZERO));
-        flight.on_report(&FeedbackReport::new(vec![packet(1), arrived, packet(3)]));
+        let [first, second, third] =
+            [1, 2, 3].map(|number| PacketReport::new(number, size, Timestamp::ZERO));
+        let arrived = second.with_arrival_time(Some(Timestamp::ZERO));
+        flight.on_report(&FeedbackReport::new(vec![first, arrived, third]));
         assert_eq!(flight.bytes(), size + size);
     }
 

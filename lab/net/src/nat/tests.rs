@@ -95,12 +95,14 @@ fn is_sound(packet: &[u8]) -> bool {
     checksum(&packet[..20]) == 0 && body_checksum(packet) == 0
 }
 
+/// The endpoint whose address and port begin at these bytes.
+fn end(packet: &[u8], ip: usize, port: usize) -> SocketAddrV4 {
+    let ip: [u8; 4] = packet[ip..ip + 4].try_into().unwrap();
+    SocketAddrV4::new(ip.into(), u16::from_be_bytes([packet[port], packet[port + 1]]))
+}
+
 fn ends(packet: &[u8]) -> [SocketAddrV4; 2] {
-    let end = |ip: usize, port: usize| {
-        let ip: [u8; 4] = packet[ip..ip + 4].try_into().unwrap();
-        SocketAddrV4::new(ip.into(), u16::from_be_bytes([packet[port], packet[port + 1]]))
-    };
-    [end(12, 20), end(16, 22)]
+    [end(packet, 12, 20), end(packet, 16, 22)]
 }
 
 /// Sends a packet of UDP out. Returns the outside endpoint.

@@ -221,10 +221,8 @@ fn mistakes_in_nats_and_handovers_say_what_to_write() {
 
 #[test]
 fn an_expectation_may_be_of_the_calls() {
-    let expect = |rest: &str| {
-        small(&format!("[[expect]]\nmetric = \"calls.setup_ms\"\nbelow = 5000\n{rest}"))
-    };
-    let scenario = parse("x", &expect(""), None).unwrap();
+    let expect = small("[[expect]]\nmetric = \"calls.setup_ms\"\nbelow = 5000\n");
+    let scenario = parse("x", &expect, None).unwrap();
     assert_eq!(scenario.expectations[0].flow, ExpectedFlow::Calls);
-    assert!(error(&expect("flow = \"media-1\"\n")).contains("a metric of all calls"));
+    assert!(error(&format!("{expect}flow = \"media-1\"\n")).contains("a metric of all calls"));
 }

@@ -44,14 +44,16 @@ mod tests {
 
     const TARGET: TimeDelta = TimeDelta::from_millis(60);
 
+    /// The window after losses at 10 kB, of 20 kB.
+    fn capped(loss_rate: f64, delay_ms: i64) -> f64 {
+        let mut guard = PolicerGuard::default();
+        guard.on_loss(loss_rate, TimeDelta::from_millis(delay_ms), TARGET, 10_000.0);
+        guard.cap(Timestamp::ZERO, TimeDelta::from_millis(100), 20_000.0)
+    }
+
     // [SCREAMV2 §4.5.2]
     #[test]
     fn ten_percent_of_loss_without_a_queue_limit_the_window_to_nine_tenths() {
-        let capped = |loss_rate, delay_ms| {
-            let mut guard = PolicerGuard::default();
-            guard.on_loss(loss_rate, TimeDelta::from_millis(delay_ms), TARGET, 10_000.0);
-            guard.cap(Timestamp::ZERO, TimeDelta::from_millis(100), 20_000.0)
-        };
         assert_eq!(capped(0.11, 5), 9_000.0);
         assert_eq!(capped(0.09, 5), 20_000.0);
         assert_eq!(capped(0.11, 15), 20_000.0, "a queue of a quarter of the target");
