@@ -68,7 +68,7 @@ fn effect(finding: &Finding) -> f64 {
         INTERRUPTED => 1e5 + seconds,
         FREEZE => 1.0 + 5.0 * seconds,
         CONCEALMENT => 1.0 + 5.0 * seconds,
-        "capacity" | "processor" | "picture size" => 4.0 * seconds,
+        "capacity" | "air time" | "processor" | "picture size" => 4.0 * seconds,
         "loss" | "delay" => 3.0 * seconds,
         UNDERESTIMATE | "loss rule" | "recovery" | "start-up" | "source" => 2.0 * seconds,
         // They explain, and do no harm by themselves.

@@ -31,6 +31,8 @@ pub enum Cause {
     UplinkLoss,
     /// The path to this browser lost packets, and nothing waited.
     DownlinkLoss,
+    /// A radio cell paused: others had the air, or the signal faded.
+    AirTime,
     /// Round trips are long even if nothing waits.
     Delay,
     /// The congestion controller held the rate down: any of its rules.
@@ -47,12 +49,13 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, in the order of the columns.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Connection,
         Self::UplinkCapacity,
         Self::DownlinkCapacity,
         Self::UplinkLoss,
         Self::DownlinkLoss,
+        Self::AirTime,
         Self::Delay,
         Self::Controller,
         Self::Encoder,
@@ -69,6 +72,7 @@ impl Cause {
             Self::DownlinkCapacity => "downlink_capacity",
             Self::UplinkLoss => "uplink_loss",
             Self::DownlinkLoss => "downlink_loss",
+            Self::AirTime => "air_time",
             Self::Delay => "delay",
             Self::Controller => "controller",
             Self::Encoder => "encoder",
@@ -82,7 +86,7 @@ impl Cause {
     fn weight(self) -> f64 {
         match self {
             Self::Connection => 10.0,
-            Self::UplinkCapacity | Self::DownlinkCapacity => 4.0,
+            Self::UplinkCapacity | Self::DownlinkCapacity | Self::AirTime => 4.0,
             Self::Encoder | Self::Processor => 4.0,
             Self::UplinkLoss | Self::DownlinkLoss | Self::Delay => 3.0,
             Self::Controller | Self::Application => 2.0,
@@ -99,6 +103,7 @@ impl Cause {
             ("capacity", false) => Some(Self::DownlinkCapacity),
             ("loss", true) => Some(Self::UplinkLoss),
             ("loss", false) => Some(Self::DownlinkLoss),
+            ("air time", _) => Some(Self::AirTime),
             ("delay", _) => Some(Self::Delay),
             (UNDERESTIMATE | "loss rule" | "recovery" | "start-up", _) => Some(Self::Controller),
             ("picture size", _) => Some(Self::Encoder),

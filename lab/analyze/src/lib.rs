@@ -54,7 +54,7 @@ pub use fleet::{Cause, FleetCall, FleetFinding, FleetStream, fleet_call};
 pub use format::Format;
 pub use good_time::GoodTime;
 pub use live::{LiveCall, LiveFinding};
-pub use network::{NetworkEstimate, WayEstimate, estimate, scenario_text};
+pub use network::{NetworkEstimate, WayEstimate, estimate, scenario_text, watched_scenario_text};
 pub use open_loop::{OpenLoop, open_loop};
 pub use packets::PacketLog;
 pub use record::{open_loop_records, record};

@@ -33,6 +33,8 @@ const BROWSER: [&str; 4] = [
     "repair = { nack = true }",
     "probe_when_limited = false",
 ];
+/// Width and height of a picture where the dump tells none.
+const USUAL_PICTURE: (u32, u32) = (640, 360);
 /// Shortest scenario.
 const LEAST_S: f64 = 1.0;
 
@@ -350,6 +352,36 @@ pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> Stri
         }
     }
     lines.join("\n") + "\n"
+}
+
+/// The same with a camera and a receiver that tells what is seen: nobody knows what the call's
+/// camera showed, so it is a film, in the largest size of the call's pictures. For what other
+/// controllers would have given people.
+pub fn watched_scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> String {
+    let (width, height) = largest_picture(dump).unwrap_or(USUAL_PICTURE);
+    let text = scenario_text(name, dump, network);
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        lines.push(line);
+        if line == BROWSER[0] {
+            lines.push("quality = true");
+        }
+    }
+    lines.join("\n")
+        + &format!("\n\n[call.video]\nwidth = {width}\nheight = {height}\ncontent = \"film\"\n")
+}
+
+/// Width and height of the largest picture.
+fn largest_picture(dump: &Dump) -> Option<(u32, u32)> {
+    let mut largest: Option<(u32, u32)> = None;
+    for connection in &dump.connections {
+        for stream in samples::streams(connection) {
+            for sample in &stream.samples {
+                largest = largest.max(sample.size);
+            }
+        }
+    }
+    largest.filter(|(width, height)| *width > 0 && *height > 0)
 }
 
 fn way_text(table: &str, way: &WayEstimate, duration_s: f64, lines: &mut Vec<String>) {

@@ -40,6 +40,10 @@ const OVERSHOOT: f64 = 4.0;
 const ENCODER_WORKS: f64 = 0.5;
 /// Share of a processor's time that the encoder may take.
 const ENCODER_BUSY: f64 = 0.9;
+/// So many pauses around a sample are those of a radio cell: one may be a change of the path.
+const PAUSES: u32 = 3;
+/// Samples before and after one over which they are counted.
+const PAUSE_SAMPLES: usize = 2;
 /// Samples around one over which loss is averaged, because receiver reports come in steps.
 const LOSS_SAMPLES: usize = 3;
 
@@ -129,6 +133,25 @@ pub const RULES: &[Rule] = &[
                 if stream.way == StreamDirection::Sent { "left the sender" } else { "arrived" };
             let rate = median(span, |it| Some(it.rate_bps));
             format!("the path's capacity: {} {what} {}", kbps(rate), full_path(stream, span))
+        },
+    },
+    Rule {
+        name: "air time",
+        part: Part::Network,
+        meaning: "by a log of packets: three times within five reports, packets waited and for \
+            60 ms or more none arrived, and then they came so fast that the wait was over in \
+            250 ms, with less than 2 % lost. So does a Wi-Fi or cellular cell in which others have \
+            the air, or whose signal fades",
+        least_s: 1.5,
+        least_loss: 0.0,
+        holds: |moment| moment.lacks_air(),
+        says: |_, span| {
+            let count: u32 = span.iter().map(|it| it.pauses).sum();
+            let longest = span.iter().map(|it| it.longest_pause_ms).fold(0.0, f64::max);
+            format!(
+                "pauses of a radio cell: {count} times packets waited and none arrived, for up to \
+                 {longest:.0} ms, and then they came fast"
+            )
         },
     },
     Rule {
@@ -280,6 +303,9 @@ pub const RULES: &[Rule] = &[
 
 fn capacity(moment: Moment<'_>) -> bool {
     let (sample, stream) = (moment.sample(), moment.stream);
+    if moment.lacks_air() {
+        return false;
+    }
     if !moment.queues() {
         let is_short = moment.fills_estimate() && moment.queues_shortly();
         return moment.is_sent_video() && (is_short || moment.is_full_again());
@@ -450,6 +476,14 @@ impl Moment<'_> {
     fn is_low(&self) -> bool {
         let target = self.sample().target_bps;
         target.is_some_and(|it| it < HELD_DOWN * self.stream.peak_target_bps)
+    }
+
+    /// Whether the path pauses again and again while packets wait, as a radio cell does.
+    fn lacks_air(&self) -> bool {
+        let from = self.index.saturating_sub(PAUSE_SAMPLES);
+        let to = (self.index + PAUSE_SAMPLES + 1).min(self.stream.samples.len());
+        let pauses: u32 = self.stream.samples[from..to].iter().map(|it| it.pauses).sum();
+        pauses >= PAUSES && self.loss() < LOSS
     }
 
     fn queues_shortly(&self) -> bool {

@@ -7,6 +7,8 @@ use weir_lab::calls::stats::{Kind, LimitationReason};
 
 use crate::dump::{Connection, Stream, StreamDirection, StreamReport};
 use crate::packets::control::Controlled;
+use crate::packets::passages;
+use crate::packets::pauses::{Pause, pauses};
 use crate::packets::play::base_round_trip;
 
 /// How long a measured round-trip time counts, in s: receiver reports come every second, and STUN
@@ -56,6 +58,10 @@ pub(crate) struct Sample {
     /// Whether it is between two moments at which the path was full, at the same rate
     /// (`full_again`).
     pub is_full_again: bool,
+    /// Times in which packets waited and none arrived, and the longest of them; of a video in a log
+    /// of packets.
+    pub pauses: u32,
+    pub longest_pause_ms: f64,
     /// What the sender's congestion control logged; of a sent video.
     pub controlled: Option<Controlled>,
 }
@@ -96,9 +102,14 @@ pub(crate) fn streams(connection: &Connection) -> Vec<SampledStream> {
     let without_queue = connection.packets.as_ref().and_then(base_round_trip);
     let base = rtts.iter().map(|(_, ms)| *ms);
     let base = base.chain(without_queue.map(TimeDelta::as_millis_f64)).min_by(f64::total_cmp);
+    let log = connection.packets.as_ref();
+    let up = log.map(|log| pauses(&passages::up(log), StreamDirection::Sent));
+    let down = log.map(|log| pauses(&passages::down(log), StreamDirection::Received));
     let mut streams = Vec::new();
     for (stream, intervals) in connection.streams.iter().zip(intervals) {
-        let samples = samples(connection, stream, intervals, &rtts);
+        let pauses = if stream.way == StreamDirection::Sent { &up } else { &down };
+        let pauses = pauses.as_deref().unwrap_or_default();
+        let samples = samples(connection, stream, intervals, &rtts, pauses);
         streams.push(SampledStream::new(name(connection, stream), stream, samples, base));
     }
     streams
@@ -152,6 +163,7 @@ fn samples(
     stream: &Stream,
     intervals: Vec<Option<Interval>>,
     rtts: &[(f64, f64)],
+    pauses: &[Pause],
 ) -> Vec<Sample> {
     let mut samples = Vec::new();
     for (pair, interval) in stream.reports.windows(2).zip(intervals) {
@@ -169,7 +181,25 @@ fn samples(
             sample.controlled = log.controlled(from, to);
         }
     }
+    if stream.kind == Kind::Video {
+        add_pauses(&mut samples, pauses);
+    }
     samples
+}
+
+/// Counts the pauses of the path in the samples in which they were. Both are in order of time, but
+/// for packets that overtook others.
+fn add_pauses(samples: &mut [Sample], pauses: &[Pause]) {
+    for pause in pauses {
+        let at_s = pause.at.as_secs_f64();
+        let index = samples.partition_point(|sample| sample.end_s <= at_s);
+        if let Some(sample) = samples.get_mut(index)
+            && sample.start_s <= at_s
+        {
+            sample.pauses += 1;
+            sample.longest_pause_ms = sample.longest_pause_ms.max(pause.length.as_millis_f64());
+        }
+    }
 }
 
 /// A round-trip time in ms that was measured at a time in s, if it still counts.

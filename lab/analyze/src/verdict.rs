@@ -140,6 +140,7 @@ impl Reader<'_> {
             }
         }
         add_joined(sentences, &said);
+        sentences.extend(self.air_time());
         if self.of_rule("delay").next().is_some() {
             let base = self.base_rtt_ms().unwrap_or_default();
             sentences.push(format!("The path is long: round trips take {base:.0} ms or more."));
@@ -162,6 +163,17 @@ impl Reader<'_> {
         if let Some(finding) = self.longest("source", StreamDirection::Sent) {
             sentences.push(format!("The application gave little video to send {}.", span(finding)));
         }
+    }
+
+    fn air_time(&self) -> Option<String> {
+        let finding = self.of_rule("air time").max_by(|a, b| longer(a, b))?;
+        let (_, says) = finding.says.split_once(": ")?;
+        let (count, _) = says.split_once(" times ")?;
+        let when = span(finding);
+        Some(format!(
+            "A radio cell paused {when}: {count} times packets waited and none came for 60 ms or \
+             more."
+        ))
     }
 
     fn effects(&self, sentences: &mut Vec<String>) {
@@ -226,8 +238,7 @@ impl Reader<'_> {
     }
 
     fn path(&self, sentences: &mut Vec<String>) {
-        let Some(finding) = self.of_rule(PATH).max_by(|a, b| seconds(a).total_cmp(&seconds(b)))
-        else {
+        let Some(finding) = self.of_rule(PATH).max_by(|a, b| longer(a, b)) else {
             return;
         };
         let says = finding.says.split(" (").next().unwrap_or(&finding.says);
@@ -344,6 +355,10 @@ fn mbps(bps: f64) -> String {
 
 fn seconds(finding: &file::Finding) -> f64 {
     finding.to_s - finding.from_s
+}
+
+fn longer(a: &file::Finding, b: &file::Finding) -> std::cmp::Ordering {
+    seconds(a).total_cmp(&seconds(b))
 }
 
 fn span(finding: &file::Finding) -> String {

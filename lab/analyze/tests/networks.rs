@@ -103,6 +103,22 @@ fn what_limited_each_call_is_found() {
 }
 
 #[test]
+fn only_a_radio_cell_pauses_while_packets_wait() {
+    // The uplink of the Wi-Fi cell has four pauses in 20 s, which are too few; no wire has one.
+    for name in
+        ["constant", "drop", "rise", "loss", "delay", "jitter", "wifi", "aqm", "tcp", "cellular"]
+    {
+        let found = findings(&read(&place(name)).unwrap());
+        let pauses: Vec<_> = found.iter().filter(|it| it.0.rule == "air time").collect();
+        assert_eq!(!pauses.is_empty(), name == "cellular", "{name}: {pauses:?}");
+        for pause in pauses {
+            assert!(pause.0.stream.contains("video received"), "{pause:?}");
+            assert!(pause.0.says.contains("packets waited and none arrived"), "{pause:?}");
+        }
+    }
+}
+
+#[test]
 fn every_network_is_a_scenario() {
     for name in
         ["constant", "drop", "rise", "loss", "delay", "jitter", "wifi", "cellular", "aqm", "tcp"]

@@ -7,6 +7,7 @@
 pub(crate) mod control;
 pub(crate) mod extensions;
 pub(crate) mod passages;
+pub(crate) mod pauses;
 pub(crate) mod play;
 pub(crate) mod recorder;
 mod reports;

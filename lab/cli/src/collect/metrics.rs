@@ -45,8 +45,9 @@ pub fn metrics(calls: &Calls, refused_tokens: u64) -> Vec<Metric> {
     let mut values = Vec::new();
     let mut seconds = Vec::new();
     for (place, cause) in Cause::ALL.into_iter().enumerate() {
-        // Nothing is unexplained while a call runs: what is seen and heard is not looked at.
-        if cause != Cause::Unexplained {
+        // Nothing is unexplained while a call runs: what is seen and heard is not looked at. Pauses
+        // of a cell show in logs of packets only.
+        if !matches!(cause, Cause::Unexplained | Cause::AirTime) {
             values.push((cause.name(), limited[place] as f64));
             seconds.push((cause.name(), counters.bad_s[place]));
         }
