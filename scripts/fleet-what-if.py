@@ -1,133 +1,104 @@
 #!/usr/bin/env python3
-"""Would another controller have helped? Replays the networks of some calls under several.
+"""How far `weir fleet report --what-if` is from the truth, on simulated calls whose networks are known.
 
-    scripts/fleet-what-if.py --weir target/release/weir call-1.gz call-2.gz
-    scripts/fleet-what-if.py --weir target/release/weir --truth scenarios/ dumps/*
+    scripts/fleet-precision.py --weir target/release/weir --calls 240 --out /tmp/calls
+    scripts/fleet-what-if.py /tmp/calls/scenarios /tmp/calls/dumps/*capacity_fall*/*
 
-Each dump becomes a scenario with the network that its call met (`weir analyze --scenario`), and the
-scenario runs under each controller in virtual time. The table has medians over the calls. With
---truth, a folder of the scenarios from which the calls were simulated (FOLDER/NAME.toml for a dump
-whose name contains FOLDER__NAME), it also says how far the answer by the estimate is from the
-answer by the true network.
+Each dump is simulated under each controller twice: on the network that its call met by its dump, and on the one that it
+was made with: FOLDER/NAME.toml below the first argument, for a dump whose path contains FOLDER__NAME. The second one
+gets the simulated browser of the first, so the difference is the network's.
 """
 
 import argparse
 import json
 import statistics
-import subprocess
 import sys
-import tempfile
+import tomllib
 from pathlib import Path
 
-CONTROLLERS = "gcc,nada,scream-v2,sluice"
-#: What is compared: name, path in a flow's summary, factor to the unit.
-MEASURES = [
-    ("rate, kbit/s", ("rate_mbps", "mean"), 1e3),
-    ("queuing delay p95, ms", ("queuing_delay_ms", "p95"), 1.0),
-    ("loss, %", ("loss_ratio", "mean"), 100.0),
-]
-CALLS_MAX = 1000
+from weir_rtc import Scenario, WeirError
+from weir_rtc._weir import choose, toml_of_json
+from weir_rtc.fleet_what_if import CALLS_MAX, CONTROLLERS, Answer, of_scenario, scenario_of
 
-#: Of each controller, its measures.
-Outcome = dict[str, list[float]]
+#: Changes of good time below this are none, so their sign says nothing.
+LEAST_CHANGE = 0.05
 
 
-def replayed(weir: str, scenario: Path, controllers: str) -> Outcome:
-    """What the first flow of a scenario got under each controller."""
-    command = [weir, "run", str(scenario), "--controller", controllers, "--seed", "1", "--json"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    outcome: Outcome = {}
-    for run in json.loads(done.stdout):
-        flow = run["flows"][0]
-        values = []
-        for _, (name, part), factor in MEASURES:
-            value = flow[name]
-            values.append(factor * (value[part] if isinstance(value, dict) else value))
-        outcome[run["controller"]] = values
-    return outcome
-
-
-def estimated(weir: str, dump: Path, folder: Path) -> Path | None:
-    """The scenario of a dump; `None` with a line if it has none."""
-    scenario = folder / "estimated.toml"
-    command = [weir, "analyze", str(dump), "--scenario", str(scenario)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0 or not scenario.exists():
-        print(f"{dump}: {done.stderr.strip() or 'no scenario'}", file=sys.stderr)
-        return None
-    return scenario
+def browser_on(true: Path, estimated: Scenario) -> Scenario:
+    """The simulated browser of the estimated scenario, on the true network."""
+    document = tomllib.loads(estimated.text)
+    document["network"] = tomllib.loads(true.read_text())["network"]
+    return Scenario(toml_of_json(json.dumps(document)), id="true network")
 
 
 def truth_of(dump: Path, truth: Path) -> Path | None:
-    found = [it for it in truth.rglob("*.toml") if it.parent.name + "__" + it.stem in dump.name]
-    return found[0] if found else None
+    """The scenario that a dump was made with."""
+    for file in sorted(truth.rglob("*.toml")):
+        if f"{file.parent.name}__{file.stem}" in str(dump):
+            return file
+    return None
 
 
-def show(outcomes: list[Outcome], title: str) -> None:
-    names = list(outcomes[0])
-    print(f"{title}, {len(outcomes)} calls (medians):")
-    print(f"  {'controller':<12}" + "".join(f"{name:>24}" for name, *_ in MEASURES))
-    for name in names:
-        cells = ""
-        for place in range(len(MEASURES)):
-            value = statistics.median(it[name][place] for it in outcomes)
-            cells += f"{value:>24.1f}"
-        print(f"  {name:<12}{cells}")
-
-
-def show_error(pairs: list[tuple[Outcome, Outcome]]) -> None:
-    """How far the estimate's answer is from the truth's."""
+def show(pairs: list[tuple[Answer, Answer]]) -> None:
+    """The medians of both, and how far the first is from the second."""
     first, *others = list(pairs[0][0])
-    print(f"The answer by the estimated network beside that by the true one, {len(pairs)} calls:")
-    print(
-        f"  {'controller':<12}{'rate off by':>14}{'same sign of the change against ' + first:>46}"
-    )
+    print(f"{len(pairs)} calls, medians: by the estimated network, by the true one, off by")
+    print(f"{'controller':<12}{'rate, kbit/s':>24}{'good time, %':>24}{'change against ' + first:>28}")
     for name in [first, *others]:
-        off = [
-            abs(by[name][0] - true[name][0]) / true[name][0]
-            for by, true in pairs
-            if true[name][0] > 0
-        ]
-        cells = f"{statistics.median(off):>14.1%}"
-        if name != first:
-            same = [
-                (by[name][0] > by[first][0]) == (true[name][0] > true[first][0])
-                for by, true in pairs
-            ]
-            cells += f"{sum(same) / len(same):>46.0%}"
-        print(f"  {name:<12}{cells}")
+        by, true = [it[name] for it, _ in pairs], [it[name] for _, it in pairs]
+        rates = [statistics.median(it.rate_kbps for it in side) for side in (by, true)]
+        goods = [100 * statistics.fmean(it.good_ratio for it in side) for side in (by, true)]
+        rate_off = statistics.median(
+            abs(a.rate_kbps - b.rate_kbps) / b.rate_kbps for a, b in zip(by, true, strict=True)
+        )
+        good_off = statistics.median(
+            100 * abs(a.good_ratio - b.good_ratio) for a, b in zip(by, true, strict=True)
+        )
+        line = f"{name:<12}{rates[0]:>8.0f}{rates[1]:>7.0f}{rate_off:>9.0%}"
+        line += f"{goods[0]:>10.1f}{goods[1]:>7.1f}{good_off:>7.1f}"
+        print(line + (signs(pairs, first, name) if name != first else ""))
+
+
+def signs(pairs: list[tuple[Answer, Answer]], first: str, name: str) -> str:
+    """How often a change of rate or of good time has the right sign, where there is one."""
+    rates = [
+        (by[name].rate_kbps > by[first].rate_kbps) == (true[name].rate_kbps > true[first].rate_kbps)
+        for by, true in pairs
+        if abs(true[name].rate_kbps / true[first].rate_kbps - 1) > LEAST_CHANGE
+    ]
+    goods = [
+        (by[name].good_ratio > by[first].good_ratio)
+        == (true[name].good_ratio > true[first].good_ratio)
+        for by, true in pairs
+        if abs(true[name].good_ratio - true[first].good_ratio) > LEAST_CHANGE
+    ]
+    return f"   rate {sum(rates)} of {len(rates)}, good {sum(goods)} of {len(goods)}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--weir", default="weir", help="the program")
-    parser.add_argument(
-        "--controllers", default=CONTROLLERS, help="the first one is that of the calls"
-    )
-    parser.add_argument(
-        "--truth", type=Path, help="folder of the scenarios that the calls were made from"
-    )
+    parser.add_argument("--controllers", default=CONTROLLERS, help="that of the calls first")
+    parser.add_argument("truth", type=Path, help="folder of the scenarios")
     parser.add_argument("dumps", type=Path, nargs="+")
     given = parser.parse_args()
     if len(given.dumps) > CALLS_MAX:
         parser.error(f"at most {CALLS_MAX} dumps")
-    outcomes, pairs = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        for dump in given.dumps:
-            scenario = estimated(given.weir, dump, Path(folder))
-            if scenario is None:
-                continue
-            outcomes.append(replayed(given.weir, scenario, given.controllers))
-            true = truth_of(dump, given.truth) if given.truth else None
-            if true is not None:
-                pairs.append((outcomes[-1], replayed(given.weir, true, given.controllers)))
-    if not outcomes:
+    pairs, names = [], choose(given.controllers)
+    for dump in given.dumps:
+        true = truth_of(dump, given.truth)
+        if true is None:
+            parser.error(f"{dump}: no scenario of it below {given.truth}")
+        try:
+            estimated = scenario_of(str(dump))
+            pairs.append(
+                (of_scenario(estimated, names), of_scenario(browser_on(true, estimated), names))
+            )
+        except WeirError as error:
+            print(f"{dump}: {error}", file=sys.stderr)
+    if not pairs:
         print("no call has a network", file=sys.stderr)
         return 2
-    show(outcomes, "By the estimated networks")
-    if pairs:
-        show([true for _, true in pairs], "By the true networks")
-        show_error(pairs)
+    show(pairs)
     return 0
 
 

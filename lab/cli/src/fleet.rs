@@ -22,6 +22,9 @@ fn analyze(args: &FleetAnalyze) -> Vec<OsString> {
     if let Some(workers) = args.workers {
         words.extend(["--workers".into(), workers.to_string().into()]);
     }
+    if let Some(scheduler) = &args.scheduler {
+        words.push(format!("--scheduler={scheduler}").into());
+    }
     // Last, because a file's name may begin like an option.
     words.push("--".into());
     words.extend(args.files.iter().map(|file| file.clone().into()));
@@ -36,11 +39,16 @@ fn report(args: &FleetReport) -> Vec<OsString> {
         ("--before", &args.before),
         ("--after", &args.after),
         ("--user", &args.user),
+        ("--over", &args.over),
+        ("--controllers", &args.controllers),
     ];
     for (option, value) in texts {
         if let Some(value) = value {
             words.push(format!("{option}={value}").into());
         }
+    }
+    if let Some(calls) = args.what_if {
+        words.push(format!("--what-if={calls}").into());
     }
     if let Some(metadata) = &args.metadata {
         words.extend(["--metadata".into(), metadata.clone().into()]);
@@ -55,7 +63,12 @@ mod tests {
 
     #[test]
     fn names_that_begin_like_options_come_after_two_dashes() {
-        let args = FleetAnalyze { files: vec!["-x.gz".into()], out: "lake".into(), workers: None };
+        let args = FleetAnalyze {
+            files: vec!["-x.gz".into()],
+            out: "lake".into(),
+            workers: None,
+            scheduler: None,
+        };
         assert_eq!(analyze(&args), ["fleet", "analyze", "--out", "lake", "--", "-x.gz"]);
     }
 }

@@ -15,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use weir_analyze::{Cause, FleetCall, fleet_call};
+use weir_analyze::{AnalyzeError, Cause, FleetCall, estimate, fleet_call, watched_scenario_text};
 use weir_lab::calls::stats::Kind;
 
 use crate::error;
@@ -63,6 +63,26 @@ pub fn fleet_tables(
 #[pyfunction]
 pub fn fleet_causes() -> Vec<&'static str> {
     Cause::ALL.map(Cause::name).to_vec()
+}
+
+/// The scenario of the network that a dump's call met, with a film and its watcher, as text. `content` is that of a member of
+/// an archive.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands the values over")]
+pub fn fleet_scenario(
+    py: Python<'_>,
+    name: &str,
+    content: Option<PyBackedBytes>,
+) -> PyResult<String> {
+    let path = Path::new(name);
+    let text = py.detach(|| {
+        let dump = match &content {
+            Some(content) => weir_analyze::read_bytes(path, content.to_vec()),
+            None => weir_analyze::read(path),
+        }?;
+        Ok::<_, AnalyzeError>(watched_scenario_text(name, &dump, &estimate(&dump)))
+    });
+    text.map_err(error)
 }
 
 fn analyzed((name, content): &(String, Option<PyBackedBytes>)) -> Analyzed {
@@ -226,6 +246,7 @@ fn cause_column(cause: Cause) -> &'static str {
         Cause::DownlinkCapacity => "bad_downlink_capacity_s",
         Cause::UplinkLoss => "bad_uplink_loss_s",
         Cause::DownlinkLoss => "bad_downlink_loss_s",
+        Cause::AirTime => "bad_air_time_s",
         Cause::Delay => "bad_delay_s",
         Cause::Controller => "bad_controller_s",
         Cause::Encoder => "bad_encoder_s",

@@ -89,6 +89,7 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(run::controllers_of, module)?,
         wrap_pyfunction!(fleet::fleet_tables, module)?,
         wrap_pyfunction!(fleet::fleet_causes, module)?,
+        wrap_pyfunction!(fleet::fleet_scenario, module)?,
         wrap_pyfunction!(score::score, module)?,
         wrap_pyfunction!(score::contests, module)?,
         wrap_pyfunction!(metric, module)?,

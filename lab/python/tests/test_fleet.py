@@ -170,6 +170,35 @@ def test_a_change_is_found_where_there_is_one_and_not_where_there_is_none(tmp_pa
     assert 'class="worse">' not in asked.output.read_text()
 
 
+def test_bad_time_is_plotted_over_a_column_of_times(tmp_path):
+    lake = tmp_path / "lake"
+    fleet.analyze([str(DUMPS / "*.rtcstats.gz")], lake)
+    sources = [source for (source,) in calls(lake, "source")]
+    lines = [f"{source},2026-11-{day + 1:02} 10:00" for day, source in enumerate(sources)]
+    (tmp_path / "calls.csv").write_text("\n".join(["file,at", *lines]))
+    asked = Asked(lake, tmp_path / "a.html", tmp_path / "calls.csv", over="at")
+    write(asked)
+    page = asked.output.read_text()
+    assert page.count("<rect ") == len(sources) and "2026-11-02: " in page
+    assert "in each day of the column at" in page
+    (tmp_path / "calls.csv").write_text("\n".join(["file,at", *[f"{it},soon" for it in sources]]))
+    with pytest.raises(WeirError, match="none of its values is a time"):
+        write(asked)
+
+
+def test_parts_of_older_weirs_lack_younger_columns_and_are_read(tmp_path):
+    lake = tmp_path / "lake"
+    fleet.analyze([DUMPS / "drop.rtcstats.gz"], lake)
+    [file] = (lake / "calls").glob("*.parquet")
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(file).drop(["bad_air_time_s"]), file)
+    write(Asked(lake, tmp_path / "old.html"))
+    fleet.analyze([DUMPS / "loss.rtcstats.gz"], lake)
+    write(Asked(lake, tmp_path / "both.html"))
+    for name in ("old", "both"):
+        page = (tmp_path / f"{name}.html").read_text()
+        assert "the uplink was full" in page and "radio cell" not in page
+
+
 def test_the_report_is_escaped_offline_and_opens_calls(tmp_path):
     (tmp_path / "<b>in").mkdir()
     shutil.copy(DUMPS / "drop.rtcstats.gz", tmp_path / "<b>in/a b.gz")

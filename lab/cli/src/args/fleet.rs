@@ -34,7 +34,8 @@ This needs the Python package weir-rtc with its part `sweep`, as `weir sweep` do
 
 Examples:
   weir fleet analyze dumps --out lake
-  weir fleet analyze 'dumps/2026-11-*/*.gz' archive.tar.gz --out lake")]
+  weir fleet analyze 'dumps/2026-11-*/*.gz' archive.tar.gz --out lake
+  weir fleet analyze dumps --out lake --scheduler tcp://10.0.0.1:8786")]
 pub struct FleetAnalyze {
     /// Dumps, folders, patterns and archives.
     #[arg(required = true, value_name = "FILES")]
@@ -43,8 +44,12 @@ pub struct FleetAnalyze {
     #[arg(long, value_name = "LAKE")]
     pub out: PathBuf,
     /// Number of threads (default: one per core).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "scheduler")]
     pub workers: Option<NonZeroUsize>,
+    /// Address of a Dask scheduler whose workers analyze (default: threads of this machine). They
+    /// get the dumps through it.
+    #[arg(long, value_name = "ADDRESS")]
+    pub scheduler: Option<String>,
 }
 
 /// `weir fleet report`
@@ -56,7 +61,8 @@ any others.
 Examples:
   weir fleet report lake -o fleet.html
   weir fleet report lake --metadata calls.csv --by country -o fleet.html
-  weir fleet report lake --metadata calls.csv --by release --before 1.4 --after 1.5 --user user")]
+  weir fleet report lake --metadata calls.csv --by release --before 1.4 --after 1.5 --user user
+  weir fleet report lake --what-if 40 --controllers gcc,scream-v2,sluice")]
 pub struct FleetReport {
     /// Folder of the tables, as `weir fleet analyze` wrote it.
     #[arg(value_name = "LAKE")]
@@ -80,4 +86,15 @@ pub struct FleetReport {
     /// respect it. Without it, every call counts as a user of its own.
     #[arg(long, value_name = "COLUMN", requires = "metadata")]
     pub user: Option<String>,
+    /// Column of the metadata with the time of each call, such as 2026-11-26 18:30: the report has
+    /// a plot of bad time over it.
+    #[arg(long, value_name = "COLUMN", requires = "metadata")]
+    pub over: Option<String>,
+    /// Simulate the networks of this many calls, drawn from those that the network or the
+    /// controller limited, under other controllers. The dumps must still be there.
+    #[arg(long, value_name = "CALLS")]
+    pub what_if: Option<NonZeroUsize>,
+    /// Controllers of --what-if, that of the calls first.
+    #[arg(long, value_name = "LIST", requires = "what_if")]
+    pub controllers: Option<String>,
 }

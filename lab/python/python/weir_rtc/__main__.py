@@ -120,6 +120,7 @@ def add_fleet(parser: argparse.ArgumentParser) -> None:
     make.add_argument("files", nargs="+", help="dumps, folders, patterns and archives")
     make.add_argument("--out", type=Path, required=True, help="folder of the tables")
     make.add_argument("--workers", type=int, help="threads")
+    make.add_argument("--scheduler", help="address of a Dask scheduler, tcp://HOST:PORT")
     page = whats.add_parser("report", help="write the page of a folder of tables")
     page.add_argument("lake", type=Path)
     page.add_argument("-o", "--output", type=Path, default=Path("fleet.html"))
@@ -128,6 +129,9 @@ def add_fleet(parser: argparse.ArgumentParser) -> None:
     page.add_argument("--before", help="value of that column that is compared")
     page.add_argument("--after", help="value that it is compared with")
     page.add_argument("--user", help="column that names the user")
+    page.add_argument("--over", help="column with the time of each call")
+    page.add_argument("--what-if", type=int, help="calls that are simulated under other controllers")
+    page.add_argument("--controllers", help="these controllers, that of the calls first")
 
 
 def main() -> int:
@@ -161,13 +165,18 @@ def fleet(given: argparse.Namespace) -> int:
         if sys.stderr.isatty():
             print(f"\r{counts.words()}", end="", file=sys.stderr)
 
+    def show_calls(done: int, of: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done == of else ""
+            print(f"\r{done} of {of} calls simulated", end=end, file=sys.stderr)
+
     try:
         if given.what == "report":
-            names = ("lake", "output", "metadata", "by", "before", "after", "user")
-            fleet_report.write(fleet_report.Asked(**{name: getattr(given, name) for name in names}))
+            asked = {it.name: getattr(given, it.name) for it in fields(fleet_report.Asked) if it.name != "progress"}
+            fleet_report.write(fleet_report.Asked(**asked, progress=show_calls))
             print(given.output)
             return 0
-        counts = many.analyze(given.files, given.out, workers=given.workers, progress=show)
+        counts = many.analyze(given.files, given.out, workers=given.workers, scheduler=given.scheduler, progress=show)
     except (WeirError, OSError) as error:
         print(f"weir_rtc: {words_of(error)}", file=sys.stderr)
         return 2

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from . import _weir
 from ._weir import WeirError, __version__
-from .fleet_sources import Dump, Mark, dumps_of, files_of
-from .pool import cores
+from .fleet_sources import MEMBER_BYTES_MAX, Dump, Mark, dumps_of, files_of
+from .pool import AHEAD, cores, hands_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -95,6 +95,10 @@ COLUMNS = {
 OWN = ("source", "source_bytes", "source_modified_ns", "call_id", "status")
 #: Dumps that are analyzed together, and the bytes of members among them. Two such batches are in memory.
 BATCH_DUMPS, BATCH_BYTES = 64, 24 << 20
+#: Bytes of a batch that is sent to another machine, and of all that are there.
+SENT_BYTES, SENT_BYTES_MAX = 4 << 20, 256 << 20
+#: How often a batch is tried again after a worker was lost.
+RETRIES = 3
 #: Calls of a part, and seconds after which a smaller one is written.
 PART_CALLS, PART_S = 5000, 15.0
 UNFINISHED = ".unfinished"
@@ -136,10 +140,10 @@ class _Batch:
     kept: int = 0
 
 
-def _next_batch(dumps: Iterator[Dump | None]) -> _Batch:
+def _next_batch(dumps: Iterator[Dump | None], bytes_max: int = BATCH_BYTES) -> _Batch:
     """Some dumps, none at the end."""
     batch, size = _Batch(), 0
-    while len(batch.dumps) < BATCH_DUMPS and size < BATCH_BYTES:
+    while len(batch.dumps) < BATCH_DUMPS and size < bytes_max:
         try:
             dump = next(dumps)
         except StopIteration:
@@ -191,9 +195,9 @@ class Lake:
     def is_known(self, mark: Mark) -> bool:
         return hash(mark) in self._marks
 
-    def add(self, dumps: list[Dump], counts: Counts, jobs: int) -> None:
-        """Analyzes the dumps, and keeps their rows."""
-        tables = dict(zip(TABLES, self._analyzed(dumps, jobs), strict=True))
+    def add(self, dumps: list[Dump], found: list[pyarrow.Table], counts: Counts) -> None:
+        """Keeps the rows of these dumps."""
+        tables = dict(zip(TABLES, found, strict=True))
         calls, repeated = self._without_repeated(tables["calls"])
         for status in calls.column("status").to_pylist():
             setattr(counts, status, getattr(counts, status) + 1)
@@ -204,24 +208,6 @@ class Lake:
         self._calls += len(dumps)
         if self._calls >= PART_CALLS or time.monotonic() - self._since > PART_S:
             self.flush()
-
-    def _analyzed(self, dumps: list[Dump], jobs: int) -> list[pyarrow.Table]:
-        import pyarrow
-
-        readable = [it for it in dumps if it.error is None]
-        made = _weir.fleet_tables([(it.source, it.content) for it in readable], jobs)
-        tables = [pyarrow.table(it) for it in made]
-        broken = [it for it in dumps if it.error is not None]
-        if tables[0].num_columns:
-            for place, (name, values) in enumerate(_own_columns(readable)):
-                tables[0] = tables[0].add_column(place, name, pyarrow.array(values))
-        found = [_as_in(table, name) for table, name in zip(tables, TABLES, strict=True)]
-        if broken:
-            rows = {name: pyarrow.array(values) for name, values in _own_columns(broken)}
-            rows |= {"status": pyarrow.array(["failed"] * len(broken))}
-            rows |= {"error": pyarrow.array([it.error for it in broken])}
-            found[0] = pyarrow.concat_tables([found[0], _as_in(pyarrow.table(rows), "calls")])
-        return found
 
     def _without_repeated(self, calls: pyarrow.Table) -> tuple[pyarrow.Table, list[str]]:
         """Marks dumps whose content an earlier batch had as duplicates."""
@@ -258,6 +244,26 @@ class Lake:
             self._next += 1
         self._tables = {table: [] for table in TABLES}
         self._calls, self._since = 0, time.monotonic()
+
+
+def tables_of(dumps: list[Dump], jobs: int = 1) -> list[pyarrow.Table]:
+    """The rows of the dumps in each table, analyzed on this many threads."""
+    import pyarrow
+
+    readable = [it for it in dumps if it.error is None]
+    made = _weir.fleet_tables([(it.source, it.content) for it in readable], jobs)
+    tables = [pyarrow.table(it) for it in made]
+    broken = [it for it in dumps if it.error is not None]
+    if tables[0].num_columns:
+        for place, (name, values) in enumerate(_own_columns(readable)):
+            tables[0] = tables[0].add_column(place, name, pyarrow.array(values))
+    found = [_as_in(table, name) for table, name in zip(tables, TABLES, strict=True)]
+    if broken:
+        rows = {name: pyarrow.array(values) for name, values in _own_columns(broken)}
+        rows |= {"status": pyarrow.array(["failed"] * len(broken))}
+        rows |= {"error": pyarrow.array([it.error for it in broken])}
+        found[0] = pyarrow.concat_tables([found[0], _as_in(pyarrow.table(rows), "calls")])
+    return found
 
 
 def _own_columns(dumps: list[Dump]) -> list[tuple[str, list]]:
@@ -317,11 +323,13 @@ def analyze(
     out: str | os.PathLike[str],
     *,
     workers: int | None = None,
+    scheduler: str | None = None,
     progress: Callable[[Counts], None] | None = None,
 ) -> Counts:
     """Analyzes the dumps of files, folders, patterns and archives into the lake `out`, each once.
 
-    A dump that cannot be read is a row with its error. Ctrl-C ends after the dumps under way, and the next call goes on.
+    `workers`: threads of this machine. `scheduler`: address of a Dask scheduler such as `tcp://10.0.0.1:8786`, whose
+    workers analyze instead; they have the same wheel, and get the dumps through the scheduler. A dump that cannot be read is a row with its error. Ctrl-C ends after the dumps under way, and the next call goes on.
     Raises `WeirError` if a name means no file, if the folder has tables of another version, or if another program
     writes into it.
     """
@@ -331,23 +339,81 @@ def analyze(
     with _alone(lake.folder), _stops() as is_stopped:
         lake.open()
         dumps = dumps_of(found, lake.is_known)
-        # One thread unpacks the next batch while this one is analyzed.
-        with concurrent.futures.ThreadPoolExecutor(1) as reader:
-            coming = reader.submit(_next_batch, dumps)
-            while True:
-                batch = coming.result()
-                counts.kept += batch.kept
-                if not batch.dumps or is_stopped():
-                    break
-                coming = reader.submit(_next_batch, dumps)
-                lake.add(batch.dumps, counts, workers or cores())
-                counts.took_s = time.monotonic() - begin
-                if progress is not None:
-                    progress(counts)
+        drive = _Drive(lake, counts, begin, progress, is_stopped)
+        if scheduler is None:
+            drive.here(dumps, workers or cores())
+        else:
+            drive.elsewhere(_with_content(dumps), scheduler)
         lake.flush()
         counts.is_stopped = is_stopped()
     counts.took_s = time.monotonic() - begin
     return counts
+
+
+@dataclass
+class _Drive:
+    """Analyzes batch after batch into a lake."""
+
+    lake: Lake
+    counts: Counts
+    begin: float
+    progress: Callable[[Counts], None] | None
+    is_stopped: Callable[[], bool]
+
+    def here(self, dumps: Iterator[Dump | None], threads: int) -> None:
+        """On threads of this process. One more unpacks the next batch while this one is analyzed."""
+        with concurrent.futures.ThreadPoolExecutor(1) as reader:
+            coming = reader.submit(_next_batch, dumps)
+            while True:
+                batch = coming.result()
+                self.counts.kept += batch.kept
+                if not batch.dumps or self.is_stopped():
+                    return
+                coming = reader.submit(_next_batch, dumps)
+                self._add(batch.dumps, tables_of(batch.dumps, threads))
+
+    def elsewhere(self, dumps: Iterator[Dump | None], scheduler: str) -> None:
+        """By the workers of a Dask scheduler, with a bounded number of bytes under way."""
+        sent: dict[int, int] = {}
+        is_read = False
+        with hands_of(tables_of, scheduler, None, RETRIES) as hands:
+            while True:
+                while (
+                    not is_read
+                    and len(sent) < AHEAD * hands.threads()
+                    and sum(sent.values()) < SENT_BYTES_MAX
+                ):
+                    batch = _next_batch(dumps, SENT_BYTES)
+                    self.counts.kept += batch.kept
+                    is_read = not batch.dumps or self.is_stopped()
+                    if not is_read:
+                        sent[id(batch.dumps)] = sum(len(it.content or b"") for it in batch.dumps)
+                        hands.submit(batch.dumps)
+                if not sent:
+                    return
+                done, tables = hands.next()
+                del sent[id(done)]
+                self._add(done, tables)
+
+    def _add(self, dumps: list[Dump], tables: list[pyarrow.Table]) -> None:
+        self.lake.add(dumps, tables, self.counts)
+        self.counts.took_s = time.monotonic() - self.begin
+        if self.progress is not None:
+            self.progress(self.counts)
+
+
+def _with_content(dumps: Iterator[Dump | None]) -> Iterator[Dump | None]:
+    """The dumps with what is in their files: a worker on another machine cannot open them."""
+    for dump in dumps:
+        if dump is not None and dump.content is None and dump.error is None:
+            if dump.size > MEMBER_BYTES_MAX:
+                dump.error = f"{dump.source}: larger than {MEMBER_BYTES_MAX >> 20} MiB: analyze it without --scheduler"
+            else:
+                try:
+                    dump.content = Path(dump.source).read_bytes()
+                except OSError as error:
+                    dump.error = f"{dump.source}: {error.strerror}"
+        yield dump
 
 
 @contextlib.contextmanager

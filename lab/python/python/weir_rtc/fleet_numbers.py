@@ -111,12 +111,30 @@ def connect(lake: Path, metadata: Path | None) -> duckdb.DuckDBPyConnection:
     db.execute(f"set memory_limit = '{MEMORY}'")
     for table in TABLES:
         parts = [str(lake / table / file.name) for file in files]
-        db.read_parquet(parts).create_view(table)
+        _view(db, table, parts)
     if metadata is None:
         db.execute("create view known as select * from calls")
     else:
         _join(db, metadata)
     return db
+
+
+def _view(db: duckdb.DuckDBPyConnection, table: str, parts: list[str]) -> None:
+    """A view of the parts of a table. Columns that are younger than a part are null in it."""
+    from .fleet import COLUMNS
+
+    db.read_parquet(parts, union_by_name=True).create_view("parts")
+    known = {row[0] for row in db.execute("describe parts").fetchall()}
+    younger = "".join(
+        f", null::{'double' if kind == 'double' else 'varchar'} as {name}"
+        for name, kind in COLUMNS[table].items()
+        if name not in known
+    )
+    db.execute("drop view parts")
+    listed = ", ".join("'" + part.replace("'", "''") + "'" for part in parts)
+    db.execute(
+        f"create view {table} as select *{younger} from read_parquet([{listed}], union_by_name = true)"
+    )
 
 
 def _join(db: duckdb.DuckDBPyConnection, metadata: Path) -> None:

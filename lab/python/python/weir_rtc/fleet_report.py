@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -27,6 +28,8 @@ from .fleet_numbers import (
     rows,
 )
 from .fleet_sources import IN_ARCHIVE
+from .fleet_trend import plot, query, unit_of
+from .fleet_what_if import CONTROLLERS, SAME, WhatIf, of_calls
 
 #: Letters of a verdict and of a name that are shown.
 VERDICT_MAX, NAME_MAX = 400, 200
@@ -40,6 +43,7 @@ WORDS = {
     "downlink_capacity": ("the downlink was full", "network"),
     "uplink_loss": ("the uplink lost packets", "network"),
     "downlink_loss": ("the downlink lost packets", "network"),
+    "air_time": ("the radio cell paused: others had the air, or the signal faded", "network"),
     "delay": ("the path was long", "network"),
     "controller": ("the congestion controller held the rate down", "controller"),
     "encoder": ("the encoder kept a picture that was too large", "device"),
@@ -76,6 +80,8 @@ white-space:nowrap;overflow-wrap:normal}td:first-child{min-width:130px}.name{max
 pre{margin:0;padding:12px;border:1px solid var(--line);border-radius:8px;background:var(--raised);overflow-x:auto}
 button{padding:4px 10px;border:1px solid var(--line);border-radius:4px;background:var(--background);color:var(--link);
 font:inherit;font-size:13px;cursor:pointer}details{margin:12px 0}summary{cursor:pointer}
+.trend{display:block;width:100%;min-width:560px;fill:var(--link)}.trend .grid{stroke:var(--line)}
+.trend text{fill:var(--muted);font:12px system-ui,sans-serif}
 .worse{color:var(--bad);font-weight:600}.better{color:var(--good);font-weight:600}
 .empty{padding:24px;border:1px dashed var(--line);border-radius:8px}
 @media (max-width:600px){.bar,.part{display:none}th.n{white-space:normal}h1{font-size:21px}td,th{padding-right:8px}}
@@ -101,6 +107,12 @@ class Asked:
     before: str | None = None
     after: str | None = None
     user: str | None = None
+    #: A column with the time of each call.
+    over: str | None = None
+    #: Calls whose networks are simulated under other controllers, and these.
+    what_if: int | None = None
+    controllers: str | None = None
+    progress: Callable[[int, int], None] | None = None
 
 
 def write(asked: Asked) -> None:
@@ -108,11 +120,14 @@ def write(asked: Asked) -> None:
     if asked.before is not None and asked.by is None:
         raise WeirError("--before and --after need --by COLUMN")
     db = connect(asked.lake, asked.metadata)
-    check_columns(db, [asked.by, asked.user])
+    check_columns(db, [asked.by, asked.user, asked.over])
     parts = [_head(rows(db, TOTALS), asked)]
     total = rows(db, BY_CAUSE)[0]
     if total["calls"]:
         parts.append(_causes(total, rows(db, MAIN_CAUSES)))
+        if asked.over is not None:
+            unit = unit_of(db, asked.over)
+            parts.append(plot(asked.over, unit, rows(db, query(asked.over, unit))))
         if asked.by is not None:
             parts.append(_columns(asked.by, rows(db, by_column(asked.by))))
         if asked.by is not None and asked.before is not None and asked.after is not None:
@@ -125,6 +140,9 @@ def write(asked: Asked) -> None:
             "the cause with most bad time first."
         )
         parts.append(_calls("Typical calls", about, rows(db, TYPICAL)))
+        if asked.what_if is not None:
+            named = asked.controllers or CONTROLLERS
+            parts.append(_what_if(of_calls(db, asked.what_if, named, asked.progress)))
     else:
         parts.append(
             '<p class="empty">No call of this lake could be analyzed, so there is nothing to say about causes. '
@@ -292,6 +310,37 @@ def _calls(title: str, about: str, found: list[dict[str, Any]]) -> str:
     return f"<h2>{title}</h2><p>{about} Each command writes the report of that call.</p>{body}"
 
 
+def _what_if(found: WhatIf) -> str:
+    head = "<h2>Would another controller have helped?</h2>"
+    if not found.answers:
+        why = "No call of this lake was limited by the network or the controller."
+        if found.failed:
+            why = f"No network could be estimated, for example of {escape(found.failed[0][1])}"
+        return f'{head}<p class="empty">{why}</p>'
+    first, body = found.controllers[0], ""
+    for name in found.controllers:
+        middle, good = found.medians(name), found.good_ratio(name)
+        better, worse = found.changed(name)
+        change = f"{100 * (good - found.good_ratio(first)):+.1f}" if name != first else ""
+        counts = f"{better} / {worse}" if name != first else ""
+        body += (
+            f"<tr><td>{escape(name)}</td><td class='n'>{100 * good:.1f} %</td><td class='n'>{change}</td>"
+            f"<td class='n'>{counts}</td><td class='n'>{middle.rate_kbps:.0f}</td>"
+            f"<td class='n'>{middle.queuing_delay_ms:.0f}</td></tr>"
+        )
+    left = f" {len(found.failed)} more have no network that is known." if found.failed else ""
+    return (
+        f"{head}<p>Simulated, not called: the networks that {len(found.answers)} of the limited calls met, as far as their "
+        f"dumps tell, with a simulated browser at both ends.{left} A second is good if a new picture came within 250 ms of its capture. "
+        f"A call is better or worse if its share of good time differs by more than {100 * SAME:.0f} points from that under "
+        f"{escape(first)}. The method tells a controller that helps much from one that does not, and not more: the guide "
+        "has its errors.</p><div class='wide'><table>"
+        "<tr><th>controller</th><th class='n'>good time</th><th class='n'>points more</th><th class='n'>calls better / worse</th>"
+        "<th class='n'>rate, kbit/s (median)</th><th class='n'>p95 of queuing delay, ms (median)</th></tr>"
+        f"{body}</table></div>"
+    )
+
+
 def _errors(found: list[dict[str, Any]]) -> str:
     if not found:
         return ""
@@ -329,6 +378,8 @@ def _queries(asked: Asked) -> str:
         "Typical calls": f"{TYPICAL};",
         "Findings of one call": "select * from findings where call_id = 'CALL' order by rank;",
     }
+    if asked.over is not None:
+        texts[f"Over {asked.over}"] = f"{query(asked.over, 'day')};"
     if asked.by is not None:
         texts[f"By {asked.by}"] = f"{by_column(asked.by)};"
     body = "".join(

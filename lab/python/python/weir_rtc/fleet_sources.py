@@ -185,6 +185,26 @@ def dumps_of(
     yield from _fetched(waiting)
 
 
+def content_of(source: str) -> bytes:
+    """What is in a member of an archive or a file of a store, by the name of a dump.
+
+    Raises what the archive or the store raises if it is not there any more.
+    """
+    archive, mark, member = source.partition(IN_ARCHIVE)
+    [file] = files_of([archive])
+    with file.open() as opened:
+        if not mark:
+            return opened.read()
+        if archive.lower().endswith(ZIP_ENDING):
+            with zipfile.ZipFile(opened) as read:
+                return read.read(member)
+        with tarfile.open(fileobj=opened, mode="r:*") as packed:
+            content = packed.extractfile(member)
+            if content is None:
+                raise KeyError(f"{source} is no file")
+            return content.read()
+
+
 def _fetched(files: list[tuple[StoredFile, Dump]]) -> Iterator[Dump]:
     """The dumps with their contents, which are fetched together: a store takes long to answer."""
     wanted: dict[int, tuple[AbstractFileSystem, list[tuple[str, Dump]]]] = {}

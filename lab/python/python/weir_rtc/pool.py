@@ -1,25 +1,35 @@
-"""Processes of this machine that work for this one.
+"""Processes that work for this one: of this machine or, with Dask distributed, of several machines.
 
-They get their work through pipes. Nothing listens, so no other user of the machine reaches them, and nothing of them
+Those of this machine get their work through pipes. Nothing listens, so no other user of the machine reaches them, and nothing of them
 remains on disk or in shared memory, however the program ends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import os
 import pickle
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from multiprocessing import connection
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ._weir import WeirError
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: Jobs that are with the workers for each of their threads: enough that none waits.
+AHEAD = 4
+#: Interval at which a client of Dask looks how many workers there are, s.
+WORKERS_S = 2.0
 #: Workers that a job may end before it is given up.
 WORKERS_ENDED_MAX = 3
 #: How long a worker may take to end before it is killed, s.
@@ -105,8 +115,8 @@ class Pool:
         """The number of jobs that are done at the same time."""
         return self._count
 
-    def submit(self, job: object) -> None:
-        """Adds a job."""
+    def submit(self, job: object, name: str | None = None) -> None:
+        """Adds a job. Its name is for a scheduler; here nobody asks for it."""
         self._jobs[self._next] = (job, dumps(job))
         self._waiting.append(self._next)
         self._next += 1
@@ -162,6 +172,74 @@ class Pool:
                 f"a unit of work ended its worker {self._ended[number]} times "
                 f"(exit code {worker.process.exitcode})"
             )
+
+
+class DaskPool:
+    """The same with the workers of a Dask scheduler, which have the same wheel."""
+
+    def __init__(self, client: Client, task: Callable[[Any], Any], retries: int = 0):
+        from distributed import as_completed
+
+        self._client = client
+        self._task = task
+        self._retries = retries
+        self._jobs: dict[object, object] = {}
+        self._waiting = as_completed([])
+        self._threads = 0
+        self._looked = -math.inf
+
+    def threads(self) -> int:
+        """Threads of the workers that are there now; workers may join at any time."""
+        if time.perf_counter() - self._looked > WORKERS_S:
+            self._threads = max(1, sum(self._client.nthreads().values()))
+            self._looked = time.perf_counter()
+        return self._threads
+
+    def submit(self, job: object, name: str | None = None) -> None:
+        """Adds a job. A job of the same name is done once."""
+        key = None if name is None else f"weir-{name}"
+        future = self._client.submit(
+            self._task, job, key=key, retries=self._retries, pure=name is not None
+        )
+        self._jobs[future.key] = job
+        self._waiting.add(future)
+
+    def next(self) -> tuple[Any, Any]:
+        """Waits for a job. Returns it with its result, or raises what it raised the last time."""
+        future = next(self._waiting)
+        result = future.result()
+        future.release()
+        return self._jobs.pop(future.key), result
+
+
+@contextlib.contextmanager
+def hands_of(
+    task: Callable[[Any], Any], scheduler: str | None, workers: int | None, retries: int
+) -> Iterator[DaskPool | Pool]:
+    """The workers of a scheduler, or processes of this machine. Dask's own failures become a line."""
+    if scheduler is None:
+        with Pool(task, workers or cores(), retries) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client
+        from distributed.comm import CommClosedError
+        from distributed.scheduler import KilledWorker
+    except ImportError:
+        raise WeirError("--scheduler needs Dask: pip install distributed") from None
+    try:
+        try:
+            client = Client(scheduler)
+        except (ValueError, TypeError) as error:
+            raise WeirError(f"{scheduler} is no address of a scheduler: {error}") from None
+        with client:
+            yield DaskPool(client, task, retries)
+    except KilledWorker as error:
+        raise WeirError(f"a unit of work ended its worker several times: {error}") from error
+    except (CancelledError, CommClosedError) as error:
+        raise WeirError(
+            "the scheduler is lost: start it, and the same command again goes on"
+        ) from error
 
 
 def in_processes(task: Callable[[Any], Any], jobs: list[Any], count: int) -> Iterator[Any]:

@@ -25,7 +25,6 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -33,7 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from . import _weir
 from ._weir import Scenario, WeirError
 from .controller import Controller
-from .pool import Pool, cores
+from .pool import AHEAD, DaskPool, Pool, hands_of
 from .space import Range, changed, grid, latin_hypercube, sobol
 from .sweep_files import (
     PROGRAM,
@@ -53,22 +52,17 @@ from .sweep_report import write
 
 if TYPE_CHECKING:
     import pyarrow
-    from distributed import Client
 
     from .types import ControllerLike, Progress, ScenarioLike
 
 __all__ = ["Range", "Sweep", "Unit", "grid", "latin_hypercube", "sobol", "sweep"]
 
-#: Units of work that are with the scheduler for each worker: enough that none waits.
-AHEAD = 4
 #: Runs of a sweep at most. Their list is in memory, about 1 kB for each.
 RUNS_MAX = 10_000_000
 #: Runs of a unit at most.
 UNIT_RUNS_MAX = 1000
 #: Seconds of a call that a unit simulates, until the first unit of a scenario shows its speed.
 FIRST_UNIT_SIMULATED_S = 600.0
-#: Interval at which the client looks how many workers there are, s.
-WORKERS_S = 2.0
 #: End of the name of a file that is being written.
 UNFINISHED = ".part"
 #: File of `out` that the client has locked.
@@ -361,7 +355,8 @@ def sweep(
         put_traces(out, missing)
         cutter = _Cutter(iter(missing), unit_s, series)
         place, counts = (out, have), (kept, len(points))
-        with _workers(scheduler, workers, binary, retries) as hands:
+        task = functools.partial(work, binary=binary)
+        with hands_of(task, scheduler, workers, retries) as hands:
             worked_s = _drive(hands, cutter, place, progress, counts)
     return Sweep(out, len(missing), kept, time.perf_counter() - begin, worked_s)
 
@@ -395,70 +390,8 @@ def put_traces(out: Path, points: Iterable[Point]) -> None:
             file.write_text(content)
 
 
-class _Dask:
-    """The workers of a Dask scheduler."""
-
-    def __init__(self, client: Client, binary: str, retries: int):
-        from distributed import as_completed
-
-        self._client = client
-        self._binary = binary
-        self._retries = retries
-        self._units: dict[object, Unit] = {}
-        self._waiting = as_completed([])
-        self._threads = 0
-        self._looked = -math.inf
-
-    def threads(self) -> int:
-        """Threads of the workers that are there now; workers may join at any time."""
-        if time.perf_counter() - self._looked > WORKERS_S:
-            self._threads = max(1, sum(self._client.nthreads().values()))
-            self._looked = time.perf_counter()
-        return self._threads
-
-    def submit(self, unit: Unit) -> None:
-        task = functools.partial(work, binary=self._binary)
-        future = self._client.submit(task, unit, key=f"weir-{unit.key}", retries=self._retries)
-        self._units[future.key] = unit
-        self._waiting.add(future)
-
-    def next(self) -> tuple[Unit, Worked]:
-        future = next(self._waiting)
-        result = future.result()
-        future.release()
-        return self._units.pop(future.key), result
-
-
-@contextlib.contextmanager
-def _workers(
-    scheduler: str | None, workers: int | None, binary: str, retries: int
-) -> Iterator[_Dask | Pool]:
-    """The workers of a scheduler, or processes of this machine. Dask's own failures become a line."""
-    if scheduler is None:
-        with Pool(functools.partial(work, binary=binary), workers or cores(), retries) as pool:
-            yield pool
-        return
-    try:
-        from distributed import Client
-        from distributed.comm import CommClosedError
-        from distributed.scheduler import KilledWorker
-    except ImportError:
-        raise WeirError("--scheduler needs Dask: pip install distributed") from None
-    try:
-        try:
-            client = Client(scheduler)
-        except (ValueError, TypeError) as error:
-            raise WeirError(f"{scheduler} is no address of a scheduler: {error}") from None
-        with client:
-            yield _Dask(client, binary, retries)
-    except KilledWorker as error:
-        raise WeirError(f"a unit of work ended its worker several times: {error}") from error
-    except (CancelledError, CommClosedError) as error:
-        raise WeirError("the scheduler is lost: start it, and the sweep again") from error
-
-
 def _drive(
-    workers: _Dask | Pool,
+    workers: DaskPool | Pool,
     cutter: _Cutter,
     place: tuple[Path, set[str]],
     progress: Progress | None,
@@ -468,7 +401,7 @@ def _drive(
     (done, all_runs), worked_s, under_way = counts, 0.0, 0
     while True:
         while under_way < AHEAD * workers.threads() and (new := cutter.cut()) is not None:
-            workers.submit(new)
+            workers.submit(new, new.key)
             under_way += 1
         if under_way == 0:
             return worked_s
