@@ -10,7 +10,7 @@ from weir_sender import Sender, WeirError
 SSRC, PADDING_SSRC = 7, 8
 
 try:
-    weir_sender._library()
+    weir_sender.load()
     MISSING = None
 except WeirError as error:
     MISSING = str(error)

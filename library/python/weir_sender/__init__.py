@@ -6,7 +6,8 @@ found by `WEIR_LIBRARY`, or by the system's loader as `libweir.so.0`.
 
 import ctypes
 import os
-from typing import Iterable, NamedTuple, Optional
+from collections.abc import Iterable
+from typing import NamedTuple
 
 NOTHING = 1
 NO_VALUE = (1 << 64) - 1
@@ -118,11 +119,11 @@ class Change(NamedTuple):
     state: str
 
 
-_loaded: Optional[ctypes.CDLL] = None
+_loaded: ctypes.CDLL | None = None
 
 
-def _library() -> ctypes.CDLL:
-    """libweir, loaded once in a process."""
+def load() -> ctypes.CDLL:
+    """libweir, loaded once in a process. Raises `WeirError` if there is none."""
     global _loaded
     if _loaded is None:
         name = os.environ.get("WEIR_LIBRARY", "libweir.so.0")
@@ -155,7 +156,7 @@ def _library() -> ctypes.CDLL:
 
 def _checked(status: int) -> int:
     if status < 0:
-        raise WeirError(_library().weir_status_text(status).decode())
+        raise WeirError(load().weir_status_text(status).decode())
     return status
 
 
@@ -171,9 +172,9 @@ class Sender:
         algorithm: str,
         now: float,
         *,
-        min_bitrate: Optional[int] = None,
-        start_bitrate: Optional[int] = None,
-        max_bitrate: Optional[int] = None,
+        min_bitrate: int | None = None,
+        start_bitrate: int | None = None,
+        max_bitrate: int | None = None,
         ssrc: int = 1,
         padding_ssrc: int = 2,
         padding_payload_type: int = 127,
@@ -181,7 +182,7 @@ class Sender:
         overhead_bytes: int = 28,
     ) -> None:
         self._handle = ctypes.c_void_p()
-        self._library = library = _library()
+        self._library = library = load()
         settings, config = _Settings(), _Config()
         _checked(library.weir_settings_init(ctypes.byref(settings), ctypes.sizeof(settings)))
         _checked(library.weir_sender_config_init(ctypes.byref(config), ctypes.sizeof(config)))
@@ -217,7 +218,7 @@ class Sender:
         """Puts packets at the front of the queue: those that are sent again."""
         self._enqueue(self._library.weir_sender_enqueue_urgent, now, packets)
 
-    def next_packet(self, now: float) -> Optional[Packet]:
+    def next_packet(self, now: float) -> Packet | None:
         """The next packet that may leave now. Ask until there is none, and send each at once."""
         packet = _Packet(struct_size=ctypes.sizeof(_Packet))
         next_packet = self._library.weir_sender_next_packet
@@ -235,7 +236,7 @@ class Sender:
         """Handles what is due."""
         _checked(self._library.weir_sender_on_timeout(self._handle, _ns(now)))
 
-    def next_timeout(self) -> Optional[float]:
+    def next_timeout(self) -> float | None:
         """When `on_timeout` and `next_packet` are due, in seconds. It may lie in the past."""
         due = ctypes.c_int64()
         _checked(self._library.weir_sender_next_timeout(self._handle, ctypes.byref(due)))
@@ -248,7 +249,7 @@ class Sender:
         _checked(self._library.weir_sender_target(self._handle, ctypes.byref(target)))
         return target.bitrate_bps
 
-    def take_change(self) -> Optional[Change]:
+    def take_change(self) -> Change | None:
         """The change of the target since the last call."""
         before, after = ctypes.c_uint64(), ctypes.c_uint64()
         metrics = _Metrics(struct_size=ctypes.sizeof(_Metrics))

@@ -4,7 +4,7 @@ aiortc's packets leave at the pacing rate, and the receiver's transport-wide fee
 
     offer_transport_wide()                      # before the offer is made
     ...                                         # the usual negotiation
-    control = Congestion(rtp_sender, "sluice", on_target=encoder.set_bitrate)   # when the call is up
+    control = await Congestion.attach(rtp_sender, "sluice", on_target=set_encoder)   # when the call is up
 
 aiortc has no place for this, so the parts of it that are replaced are private: tested with 1.16.0.
 """
@@ -13,14 +13,16 @@ import asyncio
 import random
 import struct
 import time
-from typing import Callable, Optional
+from collections.abc import Callable
 
 from aiortc import RTCRtpSender
 from aiortc.codecs import CODECS, HEADER_EXTENSIONS
 from aiortc.rtcrtpparameters import RTCRtcpFeedback, RTCRtpHeaderExtensionParameters
 from aiortc.rtp import HeaderExtensionsMap, RtpPacket, is_rtcp
 
-from . import Change, Sender
+from . import Change, Sender, load
+
+__all__ = ["Congestion", "load", "offer_transport_wide"]
 
 TRANSPORT_WIDE = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 # A number that aiortc does not use for another extension.
@@ -29,6 +31,9 @@ EXTENSION_ID = 5
 OVERHEAD_BYTES = 20 + 8 + 10
 # The loop's timers are late by up to a millisecond.
 SHORTEST_WAIT = 0.001
+# aiortc says that a connection is up a moment before its senders know what was agreed. In seconds.
+PATIENCE = 5.0
+POLL = 0.01
 
 
 def offer_transport_wide() -> None:
@@ -48,12 +53,20 @@ class Congestion:
     `on_target` gets each `Change` of the target, whose bitrates include headers.
     """
 
+    @classmethod
+    async def attach(cls, rtp_sender: RTCRtpSender, algorithm: str, **options) -> "Congestion":
+        """Waits until the sender knows what was agreed, and takes it over."""
+        end = time.monotonic() + PATIENCE
+        while not rtp_sender._RTCRtpSender__started and time.monotonic() < end:
+            await asyncio.sleep(POLL)
+        return cls(rtp_sender, algorithm, **options)
+
     def __init__(
         self,
         rtp_sender: RTCRtpSender,
         algorithm: str,
         *,
-        on_target: Optional[Callable[[Change], None]] = None,
+        on_target: Callable[[Change], None] | None = None,
         **limits: int,
     ) -> None:
         self._on_target = on_target
@@ -136,7 +149,7 @@ class Congestion:
             wait = None if due is None else max(due - time.monotonic(), SHORTEST_WAIT)
             try:
                 await asyncio.wait_for(self._news.wait(), wait)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 pass
 
     async def _leave(self, data: bytes) -> None:
