@@ -99,14 +99,14 @@ bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 
 clean: ## back to a fresh clone, but for records and reports that you made
 	cargo clean
-	rm -rf ims/configurations/web/node_modules examples/apps/*/node_modules lab/web/dist lab/web/node_modules lab/web/screenshots fuzz/target library/gst/target
+	rm -rf ims/configurations/web/node_modules examples/apps/*/node_modules lab/playwright/node_modules lab/web/dist lab/web/node_modules lab/web/screenshots fuzz/target library/gst/target
 
 lab/web/dist/report.html: lab/web/node_modules/.package-lock.json $(WEB_SOURCES)
 	cd lab/web && npm run build
 
 ims-web: ims/configurations/web/node_modules/.package-lock.json ## the web servers of `weir ims up --web`
 
-npm-deps: ims-web examples/apps/janus/node_modules/.package-lock.json examples/apps/peerjs/node_modules/.package-lock.json examples/apps/livekit/node_modules/.package-lock.json ## the npm packages that tests need besides the viewer's
+npm-deps: ims-web examples/apps/janus/node_modules/.package-lock.json examples/apps/peerjs/node_modules/.package-lock.json examples/apps/livekit/node_modules/.package-lock.json lab/playwright/node_modules/.package-lock.json ## the npm packages that tests need besides the viewer's
 
 # npm writes this file last.
 %/node_modules/.package-lock.json: %/package-lock.json

@@ -1,9 +1,10 @@
 """Driver of the arena for aiortc, and for libraries with its interface: sends the video of one call.
 
-    driver.py [--module MODULE] [--version]
+    driver.py [--module MODULE] [--controller NAME] [--as-decoded] [--version]
 
 The lab talks to it in lines of JSON (docs/guide/arena.md). MODULE is `aiortc`, or `webrtc.aiortc` for the
-package wrtc, which has libwebrtc under the same interface. Both encode themselves.
+package wrtc, which has libwebrtc under the same interface. Both encode themselves. With a controller of Weir,
+the pictures of aiortc come from ../encoder.py, which obeys each target. --as-decoded is for a finding.
 """
 
 import argparse
@@ -12,15 +13,20 @@ import fractions
 import importlib
 import importlib.metadata
 import json
+import pathlib
 import re
 import sys
 import time
 
 import av
 
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent.parent / "library" / "python")]
+
 VIDEO_CLOCK = 90_000
 PACKAGES = {"aiortc": "aiortc", "webrtc.aiortc": "wrtc"}
 STARTED = time.monotonic()
+LIMITS = ("min", "start", "max")
 
 
 def since_start():
@@ -45,8 +51,8 @@ def read_pictures(settings):
         return [frame for frame in file.decode(video=0)]
 
 
-def camera_class(rtc):
-    """A track that plays the pictures in a loop, each at its time."""
+def camera_class(rtc, as_decoded):
+    """A track that plays the pictures in a loop, each at its time. `as_decoded` leaves their types."""
 
     class Camera(rtc.MediaStreamTrack):
         kind = "video"
@@ -67,6 +73,9 @@ def camera_class(rtc):
                 # A camera does not deliver the pictures of a time that has passed.
                 self._count = int((now - self._began) * self._rate)
             frame = self._pictures[self._count % len(self._pictures)]
+            if not as_decoded:
+                # Each is marked as a key frame, and aiortc's encoder would obey.
+                frame.pict_type = av.video.frame.PictureType.NONE
             frame.pts = self._count * VIDEO_CLOCK // self._rate
             frame.time_base = fractions.Fraction(1, VIDEO_CLOCK)
             self._count += 1
@@ -78,14 +87,23 @@ def camera_class(rtc):
 class Sender:
     """The call."""
 
-    def __init__(self, rtc, call, settings):
+    def __init__(self, rtc, call, settings, controller, as_decoded):
         self._rtc, self._call, self._settings = rtc, call, settings
+        self._controller, self._congestion = controller, None
         self._setup = {"joined": since_start()}
         self._connection = rtc.RTCPeerConnection(rtc.RTCConfiguration(iceServers=[]))
         self._connection.on("connectionstatechange", self._on_state)
-        pictures = read_pictures(settings)
-        self._camera = camera_class(rtc)(pictures, settings["frameRate"])
-        self._connection.addTrack(self._camera)
+        if controller is None:
+            pictures = read_pictures(settings)
+            self._camera = camera_class(rtc, as_decoded)(pictures, settings["frameRate"])
+        else:
+            # Only these calls need aiortc itself and libweir.
+            weir = importlib.import_module("weir_sender.aiortc")
+            weir.load()
+            weir.offer_transport_wide()
+            self._congestion_class = weir.Congestion
+            self._camera = importlib.import_module("encoded").Encoded(settings)
+        self._sender = self._connection.addTrack(self._camera)
         self._setup["camera"] = since_start()
         self._candidates = []
         self._is_described = False
@@ -103,6 +121,9 @@ class Sender:
             await self._on_candidate(message["candidate"])
         elif kind in ("stop", "refused"):
             write(self._call, left={})
+            if self._congestion is not None:
+                await self._congestion.close()
+                self._camera.end()
             await self._connection.close()
             return False
         return True
@@ -130,8 +151,7 @@ class Sender:
     def _limited(self, sdp):
         """The answer with the limits of the rate, in the words that libwebrtc knows. Others ignore them."""
         limits = ";".join(
-            f"x-google-{name}-bitrate={self._settings[name + 'Bitrate'] // 1000}"
-            for name in ("min", "start", "max")
+            f"x-google-{name}-bitrate={self._settings[name + 'Bitrate'] // 1000}" for name in LIMITS
         )
         number = re.search(r"a=rtpmap:(\d+) VP8/90000\r\n", sdp)
         return sdp.replace(number[0], f"{number[0]}a=fmtp:{number[1]} {limits}\r\n")
@@ -155,17 +175,48 @@ class Sender:
         if state == "connected":
             self._setup["ice"] = self._setup["connected"] = since_start()
             tell(self._call, "connected", setup=self._setup)
+            if self._controller is not None:
+                self._task = asyncio.ensure_future(self._control())
         elif state == "failed":
             tell(self._call, "failed", cause="no connection to the other peer")
 
+    async def _control(self):
+        """Lets the controller pace the packets and set the encoder's rate from now on."""
+        limits = {f"{name}_bitrate": self._settings[f"{name}Bitrate"] for name in LIMITS}
+        try:
+            self._congestion = await self._congestion_class.attach(
+                self._sender, self._controller, on_target=self._on_target, **limits
+            )
+        except (ValueError, AttributeError) as error:
+            tell(self._call, "failed", cause=f"{type(error).__name__}: {error}")
+            return
+        # aiortc tells its own encoder of a request for a key frame, so this is where to hear of it.
+        self._sender._send_keyframe = lambda: self._camera.say("key")
+        self._camera.target(self._congestion.bitrate)
+        self._camera.say("start")
 
-async def serve(rtc):
+    def _on_target(self, change):
+        write(
+            self._call,
+            target={
+                "timeNs": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+                "fromBps": change.from_bps,
+                "targetBps": change.to_bps,
+                "reason": "told by the stack",
+                "state": "unknown",
+                "signals": {},
+            },
+        )
+        self._camera.target(change.to_bps)
+
+
+async def serve(rtc, controller, as_decoded):
     """Serves the call of the first line until the lab ends it."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 22)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     (one,) = json.loads(await reader.readline())["calls"]
-    sender = Sender(rtc, one["call"], one["settings"])
+    sender = Sender(rtc, one["call"], one["settings"], controller, as_decoded)
     while line := await reader.readline():
         try:
             if not await sender.receive(json.loads(line)["message"]):
@@ -177,6 +228,8 @@ async def serve(rtc):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--module", choices=PACKAGES, default="aiortc")
+    parser.add_argument("--controller")
+    parser.add_argument("--as-decoded", action="store_true")
     parser.add_argument("--version", action="store_true")
     options = parser.parse_args()
     if options.version:
@@ -185,7 +238,7 @@ def main():
         return
     rtc = importlib.import_module(options.module)
     importlib.import_module(f"{options.module}.sdp")
-    asyncio.run(serve(rtc))
+    asyncio.run(serve(rtc, options.controller, options.as_decoded))
 
 
 if __name__ == "__main__":

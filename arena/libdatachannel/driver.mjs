@@ -15,7 +15,7 @@ import {
 } from "node-datachannel";
 
 import { serve } from "../node/driver.mjs";
-import { Encoder, Packetizer, ReceiverEstimate } from "../node/encoder.mjs";
+import { Encoder, Packetizer, Target } from "../node/encoder.mjs";
 
 const SSRC = 0x5e1f;
 const PAYLOAD_TYPE = 96;
@@ -44,7 +44,7 @@ class Call {
       if (!track.isOpen()) return;
       for (const packet of packetizer.packets(frame)) track.sendMessageBinary(withSendTime(packet));
     });
-    const estimate = new ReceiverEstimate(settings, reporter, this.#encoder);
+    const estimate = new Target(settings, reporter, this.#encoder);
     track.onMessage((bytes) => this.#onRtcp(bytes, estimate));
     this.#connection.onLocalDescription((sdp) => reporter.offer(sdp));
     this.#connection.onLocalCandidate((candidate, sdpMid) => {

@@ -103,8 +103,8 @@ export class Packetizer {
   }
 }
 
-/** The target of a sender that follows the receiver's estimate. */
-export class ReceiverEstimate {
+/** The target of a sender, told to the encoder and to the lab. */
+export class Target {
   #settings;
   #reporter;
   #encoder;
@@ -123,7 +123,7 @@ export class ReceiverEstimate {
     this.#encoder.start();
   }
 
-  /** The receiver estimates this bitrate. */
+  /** Sets the bitrate, within the limits. */
   set(bitrate) {
     const { minBitrate, maxBitrate } = this.#settings;
     const target = Math.round(Math.min(Math.max(bitrate, minBitrate), maxBitrate));

@@ -120,8 +120,17 @@ const NAMED_CLOSURES: [(&str, usize); 21] = [
 const LONGEST_FILE: usize = 600;
 const LONGEST_LINE: usize = 100;
 /// Folders with generated files.
-const MADE: [&str; 8] =
-    ["target", "node_modules", "dist", "screenshots", "runs", "corpus", "artifacts", ".git"];
+const MADE: [&str; 9] = [
+    "target",
+    "node_modules",
+    ".venv",
+    "dist",
+    "screenshots",
+    "runs",
+    "corpus",
+    "artifacts",
+    ".git",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -1,0 +1,216 @@
+// The sending half of a media flow: RTP packets and RTCP datagrams in, paced RTP out. It is `weir_sender` of libweir,
+// compiled to WebAssembly; the offsets are those of `weir.h` where pointers have 32 bits.
+
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+/** In the package, or where `scripts/go-wasm.sh` of the project puts it. */
+const PLACES = ["../weir.wasm", "../../go/weir.wasm"];
+const PAGE_BYTES = 65_536;
+const SETTINGS_BYTES = 48;
+const CONFIG_BYTES = 40;
+const PACKET_BYTES = 40;
+const TARGET_BYTES = 96;
+const METRICS_BYTES = 752;
+/** Places in the scratch memory. */
+const STRUCTS_AT = 0;
+const NAME_AT = 1_024;
+const HANDLE_AT = 1_088;
+const NUMBERS_AT = 1_096;
+const LIST_AT = 2_048;
+const BYTES_AT = 16_384;
+const MAX_PACKETS = (BYTES_AT - LIST_AT) / 8;
+const NOTHING = 1;
+const NO_VALUE = 0xffff_ffff_ffff_ffffn;
+
+let compiled;
+
+/** The library, compiled once in a process. */
+function library() {
+  if (compiled) return compiled;
+  const files = PLACES.map((place) => fileURLToPath(new URL(place, import.meta.url)));
+  const file = files.find(existsSync);
+  if (!file) throw new Error("weir: there is no weir.wasm: scripts/go-wasm.sh makes it");
+  compiled = new WebAssembly.Module(readFileSync(file));
+  return compiled;
+}
+
+/** A number of 64 bits as a number of JavaScript; `undefined` if it does not exist. */
+function known(value) {
+  return value === NO_VALUE ? undefined : Number(value);
+}
+
+/**
+ * Controller, history and pacer of one flow. It has no clock and no timer: `now` is in milliseconds from a clock that
+ * never goes back, such as `performance.now()`. Bitrates are in bit/s.
+ */
+export class Sender {
+  #functions;
+  #memory;
+  #scratch;
+  #room;
+  #handle = 0;
+
+  /**
+   * `algorithm` is `gcc`, `nada`, `scream`, `scream-v2` or `sluice`. Options: `minBitrate`, `startBitrate`,
+   * `maxBitrate`; `ssrc` of the media; `paddingSsrc` and `paddingPayloadType` of packets that only probe;
+   * `transportSequenceNumberId` of the header extension; `overheadBytes` that other layers add to a packet.
+   */
+  constructor(algorithm, now, options = {}) {
+    const { exports } = new WebAssembly.Instance(library(), {});
+    this.#functions = exports;
+    this.#memory = exports.memory;
+    this.#scratch = this.#grow(4);
+    this.#room = 4 * PAGE_BYTES - BYTES_AT;
+    const at = this.#scratch;
+    this.#call("weir_settings_init", at, SETTINGS_BYTES);
+    this.#call("weir_sender_config_init", at + SETTINGS_BYTES, CONFIG_BYTES);
+    this.#fill(options);
+    const name = new TextEncoder().encode(`${algorithm}\0`);
+    if (name.length > HANDLE_AT - NAME_AT) throw new Error("weir: no controller has this name");
+    this.#bytes(at + NAME_AT, name.length).set(name);
+    const [settings, config, handle] = [at, at + SETTINGS_BYTES, at + HANDLE_AT];
+    this.#call("weir_sender_new", ns(now), at + NAME_AT, settings, config, handle);
+    this.#handle = this.#view().getUint32(handle, true);
+  }
+
+  /** Writes what differs from the defaults. */
+  #fill(options) {
+    const view = this.#view();
+    const rates = { 8: options.minBitrate, 16: options.startBitrate, 24: options.maxBitrate };
+    for (const [offset, rate] of Object.entries(rates))
+      if (rate !== undefined)
+        view.setBigUint64(this.#scratch + Number(offset), BigInt(Math.round(rate)), true);
+    const config = this.#scratch + SETTINGS_BYTES;
+    const numbers = { 16: options.ssrc, 20: options.paddingSsrc, 28: options.overheadBytes };
+    for (const [offset, number] of Object.entries(numbers))
+      if (number !== undefined) view.setUint32(config + Number(offset), number, true);
+    const { transportSequenceNumberId: id, paddingPayloadType: type } = options;
+    if (id !== undefined) view.setUint8(config + 32, id);
+    if (type !== undefined) view.setUint8(config + 34, type);
+    // The host's RTP stack sends its own reports.
+    view.setUint8(config + 35, 0);
+  }
+
+  /** Puts the packets of a frame at the end of the queue. Each has room for the header extension. */
+  enqueue(now, packets) {
+    this.#enqueue("weir_sender_enqueue", now, packets);
+  }
+
+  /** Puts packets at the front of the queue: those that are sent again. */
+  enqueueUrgent(now, packets) {
+    this.#enqueue("weir_sender_enqueue_urgent", now, packets);
+  }
+
+  /**
+   * The next packet that may leave now: `{ bytes, isPadding }`, or `undefined`. Ask until there is none, and send each
+   * at once.
+   */
+  nextPacket(now) {
+    const at = this.#scratch;
+    this.#view().setUint32(at, PACKET_BYTES, true);
+    if (this.#call("weir_sender_next_packet", this.#handle, ns(now), at) === NOTHING) return;
+    const view = this.#view();
+    const [data, length] = [view.getUint32(at + 4, true), view.getUint32(at + 8, true)];
+    // A copy: these bytes are the library's until the next call.
+    const bytes = Buffer.from(this.#bytes(data, length));
+    return { bytes, isPadding: view.getUint8(at + 32) === 1 };
+  }
+
+  /** An RTCP datagram arrived. Feedback and REMB are used; what else it has is the host's. */
+  onRtcp(now, datagram) {
+    if (datagram.length > this.#room) throw new Error("weir: the datagram is too long");
+    this.#bytes(this.#scratch + BYTES_AT, datagram.length).set(datagram);
+    const status = this.#functions.weir_sender_on_rtcp(
+      this.#handle,
+      ns(now),
+      this.#scratch + BYTES_AT,
+      datagram.length,
+    );
+    // Bytes of a stranger are no error of the host.
+    return status >= 0;
+  }
+
+  onTimeout(now) {
+    this.#call("weir_sender_on_timeout", this.#handle, ns(now));
+  }
+
+  /** When `onTimeout` and `nextPacket` are due, in ms; `Infinity` for never. It may lie in the past. */
+  nextTimeout() {
+    this.#call("weir_sender_next_timeout", this.#handle, this.#scratch);
+    const due = this.#view().getBigInt64(this.#scratch, true);
+    return due === 0x7fff_ffff_ffff_ffffn ? Number.POSITIVE_INFINITY : Number(due) / 1e6;
+  }
+
+  /** What the encoder should make, headers included, and the pacing rate, in bit/s. */
+  target() {
+    this.#view().setUint32(this.#scratch, TARGET_BYTES, true);
+    this.#call("weir_sender_target", this.#handle, this.#scratch);
+    const view = this.#view();
+    const bitrate = Number(view.getBigUint64(this.#scratch + 8, true));
+    return { bitrate, pacingRate: Number(view.getBigUint64(this.#scratch + 24, true)) };
+  }
+
+  /** The change of the target since the last call, or `undefined`. */
+  takeChange() {
+    const [metrics, from, to] = [0, NUMBERS_AT, NUMBERS_AT + 8].map((it) => this.#scratch + it);
+    this.#view().setUint32(metrics, METRICS_BYTES, true);
+    if (this.#call("weir_sender_take_change", this.#handle, from, to, metrics) === NOTHING) return;
+    const view = this.#view();
+    const [fromBps, toBps] = [from, to].map((it) => known(view.getBigUint64(it, true)));
+    return { fromBps, toBps, reason: this.#text(metrics + 48), state: this.#text(metrics + 80) };
+  }
+
+  /** Bytes in the queue. */
+  queued() {
+    this.#call("weir_sender_queued", this.#handle, this.#scratch);
+    return Number(this.#view().getBigUint64(this.#scratch, true));
+  }
+
+  #enqueue(name, now, packets) {
+    const bytes = packets.reduce((sum, packet) => sum + packet.length, 0);
+    if (packets.length > MAX_PACKETS || bytes > this.#room)
+      throw new Error("weir: too many packets in one call");
+    let at = this.#scratch + BYTES_AT;
+    const view = this.#view();
+    for (const [index, packet] of packets.entries()) {
+      view.setUint32(this.#scratch + LIST_AT + 8 * index, at, true);
+      view.setUint32(this.#scratch + LIST_AT + 8 * index + 4, packet.length, true);
+      this.#bytes(at, packet.length).set(packet);
+      at += packet.length;
+    }
+    this.#call(name, this.#handle, ns(now), this.#scratch + LIST_AT, packets.length);
+  }
+
+  /** New memory that the library's allocator does not know. */
+  #grow(pages) {
+    return this.#memory.grow(pages) * PAGE_BYTES;
+  }
+
+  /** The memory may grow in any call, so views are made anew. */
+  #view() {
+    return new DataView(this.#memory.buffer);
+  }
+
+  #bytes(at, length) {
+    return new Uint8Array(this.#memory.buffer, at, length);
+  }
+
+  #text(at) {
+    const bytes = this.#bytes(at, 32);
+    return Buffer.from(bytes.subarray(0, Math.max(bytes.indexOf(0), 0))).toString();
+  }
+
+  #call(name, ...values) {
+    const status = this.#functions[name](...values);
+    if (status >= 0) return status;
+    const at = this.#functions.weir_status_text(status);
+    const end = this.#bytes(at, 200).indexOf(0);
+    throw new Error(`weir: ${Buffer.from(this.#bytes(at, end)).toString()}`);
+  }
+}
+
+/** Milliseconds as nanoseconds. */
+function ns(ms) {
+  return BigInt(Math.round(ms * 1e6));
+}

@@ -1,0 +1,276 @@
+"""The sending half of a media flow: RTP packets and RTCP datagrams in, paced RTP out.
+
+It is `weir_sender` of libweir, by ctypes. `scripts/c-library.sh build` of the project makes the library; it is
+found by `WEIR_LIBRARY`, or by the system's loader as `libweir.so.0`.
+"""
+
+import ctypes
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+NOTHING = 1
+NO_VALUE = (1 << 64) - 1
+NEVER = (1 << 63) - 1
+NAME_SIZE = 32
+
+
+class _Settings(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("min_bitrate_bps", ctypes.c_uint64),
+        ("start_bitrate_bps", ctypes.c_uint64),
+        ("max_bitrate_bps", ctypes.c_uint64),
+        ("priority", ctypes.c_double),
+        ("ecn", ctypes.c_uint32),
+        ("tolerate_random_loss", ctypes.c_uint8),
+        ("compete_with_tcp", ctypes.c_uint8),
+        ("probe_when_limited", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8),
+    ]
+
+
+class _Config(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("random_seed", ctypes.c_uint64),
+        ("ssrc", ctypes.c_uint32),
+        ("padding_ssrc", ctypes.c_uint32),
+        ("clock_rate_hz", ctypes.c_uint32),
+        ("overhead_bytes", ctypes.c_uint32),
+        ("transport_sequence_number_id", ctypes.c_uint8),
+        ("abs_send_time_id", ctypes.c_uint8),
+        ("padding_payload_type", ctypes.c_uint8),
+        ("sender_reports", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint32),
+    ]
+
+
+class _Bytes(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_char_p), ("length", ctypes.c_size_t)]
+
+
+class _Packet(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
+        ("length", ctypes.c_size_t),
+        ("sequence_number", ctypes.c_int64),
+        ("probe_id", ctypes.c_uint64),
+        ("is_padding", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8 * 7),
+    ]
+
+
+class _Target(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("bitrate_bps", ctypes.c_uint64),
+        ("source_bitrate_bps", ctypes.c_uint64),
+        ("pacing_rate_bps", ctypes.c_uint64),
+        ("burst_time_ns", ctypes.c_int64),
+        ("congestion_window_bytes", ctypes.c_uint64),
+        ("available_bytes", ctypes.c_uint64),
+        ("padding_rate_bps", ctypes.c_uint64),
+        ("probe_id", ctypes.c_uint64),
+        ("probe_rate_bps", ctypes.c_uint64),
+        ("probe_size_bytes", ctypes.c_uint64),
+        ("probe_packets", ctypes.c_uint32),
+        ("burst", ctypes.c_uint32),
+    ]
+
+
+class _Signal(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char * NAME_SIZE), ("value", ctypes.c_double)]
+
+
+class _Metrics(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("rtt_ns", ctypes.c_int64),
+        ("queuing_delay_ns", ctypes.c_int64),
+        ("acknowledged_bitrate_bps", ctypes.c_uint64),
+        ("loss_ratio", ctypes.c_double),
+        ("reason", ctypes.c_uint32),
+        ("signal_count", ctypes.c_uint32),
+        ("reason_text", ctypes.c_char * NAME_SIZE),
+        ("state", ctypes.c_char * NAME_SIZE),
+        ("signals", _Signal * 16),
+    ]
+
+
+class WeirError(Exception):
+    """The library refused a call. The text says why."""
+
+
+class Packet(NamedTuple):
+    """A packet that may leave now."""
+
+    data: bytes
+    is_padding: bool
+
+
+class Change(NamedTuple):
+    """A change of the target bitrate, in bit/s, and why."""
+
+    from_bps: int
+    to_bps: int
+    reason: str
+    state: str
+
+
+_loaded: ctypes.CDLL | None = None
+
+
+def load() -> ctypes.CDLL:
+    """libweir, loaded once in a process. Raises `WeirError` if there is none."""
+    global _loaded
+    if _loaded is None:
+        name = os.environ.get("WEIR_LIBRARY", "libweir.so.0")
+        try:
+            library = ctypes.CDLL(name)
+        except OSError as error:
+            raise WeirError(
+                f"there is no libweir ({error}): scripts/c-library.sh makes it, WEIR_LIBRARY names it"
+            ) from error
+        pointer, now = ctypes.c_void_p, ctypes.c_int64
+        library.weir_status_text.restype = ctypes.c_char_p
+        library.weir_settings_init.argtypes = [pointer, ctypes.c_size_t]
+        library.weir_sender_config_init.argtypes = [pointer, ctypes.c_size_t]
+        library.weir_sender_new.argtypes = [now, ctypes.c_char_p, pointer, pointer, pointer]
+        library.weir_sender_free.argtypes = [pointer]
+        library.weir_sender_free.restype = None
+        for name in ("enqueue", "enqueue_urgent", "on_rtcp"):
+            function = getattr(library, f"weir_sender_{name}")
+            function.argtypes = [pointer, now, pointer, ctypes.c_size_t]
+        library.weir_sender_on_rtcp.argtypes = [pointer, now, ctypes.c_char_p, ctypes.c_size_t]
+        library.weir_sender_next_packet.argtypes = [pointer, now, pointer]
+        library.weir_sender_on_timeout.argtypes = [pointer, now]
+        library.weir_sender_next_timeout.argtypes = [pointer, pointer]
+        library.weir_sender_target.argtypes = [pointer, pointer]
+        library.weir_sender_queued.argtypes = [pointer, pointer]
+        library.weir_sender_take_change.argtypes = [pointer, pointer, pointer, pointer]
+        _loaded = library
+    return _loaded
+
+
+def _checked(status: int) -> int:
+    if status < 0:
+        raise WeirError(load().weir_status_text(status).decode())
+    return status
+
+
+class Sender:
+    """Controller, history and pacer of one flow.
+
+    It has no clock and no timer: `now` is in seconds from a clock that never goes back, such as
+    `time.monotonic()`. Bitrates are in bit/s. `algorithm` is `gcc`, `nada`, `scream`, `scream-v2` or `sluice`.
+    """
+
+    def __init__(
+        self,
+        algorithm: str,
+        now: float,
+        *,
+        min_bitrate: int | None = None,
+        start_bitrate: int | None = None,
+        max_bitrate: int | None = None,
+        ssrc: int = 1,
+        padding_ssrc: int = 2,
+        padding_payload_type: int = 127,
+        transport_sequence_number_id: int = 1,
+        overhead_bytes: int = 28,
+    ) -> None:
+        self._handle = ctypes.c_void_p()
+        self._library = library = load()
+        settings, config = _Settings(), _Config()
+        _checked(library.weir_settings_init(ctypes.byref(settings), ctypes.sizeof(settings)))
+        _checked(library.weir_sender_config_init(ctypes.byref(config), ctypes.sizeof(config)))
+        rates = {"min": min_bitrate, "start": start_bitrate, "max": max_bitrate}
+        for name, rate in rates.items():
+            if rate is not None:
+                setattr(settings, f"{name}_bitrate_bps", rate)
+        config.ssrc, config.padding_ssrc = ssrc, padding_ssrc
+        config.padding_payload_type = padding_payload_type
+        config.transport_sequence_number_id = transport_sequence_number_id
+        config.overhead_bytes = overhead_bytes
+        # The host's RTP stack sends its own reports.
+        config.sender_reports = 0
+        _checked(
+            library.weir_sender_new(
+                _ns(now),
+                algorithm.encode(),
+                ctypes.byref(settings),
+                ctypes.byref(config),
+                ctypes.byref(self._handle),
+            )
+        )
+
+    def __del__(self) -> None:
+        if self._handle:
+            self._library.weir_sender_free(self._handle)
+
+    def enqueue(self, now: float, packets: Iterable[bytes]) -> None:
+        """Puts the packets of a frame at the end of the queue. Each has room for the header extension."""
+        self._enqueue(self._library.weir_sender_enqueue, now, packets)
+
+    def enqueue_urgent(self, now: float, packets: Iterable[bytes]) -> None:
+        """Puts packets at the front of the queue: those that are sent again."""
+        self._enqueue(self._library.weir_sender_enqueue_urgent, now, packets)
+
+    def next_packet(self, now: float) -> Packet | None:
+        """The next packet that may leave now. Ask until there is none, and send each at once."""
+        packet = _Packet(struct_size=ctypes.sizeof(_Packet))
+        next_packet = self._library.weir_sender_next_packet
+        if _checked(next_packet(self._handle, _ns(now), ctypes.byref(packet))) == NOTHING:
+            return None
+        return Packet(ctypes.string_at(packet.data, packet.length), packet.is_padding == 1)
+
+    def on_rtcp(self, now: float, datagram: bytes) -> bool:
+        """An RTCP datagram arrived. Feedback and REMB are used. Returns whether it was RTCP."""
+        on_rtcp = self._library.weir_sender_on_rtcp
+        # Bytes of a stranger are no error of the host.
+        return on_rtcp(self._handle, _ns(now), datagram, len(datagram)) >= 0
+
+    def on_timeout(self, now: float) -> None:
+        """Handles what is due."""
+        _checked(self._library.weir_sender_on_timeout(self._handle, _ns(now)))
+
+    def next_timeout(self) -> float | None:
+        """When `on_timeout` and `next_packet` are due, in seconds. It may lie in the past."""
+        due = ctypes.c_int64()
+        _checked(self._library.weir_sender_next_timeout(self._handle, ctypes.byref(due)))
+        return None if due.value == NEVER else due.value / 1e9
+
+    @property
+    def bitrate(self) -> int:
+        """The target of the media, headers included."""
+        target = _Target(struct_size=ctypes.sizeof(_Target))
+        _checked(self._library.weir_sender_target(self._handle, ctypes.byref(target)))
+        return target.bitrate_bps
+
+    def take_change(self) -> Change | None:
+        """The change of the target since the last call."""
+        before, after = ctypes.c_uint64(), ctypes.c_uint64()
+        metrics = _Metrics(struct_size=ctypes.sizeof(_Metrics))
+        pointers = (ctypes.byref(one) for one in (before, after, metrics))
+        if _checked(self._library.weir_sender_take_change(self._handle, *pointers)) == NOTHING:
+            return None
+        reason, state = metrics.reason_text.decode(), metrics.state.decode()
+        return Change(before.value, after.value, reason, state)
+
+    @property
+    def queued(self) -> int:
+        """Bytes in the queue."""
+        count = ctypes.c_uint64()
+        _checked(self._library.weir_sender_queued(self._handle, ctypes.byref(count)))
+        return count.value
+
+    def _enqueue(self, function, now: float, packets: Iterable[bytes]) -> None:
+        listed = [_Bytes(packet, len(packet)) for packet in packets]
+        array = (_Bytes * len(listed))(*listed)
+        _checked(function(self._handle, _ns(now), array, len(listed)))
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)

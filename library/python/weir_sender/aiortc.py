@@ -1,0 +1,162 @@
+"""A controller of Weir for one video sender of aiortc.
+
+aiortc's packets leave at the pacing rate, and the receiver's transport-wide feedback drives the target:
+
+    offer_transport_wide()                      # before the offer is made
+    ...                                         # the usual negotiation
+    control = await Congestion.attach(rtp_sender, "sluice", on_target=set_encoder)   # when the call is up
+
+aiortc has no place for this, so the parts of it that are replaced are private: tested with 1.16.0.
+"""
+
+import asyncio
+import random
+import struct
+import time
+from collections.abc import Callable
+
+from aiortc import RTCRtpSender
+from aiortc.codecs import CODECS, HEADER_EXTENSIONS
+from aiortc.rtcrtpparameters import RTCRtcpFeedback, RTCRtpHeaderExtensionParameters
+from aiortc.rtp import HeaderExtensionsMap, RtpPacket, is_rtcp
+
+from . import Change, Sender, load
+
+__all__ = ["Congestion", "load", "offer_transport_wide"]
+
+TRANSPORT_WIDE = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+# A number that aiortc does not use for another extension.
+EXTENSION_ID = 5
+# IPv4, UDP, and the authentication tag of SRTP.
+OVERHEAD_BYTES = 20 + 8 + 10
+# The loop's timers are late by up to a millisecond.
+SHORTEST_WAIT = 0.001
+# aiortc says that a connection is up a moment before its senders know what was agreed. In seconds.
+PATIENCE = 5.0
+POLL = 0.01
+
+
+def offer_transport_wide() -> None:
+    """Lets all later offers and answers of this process ask for transport-wide feedback of video."""
+    extensions = HEADER_EXTENSIONS["video"]
+    if all(one.uri != TRANSPORT_WIDE for one in extensions):
+        extensions.append(RTCRtpHeaderExtensionParameters(id=EXTENSION_ID, uri=TRANSPORT_WIDE))
+    feedback = RTCRtcpFeedback(type="transport-cc")
+    for codec in CODECS["video"]:
+        if codec.rtcpFeedback and feedback not in codec.rtcpFeedback:
+            codec.rtcpFeedback.append(feedback)
+
+
+class Congestion:
+    """Takes over what a sender sends. The peer must have agreed to RTX and to transport-wide feedback.
+
+    `on_target` gets each `Change` of the target, whose bitrates include headers.
+    """
+
+    @classmethod
+    async def attach(cls, rtp_sender: RTCRtpSender, algorithm: str, **options) -> "Congestion":
+        """Waits until the sender knows what was agreed, and takes it over."""
+        end = time.monotonic() + PATIENCE
+        while not rtp_sender._RTCRtpSender__started and time.monotonic() < end:
+            await asyncio.sleep(POLL)
+        return cls(rtp_sender, algorithm, **options)
+
+    def __init__(
+        self,
+        rtp_sender: RTCRtpSender,
+        algorithm: str,
+        *,
+        on_target: Callable[[Change], None] | None = None,
+        **limits: int,
+    ) -> None:
+        self._on_target = on_target
+        self._media, self._repeats = rtp_sender._ssrc, rtp_sender._rtx_ssrc
+        self._extensions: HeaderExtensionsMap = rtp_sender._RTCRtpSender__rtp_header_extensions_map
+        payload_type = rtp_sender._RTCRtpSender__rtx_payload_type
+        extension_id = self._extensions._HeaderExtensionsMap__ids.transport_sequence_number
+        if extension_id is None:
+            raise ValueError("the peers have not agreed to transport-wide feedback")
+        if payload_type is None:
+            raise ValueError("the peers have not agreed to RTX, which carries probes")
+        self._weir = Sender(
+            algorithm,
+            time.monotonic(),
+            ssrc=self._media,
+            padding_ssrc=self._repeats,
+            padding_payload_type=payload_type,
+            transport_sequence_number_id=extension_id,
+            overhead_bytes=OVERHEAD_BYTES,
+            **limits,
+        )
+        self._frame: list[bytes] = []
+        # Repeats and padding share a stream, so their numbers are given here.
+        self._number = random.randrange(1 << 15)
+        self._transport = rtp_sender.transport
+        self._send, self._hear = self._transport._send_rtp, self._transport._handle_rtcp_data
+        self._transport._send_rtp, self._transport._handle_rtcp_data = self._take, self._on_rtcp
+        self._news = asyncio.Event()
+        self._task = asyncio.ensure_future(self._run())
+
+    @property
+    def bitrate(self) -> int:
+        """The target, headers included."""
+        return self._weir.bitrate
+
+    async def close(self) -> None:
+        """Gives the sender back. Packets in the queue are lost."""
+        self._transport._send_rtp, self._transport._handle_rtcp_data = self._send, self._hear
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _take(self, data: bytes) -> None:
+        """A packet that aiortc wants to send. Those of other streams leave at once."""
+        ssrc = None if is_rtcp(data) else struct.unpack_from("!L", data, 8)[0]
+        if ssrc not in (self._media, self._repeats):
+            await self._send(data)
+            return
+        packet = RtpPacket.parse(data, self._extensions)
+        # The number is filled in when the packet leaves.
+        packet.extensions.transport_sequence_number = 0
+        data = packet.serialize(self._extensions)
+        if ssrc == self._repeats:
+            self._weir.enqueue_urgent(time.monotonic(), [data])
+        else:
+            # The controller hears of a frame at once, so its packets are kept until the last one.
+            self._frame.append(data)
+            if packet.marker:
+                self._weir.enqueue(time.monotonic(), self._frame)
+                self._frame = []
+        self._news.set()
+
+    async def _on_rtcp(self, data: bytes) -> None:
+        self._weir.on_rtcp(time.monotonic(), data)
+        self._news.set()
+        await self._hear(data)
+
+    async def _run(self) -> None:
+        """Sends what may leave, and waits until more may."""
+        while True:
+            self._news.clear()
+            now = time.monotonic()
+            self._weir.on_timeout(now)
+            while packet := self._weir.next_packet(now):
+                await self._leave(packet.data)
+                now = time.monotonic()
+            while change := self._weir.take_change():
+                if self._on_target is not None:
+                    self._on_target(change)
+            due = self._weir.next_timeout()
+            wait = None if due is None else max(due - time.monotonic(), SHORTEST_WAIT)
+            try:
+                await asyncio.wait_for(self._news.wait(), wait)
+            except TimeoutError:
+                pass
+
+    async def _leave(self, data: bytes) -> None:
+        if struct.unpack_from("!L", data, 8)[0] == self._repeats:
+            data = data[:2] + struct.pack("!H", self._number) + data[4:]
+            self._number = (self._number + 1) & 0xFFFF
+        try:
+            await self._send(data)
+        except ConnectionError:
+            pass  # The call is ending.

@@ -1,0 +1,125 @@
+// The plot of a finding of the arena as an SVG: what a stack sent and what arrived, without and with a change. Beside it, on
+// standard error, the rows of the finding's table.
+//
+//     node scripts/finding-plot.mjs BEFORE AFTER > ./arena/findings/NAME/plot.svg
+//
+// BEFORE and AFTER are folders of records. The figure has no background, and its colours suit light and dark pages.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const PANEL = { width: 560, height: 150 };
+const MARGIN = { left: 52, top: 34, right: 100, bottom: 44, between: 54 };
+/** Rates are means over this time, so that single frames do not show. */
+const WINDOW_MS = 1000;
+const LINES = [
+  { key: "capacity", name: "capacity", colours: ["#888888", "#888888"], dash: "4 3" },
+  { key: "sent", name: "sent", colours: ["#d55e00", "#e69f00"] },
+  { key: "received", name: "received", colours: ["#0072b2", "#56b4e9"] },
+];
+
+const folders = process.argv.slice(2);
+if (folders.length !== 2) {
+  console.error("usage: node scripts/finding-plot.mjs BEFORE AFTER > FILE.svg");
+  process.exit(2);
+}
+
+/** The rows of a record by second, in Mbit/s. */
+function secondsOf(folder) {
+  const [head, ...lines] = readFileSync(join(folder, "series.csv"), "utf8").trim().split("\n");
+  const names = head.split(",");
+  const seconds = [];
+  for (const line of lines) {
+    const cells = line.split(",");
+    const row = Object.fromEntries(names.map((name, index) => [name, Number(cells[index])]));
+    const index = Math.ceil(row.time_ms / WINDOW_MS) - 1;
+    seconds[index] ??= { capacity: 0, sent: 0, received: 0, rows: 0 };
+    const second = seconds[index];
+    second.sent += (row.sent_bytes * 8) / 1e3 / WINDOW_MS;
+    second.received += (row.received_bytes * 8) / 1e3 / WINDOW_MS;
+    second.capacity += row.capacity_bps / 1e6;
+    second.rows += 1;
+  }
+  for (const second of seconds) second.capacity /= second.rows;
+  return seconds;
+}
+
+/** A row of the finding's table. */
+function rowOf(folder) {
+  const read = (name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
+  const [flow] = read("summary.json").flows;
+  const { peers, disturbed } = read("call.json");
+  const intervals = peers.flatMap((peer) => peer.intervals);
+  const seen = intervals.filter(({ frame_rate }) => typeof frame_rate === "number");
+  const rates = seen.map(({ frame_rate }) => frame_rate);
+  const sum = (values) => values.reduce((total, value) => total + value, 0);
+  return [
+    flow.utilization.toFixed(2),
+    flow.queuing_delay_ms.p95.toFixed(0),
+    (100 * flow.loss_ratio.mean).toFixed(1),
+    (sum(rates) / Math.max(rates.length, 1)).toFixed(1),
+    sum(seen.map(({ frozen_s }) => frozen_s ?? 0)).toFixed(1),
+    disturbed ? "yes" : "no",
+  ];
+}
+
+const runs = folders.map(secondsOf);
+const top = Math.max(...runs.flat().flatMap((second) => LINES.map(({ key }) => second[key])));
+const scale = Math.ceil(top * 2) / 2;
+const length = Math.max(...runs.map((seconds) => seconds.length));
+const x = (index) => MARGIN.left + (PANEL.width * index) / length;
+
+/** The path of a line in the panel that begins at `y0`. */
+function path(seconds, key, y0) {
+  const points = seconds.map((second, index) => {
+    const y = y0 + PANEL.height * (1 - second[key] / scale);
+    return `${x(index + 0.5).toFixed(1)},${y.toFixed(1)}`;
+  });
+  return `M${points.join("L")}`;
+}
+
+function panel(seconds, index) {
+  const y0 = MARGIN.top + index * (PANEL.height + MARGIN.between);
+  const parts = [
+    `<text class="title" x="${MARGIN.left}" y="${y0 - 12}">${["before", "after"][index]}</text>`,
+  ];
+  for (let rate = 0; rate <= scale; rate += scale > 3 ? 1 : 0.5) {
+    const y = y0 + PANEL.height * (1 - rate / scale);
+    parts.push(`<path class="grid" d="M${MARGIN.left},${y}h${PANEL.width}"/>`);
+    parts.push(`<text x="${MARGIN.left - 8}" y="${y + 4}" text-anchor="end">${rate}</text>`);
+  }
+  for (let time = 0; time <= length; time += 5)
+    parts.push(
+      `<text x="${x(time)}" y="${y0 + PANEL.height + 18}" text-anchor="middle">${time}</text>`,
+    );
+  for (const [line, { key, dash }] of LINES.entries()) {
+    const dashes = dash ? ` stroke-dasharray="${dash}"` : "";
+    parts.push(`<path class="line l${line}"${dashes} d="${path(seconds, key, y0)}"/>`);
+  }
+  if (index === 0)
+    for (const [line, { name }] of LINES.entries()) {
+      const y = y0 + 14 + 20 * line;
+      parts.push(
+        `<text class="l${line} label" x="${MARGIN.left + PANEL.width + 12}" y="${y}">${name}</text>`,
+      );
+    }
+  return parts.join("\n");
+}
+
+const width = MARGIN.left + PANEL.width + MARGIN.right;
+const height = MARGIN.top + 2 * PANEL.height + MARGIN.between + MARGIN.bottom;
+const colours = (which) =>
+  LINES.map(
+    ({ colours }, line) =>
+      `.l${line}{stroke:${colours[which]}}.label.l${line}{fill:${colours[which]};stroke:none}`,
+  ).join("");
+console.log(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
+<title>Sent and received, before and after</title>
+<style>text{font:12px sans-serif;fill:#444}.title{font-weight:bold}.grid{stroke:#8886;stroke-width:1}
+.line{fill:none;stroke-width:2}${colours(0)}
+@media(prefers-color-scheme:dark){text{fill:#bbb}${colours(1)}}</style>
+${runs.map(panel).join("\n")}
+<text x="${MARGIN.left}" y="${height - 8}">Mbit/s over seconds</text>
+</svg>`);
+for (const [index, folder] of folders.entries())
+  console.error(`| ${["before", "after"][index]} | ${rowOf(folder).join(" | ")} |`);
