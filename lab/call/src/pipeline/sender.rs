@@ -39,11 +39,13 @@ const LINES: (&str, &str) = ("lines.py", include_str!("lines.py"));
 const REPORTS: (&str, &str) = ("reports.py", include_str!("reports.py"));
 const SCALING: (&str, &str) = ("scaling.py", include_str!("scaling.py"));
 
+const TAGS: (&str, &str) = ("tags.py", include_str!("tags.py"));
 const VP8: (&str, &str) = ("vp8.py", include_str!("vp8.py"));
 
-const CAMERA_SENDER: Script = Script { files: &[SENDER, CAMERA, LINES, REPORTS, SCALING, VP8] };
+const CAMERA_SENDER: Script =
+    Script { files: &[SENDER, CAMERA, LINES, REPORTS, SCALING, TAGS, VP8] };
 const MIXER_SENDER: Script =
-    Script { files: &[MIXER, SENDER, CAMERA, LINES, REPORTS, SCALING, VP8] };
+    Script { files: &[MIXER, SENDER, CAMERA, LINES, REPORTS, SCALING, TAGS, VP8] };
 
 /// The configuration of the process, its first line of input.
 #[derive(Debug, Serialize)]
@@ -81,6 +83,8 @@ struct SenderSettings<'a> {
     width: u32,
     height: u32,
     frame_rate: u32,
+    /// Whether it tells which frames of the camera went in, and when.
+    quality: bool,
     /// Interval of reports in ms.
     stats_interval: u64,
 }
@@ -154,6 +158,7 @@ fn settings<'a>(
         width: config.picture.width,
         height: config.picture.height,
         frame_rate: config.picture.fps,
+        quality: config.quality,
         stats_interval: u64::try_from(STATS_INTERVAL.as_millis()).unwrap_or(u64::MAX),
     }
 }

@@ -52,8 +52,8 @@ impl CallConfig {
     /// # Errors
     /// One line, if a participant cannot do that.
     pub fn with_quality(mut self) -> Result<Self, &'static str> {
-        if !self.is_all_chromium() {
-            return Err("--quality needs Chromium at both ends of each call, without a server");
+        if !self.participants.iter().all(|one| one.player.tells_of_frames()) {
+            return Err("--quality needs Chromium or a pipeline at each end, without a server");
         }
         self.quality = true;
         Ok(self)
