@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-/// What the agent itself takes for a turn: 0.4 s to be sure of the end of a phrase, and 0.3 s to think.
+/// What the agent itself takes for a turn: 0.4 s of silence end a phrase, and 0.3 s are to think.
 const OWN_GAP_MS: f64 = 700.0;
 
 fn example() -> PathBuf {
@@ -65,7 +65,8 @@ fn an_agent_answers_every_phrase_and_hears_it_whole_where_nothing_is_lost() {
     let rows = rows(&table);
     assert_eq!(rows.len(), 2, "{table}");
     for row in &rows {
-        let [_, _, phrases, gap, _, interruptions, unanswered, lost, taken_out, ..] = &row[..] else {
+        let [_, _, phrases, gap, _, interruptions, unanswered, lost, taken_out, ..] = &row[..]
+        else {
             panic!("{table}");
         };
         assert!(number(phrases) >= 2.0, "{table}");

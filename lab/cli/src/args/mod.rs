@@ -266,8 +266,13 @@ pub struct Call {
     pub quality: bool,
     /// Keep in the record, as PNG files, the last picture that was received at each of these
     /// seconds.
-    #[arg(long, value_name = "SECONDS", value_delimiter = ',', requires = "quality",
-        requires = "out")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_delimiter = ',',
+        requires = "quality",
+        requires = "out"
+    )]
     pub picture_at: Vec<u32>,
     /// Stacks of the arena that send, separated by commas: folders with a driver. Their own
     /// congestion control is in charge.
