@@ -1,6 +1,6 @@
 // Prints what is seen in simulated runs beside what was seen in calls, as a Markdown table:
 //
-//     weir run 'quality/*' --controller gcc,scream-v2 --seeds 5 --json | node scripts/quality-beside.mjs
+//     weir run 'quality/*' --controller gcc,scream-v2,sluice --seeds 5 --json | node scripts/quality-beside.mjs
 //
 // The calls are those of the first table of docs/results/quality.md. A cell is "called / simulated",
 // the mean over the runs.

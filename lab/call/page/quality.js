@@ -55,18 +55,28 @@ export async function sightingOf(frame, atMs) {
   return { atMs, timestampUs: frame.timestamp, ...size, blocks };
 }
 
-/** Luma of each pixel, row by row; null if the frame has pixels of another kind. */
-export async function lumaOf(frame) {
+/**
+ * Luma of each pixel, row by row, and behind it both planes of chroma, if the frame has them apart;
+ * null if the frame has pixels of another kind.
+ */
+export async function pixelsOf(frame) {
   if (!/^(I420|NV12)/.test(frame.format ?? "")) return null;
   const { width, height } = sizeOf(frame);
+  const half = [Math.ceil(width / 2), Math.ceil(height / 2)];
+  const sizes = frame.format === "I420" ? [[width, height], half, half] : [[width, height]];
   const bytes = new Uint8Array(frame.allocationSize());
-  const [{ offset, stride }] = await frame.copyTo(bytes);
-  const luma = new Uint8Array(width * height);
-  for (let row = 0; row < height; row += 1) {
-    const start = offset + row * stride;
-    luma.set(bytes.subarray(start, start + width), row * width);
+  const planes = await frame.copyTo(bytes);
+  const pixels = new Uint8Array(sizes.reduce((sum, [columns, rows]) => sum + columns * rows, 0));
+  let end = 0;
+  for (const [index, [columns, rows]] of sizes.entries()) {
+    const { offset, stride } = planes[index];
+    for (let row = 0; row < rows; row += 1) {
+      const start = offset + row * stride;
+      pixels.set(bytes.subarray(start, start + columns), end);
+      end += columns;
+    }
   }
-  return luma;
+  return pixels;
 }
 
 /** Collects the frames of each place and tells them to the lab. */

@@ -172,7 +172,7 @@ pub fn run_call(
     let captures = zero.map(|zero| capture::read(&recorded, zero, &window)).transpose()?;
     let unscored = match (start, camera.as_deref()) {
         (Some(start), Ok(camera)) if config.quality => {
-            score_pictures(&mut run.states, camera, start)
+            score_pictures(&mut run.states, camera, start, &config.pictures_at)
         }
         _ => Vec::new(),
     };
@@ -206,10 +206,15 @@ pub fn run_call(
 
 /// Compares the pictures that were received with those that were sent. Returns what could not be
 /// compared, one line each.
-fn score_pictures(states: &mut [CallState], camera: &Path, start: Instant) -> Vec<String> {
+fn score_pictures(
+    states: &mut [CallState],
+    camera: &Path,
+    start: Instant,
+    at: &[u32],
+) -> Vec<String> {
     let mut failures = Vec::new();
     for state in states {
-        if let Err(cause) = state.score_pictures(camera, start) {
+        if let Err(cause) = state.score_pictures(camera, start, at) {
             failures.push(format!("pictures are not scored: {cause}"));
         }
     }

@@ -183,14 +183,19 @@ impl CallState {
     }
 
     /// Compares the pictures that each peer received with the camera's file. `start` is that of the
-    /// scenario.
+    /// scenario. Those at the seconds `at` are kept.
     ///
     /// # Errors
     /// One line, if a file cannot be read.
-    pub(crate) fn score_pictures(&mut self, camera: &Path, start: Instant) -> Result<(), String> {
+    pub(crate) fn score_pictures(
+        &mut self,
+        camera: &Path,
+        start: Instant,
+        at: &[u32],
+    ) -> Result<(), String> {
         let zero = since_1970(start);
         for log in &mut self.peers {
-            log.scored = scoring::score(&log.pictures, camera, zero)?;
+            log.scored = scoring::score(&log.pictures, camera, zero, at)?;
         }
         Ok(())
     }

@@ -38,10 +38,13 @@ fn call(algorithm: LabAlgorithm) -> Option<CallOutcome> {
 }
 
 fn play(scenario: &Scenario, algorithm: LabAlgorithm) -> Option<CallOutcome> {
-    use weir_emu::Error::{NoTun, NotRoot};
     let config = CallConfig::of(scenario, 1).unwrap();
-    let config = config.with_pipelines(scenario, &algorithm.into()).unwrap();
-    match run_call(&config, &AtomicBool::new(false), &mut |_| {}) {
+    run(&config.with_pipelines(scenario, &algorithm.into()).unwrap())
+}
+
+fn run(config: &CallConfig) -> Option<CallOutcome> {
+    use weir_emu::Error::{NoTun, NotRoot};
+    match run_call(config, &AtomicBool::new(false), &mut |_| {}) {
         Err(
             error @ (CallError::NoBrowser(_)
             | CallError::NoGstreamer(_)
@@ -133,6 +136,28 @@ fn a_pipeline_under_scream_v2_answers_to_the_marks_of_dualpi2() {
     let targets = &outcome.calls[0].peers[0].targets;
     let marked = targets.iter().filter(|(_, change)| change.reason == "ECN").count();
     assert!(marked > 10, "{marked} changes for marks");
+}
+
+#[test]
+fn the_frames_of_a_pipeline_s_camera_are_seen_on_the_browser_s_screen() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let scenario = scenario();
+    let config = CallConfig::of(&scenario, 1).unwrap();
+    let config = config.with_pipelines(&scenario, &LabAlgorithm::Sluice.into()).unwrap();
+    let config = CallConfig { pictures_at: vec![10], ..config.with_quality().unwrap() };
+    let Some(outcome) = run(&config) else { return };
+    assert_eq!(outcome.calls[0].failure, None);
+    let received = weir_call::quality::received_frames(&config, &outcome);
+    let [seen] = &received[..] else { panic!("{} cameras", received.len()) };
+    // 30 frames a second go in, and all tags are read.
+    assert!(seen.quality.camera.seen > 400, "{:?}", seen.quality.camera);
+    let screen = seen.quality.screen;
+    assert!(screen.seen > 100 && 100 * screen.matched >= 97 * screen.seen, "{screen:?}");
+    // The path alone has 20 ms.
+    let delay = seen.quality.shown_delay_ms.unwrap();
+    assert!(delay.min > 20.0 && delay.p50 < 2_000.0, "{delay:?}");
+    assert!(seen.pictures.scored.len() > 10, "{} pictures", seen.pictures.scored.len());
+    assert_eq!(seen.pictures.at.len(), 1);
 }
 
 #[test]

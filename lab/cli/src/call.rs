@@ -196,7 +196,8 @@ fn config(
         ),
     };
     if args.quality {
-        return config.with_quality().map_err(refused);
+        let pictures_at = args.picture_at.clone();
+        return Ok(CallConfig { pictures_at, ..config.with_quality().map_err(refused)? });
     }
     Ok(config)
 }

@@ -32,6 +32,7 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
         capture: false,
         interactive: false,
         quality: args.application.app.is_none() && judges_the_screen(args)?,
+        picture_at: Vec::new(),
         live: None,
         quick: false,
         attempts: ATTEMPTS,

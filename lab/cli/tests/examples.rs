@@ -53,6 +53,27 @@ fn the_internet_draft_of_sluice_has_every_rule_of_its_page() {
     assert!(!draft.contains("](") && !draft.contains("<!--"), "links of the book are left");
 }
 
+/// A Python that has a library; `None` after a line that says what is missing.
+fn python_with(library: &str) -> Option<PathBuf> {
+    // `make test` creates this Python if the system's Python lacks the libraries.
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python3");
+    let python = if own.is_file() { own } else { "python3".into() };
+    let has_it = Command::new(&python).args(["-c", &format!("import {library}")]).output();
+    if has_it.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    println!("skipped: no {library}: scripts/deps.sh --test installs it");
+    None
+}
+
+#[test]
+fn the_turns_of_the_voice_agent_are_those_of_conversations_that_are_known() {
+    let Some(python) = python_with("numpy") else { return };
+    let mut tests = Command::new(python);
+    tests.args(["-B", "-m", "unittest", "test_turns"]);
+    run(tests.current_dir(root().join("examples/voice-agent")));
+}
+
 #[test]
 fn the_examples_in_python_read_what_the_program_writes() {
     let folder = tempfile::tempdir().unwrap();
@@ -60,15 +81,8 @@ fn the_examples_in_python_read_what_the_program_writes() {
     let arguments = ["run", "demo/first-call", "repair/random-loss", "--controller", "gcc,scream"];
     let output = run(Command::new(WEIR).args(arguments).arg("--json").arg("--out").arg(&records));
     fs::write(&summaries, output.stdout).unwrap();
-    // `make test` creates this Python if the system's Python lacks the libraries.
-    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python3");
-    let python = if own.is_file() { own } else { "python3".into() };
     for library in ["pandas", "polars"] {
-        let has_it = Command::new(&python).args(["-c", &format!("import {library}")]).output();
-        if !has_it.is_ok_and(|output| output.status.success()) {
-            println!("skipped: no {library}: scripts/deps.sh --test installs it");
-            continue;
-        }
+        let Some(python) = python_with(library) else { continue };
         let script = root().join(format!("examples/records/with_{library}.py"));
         let output = run(Command::new(&python).arg(script).arg(&records).arg(&summaries));
         let text = String::from_utf8(output.stdout).unwrap();

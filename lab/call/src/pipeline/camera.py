@@ -3,6 +3,7 @@
 import threading
 
 from gi.repository import Gst, GstVideo
+from tags import blocks_of
 
 FRAME_MARK = b"FRAME\n"
 
@@ -17,16 +18,16 @@ def description(settings):
     return f"appsrc name=camera is-live=true format=time {queue} caps={caps}"
 
 
-def open_camera(source, settings):
+def open_camera(source, settings, sightings):
     """A camera that makes `source` deliver the file's pictures at the rate of the settings.
 
     All pictures stay in memory and are handed out without a copy. Without a file, `source` delivers
-    its own test picture.
+    its own test picture. `sightings` learn of each picture, if they are there.
     """
     width, height, rate = settings["width"], settings["height"], settings["frameRate"]
     path = settings["camera"]
     pictures = [] if path is None else _pictures(path, width, height)
-    return Camera(source, pictures, Gst.SECOND // rate)
+    return Camera(source, pictures, Gst.SECOND // rate, sightings)
 
 
 def _pictures(path, width, height):
@@ -40,7 +41,8 @@ def _pictures(path, width, height):
         if not head.startswith(b"YUV4MPEG2 "):
             raise ValueError(f"{path} is not a YUV4MPEG2 file")
         while file.readline() == FRAME_MARK:
-            buffer = Gst.Buffer.new_wrapped(file.read(picture))
+            content = file.read(picture)
+            buffer = Gst.Buffer.new_wrapped(content)
             GstVideo.buffer_add_video_meta_full(
                 buffer,
                 GstVideo.VideoFrameFlags.NONE,
@@ -51,7 +53,7 @@ def _pictures(path, width, height):
                 offsets,
                 strides,
             )
-            pictures.append(buffer)
+            pictures.append((buffer, blocks_of(content, width)))
     if not pictures:
         raise ValueError(f"{path} has no picture")
     return pictures
@@ -60,18 +62,25 @@ def _pictures(path, width, height):
 class Camera:
     """Pushes one picture after the other, each at its time."""
 
-    def __init__(self, source, pictures, interval):
+    def __init__(self, source, pictures, interval, sightings):
         self._source, self._pictures, self._interval = source, pictures, interval
+        self._sightings = sightings
         self._ended = threading.Event()
+        self._thread = None
 
     def start(self):
         """Begins to play. The pipeline must be playing."""
         if self._pictures:
-            threading.Thread(target=self._play, daemon=True).start()
+            self._thread = threading.Thread(target=self._play, daemon=True)
+            self._thread.start()
 
     def stop(self):
-        """Ends soon after."""
+        """Ends after the picture at hand. From then on nothing is told of pictures."""
         self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._sightings is not None:
+            self._sightings.flush()
 
     def _play(self):
         clock = self._source.get_clock()
@@ -82,9 +91,12 @@ class Camera:
             max(0, start + count * self._interval - clock.get_time()) / Gst.SECOND
         ):
             # A shallow copy: it shares the memory of the picture.
-            buffer = self._pictures[count % len(self._pictures)].copy()
+            picture, blocks = self._pictures[count % len(self._pictures)]
+            buffer = picture.copy()
             buffer.pts = start + count * self._interval - base
             buffer.duration = self._interval
+            if self._sightings is not None:
+                self._sightings.see(buffer.pts, blocks)
             if self._source.emit("push-buffer", buffer) != Gst.FlowReturn.OK:
                 return
             # A camera does not deliver the pictures of a time that has passed.

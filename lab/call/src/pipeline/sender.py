@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import time
+from functools import partial
 
 import gi
 
@@ -21,6 +22,7 @@ from gi.repository import GLib, Gst, GstSdp, GstWebRTC
 from lines import Lines
 from reports import AUDIO_SSRC, Reporter
 from scaling import Scaler
+from tags import Sightings
 from vp8 import SETTINGS as VP8_SETTINGS
 
 # The header extension with the transport-wide sequence number. It stands in the capabilities behind
@@ -92,7 +94,11 @@ class Sender:
         return f"{camera.description(self._settings)} ! videoscale ! capsfilter name=size"
 
     def _open_source(self):
-        return camera.open_camera(self._pipeline.get_by_name("camera"), self._settings)
+        source, sightings = self._pipeline.get_by_name("camera"), None
+        if self._settings["quality"]:
+            width, height = self._settings["width"], self._settings["height"]
+            sightings = Sightings(partial(self._lines.tell, self._call), width, height)
+        return camera.open_camera(source, self._settings, sightings)
 
     def _make_scaler(self):
         size = self._pipeline.get_by_name("size")

@@ -39,11 +39,13 @@ const LINES: (&str, &str) = ("lines.py", include_str!("lines.py"));
 const REPORTS: (&str, &str) = ("reports.py", include_str!("reports.py"));
 const SCALING: (&str, &str) = ("scaling.py", include_str!("scaling.py"));
 
+const TAGS: (&str, &str) = ("tags.py", include_str!("tags.py"));
 const VP8: (&str, &str) = ("vp8.py", include_str!("vp8.py"));
 
-const CAMERA_SENDER: Script = Script { files: &[SENDER, CAMERA, LINES, REPORTS, SCALING, VP8] };
+const CAMERA_SENDER: Script =
+    Script { files: &[SENDER, CAMERA, LINES, REPORTS, SCALING, TAGS, VP8] };
 const MIXER_SENDER: Script =
-    Script { files: &[MIXER, SENDER, CAMERA, LINES, REPORTS, SCALING, VP8] };
+    Script { files: &[MIXER, SENDER, CAMERA, LINES, REPORTS, SCALING, TAGS, VP8] };
 
 /// The configuration of the process, its first line of input.
 #[derive(Debug, Serialize)]
@@ -81,6 +83,8 @@ struct SenderSettings<'a> {
     width: u32,
     height: u32,
     frame_rate: u32,
+    /// Whether it tells which frames of the camera went in, and when.
+    quality: bool,
     /// Interval of reports in ms.
     stats_interval: u64,
 }
@@ -154,6 +158,46 @@ fn settings<'a>(
         width: config.picture.width,
         height: config.picture.height,
         frame_rate: config.picture.fps,
+        quality: config.quality,
         stats_interval: u64::try_from(STATS_INTERVAL.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use crate::quality::tag::{self, Tag};
+
+    /// What `tags.py` measures in a picture that begins with these rows.
+    fn measured(rows: &[u8], width: usize) -> Option<String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), rows).unwrap();
+        let program = "import sys; from tags import blocks_of; \
+                       print(blocks_of(open(sys.argv[1], 'rb').read(), int(sys.argv[2])))";
+        let mut python = Command::new("python3");
+        python.args(["-B", "-c", program]).arg(file.path()).arg(width.to_string());
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/pipeline");
+        let output = python.env("PYTHONPATH", folder).output().ok()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    }
+
+    #[test]
+    fn a_pipeline_measures_the_blocks_of_a_tag_as_the_lab_does() {
+        // The second width is no multiple of the blocks.
+        for width in [640, 366] {
+            let mut rows = Tag { number: 77, stream: 3 }.rows(width);
+            for (index, luma) in rows.iter_mut().enumerate() {
+                *luma += (index % 7) as u8;
+            }
+            let Some(measured) = measured(&rows, width) else {
+                println!("skipped: no python3");
+                return;
+            };
+            let blocks = tag::measure(&rows, width, width).unwrap();
+            let expected: String = blocks.iter().map(|luma| format!("{luma:02x}")).collect();
+            assert_eq!(measured, expected, "{width}");
+        }
     }
 }

@@ -75,6 +75,8 @@ pub struct CallConfig {
     pub opus: Opus,
     /// Whether the cameras' frames have tags, which the pages read.
     pub quality: bool,
+    /// Seconds of the scenario whose last received pictures are kept.
+    pub pictures_at: Vec<u32>,
     /// Where to keep packet captures; `None` to delete them after they are read.
     pub capture: Option<CapturePlan>,
     /// Seed of the network's randomness.
@@ -270,6 +272,7 @@ impl<'a> Builder<'a> {
             picture: self.scenario.call.video,
             opus: self.scenario.call.audio,
             quality: false,
+            pictures_at: Vec::new(),
             capture: None,
             seed: Seed::new(seed),
         })

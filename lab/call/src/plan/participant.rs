@@ -41,6 +41,11 @@ impl Player {
         matches!(self, Self::Pipeline | Self::Mixer)
     }
 
+    /// Whether it can tell which frames of its camera go in. Who receives also reads tags.
+    pub(crate) fn tells_of_frames(self) -> bool {
+        matches!(self, Self::Browser(BrowserKind::Chromium) | Self::Pipeline)
+    }
+
     /// Whether it tells the path of its media.
     pub(crate) fn tells_its_path(self) -> bool {
         !matches!(self, Self::ForwardingServer | Self::Stack)

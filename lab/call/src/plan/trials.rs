@@ -52,8 +52,8 @@ impl CallConfig {
     /// # Errors
     /// One line, if a participant cannot do that.
     pub fn with_quality(mut self) -> Result<Self, &'static str> {
-        if !self.is_all_chromium() {
-            return Err("--quality needs Chromium at both ends of each call, without a server");
+        if !self.participants.iter().all(|one| one.player.tells_of_frames()) {
+            return Err("--quality needs Chromium or a pipeline at each end, without a server");
         }
         self.quality = true;
         Ok(self)
@@ -67,15 +67,19 @@ impl CallConfig {
 
 #[cfg(test)]
 mod tests {
-    use weir_lab::scenario::parse;
+    use weir_controllers::LabAlgorithm;
+    use weir_lab::scenario::{Scenario, parse};
 
     use super::*;
 
-    fn plan(call: &str) -> CallConfig {
+    fn scenario(call: &str) -> Scenario {
         let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
                     [network.up]\ncapacity = \"2Mbps\"\n";
-        let scenario = parse("x", &format!("{head}{call}[[flow]]\n"), None).unwrap();
-        CallConfig::of(&scenario, 1).unwrap()
+        parse("x", &format!("{head}{call}[[flow]]\n"), None).unwrap()
+    }
+
+    fn plan(call: &str) -> CallConfig {
+        CallConfig::of(&scenario(call), 1).unwrap()
     }
 
     #[test]
@@ -91,5 +95,16 @@ mod tests {
         let firefox = plan("[call]\nbrowser = { a = \"chromium\", b = \"firefox\" }\n");
         let error = firefox.with_chromium(ChromiumMode::ScreamV2).unwrap_err();
         assert!(error.contains("not Chromium"), "{error}");
+    }
+
+    #[test]
+    fn a_pipeline_that_sends_to_chromium_tells_of_its_frames_and_firefox_does_not() {
+        let sluice = LabAlgorithm::Sluice.into();
+        let to_chromium = plan("").with_pipelines(&scenario(""), &sluice).unwrap();
+        assert_eq!(to_chromium.participants[0].player, Player::Pipeline);
+        assert!(to_chromium.with_quality().unwrap().quality);
+        let firefox = "[call]\nbrowser = { a = \"chromium\", b = \"firefox\" }\n";
+        let to_firefox = plan(firefox).with_pipelines(&scenario(firefox), &sluice).unwrap();
+        assert!(to_firefox.with_quality().unwrap_err().contains("Chromium or a pipeline"));
     }
 }

@@ -1,6 +1,7 @@
 //! The files of a record with `--quality`: `frames.csv` has a row for each frame that a peer
 //! received, `pictures.csv` one for each picture that was compared, and two PNG files show the
-//! worst of these, as it was received and as it was sent.
+//! worst of these, as it was received and as it was sent. A further one shows the last picture at
+//! each second that was asked for.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,7 +9,6 @@ use std::path::Path;
 
 use weir::units::Timestamp;
 use weir_lab::calls::quality::worst_file;
-use weir_vmaf::Luma;
 
 use super::{ReceivedFrames, ScoredPicture};
 
@@ -31,22 +31,31 @@ pub fn write(folder: &Path, received: &[ReceivedFrames]) -> io::Result<()> {
     scores(received, &mut out)?;
     out.flush()?;
     for ReceivedFrames { call, from, to, pictures, .. } in received {
+        for (second, picture) in &pictures.at {
+            let path = folder.join(format!("at-{second}-{call}-{from}-{to}.png"));
+            write_png(&path, picture.luma.size(), png::ColorType::Rgb, &picture.rgb())?;
+        }
         let Some([received, sent]) = &pictures.worst else { continue };
         for (picture, what) in [(received, "received"), (sent, "sent")] {
-            draw(&folder.join(worst_file(*call, from, to, what)), picture)?;
+            let path = folder.join(worst_file(*call, from, to, what));
+            write_png(&path, picture.size(), png::ColorType::Grayscale, picture.pixels())?;
         }
     }
     Ok(())
 }
 
-fn draw(path: &Path, picture: &Luma) -> io::Result<()> {
-    let (width, height) = picture.size();
+fn write_png(
+    path: &Path,
+    (width, height): (usize, usize),
+    colour: png::ColorType,
+    pixels: &[u8],
+) -> io::Result<()> {
     let out = BufWriter::new(File::create_new(path)?);
     let mut encoder = png::Encoder::new(out, width as u32, height as u32);
-    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_color(colour);
     encoder.set_depth(png::BitDepth::Eight);
     let mut writer = encoder.write_header().map_err(io::Error::other)?;
-    writer.write_image_data(picture.pixels()).map_err(io::Error::other)?;
+    writer.write_image_data(pixels).map_err(io::Error::other)?;
     writer.finish().map_err(io::Error::other)
 }
 

@@ -6,7 +6,7 @@ use weir::units::Timestamp;
 use weir_vmaf::{Luma, Scores};
 
 use super::camera_file::CameraFile;
-use super::picture::PictureStore;
+use super::picture::{PictureStore, ReceivedPicture};
 use super::sighting::{Place, TimedSighting};
 use super::tag;
 
@@ -42,10 +42,12 @@ pub struct Pictures {
     pub scored: Vec<ScoredPicture>,
     /// The worst of them: what was received and what was sent.
     pub worst: Option<[Luma; 2]>,
+    /// What was the last picture at the times that the plan names, in seconds.
+    pub at: Vec<(u32, ReceivedPicture)>,
 }
 
 /// Scores the pictures whose tag can be read, from the start of the scenario on, which is `zero`
-/// since 1970.
+/// since 1970. Keeps those that were the last ones at the seconds `at`.
 ///
 /// # Errors
 /// One line, if a file cannot be read.
@@ -53,10 +55,11 @@ pub(crate) fn score(
     store: &PictureStore,
     camera: &Path,
     zero: std::time::Duration,
+    at: &[u32],
 ) -> Result<Pictures, String> {
     let camera =
         CameraFile::open(camera).map_err(|error| format!("{}: {error}", camera.display()))?;
-    let mut pictures = Pictures::default();
+    let mut pictures = Pictures { at: last_at(store, zero, at)?, ..Pictures::default() };
     for (index, frame) in store.frames().enumerate() {
         let Some(number) = frame.tag.map(|tag| tag.number) else { continue };
         let time = TimedSighting::of(Place::Track, frame, zero).time;
@@ -64,7 +67,7 @@ pub(crate) fn score(
         if time < Timestamp::ZERO {
             continue;
         }
-        let received = store.luma(index).map_err(|error| error.to_string())?;
+        let received = store.picture(index).map_err(|error| error.to_string())?.luma;
         let Some(compared) = Compared::of(&camera, number, &received)
             .map_err(|error| format!("the camera's video: {error}"))?
         else {
@@ -80,6 +83,23 @@ pub(crate) fn score(
         pictures.scored.push(scored);
     }
     Ok(pictures)
+}
+
+/// The last picture that was received by each of these seconds; none before the first picture.
+fn last_at(
+    store: &PictureStore,
+    zero: std::time::Duration,
+    seconds: &[u32],
+) -> Result<Vec<(u32, ReceivedPicture)>, String> {
+    let times: Vec<Timestamp> =
+        store.frames().map(|frame| TimedSighting::of(Place::Track, frame, zero).time).collect();
+    let mut last = Vec::new();
+    for &second in seconds {
+        let end = Timestamp::from_secs(i64::from(second));
+        let Some(index) = times.iter().rposition(|&time| time <= end) else { continue };
+        last.push((second, store.picture(index).map_err(|error| error.to_string())?));
+    }
+    Ok(last)
 }
 
 /// A received picture, and the sent one between its neighbours. The tag is cut off.
@@ -150,6 +170,7 @@ mod tests {
         ReceivedPicture {
             frame,
             luma: Luma::new(width, height, vec![luma; width * height]).unwrap(),
+            chroma: Vec::new(),
         }
     }
 
@@ -172,11 +193,14 @@ mod tests {
             store.push(&picture).unwrap();
         }
         let zero = std::time::Duration::from_secs(1);
-        let pictures = score(&store, camera.path(), zero).unwrap();
+        let pictures = score(&store, camera.path(), zero, &[0, 3]).unwrap();
         let [same, darker] = pictures.scored[..] else { panic!("{:?}", pictures.scored) };
         assert_eq!((same.number, same.time), (2, Timestamp::from_millis(250)));
         assert_eq!(same.scores.psnr_db, 60.0);
         assert!((darker.scores.psnr_db - 28.130_803_6).abs() < 1e-6);
+        // At 0 s there is only the picture of the set-up, and at 3 s the last one that came.
+        let [(0, first), (3, last)] = &pictures.at[..] else { panic!("{:?}", pictures.at) };
+        assert_eq!((first.frame.at_ms, last.frame.tag.unwrap().number), (999.0, 3));
         let [received, sent] = pictures.worst.unwrap();
         assert_eq!((received.pixels()[0], sent.pixels()[0]), (90, 100));
         assert_eq!(received.size(), (WIDTH, HEIGHT - 2 - BLURRED_ROWS));

@@ -30,7 +30,7 @@ use weir_lab::calls::stats::InboundRtp;
 
 use crate::message::Peer;
 use crate::outcome::CallOutcome;
-use crate::plan::CallConfig;
+use crate::plan::{Call, CallConfig, Player};
 
 pub use delay::SpeechSecond;
 pub use recording::{Recording, SoundChunk, Sounds, Tap, Track};
@@ -61,7 +61,7 @@ pub fn heard_speech(config: &CallConfig, outcome: &CallOutcome) -> Vec<HeardSpee
     }
     let end = Timestamp::ZERO + outcome.ended.unwrap_or(config.duration);
     for (call, result) in config.calls.iter().zip(&outcome.calls) {
-        for peer in Peer::ALL.into_iter().filter(|peer| call.audio[peer.index()]) {
+        for peer in speakers(config, call) {
             let [from, to] = [peer, peer.other()].map(|peer| {
                 let participant = call.ends[peer.index()];
                 config.participants[participant].name.clone()
@@ -82,6 +82,17 @@ pub fn heard_speech(config: &CallConfig, outcome: &CallOutcome) -> Vec<HeardSpee
         }
     }
     heard
+}
+
+/// The peers of a call whose microphone has speech. That of a pipeline ticks.
+fn speakers(config: &CallConfig, call: &Call) -> Vec<Peer> {
+    let mut speakers = Vec::new();
+    for peer in Peer::ALL.into_iter().filter(|peer| call.audio[peer.index()]) {
+        if matches!(config.participants[call.ends[peer.index()]].player, Player::Browser(_)) {
+            speakers.push(peer);
+        }
+    }
+    speakers
 }
 
 fn summary(
@@ -154,7 +165,7 @@ pub fn disturbances(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
     let end = Timestamp::ZERO + outcome.ended.unwrap_or(config.duration);
     for (call, result) in config.calls.iter().zip(&outcome.calls) {
         let span = call.start.max(Timestamp::ZERO)..call.stop.min(end);
-        for peer in Peer::ALL.into_iter().filter(|peer| call.audio[peer.index()]) {
+        for peer in speakers(config, call) {
             let gaps = gaps_within(&result.peers[peer.index()].sounds.spoken, &span).len();
             if gaps > 0 {
                 causes.push(format!(

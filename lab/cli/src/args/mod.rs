@@ -260,9 +260,20 @@ pub struct Call {
     pub application: Application,
     /// Measure what is seen and heard: the delay of each frame from the camera to the other peer's
     /// screen, stalls on screen, and of calls with audio the delay from mouth to ear and
-    /// concealment. The camera's frames get a row of marks. Needs Chromium at both ends.
+    /// concealment. The camera's frames get a row of marks. Needs Chromium or a pipeline at each
+    /// end.
     #[arg(long, conflicts_with_all = ["serve", "app"])]
     pub quality: bool,
+    /// Keep in the record, as PNG files, the last picture that was received at each of these
+    /// seconds.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_delimiter = ',',
+        requires = "quality",
+        requires = "out"
+    )]
+    pub picture_at: Vec<u32>,
     /// Stacks of the arena that send, separated by commas: folders with a driver. Their own
     /// congestion control is in charge.
     #[arg(long, value_name = "LIST",
