@@ -250,7 +250,7 @@ impl Sluice {
         let mut reason = Reason::Increase;
         if let Some(calm_s) = self.calm_s {
             let growth = self.growth(seen, calm_s);
-            if growth >= self.p.g_climb {
+            if growth >= self.steepest() {
                 reason = Reason::RampUp;
             }
             let mut grown = self.level * libm::exp(growth * seen.step_s);
@@ -285,17 +285,34 @@ impl Sluice {
         }
         let doublings = (calm_s / p.t_double.as_secs_f64()).min(DOUBLINGS_MAX);
         let is_known = self.level < self.anchor * self.p.recovered;
-        let least = if is_known { p.g_recover } else { 0.0 };
-        let most = p.g_climb * self.gentle(p.share_growth);
+        let (least, most) = match is_known {
+            true => (p.g_recover, p.g_climb),
+            false => (0.0, self.steepest()),
+        };
+        let most = most * self.gentle(p.share_growth);
         let wired = (p.g_track * libm::exp2(doublings)).max(least).min(most);
         let is_late = calm_s > p.t_calm.as_secs_f64();
         if is_late { self.radio.blend(wired, p.g_radio) } else { wired }
     }
 
+    /// The fastest growth per second. Under L4S a mark comes a round trip after what was too much,
+    /// so the growth in a round trip is bounded where the capacity is not known (S-8).
+    fn steepest(&self) -> f64 {
+        match self.settings.ecn {
+            EcnMode::L4s => self.p.g_climb.min(self.p.g_l4s / self.rtt_counted().as_secs_f64()),
+            EcnMode::Off | EcnMode::Classic => self.p.g_climb,
+        }
+    }
+
+    /// The round-trip time by which additive growth counts.
+    fn rtt_counted(&self) -> TimeDelta {
+        self.rtt().min(self.p.rtt_compete_max).max(self.p.rtt_compete_min)
+    }
+
     /// Growth per second, relative to the rate, that adds `packets` per round trip to the data in
     /// flight: flows of different rates then come to the same rate.
     fn additive(&self, packets: f64) -> f64 {
-        let rtt = self.rtt().min(self.p.rtt_compete_max).max(self.p.rtt_compete_min);
+        let rtt = self.rtt_counted();
         SEGMENT / rtt / self.level * packets / rtt.as_secs_f64()
     }
 

@@ -186,6 +186,8 @@ parameters! {
     a_marked: f64 = 0.5;
     /// `T_MARKED`: time after a mark for which the growth is additive.
     t_marked: TimeDelta = TimeDelta::from_secs(2);
+    /// `G_L4S`: fastest growth under L4S above what was reached, per round trip.
+    g_l4s: f64 = 0.01;
     /// `SHARE_FAIR`: share of the capacity up to which the flow does not give way.
     share_fair: f64 = 0.55;
     /// `SHARE_ALONE`: share of the capacity from which the flow counts as alone.
