@@ -254,7 +254,8 @@ fn every_rule_of_sluice_has_a_test_that_names_it() {
     assert!(stated.len() > 20, "only {} rules found", stated.len());
     let module = read("library/weir/tests/sluice_rules/main.rs")
         + &read("library/weir/tests/sluice_rules/radio.rs")
-        + &read("library/weir/tests/sluice_rules/hand_over.rs");
+        + &read("library/weir/tests/sluice_rules/hand_over.rs")
+        + &read("library/weir/tests/sluice_rules/policer.rs");
     let lines: Vec<&str> = module.lines().collect();
     let tags = lines.windows(2).filter(|pair| pair[0].starts_with("// ") && pair[1] == "#[test]");
     let tested: BTreeSet<&str> = tags.flat_map(|pair| rules_of_sluice(pair[0])).collect();

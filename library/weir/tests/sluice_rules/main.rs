@@ -7,6 +7,7 @@
 mod feed;
 mod hand_over;
 mod memory;
+mod policer;
 mod radio;
 
 use std::collections::VecDeque;

@@ -2,6 +2,7 @@
 
 use super::Sluice;
 use super::competition::Test;
+use super::policer::Verdict;
 use crate::controller::{EcnMode, Reason};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -80,10 +81,12 @@ impl Sluice {
         let crowded = self.crowding.time() > self.p.t_rival + self.rtt()
             && seen.queue < self.p.q_compete
             && !self.sharing.is_alone(&self.p);
+        let tries_less = self.tries_less(seen);
         let reason = match self.state {
             State::Compete => self.compete(seen),
             _ if crowded => self.enter_competition(seen),
             _ if seen.excess() > self.p.margin => self.drain(seen),
+            _ if tries_less => Reason::Loss,
             State::Start if seen.congestion.is_none() => self.start(seen),
             State::Start | State::Track | State::Drain => self.track(seen),
         };
@@ -100,6 +103,9 @@ impl Sluice {
             return None;
         }
         let p = self.p;
+        if self.policer.is_trying() {
+            return None; // What was lost before is about to be judged.
+        }
         let heavy = self.state == State::Compete && self.losses.is_heavy(&p);
         let lost = heavy || self.losses.is_congestion(&p);
         let marked = self.marks.take(p.alpha_gain);
@@ -134,6 +140,12 @@ impl Sluice {
         let limit = seen.reference + self.p.q_rival.max(packet) * self.scale;
         let noise = self.queue.noise();
         self.crowding.update(seen.queue, limit, noise, seen.step_s, &self.p);
+        if seen.queue > self.p.q_stands {
+            self.policer.on_queue(seen.now);
+        }
+        if seen.excess() > self.p.margin {
+            self.policer.forget();
+        }
         if seen.queue <= (seen.reference / 4).max(self.p.q_empty) {
             self.empty_at = seen.now;
         }
@@ -189,6 +201,46 @@ impl Sluice {
         self.radio.between(wired, self.level * (1.0 - share) + capacity * share)
     }
 
+    /// S-36: sends less for a while, if losses without a queue may be those of a policer. Returns
+    /// whether a trial runs.
+    fn tries_less(&mut self, seen: &Seen) -> bool {
+        self.policer.forget_above(self.level, &self.p);
+        match self.policer.judge(seen.now, &self.p) {
+            Verdict::Running => return true,
+            Verdict::Return(rate) => {
+                self.rate = rate;
+                return true;
+            }
+            Verdict::Policed(rate) => {
+                self.losses.on_policed();
+                self.level = rate * self.p.policed;
+                return false;
+            }
+            Verdict::OfPath => return false,
+            Verdict::None => {}
+        }
+        // What arrived is the policer's rate only while it drops.
+        let lately = seen.now - self.rtt() - self.p.w_level;
+        let may_be = self.policer.empty_since(seen.now - self.p.t_left)
+            && !self.is_round_trip
+            && matches!(self.state, State::Start | State::Track)
+            && self.losses.exceeds_base(&self.p)
+            && self.policer.lost_since(lately);
+        let needed = self.policer.needed(seen.now, self.losses.real(), &self.p);
+        let Some(needed) = needed.filter(|_| may_be) else { return false };
+        let rate = self.rate.min(seen.delivered * self.p.trial_rate);
+        let packet_time = DataSize::from_bytes(self.packet_bytes as u64) / rate;
+        if packet_time * needed > self.p.t_trial {
+            return false;
+        }
+        // Not all that was too much: little above what passes is enough to lose some.
+        let more = seen.delivered * (2.0 - self.p.trial_rate);
+        self.policer.begin(seen.now, needed, (more, seen.delivered), &self.p);
+        self.state = State::Track;
+        self.rate = rate;
+        true
+    }
+
     /// S-10 to S-13
     fn track(&mut self, seen: &Seen) -> Reason {
         if self.state == State::Start {
@@ -198,10 +250,14 @@ impl Sluice {
         let mut reason = Reason::Increase;
         if let Some(calm_s) = self.calm_s {
             let growth = self.growth(seen, calm_s);
-            if growth >= self.p.g_climb {
+            if growth >= self.steepest() {
                 reason = Reason::RampUp;
             }
-            let grown = self.level * libm::exp(growth * seen.step_s);
+            let mut grown = self.level * libm::exp(growth * seen.step_s);
+            if let Some(rate) = self.policer.rate() {
+                let slowly = self.level * libm::exp(self.p.g_policed * seen.step_s);
+                grown = grown.min((rate * self.p.policed).max(slowly)); // S-36
+            }
             self.level = grown.min(self.ceiling(seen)).max(self.level);
         } else if seen.congestion.is_none() {
             let mut share = (seen.step_s / self.p.t_level.as_secs_f64()).min(1.0);
@@ -229,17 +285,34 @@ impl Sluice {
         }
         let doublings = (calm_s / p.t_double.as_secs_f64()).min(DOUBLINGS_MAX);
         let is_known = self.level < self.anchor * self.p.recovered;
-        let least = if is_known { p.g_recover } else { 0.0 };
-        let most = p.g_climb * self.gentle(p.share_growth);
+        let (least, most) = match is_known {
+            true => (p.g_recover, p.g_climb),
+            false => (0.0, self.steepest()),
+        };
+        let most = most * self.gentle(p.share_growth);
         let wired = (p.g_track * libm::exp2(doublings)).max(least).min(most);
         let is_late = calm_s > p.t_calm.as_secs_f64();
         if is_late { self.radio.blend(wired, p.g_radio) } else { wired }
     }
 
+    /// The fastest growth per second. Under L4S a mark comes a round trip after what was too much,
+    /// so the growth in a round trip is bounded where the capacity is not known (S-8).
+    fn steepest(&self) -> f64 {
+        match self.settings.ecn {
+            EcnMode::L4s => self.p.g_climb.min(self.p.g_l4s / self.rtt_counted().as_secs_f64()),
+            EcnMode::Off | EcnMode::Classic => self.p.g_climb,
+        }
+    }
+
+    /// The round-trip time by which additive growth counts.
+    fn rtt_counted(&self) -> TimeDelta {
+        self.rtt().min(self.p.rtt_compete_max).max(self.p.rtt_compete_min)
+    }
+
     /// Growth per second, relative to the rate, that adds `packets` per round trip to the data in
     /// flight: flows of different rates then come to the same rate.
     fn additive(&self, packets: f64) -> f64 {
-        let rtt = self.rtt().min(self.p.rtt_compete_max).max(self.p.rtt_compete_min);
+        let rtt = self.rtt_counted();
         SEGMENT / rtt / self.level * packets / rtt.as_secs_f64()
     }
 
@@ -311,7 +384,11 @@ impl Sluice {
             && self.queue.noise() < self.p.moved_noise;
         let after = if has_stepped { self.p.t_moved } else { self.p.t_base };
         let is_due = seen.now - self.empty_at > after;
-        if !is_due || self.test_until.is_some() || self.state != State::Track {
+        if !is_due
+            || self.test_until.is_some()
+            || self.policer.is_trying()
+            || self.state != State::Track
+        {
             return false;
         }
         let until = seen.now + self.rtt() + self.p.test_extra;

@@ -115,7 +115,7 @@ impl Losses {
     }
 
     /// The part of the packets called lost that did not arrive after all.
-    fn real(&self) -> f64 {
+    pub(super) fn real(&self) -> f64 {
         if self.recovered > 0.0 { (1.0 - self.recovered / self.called).max(0.0) } else { 1.0 }
     }
 
@@ -124,6 +124,17 @@ impl Losses {
         self.standing = Count::default();
         self.high = Count::default();
         self.all = Count { lost: self.idle.ratio() * self.all.all, ..self.all };
+    }
+
+    /// Whether more is lost without a standing queue than by chance and by the path (S-36).
+    pub(super) fn exceeds_base(&self, p: &Parameters) -> bool {
+        let base = self.least.unwrap_or(0.0);
+        (self.idle.ratio() - base * p.loss_base) * self.real() > p.loss_excess
+    }
+
+    /// A policer has dropped these packets. What counts from now on is what it drops of less.
+    pub(super) fn on_policed(&mut self) {
+        *self = Self { least: Some(0.0), ..Self::default() };
     }
 
     /// Loss ratio of all packets.

@@ -11,7 +11,7 @@
 //!
 //! While a queue stands, the delivered rate is the capacity. So the controller keeps a short queue
 //! standing and follows the delivered rate. Without a queue it grows, faster the longer none shows.
-//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-35.
+//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-36.
 
 mod competition;
 mod hand_over;
@@ -19,6 +19,7 @@ mod law;
 mod losses;
 mod marks;
 mod parameters;
+mod policer;
 mod queue;
 mod radio;
 mod rate_meter;
@@ -33,6 +34,7 @@ use self::hand_over::Cuts;
 use self::law::{Seen, State, StepTest};
 use self::losses::Losses;
 use self::marks::Marks;
+use self::policer::Policer;
 use self::queue::Queue;
 use self::radio::{Flight, Radio};
 use self::rate_meter::RateMeter;
@@ -69,6 +71,7 @@ pub struct Sluice {
     sent: RateMeter,
     losses: Losses,
     cuts: Cuts,
+    policer: Policer,
     sharing: Sharing,
     radio: Radio,
     marks: Marks,
@@ -130,6 +133,7 @@ impl Sluice {
             sent: RateMeter::default(),
             losses: Losses::default(),
             cuts: Cuts::default(),
+            policer: Policer::default(),
             sharing: Sharing::default(),
             radio: Radio::default(),
             marks: Marks::default(),
@@ -221,6 +225,7 @@ impl Sluice {
         for packet in &report.packets {
             if !packet.recovered {
                 self.sent.add(packet.send_time, packet.size);
+                self.policer.on_packet(packet.send_time, packet.arrival_time.is_none());
             }
             let Some(arrival) = packet.arrival_time else {
                 self.cuts.on_lost();
@@ -236,6 +241,9 @@ impl Sluice {
             marked += u64::from(packet.ecn == Ecn::Ce && self.settings.ecn != EcnMode::Off);
             above = self.queue.on_packet(arrival - packet.send_time);
             self.cuts.waited(above);
+            if !packet.recovered {
+                self.policer.on_arrived(packet.send_time, above);
+            }
             let waited = if stands { above - least_wait } else { TimeDelta::ZERO };
             let passed = Passed { sent: packet.send_time, arrived: arrival, waited };
             match self.sharing.on_packet(passed, packet.size, &self.p) {
@@ -295,7 +303,8 @@ impl Sluice {
         if bitrate != self.target.bitrate {
             self.reason = if bitrate < own { Reason::ReceiverLimit } else { reason };
         }
-        let drains = self.state == State::Drain || self.test_until.is_some();
+        let tests = self.test_until.is_some() || self.policer.sends_less();
+        let drains = self.state == State::Drain || tests;
         let factor = match self.settings.ecn {
             _ if drains => p.pacing_drain,
             EcnMode::L4s => p.pacing_l4s,

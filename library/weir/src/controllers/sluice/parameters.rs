@@ -124,6 +124,20 @@ parameters! {
     t_cut: TimeDelta = TimeDelta::from_millis(150);
     /// `CUT_PACKETS`: ... and at least so many packets were lost.
     cut_packets: f64 = 5.0;
+    /// `TRIAL_RATE`: share of the delivered rate that a trial of a policer sends.
+    trial_rate: f64 = 0.85;
+    /// `TRIAL_LOSSES`: bursts of losses that must be missing in a trial.
+    trial_losses: f64 = 5.0;
+    /// `T_TRIAL`: a trial that would last longer is not made.
+    t_trial: TimeDelta = TimeDelta::from_secs(3);
+    /// `T_TRIAL_WAIT`: time without a trial after one that failed. It doubles each time.
+    t_trial_wait: TimeDelta = TimeDelta::from_secs(1);
+    /// `POLICED`: share of a policer's rate that is sent.
+    policed: f64 = 0.97;
+    /// `G_POLICED`: growth above that, per second.
+    g_policed: f64 = 0.02;
+    /// `POLICED_GONE`: a level this many times the rate of a policer shows that it is gone.
+    policed_gone: f64 = 1.25;
     /// `TEST_RATE`: share of the delivered rate that a base test sends.
     test_rate: f64 = 0.75;
     /// `TEST_EXTRA`: a base test lasts this long beyond a round trip.
@@ -172,6 +186,8 @@ parameters! {
     a_marked: f64 = 0.5;
     /// `T_MARKED`: time after a mark for which the growth is additive.
     t_marked: TimeDelta = TimeDelta::from_secs(2);
+    /// `G_L4S`: fastest growth under L4S above what was reached, per round trip.
+    g_l4s: f64 = 0.01;
     /// `SHARE_FAIR`: share of the capacity up to which the flow does not give way.
     share_fair: f64 = 0.55;
     /// `SHARE_ALONE`: share of the capacity from which the flow counts as alone.
