@@ -17,6 +17,7 @@ mod publisher;
 mod receiver;
 mod rivals;
 mod subscriber;
+mod temporal;
 #[cfg(test)]
 mod tests;
 mod witness;

@@ -94,7 +94,7 @@ fn equal_seeds_give_equal_traces() {
 
 #[test]
 fn rivals_send_pictures_over_the_same_transport() {
-    for core in [Core::Greedy, Core::LiveKit] {
+    for core in [Core::Greedy, Core::LiveKit, Core::Mediasoup] {
         let trace = run(5_000, 0.0, core);
         let bytes: DataSize = trace.rows.iter().map(|row| row.received).sum();
         assert!(bytes > DataSize::from_bytes(500_000), "{core:?}: {bytes}");
