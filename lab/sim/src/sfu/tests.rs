@@ -105,7 +105,7 @@ fn rivals_send_pictures_over_the_same_transport() {
 
 #[test]
 fn a_stream_that_nobody_watches_is_stopped() {
-    let mut server = Server::new(&[camera(0.0)], std::iter::empty(), Seed::new(1));
+    let mut server = Server::new(&[camera(0.0)], &[false], std::iter::empty(), Seed::new(1));
     let mut streams = [0; 3];
     server.on_request(Timestamp::ZERO, 0, Request::Watch { track: 0, stream: Some(1) });
     while let Some(now) = server.next_deadline().filter(|due| *due < Timestamp::from_secs(20)) {
@@ -119,4 +119,41 @@ fn a_stream_that_nobody_watches_is_stopped() {
     }
     assert_eq!((streams[0], streams[2]), (0, 0));
     assert!(streams[1] > 200, "{streams:?}");
+}
+
+/// Two rooms behind links of their own, and a third subscriber who watches the second room.
+fn two_rooms() -> Config {
+    let mut flows = Vec::new();
+    for (name, publisher, hop) in [("a", 0, 0), ("b", 1, 1), ("c", 1, 2)] {
+        let mut flow = subscriber(name, Core::Weir);
+        flow.hops = hop..hop + 1;
+        if let FlowKind::Subscriber(watching) = &mut flow.traffic {
+            watching.publishers = vec![publisher];
+        }
+        flows.push(flow);
+    }
+    let mut other = camera(0.02);
+    other.name = "other".into();
+    let hops = vec![hop(1_000), hop(3_000), hop(600)];
+    Config::wired(TimeDelta::from_secs(SECONDS), hops, flows)
+        .with_publishers(vec![camera(0.01), other])
+}
+
+#[test]
+fn rooms_that_share_nothing_are_simulated_apart_with_the_same_results() {
+    let config = two_rooms();
+    let apart = crate::run(&config, Seed::new(1));
+    let mut whole = crate::simulator::run_as_one(&config, Seed::new(1));
+    assert_eq!(apart.rows, whole.rows);
+    // What happens at the same time in two rooms has no order.
+    let mut decisions = apart.decisions.clone();
+    decisions.sort_by(|one, other| (one.time, &one.flow).cmp(&(other.time, &other.flow)));
+    whole.decisions.sort_by(|one, other| (one.time, &one.flow).cmp(&(other.time, &other.flow)));
+    assert_eq!(decisions, whole.decisions);
+    let mut events = apart.events.clone();
+    events.sort_by_key(|event| (event.time, event.flow));
+    whole.events.sort_by_key(|event| (event.time, event.flow));
+    assert_eq!(events, whole.events);
+    assert!(!whole.decisions.is_empty() && !whole.events.is_empty());
+    assert_eq!(apart, crate::run(&config, Seed::new(1)), "threads change nothing");
 }
