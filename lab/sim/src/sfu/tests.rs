@@ -157,3 +157,23 @@ fn rooms_that_share_nothing_are_simulated_apart_with_the_same_results() {
     assert!(!whole.decisions.is_empty() && !whole.events.is_empty());
     assert_eq!(apart, crate::run(&config, Seed::new(1)), "threads change nothing");
 }
+
+#[test]
+fn frames_of_temporal_layers_are_left_out_without_a_key_frame() {
+    let rate = Schedule::constant(kbps(500)).unwrap();
+    let layers = vec![PublishedLayer { width: 640, height: 360, rate }];
+    let camera = Publisher::new("camera", TrackKind::Camera, layers).with_temporal_layers(3);
+    let flows = vec![subscriber("media-1", Core::Weir)];
+    let mut frames = Vec::new();
+    for capacity in [2_000, 400, 260] {
+        let hops = vec![hop(capacity)];
+        let config = Config::wired(TimeDelta::from_secs(SECONDS), hops, flows.clone())
+            .with_publishers(vec![camera.clone()]);
+        let trace = crate::run(&config, Seed::new(1));
+        let asked = trace.decisions.iter().filter(|one| one.kind == DecisionKind::KeyFrameAsked);
+        assert_eq!(asked.count(), 1, "{capacity} kbit/s: the first picture");
+        let videos = trace.rows.iter().filter_map(|row| row.video);
+        frames.push(videos.map(|video| video.frames).sum::<u64>() / SECONDS as u64);
+    }
+    assert!(frames[0] >= 26 && (12..20).contains(&frames[1]) && frames[2] < 10, "{frames:?}");
+}

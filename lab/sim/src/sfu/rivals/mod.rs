@@ -3,8 +3,8 @@
 //!
 //! They are sketches of published rules, not ports. What they leave out, or do in another way:
 //!
-//! - `greedy`: a controller with its own probes, and an allocator that gives layers from the smallest
-//!   on while they fit, twice a second.
+//! - `greedy`: a controller with its own probes, and an allocator that gives layers from the
+//!   smallest on while they fit, twice a second.
 //! - `mediasoup`: the rules of mediasoup's transports (`mediasoup.rs`). Its controller is an older
 //!   libwebrtc's, here it is the scenario's; its pacer counts media but does not hold it back, so
 //!   packets leave as they come. Applications set preferred layers, here by the size shown.
