@@ -122,9 +122,8 @@ fn publisher(table: &Table, number: usize, duration: TimeDelta) -> Result<Publis
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }
-    let temporal_layers = table
-        .get("temporal_layers")
-        .map_or(Ok(1), |item| item.whole(MAX_TEMPORAL_LAYERS))?;
+    let temporal_layers =
+        table.get("temporal_layers").map_or(Ok(1), |item| item.whole(MAX_TEMPORAL_LAYERS))?;
     let name = format!("publisher-{number}");
     Ok(Publisher::new(name, kind, layers)
         .with_fps(fps)
