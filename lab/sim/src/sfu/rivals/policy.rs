@@ -142,14 +142,17 @@ pub(super) fn total(tracks: &[(&TrackConfig, Option<usize>)], levels: &[Option<u
     sum
 }
 
-/// The layer that fills the size at which a track is shown, or the largest that is sent.
+/// The layer that fills the size at which a track is shown, with all its frames, or the largest
+/// that is sent.
 pub(super) fn best(tracks: &[(&TrackConfig, Option<usize>)]) -> Vec<Option<usize>> {
     let mut levels = Vec::with_capacity(tracks.len());
     for (track, _) in tracks {
         let mut level = None;
         for (index, layer) in track.layers.iter().enumerate() {
-            let fills =
-                level.is_some_and(|level: usize| track.layers[level].height >= track.shown_height);
+            let fills = level.is_some_and(|level: usize| {
+                let found = track.layers[level];
+                found.stream < layer.stream && found.height >= track.shown_height
+            });
             if layer.bitrate > Bitrate::ZERO && !fills {
                 level = Some(index);
             }
@@ -259,6 +262,10 @@ mod tests {
     fn a_small_window_gets_no_more_than_fills_it() {
         let small = camera().with_shown(320, 180);
         let hidden = camera().with_shown(0, 0);
-        assert_eq!(best(&[(&small, None), (&hidden, None)]), [Some(0), None]);
+        let half = Layer::new(0, 320, 180, kbps(90)).with_temporal(0);
+        let temporal = TrackConfig::camera(vec![half, Layer::new(0, 320, 180, kbps(150))])
+            .with_shown(320, 180);
+        let tracks = [(&small, None), (&hidden, None), (&temporal, None)];
+        assert_eq!(best(&tracks), [Some(0), None, Some(1)]);
     }
 }
