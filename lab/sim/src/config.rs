@@ -407,6 +407,8 @@ pub struct Publisher {
     pub layers: Vec<PublishedLayer>,
     /// Frames a second that the camera delivers.
     pub fps: f64,
+    /// Temporal layers of each stream: 1 to 3.
+    pub temporal_layers: u8,
     /// What the camera shows.
     pub content: Content,
     /// Size at which every subscriber shows it, in pixels, each from a given time on. The first is
@@ -430,6 +432,7 @@ impl Publisher {
             kind,
             layers,
             fps: 30.0,
+            temporal_layers: 1,
             content: Content::default(),
             shown: vec![(Timestamp::ZERO, (1280, 720))],
             priority: 1.0,
@@ -441,6 +444,7 @@ impl Publisher {
 
     with! {
         with_fps: fps: f64,
+        with_temporal_layers: temporal_layers: u8,
         with_content: content: Content,
         with_shown: shown: Vec<(Timestamp, (u16, u16))>,
         with_priority: priority: f64,
@@ -528,4 +532,6 @@ pub enum Core {
     Greedy,
     /// A rival: the rules of LiveKit's allocator.
     LiveKit,
+    /// A rival: the rules of mediasoup's transports.
+    Mediasoup,
 }

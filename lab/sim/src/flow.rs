@@ -34,7 +34,7 @@ impl End {
 /// Both ends of a flow. They are one object but share no state: one end learns about the other only
 /// from packets. The one exception is the round-trip time that a browser's receiver knows from
 /// extended reports, which have no bytes here.
-pub(crate) trait Ends {
+pub(crate) trait Ends: Send {
     /// Time at which an end wants to be called next, if any.
     fn next_deadline(&self, end: End) -> Option<Timestamp>;
 

@@ -46,6 +46,7 @@ macro_rules! with {
 
 mod allocator;
 mod cache;
+mod ceiling;
 mod decision;
 mod hysteresis;
 mod plan;

@@ -20,6 +20,7 @@ const PUBLISHER: &[&str] = &[
     "layers",
     "rate",
     "fps",
+    "temporal_layers",
     "content",
     "shown",
     "priority",
@@ -38,6 +39,7 @@ const MAX_PUBLISHERS: usize = 200;
 /// `weir-sfu` counts the streams of a track from 0 to 3.
 const MAX_LAYERS: usize = 4;
 const MAX_SIDE: f64 = 4096.0;
+const MAX_TEMPORAL_LAYERS: f64 = 3.0;
 const FPS: Range<f64> = 1.0..120.0;
 const MAX_PRIORITY: f64 = 100.0;
 const AUDIO_RATE: Bitrate = Bitrate::from_kbps(40);
@@ -68,7 +70,12 @@ pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<Option<ServerPlan
     };
     topology.choice(&[("sfu", ())])?;
     let core = top.get("server").map_or(Ok(Core::Weir), |item| {
-        item.choice(&[("weir", Core::Weir), ("greedy", Core::Greedy), ("livekit", Core::LiveKit)])
+        item.choice(&[
+            ("weir", Core::Weir),
+            ("greedy", Core::Greedy),
+            ("livekit", Core::LiveKit),
+            ("mediasoup", Core::Mediasoup),
+        ])
     })?;
     let mut publishers = Vec::new();
     for table in &tables {
@@ -115,9 +122,12 @@ fn publisher(table: &Table, number: usize, duration: TimeDelta) -> Result<Publis
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }
+    let temporal_layers =
+        table.get("temporal_layers").map_or(Ok(1), |item| item.whole(MAX_TEMPORAL_LAYERS))?;
     let name = format!("publisher-{number}");
     Ok(Publisher::new(name, kind, layers)
         .with_fps(fps)
+        .with_temporal_layers(temporal_layers as u8)
         .with_content(content)
         .with_shown(shown)
         .with_priority(table.get("priority").map_or(Ok(1.0), |item| priority(&item))?)
@@ -138,7 +148,7 @@ fn uplink(table: &Table) -> Result<Uplink> {
 }
 
 fn audio(table: &Table, duration: TimeDelta) -> Result<Vec<PublishedLayer>> {
-    for key in ["layers", "fps", "content", "shown", "may_pause"] {
+    for key in ["layers", "fps", "temporal_layers", "content", "shown", "may_pause"] {
         table.refuse(key, "audio has none of it; its bitrate is rate")?;
     }
     let rate = table.get("rate").map(|item| schedule(&item, duration)).transpose()?;

@@ -196,6 +196,12 @@ pub(super) enum Arrived {
     Nothing,
 }
 
+/// The shortest descriptor that says the same of a packet as its own, which may have the fields of
+/// temporal layers.
+fn start_of(payload: &[u8]) -> [u8; Descriptor::SIZE] {
+    Descriptor::parse(payload).expect("media packets begin a payload").emit()
+}
+
 /// Reads packets and unwraps their counters.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
@@ -214,7 +220,9 @@ impl Reader {
     /// Reads a packet of the flow; `size` is that of the whole IP packet.
     pub(super) fn read(&mut self, view: &View<'_>, size: DataSize) -> Arrived {
         let header = view.header(EXTENSION_IDS);
-        let Some(start) = view.payload().first_chunk() else { return Arrived::Nothing };
+        if view.payload().is_empty() {
+            return Arrived::Nothing;
+        }
         if header.ssrc == self.ssrcs.media {
             let number = self.numbers.peek(header.sequence_number.into());
             // Only the newest number becomes the reference for unwrapping. Otherwise one very late
@@ -223,11 +231,12 @@ impl Reader {
                 self.newest = Some(number);
                 self.numbers.set_last(number);
             }
-            return Arrived::Media(Kind::Media, number, Parity::of(&header, *start, length(size)));
+            let packet = Parity::of(&header, start_of(view.payload()), length(size));
+            return Arrived::Media(Kind::Media, number, packet);
         }
         if header.ssrc == self.ssrcs.rtx {
             let rtx = Rtx::parse(view.payload()).expect("a retransmission says of what");
-            let start = *rtx.payload.first_chunk().expect("media packets begin a payload");
+            let start = start_of(rtx.payload);
             let original = header.with_payload_type(PAYLOAD_TYPE);
             let packet = Parity::of(&original, start, length(size.saturating_sub(RTX_OVERHEAD)));
             let number = self.numbers.peek(rtx.sequence_number.into());

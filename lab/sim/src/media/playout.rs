@@ -102,13 +102,22 @@ struct Delays {
 
 impl Delays {
     fn push(&mut self, delay: TimeDelta) {
-        if self.recent.len() == WINDOW {
-            let oldest = self.recent.pop_front().expect("the window is full");
-            let at = self.sorted.partition_point(|&other| other < oldest);
-            self.sorted.remove(at);
-        }
+        let oldest = if self.recent.len() == WINDOW { self.recent.pop_front() } else { None };
         self.recent.push_back(delay);
-        self.sorted.insert(self.sorted.partition_point(|&other| other < delay), delay);
+        let to = self.sorted.partition_point(|&other| other < delay);
+        let Some(oldest) = oldest else {
+            self.sorted.insert(to, delay);
+            return;
+        };
+        // Only what lies between the two moves by one place.
+        let from = self.sorted.partition_point(|&other| other < oldest);
+        if from < to {
+            self.sorted.copy_within(from + 1..to, from);
+            self.sorted[to - 1] = delay;
+        } else {
+            self.sorted.copy_within(to..from, to + 1);
+            self.sorted[to] = delay;
+        }
     }
 
     /// The delay that a share [`IN_TIME`] of the frames does not exceed; zero without frames.

@@ -8,7 +8,7 @@ use super::witness::Witness;
 
 /// The part of a server that serves one subscriber. The methods are those of
 /// [`weir_sfu::Subscriber`].
-pub(super) trait Forwarder {
+pub(super) trait Forwarder: Send {
     fn add_track(
         &mut self,
         now: Timestamp,

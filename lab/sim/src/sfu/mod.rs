@@ -17,6 +17,7 @@ mod publisher;
 mod receiver;
 mod rivals;
 mod subscriber;
+mod temporal;
 #[cfg(test)]
 mod tests;
 mod witness;
@@ -148,9 +149,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `stops` are the ends of the subscribers' flows, by index.
+    /// `stops` are the ends of the subscribers' flows, by index. Foreign publishers send nothing
+    /// here.
     pub(crate) fn new(
         publishers: &[Publisher],
+        is_foreign: &[bool],
         stops: impl Iterator<Item = (usize, Timestamp)>,
         seed: Seed,
     ) -> Self {
@@ -162,6 +165,9 @@ impl Server {
             to_tell: Vec::new(),
         };
         for (track, publisher) in publishers.iter().enumerate() {
+            if is_foreign[track] {
+                continue;
+            }
             server.add(publisher.time.start, Event::Joined { track });
             if publisher.time.end < Timestamp::MAX {
                 server.add(publisher.time.end, Event::Left { track });

@@ -9,6 +9,7 @@ use weir_sfu::{Frame, Layer, PayloadDescriptor, TrackConfig, Uplink};
 use weir_wire::rtp::{RtpHeader, View};
 use weir_wire::vp8::Descriptor;
 
+use super::temporal::{Place, frames, place, share, weight};
 use crate::config::{Degradation, EncoderVideo, Publisher, Source, TrackKind};
 use crate::rtp_format::{
     EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTP_TAG, rtp_timestamp,
@@ -23,6 +24,13 @@ const MIN_REQUEST_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 /// A packet of audio every 20 ms.
 const AUDIO_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 
+/// The fields of VP8's descriptor that streams with temporal layers have.
+const EXTENDED_FLAG: u8 = 1 << 7;
+const ID_INDEX_AND_LAYER: u8 = 1 << 7 | 1 << 6 | 1 << 5;
+const LONG_PICTURE_ID: u16 = 1 << 15;
+const LAYER_SHIFT: u8 = 6;
+const SYNC_FLAG: u8 = 1 << 5;
+
 /// A packet on its way to the server. Its payload follows from its role.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
@@ -31,7 +39,31 @@ pub(super) struct Sent {
     timestamp: u32,
     is_last: bool,
     start: Descriptor,
+    /// What the descriptor says of temporal layers; `None` if there are none.
+    picture: Option<Picture>,
     size: DataSize,
+}
+
+/// A picture of a stream with temporal layers.
+#[derive(Clone, Copy, Debug)]
+struct Picture {
+    id: u16,
+    base_index: u8,
+    place: Place,
+}
+
+impl Picture {
+    /// Bytes of the descriptor with these numbers, and of the first byte after it.
+    const SIZE: usize = 7;
+
+    /// Writes the descriptor in its long form around the short one [RFC7741 §4.2].
+    fn emit(self, start: Descriptor) -> [u8; Self::SIZE] {
+        let [first, media] = start.emit();
+        let [high, low] = (self.id | LONG_PICTURE_ID).to_be_bytes();
+        let sync = if self.place.is_switching_point { SYNC_FLAG } else { 0 };
+        let layers = self.place.layer << LAYER_SHIFT | sync;
+        [first | EXTENDED_FLAG, ID_INDEX_AND_LAYER, high, low, self.base_index, layers, media]
+    }
 }
 
 /// What a packet is to the server.
@@ -50,6 +82,10 @@ struct Encoder {
     /// When a key frame was asked for; the first picture after it is one.
     key_frame_at: Option<Timestamp>,
     is_on: bool,
+    /// Frames since the last key frame, and the numbers of the last picture.
+    frames: u32,
+    picture_id: u16,
+    base_index: u8,
     history: VecDeque<Sent>,
     /// The number that the server waits for next.
     expected: Option<u16>,
@@ -66,6 +102,22 @@ pub(super) struct PublisherState {
     /// The track with the size at which it is shown now.
     pub track: TrackConfig,
     bytes: Vec<u8>,
+}
+
+impl Encoder {
+    /// The next picture among temporal layers; `None` if the stream has none.
+    fn next_picture(&mut self, temporal_layers: u8, is_key: bool) -> Option<Picture> {
+        if temporal_layers < 2 {
+            return None;
+        }
+        self.frames = if is_key { 0 } else { self.frames + 1 };
+        let place = place(temporal_layers, self.frames);
+        self.picture_id = self.picture_id.wrapping_add(1) & !LONG_PICTURE_ID;
+        if place.layer == 0 {
+            self.base_index = self.base_index.wrapping_add(1);
+        }
+        Some(Picture { id: self.picture_id, base_index: self.base_index, place })
+    }
 }
 
 impl PublisherState {
@@ -90,6 +142,9 @@ impl PublisherState {
                 next_number,
                 key_frame_at: None,
                 is_on: true,
+                frames: 0,
+                picture_id: next_number & !LONG_PICTURE_ID,
+                base_index: next_number as u8,
                 history: VecDeque::new(),
                 expected: None,
                 asked: BTreeMap::new(),
@@ -130,7 +185,13 @@ impl PublisherState {
             encoder.key_frame_at = is_key.then_some(now).or(encoder.key_frame_at);
             return (packets, interval);
         };
-        let bytes = size.as_bytes().max(OVERHEAD + Descriptor::SIZE as u64);
+        let picture = encoder.next_picture(self.config.temporal_layers, is_key);
+        let scale = match picture {
+            Some(picture) if !is_key => weight(self.config.temporal_layers, picture.place.layer),
+            _ => 1.0,
+        };
+        let least = OVERHEAD + descriptor_size(picture) as u64;
+        let bytes = (size * scale).as_bytes().max(least);
         let count = bytes.div_ceil(MAX_PACKET);
         for index in 0..count {
             let more = u64::from(index < bytes % count);
@@ -145,6 +206,7 @@ impl PublisherState {
                 timestamp: rtp_timestamp(now),
                 is_last: index + 1 == count,
                 start,
+                picture,
                 size: DataSize::from_bytes(bytes / count + more),
             };
             encoder.next_number = encoder.next_number.wrapping_add(1);
@@ -164,7 +226,8 @@ impl PublisherState {
 
     /// A packet came to the server. Returns the numbers of those before it that are missing.
     pub(super) fn on_arrival(&mut self, now: Timestamp, sent: Sent) -> Vec<u16> {
-        self.uplink.on_packet(now, sent.stream, 0, sent.size);
+        let temporal = sent.picture.map_or(0, |picture| picture.place.layer);
+        self.uplink.on_packet(now, sent.stream, temporal, sent.size);
         let encoder = &mut self.encoders[usize::from(sent.stream)];
         encoder.asked.remove(&sent.number);
         let expected = encoder.expected.unwrap_or(sent.number);
@@ -241,14 +304,23 @@ impl PublisherState {
             .with_transport_sequence_number(Some((EXTENSION_ID, 0)));
         let size = sent.size.as_bytes().saturating_sub(IP_UDP + SRTP_TAG) as usize;
         self.bytes.clear();
-        self.bytes.resize(size.max(RTP_HEADER + Descriptor::SIZE), 0);
+        self.bytes.resize(size.max(RTP_HEADER + descriptor_size(sent.picture)), 0);
         header.emit(&mut self.bytes);
-        self.bytes[RTP_HEADER..RTP_HEADER + Descriptor::SIZE].copy_from_slice(&sent.start.emit());
+        let payload = &mut self.bytes[RTP_HEADER..];
+        match sent.picture {
+            None => payload[..Descriptor::SIZE].copy_from_slice(&sent.start.emit()),
+            Some(picture) => payload[..Picture::SIZE].copy_from_slice(&picture.emit(sent.start)),
+        }
         let bytes = self.bytes.as_slice();
         let view = View::parse(bytes).expect("the publisher's own packet");
         let descriptor = PayloadDescriptor::parse(view.payload()).expect("a whole descriptor");
         Published { track, bytes, frame: descriptor.frame(sent.stream) }
     }
+}
+
+/// Bytes of a packet that say what it is.
+fn descriptor_size(picture: Option<Picture>) -> usize {
+    picture.map_or(Descriptor::SIZE, |_| Picture::SIZE)
 }
 
 /// The track at time zero, with the rates that its layers are asked for.
@@ -257,6 +329,13 @@ fn track_of(publisher: &Publisher) -> TrackConfig {
     for (index, layer) in publisher.layers.iter().enumerate() {
         let rate = layer.rate.rate(Timestamp::ZERO);
         let point = Layer::new(index as u8, layer.width, layer.height, rate);
+        let temporal_layers = publisher.temporal_layers;
+        for temporal in 0..temporal_layers.saturating_sub(1) {
+            let frame_rate = publisher.fps * frames(temporal_layers, temporal);
+            let part = rate * share(temporal_layers, temporal);
+            let point = point.with_temporal(temporal).with_bitrate(part);
+            layers.push(point.with_frame_rate(frame_rate));
+        }
         layers.push(point.with_frame_rate(publisher.fps));
     }
     let track = match publisher.kind {

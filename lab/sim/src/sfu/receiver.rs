@@ -34,6 +34,8 @@ pub(super) struct SwitchFreezes {
 struct Track {
     /// `None` for audio, which is only counted.
     video: Option<VideoReceiver>,
+    /// When it is due: only a packet or a deadline changes that.
+    due: Option<Timestamp>,
     /// When another layer began to be sent.
     switched: Option<Timestamp>,
 }
@@ -54,7 +56,7 @@ impl Receiver {
         let mut tracks = Vec::new();
         for (place, &is_video) in is_video.iter().enumerate() {
             let video = is_video.then(|| VideoReceiver::new(repair, ssrcs(place)));
-            tracks.push(Track { video, switched: None });
+            tracks.push(Track { video, due: None, switched: None });
         }
         Self {
             reporter: PlannedReporter::new(
@@ -77,8 +79,7 @@ impl Receiver {
 
     /// Looks at which track is due first.
     fn look_ahead(&mut self) {
-        let videos = self.tracks.iter().filter_map(|track| track.video.as_ref());
-        self.next_video = videos.filter_map(VideoReceiver::next_deadline).min();
+        self.next_video = self.tracks.iter().filter_map(|track| track.due).min();
     }
 
     pub(super) fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
@@ -93,10 +94,11 @@ impl Receiver {
         let view = View::parse(bytes).expect("the server made this packet");
         self.reporter.on_packet(now, &view, packet.ecn);
         let place = self.place(view.ssrc());
-        if let Some(video) = place.and_then(|place| self.tracks[place].video.as_mut()) {
+        let Some(track) = place.map(|place| &mut self.tracks[place]) else { return };
+        if let Some(video) = &mut track.video {
             video.on_packet(now, &view, packet.size);
-            let due = video.next_deadline();
-            self.next_video = self.next_video.into_iter().chain(due).min();
+            track.due = video.next_deadline();
+            self.next_video = self.next_video.into_iter().chain(track.due).min();
         }
     }
 
@@ -123,9 +125,10 @@ impl Receiver {
         }
         for track in &mut self.tracks {
             if let Some(video) = &mut track.video
-                && video.next_deadline().is_some_and(|due| due <= now)
+                && track.due.is_some_and(|due| due <= now)
             {
                 video.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
+                track.due = video.next_deadline();
             }
         }
         self.look_ahead();

@@ -15,7 +15,7 @@ use weir_wire::rtp::PayloadType;
 
 use super::forwarder::Forwarder;
 use super::receiver::{PADDING_SSRC, Receiver, ssrcs};
-use super::rivals::{Policy, Rival};
+use super::rivals::{Mediasoup, Policy, Rival};
 use super::witness::Witness;
 use super::{News, Oracle, Published, Request};
 use crate::config::{Core, FlowConfig, Publisher, TrackKind, Watching};
@@ -43,6 +43,23 @@ struct Track {
     /// Since when nothing is sent until a key frame comes.
     cut: Option<Timestamp>,
     is_hidden: bool,
+}
+
+impl Track {
+    /// The stream of a layer.
+    fn stream(&self, layer: usize) -> Option<u8> {
+        let layers = &self.config.as_ref()?.layers;
+        layers.get(layer).map(|layer| layer.stream)
+    }
+
+    /// The layer that is sent now: the chosen one, or the best of another stream until its key
+    /// frame comes.
+    fn level(&self) -> Option<usize> {
+        let sent = self.sent?;
+        let chosen = self.chosen.filter(|&chosen| self.stream(chosen) == Some(sent));
+        let layers = &self.config.as_ref()?.layers;
+        chosen.or_else(|| layers.iter().rposition(|layer| layer.stream == sent))
+    }
 }
 
 /// A subscriber.
@@ -83,6 +100,10 @@ impl SubscriberEnds {
             Core::Greedy => Box::new(Rival::new(flow.start, controller, sender, Policy::Greedy)),
             Core::LiveKit => {
                 Box::new(Rival::new(flow.start, controller.unpaced(), sender, Policy::livekit()))
+            }
+            Core::Mediasoup => {
+                let policy = Policy::Mediasoup(Mediasoup::default());
+                Box::new(Rival::new(flow.start, controller.unpaced(), sender, policy))
             }
         };
         let mut tracks = Vec::new();
@@ -282,7 +303,7 @@ impl SubscriberEnds {
             (own.sent, own.cut) = (None, None);
         }
         let track = own.publisher;
-        let stream = to.map(|layer| layer as u8);
+        let stream = to.and_then(|layer| own.stream(layer));
         out.requests.push(Request::Watch { track, stream });
     }
 
@@ -310,14 +331,15 @@ impl SubscriberEnds {
                 && !self.tracks[place].is_hidden
             {
                 watched.push((publisher, config));
-                own.push(self.tracks[place].sent.map(usize::from));
+                own.push(self.tracks[place].level());
             }
         }
         let best = self.oracle.levels(share, &watched);
         row.best_layers = Some(0);
-        for (sent, best) in own.into_iter().zip(best) {
+        for ((sent, (_, config)), best) in own.into_iter().zip(&watched).zip(best) {
             let Some(best) = *best else { continue };
-            row.best_layers = row.best_layers.map(|sum| sum + best as u64 + 1);
+            let stream = config.layers[best].stream;
+            row.best_layers = row.best_layers.map(|sum| sum + u64::from(stream) + 1);
             row.fitting += 1;
             row.below += u64::from(sent < Some(best));
         }

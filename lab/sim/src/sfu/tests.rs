@@ -94,7 +94,7 @@ fn equal_seeds_give_equal_traces() {
 
 #[test]
 fn rivals_send_pictures_over_the_same_transport() {
-    for core in [Core::Greedy, Core::LiveKit] {
+    for core in [Core::Greedy, Core::LiveKit, Core::Mediasoup] {
         let trace = run(5_000, 0.0, core);
         let bytes: DataSize = trace.rows.iter().map(|row| row.received).sum();
         assert!(bytes > DataSize::from_bytes(500_000), "{core:?}: {bytes}");
@@ -105,7 +105,7 @@ fn rivals_send_pictures_over_the_same_transport() {
 
 #[test]
 fn a_stream_that_nobody_watches_is_stopped() {
-    let mut server = Server::new(&[camera(0.0)], std::iter::empty(), Seed::new(1));
+    let mut server = Server::new(&[camera(0.0)], &[false], std::iter::empty(), Seed::new(1));
     let mut streams = [0; 3];
     server.on_request(Timestamp::ZERO, 0, Request::Watch { track: 0, stream: Some(1) });
     while let Some(now) = server.next_deadline().filter(|due| *due < Timestamp::from_secs(20)) {
@@ -119,4 +119,61 @@ fn a_stream_that_nobody_watches_is_stopped() {
     }
     assert_eq!((streams[0], streams[2]), (0, 0));
     assert!(streams[1] > 200, "{streams:?}");
+}
+
+/// Two rooms behind links of their own, and a third subscriber who watches the second room.
+fn two_rooms() -> Config {
+    let mut flows = Vec::new();
+    for (name, publisher, hop) in [("a", 0, 0), ("b", 1, 1), ("c", 1, 2)] {
+        let mut flow = subscriber(name, Core::Weir);
+        flow.hops = hop..hop + 1;
+        if let FlowKind::Subscriber(watching) = &mut flow.traffic {
+            watching.publishers = vec![publisher];
+        }
+        flows.push(flow);
+    }
+    let mut other = camera(0.02);
+    other.name = "other".into();
+    let hops = vec![hop(1_000), hop(3_000), hop(600)];
+    Config::wired(TimeDelta::from_secs(SECONDS), hops, flows)
+        .with_publishers(vec![camera(0.01), other])
+}
+
+#[test]
+fn rooms_that_share_nothing_are_simulated_apart_with_the_same_results() {
+    let config = two_rooms();
+    let apart = crate::run(&config, Seed::new(1));
+    let mut whole = crate::simulator::run_as_one(&config, Seed::new(1));
+    assert_eq!(apart.rows, whole.rows);
+    // What happens at the same time in two rooms has no order.
+    let mut decisions = apart.decisions.clone();
+    decisions.sort_by(|one, other| (one.time, &one.flow).cmp(&(other.time, &other.flow)));
+    whole.decisions.sort_by(|one, other| (one.time, &one.flow).cmp(&(other.time, &other.flow)));
+    assert_eq!(decisions, whole.decisions);
+    let mut events = apart.events.clone();
+    events.sort_by_key(|event| (event.time, event.flow));
+    whole.events.sort_by_key(|event| (event.time, event.flow));
+    assert_eq!(events, whole.events);
+    assert!(!whole.decisions.is_empty() && !whole.events.is_empty());
+    assert_eq!(apart, crate::run(&config, Seed::new(1)), "threads change nothing");
+}
+
+#[test]
+fn frames_of_temporal_layers_are_left_out_without_a_key_frame() {
+    let rate = Schedule::constant(kbps(500)).unwrap();
+    let layers = vec![PublishedLayer { width: 640, height: 360, rate }];
+    let camera = Publisher::new("camera", TrackKind::Camera, layers).with_temporal_layers(3);
+    let flows = vec![subscriber("media-1", Core::Weir)];
+    let mut frames = Vec::new();
+    for capacity in [2_000, 400, 260] {
+        let hops = vec![hop(capacity)];
+        let config = Config::wired(TimeDelta::from_secs(SECONDS), hops, flows.clone())
+            .with_publishers(vec![camera.clone()]);
+        let trace = crate::run(&config, Seed::new(1));
+        let asked = trace.decisions.iter().filter(|one| one.kind == DecisionKind::KeyFrameAsked);
+        assert_eq!(asked.count(), 1, "{capacity} kbit/s: the first picture");
+        let videos = trace.rows.iter().filter_map(|row| row.video);
+        frames.push(videos.map(|video| video.frames).sum::<u64>() / SECONDS as u64);
+    }
+    assert!(frames[0] >= 26 && (12..20).contains(&frames[1]) && frames[2] < 10, "{frames:?}");
 }

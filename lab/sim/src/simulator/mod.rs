@@ -1,5 +1,6 @@
 //! The simulation loop: one thread that always handles the earliest deadline next.
 
+mod shards;
 mod share;
 
 use std::convert::Infallible;
@@ -52,7 +53,11 @@ pub fn run_in_parts<E>(
     stop: &AtomicBool,
     mut take: impl FnMut(&mut Trace) -> Result<(), E>,
 ) -> Result<bool, E> {
-    let mut simulator = Simulator::new(config, seed);
+    let shards = shards::shards(config);
+    let [flows] = shards.as_slice() else {
+        return shards::run(config, &shards, seed, stop, take);
+    };
+    let mut simulator = Simulator::new(config, flows, seed);
     while let Some((now, part)) = simulator.deadlines.next() {
         if stop.load(Ordering::Relaxed) {
             return Ok(false);
@@ -68,6 +73,15 @@ pub fn run_in_parts<E>(
     }
     take(simulator.trace())?;
     Ok(true)
+}
+
+/// As [`run`], but all flows in one simulation, whatever they share.
+#[cfg(test)]
+pub(crate) fn run_as_one(config: &Config, seed: Seed) -> Trace {
+    let all: Vec<usize> = (0..config.flows.len()).collect();
+    let mut simulator = Simulator::new(config, &all, seed);
+    simulator.run_until(Timestamp::ZERO + config.duration);
+    std::mem::take(simulator.trace())
 }
 
 impl Routable for Packet {
@@ -117,6 +131,8 @@ enum Due {
 
 struct Simulator<'a> {
     config: &'a Config,
+    /// The flows that are simulated, by index.
+    own: Vec<usize>,
     deadlines: Deadlines,
     router: Router<Packet>,
     flows: Vec<FlowState>,
@@ -132,7 +148,8 @@ struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    fn new(config: &'a Config, seed: Seed) -> Self {
+    /// A simulation of some flows, by index, and of the publishers that they watch.
+    fn new(config: &'a Config, own: &[usize], seed: Seed) -> Self {
         let mut router = Router::new(&config.hops, config.access.as_ref(), seed);
         let flows: Vec<_> = config
             .flows
@@ -156,11 +173,12 @@ impl<'a> Simulator<'a> {
         let busiest = router.access_part().map(|Part(part)| 1 + part);
         let mut simulator = Self {
             config,
+            own: own.to_vec(),
             deadlines: Deadlines::new(2 + router.parts() + 2 * flows.len(), busiest),
             router,
             flows,
             coupling: Coupling::new(config),
-            server: server(config, seed),
+            server: server(config, own, seed),
             audiences: audiences(config),
             requests: Vec::new(),
             outbox: Outbox::default(),
@@ -170,12 +188,19 @@ impl<'a> Simulator<'a> {
             simulator.schedule_part(access);
         }
         simulator.schedule(Due::Rows, Some(Timestamp::ZERO + ROW_INTERVAL));
-        for flow in 0..config.flows.len() {
+        for &flow in own {
             let start = config.flows[flow].start;
             End::BOTH.into_iter().for_each(|end| simulator.schedule_end(start, flow, end));
         }
         simulator.schedule_server(Timestamp::ZERO);
         simulator
+    }
+
+    /// Handles all deadlines up to a time, which is not after the end.
+    fn run_until(&mut self, until: Timestamp) {
+        while let Some((now, part)) = self.deadlines.next().filter(|&(now, _)| now <= until) {
+            self.on_deadline(now, part);
+        }
     }
 
     fn number(&self, due: Due) -> usize {
@@ -402,7 +427,9 @@ impl<'a> Simulator<'a> {
     }
 
     fn close_rows(&mut self, now: Timestamp) {
-        for (index, flow) in self.config.flows.iter().enumerate() {
+        for place in 0..self.own.len() {
+            let index = self.own[place];
+            let flow = &self.config.flows[index];
             if now <= flow.start || now > flow.stop {
                 continue;
             }
@@ -494,13 +521,23 @@ fn ends(config: &Config, index: usize, seed: Seed) -> Box<dyn Ends> {
     }
 }
 
-/// The forwarding server, if anybody publishes.
-fn server(config: &Config, seed: Seed) -> Option<Server> {
-    let flows = config.flows.iter().enumerate();
-    let subscribers = flows.filter(|(_, flow)| matches!(flow.traffic, FlowKind::Subscriber(_)));
-    let stops = subscribers.map(|(index, flow)| (index, flow.stop));
+/// The forwarding server, if anybody publishes. Only those publish whom one of these flows watches,
+/// or nobody at all.
+fn server(config: &Config, own: &[usize], seed: Seed) -> Option<Server> {
+    let mut stops = Vec::new();
+    let mut is_foreign = vec![false; config.publishers.len()];
+    for (index, flow) in config.flows.iter().enumerate() {
+        let FlowKind::Subscriber(watching) = &flow.traffic else { continue };
+        let is_own = own.contains(&index);
+        if is_own {
+            stops.push((index, flow.stop));
+        }
+        for &publisher in &watching.publishers {
+            is_foreign[publisher] = !is_own;
+        }
+    }
     let is_there = !config.publishers.is_empty();
-    is_there.then(|| Server::new(&config.publishers, stops, seed))
+    is_there.then(|| Server::new(&config.publishers, &is_foreign, stops.into_iter(), seed))
 }
 
 /// The flows that watch each publisher.

@@ -46,6 +46,8 @@ pub struct Allocator {
     over_since: Option<Timestamp>,
     room_since: Option<Timestamp>,
     budget: Bitrate,
+    /// What may be relied on for more than is chosen.
+    room: Bitrate,
     decisions: VecDeque<Decision>,
 }
 
@@ -110,7 +112,15 @@ impl Allocator {
     /// Chooses under a budget: what all tracks except audio may take. Call it when the budget has
     /// changed, and every 100 ms or so.
     pub fn allocate(&mut self, now: Timestamp, budget: Bitrate) {
+        self.allocate_within(now, budget, budget);
+    }
+
+    /// The same where only a part of the budget is known to arrive, as
+    /// [`Probing::room`](crate::Probing::room) says: what is chosen stays while it is under the
+    /// budget, and more is chosen only if it is under `room`.
+    pub fn allocate_within(&mut self, now: Timestamp, budget: Bitrate, room: Bitrate) {
         self.budget = budget;
+        self.room = room.min(budget);
         if let Some(reason) = self.changed.take() {
             self.choose_anew(now, reason);
         } else if self.must_fall(now) {
@@ -131,7 +141,7 @@ impl Allocator {
         let kept = plan::choose(&self.options, self.budget, &held);
         // The margin is for what is new.
         let caps = self.caps(now);
-        let anew = plan::choose(&self.options, self.budget * (1.0 / MARGIN), &caps);
+        let anew = plan::choose(&self.options, self.room * (1.0 / MARGIN), &caps);
         let is_better = plan::worth(&self.options, &anew) > plan::worth(&self.options, &kept);
         self.adopt(now, if is_better { anew } else { kept }, reason);
         self.room_since = None;
@@ -151,7 +161,7 @@ impl Allocator {
     fn rise(&mut self, now: Timestamp) {
         let mut levels = self.levels.clone();
         let caps = self.caps(now);
-        plan::raise(&self.options, &mut levels, self.budget * (1.0 / MARGIN), &caps);
+        plan::raise(&self.options, &mut levels, self.room * (1.0 / MARGIN), &caps);
         if levels == self.levels {
             self.room_since = None;
             return;
@@ -208,10 +218,11 @@ impl Allocator {
             let track = &self.tracks[index];
             let step = self.options[index].best_step(level, Bitrate::MAX, highest);
             let refused = step.map(|step| {
-                let fits = (total + step.more) * MARGIN <= self.budget;
+                let need = (total + step.more) * MARGIN;
                 let is_free = track.falls.cap(now, level, highest) >= Some(step.layer);
-                let reason = match (fits, is_free) {
-                    (false, _) => Reason::BudgetTooSmall,
+                let reason = match (need <= self.room, is_free) {
+                    _ if need > self.budget => Reason::BudgetTooSmall,
+                    (false, _) => Reason::CapacityUnknown,
                     (true, false) => Reason::Flapping,
                     (true, true) => Reason::TooEarly,
                 };

@@ -14,6 +14,7 @@ use weir::controller::{Controller, Metrics, Probe, RateLimits, Reason, Target};
 use weir::feedback::{FeedbackReport, ProbeId, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
+use crate::ceiling::Ceiling;
 use crate::trains::{Train, Trains};
 
 /// How long a probe lasts. Its queue drains within some hundred milliseconds even if only half of
@@ -23,6 +24,9 @@ const LENGTH: TimeDelta = TimeDelta::from_millis(80);
 const MAX_FACTOR: f64 = 2.0;
 /// A probe is a little above its goal: pacers wake up late, so less is sent and measured.
 const ABOVE_GOAL: f64 = 1.1;
+/// On a busy machine packets leave later than the pacer wants. The next probe asks for more, by the
+/// factor that the last one fell short, up to this.
+const MAX_SHORTFALL: f64 = 1.5;
 /// Share of the media's bytes that padding may take in the long run.
 const PADDING_SHARE: f64 = 0.025;
 /// What padding may take at once: at the start, and after a time without.
@@ -52,6 +56,13 @@ const PATIENCE: TimeDelta = TimeDelta::from_secs(3);
 const MAX_QUEUED: TimeDelta = TimeDelta::from_millis(8);
 /// The same for media, whose packets also queue behind each other's bursts.
 const MAX_MEDIA_QUEUED: TimeDelta = TimeDelta::from_millis(30);
+/// The inner controller may send less for a moment to measure its path. After this time its target
+/// counts as it is.
+const TEST_TIME: TimeDelta = TimeDelta::from_secs(2);
+/// After a probe that queued the controller gets this time to come back to what was sent before.
+const RECOVERY_TIME: TimeDelta = TimeDelta::from_secs(8);
+/// A fall so soon after a probe that queued is the probe's doing.
+const BLAME_TIME: TimeDelta = TimeDelta::from_secs(1);
 /// Time between two looks at whether to probe.
 const TICK: TimeDelta = TimeDelta::from_millis(100);
 /// Numbers of probes. The inner controller, which may count probes of its own, must not take these
@@ -98,15 +109,19 @@ pub struct Probing<C> {
     /// What the next layer needs.
     goal: Option<Bitrate>,
     proved: Option<Proof>,
+    ceiling: Ceiling,
     trains: Trains,
     running: Option<Running>,
     next_id: u32,
     not_before: Timestamp,
     after_failure: TimeDelta,
+    /// How much faster the last probe was asked for than it was sent.
+    shortfall: f64,
     /// Bytes of padding that may be sent.
     allowance: f64,
     /// The inner target after the last event.
     inner_rate: Bitrate,
+    dip: Option<Dip>,
     last_feedback: Option<Timestamp>,
     /// When a packet last left, or the first event.
     last_sent: Option<Timestamp>,
@@ -123,10 +138,29 @@ struct Proof {
     at: Timestamp,
 }
 
+/// A fall of the inner target for which the path is not to blame, but a test or a probe.
+#[derive(Clone, Copy, Debug)]
+struct Dip {
+    /// What counts meanwhile.
+    rate: Bitrate,
+    at: Timestamp,
+    until: Timestamp,
+    is_probe: bool,
+}
+
+impl Dip {
+    /// The controller notices a queue a little later than the probe is judged.
+    fn is_over(&self, now: Timestamp, rate: Bitrate) -> bool {
+        now > self.until || now - self.at > BLAME_TIME && rate >= self.rate
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Running {
     probe: Probe,
     started: Timestamp,
+    /// The inner target when it started.
+    inner_rate: Bitrate,
     /// Nothing else was sent when it started.
     is_alone: bool,
 }
@@ -141,13 +175,16 @@ impl<C: Controller> Probing<C> {
             receiver_limit: None,
             goal: None,
             proved: None,
+            ceiling: Ceiling::default(),
             trains: Trains::default(),
             running: None,
             next_id: FIRST_ID,
             not_before: Timestamp::from_nanos(i64::MIN),
             after_failure: AFTER_FAILURE,
+            shortfall: 1.0,
             allowance: MAX_ALLOWANCE,
             inner_rate,
+            dip: None,
             last_feedback: None,
             last_sent: None,
             refilled: None,
@@ -178,24 +215,62 @@ impl<C: Controller> Probing<C> {
         self.inner_rate.max(proved)
     }
 
+    /// What may be relied on for what is sent now: the target, but not a dip that the controller
+    /// makes for a test of its own, or after a probe that queued.
+    pub fn budget(&self) -> Bitrate {
+        self.bitrate().max(self.dip.map_or(Bitrate::ZERO, |dip| dip.rate))
+    }
+
+    /// What may be relied on for more than is sent now: the target, but what lies above the rate
+    /// that arrived when the path was last full must be proved first. For what is sent already,
+    /// the target counts.
+    pub fn room(&self) -> Bitrate {
+        let proved = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
+        self.unproved().max(proved).min(self.budget())
+    }
+
+    /// The part of the inner target that needs no proof.
+    fn unproved(&self) -> Bitrate {
+        let inner = self.dip.map_or(self.inner_rate, |dip| dip.rate.max(self.inner_rate));
+        self.ceiling.rate().map_or(inner, |ceiling| ceiling.min(inner))
+    }
+
     /// Notices that the inner target fell, or that a proof is old.
     fn follow_inner(&mut self, now: Timestamp) {
         let rate = self.inner.target().bitrate;
-        if rate < self.inner_rate * 0.98 && is_congestion(self.inner.metrics().reason) {
-            self.proved = None;
-            self.not_before = self.not_before.max(now + AFTER_FALL);
+        if rate < self.inner_rate * 0.98 {
+            self.on_inner_fall(now, self.inner.metrics().reason);
         }
         self.inner_rate = rate;
-        if self.proved.is_some_and(|proof| now - proof.at > PROOF_TIME || proof.rate <= rate) {
+        if self.dip.is_some_and(|dip| dip.is_over(now, rate)) {
+            self.dip = None;
+        }
+        let relied = self.unproved();
+        if self.proved.is_some_and(|proof| now - proof.at > PROOF_TIME || proof.rate <= relied) {
             self.proved = None;
+        }
+    }
+
+    fn on_inner_fall(&mut self, now: Timestamp, reason: Reason) {
+        if reason == Reason::BaseTest && self.dip.is_none() {
+            let (rate, until) = (self.inner_rate, now + TEST_TIME);
+            self.dip = Some(Dip { rate, at: now, until, is_probe: false });
+        }
+        if !is_congestion(reason) {
+            return;
+        }
+        self.not_before = self.not_before.max(now + AFTER_FALL);
+        self.ceiling.on_full(Bitrate::ZERO);
+        if !self.dip.is_some_and(|dip| dip.is_probe && now - dip.at <= BLAME_TIME) {
+            (self.proved, self.dip) = (None, None);
         }
     }
 
     fn on_train(&mut self, now: Timestamp, train: Train) {
         let running = self.running.filter(|running| Some(running.probe.id) == train.probe);
-        if running.is_some() {
+        if let Some(running) = running {
             self.running = None;
-            self.judge_probe(now, train);
+            self.judge_probe(now, running, train);
             return;
         }
         if !self.learn_from_media(now, train)
@@ -210,8 +285,11 @@ impl<C: Controller> Probing<C> {
     /// A key frame or another busy moment shows the same as a probe, and costs nothing. Returns
     /// whether the train showed more than was known.
     fn learn_from_media(&mut self, now: Timestamp, train: Train) -> bool {
-        let (rate, known) = (train.delivered_rate(), self.bitrate());
+        let (rate, known) = (train.delivered_rate(), self.room());
         let has_arrived = train.lost() == 0 && train.queued() <= MAX_QUEUED;
+        if has_arrived {
+            self.ceiling.on_carried(rate);
+        }
         if let Some(proof) = &mut self.proved
             && has_arrived
             && rate >= proof.rate * RENEWS
@@ -226,15 +304,20 @@ impl<C: Controller> Probing<C> {
         is_news
     }
 
-    fn judge_probe(&mut self, now: Timestamp, train: Train) {
+    fn judge_probe(&mut self, now: Timestamp, running: Running, train: Train) {
         let rate = train.delivered_rate();
+        self.shortfall = (running.probe.rate / train.send_rate()).clamp(1.0, MAX_SHORTFALL);
         if train.lost() > 0 || train.queued() > MAX_QUEUED {
             self.fail(now, rate);
+            if train.lost() == 0 {
+                self.forgive(now, running.inner_rate, rate);
+            }
             return;
         }
+        self.ceiling.on_carried(rate);
         let held = self.proved.map(|proof| proof.rate).filter(|held| rate >= *held * RENEWS);
         let rate = held.map_or(rate, |held| held.max(rate));
-        if rate > self.inner_rate {
+        if rate > self.unproved() {
             self.proved = Some(Proof { rate, at: now });
         }
         self.after_failure = AFTER_FAILURE;
@@ -242,8 +325,19 @@ impl<C: Controller> Probing<C> {
         self.note(now, ProbeResult::Arrived(rate));
     }
 
+    /// A probe queued, but all of it arrived, at this rate: so much the path carries, whatever the
+    /// controller makes of the queue that it did not ask for.
+    fn forgive(&mut self, now: Timestamp, inner_before: Bitrate, rate: Bitrate) {
+        if rate > self.unproved() {
+            self.proved = Some(Proof { rate, at: now });
+        }
+        let (rate, until) = (rate.min(inner_before), now + RECOVERY_TIME);
+        self.dip = Some(Dip { rate, at: now, until, is_probe: true });
+    }
+
     /// The next probe waits, each time twice as long.
     fn fail(&mut self, now: Timestamp, rate: Bitrate) {
+        self.ceiling.on_full(rate);
         self.not_before = now + self.after_failure;
         self.after_failure = (self.after_failure * 2).min(MAX_AFTER_FAILURE);
         self.note(now, ProbeResult::Queued(rate));
@@ -259,7 +353,7 @@ impl<C: Controller> Probing<C> {
             self.note(now, ProbeResult::Unanswered);
         }
         let Some(goal) = self.goal else { return };
-        let known = self.bitrate();
+        let known = self.room();
         // First what is relied on already, then more.
         let stale = self.proved.filter(|proof| now - proof.at > RENEW_AFTER);
         let stale = stale.filter(|_| goal > self.inner_rate);
@@ -267,7 +361,7 @@ impl<C: Controller> Probing<C> {
         if is_known || self.running.is_some() || now < self.not_before || !self.may_send(now) {
             return;
         }
-        let rate = (goal * ABOVE_GOAL).min(known * MAX_FACTOR);
+        let rate = (goal * ABOVE_GOAL * self.shortfall).min(known * MAX_FACTOR);
         let rate = stale.map_or(rate, |proof| rate.min(proof.rate));
         let size = rate * LENGTH;
         let size = if self.is_idle(now) { size.max(MIN_IDLE_SIZE) } else { size };
@@ -277,7 +371,8 @@ impl<C: Controller> Probing<C> {
         }
         let probe = Probe::new(ProbeId(self.next_id), rate, size, 6);
         self.next_id += 1;
-        self.running = Some(Running { probe, started: now, is_alone: self.is_idle(now) });
+        let (inner_rate, is_alone) = (self.inner_rate, self.is_idle(now));
+        self.running = Some(Running { probe, started: now, inner_rate, is_alone });
         self.note(now, ProbeResult::Started(probe));
     }
 
@@ -347,7 +442,9 @@ impl<C: Controller> Controller for Probing<C> {
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
         if report.new_clock {
             self.trains.clear();
+            self.ceiling.on_new_clock();
         }
+        self.ceiling.on_feedback(report);
         self.last_feedback = Some(now);
         self.inner.on_feedback(now, report);
         self.follow_inner(now);
@@ -393,7 +490,8 @@ impl<C: Controller> Controller for Probing<C> {
     fn on_route_change(&mut self, now: Timestamp) {
         self.inner.on_route_change(now);
         self.trains.clear();
-        (self.proved, self.running) = (None, None);
+        self.ceiling = Ceiling::default();
+        (self.proved, self.running, self.dip) = (None, None, None);
         self.after_failure = AFTER_FAILURE;
         self.after_event(now);
     }

@@ -165,7 +165,7 @@ impl<C: Controller> Subscriber<C> {
                 rest.push(part);
             }
         }
-        if self.sender.target().bitrate < self.target * SUDDEN_FALL {
+        if self.budget() < self.target * SUDDEN_FALL {
             self.allocate(now);
         }
         self.note_outcome();
@@ -189,10 +189,11 @@ impl<C: Controller> Subscriber<C> {
 
     fn allocate(&mut self, now: Timestamp) {
         self.next_allocation = now + ALLOCATION_INTERVAL;
-        self.target = self.sender.target().bitrate;
+        self.target = self.budget();
         let (audio, repair) = (self.allocator.audio(), self.repair.rate(now));
         let budget = self.target.saturating_sub(audio + repair);
-        self.allocator.allocate(now, budget);
+        let room = self.sender.media().controller().room().saturating_sub(audio + repair);
+        self.allocator.allocate_within(now, budget, room);
         while let Some(decision) = self.allocator.next_decision() {
             self.push(decision);
         }
@@ -203,6 +204,11 @@ impl<C: Controller> Subscriber<C> {
         let need = self.allocator.next_need(now).or(relied).map(|need| need + audio + repair);
         self.sender.set_desired_bitrate(now, need);
         self.carry_out(now);
+    }
+
+    /// What everything that is sent may take.
+    fn budget(&self) -> Bitrate {
+        self.sender.media().controller().budget()
     }
 
     /// Tells the tracks which layers were chosen, asks for key frames, and cuts what cannot wait.

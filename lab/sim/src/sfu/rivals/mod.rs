@@ -3,9 +3,11 @@
 //!
 //! They are sketches of published rules, not ports. What they leave out, or do in another way:
 //!
-//! - `greedy`: libwebrtc's controller with its own probes, and an allocator that gives layers from
-//!   the smallest on while they fit, as mediasoup's transports do. mediasoup looks at new estimates
-//!   once in 2 s at most, weighs losses of consumers, and has temporal layers.
+//! - `greedy`: a controller with its own probes, and an allocator that gives layers from the
+//!   smallest on while they fit, twice a second.
+//! - `mediasoup`: the rules of mediasoup's transports (`mediasoup.rs`). Its controller is an older
+//!   libwebrtc's, here it is the scenario's; its pacer counts media but does not hold it back, so
+//!   packets leave as they come. Applications set preferred layers, here by the size shown.
 //! - `livekit`: LiveKit's stream allocator. Everything in its best layer until congestion, then
 //!   what fits the rate at that moment; one layer more after each probe, whose interval grows by
 //!   1.5 from 3 s to 2 min. Here congestion is a fall of the controller's target below what is
@@ -15,6 +17,7 @@
 //! Both send retransmissions under the number of the original packet, and wait for key frames as
 //! ours does.
 
+mod mediasoup;
 mod policy;
 
 use std::collections::VecDeque;
@@ -31,6 +34,7 @@ use weir_wire::{key_frame, nack};
 
 use super::forwarder::Forwarder;
 use super::witness::Witness;
+pub(super) use mediasoup::Mediasoup;
 pub(super) use policy::Policy;
 
 /// A missing key frame is asked for again after this time; a subscriber's request counts as often.
@@ -47,12 +51,24 @@ struct Track {
     /// The stream that was chosen, and the one that is sent.
     wanted: Option<usize>,
     active: Option<u8>,
+    /// The highest temporal layer that is sent.
+    temporal: u8,
     asked: Option<Timestamp>,
 }
 
 impl Track {
     fn is_audio(&self) -> bool {
         self.config.kind == Kind::Audio
+    }
+
+    /// The stream that was chosen, and its highest temporal layer.
+    fn point(&self) -> Option<(u8, u8)> {
+        let layer = self.config.layers.get(self.wanted?)?;
+        Some((layer.stream, layer.temporal))
+    }
+
+    fn wanted_stream(&self) -> Option<u8> {
+        self.point().map(|(stream, _)| stream)
     }
 }
 
@@ -129,8 +145,9 @@ impl Rival {
     fn ask_for_key_frames(&mut self, now: Timestamp) {
         for index in 0..self.tracks.len() {
             let track = &mut self.tracks[index];
-            let Some(wanted) = track.wanted.filter(|_| !track.is_audio()) else { continue };
-            let stream = wanted as u8;
+            let Some(stream) = track.wanted_stream().filter(|_| !track.is_audio()) else {
+                continue;
+            };
             let is_recent = track.asked.is_some_and(|asked| now - asked < ASK_AGAIN);
             if track.active == Some(stream) || is_recent {
                 continue;
@@ -152,7 +169,7 @@ impl Rival {
             let own = self.tracks.iter_mut().find(|track| track.stream.ssrc == loss.media_ssrc);
             let Some(track) = own else { return };
             let is_recent = track.asked.is_some_and(|asked| now - asked < ASK_AGAIN / 2);
-            let stream = track.active.or(track.wanted.map(|level| level as u8));
+            let stream = track.active.or(track.wanted_stream());
             if let Some(stream) = stream.filter(|_| !is_recent) {
                 track.asked = Some(now);
                 let id = track.id;
@@ -199,6 +216,7 @@ impl Forwarder for Rival {
             cache: Cache::new(stream.cached_packets),
             wanted: None,
             active: None,
+            temporal: u8::MAX,
             asked: None,
         });
         self.next_choice = now;
@@ -230,16 +248,24 @@ impl Forwarder for Rival {
         let before = track.active;
         if track.is_audio() {
             track.active = Some(frame.stream);
-        } else if frame.starts_key_frame && track.wanted == Some(usize::from(frame.stream)) {
+        } else if frame.starts_key_frame && track.wanted_stream() == Some(frame.stream) {
             track.active = Some(frame.stream);
             track.asked = None;
         }
         if track.active != Some(frame.stream) {
             return false;
         }
+        // After a frame of the lowest layer, any of the others can begin or end.
+        if let Some((stream, temporal)) = track.point()
+            && frame.temporal == 0
+            && stream == frame.stream
+        {
+            track.temporal = temporal;
+        }
+        let keep = frame.temporal <= track.temporal;
         let mut buffer = self.sender.buffer();
         buffer.extend_from_slice(packet);
-        let verdict = track.rewriter.rewrite(now, &mut buffer, frame.stream, true);
+        let verdict = track.rewriter.rewrite(now, &mut buffer, frame.stream, keep);
         let number = match verdict {
             Verdict::Forward { sequence_number } | Verdict::Fill { sequence_number } => {
                 sequence_number

@@ -4,6 +4,8 @@ use weir::controller::Reason;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_sfu::{Kind, TrackConfig};
 
+use super::mediasoup::Mediasoup;
+
 /// How often the greedy allocator chooses.
 const GREEDY_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
 /// How often LiveKit's looks for congestion.
@@ -34,6 +36,8 @@ pub(in super::super) enum Policy {
     Greedy,
     /// The best layers until congestion, and one more after each probe.
     LiveKit(LiveKit),
+    /// One layer of each track after the other once a second, and none up for 10 s after a fall.
+    Mediasoup(Mediasoup),
 }
 
 impl Policy {
@@ -61,6 +65,7 @@ impl Policy {
                 again: GREEDY_INTERVAL,
             },
             Self::LiveKit(livekit) => livekit.choose(now, target, reason, tracks),
+            Self::Mediasoup(mediasoup) => mediasoup.choose(now, target, tracks),
         }
     }
 }
@@ -129,7 +134,7 @@ pub(super) fn cost(track: &TrackConfig, level: Option<usize>) -> Bitrate {
 }
 
 /// What all levels take, and audio.
-fn total(tracks: &[(&TrackConfig, Option<usize>)], levels: &[Option<usize>]) -> Bitrate {
+pub(super) fn total(tracks: &[(&TrackConfig, Option<usize>)], levels: &[Option<usize>]) -> Bitrate {
     let mut sum = Bitrate::ZERO;
     for ((track, _), &level) in tracks.iter().zip(levels) {
         sum = sum + cost(track, if track.kind == Kind::Audio { Some(0) } else { level });
@@ -137,14 +142,17 @@ fn total(tracks: &[(&TrackConfig, Option<usize>)], levels: &[Option<usize>]) -> 
     sum
 }
 
-/// The layer that fills the size at which a track is shown, or the largest that is sent.
-fn best(tracks: &[(&TrackConfig, Option<usize>)]) -> Vec<Option<usize>> {
+/// The layer that fills the size at which a track is shown, with all its frames, or the largest
+/// that is sent.
+pub(super) fn best(tracks: &[(&TrackConfig, Option<usize>)]) -> Vec<Option<usize>> {
     let mut levels = Vec::with_capacity(tracks.len());
     for (track, _) in tracks {
         let mut level = None;
         for (index, layer) in track.layers.iter().enumerate() {
-            let fills =
-                level.is_some_and(|level: usize| track.layers[level].height >= track.shown_height);
+            let fills = level.is_some_and(|level: usize| {
+                let found = track.layers[level];
+                found.stream < layer.stream && found.height >= track.shown_height
+            });
             if layer.bitrate > Bitrate::ZERO && !fills {
                 level = Some(index);
             }
@@ -182,7 +190,7 @@ fn raise(tracks: &[(&TrackConfig, Option<usize>)], budget: Bitrate) -> Vec<Optio
 }
 
 /// The next layer that is sent, up to `cap`.
-fn step(track: &TrackConfig, level: Option<usize>, cap: Option<usize>) -> Option<usize> {
+pub(super) fn step(track: &TrackConfig, level: Option<usize>, cap: Option<usize>) -> Option<usize> {
     let first = level.map_or(0, |level| level + 1);
     (first..=cap?).find(|&layer| track.layers[layer].bitrate > Bitrate::ZERO)
 }
@@ -254,6 +262,10 @@ mod tests {
     fn a_small_window_gets_no_more_than_fills_it() {
         let small = camera().with_shown(320, 180);
         let hidden = camera().with_shown(0, 0);
-        assert_eq!(best(&[(&small, None), (&hidden, None)]), [Some(0), None]);
+        let half = Layer::new(0, 320, 180, kbps(90)).with_temporal(0);
+        let temporal = TrackConfig::camera(vec![half, Layer::new(0, 320, 180, kbps(150))])
+            .with_shown(320, 180);
+        let tracks = [(&small, None), (&hidden, None), (&temporal, None)];
+        assert_eq!(best(&tracks), [Some(0), None, Some(1)]);
     }
 }

@@ -1,0 +1,131 @@
+//! How much has arrived since the path was last full.
+//!
+//! A controller whose source sends less than its target hears of no limit, so its target rises to
+//! some multiple of what is sent, whatever the path carries. That is no room for one more layer. So
+//! when the path was full, the rate that arrived then is remembered, and nothing above it counts as
+//! room until something has arrived faster.
+
+use alloc::collections::VecDeque;
+
+use weir::feedback::FeedbackReport;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// Time over which arrivals are measured. A packet more or less changes little.
+const WINDOW: TimeDelta = TimeDelta::from_millis(200);
+/// A full path is noticed some time after it was full.
+const MEMORY: TimeDelta = TimeDelta::from_secs(2);
+
+/// The rate that arrived when the path was last full, and the arrivals from which it follows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ceiling {
+    rate: Option<Bitrate>,
+    /// The first arrival of the open window, and the bytes after it.
+    open: Option<(Timestamp, DataSize)>,
+    /// Ends and rates of the windows of the last two seconds.
+    windows: VecDeque<(Timestamp, Bitrate)>,
+}
+
+impl Ceiling {
+    /// What may be relied on: nothing is known to be too much if it is `None`.
+    pub fn rate(&self) -> Option<Bitrate> {
+        self.rate
+    }
+
+    /// Packets arrived.
+    pub fn on_feedback(&mut self, report: &FeedbackReport) {
+        for packet in &report.packets {
+            if let Some(arrival) = packet.arrival_time {
+                self.on_arrival(arrival, packet.size);
+            }
+        }
+    }
+
+    fn on_arrival(&mut self, arrival: Timestamp, size: DataSize) {
+        let Some((start, bytes)) = &mut self.open else {
+            self.open = Some((arrival, DataSize::ZERO));
+            return;
+        };
+        *bytes += size;
+        let length = arrival - *start;
+        if length < WINDOW {
+            return;
+        }
+        self.windows.push_back((arrival, *bytes / length));
+        self.open = Some((arrival, DataSize::ZERO));
+        while self.windows.front().is_some_and(|&(end, _)| arrival - end > MEMORY) {
+            self.windows.pop_front();
+        }
+    }
+
+    /// The path is full. `rate` is at which a train arrived that showed it.
+    pub fn on_full(&mut self, rate: Bitrate) {
+        let mut peak = rate;
+        for &(_, rate) in &self.windows {
+            peak = peak.max(rate);
+        }
+        self.rate = (peak > Bitrate::ZERO).then_some(peak);
+    }
+
+    /// Packets arrived at this rate without queuing.
+    pub fn on_carried(&mut self, rate: Bitrate) {
+        self.rate = self.rate.map(|ceiling| ceiling.max(rate));
+    }
+
+    /// The clock of the arrivals changed.
+    pub fn on_new_clock(&mut self) {
+        self.open = None;
+        self.windows.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir::feedback::PacketReport;
+
+    fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+
+    /// Packets of 1000 bytes from a time on, for a second.
+    fn arrive(ceiling: &mut Ceiling, start_ms: i64, rate: Bitrate) {
+        let size = DataSize::from_bytes(1_000);
+        let mut packets = alloc::vec::Vec::new();
+        for number in 0..(rate.as_bps() / 8_000) as i64 {
+            let at = Timestamp::from_millis(start_ms) + (size / rate) * number;
+            packets.push(PacketReport::new(number, size, at).with_arrival_time(Some(at)));
+        }
+        ceiling.on_feedback(&FeedbackReport::new(packets));
+    }
+
+    #[test]
+    fn nothing_is_known_before_the_path_was_full() {
+        let mut ceiling = Ceiling::default();
+        arrive(&mut ceiling, 0, kbps(800));
+        ceiling.on_carried(kbps(900));
+        assert_eq!(ceiling.rate(), None);
+    }
+
+    #[test]
+    fn a_full_path_carries_the_most_that_arrived_in_the_last_two_seconds() {
+        let mut ceiling = Ceiling::default();
+        arrive(&mut ceiling, 0, kbps(2_000));
+        arrive(&mut ceiling, 5_000, kbps(1_000));
+        arrive(&mut ceiling, 6_000, kbps(800));
+        ceiling.on_full(Bitrate::ZERO);
+        let rate = ceiling.rate().expect("it was full");
+        assert!(rate > kbps(950) && rate < kbps(1_050), "{rate}");
+        ceiling.on_full(kbps(1_500));
+        assert_eq!(ceiling.rate(), Some(kbps(1_500)));
+    }
+
+    #[test]
+    fn what_arrives_faster_lifts_it_and_what_arrives_slower_does_not() {
+        let mut ceiling = Ceiling::default();
+        ceiling.on_full(kbps(1_000));
+        ceiling.on_carried(kbps(900));
+        assert_eq!(ceiling.rate(), Some(kbps(1_000)));
+        ceiling.on_carried(kbps(1_200));
+        assert_eq!(ceiling.rate(), Some(kbps(1_200)));
+    }
+}
