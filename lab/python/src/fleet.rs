@@ -65,8 +65,8 @@ pub fn fleet_causes() -> Vec<&'static str> {
     Cause::ALL.map(Cause::name).to_vec()
 }
 
-/// The scenario of the network that a dump's call met, with a film and its watcher, as text. `content` is that of a member of
-/// an archive.
+/// The scenario of the network that a dump's call met, with a film and its watcher, as text.
+/// `content` is that of a member of an archive.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands the values over")]
 pub fn fleet_scenario(

@@ -7,6 +7,7 @@ import { describeSeries, formatNumber, groupLabel, isMedia } from "../model";
 import { lanesOf } from "../picture/lanes";
 import { picture } from "../picture/picture";
 import { paletteOf } from "../theme";
+import { serverView } from "../views/server";
 import {
   DELAY,
   LOSS,
@@ -75,6 +76,7 @@ export function results(style: Style = SIMULATED): Shown {
   let plot: Figure | null = null;
   const metrics = el("div");
   const changes = el("div");
+  const layers = el("div");
   const best = el("p", { class: "best", "aria-live": "polite" });
 
   const moving = picture();
@@ -114,6 +116,8 @@ export function results(style: Style = SIMULATED): Shown {
     if (!style.tables) return;
     metrics.replaceChildren(metricsTable(shown(), view().flows));
     changes.replaceChildren(...shown().map((group) => changeList(group, view().flows)));
+    const server = scenario?.server ?? null;
+    layers.replaceChildren(...(server === null ? [] : [serverView(scenario?.id ?? "", server)]));
   };
   select.addEventListener("change", () => {
     flow = select.value;
@@ -155,7 +159,7 @@ export function results(style: Style = SIMULATED): Shown {
       return;
     }
     plot = newFigure(scenario);
-    element.replaceChildren(best, selector, moving.element, plot.element, metrics, changes);
+    element.replaceChildren(best, selector, moving.element, plot.element, layers, metrics, changes);
   };
   return { element, show };
 }

@@ -3,7 +3,7 @@
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_sfu::{Kind, TrackConfig};
 
-use super::policy::{Choice, best, cost, step, total};
+use super::levels::{Choice, best, cost, step, total};
 
 /// How often its controller's target is looked at.
 const LOOK_INTERVAL: TimeDelta = TimeDelta::from_millis(100);

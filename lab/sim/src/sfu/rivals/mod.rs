@@ -17,6 +17,7 @@
 //! Both send retransmissions under the number of the original packet, and wait for key frames as
 //! ours does.
 
+mod levels;
 mod mediasoup;
 mod policy;
 
@@ -111,7 +112,7 @@ impl Rival {
         let mut sum = Bitrate::ZERO;
         for track in &self.tracks {
             let level = if track.is_audio() { Some(0) } else { track.wanted };
-            sum = sum + policy::cost(&track.config, level);
+            sum = sum + levels::cost(&track.config, level);
         }
         sum
     }

@@ -2,8 +2,9 @@
 
 use weir::controller::Reason;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_sfu::{Kind, TrackConfig};
+use weir_sfu::TrackConfig;
 
+use super::levels::{Choice, best, cost, step, total};
 use super::mediasoup::Mediasoup;
 
 /// How often the greedy allocator chooses.
@@ -20,15 +21,6 @@ const MAX_PROBE_INTERVAL: TimeDelta = TimeDelta::from_secs(120);
 const PROBE_PATIENCE: TimeDelta = TimeDelta::from_secs(2);
 /// A probe aims this factor above what the next layer needs.
 const OVERAGE: f64 = 1.2;
-
-/// What is to be sent.
-pub(super) struct Choice {
-    pub levels: Vec<Option<usize>>,
-    /// What the controller should probe for.
-    pub desired: Option<Bitrate>,
-    /// When to choose again.
-    pub again: TimeDelta,
-}
 
 /// The rules of a rival.
 pub(in super::super) enum Policy {
@@ -127,42 +119,6 @@ impl LiveKit {
     }
 }
 
-/// What a level of a track takes.
-pub(super) fn cost(track: &TrackConfig, level: Option<usize>) -> Bitrate {
-    let layer = level.and_then(|level| track.layers.get(level));
-    layer.map_or(Bitrate::ZERO, |layer| layer.bitrate)
-}
-
-/// What all levels take, and audio.
-pub(super) fn total(tracks: &[(&TrackConfig, Option<usize>)], levels: &[Option<usize>]) -> Bitrate {
-    let mut sum = Bitrate::ZERO;
-    for ((track, _), &level) in tracks.iter().zip(levels) {
-        sum = sum + cost(track, if track.kind == Kind::Audio { Some(0) } else { level });
-    }
-    sum
-}
-
-/// The layer that fills the size at which a track is shown, with all its frames, or the largest
-/// that is sent.
-pub(super) fn best(tracks: &[(&TrackConfig, Option<usize>)]) -> Vec<Option<usize>> {
-    let mut levels = Vec::with_capacity(tracks.len());
-    for (track, _) in tracks {
-        let mut level = None;
-        for (index, layer) in track.layers.iter().enumerate() {
-            let fills = level.is_some_and(|level: usize| {
-                let found = track.layers[level];
-                found.stream < layer.stream && found.height >= track.shown_height
-            });
-            if layer.bitrate > Bitrate::ZERO && !fills {
-                level = Some(index);
-            }
-        }
-        let is_shown = track.shown_height > 0 && track.kind != Kind::Audio;
-        levels.push(level.filter(|_| is_shown));
-    }
-    levels
-}
-
 /// Layers from nothing up, one step of each track after the other, the largest pictures first,
 /// while they fit.
 fn raise(tracks: &[(&TrackConfig, Option<usize>)], budget: Bitrate) -> Vec<Option<usize>> {
@@ -187,12 +143,6 @@ fn raise(tracks: &[(&TrackConfig, Option<usize>)], budget: Bitrate) -> Vec<Optio
         }
     }
     levels
-}
-
-/// The next layer that is sent, up to `cap`.
-pub(super) fn step(track: &TrackConfig, level: Option<usize>, cap: Option<usize>) -> Option<usize> {
-    let first = level.map_or(0, |level| level + 1);
-    (first..=cap?).find(|&layer| track.layers[layer].bitrate > Bitrate::ZERO)
 }
 
 /// What is needed for the cheapest step up.
