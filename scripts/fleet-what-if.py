@@ -43,7 +43,9 @@ def show(pairs: list[tuple[Answer, Answer]]) -> None:
     """The medians of both, and how far the first is from the second."""
     first, *others = list(pairs[0][0])
     print(f"{len(pairs)} calls, medians: by the estimated network, by the true one, off by")
-    print(f"{'controller':<12}{'rate, kbit/s':>24}{'good time, %':>24}{'change against ' + first:>28}")
+    print(
+        f"{'controller':<12}{'rate, kbit/s':>24}{'good time, %':>24}{'change against ' + first:>28}"
+    )
     for name in [first, *others]:
         by, true = [it[name] for it, _ in pairs], [it[name] for _, it in pairs]
         rates = [statistics.median(it.rate_kbps for it in side) for side in (by, true)]

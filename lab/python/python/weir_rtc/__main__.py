@@ -130,7 +130,9 @@ def add_fleet(parser: argparse.ArgumentParser) -> None:
     page.add_argument("--after", help="value that it is compared with")
     page.add_argument("--user", help="column that names the user")
     page.add_argument("--over", help="column with the time of each call")
-    page.add_argument("--what-if", type=int, help="calls that are simulated under other controllers")
+    page.add_argument(
+        "--what-if", type=int, help="calls that are simulated under other controllers"
+    )
     page.add_argument("--controllers", help="these controllers, that of the calls first")
 
 
@@ -172,11 +174,17 @@ def fleet(given: argparse.Namespace) -> int:
 
     try:
         if given.what == "report":
-            asked = {it.name: getattr(given, it.name) for it in fields(fleet_report.Asked) if it.name != "progress"}
+            asked = {
+                it.name: getattr(given, it.name)
+                for it in fields(fleet_report.Asked)
+                if it.name != "progress"
+            }
             fleet_report.write(fleet_report.Asked(**asked, progress=show_calls))
             print(given.output)
             return 0
-        counts = many.analyze(given.files, given.out, workers=given.workers, scheduler=given.scheduler, progress=show)
+        counts = many.analyze(
+            given.files, given.out, workers=given.workers, scheduler=given.scheduler, progress=show
+        )
     except (WeirError, OSError) as error:
         print(f"weir_rtc: {words_of(error)}", file=sys.stderr)
         return 2
