@@ -1,7 +1,8 @@
 //! Media, TCP and UDP flows over `weir-net` models, in virtual time.
 //!
 //! A simulation is one thread with one queue of deadlines and one seed: equal inputs give equal
-//! bytes. Parts of a forwarding server's scenario that share nothing are simulations of their own. Feedback is sent as real RTCP bytes through `weir-wire`. The result of a run is a
+//! bytes. Parts of a forwarding server's scenario that share nothing are simulations of their own.
+//! Feedback is sent as real RTCP bytes through `weir-wire`. The result of a run is a
 //! [`trace::Trace`].
 #![forbid(unsafe_code)]
 
