@@ -19,7 +19,6 @@ import hashlib
 import inspect
 import itertools
 import json
-import math
 import os
 import sys
 import time
