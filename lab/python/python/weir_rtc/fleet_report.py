@@ -328,7 +328,7 @@ def _what_if(found: WhatIf) -> str:
             f"<td class='n'>{counts}</td><td class='n'>{middle.rate_kbps:.0f}</td>"
             f"<td class='n'>{middle.queuing_delay_ms:.0f}</td></tr>"
         )
-    left = f" {len(found.failed)} more have no network that is known." if found.failed else ""
+    left = f" Of {len(found.failed)} more no network is known." if found.failed else ""
     return (
         f"{head}<p>Simulated, not called: the networks that {len(found.answers)} of the limited calls met, as far as their "
         f"dumps tell, with a simulated browser at both ends.{left} A second is good if a new picture came within 250 ms of its capture. "
