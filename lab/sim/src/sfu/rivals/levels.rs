@@ -53,3 +53,24 @@ pub(super) fn step(track: &TrackConfig, level: Option<usize>, cap: Option<usize>
     let first = level.map_or(0, |level| level + 1);
     (first..=cap?).find(|&layer| track.layers[layer].bitrate > Bitrate::ZERO)
 }
+
+/// What the tests of the rules choose from.
+#[cfg(test)]
+pub(super) mod samples {
+    use super::*;
+    use weir_sfu::Layer;
+
+    pub fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+
+    /// A camera of three layers that is shown as large as it is.
+    pub fn camera() -> TrackConfig {
+        let layers = vec![
+            Layer::new(0, 320, 180, kbps(150)),
+            Layer::new(1, 640, 360, kbps(500)),
+            Layer::new(2, 1280, 720, kbps(1_500)),
+        ];
+        TrackConfig::camera(layers).with_shown(1280, 720)
+    }
+}

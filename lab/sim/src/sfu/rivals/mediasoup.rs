@@ -169,24 +169,12 @@ fn priority(track: &TrackConfig) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::levels::samples::{camera, kbps};
     use super::*;
     use weir_sfu::Layer;
 
-    fn kbps(kbps: u64) -> Bitrate {
-        Bitrate::from_kbps(kbps)
-    }
-
     fn at(secs: i64) -> Timestamp {
         Timestamp::from_secs(secs)
-    }
-
-    fn camera() -> TrackConfig {
-        let layers = vec![
-            Layer::new(0, 320, 180, kbps(150)),
-            Layer::new(1, 640, 360, kbps(500)),
-            Layer::new(2, 1280, 720, kbps(1_500)),
-        ];
-        TrackConfig::camera(layers).with_shown(1280, 720)
     }
 
     #[test]

@@ -161,21 +161,9 @@ fn next_need(tracks: &[(&TrackConfig, Option<usize>)], levels: &[Option<usize>])
 
 #[cfg(test)]
 mod tests {
+    use super::super::levels::samples::{camera, kbps};
     use super::*;
     use weir_sfu::Layer;
-
-    fn kbps(kbps: u64) -> Bitrate {
-        Bitrate::from_kbps(kbps)
-    }
-
-    fn camera() -> TrackConfig {
-        let layers = vec![
-            Layer::new(0, 320, 180, kbps(150)),
-            Layer::new(1, 640, 360, kbps(500)),
-            Layer::new(2, 1280, 720, kbps(1_500)),
-        ];
-        TrackConfig::camera(layers).with_shown(1280, 720)
-    }
 
     #[test]
     fn the_greedy_rule_takes_what_fits_and_asks_for_all() {
