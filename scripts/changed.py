@@ -4,8 +4,12 @@
 usage: scripts/changed.py TREE
 
 TREE is the git tree of the last check that passed; without such a tree, everything has changed. It
-prints three lines: the git tree of the working files, a filter for nextest, and the other parts of
-the check that must run (`web`, `gstreamer`, `python`, `python-build`, `documentation`, `memory`).
+prints four lines: the git tree of the working files, a filter for nextest, the other parts of the
+check that must run (`web`, `gstreamer`, `python`, `memory`), and the changed packages as options of
+cargo.
+
+A check is for a change of a few lines: what uses a changed package is tested with it, but long tests
+and workspaces of their own only where their own files changed. `make test` leaves out none of them.
 """
 
 import json
@@ -24,14 +28,24 @@ EVERYWHERE = (
     "scripts/test.sh",
     "scripts/changed.py",
 )
-# A part runs if a file below one of its folders has changed.
+# A part runs if a file below one of its folders has changed. Each is a workspace of its own.
 PARTS = {
     "web": ("lab/web/", "ims/agent/"),
-    "gstreamer": ("library/gst/", "library/weir/", "library/wire/", "library/rtcp/"),
+    "gstreamer": ("library/gst/",),
     "python": ("lab/python/", "examples/python/", "scripts/test-python.sh"),
-    "python-build": ("library/", "lab/net/", "lab/sim/", "lab/lab/"),
-    "documentation": ("library/", "lab/"),
-    "memory": ("library/weir/", "examples/fixed-memory/"),
+    "memory": ("examples/fixed-memory/",),
+}
+# Programs of tests that take seconds. Each runs if a file below one of its folders has changed.
+LONG = {
+    "weir-analyze::odd_files": ("lab/analyze/",),
+    "weir-call::server": ("lab/call/",),
+    "weir-capi::allocations": ("library/",),
+    "weir-capi::c_programs": ("library/capi/",),
+    "weir-cli::bounds": ("lab/cli/", "lab/lab/", "lab/sim/"),
+    "weir-cli::collect": ("lab/cli/", "lab/analyze/"),
+    "weir-net::cellular_properties": ("lab/net/",),
+    "weir-net::memory": ("lab/net/",),
+    "weir-net::wifi": ("lab/net/",),
 }
 # Its tests read the pages, the scripts and the text of every part.
 READER = "weir-cli"
@@ -73,13 +87,24 @@ def packages():
     }
 
 
-def affected(files):
-    """The filter of nextest for the packages that use a changed file."""
-    names = {READER}
-    folders = packages()
-    for file in files:
-        names.update(name for folder, name in folders.items() if file.startswith(folder))
-    return " | ".join(f"rdeps(={name})" for name in sorted(names))
+def changed_packages(files):
+    """The names of the packages that have a changed file."""
+    found = set()
+    for folder, name in packages().items():
+        if any(file.startswith(folder) for file in files):
+            found.add(name)
+    return sorted(found)
+
+
+def below(files, folders):
+    return any(file.startswith(folders) for file in files)
+
+
+def selected(names, files):
+    """The filter of nextest for the packages that use a changed one, without long tests."""
+    users = " | ".join(f"rdeps(={name})" for name in sorted({READER, *names}))
+    left_out = [name for name, folders in LONG.items() if not below(files, folders)]
+    return f"({users}) - ({' | '.join(f'binary_id(={name})' for name in left_out)})"
 
 
 def main():
@@ -93,15 +118,12 @@ def main():
     if files is None or any(file.startswith(EVERYWHERE) for file in files):
         print("all()")
         print(*PARTS)
+        print("--workspace")
         return
-    print(affected(files))
-    print(
-        *(
-            part
-            for part, folders in PARTS.items()
-            if any(file.startswith(folders) for file in files)
-        )
-    )
+    names = changed_packages(files)
+    print(selected(names, files))
+    print(*(part for part, folders in PARTS.items() if below(files, folders)))
+    print(*(f"--package {name}" for name in names))
 
 
 main()

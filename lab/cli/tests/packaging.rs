@@ -236,43 +236,6 @@ fn what_the_tests_need_is_installed_on_a_new_machine() {
     assert!(stderr.contains("no nightly compiler"), "{stderr}");
 }
 
-#[test]
-fn the_gstreamer_plugin_is_installed_found_and_removed() {
-    let missing = text(&mut Command::new(root().join("scripts/missing-for-gst.sh")));
-    if !missing.is_empty() {
-        println!("skipped: no GStreamer: apt-get install {missing}");
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let plugins = folder.path().join("lib/gstreamer-1.0");
-    // Where its own tests and those of the examples build it, too.
-    let target = Path::new(WEIR).ancestors().nth(2).unwrap().join("gst");
-    let script = |action: &str| {
-        let mut script = Command::new(root().join("scripts/install-gst.sh"));
-        script.arg(action).env("PREFIX", folder.path()).env("PROFILE", "dev");
-        script.env("CARGO_TARGET_DIR", &target).env_remove("DESTDIR");
-        script
-    };
-    let inspect = |element: &str| {
-        let mut inspect = Command::new("gst-inspect-1.0");
-        inspect.arg(element).env("GST_PLUGIN_PATH", &plugins).env_remove("GST_PLUGIN_PATH_1_0");
-        inspect.env("GST_REGISTRY", folder.path().join("registry"));
-        inspect
-    };
-    let installed = text(&mut script("install"));
-    assert_eq!(installed.trim(), plugins.join("libgstweir.so").to_str().unwrap());
-    for element in ["weircc", "weirshaper", "weirtwccparse"] {
-        let page = text(&mut inspect(element));
-        assert!(page.contains(installed.trim()), "{page}");
-    }
-    text(&mut script("uninstall"));
-    assert!(files_below(&plugins).is_empty());
-    let page = inspect("weircc").output().unwrap();
-    assert!(!String::from_utf8_lossy(&page.stdout).contains(installed.trim()));
-    let relative = script("install").env("PREFIX", "here").output().unwrap();
-    assert_eq!(relative.status.code(), Some(2));
-}
-
 /// A git repository with a library and a lab of one file each, for `scripts/changed.py`.
 fn repository() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -309,18 +272,44 @@ fn a_check_takes_the_parts_that_a_changed_file_can_affect() {
     };
     let first = choice("");
     assert_eq!(first[1], "all()", "no check before: everything");
-    assert_eq!(choice(&first[0])[1..], ["rdeps(=weir-cli)", ""], "nothing changed");
+    assert_eq!(first[3], "--workspace");
+    let nothing = choice(&first[0]);
+    assert!(nothing[1].starts_with("(rdeps(=weir-cli)) - ("), "nothing changed: {}", nothing[1]);
+    assert_eq!(nothing[2..], ["", ""], "nothing changed");
 
     fs::write(folder.path().join("lab/lab/src/lib.rs"), "//! Changed.\n").unwrap();
     let after_lab = choice(&first[0]);
-    assert_eq!(after_lab[1], "rdeps(=weir-cli) | rdeps(=weir-lab)");
-    assert_eq!(after_lab[2], "python-build documentation");
+    assert!(after_lab[1].starts_with("(rdeps(=weir-cli) | rdeps(=weir-lab)) - ("));
+    assert!(!after_lab[1].contains("weir-cli::bounds"), "a long test of the lab: {}", after_lab[1]);
+    assert!(after_lab[1].contains("weir-net::wifi"), "long, of another package: {}", after_lab[1]);
+    assert_eq!(after_lab[2..], ["", "--package weir-lab"]);
 
     fs::write(folder.path().join("library/weir/src/new.rs"), "").unwrap();
     let after_library = choice(&after_lab[0]);
-    assert_eq!(after_library[1], "rdeps(=weir-cli) | rdeps(=weir-rtc)", "a new file counts");
-    assert_eq!(after_library[2], "gstreamer python-build documentation memory");
+    assert!(after_library[1].starts_with("(rdeps(=weir-cli) | rdeps(=weir-rtc)) - ("), "new file");
+    assert_eq!(after_library[2..], ["", "--package weir-rtc"]);
 
     fs::write(folder.path().join("Cargo.toml"), "[workspace]\nmembers = [\"lab/lab\"]\n").unwrap();
     assert_eq!(choice(&after_library[0])[1], "all()", "the build of every part changed");
+}
+
+#[test]
+fn the_long_tests_that_a_check_leaves_out_exist() {
+    let script = fs::read_to_string(root().join("scripts/changed.py")).unwrap();
+    let mut found = 0;
+    for line in script.lines() {
+        let Some((binary, folders)) = line.trim().split_once("\": (") else { continue };
+        let Some((package, test)) = binary.trim_start_matches('"').split_once("::") else {
+            continue;
+        };
+        let folder = ["lab", "library"]
+            .map(|part| root().join(part).join(package.trim_start_matches("weir-")));
+        let file = format!("tests/{test}.rs");
+        assert!(folder.iter().any(|folder| folder.join(&file).is_file()), "{line}");
+        for folder in folders.split('"').filter(|part| part.ends_with('/')) {
+            assert!(root().join(folder).is_dir(), "{line}");
+        }
+        found += 1;
+    }
+    assert!(found > 5, "{found}");
 }
