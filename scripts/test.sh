@@ -357,6 +357,8 @@ fi
 build
 [ -n "$check" ] || livekit
 [ -n "$check" ] || emulator
+# First in the lane: a real test that finds it not built builds it, while all others wait.
+[ -n "$check" ] || built_beside
 python
 ! affected memory || beside 'controllers in fixed memory' cargo test --quiet --manifest-path examples/fixed-memory/Cargo.toml
 # nextest does not run the examples in the documentation.
@@ -364,7 +366,6 @@ python
 if [ -z "$check" ]; then
     arm
     wasm
-    built_beside
     go_module
     vmaf
     others

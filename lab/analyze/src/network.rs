@@ -82,6 +82,9 @@ pub struct TestedCapacity {
     pub bps: f64,
     /// Smallest and largest value of a single report.
     pub range_bps: (f64, f64),
+    /// What others took of the path's capacity beside the call's `bps`, in bit/s. Only single
+    /// packets show it; `None` if they show no others.
+    pub rivals_bps: Option<f64>,
 }
 
 /// Estimates the network from the connection that carried most.
@@ -136,6 +139,7 @@ fn tested_by_packets(measured: &passages::CapacityMeasurement) -> TestedCapacity
         to_s: measured.to.as_secs_f64(),
         bps: measured.bps,
         range_bps: measured.range_bps,
+        rivals_bps: measured.rivals_bps,
     }
 }
 
@@ -252,6 +256,7 @@ fn tested(span: &[Tested], way: StreamDirection, least_s: f64) -> Option<TestedC
         to_s: last.end_s,
         bps,
         range_bps: (rates[0], rates[rates.len() - 1]),
+        rivals_bps: None,
     })
 }
 
@@ -412,6 +417,13 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, lines: &mut Vec<Str
             kilobits(span.range_bps.0),
             kilobits(span.range_bps.1)
         ));
+        if let Some(bps) = span.rivals_bps {
+            lines.push(format!(
+                "# Others took {} kbit/s of {} kbit/s meanwhile: what they left stands here.",
+                kilobits(bps),
+                kilobits(bps + span.bps)
+            ));
+        }
         // Milliseconds are the unit of the scenario.
         let is_first = at == 0 && way.by_packets;
         if is_first || milliseconds(span.from_s) <= milliseconds(steps[steps.len() - 1].0) {

@@ -283,7 +283,10 @@ pub(crate) fn name_capacity(network: &NetworkEstimate, found: &mut [Finding]) {
         let Some(bottleneck) = bottleneck(of_way, finding).filter(|_| !overflows(finding)) else {
             continue;
         };
-        let carried = format!("the path's capacity of {:.0} kbit/s:", bottleneck.bps / 1e3);
+        let carried = match bottleneck.rivals_bps {
+            Some(bps) => format!("the path's capacity, of which {}:", taken(bps, bottleneck.bps)),
+            None => format!("the path's capacity of {:.0} kbit/s:", bottleneck.bps / 1e3),
+        };
         finding.says = finding.says.replacen("the path's capacity:", &carried, 1);
     }
 }
@@ -306,6 +309,8 @@ struct Bottleneck {
     /// Whether the capacity had been larger.
     fell: bool,
     bps: f64,
+    /// What others took beside it; `None` if nothing shows others for most of the time.
+    rivals_bps: Option<f64>,
     from_s: f64,
     to_s: f64,
 }
@@ -321,31 +326,44 @@ fn bottleneck(way: &WayEstimate, finding: &file::Finding) -> Option<Bottleneck> 
     let spans = if fell { low } else { within };
     let (first, last) = spans.first().zip(spans.last())?;
     let (mut length_s, mut bits) = (0.0, 0.0);
+    let (mut shared_s, mut taken) = (0.0, 0.0);
     for tested in &spans {
         let length = tested.to_s.min(finding.to_s) - tested.from_s.max(finding.from_s);
         (length_s, bits) = (length_s + length, bits + tested.bps * length);
+        if let Some(bps) = tested.rivals_bps {
+            (shared_s, taken) = (shared_s + length, taken + bps * length);
+        }
     }
     Some(Bottleneck {
         fell,
         bps: bits / length_s.max(f64::MIN_POSITIVE),
+        rivals_bps: (2.0 * shared_s > length_s).then(|| taken / shared_s),
         from_s: first.from_s.max(finding.from_s),
         to_s: last.to_s.min(finding.to_s),
     })
 }
 
-/// `fell to 0.4 Mbit/s from 5 to 15 s`, or that it was full.
+/// `fell to 0.4 Mbit/s from 5 to 15 s`, that others shared it, or that it was full.
 fn capacity(way: &WayEstimate, finding: &file::Finding) -> String {
     // Far more was sent than the path can carry, so what left says nothing about its capacity.
     if overflows(finding) {
         let lost = percent_of(&finding.says).map(|it| format!(" and lost {it} of the packets"));
         return format!("was full {}{}", span(finding), lost.unwrap_or_default());
     }
-    let Some(Bottleneck { fell, bps, from_s, to_s }) = bottleneck(way, finding) else {
+    let Some(Bottleneck { fell, bps, rivals_bps, from_s, to_s }) = bottleneck(way, finding) else {
         let kbps = middle(finding, |it| Some(it.rate_kbps)).unwrap_or_default();
         return format!("was full at {} {}", mbps(kbps * 1e3), span(finding));
     };
+    if let Some(rivals) = rivals_bps {
+        return format!("was shared from {from_s:.0} to {to_s:.0} s: {}", taken(rivals, bps));
+    }
     let verb = if fell { "fell to" } else { "was full at" };
     format!("{verb} {} from {from_s:.0} to {to_s:.0} s", mbps(bps))
+}
+
+/// `others took 1.5 of 2.0 Mbit/s`
+fn taken(rivals_bps: f64, own_bps: f64) -> String {
+    format!("others took {:.1} of {}", rivals_bps / 1e6, mbps(rivals_bps + own_bps))
 }
 
 fn mbps(bps: f64) -> String {

@@ -25,7 +25,7 @@ type Known = &'static [(f64, f64, f64)];
 const KNOWN: [(&str, Known); 7] = [
     ("constant", &[(0.0, 22.0, 1_000.0)]),
     ("drop", &[(0.0, 7.0, 2_000.0), (9.0, 14.0, 600.0)]),
-    ("rise", &[(0.0, 9.0, 500.0), (13.0, 22.0, 1_500.0)]),
+    ("rise", &[(0.0, 9.0, 500.0), (11.0, 22.0, 1_500.0)]),
     ("loss", &[(0.0, 22.0, 1_500.0)]),
     ("delay", &[(0.0, 22.0, 1_200.0)]),
     ("jitter", &[(0.0, 22.0, 1_200.0)]),
@@ -187,4 +187,23 @@ fn a_log_cut_anywhere_gives_one_line_or_what_it_has() {
     std::fs::write(file.path(), newer).unwrap();
     let error = read(file.path()).unwrap_err().to_string();
     assert!(error.contains("version 3, and only 2"), "{error}");
+}
+
+#[test]
+fn a_rival_on_the_path_is_told_from_a_lower_capacity() {
+    // TCP shares 2 Mbit/s from 8 s on.
+    let tcp = network("tcp").up;
+    let mut shared = 0;
+    for span in tcp.tested.iter().filter(|it| it.from_s > 8.0) {
+        let rivals = span.rivals_bps.unwrap_or_else(|| panic!("{span:?}"));
+        assert!((rivals + span.bps - 2e6).abs() < 0.1e6, "{span:?}");
+        shared += 1;
+    }
+    assert!(shared > 2, "{tcp:?}");
+    for name in ["aqm", "cellular", "constant", "delay", "drop", "jitter", "loss", "rise"] {
+        let network = network(name);
+        for span in network.up.tested.iter().chain(&network.down.tested) {
+            assert_eq!(span.rivals_bps, None, "{name}: {span:?}");
+        }
+    }
 }

@@ -276,7 +276,11 @@ fn way_json(way: &WayEstimate) -> serde_json::Value {
     let mut tested = Vec::new();
     for it in &way.tested {
         let kbps = (it.bps / 1e3).round();
-        tested.push(json!({ "from_s": it.from_s, "to_s": it.to_s, "kbps": kbps }));
+        let mut span = json!({ "from_s": it.from_s, "to_s": it.to_s, "kbps": kbps });
+        if let Some(bps) = it.rivals_bps {
+            span["rivals_kbps"] = (bps / 1e3).round().into();
+        }
+        tested.push(span);
     }
     json!({
         "capacity": tested,

@@ -11,6 +11,7 @@ pub(crate) mod pauses;
 pub(crate) mod play;
 pub(crate) mod recorder;
 mod reports;
+mod rivals;
 pub(crate) mod rtp;
 
 use std::collections::BTreeMap;

@@ -7,8 +7,8 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::PacketLog;
 use super::play::{Event, play};
+use super::{PacketLog, rivals};
 use crate::dump::StreamDirection;
 
 /// Time over which trains are added up to one measurement.
@@ -19,7 +19,11 @@ const LEAST_PACKETS: u32 = 10;
 /// Longest time over which trains are added up if they are rare.
 const LONGEST: TimeDelta = TimeDelta::from_secs(3);
 /// How long a packet must have waited. Event logs have times of whole milliseconds.
-const WAITED: TimeDelta = TimeDelta::from_millis(3);
+pub(super) const WAITED: TimeDelta = TimeDelta::from_millis(3);
+/// How long a packet must have waited in the modelled queue: the step of an event log's times.
+const MODELLED_WAIT: TimeDelta = TimeDelta::from_millis(1);
+/// How often the queue is modelled, each time with the rate that the last one found.
+const MODELLED: usize = 3;
 /// Two windows whose rates differ by less have the same capacity.
 const SAME: f64 = 0.15;
 /// If a packet waits longer, a queue has grown before it.
@@ -79,6 +83,8 @@ pub(crate) struct CapacityMeasurement {
     pub bps: f64,
     /// Smallest and largest value of a window.
     pub range_bps: (f64, f64),
+    /// What others took of the path's capacity, in bit/s; `None` if nothing shows others.
+    pub rivals_bps: Option<f64>,
 }
 
 /// What the packets of one direction met.
@@ -138,8 +144,83 @@ impl Window {
 /// waited for longer than the jitter that the first time found.
 fn trains(passages: &[Passage], base: TimeDelta, offset: TimeDelta) -> Vec<CapacityMeasurement> {
     let once = windows(passages, base, offset, WAITED);
-    let again = windows(passages, base, offset, WAITED + jitter(passages, base, offset, &once));
-    merged(&long_enough(&again))
+    let jitter = jitter(passages, base, offset, &once);
+    let mut found = long_enough(&windows(passages, base, offset, WAITED + jitter));
+    // A queue is all that delays the packets of this path.
+    if jitter < WAITED {
+        for _ in 0..MODELLED {
+            found = by_queue(passages, offset, &found);
+        }
+    }
+    let mut measured = merged(&found);
+    rivals::find(passages, base, offset, &mut measured);
+    measured
+}
+
+/// The windows measured again, by the packets that waited in a queue that is served at the rates
+/// that the windows have. An arrival that the log says too late makes the next packet seem to have
+/// waited, and to be carried faster; the modelled queue does not know it. A window in which too
+/// few packets waited stays as it is.
+fn by_queue(passages: &[Passage], offset: TimeDelta, known: &[Window]) -> Vec<Window> {
+    let mut found: Vec<Window> = known.to_vec();
+    for window in &mut found {
+        *window = Window { bytes: 0, packets: 0, busy: TimeDelta::ZERO, ..*window };
+    }
+    let Some(base) = path_without_queue(passages, offset, known) else { return found };
+    let mut idle_from: Option<Timestamp> = None;
+    let mut last: Option<Timestamp> = None;
+    for passage in passages {
+        let Some(arrival) = passage.arrival else { continue };
+        let Some((at, own)) = transmission(passage, offset, known) else {
+            (idle_from, last) = (None, Some(arrival));
+            continue;
+        };
+        let earliest = passage.sent + base;
+        if let (Some(idle_from), Some(last)) = (idle_from, last)
+            && earliest + MODELLED_WAIT <= idle_from
+        {
+            found[at].bytes += u64::from(passage.size);
+            found[at].packets += 1;
+            found[at].busy += arrival - last;
+        }
+        idle_from = Some(idle_from.map_or(earliest, |it| it.max(earliest)) + own);
+        last = Some(arrival);
+    }
+    for (window, before) in found.iter_mut().zip(known) {
+        if window.rate().is_none() {
+            *window = *before;
+        }
+    }
+    found
+}
+
+/// The window of a packet, and how long its transmission takes at the window's rate.
+fn transmission(
+    passage: &Passage,
+    offset: TimeDelta,
+    windows: &[Window],
+) -> Option<(usize, TimeDelta)> {
+    let start = window_of(passage, offset);
+    let at = windows.partition_point(|window| window.end <= start);
+    let window = windows.get(at).filter(|window| window.start <= start)?;
+    let own = f64::from(passage.size) * 8.0 / window.rate()?;
+    Some((at, TimeDelta::from_secs_f64(own)))
+}
+
+/// What the fastest packet took, apart from its transmission.
+fn path_without_queue(
+    passages: &[Passage],
+    offset: TimeDelta,
+    windows: &[Window],
+) -> Option<TimeDelta> {
+    let mut least: Option<TimeDelta> = None;
+    for passage in passages {
+        let Some(arrival) = passage.arrival else { continue };
+        let Some((_, own)) = transmission(passage, offset, windows) else { continue };
+        let took = arrival - passage.sent - own;
+        least = Some(least.map_or(took, |least| least.min(took)));
+    }
+    least
 }
 
 /// Start of the window of a time of sending.
@@ -241,7 +322,13 @@ fn merged(windows: &[Window]) -> Vec<CapacityMeasurement> {
             }
             _ => {
                 let (from, to) = (window.start, window.end);
-                let measured = CapacityMeasurement { from, to, bps: rate, range_bps: (rate, rate) };
+                let measured = CapacityMeasurement {
+                    from,
+                    to,
+                    bps: rate,
+                    range_bps: (rate, rate),
+                    rivals_bps: None,
+                };
                 found.push((*window, measured));
             }
         }

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_nothing_is_known() {
+    fn without_rows_no_metric_is_known() {
         let metrics = Metrics::of(&[], &[]);
         assert_eq!(metrics.utilization, None);
         assert_eq!(metrics.loss_ratio, None);
