@@ -2,8 +2,9 @@
 //!
 //! The last test breaks pion's GCC in a copy of its source, so the gate has something to find.
 
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::{env, fs};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
@@ -74,7 +75,7 @@ fn the_doctor_tells_how_to_install_what_is_missing() {
 fn a_stack_that_nobody_knows_is_one_line_with_those_that_there_are() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
-    let refused = weir(&["arena", "--stacks", "janus", "--out", out]);
+    let refused = weir(&["arena", "--stacks", "no-such", "--out", out]);
     assert_eq!(refused.status.code(), Some(2));
     let text = String::from_utf8(refused.stderr).unwrap();
     assert!(text.contains(&format!("it has {}", stacks().join(", "))), "{text}");
@@ -103,6 +104,33 @@ fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
     assert!(used > 0.1, "{row}");
     let again = weir(&words);
     assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
+}
+
+/// Without it the stacks that have no encoder of their own connect and send nothing.
+#[test]
+fn the_encoder_of_the_stacks_makes_a_key_frame() {
+    let settings = r#"{"width":320,"height":180,"frameRate":15,"startBitrate":200000,"camera":null}"#;
+    let python = "/usr/bin/python3";
+    let gstreamer = ["-c", "import gi; gi.require_version('GstVideo', '1.0')"];
+    if !Command::new(python).args(gstreamer).status().is_ok_and(|status| status.success()) {
+        println!("skipped: no GStreamer for Python");
+        return;
+    }
+    let mut encoder = Command::new(python)
+        .arg(root().join("arena/encoder.py"))
+        .arg(settings)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    encoder.stdin.as_mut().unwrap().write_all(b"start\n").unwrap();
+    let mut head = [0; 5];
+    let read = encoder.stdout.as_mut().unwrap().read_exact(&mut head);
+    let _ = encoder.kill();
+    let _ = encoder.wait();
+    read.expect("the encoder ended without a frame: it says why above");
+    // In VP8 the lowest bit of the first byte is zero in a key frame.
+    assert_eq!(head[4] & 1, 0, "{head:?}");
 }
 
 #[test]

@@ -275,6 +275,11 @@ impl<T> Pacer<T> {
         Some(Release { size, media, probe })
     }
 
+    /// A packet of this size left past the queue. What is queued waits for it.
+    pub fn on_packet_sent(&mut self, now: Timestamp, size: DataSize) {
+        self.charge(now, Kind::Media, now, size);
+    }
+
     /// Charges a packet that leaves now and was due before.
     fn charge(&mut self, now: Timestamp, kind: Kind, due: Timestamp, size: DataSize) {
         self.paced.charge(due, size);
@@ -368,6 +373,14 @@ mod tests {
         let rest: Vec<u32> = drain(&mut pacer).into_iter().map(|(_, packet)| packet).collect();
         assert_eq!(rest, [8, 9, 0, 1]);
         assert_eq!(pacer.queued(), DataSize::ZERO);
+    }
+
+    #[test]
+    fn queued_packets_wait_for_one_that_left_past_the_queue() {
+        let mut pacer = Pacer::new(&target(1000, None)); // 1250 B take 10 ms
+        pacer.enqueue(SIZE, 0);
+        pacer.on_packet_sent(at(0), SIZE);
+        assert_eq!(drain(&mut pacer), [(5, 0)], "5 ms is the burst that is allowed");
     }
 
     #[test]
