@@ -39,9 +39,10 @@ case $finding in
         name=rtc-interceptor
         mkdir -p "$folder/arena"
         cp -r "$arena/webrtc-rs" "$folder/arena/"
-        for one in rust encoder.py; do ln -sfn "$arena/$one" "$folder/arena/$one"; done
-        ln -sfn "$root/library" "$folder/library"
+        # The encoder's script is beside the folder of the stack.
+        ln -sfn "$arena/encoder.py" "$folder/arena/encoder.py"
         cd "$folder/arena/webrtc-rs"
+        sed -i "s#\"../../library#\"$root/library#; s#\"../rust#\"$arena/rust#" Cargo.toml
         source=$(cargo metadata --format-version 1 | jq -r ".packages[] | select(.name == \"$name\").manifest_path")
         cp -r "${source%/Cargo.toml}" "$folder/$name"
         change "$folder/$name"

@@ -234,8 +234,8 @@ impl<M, C: Controller> MediaSender<M, C> {
     }
 
     /// The host's stack sent a packet past the queue, such as a retransmission from a cache of its
-    /// own. It gets the next transport-wide sequence number, and the queued packets wait for it as
-    /// if it had come from there.
+    /// own. It gets the next transport-wide sequence number, and the queued packets wait for it, up
+    /// to 200 ms.
     pub fn on_packet_sent(
         &mut self,
         now: Timestamp,
