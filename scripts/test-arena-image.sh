@@ -31,18 +31,22 @@ buildah tag "$(buildah pull --quiet "oci-archive:$work/weir.tar")" "localhost/we
 
 # The page's own lines.
 mkdir "$work/context"
+# shellcheck disable=SC2016 # The marks of a block.
 sed -n '/^```dockerfile$/,/^```$/p' docs/guide/arena.md | sed '1d;$d' > "$work/context/Dockerfile"
 buildah bud --quiet --pull-never --tag localhost/weir-gate "$work/context" > /dev/null
 echo "test-arena-image: built $(buildah images --format '{{.Size}}' localhost/weir-gate)"
 
 gate=$(buildah from --pull-never localhost/weir-gate)
 buildah run "$gate" -- weir --version
-# `buildah run` has no --privileged: the image's files with this machine's /proc, /sys and /dev are the same to the program.
+# `buildah run` has no --privileged. The image's files with this machine's /proc, /sys and /dev are the same to the program.
 files=$(buildah mount "$gate")
-# shellcheck disable=SC2016 # The inner shell replaces them.
+# shellcheck disable=SC2016 # The inner shell replaces it.
 unshare --mount --propagation private sh -c '
+    mount --rbind "$1" "$1"
     for one in proc sys dev; do mount --rbind "/$one" "$1/$one"; done
-    exec chroot "$1" /bin/sh -c "cd /work && weir arena --stacks chromium --scenarios arena/steps --junit arena.xml --out runs"
+    cd "$1" && pivot_root . mnt
+    exec chroot . /bin/sh -c "umount -l /mnt; cd /work
+        weir arena --stacks chromium --scenarios arena/steps --junit arena.xml --out runs"
 ' gate "$files"
 grep -q "<testsuite " "$files/work/arena.xml"
 buildah umount "$gate" > /dev/null

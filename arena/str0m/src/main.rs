@@ -232,12 +232,9 @@ impl Call {
         let (offer, pending) = changes.apply().context("nothing to offer")?;
         self.offered = Some(pending);
         if let Control::Chosen(algorithm) = self.control {
-            let [min, start, max] = [
-                self.settings.min_bitrate,
-                self.settings.start_bitrate,
-                self.settings.max_bitrate,
-            ]
-            .map(OurBitrate::from_bps);
+            let [min, start, max] =
+                [self.settings.min_bitrate, self.settings.start_bitrate, self.settings.max_bitrate]
+                    .map(OurBitrate::from_bps);
             let controller = algorithm.build(RateLimits::new(min, start, max)?);
             let control = Congestion::new(Instant::now(), mid, controller);
             self.control = Control::Ours(Box::new(control));

@@ -83,8 +83,8 @@ fn ours(
     now: Instant,
     algorithm: Algorithm,
 ) -> anyhow::Result<(Registry, Target)> {
-    let [min, start, max] = [settings.min_bitrate, settings.start_bitrate, settings.max_bitrate]
-        .map(Bitrate::from_bps);
+    let [min, start, max] =
+        [settings.min_bitrate, settings.start_bitrate, settings.max_bitrate].map(Bitrate::from_bps);
     let controller = algorithm.build(RateLimits::new(min, start, max)?);
     let (congestion, control) = weir_webrtc_rs::Congestion::new(now, controller);
     Ok((Registry::new().with(Slot::Pacer, congestion), Target::Ours(control)))

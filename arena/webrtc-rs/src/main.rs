@@ -1,5 +1,5 @@
-//! Driver of the arena for webrtc-rs: sends the video of one call, under the GCC of webrtc-rs, or with
-//! the name of a controller as its argument, under that one of Weir.
+//! Driver of the arena for webrtc-rs: sends the video of one call, under the GCC of webrtc-rs, or
+//! with the name of a controller as its argument, under that one of Weir.
 //!
 //! The lab talks to it in lines of JSON (docs/guide/arena.md). webrtc-rs has no encoder, so the
 //! pictures come from ../encoder.py. It has no sockets and no clock either: all of that is here.

@@ -109,7 +109,8 @@ fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
 /// Without it the stacks that have no encoder of their own connect and send nothing.
 #[test]
 fn the_encoder_of_the_stacks_makes_a_key_frame() {
-    let settings = r#"{"width":320,"height":180,"frameRate":15,"startBitrate":200000,"camera":null}"#;
+    let settings =
+        r#"{"width":320,"height":180,"frameRate":15,"startBitrate":200000,"camera":null}"#;
     let python = "/usr/bin/python3";
     let gstreamer = ["-c", "import gi; gi.require_version('GstVideo', '1.0')"];
     if !Command::new(python).args(gstreamer).status().is_ok_and(|status| status.success()) {

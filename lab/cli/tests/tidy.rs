@@ -73,13 +73,11 @@ const DEPENDENCIES: [(&str, &[&str]); 24] = [
     ),
 ];
 /// Crates below the drivers, which get the time as an argument.
-const WITHOUT_CLOCK: [&str; 16] = [
+const WITHOUT_CLOCK: [&str; 14] = [
     "library/weir",
     "library/wire",
     "library/rtcp",
     "library/sfu",
-    "library/str0m",
-    "library/webrtc-rs",
     "library/capi",
     "lab/capture",
     "lab/controllers",

@@ -93,8 +93,7 @@ impl State {
         if let (Some(repeats_ssrc), Some(repeats_payload_type)) =
             (info.ssrc_rtx, info.payload_type_rtx)
         {
-            let stream =
-                Stream { ssrc: info.ssrc, repeats_ssrc, repeats_payload_type, number_id };
+            let stream = Stream { ssrc: info.ssrc, repeats_ssrc, repeats_payload_type, number_id };
             self.media.set_padding_size(size_of(&stream.padding(0)));
             self.stream = Some(stream);
         }
@@ -183,8 +182,7 @@ impl Stream {
     }
 
     fn padding(&self, timestamp: u32) -> rtc_rtp::packet::Packet {
-        let mut packet =
-            padding::packet(self.repeats_ssrc, self.repeats_payload_type, timestamp);
+        let mut packet = padding::packet(self.repeats_ssrc, self.repeats_payload_type, timestamp);
         self.number(&mut packet, 0);
         packet
     }

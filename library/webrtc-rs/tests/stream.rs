@@ -37,11 +37,8 @@ fn info() -> StreamInfo {
 }
 
 fn congestion(start: Instant, algorithm: Algorithm) -> (Congestion, Control) {
-    let limits = RateLimits::new(
-        Bitrate::from_kbps(50),
-        Bitrate::from_kbps(300),
-        Bitrate::from_kbps(5_000),
-    );
+    let limits =
+        RateLimits::new(Bitrate::from_kbps(50), Bitrate::from_kbps(300), Bitrate::from_kbps(5_000));
     let controller = algorithm.build(limits.unwrap());
     let (mut congestion, control) = Congestion::new(start, controller);
     assert!(!control.is_attached());
@@ -68,8 +65,7 @@ fn media(now: Instant, number: u16, marker: bool) -> TaggedPacket {
 }
 
 fn repeat(now: Instant, original: u16) -> TaggedPacket {
-    let header =
-        Header { version: 2, ssrc: RTX_SSRC, payload_type: 97, ..Header::default() };
+    let header = Header { version: 2, ssrc: RTX_SSRC, payload_type: 97, ..Header::default() };
     let mut payload = original.to_be_bytes().to_vec();
     payload.resize(1_000, 1);
     let mut repeat = message(now, rtc_rtp::Packet { header, payload: payload.into() });
@@ -136,8 +132,7 @@ fn a_stream_without_feedback_or_repeats_and_rtcp_pass_at_once() {
     let start = Instant::now();
     let limits =
         RateLimits::new(Bitrate::from_kbps(50), Bitrate::from_kbps(50), Bitrate::from_kbps(50));
-    let (mut congestion, control) =
-        Congestion::new(start, Algorithm::Gcc.build(limits.unwrap()));
+    let (mut congestion, control) = Congestion::new(start, Algorithm::Gcc.build(limits.unwrap()));
     congestion.bind_local_stream(&StreamInfo { ssrc_rtx: None, ..info() });
     congestion.bind_local_stream(&StreamInfo { rtp_header_extensions: Vec::new(), ..info() });
     assert!(!control.is_attached());

@@ -18,8 +18,8 @@ use crate::table::with_spread;
 
 /// What the columns are.
 pub const LEGEND: &str = "Runs that count; what each participant sends and receives, decodes, and \
-    how long its pictures were frozen; expectations of the whole scenario that hold. ± is the 95 % \
-    confidence interval of the mean of several runs.";
+    how long its pictures were frozen; expectations of the whole scenario that hold. \
+    ± is the 95 % confidence interval of the mean of several runs.";
 /// The scenarios, a folder beside the stacks.
 const SCENARIOS: &str = "sfu";
 

@@ -150,7 +150,10 @@ fn a_packet_past_the_queue_has_a_number_of_its_own_and_the_controller_hears_of_i
     let past = Call::Sent { number: 1, size: 1_250, queued: 1_250, padding: false };
     assert_eq!(sender.controller().calls.last(), Some(&past));
     let report = sender.on_feedback(at(50), |sent| {
-        sent.on_twcc(TwccHeader { reference_time: 0, feedback_count: 0 }, [(1, Some(80))].into_iter())
+        sent.on_twcc(
+            TwccHeader { reference_time: 0, feedback_count: 0 },
+            [(1, Some(80))].into_iter(),
+        )
     });
     assert_eq!(report.expect("feedback on it").received().count(), 1);
 }
