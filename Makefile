@@ -99,7 +99,7 @@ bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 
 clean: ## back to a fresh clone, but for records and reports that you made
 	cargo clean
-	rm -rf ims/configurations/web/node_modules examples/apps/*/node_modules lab/playwright/node_modules lab/web/dist lab/web/node_modules lab/web/screenshots fuzz/target library/gst/target
+	rm -rf ims/configurations/web/node_modules examples/apps/*/node_modules lab/playwright/node_modules lab/web/dist lab/web/node_modules lab/web/screenshots fuzz/target library/*/target
 
 lab/web/dist/report.html: lab/web/node_modules/.package-lock.json $(WEB_SOURCES)
 	cd lab/web && npm run build

@@ -44,7 +44,8 @@ class Encoder:
         )
         self._encoder = self._pipeline.get_by_name("encoder")
         self._encoder.set_property("target-bitrate", settings["startBitrate"])
-        self._camera = camera.open_camera(self._pipeline.get_by_name("camera"), settings)
+        # Nobody asks which pictures went in.
+        self._camera = camera.open_camera(self._pipeline.get_by_name("camera"), settings, None)
         self._pipeline.get_by_name("frames").connect("new-sample", self._write)
         self._pipeline.set_state(Gst.State.PLAYING)
 

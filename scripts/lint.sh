@@ -18,6 +18,11 @@ if [ -z "$missing" ]; then
 else
     echo "lint: skipped: the check of the GStreamer plugin: apt-get install $missing"
 fi
+# The adapters for stacks in Rust are workspaces of their own, too.
+for name in str0m webrtc-rs; do
+    cargo clippy --manifest-path library/$name/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/$name" \
+        --all-targets -- -D warnings
+done
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 node scripts/third-party.mjs --check
 node scripts/check-links.mjs

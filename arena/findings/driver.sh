@@ -35,6 +35,20 @@ case $finding in
         change "$folder/arena/werift/node_modules/werift"
         echo "node $folder/arena/werift/driver.mjs"
         ;;
+    webrtc-rs-*)
+        name=rtc-interceptor
+        mkdir -p "$folder/arena"
+        cp -r "$arena/webrtc-rs" "$folder/arena/"
+        # The encoder's script is beside the folder of the stack.
+        ln -sfn "$arena/encoder.py" "$folder/arena/encoder.py"
+        cd "$folder/arena/webrtc-rs"
+        sed -i "s#\"../../library#\"$root/library#; s#\"../rust#\"$arena/rust#" Cargo.toml
+        source=$(cargo metadata --format-version 1 | jq -r ".packages[] | select(.name == \"$name\").manifest_path")
+        cp -r "${source%/Cargo.toml}" "$folder/$name"
+        change "$folder/$name"
+        cargo build --quiet --release --target-dir target --config "patch.crates-io.$name.path='$folder/$name'" >&2
+        echo "$folder/arena/webrtc-rs/target/release/arena-webrtc-rs"
+        ;;
     pion-*)
         module=github.com/pion/interceptor
         cd "$arena/pion"

@@ -36,7 +36,7 @@ pub fn run(
     version: &str,
     call: fn(Reporter, Settings, Happenings) -> anyhow::Result<()>,
 ) -> ExitCode {
-    if env::args().nth(1).is_some_and(|word| word == "--version") {
+    if env::args().any(|word| word == "--version") {
         println!("{version}");
         return ExitCode::SUCCESS;
     }

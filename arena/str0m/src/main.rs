@@ -1,8 +1,12 @@
-//! Driver of the arena for str0m: sends the video of one call, under str0m's own estimator.
+//! Driver of the arena for str0m: sends the video of one call, under str0m's own estimator, or with
+//! the name of a controller as its argument, under that one of Weir.
 //!
 //! The lab talks to it in lines of JSON (docs/guide/arena.md). str0m has no encoder, so the
 //! pictures come from ../encoder.py. It has no sockets and no clock either: all of that is here.
 
+mod packets;
+
+use std::env;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, Sender};
@@ -18,6 +22,16 @@ use str0m::change::{SdpAnswer, SdpPendingOffer};
 use str0m::media::{Direction, MediaKind, MediaTime, Mid};
 use str0m::net::{Protocol, Receive};
 use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc};
+use weir::{Algorithm, Bitrate as OurBitrate, RateLimits};
+use weir_str0m::Congestion;
+
+/// What a media line is sent under, if not str0m's own estimator.
+enum Control {
+    Theirs,
+    /// Ours, before the line has a name.
+    Chosen(Algorithm),
+    Ours(Box<Congestion>),
+}
 
 /// The call.
 struct Call {
@@ -29,6 +43,7 @@ struct Call {
     encoder: Encoder,
     offered: Option<SdpPendingOffer>,
     mid: Option<Mid>,
+    control: Control,
     target_bps: u64,
     frames: u64,
 }
@@ -49,11 +64,14 @@ impl Call {
         happenings: &Sender<Happening>,
     ) -> anyhow::Result<Self> {
         reporter.mark("joined");
-        let mut rtc = Rtc::builder()
-            .clear_codecs()
-            .enable_vp8(true)
-            .enable_bwe(Some(Bitrate::bps(settings.start_bitrate)))
-            .build(Instant::now());
+        let config = Rtc::builder().clear_codecs().enable_vp8(true);
+        let (config, control) = match env::args().nth(1) {
+            None => {
+                (config.enable_bwe(Some(Bitrate::bps(settings.start_bitrate))), Control::Theirs)
+            }
+            Some(name) => (weir_str0m::configure(config), Control::Chosen(name.parse()?)),
+        };
+        let mut rtc = config.build(Instant::now());
         let socket = UdpSocket::bind((host_address()?, 0))?;
         let address = socket.local_addr()?;
         rtc.add_local_candidate(Candidate::host(address, "udp")?);
@@ -71,6 +89,7 @@ impl Call {
             encoder,
             offered: None,
             mid: None,
+            control,
             target_bps,
             frames: 0,
         })
@@ -104,7 +123,14 @@ impl Call {
     fn poll(&mut self) -> anyhow::Result<Instant> {
         loop {
             match self.rtc.poll_output()? {
-                Output::Timeout(deadline) => return Ok(deadline),
+                Output::Timeout(deadline) => {
+                    let Control::Ours(control) = &mut self.control else { return Ok(deadline) };
+                    if !control.release(Instant::now(), &mut self.rtc)? {
+                        let own = control.next_timeout().unwrap_or(deadline);
+                        self.follow_ours();
+                        return Ok(deadline.min(own));
+                    }
+                }
                 Output::Transmit(datagram) => {
                     // A link that is down refuses datagrams, which is a loss and not an error.
                     let _ = self.socket.send_to(&datagram.contents, datagram.destination);
@@ -115,8 +141,14 @@ impl Call {
     }
 
     fn on_event(&mut self, event: Event) {
+        if let Control::Ours(control) = &mut self.control {
+            control.on_event(Instant::now(), &event);
+        }
         match event {
             Event::Connected => {
+                if let Control::Ours(control) = &mut self.control {
+                    control.start();
+                }
                 self.reporter.mark("connected");
                 self.reporter.connected();
                 self.encoder.say(&format!("rate {}", self.encoder_rate()));
@@ -130,6 +162,15 @@ impl Call {
                 self.on_estimate(estimate.as_u64());
             }
             _ => {}
+        }
+    }
+
+    /// Passes a change of our controller's target on.
+    fn follow_ours(&mut self) {
+        let Control::Ours(control) = &mut self.control else { return };
+        if control.take_change().is_some() {
+            let target = control.target().as_bps();
+            self.on_estimate(target);
         }
     }
 
@@ -163,7 +204,8 @@ impl Call {
             Message::Start => self.offer()?,
             Message::Answer { sdp } => {
                 let offered = self.offered.take().context("an answer without an offer")?;
-                let answer = SdpAnswer::from_sdp_string(&sdp)?;
+                // Padding of our controllers needs it; without them nothing uses it.
+                let answer = SdpAnswer::from_sdp_string(&weir_str0m::with_filler(&sdp))?;
                 self.rtc.sdp_api().accept_answer(offered, answer)?;
                 self.reporter.mark("described");
             }
@@ -185,16 +227,31 @@ impl Call {
     fn offer(&mut self) -> anyhow::Result<()> {
         self.reporter.mark("start");
         let mut changes = self.rtc.sdp_api();
-        self.mid = Some(changes.add_media(MediaKind::Video, Direction::SendOnly, None, None, None));
+        let mid = changes.add_media(MediaKind::Video, Direction::SendOnly, None, None, None);
+        self.mid = Some(mid);
         let (offer, pending) = changes.apply().context("nothing to offer")?;
         self.offered = Some(pending);
+        if let Control::Chosen(algorithm) = self.control {
+            let [min, start, max] =
+                [self.settings.min_bitrate, self.settings.start_bitrate, self.settings.max_bitrate]
+                    .map(OurBitrate::from_bps);
+            let controller = algorithm.build(RateLimits::new(min, start, max)?);
+            let control = Congestion::new(Instant::now(), mid, controller);
+            self.control = Control::Ours(Box::new(control));
+        }
         self.reporter.offer(&offer.to_sdp_string());
         Ok(())
     }
 
     fn send(&mut self, frame: Vec<u8>) -> anyhow::Result<()> {
         let time = MediaTime::from_90khz(self.frames * 90_000 / self.settings.frame_rate);
+        let number = self.frames;
         self.frames += 1;
+        if let Control::Ours(control) = &mut self.control {
+            let packets = packets::of(&frame, number, time.numer() as u32);
+            control.enqueue(Instant::now(), packets);
+            return Ok(());
+        }
         let Some(writer) = self.mid.and_then(|mid| self.rtc.writer(mid)) else { return Ok(()) };
         let payload_type = writer.payload_params().next().context("no codec")?.pt();
         writer.write(payload_type, Instant::now(), time, frame)?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Context;
 use arena_driver::encoder::PAYLOAD_BYTES;
 use arena_driver::protocol::Settings;
-use rtc::interceptor::Registry;
+use rtc::interceptor::{Registry, Slot};
 use rtc::media_stream::MediaStreamTrack;
 use rtc::peer_connection::configuration::interceptor_registry::{
     CongestionFeedback, configure_congestion_control, register_default_interceptors,
@@ -18,6 +18,8 @@ use rtc::rtp_transceiver::rtp_sender::{
     RTCRtpRtxParameters, RtpCodecKind,
 };
 use rtc::rtp_transceiver::{RTCRtpSenderId, RTCRtpTransceiverDirection, RTCRtpTransceiverInit};
+
+use weir::{Algorithm, Bitrate, RateLimits};
 
 use crate::watched::{Target, Watched};
 
@@ -40,16 +42,17 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn open(settings: &Settings) -> anyhow::Result<Self> {
+    /// Under the GCC of webrtc-rs, or under a controller of ours.
+    pub fn open(settings: &Settings, controller: Option<Algorithm>) -> anyhow::Result<Self> {
         let now = Instant::now();
         let vp8 = codec(MIME_TYPE_VP8, "");
         let mut media = MediaEngine::default();
         register(&mut media, vp8.clone(), PAYLOAD_TYPE)?;
         register(&mut media, codec("video/rtx", &format!("apt={PAYLOAD_TYPE}")), RTX_PAYLOAD_TYPE)?;
-        let (estimator, target) = Watched::new(settings);
-        let feedback = CongestionFeedback::Twcc;
-        let registry =
-            configure_congestion_control(Registry::new(), estimator, feedback, &mut media)?;
+        let (registry, target) = match controller {
+            None => theirs(settings, &mut media)?,
+            Some(algorithm) => ours(settings, now, algorithm)?,
+        };
         let registry = register_default_interceptors(registry, &mut media)?;
         let mut peer = RTCPeerConnectionBuilder::new()
             .with_media_engine(media)
@@ -67,6 +70,24 @@ impl Connection {
             new_packetizer(now, mtu, PAYLOAD_TYPE, SSRC, vp8.payloader()?, sequence, CLOCK_RATE);
         Ok(Self { peer, sender, packetizer: Box::new(packetizer), target })
     }
+}
+
+fn theirs(settings: &Settings, media: &mut MediaEngine) -> anyhow::Result<(Registry, Target)> {
+    let (estimator, target) = Watched::new(settings);
+    let feedback = CongestionFeedback::Twcc;
+    Ok((configure_congestion_control(Registry::new(), estimator, feedback, media)?, target))
+}
+
+fn ours(
+    settings: &Settings,
+    now: Instant,
+    algorithm: Algorithm,
+) -> anyhow::Result<(Registry, Target)> {
+    let [min, start, max] =
+        [settings.min_bitrate, settings.start_bitrate, settings.max_bitrate].map(Bitrate::from_bps);
+    let controller = algorithm.build(RateLimits::new(min, start, max)?);
+    let (congestion, control) = weir_webrtc_rs::Congestion::new(now, controller);
+    Ok((Registry::new().with(Slot::Pacer, congestion), Target::Ours(control)))
 }
 
 fn codec(mime_type: &str, sdp_fmtp_line: &str) -> RTCRtpCodec {

@@ -1,4 +1,5 @@
-//! Driver of the arena for webrtc-rs: sends the video of one call, under the GCC of webrtc-rs.
+//! Driver of the arena for webrtc-rs: sends the video of one call, under the GCC of webrtc-rs, or
+//! with the name of a controller as its argument, under that one of Weir.
 //!
 //! The lab talks to it in lines of JSON (docs/guide/arena.md). webrtc-rs has no encoder, so the
 //! pictures come from ../encoder.py. It has no sockets and no clock either: all of that is here.
@@ -6,6 +7,7 @@
 mod connection;
 mod watched;
 
+use std::env;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, Sender};
@@ -74,7 +76,9 @@ impl Call {
         reporter.mark("joined");
         let socket = UdpSocket::bind((host_address()?, 0))?;
         let address = socket.local_addr()?;
-        let Connection { peer, sender, packetizer, target } = Connection::open(&settings)?;
+        let controller = env::args().nth(1).map(|name| name.parse()).transpose()?;
+        let Connection { peer, sender, packetizer, target } =
+            Connection::open(&settings, controller)?;
         let encoder = Encoder::start(&settings, happenings.clone())?;
         reporter.mark("camera");
         let target_bps = settings.start_bitrate;

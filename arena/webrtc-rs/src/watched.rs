@@ -6,13 +6,22 @@ use std::time::Instant;
 
 use arena_driver::protocol::Settings;
 use rtc::interceptor::{BandwidthEstimator, Gcc, PacketReport};
+use weir_webrtc_rs::Control;
 
-/// The estimator's target in bit/s, seen from outside.
-pub struct Target(Arc<AtomicU64>);
+/// The target in bit/s, seen from outside.
+pub enum Target {
+    /// That of the GCC of webrtc-rs.
+    Theirs(Arc<AtomicU64>),
+    /// That of a controller of ours.
+    Ours(Control),
+}
 
 impl Target {
     pub fn bps(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        match self {
+            Self::Theirs(target) => target.load(Ordering::Relaxed),
+            Self::Ours(control) => control.target().as_bps(),
+        }
     }
 }
 
@@ -29,7 +38,7 @@ impl Watched {
                 .map(|bps| bps as f64);
         let target = Arc::new(AtomicU64::new(settings.start_bitrate));
         let gcc = Gcc::new(start, min, max);
-        (Self { gcc, target: Arc::clone(&target) }, Target(target))
+        (Self { gcc, target: Arc::clone(&target) }, Target::Theirs(target))
     }
 }
 

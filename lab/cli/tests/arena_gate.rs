@@ -51,7 +51,7 @@ fn record(folder: &Path, max: &str, driver: &str) {
     fs::write(&file, run.to_string()).unwrap();
 }
 
-fn gate(folder: &Path) -> (Option<i32>, String, String) {
+fn gate(folder: &Path, runs: &str) -> (Option<i32>, String, String) {
     let made = weir(
         folder,
         &[
@@ -66,6 +66,8 @@ fn gate(folder: &Path) -> (Option<i32>, String, String) {
             "arena.xml",
             "--out",
             "runs",
+            "--runs",
+            runs,
         ],
     );
     let [out, error] = [made.stdout, made.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -76,7 +78,7 @@ fn gate(folder: &Path) -> (Option<i32>, String, String) {
 fn a_gate_is_green_if_every_expectation_holds() {
     let folder = tempfile::tempdir().unwrap();
     record(folder.path(), "1500kbps", "'/bin/echo mine'");
-    let (code, out, error) = gate(folder.path());
+    let (code, out, error) = gate(folder.path(), "1");
     assert_eq!(code, Some(0), "{out}{error}");
     assert!(out.contains("1 of 1 hold") && out.contains("0 of 1 cells red"), "{out}");
     let cases = fs::read_to_string(folder.path().join("arena.xml")).unwrap();
@@ -84,10 +86,35 @@ fn a_gate_is_green_if_every_expectation_holds() {
 }
 
 #[test]
+fn a_cell_of_several_runs_says_how_many_and_how_far_they_differ() {
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), "1500kbps", "'/bin/echo mine'");
+    let (_, one, _) = gate(folder.path(), "1");
+    let row = one.lines().find(|line| line.starts_with("mine ")).unwrap();
+    assert_eq!(row.split_whitespace().nth(2), Some("1"), "{row}");
+    assert!(!row.contains('±'), "one run has no spread: {row}");
+    let first = only(&folder.path().join("runs")).join("stack_mine-call-seed1");
+    let second = first.with_file_name("stack_mine-call-seed2");
+    fs::create_dir(&second).unwrap();
+    for entry in fs::read_dir(&first).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, second.join(path.file_name().unwrap())).unwrap();
+    }
+    let file = second.join("run.json");
+    let mut run: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    run["seed"] = json!("2");
+    fs::write(&file, run.to_string()).unwrap();
+    let (_, two, error) = gate(folder.path(), "2");
+    let row = two.lines().find(|line| line.starts_with("mine ")).expect(&error);
+    assert_eq!(row.split_whitespace().nth(2), Some("2"), "{row}");
+    assert!(row.contains("±0.00"), "equal runs do not differ: {row}");
+}
+
+#[test]
 fn a_red_gate_names_the_cause_and_the_command_that_repeats_the_run() {
     let folder = tempfile::tempdir().unwrap();
     record(folder.path(), "300kbps", "'/bin/echo mine'");
-    let (code, out, error) = gate(folder.path());
+    let (code, out, error) = gate(folder.path(), "1");
     assert_eq!(code, Some(1), "{out}{error}");
     let cause = "controller: its target was 300 of 1000 kbit/s and stayed at 300, with neither \
                  queue nor loss";
@@ -101,7 +128,7 @@ fn a_red_gate_names_the_cause_and_the_command_that_repeats_the_run() {
 fn the_run_of_another_driver_is_not_taken_for_this_ones() {
     let folder = tempfile::tempdir().unwrap();
     record(folder.path(), "1500kbps", "./other");
-    let (code, out, error) = gate(folder.path());
+    let (code, out, error) = gate(folder.path(), "1");
     assert_eq!(code, Some(2), "{out}{error}");
     assert!(error.contains("is a run of another driver: choose another --out"), "{error}");
 }

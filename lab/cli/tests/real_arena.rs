@@ -2,8 +2,9 @@
 //!
 //! The last test breaks pion's GCC in a copy of its source, so the gate has something to find.
 
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::{env, fs};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
@@ -74,7 +75,7 @@ fn the_doctor_tells_how_to_install_what_is_missing() {
 fn a_stack_that_nobody_knows_is_one_line_with_those_that_there_are() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
-    let refused = weir(&["arena", "--stacks", "janus", "--out", out]);
+    let refused = weir(&["arena", "--stacks", "no-such", "--out", out]);
     assert_eq!(refused.status.code(), Some(2));
     let text = String::from_utf8(refused.stderr).unwrap();
     assert!(text.contains(&format!("it has {}", stacks().join(", "))), "{text}");
@@ -99,10 +100,38 @@ fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let text = String::from_utf8(made.stdout).unwrap();
     let row = text.lines().find(|line| line.starts_with("pion")).unwrap();
-    let used: f64 = row.split_whitespace().nth(2).unwrap().parse().expect(row);
+    let used: f64 = row.split_whitespace().nth(3).unwrap().parse().expect(row);
     assert!(used > 0.1, "{row}");
     let again = weir(&words);
     assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
+}
+
+/// Without it the stacks that have no encoder of their own connect and send nothing.
+#[test]
+fn the_encoder_of_the_stacks_makes_a_key_frame() {
+    let settings =
+        r#"{"width":320,"height":180,"frameRate":15,"startBitrate":200000,"camera":null}"#;
+    let python = "/usr/bin/python3";
+    let gstreamer = ["-c", "import gi; gi.require_version('GstVideo', '1.0')"];
+    if !Command::new(python).args(gstreamer).status().is_ok_and(|status| status.success()) {
+        println!("skipped: no GStreamer for Python");
+        return;
+    }
+    let mut encoder = Command::new(python)
+        .arg(root().join("arena/encoder.py"))
+        .arg(settings)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    encoder.stdin.as_mut().unwrap().write_all(b"start\n").unwrap();
+    let mut head = [0; 5];
+    let read = encoder.stdout.as_mut().unwrap().read_exact(&mut head);
+    let _ = encoder.kill();
+    let _ = encoder.wait();
+    read.expect("the encoder ended without a frame: it says why above");
+    // In VP8 the lowest bit of the first byte is zero in a key frame.
+    assert_eq!(head[4] & 1, 0, "{head:?}");
 }
 
 #[test]
@@ -195,4 +224,76 @@ fn a_gate_goes_red_for_pion_with_a_broken_gcc_and_names_the_cause() {
         assert_eq!(text.contains(cause), code == 1, "{text}");
         assert_eq!(text.contains("weir call"), code == 1, "{text}");
     }
+}
+
+/// The commands of the page's steps for a pipeline.
+fn steps() -> Vec<String> {
+    let page = fs::read_to_string(root().join("docs/guide/arena.md")).unwrap();
+    let mut blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let block = blocks.find(|block| block.contains("weir arena")).expect("the page has the steps");
+    let mut steps: Vec<String> = Vec::new();
+    let mut is_in_step = false;
+    for line in block.lines() {
+        let text = line.trim_start();
+        if let Some(command) = text.strip_prefix("- run: ") {
+            steps.push(command.trim_start_matches('|').to_owned());
+            is_in_step = command == "|";
+        } else if is_in_step && line.starts_with("          ") {
+            let step = steps.last_mut().unwrap();
+            step.push('\n');
+            step.push_str(text);
+        } else {
+            is_in_step = false;
+        }
+    }
+    assert!(steps.len() > 2, "{steps:?}");
+    steps
+}
+
+/// Writes a program in shell.
+fn program(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Packages are not installed and the driver is pion's; everything else is as the page has it, in
+/// one of its scenarios.
+#[test]
+fn the_steps_of_the_page_for_a_pipeline_run() {
+    if !has_pion() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (tools, work) = (folder.path().join("tools"), folder.path().join("work"));
+    fs::create_dir_all(&tools).unwrap();
+    fs::create_dir_all(&work).unwrap();
+    // The browser's user may enter.
+    let opened = Command::new("chmod").arg("755").arg(folder.path()).status().unwrap();
+    assert!(opened.success());
+    program(&tools.join("sudo"), "exec \"$@\"");
+    program(&tools.join("apt-get"), "echo \"$@\" > packages");
+    let driver = root().join("arena/pion/driver");
+    let build = format!("printf '#!/bin/sh\\nexec {} gcc \"$@\"\\n' > driver", driver.display());
+    program(&tools.join("go"), &format!("{build}; chmod 755 driver"));
+    program(&tools.join("weir"), &format!("exec {WEIR} \"$@\""));
+    let path = format!("{}:{}", tools.display(), env::var("PATH").unwrap());
+    for step in steps() {
+        let step = step.replace("arena/steps,arena/outage,arena/loss-5", "arena/steps");
+        let made = Command::new("bash")
+            .args(["-e", "-c", &step])
+            .env("PATH", &path)
+            .current_dir(&work)
+            .output()
+            .unwrap();
+        if needs_root(&made) {
+            return;
+        }
+        let told = String::from_utf8_lossy(&made.stdout);
+        let complaint = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "{step}: {told}{complaint}");
+    }
+    assert!(fs::read_to_string(work.join("packages")).unwrap().contains("ffmpeg"));
+    assert!(fs::read_to_string(work.join("arena.xml")).unwrap().contains("<testsuite "));
+    assert!(fs::metadata(work.join("arena.html")).unwrap().len() > 100_000);
 }

@@ -1,5 +1,5 @@
-//! The library in Node and Python, alone and under the stacks of others. The first two tests build
-//! it; the third needs root, Chromium, and the stacks (`make arena-deps`).
+//! The library in Node, Python and Rust under the stacks of others. The first three tests build it;
+//! the last needs root, Chromium, and the stacks (`make arena-deps`).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,8 @@ use serde_json::Value;
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// Stacks whose packets a controller of this project paces.
-const STACKS: [&str; 3] = ["pion-weir", "werift-weir", "aiortc-weir"];
+const STACKS: [&str; 5] =
+    ["pion-weir", "werift-weir", "aiortc-weir", "webrtc-rs-weir", "str0m-weir"];
 /// A link that is narrower than the sender's maximum.
 const SCENARIO: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"12s\"\n\
     [network]\nup = { capacity = \"1Mbps\", delay = \"25ms\", queue = \"300ms\" }\n\
@@ -82,6 +83,27 @@ fn the_library_in_python_does_what_it_promises() {
         .unwrap();
     let told = told(&output);
     assert!(output.status.success() && told.contains("OK") && !told.contains("skipped"), "{told}");
+}
+
+#[test]
+fn the_adapters_for_stacks_in_rust_do_what_they_promise() {
+    for name in ["webrtc-rs", "str0m"] {
+        let manifest = root().join("library").join(name).join("Cargo.toml");
+        let manifest = manifest.to_str().unwrap();
+        let fetched =
+            Command::new("cargo").args(["fetch", "--quiet", "--manifest-path", manifest]).status();
+        if !fetched.is_ok_and(|status| status.success()) {
+            println!("skipped: no crates of {name}");
+            return;
+        }
+        let target = root().join("target").join(name);
+        let output = Command::new("cargo")
+            .args(["test", "--manifest-path", manifest, "--target-dir"])
+            .arg(target)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{name}: {}", told(&output));
+    }
 }
 
 /// Whether a call failed because it may not make a network.

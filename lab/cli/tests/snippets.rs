@@ -31,7 +31,7 @@ const REASONS: [(&str, &str); 9] = [
     ("part", "it is a part of a program, or a file that another program reads"),
 ];
 /// Pages whose Rust blocks are doctests, because a crate includes them.
-const DOCTESTS: [&str; 13] = [
+const DOCTESTS: [&str; 15] = [
     "README.md",
     "docs/guide/forward-media.md",
     "lab/analyze/README.md",
@@ -42,6 +42,8 @@ const DOCTESTS: [&str; 13] = [
     "lab/net/README.md",
     "library/rtcp/README.md",
     "library/sfu/README.md",
+    "library/str0m/README.md",
+    "library/webrtc-rs/README.md",
     "lab/sim/README.md",
     "library/weir/README.md",
     "library/wire/README.md",

@@ -7,7 +7,7 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 22] = [
+const DEPENDENCIES: [(&str, &[&str]); 24] = [
     ("library/weir", &[]),
     ("library/wire", &[]),
     ("library/rtcp", &["weir", "weir-wire"]),
@@ -46,6 +46,8 @@ const DEPENDENCIES: [(&str, &[&str]); 22] = [
         ],
     ),
     ("library/gst", &["weir", "weir-rtcp", "weir-wire"]),
+    ("library/str0m", &["weir", "weir-rtcp", "weir-wire"]),
+    ("library/webrtc-rs", &["weir", "weir-rtcp"]),
     (
         "lab/python",
         &["weir", "weir-analyze", "weir-controllers", "weir-lab", "weir-net", "weir-sim"],
@@ -94,11 +96,13 @@ const PARTS: [&str; 3] = ["library", "lab", "ims"];
 const CONVERTS_TIME: &str = "library/weir/src/std_time.rs";
 /// Closures with a name, `let x = |..|`, in each crate's product code. A function or a loop reads
 /// better. The numbers only fall: lower one when you have replaced a closure.
-const NAMED_CLOSURES: [(&str, usize); 21] = [
+const NAMED_CLOSURES: [(&str, usize); 23] = [
     ("library/capi", 1),
     ("library/gst", 0),
     ("library/rtcp", 1),
     ("library/sfu", 1),
+    ("library/str0m", 0),
+    ("library/webrtc-rs", 0),
     ("library/weir", 21),
     ("library/wire", 3),
     ("lab/analyze", 5),

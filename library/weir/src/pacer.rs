@@ -27,6 +27,9 @@ pub const PADDING_PACKET: DataSize = DataSize::from_bytes(255 + 58);
 /// Media sent above the padding rate delays padding by at most this time.
 const MAX_PADDING_DEBT: TimeDelta = TimeDelta::from_millis(500);
 
+/// Packets that left past the queue delay the queue by at most this time.
+const MAX_DEBT_OF_OTHERS: TimeDelta = TimeDelta::from_millis(200);
+
 /// A late driver makes up for at most this time. Beyond the burst that the controller allows, no
 /// more data leaves at once than the pacing rate carries in this time.
 ///
@@ -275,6 +278,14 @@ impl<T> Pacer<T> {
         Some(Release { size, media, probe })
     }
 
+    /// A packet of this size left past the queue. What is queued waits for it, but not until all of
+    /// a burst is paid: a stack that repeats a lost second at once would silence its media.
+    pub fn on_packet_sent(&mut self, now: Timestamp, size: DataSize) {
+        let most = self.paced.ends.max(now + MAX_DEBT_OF_OTHERS);
+        self.charge(now, Kind::Media, now, size);
+        self.paced.ends = self.paced.ends.min(most);
+    }
+
     /// Charges a packet that leaves now and was due before.
     fn charge(&mut self, now: Timestamp, kind: Kind, due: Timestamp, size: DataSize) {
         self.paced.charge(due, size);
@@ -368,6 +379,17 @@ mod tests {
         let rest: Vec<u32> = drain(&mut pacer).into_iter().map(|(_, packet)| packet).collect();
         assert_eq!(rest, [8, 9, 0, 1]);
         assert_eq!(pacer.queued(), DataSize::ZERO);
+    }
+
+    #[test]
+    fn queued_packets_wait_for_one_that_left_past_the_queue() {
+        let mut pacer = Pacer::new(&target(1000, None)); // 1250 B take 10 ms
+        pacer.enqueue(SIZE, 0);
+        pacer.on_packet_sent(at(0), SIZE);
+        assert_eq!(drain(&mut pacer), [(5, 0)], "5 ms is the burst that is allowed");
+        pacer.enqueue(SIZE, 1);
+        (0..1_000).for_each(|_| pacer.on_packet_sent(at(1_000), SIZE));
+        assert_eq!(pacer.next_send_time(), Some(at(1_195)), "and not 10 s");
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! The matrix of the arena: a row for each stack and scenario.
 
 use weir_lab::gate::{self, Outcome};
-use weir_lab::metrics::mean;
 use weir_lab::summary::Summary;
 
 use super::Cell;
 use crate::layout::Table;
-use crate::table::number;
+use crate::table::with_spread;
 
 /// What the columns are.
-pub const LEGEND: &str = "Share of the link that was used; 95th percentile of the queuing delay; \
-    lost packets; what the receiver decoded; expectations that hold.";
-/// Columns of a cell with numbers.
+pub const LEGEND: &str = "Runs that count; share of the link that was used; 95th percentile of the \
+    queuing delay; lost packets; what the receiver decoded; expectations that hold. \
+    ± is the 95 % confidence interval of the mean of several runs.";
+/// Columns of a cell with numbers of calls.
 const MEASURED: usize = 5;
 
 /// The cells in the order of the stacks.
@@ -25,6 +25,7 @@ pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
     let head = vec![
         "stack",
         "scenario",
+        "runs",
         "utilization",
         "queue p95 ms",
         "loss %",
@@ -41,11 +42,13 @@ fn values(summaries: &[Summary]) -> Vec<String> {
     sound.retain(|summary| summary.exclusion().is_none());
     if sound.is_empty() {
         let why = if summaries.is_empty() { "-" } else { "failed or disturbed" };
-        let mut row = vec!["-".to_owned(); MEASURED];
+        let mut row = vec!["0".to_owned()];
+        row.extend(vec!["-".to_owned(); MEASURED]);
         row.push(why.into());
         return row;
     }
     vec![
+        sound.len().to_string(),
         of_flow(&sound, "utilization", 1.0, 2),
         of_flow(&sound, "queuing_delay_ms.p95", 1.0, 0),
         of_flow(&sound, "loss_ratio.mean", 100.0, 1),
@@ -66,15 +69,15 @@ pub fn held(summaries: &[Summary]) -> String {
     }
 }
 
-/// Mean of a metric of the first flow, which is the call's, times `factor`.
+/// Mean and spread of a metric of the first flow, which is the call's, times `factor`.
 fn of_flow(summaries: &[Summary], path: &str, factor: f64, decimals: usize) -> String {
     let flows = summaries.iter().filter_map(|summary| summary.flows.first());
     let values = flows.filter_map(|flow| Some(flow.metrics.at(path)? * factor));
-    number(mean(values.collect()), decimals)
+    with_spread(&values.collect::<Vec<f64>>(), decimals)
 }
 
-/// Mean of a metric of the calls.
+/// Mean and spread of a metric of the calls.
 fn of_calls(summaries: &[Summary], path: &str, decimals: usize) -> String {
     let calls = summaries.iter().filter_map(|summary| summary.calls.as_ref());
-    number(mean(calls.filter_map(|calls| calls.at(path)).collect()), decimals)
+    with_spread(&calls.filter_map(|calls| calls.at(path)).collect::<Vec<f64>>(), decimals)
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use weir_call::stack::Stack;
-use weir_lab::metrics::mean;
 use weir_lab::subject::Subject;
 use weir_lab::summary::Summary;
 
@@ -15,11 +14,12 @@ use super::{Cell, matrix, parsed};
 use crate::app;
 use crate::layout::Table;
 use crate::link::quoted;
-use crate::table::number;
+use crate::table::with_spread;
 
 /// What the columns are.
-pub const LEGEND: &str = "What each participant sends and receives, decodes, and how long its \
-    pictures were frozen; expectations of the whole scenario that hold.";
+pub const LEGEND: &str = "Runs that count; what each participant sends and receives, decodes, and \
+    how long its pictures were frozen; expectations of the whole scenario that hold. \
+    ± is the 95 % confidence interval of the mean of several runs.";
 /// The scenarios, a folder beside the stacks.
 const SCENARIOS: &str = "sfu";
 
@@ -85,6 +85,7 @@ pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
                 cell.competitor.name().to_owned(),
                 cell.scenario.id.clone(),
                 name.clone(),
+                sound.len().to_string(),
                 of(&sound, &name, "participant.send_rate_mbps", 2),
                 of(&sound, &name, "participant.receive_rate_mbps", 2),
                 of(&sound, &name, "participant.frame_rate", 1),
@@ -94,7 +95,7 @@ pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
         }
         if sound.is_empty() {
             let mut row = vec![cell.competitor.name().to_owned(), cell.scenario.id.clone()];
-            row.extend(vec!["-".to_owned(); 5]);
+            row.extend(["-", "0", "-", "-", "-", "-"].map(str::to_owned));
             row.push(expectations);
             rows.push(row);
         }
@@ -103,6 +104,7 @@ pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
         "server",
         "scenario",
         "participant",
+        "runs",
         "sent Mbit/s",
         "received Mbit/s",
         "pictures/s",
@@ -125,9 +127,9 @@ fn participants(summaries: &[Summary]) -> Vec<String> {
     names
 }
 
-/// Mean of a metric of a participant over the runs.
+/// Mean and spread of a metric of a participant over the runs.
 fn of(summaries: &[Summary], name: &str, path: &str, decimals: usize) -> String {
     let each = summaries.iter().flat_map(|summary| &summary.calls).flat_map(|calls| &calls.each);
     let own = each.filter(|one| one.name == name && one.section.is_none());
-    number(mean(own.filter_map(|one| one.at(path)).collect()), decimals)
+    with_spread(&own.filter_map(|one| one.at(path)).collect::<Vec<f64>>(), decimals)
 }

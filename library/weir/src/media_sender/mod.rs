@@ -233,6 +233,30 @@ impl<M, C: Controller> MediaSender<M, C> {
         Some(PacedPacket { content, size, sent })
     }
 
+    /// The host's stack sent a packet past the queue, such as a retransmission from a cache of its
+    /// own. It gets the next transport-wide sequence number, and the queued packets wait for it, up
+    /// to 200 ms.
+    pub fn on_packet_sent(
+        &mut self,
+        now: Timestamp,
+        size: DataSize,
+        rtp: Option<RtpNumber>,
+    ) -> SentPacket {
+        let now = self.advance(now);
+        self.control.pacer.on_packet_sent(now, size);
+        let outgoing = Outgoing {
+            size: size.saturating_sub(self.uncounted),
+            queued: self.control.pacer.queued(),
+            probe: None,
+            padding: false,
+            rtp,
+        };
+        let sent = self.history.on_packet_sent(now, outgoing);
+        self.control.controller.on_packet_sent(now, &sent);
+        self.control.obey(now);
+        sent
+    }
+
     /// Processes feedback. `join` combines it with the send history into a report, which goes to
     /// the controller. Returns that report. If `join` returns `None`, the feedback contains nothing
     /// new and is ignored.

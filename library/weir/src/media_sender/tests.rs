@@ -140,6 +140,25 @@ fn a_frame_is_told_once_and_each_packet_when_it_leaves() {
 }
 
 #[test]
+fn a_packet_past_the_queue_has_a_number_of_its_own_and_the_controller_hears_of_it() {
+    let mut sender = sender();
+    sender.enqueue(at(0), frame(0..2));
+    assert_eq!(drain(&mut sender, at(0)), [Some(0)]);
+    let sent = sender.on_packet_sent(at(0), SIZE, None);
+    assert_eq!(sent.sequence_number, 1);
+    assert_eq!(sender.next_send_time(), Some(at(15)), "10 ms later than without it");
+    let past = Call::Sent { number: 1, size: 1_250, queued: 1_250, padding: false };
+    assert_eq!(sender.controller().calls.last(), Some(&past));
+    let report = sender.on_feedback(at(50), |sent| {
+        sent.on_twcc(
+            TwccHeader { reference_time: 0, feedback_count: 0 },
+            [(1, Some(80))].into_iter(),
+        )
+    });
+    assert_eq!(report.expect("feedback on it").received().count(), 1);
+}
+
+#[test]
 fn a_window_that_a_packet_fills_holds_back_the_next_one() {
     let mut script = Script::new(target(100_000));
     script.one_at_a_time = true;

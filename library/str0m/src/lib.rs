@@ -1,0 +1,201 @@
+#![doc = include_str!("../README.md")]
+
+mod feedback;
+mod filler;
+mod numbers;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use str0m::media::Mid;
+use str0m::rtp::rtcp::Rtcp;
+use str0m::rtp::{ExtensionValues, RawPacket, RtpHeader, RtpWrite, Ssrc};
+use str0m::{Event, Input, Rtc, RtcError};
+use weir::controller::Controller;
+use weir::feedback::SentPacket;
+use weir::media_sender::{MediaSender, TargetChange};
+use weir::units::{Bitrate, DataSize};
+use weir::{RateLimits, Timestamp};
+
+use feedback::Feedback;
+use filler::Filler;
+pub use filler::{configure, with_filler};
+use numbers::Numbers;
+
+/// IPv4, UDP, and the authentication tag of SRTP.
+const OVERHEAD_BYTES: usize = 20 + 8 + 10;
+/// RTP's header with the extensions that str0m writes: time, transport-wide number, name.
+const HEADER_BYTES: usize = 12 + 4 + 12;
+
+/// A packet of media.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// What follows RTP's header.
+    pub payload: Arc<[u8]>,
+    /// RTP's timestamp.
+    pub timestamp: u32,
+    /// Whether it is the last one of its picture.
+    pub marker: bool,
+}
+
+/// The sender of one stream.
+pub struct Congestion {
+    origin: Instant,
+    mid: Mid,
+    /// Whether packets can leave.
+    is_started: bool,
+    /// SSRC of the media, once a packet has left.
+    ssrc: Option<Ssrc>,
+    media: MediaSender<Packet>,
+    feedback: Feedback,
+    numbers: Numbers,
+    /// Packets that str0m has not reported as sent.
+    leaving: VecDeque<SentPacket>,
+    /// RTP's number of the next packet, without wraps.
+    next_number: u64,
+    /// RTP timestamp of the last packet of media.
+    timestamp: u32,
+}
+
+impl Congestion {
+    /// Controls the stream of this m-line, whose time starts at `now`.
+    pub fn new(now: Instant, mid: Mid, controller: Box<dyn Controller + Send>) -> Self {
+        let mut media = MediaSender::new(controller);
+        media.set_padding_size(size_of(filler::BYTES));
+        Self {
+            origin: now,
+            mid,
+            is_started: false,
+            ssrc: None,
+            media,
+            feedback: Feedback::new(now),
+            numbers: Numbers::default(),
+            leaving: VecDeque::new(),
+            next_number: 0,
+            timestamp: 0,
+        }
+    }
+
+    /// The connection is up ([`Event::Connected`]): packets may leave from now on.
+    pub fn start(&mut self) {
+        self.is_started = true;
+    }
+
+    /// Queues the packets of a picture.
+    pub fn enqueue(&mut self, now: Instant, packets: impl IntoIterator<Item = Packet>) {
+        let now = self.time(now);
+        let sized = packets.into_iter().map(|packet| (size_of(packet.payload.len()), packet));
+        self.media.enqueue(now, sized);
+    }
+
+    /// Takes what str0m tells about packets: those that left, and the feedback on them.
+    pub fn on_event(&mut self, now: Instant, event: &Event) {
+        let Event::RawPacket(packet) = event else { return };
+        match &**packet {
+            RawPacket::RtpTx(header, bytes) => self.on_sent(now, header, bytes.len()),
+            RawPacket::RtcpRx(Rtcp::Twcc(report)) => {
+                let now = self.time(now);
+                self.feedback.on_report(now, report, &mut self.numbers, &mut self.media);
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles timeouts, and writes the next packet that may leave. Returns whether there was one.
+    /// Then poll str0m until it waits, before the next call: it sends and numbers the packet then.
+    ///
+    /// # Errors
+    /// Those of [`Rtc::handle_input`].
+    pub fn release(&mut self, now: Instant, rtc: &mut Rtc) -> Result<bool, RtcError> {
+        let time = self.time(now);
+        self.media.on_timeout(time);
+        let Some(&payload_type) = rtc.media(self.mid).and_then(|media| media.remote_pts().first())
+        else {
+            return Ok(false);
+        };
+        let mut direct = rtc.direct_api();
+        let Some(stream) = direct.stream_tx_by_mid(self.mid, None) else { return Ok(false) };
+        if !self.is_started {
+            return Ok(false);
+        }
+        let Some(released) = self.media.next_packet(time) else { return Ok(false) };
+        let number = self.next_number.into();
+        self.next_number += 1;
+        let write = match released.content {
+            Some(Packet { payload, timestamp, marker }) => {
+                self.timestamp = timestamp;
+                let write = RtpWrite::new(payload_type, number, timestamp, now, payload);
+                write.marker(marker).nackable(true)
+            }
+            // The queue is empty, so the last picture is whole: padding inside of one breaks it.
+            None => {
+                let mut values = ExtensionValues::default();
+                values.user_values.set(Filler);
+                let nothing: &[u8] = &[];
+                RtpWrite::new(payload_type, number, self.timestamp, now, nothing).ext_vals(values)
+            }
+        };
+        self.ssrc = Some(stream.ssrc());
+        stream.write_rtp(write);
+        self.leaving.push_back(released.sent);
+        rtc.handle_input(Input::Timeout(now))?;
+        Ok(true)
+    }
+
+    /// When [`Congestion::release`] is due next; `None` if only media or feedback can change that.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let next = self.media.next_timeout().filter(|_| self.is_started)?;
+        next.to_instant(self.origin)
+    }
+
+    /// The target in bit/s, headers included.
+    pub fn target(&self) -> Bitrate {
+        self.media.target().bitrate
+    }
+
+    /// The change of the target since the last call, if any, and its reason.
+    pub fn take_change(&mut self) -> Option<TargetChange> {
+        self.media.take_change()
+    }
+
+    /// Bytes that wait for the pacer.
+    pub fn queued(&self) -> DataSize {
+        self.media.queued()
+    }
+
+    /// The application changed the range of the target.
+    pub fn set_limits(&mut self, now: Instant, limits: RateLimits) {
+        let now = self.time(now);
+        self.media.set_limits(now, limits);
+    }
+
+    /// The most that the source could use now; `None` for an unknown amount.
+    pub fn set_desired_bitrate(&mut self, now: Instant, desired: Option<Bitrate>) {
+        let now = self.time(now);
+        self.media.set_desired_bitrate(now, desired);
+    }
+
+    /// A packet left: one of the queue, a repeat of str0m's, or one of another stream.
+    fn on_sent(&mut self, now: Instant, header: &RtpHeader, bytes: usize) {
+        let Some(theirs) = header.ext_vals.transport_cc else { return };
+        let own = if self.ssrc == Some(header.ssrc) { self.leaving.pop_front() } else { None };
+        let sent = match own {
+            Some(sent) => sent,
+            None => {
+                let size = DataSize::from_bytes((bytes + OVERHEAD_BYTES) as u64);
+                let now = self.time(now);
+                self.media.on_packet_sent(now, size, None)
+            }
+        };
+        self.numbers.insert(theirs, sent.sequence_number);
+    }
+
+    fn time(&self, now: Instant) -> Timestamp {
+        Timestamp::from_instant(self.origin, now)
+    }
+}
+
+fn size_of(payload_bytes: usize) -> DataSize {
+    DataSize::from_bytes((payload_bytes + HEADER_BYTES + OVERHEAD_BYTES) as u64)
+}

@@ -1,0 +1,150 @@
+#![doc = include_str!("../README.md")]
+
+mod padding;
+mod state;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use rtc_interceptor::{Interceptor, Packet, StreamInfo, TaggedPacket};
+use rtc_shared::error::Error;
+use sansio::Protocol;
+use weir::controller::Controller;
+use weir::media_sender::TargetChange;
+use weir::units::{Bitrate, DataSize};
+use weir::{RateLimits, Timestamp};
+
+use state::State;
+
+/// The interceptor. Its place is [`Slot::Pacer`](rtc_interceptor::Slot::Pacer).
+pub struct Congestion {
+    state: Arc<Mutex<State>>,
+    /// Packets on their way to the application.
+    inbound: VecDeque<TaggedPacket>,
+    /// Packets on their way to the network.
+    outbound: VecDeque<TaggedPacket>,
+}
+
+/// Where the application reads the target and sets the limits, once the interceptor is in a chain.
+#[derive(Clone)]
+pub struct Control(Arc<Mutex<State>>);
+
+impl Congestion {
+    /// An interceptor whose time starts at `now`, and its control.
+    pub fn new(now: Instant, controller: Box<dyn Controller + Send>) -> (Self, Control) {
+        let state = Arc::new(Mutex::new(State::new(now, controller)));
+        let control = Control(Arc::clone(&state));
+        (Self { state, inbound: VecDeque::new(), outbound: VecDeque::new() }, control)
+    }
+}
+
+impl Control {
+    /// The target in bit/s, headers included: what the encoder's packets may need.
+    pub fn target(&self) -> Bitrate {
+        lock(&self.0).media.target().bitrate
+    }
+
+    /// The change of the target since the last call, if any, and its reason.
+    pub fn take_change(&self) -> Option<TargetChange> {
+        lock(&self.0).media.take_change()
+    }
+
+    /// Bytes that wait for the pacer.
+    pub fn queued(&self) -> DataSize {
+        lock(&self.0).media.queued()
+    }
+
+    /// Whether a stream is under the controller: its peer has agreed to feedback and RTX.
+    pub fn is_attached(&self) -> bool {
+        lock(&self.0).is_attached()
+    }
+
+    /// The application changed the range of the target.
+    pub fn set_limits(&self, now: Instant, limits: RateLimits) {
+        let mut state = lock(&self.0);
+        let now = state.time(now);
+        state.media.set_limits(now, limits);
+    }
+
+    /// The most that the source could use now; `None` for an unknown amount.
+    pub fn set_desired_bitrate(&self, now: Instant, desired: Option<Bitrate>) {
+        let mut state = lock(&self.0);
+        let now = state.time(now);
+        state.media.set_desired_bitrate(now, desired);
+    }
+}
+
+/// A thread that panicked has left the state whole: each call of it is one step.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Protocol<TaggedPacket, TaggedPacket, ()> for Congestion {
+    type Rout = TaggedPacket;
+    type Wout = TaggedPacket;
+    type Eout = ();
+    type Error = Error;
+    type Time = Instant;
+
+    fn handle_read(&mut self, message: TaggedPacket) -> Result<(), Error> {
+        if let Packet::Rtcp(packets) = &message.message.packet {
+            let mut state = lock(&self.state);
+            for packet in packets {
+                // What cannot be written again is no feedback.
+                if let Ok(bytes) = packet.marshal() {
+                    state.on_rtcp(message.now, &bytes);
+                }
+            }
+            state.release(message.now, &mut self.outbound);
+        }
+        self.inbound.push_back(message);
+        Ok(())
+    }
+
+    fn poll_read(&mut self) -> Option<TaggedPacket> {
+        self.inbound.pop_front()
+    }
+
+    fn handle_write(&mut self, message: TaggedPacket) -> Result<(), Error> {
+        let now = message.now;
+        let mut state = lock(&self.state);
+        if let Some(other) = state.take(message) {
+            self.outbound.push_back(other);
+        }
+        state.release(now, &mut self.outbound);
+        Ok(())
+    }
+
+    fn poll_write(&mut self) -> Option<TaggedPacket> {
+        self.outbound.pop_front()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
+        lock(&self.state).release(now, &mut self.outbound);
+        Ok(())
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        lock(&self.state).next_timeout()
+    }
+}
+
+impl Interceptor for Congestion {
+    fn bind_local_stream(&mut self, info: &StreamInfo) {
+        lock(&self.state).attach(info);
+    }
+
+    fn unbind_local_stream(&mut self, info: &StreamInfo) {
+        lock(&self.state).detach(info);
+    }
+
+    fn bind_remote_stream(&mut self, _info: &StreamInfo) {}
+
+    fn unbind_remote_stream(&mut self, _info: &StreamInfo) {}
+}
+
+/// The time of the controller: nanoseconds since its start.
+fn since(origin: Instant, now: Instant) -> Timestamp {
+    Timestamp::from_instant(origin, now)
+}
