@@ -4,10 +4,15 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir::{Algorithm, Bitrate, RateLimits, TimeDelta, Timestamp};
-use weir_sfu::{Frame, Layer, OutgoingStream, Subscriber, SubscriberConfig, TrackConfig, TrackId};
+use weir_sfu::{
+    DependencyReader, Frame, Layer, OutgoingStream, Structure, Subscriber, SubscriberConfig,
+    TrackConfig, TrackId,
+};
 use weir_wire::rtp::{ExtensionId, PayloadType};
 
 const ID: ExtensionId = ExtensionId::new(1).unwrap();
+/// The extension of dependency descriptors.
+const DEPENDENCY: ExtensionId = ExtensionId::new(2).unwrap();
 
 // The first byte selects the size of the pieces. Each piece is media or RTCP, by its first byte.
 fuzz_target!(|bytes: &[u8]| {
@@ -20,7 +25,11 @@ fuzz_target!(|bytes: &[u8]| {
     let layers = vec![Layer::new(0, 320, 180, kbps(150)), Layer::new(1, 640, 360, kbps(500))];
     let video = PayloadType::new(96).expect("below 128");
     let stream = OutgoingStream::new(1_000, video).with_is_vp8(true).with_rtx(Some((1_001, video)));
-    subscriber.add_track(now, TrackId(0), TrackConfig::camera(layers), stream);
+    subscriber.add_track(now, TrackId(0), TrackConfig::camera(layers.clone()), stream);
+    let svc = TrackConfig::camera(layers).with_structure(Structure::Svc);
+    let stream = OutgoingStream::new(2_000, video).with_dependency(Some(DEPENDENCY));
+    subscriber.add_track(now, TrackId(1), svc, stream);
+    let mut reader = DependencyReader::new(DEPENDENCY);
     for piece in rest.chunks(usize::from(choice).max(8)) {
         let (first, piece) = (piece[0], &piece[1..]);
         if first & 1 == 0 {
@@ -29,6 +38,8 @@ fuzz_target!(|bytes: &[u8]| {
                 .with_starts_key_frame(first & 1 << 5 != 0)
                 .with_is_switching_point(first & 1 << 6 != 0);
             let _ = subscriber.forward(now, TrackId(0), piece, frame);
+            let frame = reader.read(piece).unwrap_or(frame);
+            let _ = subscriber.forward(now, TrackId(1), piece, frame);
         } else {
             subscriber.on_rtcp(now, piece);
         }

@@ -10,6 +10,7 @@ pub use weir_net::path::Direction;
 use weir_net::path::{AccessPlan, Attachment, Hop};
 
 pub use weir_rtcp::Feedback;
+pub use weir_sfu::Structure;
 
 pub use crate::media::Repair;
 use crate::receiver_clock::ReceiverClock;
@@ -403,12 +404,15 @@ pub struct Publisher {
     pub name: String,
     /// What it sends.
     pub kind: TrackKind,
-    /// Its streams of simulcast, the smallest picture first. Audio has one.
+    /// Its streams of simulcast or layers of SVC, the smallest picture first. Audio has one. A layer
+    /// of SVC has the rate that it adds to those below.
     pub layers: Vec<PublishedLayer>,
     /// Frames a second that the camera delivers.
     pub fps: f64,
     /// Temporal layers of each stream: 1 to 3.
     pub temporal_layers: u8,
+    /// How its layers depend on each other.
+    pub structure: Structure,
     /// What the camera shows.
     pub content: Content,
     /// Size at which every subscriber shows it, in pixels, each from a given time on. The first is
@@ -433,6 +437,7 @@ impl Publisher {
             layers,
             fps: 30.0,
             temporal_layers: 1,
+            structure: Structure::Simulcast,
             content: Content::default(),
             shown: vec![(Timestamp::ZERO, (1280, 720))],
             priority: 1.0,
@@ -445,6 +450,7 @@ impl Publisher {
     with! {
         with_fps: fps: f64,
         with_temporal_layers: temporal_layers: u8,
+        with_structure: structure: Structure,
         with_content: content: Content,
         with_shown: shown: Vec<(Timestamp, (u16, u16))>,
         with_priority: priority: f64,

@@ -40,7 +40,8 @@ mod udp;
 
 pub use config::{
     Codec, Config, Content, Core, Degradation, Direction, EncoderVideo, Feedback, FlowConfig,
-    FlowKind, Media, PublishedLayer, Publisher, Repair, Source, TrackKind, Udp, Uplink, Watching,
+    FlowKind, Media, PublishedLayer, Publisher, Repair, Source, Structure, TrackKind, Udp, Uplink,
+    Watching,
 };
 pub use media::Freezes;
 pub use receiver_clock::ReceiverClock;

@@ -1,5 +1,5 @@
-//! One continuous stream out of the parts of several: sequence numbers, timestamps and VP8's
-//! picture ids.
+//! One continuous stream out of the parts of several: sequence numbers, timestamps, VP8's picture
+//! ids, and the numbers of dependency descriptors.
 //!
 //! ```text
 //! source A:  10 11 12 13 14            source B:  900 901 902
@@ -12,10 +12,12 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use weir::feedback::SeqUnwrapper;
 use weir::units::Timestamp;
-use weir_wire::rtp::View;
+use weir_wire::dependency::{self, Descriptor};
+use weir_wire::rtp::{ExtensionId, View};
 
 use crate::vp8::{PICTURE_ID_MASK, PayloadDescriptor};
 
@@ -55,6 +57,42 @@ struct Offsets {
     timestamp: u32,
     picture_id: u16,
     base_index: u8,
+    frame_number: u16,
+    template: u8,
+}
+
+/// The numbers in a packet besides those of RTP.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    picture: PayloadDescriptor,
+    /// Frame number of the dependency descriptor, and where its data is.
+    frame: Option<(u16, Range<usize>)>,
+    /// First id and number of the templates that it brings.
+    templates: Option<(u8, u8)>,
+}
+
+impl Numbers {
+    fn read(view: &View<'_>, is_vp8: bool, dependency: Option<ExtensionId>) -> Self {
+        let mut found = Self::default();
+        if is_vp8 {
+            found.picture = PayloadDescriptor::parse(view.payload()).unwrap_or_default();
+        }
+        let Some(id) = dependency else { return found };
+        let (Some(range), Some(data)) = (view.element_range(id), view.element(id)) else {
+            return found;
+        };
+        if let [_, high, low, ..] = *data {
+            found.frame = Some((u16::from_be_bytes([high, low]), range));
+        }
+        // Only a structure says how many templates there are, and it can be read by itself.
+        if dependency::has_structure(data)
+            && let Ok(descriptor) = Descriptor::parse(data, None)
+            && let Some(structure) = descriptor.structure
+        {
+            found.templates = Some((structure.first_id, structure.templates.len() as u8));
+        }
+        found
+    }
 }
 
 /// A packet of the source that was seen, or whose number was skipped.
@@ -99,6 +137,9 @@ struct Sent {
     timestamp: u32,
     picture_id: u16,
     base_index: u8,
+    frame_number: u16,
+    /// First id and number of the newest templates.
+    templates: (u8, u8),
     at: Timestamp,
 }
 
@@ -107,6 +148,7 @@ struct Sent {
 pub struct Rewriter {
     clock_rate: u32,
     is_vp8: bool,
+    dependency: Option<ExtensionId>,
     source: Option<Source>,
     slots: Vec<Slot>,
     sent: Option<Sent>,
@@ -116,7 +158,16 @@ impl Rewriter {
     /// A stream whose timestamps count at this rate, in Hz. `is_vp8`: the payloads have VP8's
     /// descriptors, whose numbers are rewritten too.
     pub const fn new(clock_rate: u32, is_vp8: bool) -> Self {
-        Self { clock_rate, is_vp8, source: None, slots: Vec::new(), sent: None }
+        let dependency = None;
+        Self { clock_rate, is_vp8, dependency, source: None, slots: Vec::new(), sent: None }
+    }
+
+    /// The same for packets with dependency descriptors under this id. A stream's frame numbers and
+    /// templates then go on after another source, too.
+    #[must_use]
+    pub const fn with_dependency(mut self, dependency: Option<ExtensionId>) -> Self {
+        self.dependency = dependency;
+        self
     }
 
     /// The source from which packets are forwarded; `None` at the start and after a pause.
@@ -142,28 +193,26 @@ impl Rewriter {
         let Ok(view) = View::parse(packet) else { return Verdict::Malformed };
         let start = view.header_size();
         let (number, timestamp) = (view.sequence_number(), view.timestamp());
-        let picture =
-            if self.is_vp8 { PayloadDescriptor::parse(view.payload()).ok() } else { None };
-        let picture = picture.unwrap_or_default();
+        let numbers = Numbers::read(&view, self.is_vp8, self.dependency);
         if self.source() != Some(source) {
             if !keep {
                 return Verdict::Drop;
             }
-            self.begin(now, source, number, timestamp, &picture);
+            self.begin(now, source, number, timestamp, &numbers);
         }
         let Some(current) = &mut self.source else { return Verdict::Drop };
         let number = current.numbers.peek(u32::from(number));
         if number > current.highest {
-            return self.on_newer(now, packet, start, number, timestamp, &picture, keep);
+            return self.on_newer(now, packet, start, number, timestamp, &numbers, keep);
         }
         let Some((sequence_number, offsets)) = self.take_reserved(number) else {
             return Verdict::Drop;
         };
         write_numbers(packet, sequence_number, timestamp.wrapping_add(offsets.timestamp));
         // A part of a picture whose other parts were left out would take the next one's number.
-        let is_left_out = picture.picture_id.is_some_and(|id| self.has_left_out(id));
+        let is_left_out = numbers.picture.picture_id.is_some_and(|id| self.has_left_out(id));
         if keep && !is_left_out {
-            rewrite_picture(packet, start, &picture, offsets);
+            rewrite_more(packet, start, &numbers, offsets);
             return Verdict::Forward { sequence_number };
         }
         fill(packet, start);
@@ -171,14 +220,7 @@ impl Rewriter {
     }
 
     /// Continues the numbers at the first packet of another source.
-    fn begin(
-        &mut self,
-        now: Timestamp,
-        id: u8,
-        number: u16,
-        timestamp: u32,
-        picture: &PayloadDescriptor,
-    ) {
+    fn begin(&mut self, now: Timestamp, id: u8, number: u16, timestamp: u32, numbers: &Numbers) {
         let mut offsets = Offsets::default();
         if let Some(sent) = self.sent {
             let elapsed_us = (now - sent.at).as_micros().max(0);
@@ -186,14 +228,20 @@ impl Rewriter {
             // Another frame than the last one, so another time [RFC3550 §5.1].
             let next = sent.timestamp.wrapping_add((ticks as u32).max(1));
             offsets.timestamp = next.wrapping_sub(timestamp);
+            let picture = &numbers.picture;
             let picture_id = picture.picture_id.unwrap_or(0);
             offsets.picture_id = sent.picture_id.wrapping_add(1).wrapping_sub(picture_id);
             let base_index = picture.base_index.unwrap_or(0);
             offsets.base_index = sent.base_index.wrapping_add(1).wrapping_sub(base_index);
+            let frame_number = numbers.frame.as_ref().map_or(0, |(number, _)| *number);
+            offsets.frame_number = sent.frame_number.wrapping_add(1).wrapping_sub(frame_number);
+            // Other templates than those before, so other ids.
+            let first = numbers.templates.map_or(0, |(first, _)| first);
+            offsets.template = sent.templates.0.wrapping_add(sent.templates.1).wrapping_sub(first);
         }
-        let mut numbers = SeqUnwrapper::default();
-        let number = numbers.unwrap(u32::from(number));
-        let highest = number - 1;
+        let mut unwrapper = SeqUnwrapper::default();
+        let number = unwrapper.unwrap(u32::from(number));
+        let (numbers, highest) = (unwrapper, number - 1);
         self.source =
             Some(Source { id, numbers, highest, offsets, kept: None, left_out: VecDeque::new() });
         self.slots.clear();
@@ -209,7 +257,7 @@ impl Rewriter {
         start: usize,
         number: i64,
         timestamp: u32,
-        picture: &PayloadDescriptor,
+        numbers: &Numbers,
         keep: bool,
     ) -> Verdict {
         let Some(source) = &mut self.source else { return Verdict::Drop };
@@ -239,23 +287,23 @@ impl Rewriter {
             source.offsets.timestamp = out.wrapping_sub(timestamp);
         }
         if !keep {
-            if let Some(picture_id) = picture.picture_id {
+            if let Some(picture_id) = numbers.picture.picture_id {
                 source.leave_out(picture_id);
             }
             // What is missing before this packet may still come, with times and pictures up to it.
             // Another source must begin after them.
             if self.sent.is_some() {
                 let offsets = source.offsets;
-                self.note_sent(now, last, out, picture, offsets);
+                self.note_sent(now, last, out, numbers, offsets);
             }
             return Verdict::Drop;
         }
         let sequence_number = last.wrapping_add(1);
         let offsets = source.offsets;
-        source.kept = picture.picture_id;
+        source.kept = numbers.picture.picture_id;
         write_numbers(packet, sequence_number, out);
-        rewrite_picture(packet, start, picture, offsets);
-        self.note_sent(now, sequence_number, out, picture, offsets);
+        rewrite_more(packet, start, numbers, offsets);
+        self.note_sent(now, sequence_number, out, numbers, offsets);
         Verdict::Forward { sequence_number }
     }
 
@@ -264,7 +312,7 @@ impl Rewriter {
         now: Timestamp,
         sequence_number: u16,
         timestamp: u32,
-        picture: &PayloadDescriptor,
+        numbers: &Numbers,
         offsets: Offsets,
     ) {
         let before = self.sent;
@@ -273,8 +321,17 @@ impl Rewriter {
             timestamp,
             picture_id: before.map_or(0, |sent| sent.picture_id),
             base_index: before.map_or(0, |sent| sent.base_index),
+            frame_number: before.map_or(0, |sent| sent.frame_number),
+            templates: before.map_or((0, 0), |sent| sent.templates),
             at: now,
         };
+        if let Some((number, _)) = &numbers.frame {
+            sent.frame_number = number.wrapping_add(offsets.frame_number);
+        }
+        if let Some((first, count)) = numbers.templates {
+            sent.templates = (first.wrapping_add(offsets.template), count);
+        }
+        let picture = &numbers.picture;
         if let Some(id) = picture.picture_id {
             sent.picture_id = id.wrapping_add(offsets.picture_id) & PICTURE_ID_MASK;
         }
@@ -319,7 +376,13 @@ fn write_numbers(packet: &mut [u8], sequence_number: u16, timestamp: u32) {
     packet[4..8].copy_from_slice(&timestamp.to_be_bytes());
 }
 
-fn rewrite_picture(packet: &mut [u8], start: usize, picture: &PayloadDescriptor, offsets: Offsets) {
+fn rewrite_more(packet: &mut [u8], start: usize, numbers: &Numbers, offsets: Offsets) {
+    if let Some((_, range)) = &numbers.frame
+        && let Some(data) = packet.get_mut(range.clone())
+    {
+        dependency::shift(data, offsets.frame_number, offsets.template);
+    }
+    let picture = &numbers.picture;
     let picture_id = picture.picture_id.unwrap_or(0).wrapping_add(offsets.picture_id);
     let base_index = picture.base_index.unwrap_or(0).wrapping_add(offsets.base_index);
     picture.rewrite(&mut packet[start..], picture_id, base_index);

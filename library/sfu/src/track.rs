@@ -159,7 +159,8 @@ impl TrackConfig {
 }
 
 /// What a host knows of the frame to which a packet belongs, from the payload or from a dependency
-/// descriptor. For VP8, [`PayloadDescriptor`](crate::PayloadDescriptor) reads it.
+/// descriptor. [`PayloadDescriptor`](crate::PayloadDescriptor) reads it for VP8,
+/// [`DependencyReader`](crate::DependencyReader) for streams with dependency descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Frame {
@@ -180,6 +181,7 @@ impl Frame {
     }
 
     with! {
+        with_stream: stream: u8,
         with_temporal: temporal: u8,
         with_starts_key_frame: starts_key_frame: bool,
         with_is_switching_point: is_switching_point: bool,

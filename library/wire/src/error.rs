@@ -24,6 +24,10 @@ pub enum Error {
     TooManyReports,
     /// A FlexFEC header of a variant that is not supported: only the one with flexible masks is.
     Variant,
+    /// A dependency descriptor whose template no structure has, or a structure with too many.
+    UnknownTemplate,
+    /// A frame of a dependency descriptor that depends on more frames than can be kept.
+    TooManyReferences,
 }
 
 impl fmt::Display for Error {
@@ -39,6 +43,8 @@ impl fmt::Display for Error {
             Self::Overflow => "bitrate does not fit 64 bits",
             Self::TooManyReports => "feedback reports more packets than it may",
             Self::Variant => "FEC header is of a variant without masks",
+            Self::UnknownTemplate => "no structure has the template of the frame",
+            Self::TooManyReferences => "frame depends on too many frames",
         })
     }
 }

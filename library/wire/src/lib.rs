@@ -1,4 +1,5 @@
-//! RTP and RTCP wire formats: converts between bytes and values. Reading never allocates.
+//! RTP and RTCP wire formats: converts between bytes and values. Reading does not allocate,
+//! but for the structure of a dependency descriptor.
 //!
 //! Two layers. A *view* (`rtp::View`, `twcc::View`, `ccfb::View`, ...) borrows bytes. Its `parse`
 //! checks them once, accepts any input without a panic, and leaves getters that cannot fail. A
@@ -33,6 +34,7 @@ macro_rules! with {
 
 mod bytes;
 pub mod ccfb;
+pub mod dependency;
 mod error;
 pub mod flexfec;
 pub mod header;

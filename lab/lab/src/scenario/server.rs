@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::Schedule;
-use weir_sim::{Content, Core, PublishedLayer, Publisher, Repair, TrackKind, Uplink};
+use weir_sim::{Content, Core, PublishedLayer, Publisher, Repair, Structure, TrackKind, Uplink};
 
 use super::call::CONTENTS;
 use super::error::ScenarioError;
@@ -21,6 +21,7 @@ const PUBLISHER: &[&str] = &[
     "rate",
     "fps",
     "temporal_layers",
+    "structure",
     "content",
     "shown",
     "priority",
@@ -38,6 +39,8 @@ const MAX_COUNT: f64 = 100.0;
 const MAX_PUBLISHERS: usize = 200;
 /// `weir-sfu` counts the streams of a track from 0 to 3.
 const MAX_LAYERS: usize = 4;
+/// Spatial layers of the usual modes of SVC.
+const MAX_SVC_LAYERS: usize = 3;
 const MAX_SIDE: f64 = 4096.0;
 const MAX_TEMPORAL_LAYERS: f64 = 3.0;
 const FPS: Range<f64> = 1.0..120.0;
@@ -124,10 +127,19 @@ fn publisher(table: &Table, number: usize, duration: TimeDelta) -> Result<Publis
     }
     let temporal_layers =
         table.get("temporal_layers").map_or(Ok(1), |item| item.whole(MAX_TEMPORAL_LAYERS))?;
+    let structure = table.get("structure").map_or(Ok(Structure::Simulcast), |item| {
+        let structure =
+            item.choice(&[("simulcast", Structure::Simulcast), ("svc", Structure::Svc)])?;
+        if structure == Structure::Svc && layers.len() > MAX_SVC_LAYERS {
+            return Err(item.error(&format!("SVC has at most {MAX_SVC_LAYERS} layers")));
+        }
+        Ok(structure)
+    })?;
     let name = format!("publisher-{number}");
     Ok(Publisher::new(name, kind, layers)
         .with_fps(fps)
         .with_temporal_layers(temporal_layers as u8)
+        .with_structure(structure)
         .with_content(content)
         .with_shown(shown)
         .with_priority(table.get("priority").map_or(Ok(1.0), |item| priority(&item))?)
@@ -148,7 +160,7 @@ fn uplink(table: &Table) -> Result<Uplink> {
 }
 
 fn audio(table: &Table, duration: TimeDelta) -> Result<Vec<PublishedLayer>> {
-    for key in ["layers", "fps", "temporal_layers", "content", "shown", "may_pause"] {
+    for key in ["layers", "fps", "temporal_layers", "structure", "content", "shown", "may_pause"] {
         table.refuse(key, "audio has none of it; its bitrate is rate")?;
     }
     let rate = table.get("rate").map(|item| schedule(&item, duration)).transpose()?;

@@ -17,6 +17,7 @@ mod publisher;
 mod receiver;
 mod rivals;
 mod subscriber;
+mod svc;
 mod temporal;
 #[cfg(test)]
 mod tests;
@@ -157,8 +158,12 @@ impl Server {
         stops: impl Iterator<Item = (usize, Timestamp)>,
         seed: Seed,
     ) -> Self {
+        let mut states = Vec::with_capacity(publishers.len());
+        for (index, publisher) in publishers.iter().enumerate() {
+            states.push(PublisherState::new(publisher, index, seed));
+        }
         let mut server = Self {
-            publishers: publishers.iter().map(|one| PublisherState::new(one, seed)).collect(),
+            publishers: states,
             is_there: vec![false; publishers.len()],
             due: BinaryHeap::new(),
             order: 0,

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_net::seed::Stream;
-use weir_sfu::{Frame, Layer, PayloadDescriptor, TrackConfig, Uplink};
+use weir_sfu::{DependencyReader, Layer, PayloadDescriptor, Structure, TrackConfig, Uplink};
 use weir_wire::rtp::{RtpHeader, View};
 use weir_wire::vp8::Descriptor;
 
+use super::svc::{self, DEPENDENCY_ID, Svc};
 use super::temporal::{Place, frames, place, share, weight};
 use crate::config::{Degradation, EncoderVideo, Publisher, Source, TrackKind};
 use crate::rtp_format::{
@@ -35,13 +36,25 @@ const SYNC_FLAG: u8 = 1 << 5;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub stream: u8,
-    number: u16,
-    timestamp: u32,
-    is_last: bool,
-    start: Descriptor,
+    pub number: u16,
+    pub timestamp: u32,
+    pub is_last: bool,
+    pub start: Descriptor,
     /// What the descriptor says of temporal layers; `None` if there are none.
     picture: Option<Picture>,
-    size: DataSize,
+    /// What its dependency descriptor says, of a stream of SVC.
+    place: Option<svc::Place>,
+    pub size: DataSize,
+}
+
+impl Sent {
+    /// Spatial layer or stream, and temporal layer.
+    fn layers(&self) -> (u8, u8) {
+        match (self.place, self.picture) {
+            (Some(place), _) => (place.spatial, place.temporal),
+            (None, picture) => (self.stream, picture.map_or(0, |picture| picture.place.layer)),
+        }
+    }
 }
 
 /// A picture of a stream with temporal layers.
@@ -72,21 +85,22 @@ pub(crate) struct Published<'a> {
     pub track: usize,
     /// The whole RTP packet.
     pub bytes: &'a [u8],
-    pub frame: Frame,
+    pub frame: weir_sfu::Frame,
 }
 
-/// The encoder of one stream.
-struct Encoder {
-    source: MediaSource,
+/// The encoder of one stream, or of one layer of SVC. The packets of all layers are in the history
+/// of the first.
+pub(super) struct Encoder {
+    pub source: MediaSource,
     next_number: u16,
     /// When a key frame was asked for; the first picture after it is one.
-    key_frame_at: Option<Timestamp>,
-    is_on: bool,
+    pub key_frame_at: Option<Timestamp>,
+    pub is_on: bool,
     /// Frames since the last key frame, and the numbers of the last picture.
     frames: u32,
     picture_id: u16,
     base_index: u8,
-    history: VecDeque<Sent>,
+    pub history: VecDeque<Sent>,
     /// The number that the server waits for next.
     expected: Option<u16>,
     /// Packets that the server has asked for: when last, and how often.
@@ -96,15 +110,29 @@ struct Encoder {
 /// A publisher and what the server knows of it.
 pub(super) struct PublisherState {
     pub config: Publisher,
-    encoders: Vec<Encoder>,
+    pub encoders: Vec<Encoder>,
+    /// The layers of one stream; `None` in simulcast.
+    pub svc: Option<Svc>,
+    /// Reads dependency descriptors, as a server does.
+    pub reader: DependencyReader,
+    /// SSRC of the first stream.
+    pub ssrc: u32,
     chance: Stream,
     pub uplink: Uplink,
     /// The track with the size at which it is shown now.
     pub track: TrackConfig,
-    bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 impl Encoder {
+    /// Keeps a packet to send it again.
+    pub(super) fn note(&mut self, sent: Sent) {
+        if self.history.len() == HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(sent);
+    }
+
     /// The next picture among temporal layers; `None` if the stream has none.
     fn next_picture(&mut self, temporal_layers: u8, is_key: bool) -> Option<Picture> {
         if temporal_layers < 2 {
@@ -121,7 +149,8 @@ impl Encoder {
 }
 
 impl PublisherState {
-    pub(super) fn new(config: &Publisher, seed: Seed) -> Self {
+    /// `index` is its place among all publishers.
+    pub(super) fn new(config: &Publisher, index: usize, seed: Seed) -> Self {
         let mut encoders = Vec::new();
         for (index, layer) in config.layers.iter().enumerate() {
             let video = EncoderVideo {
@@ -151,7 +180,15 @@ impl PublisherState {
             });
         }
         let track = track_of(config);
+        let first = encoders.first().map_or(0, |encoder: &Encoder| encoder.next_number);
+        let svc = match config.structure {
+            Structure::Svc => Svc::new(config, first),
+            _ => None,
+        };
         Self {
+            svc,
+            reader: DependencyReader::new(DEPENDENCY_ID),
+            ssrc: (index as u32) << 8,
             uplink: Uplink::new(track.structure),
             track,
             config: config.clone(),
@@ -162,12 +199,21 @@ impl PublisherState {
     }
 
     pub(super) fn streams(&self) -> usize {
-        self.encoders.len()
+        if self.svc.is_some() { 1 } else { self.encoders.len() }
+    }
+
+    /// The encoder that makes a stream's key frames.
+    fn key_encoder(&mut self, stream: u8) -> Option<&mut Encoder> {
+        let index = if self.svc.is_some() { 0 } else { stream.into() };
+        self.encoders.get_mut(index)
     }
 
     /// Encodes the picture of a stream that is due now. Returns its packets, and when the next
     /// picture is due.
     pub(super) fn encode(&mut self, now: Timestamp, stream: usize) -> (Vec<Sent>, TimeDelta) {
+        if self.svc.is_some() {
+            return self.encode_layers(now);
+        }
         let rate = self.config.layers[stream].rate.rate(now);
         let encoder = &mut self.encoders[stream];
         let is_audio = self.config.kind == TrackKind::Audio;
@@ -200,23 +246,38 @@ impl PublisherState {
                 (0, false) => Descriptor::InterFrameStart,
                 _ => Descriptor::Continuation,
             };
-            let sent = Sent {
-                stream: stream as u8,
-                number: encoder.next_number,
-                timestamp: rtp_timestamp(now),
-                is_last: index + 1 == count,
-                start,
-                picture,
-                size: DataSize::from_bytes(bytes / count + more),
-            };
-            encoder.next_number = encoder.next_number.wrapping_add(1);
-            if encoder.history.len() == HISTORY {
-                encoder.history.pop_front();
-            }
-            encoder.history.push_back(sent);
+            let size = DataSize::from_bytes(bytes / count + more);
+            let mut sent = self.send(stream, now, index + 1 == count, start, size, None);
+            sent.picture = picture;
+            self.encoders[stream].note(sent);
             packets.push(sent);
         }
         (packets, interval)
+    }
+
+    /// The next packet of a stream.
+    pub(super) fn send(
+        &mut self,
+        stream: usize,
+        now: Timestamp,
+        is_last: bool,
+        start: Descriptor,
+        size: DataSize,
+        place: Option<svc::Place>,
+    ) -> Sent {
+        let encoder = &mut self.encoders[stream];
+        let sent = Sent {
+            stream: stream as u8,
+            number: encoder.next_number,
+            timestamp: rtp_timestamp(now),
+            is_last,
+            start,
+            picture: None,
+            place,
+            size,
+        };
+        encoder.next_number = encoder.next_number.wrapping_add(1);
+        sent
     }
 
     /// Whether the uplink loses the next packet.
@@ -226,8 +287,8 @@ impl PublisherState {
 
     /// A packet came to the server. Returns the numbers of those before it that are missing.
     pub(super) fn on_arrival(&mut self, now: Timestamp, sent: Sent) -> Vec<u16> {
-        let temporal = sent.picture.map_or(0, |picture| picture.place.layer);
-        self.uplink.on_packet(now, sent.stream, temporal, sent.size);
+        let (layer, temporal) = sent.layers();
+        self.uplink.on_packet(now, layer, temporal, sent.size);
         let encoder = &mut self.encoders[usize::from(sent.stream)];
         encoder.asked.remove(&sent.number);
         let expected = encoder.expected.unwrap_or(sent.number);
@@ -269,6 +330,8 @@ impl PublisherState {
 
     /// Somebody needs a key frame of a stream. Returns whether the publisher is asked for one.
     pub(super) fn ask_for_key_frame(&mut self, now: Timestamp, stream: u8) -> bool {
+        // All layers of SVC begin with one key frame.
+        let stream = if self.svc.is_some() { 0 } else { stream };
         if !self.uplink.on_key_frame_request(now, stream) {
             return false;
         }
@@ -282,19 +345,25 @@ impl PublisherState {
     /// Tells the publisher which streams nobody watches.
     pub(super) fn pass_on_demands(&mut self, now: Timestamp) {
         while let Some(demand) = self.uplink.next_demand(now) {
-            if let Some(encoder) = self.encoders.get_mut(usize::from(demand.stream)) {
-                if demand.is_watched && !encoder.is_on {
-                    encoder.key_frame_at = Some(now + self.config.uplink.delay);
-                }
-                encoder.is_on = demand.is_watched;
+            let stream = usize::from(demand.stream);
+            let Some(encoder) = self.encoders.get_mut(stream) else { continue };
+            let begins = demand.is_watched && !encoder.is_on;
+            encoder.is_on = demand.is_watched;
+            let due = now + self.config.uplink.delay;
+            if begins && let Some(encoder) = self.key_encoder(demand.stream) {
+                encoder.key_frame_at = Some(due);
             }
         }
     }
 
     /// The bytes of a packet and what the server reads from them.
     pub(super) fn read(&mut self, track: usize, sent: Sent) -> Published<'_> {
+        if let Some(place) = sent.place {
+            let frame = self.read_layer(sent, place);
+            return Published { track, bytes: &self.bytes, frame };
+        }
         let header = RtpHeader::new(
-            (track as u32) << 8 | u32::from(sent.stream),
+            self.ssrc | u32::from(sent.stream),
             PAYLOAD_TYPE,
             sent.number,
             sent.timestamp,
@@ -325,6 +394,28 @@ fn descriptor_size(picture: Option<Picture>) -> usize {
 
 /// The track at time zero, with the rates that its layers are asked for.
 fn track_of(publisher: &Publisher) -> TrackConfig {
+    let layers = match publisher.structure {
+        Structure::Svc => svc::points(publisher),
+        _ => streams_of(publisher),
+    };
+    let track = match publisher.kind {
+        TrackKind::Camera => TrackConfig::camera(layers),
+        TrackKind::Screen => TrackConfig::screen(layers),
+        TrackKind::Audio => {
+            TrackConfig::audio(layers.first().map_or_else(Default::default, |layer| layer.bitrate))
+        }
+    };
+    let (width, height) = publisher.shown.first().map_or((0, 0), |step| step.1);
+    let priority = track.priority * publisher.priority;
+    let track = track.with_shown(width, height).with_priority(priority);
+    match publisher.kind {
+        TrackKind::Audio => track,
+        _ => track.with_may_pause(publisher.may_pause).with_structure(publisher.structure),
+    }
+}
+
+/// The operating points of streams of simulcast.
+fn streams_of(publisher: &Publisher) -> Vec<Layer> {
     let mut layers = Vec::new();
     for (index, layer) in publisher.layers.iter().enumerate() {
         let rate = layer.rate.rate(Timestamp::ZERO);
@@ -338,18 +429,5 @@ fn track_of(publisher: &Publisher) -> TrackConfig {
         }
         layers.push(point.with_frame_rate(publisher.fps));
     }
-    let track = match publisher.kind {
-        TrackKind::Camera => TrackConfig::camera(layers),
-        TrackKind::Screen => TrackConfig::screen(layers),
-        TrackKind::Audio => {
-            TrackConfig::audio(layers.first().map_or_else(Default::default, |layer| layer.bitrate))
-        }
-    };
-    let (width, height) = publisher.shown.first().map_or((0, 0), |step| step.1);
-    let priority = track.priority * publisher.priority;
-    let track = track.with_shown(width, height).with_priority(priority);
-    match publisher.kind {
-        TrackKind::Audio => track,
-        _ => track.with_may_pause(publisher.may_pause),
-    }
+    layers
 }

@@ -9,13 +9,14 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_rtcp::SenderConfig;
 use weir_sfu::{
-    Change, Decision, OutgoingStream, Subscriber, SubscriberConfig, TrackConfig, TrackId,
+    Change, Decision, OutgoingStream, Structure, Subscriber, SubscriberConfig, TrackConfig, TrackId,
 };
 use weir_wire::rtp::PayloadType;
 
 use super::forwarder::Forwarder;
 use super::receiver::{PADDING_SSRC, Receiver, ssrcs};
 use super::rivals::{Mediasoup, Policy, Rival};
+use super::svc::{DEPENDENCY_ID, header_size};
 use super::witness::Witness;
 use super::{News, Oracle, Published, Request};
 use crate::config::{Core, FlowConfig, Publisher, TrackKind, Watching};
@@ -26,6 +27,8 @@ use crate::trace::{DecisionKind, Forwarded, LayerDecision, Video};
 const RTX_PAYLOAD_TYPE: PayloadType = PayloadType::new(97).unwrap();
 /// Bytes of a packet that receivers read: headers, and the beginning of the payload.
 const READ: usize = RTP_HEADER + 8;
+/// The same behind the headers of a stream of SVC, whose size differs.
+const READ_PAYLOAD: usize = 8;
 const PADDING_FLAG: u8 = 1 << 5;
 
 /// A track as this subscriber gets it.
@@ -76,6 +79,8 @@ pub(crate) struct SubscriberEnds {
     /// What was last noted of the target.
     target: Bitrate,
     forwarded: Forwarded,
+    /// A track has layers of SVC.
+    has_svc: bool,
     oracle: Oracle,
 }
 
@@ -131,6 +136,7 @@ impl SubscriberEnds {
             turns: flow.pauses.iter().flat_map(|pause| [pause.start, pause.end]).collect(),
             has_started: false,
             forwarded: Forwarded::default(),
+            has_svc: false,
             oracle: Oracle::default(),
         }
     }
@@ -157,8 +163,11 @@ impl SubscriberEnds {
             return self.server.set_track(now, id, config);
         }
         let own = ssrcs(place);
+        let is_svc = config.structure == Structure::Svc;
+        self.has_svc |= is_svc;
         let stream = OutgoingStream::new(own.media, PAYLOAD_TYPE)
-            .with_is_vp8(!track.is_audio)
+            .with_is_vp8(!track.is_audio && !is_svc)
+            .with_dependency(is_svc.then_some(DEPENDENCY_ID))
             .with_rtx(Some((own.rtx, RTX_PAYLOAD_TYPE)));
         track.sent = track.is_audio.then_some(0);
         track.has_begun = false;
@@ -203,7 +212,8 @@ impl SubscriberEnds {
             if has_padding {
                 self.forwarded.padding += packet.size;
             }
-            let read = if has_padding { bytes.len() } else { bytes.len().min(READ) };
+            let read = if self.has_svc { header_size(&bytes) + READ_PAYLOAD } else { READ };
+            let read = if has_padding { bytes.len() } else { bytes.len().min(read) };
             let body = Body::RtpPayload(bytes[..read].to_vec());
             out.packets.push(Packet { size: packet.size, ecn: self.ecn, body });
             self.server.recycle(bytes);

@@ -38,6 +38,9 @@ pub struct OutgoingStream {
     pub clock_rate: u32,
     /// Whether the payload is VP8, whose picture ids are then rewritten.
     pub is_vp8: bool,
+    /// The id of dependency descriptors, if its packets have them. Then they say which frames are
+    /// left out, and their numbers are rewritten too.
+    pub dependency: Option<ExtensionId>,
     /// SSRC and payload type of retransmissions. Without, a packet is sent again as it was.
     pub rtx: Option<(u32, PayloadType)>,
     /// Packets that are kept for retransmissions. The default is 128. Each takes its size.
@@ -52,6 +55,7 @@ impl OutgoingStream {
             payload_type,
             clock_rate: 90_000,
             is_vp8: false,
+            dependency: None,
             rtx: None,
             cached_packets: 128,
         }
@@ -60,6 +64,7 @@ impl OutgoingStream {
     with! {
         with_clock_rate: clock_rate: u32,
         with_is_vp8: is_vp8: bool,
+        with_dependency: dependency: Option<ExtensionId>,
         with_rtx: rtx: Option<(u32, PayloadType)>,
         with_cached_packets: cached_packets: usize,
     }

@@ -8,9 +8,13 @@ use weir_wire::rtp::View;
 use super::config::{ForwardError, OutgoingStream};
 use crate::cache::Cache;
 use crate::rewriter::{Rewriter, Verdict};
+use crate::targets::{Selection, TargetSelector};
 use crate::track::{Frame, Kind, Structure, TrackConfig};
 
 const MARKER_FLAG: u8 = 1 << 7;
+/// A stream of fewer spatial layers begins at a frame that allows it. If none comes, a key frame is
+/// needed.
+const NO_SWITCH: TimeDelta = TimeDelta::from_millis(500);
 
 /// A stream and its highest temporal layer.
 type Point = (u8, u8);
@@ -21,6 +25,9 @@ pub(super) struct Forwarding {
     pub(super) cache: Cache,
     pub(super) rtx_number: u16,
     rewriter: Rewriter,
+    /// What the packets' dependency descriptors allow, if they have them.
+    targets: Option<TargetSelector>,
+    selection: Selection,
     is_audio: bool,
     structure: Structure,
     wanted: Option<Point>,
@@ -29,6 +36,8 @@ pub(super) struct Forwarding {
     last_frame: Option<(u32, u8, bool)>,
     switched: bool,
     last_asked: Option<Timestamp>,
+    /// Since when fewer spatial layers are wanted than are forwarded.
+    waits_since: Option<Timestamp>,
 }
 
 impl Forwarding {
@@ -38,7 +47,10 @@ impl Forwarding {
             stream,
             cache: Cache::new(if is_audio { 0 } else { stream.cached_packets }),
             rtx_number: 0,
-            rewriter: Rewriter::new(stream.clock_rate, stream.is_vp8),
+            rewriter: Rewriter::new(stream.clock_rate, stream.is_vp8)
+                .with_dependency(stream.dependency),
+            targets: stream.dependency.map(TargetSelector::new),
+            selection: Selection::default(),
             is_audio,
             structure: track.structure,
             wanted: None,
@@ -46,6 +58,7 @@ impl Forwarding {
             last_frame: None,
             switched: false,
             last_asked: None,
+            waits_since: None,
         }
     }
 
@@ -56,6 +69,13 @@ impl Forwarding {
             self.last_asked = None;
         }
         self.wanted = point;
+        if let Some(targets) = &mut self.targets {
+            // Of simulcast, each stream has spatial layers of its own, all of which are wanted.
+            targets.want(point.map(|(stream, temporal)| match self.structure {
+                Structure::Simulcast => (u8::MAX, temporal),
+                Structure::Svc => (stream, temporal),
+            }));
+        }
         if point.is_none() && self.active.is_some() {
             self.pause();
         }
@@ -65,10 +85,17 @@ impl Forwarding {
         self.active = None;
         self.last_frame = None;
         self.rewriter.pause();
+        if let Some(targets) = &mut self.targets {
+            targets.pause();
+        }
     }
 
-    /// Stops a stream that is to be replaced by a cheaper one. Returns whether there was one.
+    /// Stops a stream that is to be replaced by a cheaper one. Returns whether there was one. Layers
+    /// of SVC need no cut: they end at the next frame that allows it.
     pub(super) fn cut(&mut self) -> bool {
+        if self.targets.is_some() && self.structure == Structure::Svc {
+            return false;
+        }
         let is_dearer = match (self.active, self.wanted) {
             (Some((active, _)), Some((wanted, _))) => active > wanted,
             _ => false,
@@ -82,10 +109,17 @@ impl Forwarding {
     /// The stream of which a key frame is needed, if it is time to ask.
     pub(super) fn key_frame_to_ask(&mut self, now: Timestamp, again: TimeDelta) -> Option<u8> {
         let (wanted, _) = self.wanted?;
-        let has_it = self.active.is_some_and(|(active, _)| match self.structure {
-            Structure::Simulcast => active == wanted,
-            Structure::Svc => active >= wanted,
-        });
+        let has_it = match (self.active, self.structure) {
+            (None, _) => false,
+            (Some((active, _)), Structure::Simulcast) => active == wanted,
+            (Some((active, _)), Structure::Svc) if active > wanted => {
+                now - *self.waits_since.get_or_insert(now) < NO_SWITCH
+            }
+            (Some((active, _)), Structure::Svc) => {
+                self.waits_since = None;
+                active == wanted
+            }
+        };
         if has_it || self.last_asked.is_some_and(|last| now - last < again) {
             return None;
         }
@@ -112,6 +146,9 @@ impl Forwarding {
         if self.is_audio {
             return Some(true);
         }
+        if self.targets.is_some() {
+            return self.decide_by_target(frame, packet);
+        }
         let timestamp = View::parse_header(packet).map_or(0, |view| view.timestamp());
         if frame.starts_key_frame {
             self.switch_at_key_frame(frame);
@@ -135,6 +172,33 @@ impl Forwarding {
         let keep = frame.temporal <= temporal && frame.stream <= active;
         self.last_frame = Some((timestamp, frame.stream, keep));
         Some(keep)
+    }
+
+    /// As [`decide`](Self::decide), by the packet's dependency descriptor.
+    fn decide_by_target(&mut self, frame: Frame, packet: &[u8]) -> Option<bool> {
+        let wanted = self.wanted;
+        let targets = self.targets.as_mut()?;
+        let before = self.active.map(|(stream, _)| stream);
+        if self.structure == Structure::Simulcast && before != Some(frame.stream) {
+            let begins = frame.starts_key_frame && wanted.is_some_and(|it| it.0 == frame.stream);
+            if !begins {
+                return None;
+            }
+            targets.reset();
+        }
+        self.selection = targets.decide(packet)?;
+        let (spatial, temporal) = targets.active()?;
+        let stream = match self.structure {
+            Structure::Simulcast => frame.stream,
+            Structure::Svc => spatial,
+        };
+        self.active = Some((stream, temporal));
+        if before != Some(stream) {
+            self.switched = true;
+            self.last_asked = None;
+            self.waits_since = None;
+        }
+        Some(self.selection.keep)
     }
 
     /// At a key frame every change is possible that leads to its stream.
@@ -180,9 +244,20 @@ impl Forwarding {
         core::mem::take(&mut self.switched)
     }
 
-    /// The source of the numbers before the next packet.
+    /// The stream of simulcast from which the numbers before the next packet came.
     pub(super) fn rewriter_source(&self) -> Option<u8> {
-        self.rewriter.source()
+        match self.structure {
+            Structure::Simulcast => self.rewriter.source(),
+            Structure::Svc => None,
+        }
+    }
+
+    /// The highest spatial layer of SVC that is forwarded.
+    pub(super) fn forwarded_layer(&self) -> Option<u8> {
+        match self.structure {
+            Structure::Simulcast => None,
+            Structure::Svc => self.active.map(|(stream, _)| stream),
+        }
     }
 
     /// Changes a packet for the subscriber and keeps a copy. Returns whether it is to be sent.
@@ -204,16 +279,32 @@ impl Forwarding {
                 // Audio goes on at once: each of its packets stands alone.
                 self.active = None;
                 self.last_frame = None;
+                if let Some(targets) = &mut self.targets {
+                    targets.pause();
+                }
                 return Ok(false);
             }
-            Verdict::Forward { sequence_number } | Verdict::Fill { sequence_number } => {
+            Verdict::Forward { sequence_number } => {
+                self.mark(packet);
                 sequence_number
             }
+            Verdict::Fill { sequence_number } => sequence_number,
         };
         packet[1] = packet[1] & MARKER_FLAG | self.stream.payload_type.get();
         packet[8..12].copy_from_slice(&self.stream.ssrc.to_be_bytes());
         self.cache.insert(number, packet);
         Ok(true)
+    }
+
+    /// Marks the end of a picture whose larger layers are left out, and says what is left.
+    fn mark(&self, packet: &mut Vec<u8>) {
+        let Some(targets) = &self.targets else { return };
+        if self.selection.ends_picture {
+            packet[1] |= MARKER_FLAG;
+        }
+        if self.selection.announces {
+            targets.announce(packet);
+        }
     }
 
     /// The publisher's packet that is missing under this number.

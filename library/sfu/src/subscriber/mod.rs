@@ -132,13 +132,15 @@ impl<C: Controller> Subscriber<C> {
         frame: Frame,
     ) -> Result<bool, ForwardError> {
         let track = self.tracks.get_mut(&id).ok_or(ForwardError::UnknownTrack)?;
+        let before = track.forwarded_layer();
         let Some(keep) = track.decide(frame, packet) else { return Ok(false) };
-        let from = track.rewriter_source();
+        let from = before.or_else(|| track.rewriter_source());
         let mut buffer = self.sender.buffer();
         buffer.extend_from_slice(packet);
         let is_sent = track.write(now, &mut buffer, frame, keep)?;
         if track.took_switch() {
-            let change = Change::Switched { from, to: frame.stream };
+            let to = track.forwarded_layer().unwrap_or(frame.stream);
+            let change = Change::Switched { from, to };
             let reason = if frame.starts_key_frame {
                 Reason::KeyFrameArrived
             } else {

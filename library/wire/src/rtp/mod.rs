@@ -25,12 +25,14 @@
 //! [RFC8285 §4]: https://www.rfc-editor.org/rfc/rfc8285#section-4
 
 mod extension;
+mod replace;
 mod rtx;
 #[cfg(test)]
 mod tests;
 
 use core::fmt;
 use core::num::NonZeroU8;
+use core::ops::Range;
 
 use crate::Error;
 use crate::bytes::{Field, read_u16, read_u32, write_u16, write_u32};
@@ -39,6 +41,7 @@ pub use extension::{
     AbsSendTime, Element, Elements, ExtensionId, FeedbackRequest, TransportSequenceNumber,
     elements_size, emit_elements,
 };
+pub use replace::replace_element;
 pub use rtx::Rtx;
 
 mod field {
@@ -385,6 +388,14 @@ impl<'a> View<'a> {
     /// The data of the first element with this id.
     pub fn element(&self, id: ExtensionId) -> Option<&'a [u8]> {
         self.elements().find(|element| element.id() == id).map(|element| element.data())
+    }
+
+    /// Where the data of the first element with this id is in the packet.
+    pub fn element_range(&self, id: ExtensionId) -> Option<Range<usize>> {
+        let data = self.element(id)?;
+        // The data is a part of the packet, so the difference of the addresses is its place.
+        let start = data.as_ptr() as usize - self.bytes.as_ptr() as usize;
+        Some(start..start + data.len())
     }
 
     /// The transport-wide sequence number, if there is a valid element with this id.

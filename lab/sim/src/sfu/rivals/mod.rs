@@ -28,8 +28,8 @@ use weir::media_sender::PacedPacket;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_rtcp::{Ignored, Sender, SenderConfig};
 use weir_sfu::{
-    Cache, Change, Decision, Frame, Kind, OutgoingStream, Reason, Resend, Rewriter, TrackConfig,
-    TrackId, Verdict,
+    Cache, Change, Decision, Frame, Kind, OutgoingStream, Reason, Resend, Rewriter, Selection,
+    TargetSelector, TrackConfig, TrackId, Verdict,
 };
 use weir_wire::{key_frame, nack};
 
@@ -54,6 +54,8 @@ struct Track {
     active: Option<u8>,
     /// The highest temporal layer that is sent.
     temporal: u8,
+    /// Chooses the frames of a stream of SVC.
+    selector: Option<TargetSelector>,
     asked: Option<Timestamp>,
 }
 
@@ -66,6 +68,45 @@ impl Track {
     fn point(&self) -> Option<(u8, u8)> {
         let layer = self.config.layers.get(self.wanted?)?;
         Some((layer.stream, layer.temporal))
+    }
+
+    /// What becomes of a packet; `None` if its stream is not sent.
+    fn select(&mut self, packet: &[u8], frame: Frame) -> Option<Selection> {
+        let point = self.point();
+        if let Some(selector) = &mut self.selector {
+            selector.want(point);
+            let selection = selector.decide(packet)?;
+            let (spatial, _) = selector.active()?;
+            if self.active != Some(spatial) {
+                (self.active, self.asked) = (Some(spatial), None);
+            }
+            return Some(selection);
+        }
+        if self.is_audio() {
+            self.active = Some(frame.stream);
+        } else if frame.starts_key_frame && self.wanted_stream() == Some(frame.stream) {
+            self.active = Some(frame.stream);
+            self.asked = None;
+        }
+        if self.active != Some(frame.stream) {
+            return None;
+        }
+        // After a frame of the lowest layer, any of the others can begin or end.
+        if let Some((stream, temporal)) = point
+            && frame.temporal == 0
+            && stream == frame.stream
+        {
+            self.temporal = temporal;
+        }
+        Some(Selection::new(frame.temporal <= self.temporal))
+    }
+
+    fn pause(&mut self) {
+        self.active = None;
+        self.rewriter.pause();
+        if let Some(selector) = &mut self.selector {
+            selector.pause();
+        }
     }
 
     fn wanted_stream(&self) -> Option<u8> {
@@ -133,8 +174,7 @@ impl Rival {
             }
             track.asked = None;
             if to.is_none() {
-                track.active = None;
-                track.rewriter.pause();
+                track.pause();
             }
             let id = track.id;
             let reason = if to > from { Reason::Fits } else { Reason::OverBudget };
@@ -213,7 +253,9 @@ impl Forwarder for Rival {
             id,
             config,
             stream,
-            rewriter: Rewriter::new(stream.clock_rate, stream.is_vp8),
+            rewriter: Rewriter::new(stream.clock_rate, stream.is_vp8)
+                .with_dependency(stream.dependency),
+            selector: stream.dependency.map(TargetSelector::new),
             cache: Cache::new(stream.cached_packets),
             wanted: None,
             active: None,
@@ -247,33 +289,19 @@ impl Forwarder for Rival {
         let Some(index) = self.index(id) else { return false };
         let track = &mut self.tracks[index];
         let before = track.active;
-        if track.is_audio() {
-            track.active = Some(frame.stream);
-        } else if frame.starts_key_frame && track.wanted_stream() == Some(frame.stream) {
-            track.active = Some(frame.stream);
-            track.asked = None;
-        }
-        if track.active != Some(frame.stream) {
-            return false;
-        }
-        // After a frame of the lowest layer, any of the others can begin or end.
-        if let Some((stream, temporal)) = track.point()
-            && frame.temporal == 0
-            && stream == frame.stream
-        {
-            track.temporal = temporal;
-        }
-        let keep = frame.temporal <= track.temporal;
+        let Some(selection) = track.select(packet, frame) else { return false };
+        // All layers of SVC are one stream.
+        let source = if track.selector.is_some() { 0 } else { frame.stream };
         let mut buffer = self.sender.buffer();
         buffer.extend_from_slice(packet);
-        let verdict = track.rewriter.rewrite(now, &mut buffer, frame.stream, keep);
+        let verdict = track.rewriter.rewrite(now, &mut buffer, source, selection.keep);
         let number = match verdict {
             Verdict::Forward { sequence_number } | Verdict::Fill { sequence_number } => {
                 sequence_number
             }
             _ => {
                 if verdict == Verdict::Lost {
-                    track.active = None;
+                    track.pause();
                 }
                 self.sender.recycle(buffer);
                 return false;
@@ -281,9 +309,20 @@ impl Forwarder for Rival {
         };
         buffer[1] = buffer[1] & MARKER_FLAG | track.stream.payload_type.get();
         buffer[8..12].copy_from_slice(&track.stream.ssrc.to_be_bytes());
+        if selection.ends_picture {
+            buffer[1] |= MARKER_FLAG;
+        }
+        if selection.announces
+            && let Some(selector) = &track.selector
+        {
+            selector.announce(&mut buffer);
+        }
         track.cache.insert(number, &buffer);
-        if before != track.active && !track.is_audio() {
-            let change = Change::Switched { from: before, to: frame.stream };
+        if before != track.active
+            && !track.is_audio()
+            && let Some(to) = track.active
+        {
+            let change = Change::Switched { from: before, to };
             self.note(now, id, change, Reason::KeyFrameArrived);
         }
         self.sender.enqueue(now, [buffer]).expect("the server's own packet has room");
