@@ -110,7 +110,7 @@ export function messageOf(sighting, pixels) {
 
 /** Passes each picture that a video shows to `see`, with the time of showing and the browser's count. */
 export function watchScreen(video, see) {
-  const onPicture = async (_, { presentationTime, presentedFrames }) => {
+  const onPicture = async (_, { presentationTime, presentedFrames, rtpTimestamp }) => {
     video.requestVideoFrameCallback(onPicture);
     let frame = null;
     try {
@@ -119,8 +119,10 @@ export function watchScreen(video, see) {
       // Chromium has no frame yet at the first callback.
       return;
     }
-    const presented = presentedFrames;
-    await see(frame, { ...(await sightingOf(frame, since1970(presentationTime))), presented });
+    const told = { presented: presentedFrames };
+    // Only received pictures have one.
+    if (rtpTimestamp !== undefined) told.rtp = rtpTimestamp;
+    await see(frame, { ...(await sightingOf(frame, since1970(presentationTime))), ...told });
     frame.close();
   };
   video.requestVideoFrameCallback(onPicture);

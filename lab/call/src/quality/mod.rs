@@ -19,7 +19,6 @@ pub(crate) mod picture;
 pub(crate) mod scoring;
 pub(crate) mod sighting;
 mod summary;
-pub mod tag;
 mod timeline;
 
 use std::ops::Range;
@@ -37,6 +36,7 @@ pub use picture::ReceivedPicture;
 pub use scoring::{Pictures, ScoredPicture};
 pub use sighting::{FrameSighting, Place, TimedSighting};
 pub use timeline::{Frame, Timeline};
+pub use weir_vmaf::tag;
 
 /// The frames that one peer of a call received.
 #[derive(Clone, Debug, PartialEq)]
