@@ -54,13 +54,20 @@ for (const scenario of readdirSync(folder)) {
 }
 
 const columns = isBySender
-  ? [...COLUMNS, ...VIDEO.map(([head, value, digits]) => [head, (_, __, seen) => value(seen), digits])]
+  ? [
+      ...COLUMNS,
+      ...VIDEO.map(([head, value, digits]) => [head, (_, __, seen) => value(seen), digits]),
+    ]
   : COLUMNS;
-console.log(`| scenario |${isBySender ? " sender |" : ""} runs | ${columns.map(([head]) => head).join(" | ")} |`);
+console.log(
+  `| scenario |${isBySender ? " sender |" : ""} runs | ${columns.map(([head]) => head).join(" | ")} |`,
+);
 console.log(`|${isBySender ? "---|" : ""}---|---|${columns.map(() => "---|").join("")}`);
 for (const [scenario, own] of [...runs].sort()) {
   const cells = columns.map(([, value, digits]) => {
-    const known = own.map((run) => value(...run)).filter((it) => it !== undefined && it !== null && !Number.isNaN(it));
+    const known = own
+      .map((run) => value(...run))
+      .filter((it) => it !== undefined && it !== null && !Number.isNaN(it));
     if (known.length === 0) return "-";
     return (known.reduce((sum, it) => sum + it, 0) / known.length).toFixed(digits);
   });

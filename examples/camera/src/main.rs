@@ -26,9 +26,8 @@ A generated camera with a real encoder and a congestion controller.
 
 RESOLUTION is 480p, 720p or 1080p. `live` sends over UDP to the receiver of examples/udp. \
 `simulated` sends
-over the network of the scenario lund/camera in virtual time. With `tags` each picture has its number \
-in a row of
-blocks along its top edge, as the cameras of `weir call --quality`.
+over the network of the scenario lund/camera in virtual time. With `tags` each picture has its
+number in a row of blocks along its top edge, as the cameras of `weir call --quality`.
 
 Examples:
   camera live 10.45.0.2:5004 480p nada 40

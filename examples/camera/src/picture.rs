@@ -54,8 +54,8 @@ fn texture(random: &mut Random) -> Vec<u8> {
 }
 
 impl Pictures {
-    /// Pictures of this size in pixels; both numbers are even. A tagged one has its number, from 1 on,
-    /// in a row of blocks along its top edge, for a receiver that wants to know how old it is.
+    /// Pictures of this size in pixels; both numbers are even. A tagged one has its number, from 1
+    /// on, in a row of blocks along its top edge, for a receiver that wants to know how old it is.
     pub fn new(width: usize, height: usize, is_tagged: bool) -> Self {
         let mut random = Random(1);
         let texture = texture(&mut random);

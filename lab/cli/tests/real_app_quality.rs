@@ -1,5 +1,5 @@
-//! What is seen in an application under test, by tags: a page whose policy forbids workers and foreign
-//! scripts, in Chromium and in Firefox.
+//! What is seen in an application under test, by tags: a page whose policy forbids workers and
+//! foreign scripts, in Chromium and in Firefox.
 //!
 //! Needs root, Chromium, Firefox, ffmpeg, Node, and the packages of `examples/apps/peerjs` (`make
 //! npm-deps`).

@@ -3,7 +3,14 @@
 // Two files: lines of JSON with the frames of a video, and pictures, each behind its length in four bytes.
 
 import { execFile } from "node:child_process";
-import { appendFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
@@ -40,7 +47,11 @@ export async function watchPages(context, { quality, browser, number, temporary 
   await context.exposeBinding(binding, tell);
   const read = (file) => readFileSync(new URL(file, import.meta.url), "utf8");
   const shared = read("frames.js").replaceAll(/^export /gm, "");
-  const settings = JSON.stringify({ binding, flush, draws: browser === "firefox" && camera !== null });
+  const settings = JSON.stringify({
+    binding,
+    flush,
+    draws: browser === "firefox" && camera !== null,
+  });
   const content = `(() => {\n${shared}\n${read("sight.js")}\nsight(${settings});\n})();`;
   await context.addInitScript({ content });
   return (frame) => frame.evaluate((name) => globalThis[name]?.(), flush);

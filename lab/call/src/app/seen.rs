@@ -255,9 +255,8 @@ mod tests {
         let blocks = tag.map_or(String::new(), |tag| {
             tag.blocks().iter().map(|luma| format!("{luma:02x}")).collect()
         });
-        format!(
-            r#"{{"atMs":{at_ms},"timestampUs":{at_ms}000,"width":640,"height":360,"blocks":"{blocks}"}}"#
-        )
+        let size = r#""width":640,"height":360"#;
+        format!(r#"{{"atMs":{at_ms},"timestampUs":{at_ms}000,{size},"blocks":"{blocks}"}}"#)
     }
 
     fn line(place: &str, video: &str, frames: &[String]) -> String {
