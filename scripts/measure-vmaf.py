@@ -56,6 +56,11 @@ PLANS = {
     # Beyond the range of the fit.
     "beyond": [(1080, 1080, 30, "vp8", BITS[:5]), (360, 360, 60, "vp8", BITS[:5])]
     + [(1080, 1080, 10, "vp8", BITS[1:5:2]), (720, 720, 60, "vp8", BITS[1:5:2])],
+    # The film at 60 frames a second, which no constant was fitted to.
+    "sixty": [(360, 360, 60, "vp8", BITS[:5]), (720, 720, 60, "vp8", BITS[1:5:2])],
+    # A curve at 360p alone.
+    "curve": [(360, 360, 30, "vp8", [0.0025, 0.005, *BITS])]
+    + [(360, 360, 30, codec, BITS[:5]) for codec in ["vp9", "av1"]],
     # Of other contents, a curve at 360p, and a few points of other sizes and rates.
     "content": [(360, 360, 30, "vp8", [0.0025, 0.005, *BITS])]
     + [(360, 360, 30, codec, BITS[:5]) for codec in ["vp9", "av1"]]

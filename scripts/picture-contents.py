@@ -3,7 +3,7 @@
 
     scripts/picture-contents.py contents|beyond
 
-Reads docs/results/picture-contents.tsv, which scripts/measure-vmaf.py makes.
+Reads docs/results/picture-contents.tsv and, of the film, picture-model.tsv, which scripts/measure-vmaf.py makes.
 """
 
 import csv
@@ -32,9 +32,10 @@ def contents(rows):
     columns = 9
     print("| content | codec |" + " VMAF @ kbit/s |" * columns)
     print("|---|---|" + "---:|" * columns)
-    rows = [row for row in rows if row["height"] == HEIGHT and row["fps"] == RATE]
+    rows = [row for row in rows if row["height"] == row["camera_height"] == HEIGHT]
+    rows = [row for row in rows if row["fps"] == RATE]
     for key in dict.fromkeys((row["clip"], row["codec"]) for row in rows):
-        own = [row for row in rows if (row["clip"], row["codec"]) == key]
+        own = sorted((row for row in rows if (row["clip"], row["codec"]) == key), key=kbps)
         cells = dict.fromkeys(f"{row['vmaf']:.0f} @ {kbps(row):.0f}" for row in own)
         cells = [*cells, *[""] * columns][:columns]
         print(f"| {' | '.join([*key, *cells])} |")
@@ -57,12 +58,18 @@ def beyond(rows):
         print(f"| {key[0]} | {name} | {len(errors)} | {mean:+.1f} | {rms:.1f} | {worst:+.1f} |")
 
 
+def table(name):
+    with (ROOT / "docs/results" / name).open() as file:
+        return [model().typed(row) for row in csv.DictReader(file, delimiter="\t")]
+
+
 def main():
     parts = {"contents": contents, "beyond": beyond}
     if len(sys.argv) != 2 or sys.argv[1] not in parts:
         raise SystemExit(__doc__)
-    with (ROOT / "docs/results/picture-contents.tsv").open() as file:
-        rows = [model().typed(row) for row in csv.DictReader(file, delimiter="\t")]
+    rows = table("picture-contents.tsv")
+    if sys.argv[1] == "contents":
+        rows = [row for row in table("picture-model.tsv") if row["clip"] == "film"] + rows
     parts[sys.argv[1]](rows)
 
 

@@ -2,7 +2,7 @@
 // Runs controllers over recorded radio links, or compares how the links vary, as Markdown tables. All runs
 // are simulated.
 //
-// usage: scripts/recorded-links.mjs results|statistics FOLDER [CONTROLLER,...]
+// usage: scripts/recorded-links.mjs results|seen|statistics FOLDER [CONTROLLER,...]
 //
 // FOLDER holds mahimahi traces, such as `traces` of https://github.com/ravinet/mahimahi (Winstein and
 // others, NSDI 2013). Every file whose name ends in .up or .down is one, or only those that `--only` names.
@@ -10,6 +10,8 @@
 // results      the use of each link, the wait in its queue, and the wait in the sender. 120 s, 30 ms each way,
 //              a queue of 500 ms of the mean rate, a flow of 50 kbit/s to 6 Mbit/s that starts at 300 kbit/s.
 //              The filler has no chance in it; the encoder runs with the seeds 1 to 10.
+// seen         what a viewer sees of a film of 720p over these links with at most 6 Mbit/s, as means over the
+//              recordings, and how it compares with the first controller's
 // statistics   how the recordings vary, beside 200 scenarios of the family `radio` of `weir research generate`
 //
 // --only LIST   names of files, separated by commas
@@ -88,8 +90,18 @@ function weir(...args) {
   return JSON.parse(execFileSync(WEIR, args, { encoding: "utf8", maxBuffer: OUTPUT_MAX }));
 }
 
+/** A film whose picture is judged. */
+const FILM = `quality = true
+repair = { nack = true }
+
+[call.video]
+width = 1280
+height = 720
+content = "film"
+`;
+
 /** The scenario of a recording, which lies beside it. */
-function scenario(recording, source) {
+function scenario(recording, source, isSeen = false) {
   return `title = "${recording}"
 source = "mahimahi (Winstein and others, NSDI 2013)"
 description = "A recorded radio link behind a queue of 500 ms of its mean rate, 30 ms each way."
@@ -108,7 +120,7 @@ min_bitrate = "50kbps"
 start_bitrate = "300kbps"
 max_bitrate = "6Mbps"
 source = { kind = "${source}", fps = 30 }
-`;
+${isSeen ? FILM : ""}`;
 }
 
 function mean(values) {
@@ -162,6 +174,40 @@ function results(folder, recordings, controllers, seeds, constants) {
         );
       }
     }
+  }
+}
+
+/** What is seen: heading, value of a flow, decimals. */
+const SEEN = [
+  ["rate (Mbit/s)", (flow) => flow.rate_mbps?.mean, 2],
+  ["VMAF, modelled", (flow) => flow.vmaf?.mean, 1],
+  ["to the screen, mean (ms)", (flow) => flow.shown_delay_ms?.mean, 0],
+  ["95 % (ms)", (flow) => flow.shown_delay_ms?.p95, 0],
+  ["stalled (%)", (flow) => 100 * flow.stalled_ratio, 1],
+  ["good time (%)", (flow) => 100 * flow.good_ratio, 0],
+];
+
+/** A row for each controller: means over the recordings, and beside them their ratio to the first one's. */
+function seen(folder, recordings, controllers, seeds) {
+  const heads = SEEN.map(([head]) => head);
+  console.log(`| controller | ${heads.join(" | ")} |\n|---|${"---:|".repeat(heads.length)}`);
+  let first;
+  for (const controller of controllers) {
+    const flows = [];
+    for (const recording of recordings) {
+      const file = join(folder, `${recording}-seen.toml`);
+      writeFileSync(file, scenario(recording, "encoder", true));
+      const args = [file, "--controller", controller, "--seeds", String(seeds), "--json"];
+      const runs = weir("run", ...args).map((run) => run.flows[0]);
+      flows.push(...runs);
+    }
+    const values = SEEN.map(([, value]) => mean(flows.map(value).filter((it) => it >= 0)));
+    first ??= values;
+    const cells = values.map((value, index) => {
+      const ratio = value / first[index];
+      return `${fixed(value, SEEN[index][2])} (${fixed(ratio, 2)})`;
+    });
+    console.log(`| ${controller} | ${cells.join(" | ")} |`);
   }
 }
 
@@ -230,8 +276,8 @@ if (options.help) {
   process.exit(0);
 }
 const [what, from, list = "sluice"] = positionals;
-if (!["results", "statistics"].includes(what) || !from) {
-  fail("write recorded-links.mjs results|statistics FOLDER; --help says more");
+if (!["results", "seen", "statistics"].includes(what) || !from) {
+  fail("write recorded-links.mjs results|seen|statistics FOLDER; --help says more");
 }
 if (!/^[1-9][0-9]*$/.test(options.seeds)) fail("--seeds wants a number of 1 or more");
 const wanted = options.only?.split(",");
@@ -249,6 +295,8 @@ try {
   if (what === "results") {
     const constants = options.set.flatMap((constant) => ["--set", constant]);
     results(folder, recordings, list.split(","), Number(options.seeds), constants);
+  } else if (what === "seen") {
+    seen(folder, recordings, list.split(","), Number(options.seeds));
   } else {
     statistics(folder, recordings);
   }

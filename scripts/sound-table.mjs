@@ -1,11 +1,15 @@
 // Prints a Markdown table of what was heard in calls, means over their runs after the first 5 s:
 //
 //     weir call 'audio/*' --quality --out calls && node scripts/sound-table.mjs calls
+//
+// With --senders, a row for each sender of a scenario, and what the video beside the speech had.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const [folder] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const isBySender = words.includes("--senders");
+const [folder] = words.filter((word) => !word.startsWith("--"));
 if (folder === undefined) {
   console.error("sound-table: name the folder with the records of the calls");
   process.exit(2);
@@ -27,6 +31,12 @@ const COLUMNS = [
   ["gaps at the speaker (ms)", (_, speech) => speech.gaps_ms, 0],
 ];
 
+/** The same of the video flow beside it. */
+const VIDEO = [
+  ["speech and video (kbit/s)", (flow) => flow.rate_mbps?.mean * 1e3, 0],
+  ["pictures a second", (flow) => flow.frame_rate, 1],
+];
+
 const runs = new Map();
 for (const scenario of readdirSync(folder)) {
   for (const run of readdirSync(join(folder, scenario))) {
@@ -35,16 +45,29 @@ for (const scenario of readdirSync(folder)) {
     const flow = summary.flows.find(({ kind }) => kind === "audio");
     const [speech] = call.speech ?? [];
     if (flow === undefined || speech === undefined) continue;
-    const key = info.scenario.id ?? info.scenario;
-    runs.set(key, [...(runs.get(key) ?? []), [flow.sections[0] ?? flow, speech]]);
+    const name = info.scenario.id ?? info.scenario;
+    const key = isBySender ? `${name} | ${summary.controller}` : name;
+    const video = summary.flows.find(({ kind }) => kind === "media") ?? {};
+    const seen = { ...(video.sections?.[0] ?? video), frame_rate: call.quality?.[0]?.frame_rate };
+    runs.set(key, [...(runs.get(key) ?? []), [flow.sections[0] ?? flow, speech, seen]]);
   }
 }
 
-console.log(`| scenario | runs | ${COLUMNS.map(([head]) => head).join(" | ")} |`);
-console.log(`|---|---|${COLUMNS.map(() => "---|").join("")}`);
+const columns = isBySender
+  ? [
+      ...COLUMNS,
+      ...VIDEO.map(([head, value, digits]) => [head, (_, __, seen) => value(seen), digits]),
+    ]
+  : COLUMNS;
+console.log(
+  `| scenario |${isBySender ? " sender |" : ""} runs | ${columns.map(([head]) => head).join(" | ")} |`,
+);
+console.log(`|${isBySender ? "---|" : ""}---|---|${columns.map(() => "---|").join("")}`);
 for (const [scenario, own] of [...runs].sort()) {
-  const cells = COLUMNS.map(([, value, digits]) => {
-    const known = own.map((run) => value(...run)).filter((it) => it !== undefined && it !== null);
+  const cells = columns.map(([, value, digits]) => {
+    const known = own
+      .map((run) => value(...run))
+      .filter((it) => it !== undefined && it !== null && !Number.isNaN(it));
     if (known.length === 0) return "-";
     return (known.reduce((sum, it) => sum + it, 0) / known.length).toFixed(digits);
   });

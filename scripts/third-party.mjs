@@ -103,6 +103,14 @@ it are in records and reports of \`weir call --quality\`, and in \`docs/images/s
 The microphones of \`weir call --quality\` play ten seconds of *Sense and Sensibility*, read for [LibriVox](https://librivox.org), whose recordings
 are in the public domain. They are two of the files in the tests of the Python package pocketsphinx 5.1.1. Recordings of it are in the records.
 
+## The 5G recording
+
+The scenario \`quality/nr-recorded\` has 30 rates of the data set 5Gophers 1.0 (first drive, T-Mobile US), rounded to kbit/s: Arvind Narayanan, Eman Ramadan, Jason Carpenter, Qingxu Liu,
+Yu Liu, Feng Qian, Zhi-Li Zhang, *A First Look at Commercial 5G Performance on Smartphones*, The Web Conference 2020,
+[CC BY 4.0](https://creativecommons.org/licenses/by/4.0/).
+
+## VMAF
+
 Built with the feature \`vmaf\`, the program also contains [libvmaf](https://github.com/Netflix/vmaf) (BSD-2-Clause-Patent) by way of
 [vmaf-head-sys](https://github.com/xnorpx/rust-vmaf) (MIT or Apache-2.0).
 

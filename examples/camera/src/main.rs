@@ -21,12 +21,13 @@ mod source;
 const USAGE: &str = "\
 A generated camera with a real encoder and a congestion controller.
 
-  camera live ADDRESS:PORT RESOLUTION CONTROLLER SECONDS
-  camera simulated RESOLUTION CONTROLLER SECONDS
+  camera live ADDRESS:PORT RESOLUTION CONTROLLER SECONDS [tags]
+  camera simulated RESOLUTION CONTROLLER SECONDS [tags]
 
 RESOLUTION is 480p, 720p or 1080p. `live` sends over UDP to the receiver of examples/udp. \
 `simulated` sends
-over the network of the scenario lund/camera in virtual time.
+over the network of the scenario lund/camera in virtual time. With `tags` each picture has its
+number in a row of blocks along its top edge, as the cameras of `weir call --quality`.
 
 Examples:
   camera live 10.45.0.2:5004 480p nada 40
@@ -38,14 +39,17 @@ fn main() -> ExitCode {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_tagged = words.pop_if(|word| *word == "tags").is_some();
     let result = match words[..] {
         ["live", address, resolution, controller, seconds] => {
-            start(resolution, controller, seconds)
+            start(resolution, controller, seconds, is_tagged)
                 .and_then(|(camera, source, end)| live::run(address, camera, source, end))
         }
-        ["simulated", resolution, controller, seconds] => start(resolution, controller, seconds)
-            .and_then(|(camera, source, end)| simulated::run(camera, source, end)),
+        ["simulated", resolution, controller, seconds] => {
+            start(resolution, controller, seconds, is_tagged)
+                .and_then(|(camera, source, end)| simulated::run(camera, source, end))
+        }
         _ => Err("unknown arguments; see camera --help".into()),
     };
     match result {
@@ -62,6 +66,7 @@ fn start(
     resolution: &str,
     controller: &str,
     seconds: &str,
+    is_tagged: bool,
 ) -> Result<(Camera, Source, Timestamp), Box<dyn Error + Send + Sync>> {
     let resolution = Resolution::find(resolution)
         .ok_or_else(|| format!("no resolution '{resolution}': use 480p, 720p or 1080p"))?;
@@ -75,5 +80,5 @@ fn start(
     let kbps = Bitrate::from_kbps;
     let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500))?;
     let camera = Camera::new(Timestamp::ZERO, limits, algorithm);
-    Ok((camera, Source::new(resolution, limits)?, Timestamp::from_secs(seconds)))
+    Ok((camera, Source::new(resolution, is_tagged, limits)?, Timestamp::from_secs(seconds)))
 }

@@ -2,6 +2,7 @@
 //! of a sensor.
 
 use openh264::formats::YUVSource;
+use weir_vmaf::tag::Tag;
 
 /// Width and height of the texture in pixels. It repeats.
 const TEXTURE: usize = 256;
@@ -21,6 +22,7 @@ pub struct Pictures {
     width: usize,
     height: usize,
     frame: usize,
+    is_tagged: bool,
     luma: Vec<u8>,
     chroma: Vec<u8>,
     texture: Vec<u8>,
@@ -52,13 +54,15 @@ fn texture(random: &mut Random) -> Vec<u8> {
 }
 
 impl Pictures {
-    /// Pictures of this size in pixels; both numbers are even.
-    pub fn new(width: usize, height: usize) -> Self {
+    /// Pictures of this size in pixels; both numbers are even. A tagged one has its number, from 1
+    /// on, in a row of blocks along its top edge, for a receiver that wants to know how old it is.
+    pub fn new(width: usize, height: usize, is_tagged: bool) -> Self {
         let mut random = Random(1);
         let texture = texture(&mut random);
         let noise = (0..NOISE).map(|_| (random.next() % (2 * AMPLITUDE + 1)) as u8).collect();
         let chroma = vec![GREY; width / 2 * (height / 2)];
-        Self { width, height, frame: 0, luma: vec![0; width * height], chroma, texture, noise }
+        let luma = vec![0; width * height];
+        Self { width, height, frame: 0, is_tagged, luma, chroma, texture, noise }
     }
 
     /// Makes the next picture.
@@ -76,6 +80,11 @@ impl Pictures {
             let offset = (self.frame * 7919 + y * 104_729) % (NOISE - self.width);
             let noise = &self.noise[offset..];
             row.iter_mut().zip(noise).for_each(|(pixel, noise)| *pixel += noise);
+        }
+        if self.is_tagged {
+            let tag = Tag { number: self.frame as u16, stream: 0 };
+            let rows = tag.rows(self.width);
+            self.luma[..rows.len()].copy_from_slice(&rows);
         }
         self
     }
@@ -96,5 +105,39 @@ impl YUVSource for Pictures {
     }
     fn v(&self) -> &[u8] {
         &self.chroma
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openh264::decoder::Decoder;
+    use openh264::formats::YUVSource as _;
+    use weir::{Bitrate, TimeDelta, Timestamp};
+    use weir_vmaf::tag::measure;
+
+    use super::*;
+    use crate::encoder::Encoder;
+
+    #[test]
+    fn every_tag_of_a_small_picture_survives_the_encoder_at_150_kbit_s() {
+        const WIDTH: usize = 320;
+        let rate = Bitrate::from_kbps(150);
+        let mut pictures = Pictures::new(WIDTH, 180, true);
+        let mut encoder = Encoder::new(30.0, rate, rate).unwrap();
+        let mut decoder = Decoder::new().unwrap();
+        let (mut shown, mut bytes) = (0, 0);
+        for frame in 1..=300 {
+            let now = Timestamp::ZERO + TimeDelta::from_millis(33) * frame;
+            let coded = encoder.encode(now, pictures.next(), rate).unwrap().to_vec();
+            bytes += coded.len();
+            // The encoder may leave a picture out.
+            let Some(picture) = decoder.decode(&coded).unwrap() else { continue };
+            let blocks = measure(picture.y(), WIDTH, picture.strides().0).unwrap();
+            assert_eq!(Tag::read(&blocks).map(|tag| i64::from(tag.number)), Some(frame));
+            shown += 1;
+        }
+        assert!(shown > 100, "{shown} pictures");
+        // 150 kbit/s for 9.9 s.
+        assert!(bytes < 2 * 186_000, "{bytes} bytes");
     }
 }

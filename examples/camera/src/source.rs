@@ -39,13 +39,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source of this resolution, whose bitrate stays within the limits.
+    /// A source of this resolution, with or without tags, whose bitrate stays within the limits.
     ///
     /// # Errors
     /// If the encoder cannot start.
-    pub fn new(resolution: Resolution, limits: RateLimits) -> Result<Self, openh264::Error> {
+    pub fn new(
+        resolution: Resolution,
+        is_tagged: bool,
+        limits: RateLimits,
+    ) -> Result<Self, openh264::Error> {
         Ok(Self {
-            pictures: Pictures::new(resolution.width, resolution.height),
+            pictures: Pictures::new(resolution.width, resolution.height, is_tagged),
             encoder: Encoder::new(FRAME_RATE as f32, limits.start(), limits.max())?,
             packetizer: Packetizer::default(),
         })

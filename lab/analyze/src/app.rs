@@ -42,7 +42,11 @@ pub fn app_record(
 ) -> Result<Record, AnalyzeError> {
     let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
     let browser = facts.participants.first().map(|one| one.program.clone()).unwrap_or_default();
-    let mut run = ApplicationRun { browser, ..ApplicationRun::default() };
+    let known = match std::mem::take(&mut facts.kind) {
+        Kind::Application(known) => known,
+        Kind::Call(_) | Kind::Link(_) | Kind::Dump(_) => ApplicationRun::default(),
+    };
+    let mut run = ApplicationRun { browser, ..known };
     for (index, participant) in dumps.iter().enumerate() {
         let page = page::read(&participant.file, zero_ms, index + 1, &participant.name)?;
         let silence = silence(&page.connections);

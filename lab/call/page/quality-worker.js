@@ -1,10 +1,7 @@
 // Reads the frames of one track and tells the page what it saw, and when. Of a received track it also
 // sends whole pictures to the lab, which scores them after the call.
 
-import { pixelsOf, sightingOf, since1970 } from "./quality.js";
-
-/** Between two pictures, in ms. */
-const PICTURE_INTERVAL = 500;
+import { messageOf, PICTURE_INTERVAL, pixelsOf, sightingOf, since1970 } from "./frames.js";
 
 self.addEventListener("message", async ({ data: { readable, pictures } }) => {
   const reader = readable.getReader();
@@ -27,13 +24,3 @@ self.addEventListener("message", async ({ data: { readable, pictures } }) => {
   }
   socket?.close(1000);
 });
-
-/** Length of the sighting in 4 bytes, the sighting, and the pixels. */
-function messageOf(sighting, pixels) {
-  const text = new TextEncoder().encode(JSON.stringify(sighting));
-  const message = new Uint8Array(4 + text.length + pixels.length);
-  new DataView(message.buffer).setUint32(0, text.length);
-  message.set(text, 4);
-  message.set(pixels, 4 + text.length);
-  return message;
-}

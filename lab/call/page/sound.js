@@ -3,6 +3,8 @@
 
 /** `place` is "microphone" or "speaker". */
 export function record(track, place) {
+  // Firefox lets no page read a track. What its buffer did is in getStats.
+  if (!("MediaStreamTrackProcessor" in globalThis)) return;
   const address = new URL(`${location.pathname}/sound/${place}`, location.href);
   address.protocol = "ws:";
   const { readable } = new MediaStreamTrackProcessor({ track, maxBufferSize: 100 });

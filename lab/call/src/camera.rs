@@ -25,6 +25,8 @@ use crate::quality::{camera_file, drawn};
 const LOOP_SECONDS: u32 = 2;
 /// The same with tags. It is longer, because a tag says only which frame of the loop it is.
 const TAGGED_LOOP_SECONDS: u32 = 4;
+/// Number of the stream in these tags.
+const STREAM: u8 = 0;
 /// Strength of the noise on ffmpeg's scale of 0 to 100. At the second, the coarsest quantizer needs
 /// 0.2 Mbit/s for 30 frames a second of 720p, and at the third several Mbit/s.
 const EASY_NOISE: u32 = 3;
@@ -135,7 +137,7 @@ fn make(
         return Err(format!("ffmpeg failed with {status}"));
     }
     if tagged {
-        camera_file::draw(unfinished.file()).map_err(|error| error.to_string())?;
+        camera_file::draw(unfinished.file(), STREAM).map_err(|error| error.to_string())?;
     }
     let readable = fs::Permissions::from_mode(READ_BY_ALL);
     unfinished.file().set_permissions(readable).map_err(unwritable)?;
@@ -153,7 +155,7 @@ fn draw(
     let mut unfinished = UnfinishedFile::new(folder)?;
     drawn::write(&mut BufWriter::new(unfinished.file()), video, TAGGED_LOOP_SECONDS, painter)?;
     if tagged {
-        camera_file::draw(unfinished.file())?;
+        camera_file::draw(unfinished.file(), STREAM)?;
     }
     unfinished.file().set_permissions(fs::Permissions::from_mode(READ_BY_ALL))?;
     unfinished.rename_to(path)

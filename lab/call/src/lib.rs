@@ -42,7 +42,7 @@ mod usage;
 mod warning;
 pub mod witness;
 
-pub use app::{AppOutcome, AppParticipant, AppPlan, app_network, is_inside, run_app};
+pub use app::{AppOutcome, AppParticipant, AppPlan, WATCHED_MAX, app_network, is_inside, run_app};
 pub use error::CallError;
 pub use ims::{Ims, ImsAccount, ImsRates, ImsUser, PageIms, SipMessage};
 pub use janus::ForwardingRole;

@@ -140,8 +140,9 @@ pub fn app_facts(outcome: &AppOutcome) -> CallFile {
         .filter_map(|one| Some(format!("{} failed: {}", one.name, one.failure.as_ref()?)));
     let warnings = warning::disturbances(&outcome.emulation).into_iter().chain(failed);
     let participants = outcome.participants.iter();
+    let quality = outcome.frames.iter().map(|received| received.quality.clone()).collect();
     CallFile {
-        kind: Kind::Application(ApplicationRun::default()),
+        kind: Kind::Application(ApplicationRun { quality, ..ApplicationRun::default() }),
         kernel: outcome.kernel.clone(),
         engines: engines(&outcome.network, "browsers, codecs, the application and its server"),
         warnings: warnings.chain(outcome.notes.iter().cloned()).collect(),

@@ -38,6 +38,7 @@ const SCRIPT: &str = include_str!("../page/call.js");
 const WIC: &str = include_str!("../page/wic.js");
 const SIMULCAST: &str = include_str!("../page/simulcast.js");
 const QUALITY: &str = include_str!("../page/quality.js");
+const FRAMES: &str = include_str!("../page/frames.js");
 const QUALITY_WORKER: &str = include_str!("../page/quality-worker.js");
 const OPUS: &str = include_str!("../page/opus.js");
 const SOUND: &str = include_str!("../page/sound.js");
@@ -188,6 +189,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{token}/simulcast.js", get(simulcast))
         .route("/{token}/quality.js", get(quality))
         .route("/{token}/quality-worker.js", get(quality_worker))
+        .route("/{token}/frames.js", get(frames_script))
         .route("/{token}/opus.js", get(opus))
         .route("/{token}/sound.js", get(sound_script))
         .route("/{token}/sound-worker.js", get(sound_worker))
@@ -259,6 +261,10 @@ async fn simulcast(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Res
 
 async fn quality(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
     shared.asset(&token, "text/javascript; charset=utf-8", QUALITY.into())
+}
+
+async fn frames_script(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    shared.asset(&token, "text/javascript; charset=utf-8", FRAMES.into())
 }
 
 async fn quality_worker(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {

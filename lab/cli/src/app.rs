@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use weir_analyze::{AppDump, app_record};
-use weir_call::{AppOutcome, AppPlan, app_facts, app_rows, is_inside, run_app, warnings};
+use weir_call::{
+    AppOutcome, AppPlan, WATCHED_MAX, app_facts, app_rows, is_inside, quality, run_app, warnings,
+};
 use weir_lab::calls::derive::Interval;
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
@@ -50,6 +52,7 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
         let dumps = tempfile::tempdir().context("make a folder for the dumps")?;
         let plan = AppPlan { dumps: dumps.path().into(), capture: captures.plan(), ..plan.clone() };
         let outcome = attempt(args, scenario, &plan, info.seed, interrupt)?;
+        call::print_quality(&scenario.id, &outcome.frames);
         let record = recorded(scenario, info, &outcome)?;
         for warning in warnings(&record) {
             eprintln!("weir: {}", output::escaped(warning));
@@ -57,6 +60,10 @@ pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>
         if let Some(out) = &args.output.out {
             let place = record.write(out)?;
             keep(&outcome, &place)?;
+            if args.quality {
+                quality::write(&place, &outcome.frames)
+                    .with_context(|| place.display().to_string())?;
+            }
             captures.move_to(&place)?;
         }
         runs.push(Simulated { summary: record.summary(), took: begun.elapsed() });
@@ -105,8 +112,8 @@ fn attempt(
     }
 }
 
-fn plan(args: &Call) -> anyhow::Result<AppPlan> {
-    let args = &args.application;
+fn plan(all: &Call) -> anyhow::Result<AppPlan> {
+    let args = &all.application;
     let url = args.app.clone().unwrap_or_default();
     match &args.serve_app {
         Some(_) => anyhow::ensure!(
@@ -129,6 +136,10 @@ fn plan(args: &Call) -> anyhow::Result<AppPlan> {
         (1..=PARTICIPANTS_MAX).contains(&participants),
         "--participants must be between 1 and {PARTICIPANTS_MAX}"
     );
+    anyhow::ensure!(
+        !all.quality || participants <= WATCHED_MAX,
+        "--quality tells at most {WATCHED_MAX} participants apart"
+    );
     Ok(AppPlan {
         url,
         join: join.transpose()?,
@@ -136,6 +147,8 @@ fn plan(args: &Call) -> anyhow::Result<AppPlan> {
         browsers: browsers(&args.browsers),
         join_timeout: Duration::from_secs(args.join_within.get().into()),
         serve: args.serve_app.clone(),
+        quality: all.quality,
+        pictures_at: all.picture_at.clone(),
         dumps: Default::default(),
         capture: None,
     })
@@ -167,6 +180,9 @@ fn options(plan: &AppPlan) -> String {
     }
     if let Some(serve) = &plan.serve {
         words.extend(["--serve-app".into(), quoted(serve)]);
+    }
+    if plan.quality {
+        words.push("--quality".into());
     }
     words.join(" ")
 }

@@ -344,7 +344,7 @@ impl CallRunner<'_> {
 }
 
 /// Prints what each peer saw, one line each.
-fn print_quality(scenario: &str, received: &[ReceivedFrames]) {
+pub fn print_quality(scenario: &str, received: &[ReceivedFrames]) {
     for ReceivedFrames { quality, .. } in received {
         let Quality { from, to, screen, stalls, stalled_s, .. } = quality;
         let Some(delay) = quality.shown_delay_ms else {
@@ -383,7 +383,10 @@ fn print_quality(scenario: &str, received: &[ReceivedFrames]) {
 
 /// Prints what each peer heard, one line each.
 fn print_speech(scenario: &str, heard: &[HeardSpeech]) {
-    for HeardSpeech { speech, seconds, .. } in heard {
+    for HeardSpeech { spoken, speech, seconds, .. } in heard {
+        if spoken.samples.is_empty() {
+            continue;
+        }
         let Speech { from, to, jumps, largest_jump_ms, .. } = speech;
         let Some(delay) = speech.mouth_to_ear_ms else {
             eprintln!("weir: {scenario}: {to} heard nothing of what {from} said");

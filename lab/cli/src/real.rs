@@ -31,7 +31,7 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
         application: args.application.clone(),
         capture: false,
         interactive: false,
-        quality: args.application.app.is_none() && judges_the_screen(args)?,
+        quality: judges_the_screen(args)?,
         picture_at: Vec::new(),
         live: None,
         quick: false,

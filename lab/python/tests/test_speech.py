@@ -43,3 +43,24 @@ def test_lost_speech_scores_less_than_whole_speech(tmp_path):
     # PLCMOS begins at random places.
     assert whole.visqol > 4.5 and whole.plcmos == pytest.approx(whole.plcmos_spoken, abs=0.1)
     assert lossy.visqol < whole.visqol - 0.5 and lossy.plcmos < whole.plcmos - 0.5
+
+
+def test_a_recognizer_makes_more_errors_in_lossy_speech_and_none_between_equal_recordings(tmp_path):
+    pytest.importorskip(
+        "pocketsphinx", reason="skipped: pocketsphinx is missing: pip install 'weir-rtc[quality]'"
+    )
+    for name in ("whole", "lossy"):
+        (tmp_path / name).mkdir()
+    [whole] = speech.word_errors(record(tmp_path / "whole", None), skip_s=0)
+    [lossy] = speech.word_errors(record(tmp_path / "lossy", 3), skip_s=0)
+    assert whole.said == whole.heard and whole.errors == 0
+    # Ten seconds of a reader.
+    assert len(whole.said) > 15
+    assert lossy.said == whole.said and lossy.ratio > 0.2
+
+
+def test_changes_of_words_are_counted_as_the_fewest():
+    words = "he was not an ill disposed young man".split()
+    assert speech._changes(words, words) == 0
+    assert speech._changes(words, []) == len(words)
+    assert speech._changes(words, "he was an ill disposed old man then".split()) == 3

@@ -1,4 +1,5 @@
-//! How a received picture looks beside the one that was sent.
+//! How a received picture looks beside the one that was sent, and the [`tag`] that says which one
+//! that is.
 //!
 //! A score is of one picture. VMAF also asks how much the *reference* moves, so it needs the
 //! reference's neighbours in time. It does not look at the neighbours of the received picture.
@@ -6,6 +7,7 @@
 #[cfg(feature = "libvmaf")]
 mod libvmaf;
 mod luma;
+pub mod tag;
 
 pub use luma::Luma;
 

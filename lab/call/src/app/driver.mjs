@@ -16,6 +16,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createInterface } from "node:readline";
 
+import { watchPages } from "./seen.mjs";
+
 /** How long the browser may take to start, and the page to answer, in ms. */
 const PATIENCE_MS = 30_000;
 const RETRY_MS = 200;
@@ -294,11 +296,13 @@ function follow(page) {
 }
 
 let context;
+/** Lets a frame tell what it has not told yet, and resolves then. */
+let finish = (frame) => frame.evaluate("0");
 
 /** Waits for what the pages have reported: it comes before their answers. */
 async function end() {
   const frames = context?.pages().flatMap((page) => page.frames()) ?? [];
-  const answers = frames.map((frame) => frame.evaluate("0").catch(() => {}));
+  const answers = frames.map((frame) => finish(frame).catch(() => {}));
   const late = sleep(END_MS).then(() => "late");
   if ((await Promise.race([Promise.all(answers), late])) === "late")
     say("failed", null, "its page did not answer at the end");
@@ -317,6 +321,7 @@ async function main(settings) {
     frameWait: FRAME_WAIT_MS,
     stall: STALL_MS,
   });
+  if (settings.quality) finish = await watchPages(context, settings, binding);
   follow(page);
   context.on("page", follow);
   await patiently(() => page.goto(settings.url, { waitUntil: "load", timeout: PATIENCE_MS }));

@@ -13,19 +13,19 @@
 //! reads.
 
 mod border;
+mod driver;
+mod seen;
 
 use std::cell::Cell;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use weir::units::Timestamp;
 use weir_emu::{Child, Emulation, Emulator, Host, HostPlan, OwnNetwork, Plan, User};
 use weir_lab::scenario::call::BrowserKind;
@@ -34,25 +34,23 @@ use weir_net::Seed;
 use weir_net::path::AccessPlan;
 
 use self::border::Border;
+use self::driver::{DEBUGGER_PORT, Said, drive};
+pub use self::seen::WATCHED_MAX;
+use self::seen::Watch;
 use crate::browser::{Browser, ChromiumOptions, Devices, Program};
 use crate::camera;
 use crate::capture::{CapturePlan, Recording};
 use crate::error::CallError;
 use crate::handovers::Handovers;
-use crate::message::{STATS_INTERVAL, printable};
 use crate::plan::{ChromiumMode, PlannedHandover, nats, network, second_interfaces};
+use crate::quality::ReceivedFrames;
 use crate::run::{Progress, cut, kernel_version, run_folder};
 use crate::state::{since, since_1970};
 use crate::usage::{Usage, UsageMeter};
 
-const DRIVER: &str = include_str!("driver.mjs");
-/// Port on which a browser is driven, on the loopback device of each participant's host.
-const DEBUGGER_PORT: u16 = 9222;
 const TICK: Duration = Duration::from_millis(50);
 /// How long the drivers may take to end. They wait 5 s for their pages.
 const END_PATIENCE: Duration = Duration::from_secs(8);
-/// First two lines of an rtcstats dump.
-const HEADING: &[u8] = b"RTCStatsDump\n{\"fileFormat\":3}\n";
 /// The part of a URL that stands for the server's address.
 const SERVER: &str = "{server}";
 
@@ -71,6 +69,10 @@ pub struct AppPlan {
     pub join_timeout: Duration,
     /// The shell command that starts the server; `None` if it runs elsewhere.
     pub serve: Option<String>,
+    /// Whether what the participants see of each other is measured.
+    pub quality: bool,
+    /// With `quality`: the seconds at which the last received pictures are kept.
+    pub pictures_at: Vec<u32>,
     /// Where the dumps and the drivers' temporary files are written.
     pub dumps: PathBuf,
     /// Where the captures of all hosts are kept; `None` for none.
@@ -122,6 +124,8 @@ pub struct AppOutcome {
     pub kernel: String,
     /// Packets that the captures were too late for.
     pub missed_packets: u64,
+    /// What each participant saw of each other one, if the plan asked for it.
+    pub frames: Vec<ReceivedFrames>,
     /// Reasons not to trust values.
     pub notes: Vec<String>,
 }
@@ -185,12 +189,22 @@ pub fn run_app(
     let recording = plan.capture.as_ref().map(|it| Recording::start(emulator.hosts(), it));
     let recording = recording.transpose()?;
     let ffmpeg = emulator.host(0).command_as(user, "ffmpeg");
-    let camera = camera::file(&scenario.call.video, false, ffmpeg).and_then(|file| match user {
-        User::Nobody => camera::lend(&file, folder.path()),
-        User::Own | User::Renamed => Ok(file),
-    });
+    let camera =
+        camera::file(&scenario.call.video, plan.quality, ffmpeg).and_then(|file| match user {
+            User::Nobody => camera::lend(&file, folder.path()),
+            User::Own | User::Renamed => Ok(file),
+        });
+    let watch = match camera.as_deref() {
+        Ok(camera) if plan.quality => {
+            let fps = scenario.call.video.fps;
+            let folder = folder.path();
+            Some(Watch::prepare(camera, fps, plan.participants, folder, &plan.dumps)?)
+        }
+        _ => None,
+    };
     let mut server = Server::start(plan, emulator.host(plan.participants), folder.path())?;
-    let mut run = Run::open(plan, &emulator, folder.path(), camera.as_deref().ok(), &server)?;
+    let cameras = Cameras { camera: camera.as_deref().ok(), watch: watch.as_ref() };
+    let mut run = Run::open(plan, &emulator, folder.path(), cameras, &server)?;
     progress(Progress::SettingUp(&[]));
     run.wait(
         Instant::now() + plan.join_timeout,
@@ -217,9 +231,15 @@ pub fn run_app(
     let recorded = recording.map(Recording::stop).transpose()?.unwrap_or_default();
     let mut emulation = cut(emulator.stop()?, scenario.duration);
     planned.iter().for_each(|one| emulation.join_hosts(one.second, one.first));
+    let span = Timestamp::ZERO..Timestamp::ZERO + scenario.duration;
+    let seen = watch.map(|watch| watch.received(zero, &span, &plan.pictures_at)).transpose();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
     notes.extend(camera.err());
     notes.extend(handovers.failures);
+    let frames = seen.unwrap_or_else(|cause| {
+        notes.push(format!("what was seen is not measured: {cause}"));
+        None
+    });
     Ok(AppOutcome {
         participants,
         emulation,
@@ -227,6 +247,7 @@ pub fn run_app(
         zero,
         kernel: kernel_version(),
         missed_packets: recorded.iter().map(|capture| capture.missed_packets).sum(),
+        frames: frames.unwrap_or_default(),
         notes,
     })
 }
@@ -276,13 +297,19 @@ impl Server {
     }
 }
 
-/// What a driver says.
-#[derive(Debug, PartialEq, Eq)]
-enum Said {
-    Joined,
-    Failed(String),
-    /// Its output has ended.
-    Ended,
+/// The files that the cameras play.
+#[derive(Clone, Copy)]
+struct Cameras<'a> {
+    /// One for all; `None` if it could not be made.
+    camera: Option<&'a Path>,
+    /// One for each, with `--quality`.
+    watch: Option<&'a Watch>,
+}
+
+impl<'a> Cameras<'a> {
+    fn of(self, index: usize) -> Option<&'a Path> {
+        self.watch.map(|watch| watch.camera(index)).or(self.camera)
+    }
 }
 
 /// A participant while it runs.
@@ -314,7 +341,7 @@ impl Run {
         plan: &AppPlan,
         emulator: &Emulator,
         folder: &Path,
-        camera: Option<&Path>,
+        cameras: Cameras<'_>,
         server: &Server,
     ) -> Result<Self, CallError> {
         let programs = programs(plan, emulator, folder)?;
@@ -344,11 +371,12 @@ impl Run {
             let options =
                 ChromiumOptions { mode: ChromiumMode::Default, key_hash: None, extra: &extra };
             let profile = folder.join(&name);
-            let devices = Devices { camera, microphone: None };
+            let quality = cameras.watch.map(|watch| watch.settings(index));
+            let devices = Devices { camera: cameras.of(index), microphone: None };
             let browser = program.open(host, "about:blank", &profile, devices, options)?;
             run.meters.push(UsageMeter::of(browser.pid()));
             let dump = plan.dumps.join(format!("{name}.rtcstats"));
-            let (driver, writer) = drive(plan, &url, host, index, &dump, says.clone())?;
+            let (driver, writer) = drive(plan, &url, host, index, (&dump, quality), says.clone())?;
             let writer = Some(writer);
             run.playing.push(Playing {
                 name,
@@ -479,81 +507,6 @@ fn programs(plan: &AppPlan, emulator: &Emulator, folder: &Path) -> Result<Vec<Pr
     kinds.into_iter().map(|kind| Program::find(kind, emulator.host(0), folder)).collect()
 }
 
-/// Starts the driver of a participant, and the thread that writes its dump.
-fn drive(
-    plan: &AppPlan,
-    url: &str,
-    host: &Host,
-    index: usize,
-    dump: &Path,
-    says: Sender<(usize, Said)>,
-) -> Result<(Child, JoinHandle<io::Result<()>>), CallError> {
-    let script = plan.dumps.join("driver.mjs");
-    fs::write(&script, DRIVER).map_err(CallError::system("write the driver"))?;
-    // As the user, whose script it runs and whose packages it needs.
-    let mut command = host.command("node");
-    // Playwright leaves temporary folders.
-    command.env("TMPDIR", &plan.dumps);
-    // What the script prints is for the user.
-    command.arg(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let mut driver = Child::spawn(&mut command)?;
-    let here = std::env::current_dir().unwrap_or_default();
-    let settings = json!({
-        "url": url,
-        "join": plan.join,
-        "number": index + 1,
-        "participants": plan.participants,
-        "port": DEBUGGER_PORT,
-        "browser": plan.browser(index).name(),
-        "ignoreCertificates": plan.is_here(),
-        "temporary": plan.dumps,
-        "interval": STATS_INTERVAL.as_millis() as u64,
-        "folder": format!("{}/", here.display()),
-        "playwright": std::env::var("WEIR_PLAYWRIGHT").ok().map(|folder| format!("{folder}/")),
-    });
-    let child = driver.inner();
-    let mut input = child.stdin.as_ref().expect("its input is a pipe");
-    writeln!(input, "{settings}").map_err(CallError::system("tell the driver what to do"))?;
-    let output = BufReader::new(child.stdout.take().expect("its output is a pipe"));
-    let file = File::create(dump).map_err(CallError::system("make a dump"))?;
-    let writer = std::thread::spawn(move || {
-        let written = copy(output, BufWriter::new(file), |said| drop(says.send((index, said))));
-        drop(says.send((index, Said::Ended)));
-        written
-    });
-    Ok((driver, writer))
-}
-
-/// Copies the driver's lines to the dump, and tells what they mean.
-fn copy(mut from: impl BufRead, mut to: impl Write, tell: impl Fn(Said)) -> io::Result<()> {
-    to.write_all(HEADING)?;
-    let mut line = Vec::new();
-    while from.read_until(b'\n', &mut line)? > 0 {
-        // A line that the end cut short is left out.
-        if line.ends_with(b"\n") {
-            to.write_all(&line)?;
-            if let Some(said) = said(&line) {
-                tell(said);
-            }
-        }
-        line.clear();
-    }
-    to.flush()
-}
-
-fn said(line: &[u8]) -> Option<Said> {
-    // Reports are long and say nothing here.
-    if line.starts_with(b"[\"getStats\"") {
-        return None;
-    }
-    let event: Value = serde_json::from_slice(line).ok()?;
-    match event.get(0)?.as_str()? {
-        "joined" => Some(Said::Joined),
-        "failed" => Some(Said::Failed(printable(event.get(2)?.as_str()?))),
-        _ => None,
-    }
-}
-
 /// The origin of a URL.
 fn origin(url: &str) -> &str {
     let after = url.find("://").map_or(0, |at| at + 3);
@@ -570,18 +523,6 @@ pub fn is_inside(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_dump_has_whole_lines_and_the_drivers_words_are_heard() {
-        let lines = b"[\"joined\",null,1,5]\n[\"getStats\",\"x\",{},6]\n\
-            [\"failed\",null,\"no\\nroom\",7]\n[\"getSt";
-        let mut dump = Vec::new();
-        let heard = std::cell::RefCell::new(Vec::new());
-        copy(&lines[..], &mut dump, |said| heard.borrow_mut().push(said)).unwrap();
-        assert!(dump.starts_with(HEADING) && dump.ends_with(b",7]\n"));
-        let [Said::Joined, Said::Failed(why)] = &heard.borrow()[..] else { panic!("{heard:?}") };
-        assert!(why.starts_with("no") && !why.contains('\n'), "{why}");
-    }
 
     #[test]
     fn a_server_on_an_emulated_host_has_an_address_and_no_name() {

@@ -225,7 +225,12 @@ impl<'a> Builder<'a> {
         let planned = self.scenario.calls();
         let Picture { content, degradation, .. } = self.scenario.call.video;
         let asks = content != Content::default() || degradation != Degradation::default();
-        if asks && self.scenario.call.browsers.contains(&BrowserKind::Firefox) {
+        let [a, b] = self.scenario.call.browsers;
+        let sends = planned.iter().any(|call| {
+            (a == BrowserKind::Firefox && call.up.is_some())
+                || (b == BrowserKind::Firefox && call.down.is_some())
+        });
+        if asks && sends {
             return Err(
                 "Firefox shows a picture of its own: leave out content and degradation".into()
             );

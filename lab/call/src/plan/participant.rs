@@ -41,8 +41,13 @@ impl Player {
         matches!(self, Self::Pipeline | Self::Mixer)
     }
 
-    /// Whether it can tell which frames of its camera go in. Who receives also reads tags.
+    /// Whether it can tell which frames of its camera go in, or which it shows.
     pub(crate) fn tells_of_frames(self) -> bool {
+        matches!(self, Self::Browser(_) | Self::Pipeline)
+    }
+
+    /// Whether its camera plays a file, whose frames have tags. That of Firefox does not.
+    pub(crate) fn has_tags(self) -> bool {
         matches!(self, Self::Browser(BrowserKind::Chromium) | Self::Pipeline)
     }
 

@@ -18,11 +18,12 @@ const FRAME: &[u8] = b"FRAME\n";
 /// Chroma without colour.
 const GREY: u8 = 128;
 
-/// Tags each frame with its number in the file. Returns the number of frames.
+/// Tags each frame with its number in the file and the number of the stream. Returns the number of
+/// frames.
 ///
 /// # Errors
 /// If the file is not a video with chroma of half width and height, or cannot be changed.
-pub(crate) fn draw(file: &File) -> io::Result<usize> {
+pub(crate) fn draw(file: &File, stream: u8) -> io::Result<usize> {
     let header = Header::read(file)?;
     let Header { width, height, .. } = header;
     let (half, chroma_rows) = (width / 2, tag::side(width) / 2);
@@ -37,7 +38,7 @@ pub(crate) fn draw(file: &File) -> io::Result<usize> {
         }
         let u = luma + (width * height) as u64;
         let v = u + (half * (height / 2)) as u64;
-        let tag = Tag { number: number as u16, stream: 0 };
+        let tag = Tag { number: number as u16, stream };
         file.write_all_at(&tag.rows(width), luma)?;
         file.write_all_at(&chroma, u)?;
         file.write_all_at(&chroma, v)?;
@@ -160,7 +161,7 @@ mod tests {
     fn each_frame_of_a_file_gets_its_number_and_keeps_the_rest_of_its_picture() {
         let header = "YUV4MPEG2 W80 H6 F30:1 Ip A1:1 C420jpeg XYSCSS=420JPEG\n";
         let file = file(header, 3);
-        assert_eq!(draw(&file).unwrap(), 3);
+        assert_eq!(draw(&file, 0).unwrap(), 3);
         for number in 0..3 {
             let mut frame = vec![0; FRAME_BYTES];
             file.read_exact_at(&mut frame, (header.len() + number * FRAME_BYTES) as u64).unwrap();
@@ -182,9 +183,9 @@ mod tests {
             "RIFF\n",
             "YUV4MPEG2 W80 H6",
         ] {
-            assert!(draw(&file(header, 0)).is_err(), "{header}");
+            assert!(draw(&file(header, 0), 0).is_err(), "{header}");
         }
         let other = file("YUV4MPEG2 W80 H6 C420\nFRAME Ip\n", 0);
-        assert!(draw(&other).is_err());
+        assert!(draw(&other, 0).is_err());
     }
 }

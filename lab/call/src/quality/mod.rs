@@ -19,8 +19,9 @@ pub(crate) mod picture;
 pub(crate) mod scoring;
 pub(crate) mod sighting;
 mod summary;
-pub mod tag;
 mod timeline;
+
+use std::ops::Range;
 
 use weir::units::Timestamp;
 use weir_lab::calls::quality::Quality;
@@ -35,6 +36,7 @@ pub use picture::ReceivedPicture;
 pub use scoring::{Pictures, ScoredPicture};
 pub use sighting::{FrameSighting, Place, TimedSighting};
 pub use timeline::{Frame, Timeline};
+pub use weir_vmaf::tag;
 
 /// The frames that one peer of a call received.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +55,31 @@ pub struct ReceivedFrames {
     pub quality: Quality,
 }
 
+/// Whose camera is watched on whose screen.
+pub(crate) struct Watched {
+    /// Number of the call.
+    pub(crate) call: usize,
+    /// The participant whose camera it is.
+    pub(crate) from: String,
+    /// The participant whose screen it is.
+    pub(crate) to: String,
+}
+
+impl Watched {
+    /// What follows from the frames and pictures that were received within `span`.
+    pub(crate) fn received(
+        self,
+        timeline: Timeline,
+        pictures: Pictures,
+        span: Range<Timestamp>,
+    ) -> ReceivedFrames {
+        let Self { call, from, to } = self;
+        let quality = summary::of(&timeline, &pictures.scored, span);
+        let quality = Quality { call, from: from.clone(), to: to.clone(), ..quality };
+        ReceivedFrames { call, from, to, timeline, pictures, quality }
+    }
+}
+
 /// The received frames of all calls; none if the run did not ask for them.
 pub fn received_frames(config: &CallConfig, outcome: &CallOutcome) -> Vec<ReceivedFrames> {
     let mut received = Vec::new();
@@ -64,27 +91,19 @@ pub fn received_frames(config: &CallConfig, outcome: &CallOutcome) -> Vec<Receiv
     for (call, result) in config.calls.iter().zip(&outcome.calls) {
         for peer in Peer::ALL {
             let [from, to] = [peer, peer.other()];
-            if call.video[from.index()].is_none() {
+            let sender = &config.participants[call.ends[from.index()]];
+            if call.video[from.index()].is_none() || !sender.player.has_tags() {
                 continue;
             }
             let span = call.start.max(Timestamp::ZERO)..call.stop.min(end);
             let timeline = timeline_of(result, from);
             let pictures = result.peers[peer.other().index()].pictures.clone();
-            let quality = summary::of(&timeline, &pictures.scored, span);
             let [from, to] = [from, to].map(|peer| {
                 let participant = call.ends[peer.index()];
                 config.participants[participant].name.clone()
             });
-            let quality =
-                Quality { call: call.number, from: from.clone(), to: to.clone(), ..quality };
-            received.push(ReceivedFrames {
-                call: call.number,
-                from,
-                to,
-                timeline,
-                pictures,
-                quality,
-            });
+            let watched = Watched { call: call.number, from, to };
+            received.push(watched.received(timeline, pictures, span));
         }
     }
     received

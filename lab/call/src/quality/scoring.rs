@@ -163,6 +163,7 @@ mod tests {
             at_ms: 1_250.0,
             timestamp_us: None,
             presented: None,
+            rtp: None,
             width: width as u32,
             height: height as u32,
             tag: number.map(|number| Tag { number, stream: 0 }),

@@ -31,6 +31,9 @@ pub struct FrameSighting {
     /// On screen: how many frames the browser has shown so far. The page may miss some.
     #[serde(default)]
     pub presented: Option<u64>,
+    /// On screen: the RTP timestamp of a received frame, in units of 1/90,000 s, with any start.
+    #[serde(default)]
+    pub rtp: Option<u32>,
     /// Width in pixels.
     pub width: u32,
     /// Height in pixels.

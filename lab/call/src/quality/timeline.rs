@@ -1,8 +1,10 @@
 //! Joins the sightings of a camera's frames at both ends.
 //!
 //! A tag's number repeats with the loop of the camera's file, so several captured frames have it.
-//! The right one is not older than the frame before, and its delay is next to that frame's. A delay
-//! that falls by more than half a loop at once is that of the youngest frame with the number.
+//! On screen, the RTP timestamps of two pictures say how long after the one the other was taken. On a
+//! track, the right frame is the one that is on screen soon. Otherwise it is not older than the
+//! frame before, and its delay is next to that frame's. A delay that falls by more than half a loop
+//! at once is that of the youngest frame with the number.
 
 use std::collections::BTreeMap;
 
@@ -69,13 +71,6 @@ impl Timeline {
         let mut frames = BTreeMap::new();
         let mut timeline = Self { camera: count, ..Self::default() };
         let mut matcher = Matcher::new(&camera);
-        for sighting in received.iter().filter(|it| it.place == Place::Track) {
-            if let Some(index) = matcher.find(sighting, &mut timeline.track) {
-                let frame = frames.entry(index).or_insert_with(|| camera.frame(index, sighting));
-                frame.received.get_or_insert(sighting.time);
-            }
-        }
-        let mut matcher = Matcher::new(&camera);
         let mut presented = None;
         for sighting in received.iter().filter(|it| it.place == Place::Screen) {
             timeline.pictures.push(sighting.time);
@@ -89,6 +84,14 @@ impl Timeline {
                     None => frame.shown = Some(sighting.time),
                     Some(_) => frame.repeats += 1,
                 }
+            }
+        }
+        let mut matcher = Matcher::new(&camera);
+        for sighting in received.iter().filter(|it| it.place == Place::Track) {
+            matcher.shown_soon = camera.shown_soon(sighting, &frames);
+            if let Some(index) = matcher.find(sighting, &mut timeline.track) {
+                let frame = frames.entry(index).or_insert_with(|| camera.frame(index, sighting));
+                frame.received.get_or_insert(sighting.time);
             }
         }
         timeline.frames = frames.into_values().collect();
@@ -152,18 +155,39 @@ impl Camera {
             if last.is_some_and(|last| index < last) {
                 continue;
             }
-            let distance = if time > expected { time - expected } else { expected - time };
-            if best.is_none_or(|(least, _)| distance < least) {
-                best = Some((distance, index));
+            let apart = distance(time, expected);
+            if best.is_none_or(|(least, _)| apart < least) {
+                best = Some((apart, index));
             }
             youngest = Some((seen - time, index));
         }
         match (best?, youngest?) {
-            ((distance, index), _) if distance < self.period / 2 => Some(index),
+            ((apart, index), _) if apart < self.period / 2 => Some(index),
             (_, (age, index)) if last.is_some() && age < self.period => Some(index),
             // The frame is of a loop whose capture the sender's page missed.
             _ => None,
         }
+    }
+
+    /// The captured frame with this number whose time is `time`, but for a few frames, because the
+    /// clock of RTP and the camera's are not the same.
+    fn captured_at(&self, number: u16, time: Timestamp) -> Option<usize> {
+        let mut all = self.by_number.get(&number)?.iter().copied();
+        all.find(|&index| distance(self.captured[index].0, time) < self.period / 8)
+    }
+
+    /// The captured frame of a picture on a track which is on screen a moment later.
+    fn shown_soon(
+        &self,
+        sighting: &TimedSighting,
+        frames: &BTreeMap<usize, Frame>,
+    ) -> Option<usize> {
+        let number = sighting.frame.tag?.number;
+        let mut all = self.by_number.get(&number)?.iter().copied();
+        all.find(|index| {
+            let shown = frames.get(index).and_then(|frame| frame.shown);
+            shown.is_some_and(|shown| distance(shown, sighting.time) < self.period / 8)
+        })
     }
 
     fn frame(&self, index: usize, sighting: &TimedSighting) -> Frame {
@@ -173,6 +197,17 @@ impl Camera {
     }
 }
 
+fn distance(one: Timestamp, other: Timestamp) -> TimeDelta {
+    if one > other { one - other } else { other - one }
+}
+
+/// Time between two RTP timestamps of video, which may have passed their largest number.
+fn rtp_between(before: u32, after: u32) -> TimeDelta {
+    const UNITS_PER_MS: i64 = 90;
+    let units = i64::from(after.wrapping_sub(before).cast_signed());
+    TimeDelta::from_micros(units * 1000 / UNITS_PER_MS)
+}
+
 /// Finds the captured frames of one place.
 struct Matcher<'a> {
     camera: &'a Camera,
@@ -180,11 +215,15 @@ struct Matcher<'a> {
     delay: Option<TimeDelta>,
     /// That frame. Frames arrive in the order of their capture.
     newest: Option<usize>,
+    /// Its RTP timestamp, if it is known.
+    rtp: Option<u32>,
+    /// What is known of the next frame from another place.
+    shown_soon: Option<usize>,
 }
 
 impl<'a> Matcher<'a> {
     fn new(camera: &'a Camera) -> Self {
-        Self { camera, delay: None, newest: None }
+        Self { camera, delay: None, newest: None, rtp: None, shown_soon: None }
     }
 
     fn find(&mut self, sighting: &TimedSighting, count: &mut TagCount) -> Option<usize> {
@@ -193,11 +232,24 @@ impl<'a> Matcher<'a> {
         count.read += 1;
         // The first frame is taken to be younger than half a loop.
         let expected = sighting.time - self.delay.unwrap_or(TimeDelta::ZERO);
-        let index = self.camera.nearest(tag.number, expected, sighting.time, self.newest)?;
+        let index = self
+            .shown_soon
+            .or_else(|| self.by_rtp(tag.number, sighting.frame.rtp))
+            .or_else(|| self.camera.nearest(tag.number, expected, sighting.time, self.newest))?;
+        self.rtp = sighting.frame.rtp;
         count.matched += 1;
         self.newest = Some(index);
         self.delay = Some(sighting.time - self.camera.captured[index].0);
         Some(index)
+    }
+}
+
+impl Matcher<'_> {
+    /// The frame that was captured as long after the last one as the RTP timestamps say.
+    fn by_rtp(&self, number: u16, rtp: Option<u32>) -> Option<usize> {
+        let after = rtp_between(self.rtp?, rtp?);
+        let (before, _) = self.camera.captured[self.newest?];
+        self.camera.captured_at(number, before + after)
     }
 }
 
@@ -214,7 +266,8 @@ mod tests {
         let tag = Some(Tag { number: number % LOOP, stream: 0 });
         let (timestamp_us, presented) = (Some(0.0), None);
         let at_ms = 0.0;
-        let frame = FrameSighting { at_ms, timestamp_us, presented, width: 640, height: 360, tag };
+        let (width, height, rtp) = (640, 360, None);
+        let frame = FrameSighting { at_ms, timestamp_us, presented, rtp, width, height, tag };
         TimedSighting { place, time, frame }
     }
 
@@ -287,6 +340,36 @@ mod tests {
         assert_eq!(frames[60].index, 110);
         assert_eq!(frames[60].received_delay(), Some(TimeDelta::from_millis(39)));
         assert_eq!(frames[149].received_delay(), Some(TimeDelta::from_millis(39)));
+    }
+
+    #[test]
+    fn rtp_timestamps_tell_a_jump_of_any_length_and_the_track_follows_the_screen() {
+        // The loop has 1.98 s. The delay grows to 1.9 s, and falls to 0.1 s by less than a loop,
+        // which is nearer to 2.08 s than to 0.1.
+        let mut received = Vec::new();
+        let mut see = Vec::new();
+        for number in 0..72 {
+            see.push((number, TimeDelta::from_millis(40 + 26 * i64::from(number))));
+        }
+        for number in 132..200 {
+            see.push((number, TimeDelta::from_millis(100)));
+        }
+        for &(number, delay) in &see {
+            received.push(sighting(Place::Track, at(number) + delay, number));
+            let mut shown = sighting(Place::Screen, at(number) + delay + INTERVAL, number);
+            // The clock passes its largest number.
+            let units = (INTERVAL.as_millis() * 90 * i64::from(number)) as u32;
+            shown.frame.rtp = Some(units.wrapping_sub(100_000));
+            received.push(shown);
+        }
+        let frames = timeline(&received).frames;
+        assert_eq!(frames.len(), see.len());
+        for (frame, (number, delay)) in frames.iter().zip(see) {
+            assert_eq!(frame.index, usize::from(number));
+            let early = TimeDelta::from_millis(1);
+            assert_eq!(frame.received_delay(), Some(delay - early));
+            assert_eq!(frame.shown_delay(), Some(delay + INTERVAL - early));
+        }
     }
 
     #[test]

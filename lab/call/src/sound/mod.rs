@@ -61,7 +61,7 @@ pub fn heard_speech(config: &CallConfig, outcome: &CallOutcome) -> Vec<HeardSpee
     }
     let end = Timestamp::ZERO + outcome.ended.unwrap_or(config.duration);
     for (call, result) in config.calls.iter().zip(&outcome.calls) {
-        for peer in speakers(config, call) {
+        for peer in Peer::ALL.into_iter().filter(|peer| call.audio[peer.index()]) {
             let [from, to] = [peer, peer.other()].map(|peer| {
                 let participant = call.ends[peer.index()];
                 config.participants[participant].name.clone()
@@ -84,7 +84,8 @@ pub fn heard_speech(config: &CallConfig, outcome: &CallOutcome) -> Vec<HeardSpee
     heard
 }
 
-/// The peers of a call whose microphone has speech. That of a pipeline ticks.
+/// The peers of a call whose microphone has speech. That of a pipeline ticks, and of its sound, as of
+/// Firefox's, only what the listener's buffer did is known.
 fn speakers(config: &CallConfig, call: &Call) -> Vec<Peer> {
     let mut speakers = Vec::new();
     for peer in Peer::ALL.into_iter().filter(|peer| call.audio[peer.index()]) {
@@ -184,6 +185,9 @@ pub fn disturbances(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
 /// If a file cannot be written.
 pub fn write(folder: &Path, heard: &[HeardSpeech]) -> io::Result<()> {
     for HeardSpeech { spoken, heard, speech, .. } in heard {
+        if spoken.samples.is_empty() {
+            continue;
+        }
         let Speech { call, from, to, .. } = speech;
         for (track, what) in [(spoken, "spoken"), (heard, "heard")] {
             let name = sound_file(*call, from, to, what);

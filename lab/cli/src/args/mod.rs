@@ -260,9 +260,9 @@ pub struct Call {
     pub application: Application,
     /// Measure what is seen and heard: the delay of each frame from the camera to the other peer's
     /// screen, stalls on screen, and of calls with audio the delay from mouth to ear and
-    /// concealment. The camera's frames get a row of marks. Needs Chromium or a pipeline at each
-    /// end.
-    #[arg(long, conflicts_with_all = ["serve", "app"])]
+    /// concealment. The camera's frames get a row of marks. Needs a browser or a pipeline at each
+    /// end. With --app it measures what is seen.
+    #[arg(long, conflicts_with = "serve")]
     pub quality: bool,
     /// Keep in the record, as PNG files, the last picture that was received at each of these
     /// seconds.

@@ -162,7 +162,8 @@ impl CallFile {
     pub fn quality(&self) -> &[Quality] {
         match &self.kind {
             Kind::Call(call) => &call.quality,
-            Kind::Link(_) | Kind::Application(_) | Kind::Dump(_) => &[],
+            Kind::Application(application) => &application.quality,
+            Kind::Link(_) | Kind::Dump(_) => &[],
         }
     }
 

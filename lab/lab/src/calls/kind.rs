@@ -80,6 +80,9 @@ pub struct ApplicationRun {
     pub page_events: Vec<PageEvent>,
     /// The audio that its participants received.
     pub audio: Vec<ReceivedAudio>,
+    /// The pictures that each participant saw of each other one, by the tags in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quality: Vec<Quality>,
 }
 
 /// What only a run of a command has.

@@ -7,7 +7,7 @@ use base64::prelude::*;
 use super::call_format::{QualityRow, ScreenPlot, WorstPicture};
 use super::{Column, Run, rounded};
 use crate::calls::delays::Delays;
-use crate::calls::file::CallFile;
+use crate::calls::file::{CallFile, Kind};
 use crate::calls::quality::{Quality, QualityInterval, worst_file};
 
 /// Larger images stay out of the page. A grey picture of 1080p has about 1 MB.
@@ -108,8 +108,9 @@ fn over_time(quality: &Quality, value: fn(&QualityInterval) -> Option<f64>) -> V
 
 fn stream(file: &CallFile, quality: &Quality) -> String {
     let Quality { call, from, to, .. } = quality;
-    match file.calls.len() {
-        0 | 1 => format!("{from} to {to}"),
+    // The participants of an application are in one call.
+    match (file.calls.len(), &file.kind) {
+        (0 | 1, _) | (_, Kind::Application(_)) => format!("{from} to {to}"),
         _ => format!("call {call}, {from} to {to}"),
     }
 }

@@ -6,6 +6,9 @@
 - ViSQOL in its speech mode compares both recordings: 1 (bad) to 5.
 - PLCMOS v2 listens to one alone, for how losses were concealed: 1 (bad) to 5. Its value for what was said is the best
   that the same speech could have. It begins at random places of the recording, so it differs by some hundredths each time.
+
+`word_errors` lets a small recognizer (pocketsphinx) write down both recordings, and counts the words that differ. It mishears
+many words of a perfect recording, too, so only the difference between the two means anything.
 """
 
 from __future__ import annotations
@@ -64,6 +67,69 @@ def scores(record: str | Path, skip_s: float = 5.0) -> list[Score]:
     return found
 
 
+@dataclass(frozen=True)
+class WordErrors:
+    """What a recognizer made of one speech."""
+
+    #: As in `Score`.
+    name: str
+    #: The words in what was said, as the recognizer heard them.
+    said: list[str]
+    #: Those in what was heard.
+    heard: list[str]
+    #: Words to change, add or leave out, until both are equal.
+    errors: int
+
+    @property
+    def ratio(self) -> float:
+        """Share of the words of what was said."""
+        return self.errors / max(1, len(self.said))
+
+
+def word_errors(record: str | Path, skip_s: float = 5.0) -> list[WordErrors]:
+    """Recognizes each speech of a record's folder at both ends, without the first `skip_s` seconds.
+
+    It takes a second or two for each second of speech. Raises `WeirError` if the folder has no recordings, and `ImportError`
+    with what to install if the recognizer is missing.
+    """
+    folder = Path(record)
+    spoken = sorted(folder.glob(f"{SPOKEN}-*.wav"))
+    if not spoken:
+        raise WeirError(f"{folder} has no recordings of speech: make the call with --quality")
+    found = []
+    for said in spoken:
+        name = said.stem.removeprefix(f"{SPOKEN}-")
+        own = _words(said, skip_s)
+        others = _words(folder / f"{HEARD}-{name}.wav", skip_s)
+        found.append(WordErrors(name, own, others, _changes(own, others)))
+    return found
+
+
+def _words(path: Path, skip_s: float) -> list[str]:
+    """The words of a recording. Its model lies inside the recognizer's package."""
+    try:
+        from pocketsphinx import Decoder
+    except ImportError as error:
+        raise ImportError(f"{error}: pip install 'weir-rtc[quality]'") from error
+    decoder = Decoder(samprate=RATE, loglevel="FATAL")
+    decoder.start_utt()
+    decoder.process_raw(_bytes(path, skip_s), no_search=False, full_utt=True)
+    decoder.end_utt()
+    guess = decoder.hyp()
+    return guess.hypstr.split() if guess else []
+
+
+def _changes(one: list[str], other: list[str]) -> int:
+    """The fewest words to change, add or leave out, by Levenshtein's table, row by row."""
+    row = list(range(len(other) + 1))
+    for at, word in enumerate(one, start=1):
+        before, row = row, [at]
+        for column, another in enumerate(other, start=1):
+            changed = before[column - 1] + (word != another)
+            row.append(min(changed, before[column] + 1, row[column - 1] + 1))
+    return row[-1]
+
+
 def _models() -> tuple[Any, Any]:
     try:
         from speechmos import plcmos
@@ -76,13 +142,16 @@ def _models() -> tuple[Any, Any]:
     return api, plcmos
 
 
-def _samples(path: Path, skip_s: float) -> Any:
-    import numpy
-
+def _bytes(path: Path, skip_s: float) -> bytes:
     with wave.open(str(path), "rb") as file:
         shape = (file.getnchannels(), file.getsampwidth(), file.getframerate())
         if shape != (1, SAMPLE_BYTES, RATE):
             raise WeirError(f"{path} is not a recording of weir call")
         file.setpos(min(int(skip_s * RATE), file.getnframes()))
-        frames = file.readframes(file.getnframes())
-    return numpy.frombuffer(frames, dtype="<i2") / LOUDEST
+        return file.readframes(file.getnframes())
+
+
+def _samples(path: Path, skip_s: float) -> Any:
+    import numpy
+
+    return numpy.frombuffer(_bytes(path, skip_s), dtype="<i2") / LOUDEST
