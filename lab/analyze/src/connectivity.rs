@@ -302,6 +302,7 @@ pub(crate) fn path_in_words(connection: &Connection) -> Option<String> {
 /// The two ends of a candidate pair.
 #[derive(Clone, Debug, PartialEq)]
 struct Endpoints {
+    /// Of the packets that this browser sends, to a relay too.
     protocol: String,
     local: String,
     remote: String,
@@ -314,8 +315,10 @@ impl Endpoints {
         if pair.local.protocol.is_empty() || pair.local.candidate_type.is_empty() {
             return None;
         }
+        // Of a relayed candidate, `protocol` is that of the relay's other side.
+        let to_relay = pair.local.relay_protocol.as_deref().filter(|it| !it.is_empty());
         Some(Self {
-            protocol: pair.local.protocol.to_lowercase(),
+            protocol: to_relay.unwrap_or(&pair.local.protocol).to_lowercase(),
             local: pair.local.candidate_type.clone(),
             remote: pair.remote.candidate_type.clone(),
             places: [&pair.local, &pair.remote].map(|it| Some((it.address?, it.port))),

@@ -11,8 +11,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use weir_analyze::{
-    AnalyzeError, CaptureOptions, Dump, KeyLog, RULES, StreamDirection, WayEstimate, estimate,
-    findings, open_loop, read, read_capture, record, scenario_text,
+    AnalyzeError, CaptureOptions, Dump, KeyLog, RULES, StreamDirection, WayEstimate, answer,
+    estimate, findings, open_loop, read, read_capture, record, scenario_text,
 };
 use weir_controllers::LabAlgorithm;
 use weir_lab::scenario;
@@ -56,7 +56,7 @@ fn error_of(bytes: &[u8]) -> String {
 }
 
 /// What each call must find, so that every other rule is silent in it.
-const CAUSES: [(&str, &[&str]); 7] = [
+const CAUSES: [(&str, &[&str]); 9] = [
     ("free", &[]),
     ("drop", &["capacity", "recovery"]),
     ("loss", &["loss", "loss rule"]),
@@ -64,6 +64,8 @@ const CAUSES: [(&str, &[&str]); 7] = [
     ("cpu", &["processor"]),
     ("muted", &["source"]),
     ("hard", &["capacity", "picture size"]),
+    ("firefox", &["capacity"]),
+    ("relay-tcp", &["capacity", "recovery"]),
 ];
 
 #[test]
@@ -77,6 +79,21 @@ fn each_call_finds_its_cause_and_nothing_else() {
     let found = CAUSES.iter().flat_map(|(_, expected)| *expected).chain(&["start-up", "air time"]);
     let found: BTreeSet<&str> = found.copied().collect();
     assert_eq!(found, RULES.iter().map(|rule| rule.name).collect());
+}
+
+#[test]
+fn a_relay_over_tcp_is_said_and_its_retransmissions_are_waits() {
+    let answer = answer(&dump("relay-tcp.rtcstats.gz"));
+    assert!(answer.verdict.starts_with("Uplink fell to 0.2 Mbit/s from 8 to 14 s"));
+    let path = answer.findings.iter().find(|it| it.0.rule == "path").unwrap();
+    assert_eq!(path.0.says, "media went through a TURN relay and over TCP (TCP, relay to relay)");
+}
+
+// Reports of half seconds do not show the pauses that a log of packets shows.
+#[test]
+fn a_station_s_share_of_the_air_is_a_capacity_in_reports_of_a_browser() {
+    let found = rules(&dump("contention.rtcstats.gz"));
+    assert!(found.contains("capacity") && !found.contains("air time"), "{found:?}");
 }
 
 #[test]
