@@ -6,13 +6,12 @@
 import os
 import pathlib
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PLUGIN = HERE / "target" / "release" / "libgstrsrtp.so"
 os.environ["GST_PLUGIN_PATH"] = f"{PLUGIN.parent}:{os.environ.get('GST_PLUGIN_PATH', '')}"
 sys.path.insert(0, str(HERE.parent.parent / "lab" / "call" / "src" / "pipeline"))
-
-import time
 
 import sender
 from gi.repository import GLib, Gst
@@ -47,7 +46,13 @@ class GccSender(sender.Sender):
 
     def __init__(self, lines, call, settings):
         # What only the lab's own pipelines have.
-        ours = {"quality": False, "audio": False, "ccfb": False, "ecnBits": 0, "statsInterval": 1000}
+        ours = {
+            "quality": False,
+            "audio": False,
+            "ccfb": False,
+            "ecnBits": 0,
+            "statsInterval": 1000,
+        }
         super().__init__(lines, call, {**settings, **ours})
         self._reporter = NoReporter()
 
