@@ -238,8 +238,7 @@ impl Structure {
         }
         if reader.flag()? {
             for _ in 0..=found.highest_spatial() {
-                let mut side = || reader.bits(SIDE_BITS).map(|side| (side as u16).wrapping_add(1));
-                found.sizes.push((side()?, side()?));
+                found.sizes.push((read_side(reader)?, read_side(reader)?));
             }
         }
         Ok(found)
@@ -307,4 +306,9 @@ impl Structure {
             writer.bits(height.wrapping_sub(1).into(), SIDE_BITS);
         }
     }
+}
+
+/// A side of a picture. It is written less one, so that all 16 bits are of use.
+fn read_side(reader: &mut Reader<'_>) -> Result<u16, Error> {
+    Ok((reader.bits(SIDE_BITS)? as u16).wrapping_add(1))
 }
