@@ -52,8 +52,8 @@ fn after_a_fall_layers_go_down_within_two_seconds_and_return_within_ten() {
     assert!(room.switches(30.0) <= 4, "{}", room.log());
 }
 
-// Found in a real call on a busy machine: a host that wakes up late sends probes too slowly, so they
-// arrive below what the layer needs, and the layer came back after 31 s.
+// Found in a real call on a busy machine: a host that wakes up late sends probes too slowly, so
+// they arrive below what the layer needs, and the layer came back after 31 s.
 #[test]
 fn a_host_that_wakes_up_late_returns_to_its_layers_within_thirty_seconds() {
     for wakes_every in [1, 5, 10] {

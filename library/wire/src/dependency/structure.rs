@@ -29,6 +29,8 @@ mod next_layer {
 
 /// What a frame is to a decode target, which is a picture size and a frame rate that can be
 /// decoded [AV1-RTP §A.4.2, table A.2].
+///
+/// [AV1-RTP §A.4.2, table A.2]: https://aomediacodec.github.io/av1-rtp-spec/
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indication {
     /// The target does not have it.
