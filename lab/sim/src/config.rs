@@ -404,8 +404,8 @@ pub struct Publisher {
     pub name: String,
     /// What it sends.
     pub kind: TrackKind,
-    /// Its streams of simulcast or layers of SVC, the smallest picture first. Audio has one. A layer
-    /// of SVC has the rate that it adds to those below.
+    /// Its streams of simulcast or layers of SVC, the smallest picture first. Audio has one. A
+    /// layer of SVC has the rate that it adds to those below.
     pub layers: Vec<PublishedLayer>,
     /// Frames a second that the camera delivers.
     pub fps: f64,

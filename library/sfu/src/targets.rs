@@ -5,7 +5,7 @@
 //! depends on was forwarded [AV1-RTP §A.4.4]. That holds for each key frame, and for most changes
 //! without one; it is right for every structure, since the descriptors say what depends on what.
 //!
-//! [AV1-RTP §A.4.4]: https://aomediacodec.github.io/av1-rtp-spec/#a44-switching
+//! [AV1-RTP §A.4.4]: https://aomediacodec.github.io/av1-rtp-spec/
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

@@ -323,8 +323,8 @@ fn run(streams: &mut [Stream], steps: &[Step]) -> Result<Outcome, TestCaseError>
 }
 
 fn modes() -> impl Strategy<Value = [(u8, u8, bool); 2]> {
-    let mode = || (1_u8..=3, 1_u8..=3, any::<bool>());
-    [mode(), mode()]
+    let mode = (1_u8..=3, 1_u8..=3, any::<bool>());
+    [mode.clone(), mode]
 }
 
 proptest! {

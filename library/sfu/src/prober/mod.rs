@@ -26,7 +26,9 @@ const MAX_FACTOR: f64 = 2.0;
 const ABOVE_GOAL: f64 = 1.1;
 /// On a busy machine packets leave later than the pacer wants. The next probe asks for more, by the
 /// factor that the last one fell short, up to this.
-const MAX_SHORTFALL: f64 = 1.5;
+const MAX_SHORTFALL: f64 = 2.0;
+/// A shortfall above this is a late host's. Packets of different sizes make a smaller one, too.
+const LATE: f64 = 1.2;
 /// Share of the media's bytes that padding may take in the long run.
 const PADDING_SHARE: f64 = 0.025;
 /// What padding may take at once: at the start, and after a time without.
@@ -361,7 +363,9 @@ impl<C: Controller> Probing<C> {
         if is_known || self.running.is_some() || now < self.not_before || !self.may_send(now) {
             return;
         }
-        let rate = (goal * ABOVE_GOAL * self.shortfall).min(known * MAX_FACTOR);
+        // The bound is for what leaves. A host that wakes up late lets less leave than it is asked.
+        let late = if self.shortfall > LATE { self.shortfall } else { 1.0 };
+        let rate = (goal * ABOVE_GOAL * self.shortfall).min(known * (MAX_FACTOR * late));
         let rate = stale.map_or(rate, |proof| rate.min(proof.rate));
         let size = rate * LENGTH;
         let size = if self.is_idle(now) { size.max(MIN_IDLE_SIZE) } else { size };

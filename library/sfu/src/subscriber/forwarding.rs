@@ -90,8 +90,8 @@ impl Forwarding {
         }
     }
 
-    /// Stops a stream that is to be replaced by a cheaper one. Returns whether there was one. Layers
-    /// of SVC need no cut: they end at the next frame that allows it.
+    /// Stops a stream that is to be replaced by a cheaper one. Returns whether there was one.
+    /// Layers of SVC need no cut: they end at the next frame that allows it.
     pub(super) fn cut(&mut self) -> bool {
         if self.targets.is_some() && self.structure == Structure::Svc {
             return false;

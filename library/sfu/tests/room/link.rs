@@ -105,6 +105,9 @@ pub struct Room {
     down: VecDeque<(Timestamp, Vec<u8>)>,
     up: VecDeque<(Timestamp, Vec<u8>)>,
     next_frame: Timestamp,
+    /// The server's part wakes up this often only; `STEP` is a host that is always there.
+    pub wakes_every: TimeDelta,
+    next_wake: Timestamp,
     pub decisions: Vec<Decision>,
     pub sent_bytes: u64,
     pub padding_bytes: u64,
@@ -131,6 +134,8 @@ impl Room {
             down: VecDeque::new(),
             up: VecDeque::new(),
             next_frame: now,
+            wakes_every: STEP,
+            next_wake: now,
             decisions: Vec::new(),
             sent_bytes: 0,
             padding_bytes: 0,
@@ -183,15 +188,9 @@ impl Room {
             let (_, bytes) = self.up.pop_front().unwrap();
             self.subscriber.on_rtcp(now, &bytes);
         }
-        if self.subscriber.next_timeout() <= now {
-            self.subscriber.on_timeout(now);
-        }
-        while let Some(packet) = self.subscriber.next_packet(now) {
-            self.sent_bytes += packet.size.as_bytes();
-            if View::parse(&packet.content).unwrap().ssrc() == PADDING_SSRC {
-                self.padding_bytes += packet.size.as_bytes();
-            }
-            self.send(packet.content);
+        if self.next_wake <= now {
+            self.next_wake = now + self.wakes_every;
+            self.wake();
         }
         while let Some(decision) = self.subscriber.next_decision() {
             self.obey(decision);
@@ -203,6 +202,21 @@ impl Room {
         self.receiver.on_timeout(now);
         while let Some(bytes) = self.receiver.next_rtcp() {
             self.up.push_back((now + self.delay, bytes.to_vec()));
+        }
+    }
+
+    /// Handles what is due at the server, and sends.
+    fn wake(&mut self) {
+        let now = self.now;
+        if self.subscriber.next_timeout() <= now {
+            self.subscriber.on_timeout(now);
+        }
+        while let Some(packet) = self.subscriber.next_packet(now) {
+            self.sent_bytes += packet.size.as_bytes();
+            if View::parse(&packet.content).unwrap().ssrc() == PADDING_SSRC {
+                self.padding_bytes += packet.size.as_bytes();
+            }
+            self.send(packet.content);
         }
     }
 

@@ -52,6 +52,27 @@ fn after_a_fall_layers_go_down_within_two_seconds_and_return_within_ten() {
     assert!(room.switches(30.0) <= 4, "{}", room.log());
 }
 
+// Found in a real call on a busy machine: a host that wakes up late sends probes too slowly, so
+// they arrive below what the layer needs, and the layer came back after 31 s.
+#[test]
+fn a_host_that_wakes_up_late_returns_to_its_layers_within_thirty_seconds() {
+    for wakes_every in [1, 5, 10] {
+        let mut room = room(3_000, DELAY);
+        room.wakes_every = TimeDelta::from_millis(wakes_every);
+        room.run_until(30.0);
+        assert_eq!(room.level(0), Some(2), "{wakes_every} ms\n{}", room.log());
+        room.capacity = kbps(300);
+        room.run_until(50.0);
+        assert!(room.level(0) <= Some(0), "{wakes_every} ms\n{}", room.log());
+        room.capacity = kbps(3_000);
+        // After failed probes the next one waits for up to 16 s.
+        room.run_until(70.0);
+        assert!(room.level(0) >= Some(1), "{wakes_every} ms\n{}", room.log());
+        room.run_until(80.0);
+        assert_eq!(room.level(0), Some(2), "{wakes_every} ms\n{}", room.log());
+    }
+}
+
 // mediasoup 1462: layers flap when the capacity is just what a layer needs.
 #[test]
 fn at_the_edge_of_a_layer_there_are_at_most_two_switches_a_minute() {

@@ -15,7 +15,7 @@
 //! the templates comes with key frames only: keep it. Reading it allocates, reading others does
 //! not.
 //!
-//! [AV1-RTP §A]: https://aomediacodec.github.io/av1-rtp-spec/#appendix
+//! [AV1-RTP §A]: https://aomediacodec.github.io/av1-rtp-spec/
 
 mod bits;
 mod structure;

@@ -29,6 +29,8 @@ mod next_layer {
 
 /// What a frame is to a decode target, which is a picture size and a frame rate that can be
 /// decoded [AV1-RTP §A.4.2, table A.2].
+///
+/// [AV1-RTP §A.4.2, table A.2]: https://aomediacodec.github.io/av1-rtp-spec/
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indication {
     /// The target does not have it.
@@ -238,8 +240,7 @@ impl Structure {
         }
         if reader.flag()? {
             for _ in 0..=found.highest_spatial() {
-                let mut side = || reader.bits(SIDE_BITS).map(|side| (side as u16).wrapping_add(1));
-                found.sizes.push((side()?, side()?));
+                found.sizes.push((read_side(reader)?, read_side(reader)?));
             }
         }
         Ok(found)
@@ -307,4 +308,9 @@ impl Structure {
             writer.bits(height.wrapping_sub(1).into(), SIDE_BITS);
         }
     }
+}
+
+/// A side of a picture. It is written less one, so that all 16 bits are of use.
+fn read_side(reader: &mut Reader<'_>) -> Result<u16, Error> {
+    Ok((reader.bits(SIDE_BITS)? as u16).wrapping_add(1))
 }
