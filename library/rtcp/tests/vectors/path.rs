@@ -36,11 +36,15 @@ impl Random {
 }
 
 /// The direction from sender to receiver: a queue in front of a link.
+#[derive(Default)]
 struct Link {
     free_at: i64,
     last_arrival: i64,
     /// Packets left in the present row of losses.
     row: u64,
+    /// Bits in the policer's bucket, in millionths, and when they were counted.
+    tokens: u64,
+    counted_at: i64,
 }
 
 /// Run of one vector.
@@ -59,6 +63,11 @@ struct Run<'a> {
     next_frame: i64,
     next_action: usize,
     sent: u64,
+}
+
+/// What the bucket of the policer holds, in millionths of a bit.
+fn bucket(scenario: &Scenario) -> u64 {
+    scenario.policer.map_or(0, |(_, bytes)| bytes * 8_000_000)
 }
 
 fn at(us: i64) -> Timestamp {
@@ -104,7 +113,7 @@ pub fn run(algorithm: Algorithm, scenario: &Scenario, feedback: Feedback) -> Str
         sender,
         record: Rc::clone(&record),
         receiver: Receiver::new(at(CLOCK_OFFSET), config, Box::new(|| 0.5)),
-        link: Link { free_at: 0, last_arrival: 0, row: 0 },
+        link: Link { tokens: bucket(scenario), ..Link::default() },
         codepoint: algorithm.ecn_mode(scenario.ecn).codepoint(),
         to_receiver: BTreeMap::new(),
         to_sender: VecDeque::new(),
@@ -244,7 +253,11 @@ impl Run<'_> {
         let capacity = scenario.capacity_bps(self.now / 1_000);
         let waits = (self.link.free_at - self.now).max(0);
         let queued = waits as u64 * capacity / 8_000_000;
-        if capacity == 0 || queued + size > scenario.queue_bytes || self.is_lost() {
+        if capacity == 0
+            || queued + size > scenario.queue_bytes
+            || self.is_lost()
+            || self.is_policed(size)
+        {
             return;
         }
         let took = (size * 8_000_000).div_ceil(capacity) as i64;
@@ -265,6 +278,18 @@ impl Run<'_> {
         };
         let ecn = if waits > threshold { Ecn::Ce } else { self.codepoint };
         self.to_receiver.insert((arrival, self.sent), ecn);
+    }
+
+    /// Whether the policer drops a packet of this size.
+    fn is_policed(&mut self, size: u64) -> bool {
+        let Some((kbps, _)) = self.scenario.policer else { return false };
+        let since = (self.now - self.link.counted_at) as u64;
+        let tokens = self.link.tokens + since * kbps * 1_000;
+        self.link.tokens = tokens.min(bucket(self.scenario));
+        self.link.counted_at = self.now;
+        let Some(left) = self.link.tokens.checked_sub(size * 8_000_000) else { return true };
+        self.link.tokens = left;
+        false
     }
 
     fn is_lost(&mut self) -> bool {

@@ -48,6 +48,8 @@ pub struct Scenario {
     pub delay_ms: i64,
     /// Size of the queue in bytes.
     pub queue_bytes: u64,
+    /// Rate in kbit/s of a policer in front of the queue, and the bytes that its bucket holds.
+    pub policer: Option<(u64, u64)>,
     pub loss: Loss,
     /// Packets with a number that is a multiple of this arrive 30 ms late.
     pub late_each: Option<u64>,
@@ -73,6 +75,7 @@ impl Scenario {
             capacity: Vec::new(),
             delay_ms: 25,
             queue_bytes: 30_000,
+            policer: None,
             loss: Loss::None,
             late_each: None,
             jitter_ms: 0,
@@ -221,6 +224,12 @@ fn hosts() -> Vec<Scenario> {
 pub fn all() -> Vec<Scenario> {
     let mut all = paths();
     all.extend(hosts());
+    all.push(Scenario {
+        capacity: vec![(0, 4_000)],
+        policer: Some((800, 12_000)),
+        end_ms: 20_000,
+        ..Scenario::new("policer", 24, "800 kbit/s pass, what is more is dropped without a queue")
+    });
     all.push(Scenario {
         actions: vec![
             (0, Action::Desired(Some(200))),

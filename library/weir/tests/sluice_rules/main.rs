@@ -283,6 +283,25 @@ fn three_seconds_and_a_round_trip_of_crowding_mean_a_rival() {
     assert_ne!(falling.state(), "compete", "it falls by 60 ms a second");
 }
 
+// S-15
+#[test]
+fn after_two_seconds_of_crowding_a_drain_keeps_a_fifth_of_the_level_before() {
+    let mut feed = Feed::settled();
+    let before = feed.signal("level_kbps");
+    feed.grow(120);
+    // One packet in 50 ms arrives: others have the rest.
+    feed.packets = 1;
+    while feed.signal("crowded_s") < 1.9 {
+        feed.run(50, 120);
+    }
+    assert!(feed.target() < before * 0.15, "{}", feed.target());
+    while feed.state() == "drain" {
+        feed.run(50, 120);
+    }
+    assert_eq!(feed.state(), "compete");
+    near(feed.target(), before * 0.2, before * 0.02);
+}
+
 fn competing() -> Feed {
     let mut feed = Feed::settled();
     feed.grow(120);

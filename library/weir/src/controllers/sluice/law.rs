@@ -140,6 +140,9 @@ impl Sluice {
         let limit = seen.reference + self.p.q_rival.max(packet) * self.scale;
         let noise = self.queue.noise();
         self.crowding.update(seen.queue, limit, noise, seen.step_s, &self.p);
+        if self.crowding.time() == TimeDelta::ZERO {
+            self.uncrowded = self.level;
+        }
         if seen.queue > self.p.q_stands {
             self.policer.on_queue(seen.now);
         }
@@ -171,8 +174,10 @@ impl Sluice {
             self.state = State::Drain;
             self.anchor = self.level;
         }
+        let held = self.held(seen);
         if self.queue.stepped_within(seen.now, self.p.t_stepped)
             && self.crowding.is_flat(self.queue.noise(), &self.p)
+            && held == Bitrate::ZERO
             && seen.congestion.is_none()
         {
             // S-19: less is sent, and the delay is the same. The path has become longer.
@@ -189,8 +194,16 @@ impl Sluice {
         let lower = self.level.min(seen.delivered_soon);
         self.level = self.follow(lower, seen);
         let passes = self.radio.between(seen.delivered_soon, self.level);
-        self.approach(passes * (1.0 - cut), seen);
+        self.approach((passes * (1.0 - cut)).max(held), seen);
         Reason::QueuingDelay
+    }
+
+    /// What is left of the rate beside a rival that has not been recognised yet (S-15).
+    fn held(&self, seen: &Seen) -> Bitrate {
+        let is_suspect = self.crowding.time() > self.p.t_suspect
+            && seen.queue < self.p.q_compete
+            && !self.sharing.is_alone(&self.p);
+        if is_suspect { self.uncrowded * self.p.share_held } else { Bitrate::ZERO }
     }
 
     /// The level while a queue stands: this one on a wired link, the rate of the last moments on a
@@ -326,7 +339,7 @@ impl Sluice {
     fn enter_competition(&mut self, seen: &Seen) -> Reason {
         self.state = State::Compete;
         self.calm_s = None;
-        self.rate = self.rate.max(seen.delivered);
+        self.rate = self.rate.max(seen.delivered).max(self.held(seen));
         self.level = self.rate;
         self.rival_tests.on_enter(seen.now, &self.p);
         Reason::Competing

@@ -89,6 +89,8 @@ pub struct Sluice {
     level: Bitrate,
     /// The level before the last drain.
     anchor: Bitrate,
+    /// The level before the queue became crowded.
+    uncrowded: Bitrate,
     /// Scale of the reference delay: below 1 after losses at a standing queue.
     scale: f64,
     last_report: Option<Timestamp>,
@@ -146,6 +148,7 @@ impl Sluice {
             state: State::Start,
             level: start,
             anchor: Bitrate::ZERO,
+            uncrowded: start,
             scale: 1.0,
             last_report: None,
             report_interval: REPORT_INTERVAL,

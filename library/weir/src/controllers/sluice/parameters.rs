@@ -149,6 +149,11 @@ parameters! {
     /// `D_RIVAL`: the same in bytes at the current rate, if that takes longer: a rival has at least
     /// a packet of its own there.
     d_rival: f64 = 400.0;
+    /// `T_SUSPECT`: after this time of crowding a drain falls no further than to `SHARE_HELD`.
+    t_suspect: TimeDelta = TimeDelta::from_secs(2);
+    /// `SHARE_HELD`: share of the level before the crowding that a flow keeps beside a rival, until
+    /// it competes and when it begins to.
+    share_held: f64 = 0.2;
     /// `RELIEF`: seconds of crowding that a second without takes back.
     relief: f64 = 0.4;
     /// `Q_COMPETE`: no rival is followed into a queue longer than this.
