@@ -1,10 +1,10 @@
 //! Joins the sightings of a camera's frames at both ends.
 //!
 //! A tag's number repeats with the loop of the camera's file, so several captured frames have it.
-//! On screen, the RTP timestamps of two pictures say how long after the one the other was taken. On a
-//! track, the right frame is the one that is on screen soon. Otherwise it is not older than the
-//! frame before, and its delay is next to that frame's. A delay that falls by more than half a loop
-//! at once is that of the youngest frame with the number.
+//! On screen, the RTP timestamps of two pictures say how long after the one the other was captured.
+//! On a track, the right frame is the one that is on screen soon. Otherwise it is not older than
+//! the frame before, and its delay is next to that frame's. A delay that falls by more than half a
+//! loop at once is that of the youngest frame with the number.
 
 use std::collections::BTreeMap;
 

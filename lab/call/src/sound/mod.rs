@@ -84,7 +84,7 @@ pub fn heard_speech(config: &CallConfig, outcome: &CallOutcome) -> Vec<HeardSpee
     heard
 }
 
-/// The peers of a call whose microphone has speech. That of a pipeline ticks, and of its sound, as of
+/// The peers of a call whose microphone has speech. That of a pipeline ticks. Of its sound, as of
 /// Firefox's, only what the listener's buffer did is known.
 fn speakers(config: &CallConfig, call: &Call) -> Vec<Peer> {
     let mut speakers = Vec::new();
