@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Runs controllers over recorded radio links, or compares how the links vary, as Markdown tables. All runs
-// are simulated.
+// are simulated, but for the calls of `called`.
 //
-// usage: scripts/recorded-links.mjs results|seen|statistics FOLDER [CONTROLLER,...]
+// usage: scripts/recorded-links.mjs results|seen|statistics|called FOLDER [CONTROLLER,...]
 //
 // FOLDER holds mahimahi traces, such as `traces` of https://github.com/ravinet/mahimahi (Winstein and
 // others, NSDI 2013). Every file whose name ends in .up or .down is one, or only those that `--only` names.
@@ -13,6 +13,9 @@
 // seen         what a viewer sees of a film of 720p over these links with at most 6 Mbit/s, as means over the
 //              recordings, and how it compares with the first controller's
 // statistics   how the recordings vary, beside 200 scenarios of the family `radio` of `weir research generate`
+// called       real calls over the first 18 s of each link, one each, beside 10 simulated seeds of the same scenario.
+//              The senders are Chromium with its own GCC (simulated: gcc) and our pipeline under the others. Needs
+//              root, and the plugin in GST_PLUGIN_PATH. Three links take four minutes: choose them by --only.
 //
 // --only LIST   names of files, separated by commas
 // --seeds N     seeds of the encoder (default: 10)
@@ -211,6 +214,49 @@ function seen(folder, recordings, controllers, seeds) {
   }
 }
 
+/** The scenario of a call over a recording: a film in 360p, for 18 s. */
+function callScenario(recording) {
+  return scenario(recording, "encoder")
+    .replace('duration = "120s"', 'duration = "18s"')
+    .replace('"6Mbps"', '"2500kbps"')
+    .replace("[[flow]]", '[call.video]\nwidth = 640\nheight = 360\ncontent = "film"\n\n[[flow]]');
+}
+
+/** Name of the sender in calls, and of the controller that stands for it in the simulation. */
+const SENDERS = { chromium: "gcc", "scream-v2": "scream-v2", sluice: "sluice" };
+
+function called(folder, recordings, senders, seeds) {
+  console.log(
+    "| recording | sender | rate, Mbit/s: called; simulated | error | queue, p95 (ms): called; simulated " +
+      "| error | within 10 % and 30 ms |\n|---|---|---|---:|---|---:|---|",
+  );
+  for (const recording of recordings) {
+    const file = join(folder, `${recording}-call.toml`);
+    writeFileSync(file, callScenario(recording));
+    const calls = weir("call", file, "--controller", senders.join(","), "--quick", "--json");
+    for (const [index, sender] of senders.entries()) {
+      const controller = SENDERS[sender];
+      const args = ["--controller", controller, "--seeds", String(seeds), "--json"];
+      const runs = weir("run", file, ...args).map((run) => run.flows[0]);
+      const flow = calls[index].flows[0];
+      const rate = flow.rate_mbps?.mean;
+      if (rate === undefined)
+        fail(`the call of ${sender} over ${recording} was disturbed or failed`);
+      const simulatedRate = mean(runs.map((run) => run.rate_mbps.mean));
+      const queue = flow.queuing_delay_ms.p95;
+      const simulatedQueue = mean(runs.map((run) => run.queuing_delay_ms.p95));
+      const rateError = simulatedRate / rate - 1;
+      const queueError = simulatedQueue - queue;
+      const met = [Math.abs(rateError) <= 0.1 && "rate", Math.abs(queueError) <= 30 && "queue"];
+      console.log(
+        `| ${recording} | ${sender} | ${fixed(rate, 2)}; ${fixed(simulatedRate, 2)} ` +
+          `| ${fixed(100 * rateError, 0)} % | ${fixed(queue, 0)}; ${fixed(simulatedQueue, 0)} ` +
+          `| ${fixed(queueError, 0)} | ${met.filter(Boolean).join(", ") || "neither"} |`,
+      );
+    }
+  }
+}
+
 const STATISTICS = [
   ["mean (Mbit/s)", "mean_mbps", 2],
   ["cv, 50 ms", "cv_50ms", 2],
@@ -275,9 +321,12 @@ if (options.help) {
   help();
   process.exit(0);
 }
-const [what, from, list = "sluice"] = positionals;
-if (!["results", "seen", "statistics"].includes(what) || !from) {
-  fail("write recorded-links.mjs results|seen|statistics FOLDER; --help says more");
+const [what, from, list] = positionals;
+const controllers = (list ?? (what === "called" ? Object.keys(SENDERS).join() : "sluice")).split(
+  ",",
+);
+if (!["results", "seen", "statistics", "called"].includes(what) || !from) {
+  fail("write recorded-links.mjs results|seen|statistics|called FOLDER; --help says more");
 }
 if (!/^[1-9][0-9]*$/.test(options.seeds)) fail("--seeds wants a number of 1 or more");
 const wanted = options.only?.split(",");
@@ -294,9 +343,13 @@ try {
   for (const name of recordings) copyFileSync(join(from, name), join(folder, name));
   if (what === "results") {
     const constants = options.set.flatMap((constant) => ["--set", constant]);
-    results(folder, recordings, list.split(","), Number(options.seeds), constants);
+    results(folder, recordings, controllers, Number(options.seeds), constants);
   } else if (what === "seen") {
-    seen(folder, recordings, list.split(","), Number(options.seeds));
+    seen(folder, recordings, controllers, Number(options.seeds));
+  } else if (what === "called") {
+    const unknown = controllers.find((sender) => !(sender in SENDERS));
+    if (unknown) fail(`no sender ${unknown}: write ${Object.keys(SENDERS).join(", ")}`);
+    called(folder, recordings, controllers, Number(options.seeds));
   } else {
     statistics(folder, recordings);
   }
