@@ -56,7 +56,7 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn bits(&mut self, value: u32, count: usize) {
         for place in (0..count).rev() {
-            if self.at % BYTE == 0 {
+            if self.at.is_multiple_of(BYTE) {
                 self.bytes.push(0);
             }
             let bit = (value >> place & 1) as u8;

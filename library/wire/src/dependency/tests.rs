@@ -4,8 +4,11 @@ use alloc::string::String;
 use alloc::vec;
 use proptest::prelude::*;
 
-/// The table of L3T3 in the standard: layers, references, chains and indications.
-const L3T3: [(u8, u8, &[u16], [u8; 3], &str); 15] = [
+/// A template: layers, references, chains and indications.
+type Row = (u8, u8, &'static [u16], [u8; 3], &'static str);
+
+/// The table of L3T3 in the standard.
+const L3T3: [Row; 15] = [
     (0, 0, &[], [0, 0, 0], "SSSSSSSSS"),
     (0, 0, &[12], [12, 11, 10], "RRRRRRSSS"),
     (0, 1, &[6], [6, 5, 4], "RR-RR-SD-"),
