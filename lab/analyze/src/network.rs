@@ -9,6 +9,7 @@ use weir_lab::calls::stats::Kind;
 use crate::dump::{Connection, Dump, StreamDirection};
 use crate::format::Format;
 use crate::full_again;
+use crate::packets::passage::CapacityMeasurement;
 use crate::packets::passages::{self, Path};
 use crate::packets::{PacketLog, play};
 use crate::rules::{Moment, RULES};
@@ -133,7 +134,7 @@ pub(crate) fn measured_up(log: &PacketLog) -> Vec<TestedCapacity> {
     path.capacity.iter().map(tested_by_packets).collect()
 }
 
-fn tested_by_packets(measured: &passages::CapacityMeasurement) -> TestedCapacity {
+fn tested_by_packets(measured: &CapacityMeasurement) -> TestedCapacity {
     TestedCapacity {
         from_s: measured.from.as_secs_f64().max(0.0),
         to_s: measured.to.as_secs_f64(),

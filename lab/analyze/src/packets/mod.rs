@@ -6,6 +6,7 @@
 
 pub(crate) mod control;
 pub(crate) mod extensions;
+pub(crate) mod passage;
 pub(crate) mod passages;
 pub(crate) mod pauses;
 pub(crate) mod play;

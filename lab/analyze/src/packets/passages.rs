@@ -7,6 +7,7 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
+use super::passage::{CapacityMeasurement, Passage, WAITED};
 use super::play::{Event, play};
 use super::{PacketLog, rivals};
 use crate::dump::StreamDirection;
@@ -18,8 +19,6 @@ const LEAST_BUSY: TimeDelta = TimeDelta::from_millis(100);
 const LEAST_PACKETS: u32 = 10;
 /// Longest time over which trains are added up if they are rare.
 const LONGEST: TimeDelta = TimeDelta::from_secs(3);
-/// How long a packet must have waited. Event logs have times of whole milliseconds.
-pub(super) const WAITED: TimeDelta = TimeDelta::from_millis(3);
 /// How long a packet must have waited in the modelled queue: the step of an event log's times.
 const MODELLED_WAIT: TimeDelta = TimeDelta::from_millis(1);
 /// How often the queue is modelled, each time with the rate that the last one found.
@@ -30,17 +29,6 @@ const SAME: f64 = 0.15;
 const LONG_WAIT: TimeDelta = TimeDelta::from_millis(50);
 /// Packets without a queue of which a share of losses can be told.
 const LEAST_FREE: u64 = 100;
-
-/// A packet on its way.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Passage {
-    /// When it left, on the sender's clock.
-    pub sent: Timestamp,
-    /// When it arrived, on the receiver's clock; `None` if it did not.
-    pub arrival: Option<Timestamp>,
-    /// Bytes of the IP packet.
-    pub size: u32,
-}
 
 /// The sent packets whose fate the far end reported, in the order in which they left.
 pub(crate) fn up(log: &PacketLog) -> Vec<Passage> {
@@ -71,20 +59,6 @@ pub(crate) fn down(log: &PacketLog) -> Vec<Passage> {
     let mut all: Vec<Passage> = passages.collect();
     all.sort_by_key(|it| it.sent);
     all
-}
-
-/// The capacity in a time in which trains measured it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct CapacityMeasurement {
-    /// By the time of sending, in the log's time.
-    pub from: Timestamp,
-    pub to: Timestamp,
-    /// In bit/s.
-    pub bps: f64,
-    /// Smallest and largest value of a window.
-    pub range_bps: (f64, f64),
-    /// What others took of the path's capacity, in bit/s; `None` if nothing shows others.
-    pub rivals_bps: Option<f64>,
 }
 
 /// What the packets of one direction met.
@@ -447,5 +421,40 @@ mod tests {
         (300..full.len()).step_by(20).for_each(|at| full[at].arrival = None);
         let full = path_of(&full);
         assert!(full.loss == 0.0 && full.overflowed && full.queue > LONG_WAIT, "{full:?}");
+    }
+
+    /// Frames of five packets of 1200 bytes every 33 ms over 2 Mbit/s and 20 ms. From the fifth
+    /// second on, either another packet stands before every second one, or the path has half of its
+    /// capacity.
+    fn shared_frames(shared: bool) -> Vec<Passage> {
+        let mut free = 0;
+        let mut found = Vec::new();
+        for index in 0..900 {
+            let sent = index / 5 * 66_000 + index % 5 * 1_000;
+            let mut took = 4_800;
+            if sent >= 5_000_000 {
+                took *= if shared { 1 + 2 * (index % 2) } else { 2 };
+            }
+            free = free.max(sent) + took;
+            let arrival = Some(Timestamp::from_micros(free + 20_000));
+            found.push(Passage { sent: Timestamp::from_micros(sent), arrival, size: 1_200 });
+        }
+        found
+    }
+
+    #[test]
+    fn others_between_the_packets_leave_some_as_fast_as_before() {
+        let path = path(&shared_frames(true), StreamDirection::Sent).unwrap();
+        let [before, after] = path.capacity[..] else { panic!("{path:?}") };
+        assert_eq!(before.rivals_bps, None);
+        let rivals = after.rivals_bps.unwrap();
+        assert!((rivals + after.bps - 2e6).abs() < 0.05e6, "{after:?}");
+    }
+
+    #[test]
+    fn a_capacity_that_falls_slows_each_packet() {
+        let path = path(&shared_frames(false), StreamDirection::Sent).unwrap();
+        assert!(path.capacity.len() > 1, "{path:?}");
+        assert!(path.capacity.iter().all(|it| it.rivals_bps.is_none()), "{path:?}");
     }
 }

@@ -8,7 +8,7 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::passages::Passage;
+use super::passage::Passage;
 use crate::dump::StreamDirection;
 
 /// Shortest pause: nearly twice the time between two frames. Of our ten known networks, none of

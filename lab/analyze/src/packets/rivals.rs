@@ -6,7 +6,7 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::passages::{CapacityMeasurement, Passage, WAITED};
+use super::passage::{CapacityMeasurement, Passage, WAITED};
 
 /// A capacity below this share of the largest one has fallen.
 const FELL: f64 = 0.7;
@@ -71,46 +71,4 @@ fn are_shared(
     }
     let is_enough = all >= LEAST_PACKETS && time.end - time.start >= LEAST_TIME;
     is_enough && undivided as f64 >= UNDIVIDED * all as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dump::StreamDirection;
-    use crate::packets::passages::path;
-
-    /// Frames of five packets of 1200 bytes every 33 ms over 2 Mbit/s and 20 ms. From the fifth
-    /// second on, either another packet stands before every second one, or the path has half of its
-    /// capacity.
-    fn frames(shared: bool) -> Vec<Passage> {
-        let mut free = 0;
-        let mut found = Vec::new();
-        for index in 0..900 {
-            let sent = index / 5 * 66_000 + index % 5 * 1_000;
-            let mut took = 4_800;
-            if sent >= 5_000_000 {
-                took *= if shared { 1 + 2 * (index % 2) } else { 2 };
-            }
-            free = free.max(sent) + took;
-            let arrival = Some(Timestamp::from_micros(free + 20_000));
-            found.push(Passage { sent: Timestamp::from_micros(sent), arrival, size: 1_200 });
-        }
-        found
-    }
-
-    #[test]
-    fn others_between_the_packets_leave_some_as_fast_as_before() {
-        let path = path(&frames(true), StreamDirection::Sent).unwrap();
-        let [before, after] = path.capacity[..] else { panic!("{path:?}") };
-        assert_eq!(before.rivals_bps, None);
-        let rivals = after.rivals_bps.unwrap();
-        assert!((rivals + after.bps - 2e6).abs() < 0.05e6, "{after:?}");
-    }
-
-    #[test]
-    fn a_capacity_that_falls_slows_each_packet() {
-        let path = path(&frames(false), StreamDirection::Sent).unwrap();
-        assert!(path.capacity.len() > 1, "{path:?}");
-        assert!(path.capacity.iter().all(|it| it.rivals_bps.is_none()), "{path:?}");
-    }
 }

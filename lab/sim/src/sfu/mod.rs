@@ -16,6 +16,7 @@ mod oracle;
 mod publisher;
 mod receiver;
 mod rivals;
+mod structure;
 mod subscriber;
 mod svc;
 mod temporal;

@@ -9,7 +9,7 @@ use weir_sfu::{DependencyReader, Layer, PayloadDescriptor, Structure, TrackConfi
 use weir_wire::rtp::{RtpHeader, View};
 use weir_wire::vp8::Descriptor;
 
-use super::svc::{self, DEPENDENCY_ID, Svc};
+use super::structure::{self, DEPENDENCY_ID, Svc};
 use super::temporal::{Place, frames, place, share, weight};
 use crate::config::{Degradation, EncoderVideo, Publisher, Source, TrackKind};
 use crate::rtp_format::{
@@ -43,7 +43,7 @@ pub(super) struct Sent {
     /// What the descriptor says of temporal layers; `None` if there are none.
     picture: Option<Picture>,
     /// What its dependency descriptor says, of a stream of SVC.
-    place: Option<svc::Place>,
+    place: Option<structure::Place>,
     pub size: DataSize,
 }
 
@@ -263,7 +263,7 @@ impl PublisherState {
         is_last: bool,
         start: Descriptor,
         size: DataSize,
-        place: Option<svc::Place>,
+        place: Option<structure::Place>,
     ) -> Sent {
         let encoder = &mut self.encoders[stream];
         let sent = Sent {
@@ -395,7 +395,7 @@ fn descriptor_size(picture: Option<Picture>) -> usize {
 /// The track at time zero, with the rates that its layers are asked for.
 fn track_of(publisher: &Publisher) -> TrackConfig {
     let layers = match publisher.structure {
-        Structure::Svc => svc::points(publisher),
+        Structure::Svc => structure::points(publisher),
         _ => streams_of(publisher),
     };
     let track = match publisher.kind {

@@ -16,7 +16,7 @@ use weir_wire::rtp::PayloadType;
 use super::forwarder::Forwarder;
 use super::receiver::{PADDING_SSRC, Receiver, ssrcs};
 use super::rivals::{Mediasoup, Policy, Rival};
-use super::svc::{DEPENDENCY_ID, header_size};
+use super::structure::{DEPENDENCY_ID, header_size};
 use super::witness::Witness;
 use super::{News, Oracle, Published, Request};
 use crate::config::{Core, FlowConfig, Publisher, TrackKind, Watching};

@@ -5,77 +5,16 @@
 //! The frames are those of the measured encoder of one layer each. What a real encoder saves as a
 //! larger picture predicts from the smaller one is in the rates that the scenario gives.
 
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_sfu::{Frame, Layer};
-use weir_wire::dependency::{Descriptor as Dependency, Prediction, Structure};
-use weir_wire::rtp::{Element, ExtensionId, RtpHeader, View};
+use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_sfu::Frame;
+use weir_wire::dependency::Descriptor as Dependency;
+use weir_wire::rtp::{Element, RtpHeader};
 use weir_wire::vp8::Descriptor;
 
 use super::publisher::{PublisherState, Sent};
-use super::temporal::{frames, place, share, weight};
-use crate::config::Publisher;
+use super::structure::{DEPENDENCY_ID, DEPENDENCY_SIZE, LEAST_PAYLOAD, Place};
+use super::temporal::{place, weight};
 use crate::rtp_format::{EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, SRTP_TAG};
-
-/// The header extension of dependency descriptors.
-pub(super) const DEPENDENCY_ID: ExtensionId = ExtensionId::new(2).unwrap();
-/// Most spatial layers of a structure.
-const MAX_LAYERS: usize = 3;
-/// A frame of which its encoder makes nothing has a packet of this payload.
-const LEAST_PAYLOAD: u64 = 10;
-/// Bytes of each packet for its descriptor of three bytes: the extension grows by a word.
-const DEPENDENCY_SIZE: u64 = 4;
-
-/// Where the encoder is in its structure.
-#[derive(Clone, Debug)]
-pub(super) struct Svc {
-    structure: Structure,
-    temporal_layers: u8,
-    /// Pictures since the key frame, and the number of the next frame.
-    picture: u32,
-    next_frame: u16,
-}
-
-/// What a packet's dependency descriptor says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub spatial: u8,
-    pub temporal: u8,
-    template: u8,
-    frame_number: u16,
-    starts_frame: bool,
-    ends_frame: bool,
-    has_structure: bool,
-}
-
-impl Svc {
-    /// `None` for another number of layers than there are modes for.
-    pub(super) fn new(publisher: &Publisher, next_frame: u16) -> Option<Self> {
-        let layers = publisher.layers.len().min(MAX_LAYERS) as u8;
-        let temporal_layers = publisher.temporal_layers;
-        let mut structure = Structure::svc(layers, temporal_layers, Prediction::Always)?;
-        for layer in &publisher.layers {
-            structure.sizes.push((layer.width, layer.height));
-        }
-        Some(Self { structure, temporal_layers, picture: 0, next_frame })
-    }
-}
-
-/// The operating points of such a stream, from the cheapest to the dearest of each size.
-pub(super) fn points(publisher: &Publisher) -> Vec<Layer> {
-    let mut points = Vec::new();
-    let mut rate = Bitrate::ZERO;
-    let all = publisher.temporal_layers;
-    for (spatial, layer) in publisher.layers.iter().enumerate() {
-        rate = rate + layer.rate.rate(Timestamp::ZERO);
-        let point = Layer::new(spatial as u8, layer.width, layer.height, rate);
-        for temporal in 0..all.saturating_sub(1) {
-            let part = point.with_temporal(temporal).with_bitrate(rate * share(all, temporal));
-            points.push(part.with_frame_rate(publisher.fps * frames(all, temporal)));
-        }
-        points.push(point.with_frame_rate(publisher.fps));
-    }
-    points
-}
 
 impl PublisherState {
     /// Encodes the picture that is due now, in all its layers. Returns its packets, and when the
@@ -193,9 +132,4 @@ impl PublisherState {
         // Before the first structure has come, the server knows only of which track a packet is.
         self.reader.read(&self.bytes).unwrap_or(Frame::new(place.spatial))
     }
-}
-
-/// Size of the headers of a packet of the server's, which has an extension block and no CSRC.
-pub(super) fn header_size(bytes: &[u8]) -> usize {
-    View::parse_header(bytes).map_or(bytes.len(), |view| view.header_size())
 }

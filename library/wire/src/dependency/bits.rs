@@ -1,6 +1,4 @@
 //! Numbers of any count of bits, most significant bit first [AV1-RTP §A.4.1].
-//!
-//! [AV1-RTP §A.4.1]: https://aomediacodec.github.io/av1-rtp-spec/
 
 use alloc::vec::Vec;
 
