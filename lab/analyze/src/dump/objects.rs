@@ -42,6 +42,7 @@ const MORE: &[&str] = &[
     "port",
     "protocol",
     "candidateType",
+    "relayProtocol",
     "active",
     "mediaSourceId",
     "localId",
