@@ -18,9 +18,9 @@ if [ -z "$missing" ]; then
 else
     echo "lint: skipped: the check of the GStreamer plugin: apt-get install $missing"
 fi
-# The adapters for stacks in Rust are workspaces of their own, too.
+# The adapters for stacks in Rust are workspaces of their own, too. One folder: they share half of their crates.
 for name in str0m webrtc-rs; do
-    cargo clippy --manifest-path library/$name/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/$name" \
+    cargo clippy --manifest-path library/$name/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/adapters" \
         --all-targets -- -D warnings
 done
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps

@@ -96,7 +96,7 @@ fn the_adapters_for_stacks_in_rust_do_what_they_promise() {
             println!("skipped: no crates of {name}");
             return;
         }
-        let target = root().join("target").join(name);
+        let target = root().join("target/adapters");
         let output = Command::new("cargo")
             .args(["test", "--manifest-path", manifest, "--target-dir"])
             .arg(target)
