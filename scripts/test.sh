@@ -337,7 +337,7 @@ gate() {
         'handover/*' 'l4s/*' 'policer/*' --controller all
     beside 'expectations of delft' "$weir" check 'delft/wired*' 'delft/wifi-*' 'delft/4g-*' \
         --controller gcc,gcc-draft
-    beside 'goals of sluice' "$weir" check 'goals/*' --controller sluice
+    beside 'goals of sluice' "$weir" check 'goals/*' --controller sluice --seeds 10
     beside 'a forwarding server' "$weir" check 'sfu/*' --controller sluice
     beside 'Wi-Fi against ns-3' "$weir" research validate wifi
     beside 'cellular against ns-3' "$weir" research validate cellular
