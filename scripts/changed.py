@@ -37,15 +37,19 @@ PARTS = {
 }
 # Programs of tests that take seconds. Each runs if a file below one of its folders has changed.
 LONG = {
+    "weir-analyze::dumps": ("lab/analyze/",),
+    "weir-analyze::memory": ("lab/analyze/",),
     "weir-analyze::odd_files": ("lab/analyze/",),
     "weir-call::server": ("lab/call/",),
-    "weir-capi::allocations": ("library/",),
+    "weir-capi::allocations": ("library/capi/",),
     "weir-capi::c_programs": ("library/capi/",),
+    "weir-capi::properties": ("library/capi/",),
     "weir-cli::bounds": ("lab/cli/", "lab/lab/", "lab/sim/"),
     "weir-cli::collect": ("lab/cli/", "lab/analyze/"),
     "weir-net::cellular_properties": ("lab/net/",),
     "weir-net::memory": ("lab/net/",),
     "weir-net::wifi": ("lab/net/",),
+    "weir-net::wifi_properties": ("lab/net/",),
 }
 # Its tests read the pages, the scripts and the text of every part.
 READER = "weir-cli"

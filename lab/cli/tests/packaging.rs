@@ -304,8 +304,9 @@ fn the_long_tests_that_a_check_leaves_out_exist() {
         };
         let folder = ["lab", "library"]
             .map(|part| root().join(part).join(package.trim_start_matches("weir-")));
-        let file = format!("tests/{test}.rs");
-        assert!(folder.iter().any(|folder| folder.join(&file).is_file()), "{line}");
+        let files = [format!("tests/{test}.rs"), format!("tests/{test}/main.rs")];
+        let exists = |folder: &PathBuf| files.iter().any(|file| folder.join(file).is_file());
+        assert!(folder.iter().any(exists), "{line}");
         for folder in folders.split('"').filter(|part| part.ends_with('/')) {
             assert!(root().join(folder).is_dir(), "{line}");
         }
