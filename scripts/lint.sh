@@ -23,7 +23,7 @@ fi
 adapters='str0m webrtc-rs'
 [ -z "${CI:-}" ] || adapters=''
 for name in $adapters; do
-    cargo clippy --manifest-path library/$name/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/adapters" \
+    cargo clippy --manifest-path "library/$name/Cargo.toml" --target-dir "${CARGO_TARGET_DIR:-target}/adapters" \
         --all-targets -- -D warnings
 done
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
