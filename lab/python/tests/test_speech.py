@@ -60,7 +60,7 @@ def test_a_recognizer_makes_more_errors_in_lossy_speech_and_none_between_equal_r
 
 
 def test_changes_of_words_are_counted_as_the_fewest():
-    words = "he was not an ill disposed young man".split()
+    words = ["he", "was", "not", "an", "ill", "disposed", "young", "man"]
     assert speech._changes(words, words) == 0
     assert speech._changes(words, []) == len(words)
-    assert speech._changes(words, "he was an ill disposed old man then".split()) == 3
+    assert speech._changes(words, ["he", "was", "an", "ill", "disposed", "old", "man", "then"]) == 3
