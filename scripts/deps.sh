@@ -116,6 +116,8 @@ fi
 # processors. scripts/test.sh waits for it.
 if ! command -v go > /dev/null; then
     echo "deps: no Go: the test of LiveKit is skipped, https://go.dev" >&2
+elif [ -n "${CI:-}" ]; then
+    echo 'deps: no LiveKit server: it takes CI four minutes of processor time, for one test; make test builds it'
 elif [ ! -x examples/apps/livekit/livekit-server ]; then
     log=${TMPDIR:-/tmp}/weir-livekit.log
     echo "deps: examples/apps/livekit/get-server.sh, in the background (see $log)"
@@ -148,7 +150,7 @@ else
         rustup target list --installed | grep -qx "$target" || get "$target" rustup target add "$target"
     done
 fi
-cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz --locked
+cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz --locked --debug
 # One version, because another one may write the C header differently.
 cbindgen=0.29.4
 [ "$(cbindgen --version 2> /dev/null)" = "cbindgen $cbindgen" ] ||

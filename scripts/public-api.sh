@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 # One version, because another one may write the lists differently.
 version=0.52.0
 [ "$(cargo public-api --version 2> /dev/null)" = "cargo-public-api $version" ] ||
-    cargo install cargo-public-api --version "$version" --locked --quiet
+    cargo install cargo-public-api --version "$version" --locked --quiet --debug
 made=${CARGO_TARGET_DIR:-target}/public-api
 mkdir -p "$made"
 status=0
