@@ -70,7 +70,9 @@ fn effect(finding: &Finding) -> f64 {
         CONCEALMENT => 1.0 + 5.0 * seconds,
         "capacity" | "air time" | "processor" | "picture size" => 4.0 * seconds,
         "loss" | "delay" => 3.0 * seconds,
-        UNDERESTIMATE | "loss rule" | "recovery" | "start-up" | "source" => 2.0 * seconds,
+        UNDERESTIMATE | "loss rule" | "recovery" | "start-up" | "source" | "small picture" => {
+            2.0 * seconds
+        }
         // They explain, and do no harm by themselves.
         RESTART => 3.0,
         PATH_CHANGE => 2.0,

@@ -43,13 +43,15 @@ pub enum Cause {
     Processor,
     /// The application gave little to send.
     Application,
+    /// Who sends what this end receives, or a server between, chose a smaller picture.
+    FarEnd,
     /// The video froze or audio was concealed, and no rule says why.
     Unexplained,
 }
 
 impl Cause {
     /// All of them, in the order of the columns.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Connection,
         Self::UplinkCapacity,
         Self::DownlinkCapacity,
@@ -61,6 +63,7 @@ impl Cause {
         Self::Encoder,
         Self::Processor,
         Self::Application,
+        Self::FarEnd,
         Self::Unexplained,
     ];
 
@@ -78,6 +81,7 @@ impl Cause {
             Self::Encoder => "encoder",
             Self::Processor => "processor",
             Self::Application => "application",
+            Self::FarEnd => "far_end",
             Self::Unexplained => "unexplained",
         }
     }
@@ -89,7 +93,7 @@ impl Cause {
             Self::UplinkCapacity | Self::DownlinkCapacity | Self::AirTime => 4.0,
             Self::Encoder | Self::Processor => 4.0,
             Self::UplinkLoss | Self::DownlinkLoss | Self::Delay => 3.0,
-            Self::Controller | Self::Application => 2.0,
+            Self::Controller | Self::Application | Self::FarEnd => 2.0,
             Self::Unexplained => 1.0,
         }
     }
@@ -109,6 +113,7 @@ impl Cause {
             ("picture size", _) => Some(Self::Encoder),
             ("processor", _) => Some(Self::Processor),
             ("source", _) => Some(Self::Application),
+            ("small picture", _) => Some(Self::FarEnd),
             _ => None,
         }
     }

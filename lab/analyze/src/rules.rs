@@ -7,7 +7,7 @@ use std::fmt;
 use weir_lab::calls::stats::{Kind, LimitationReason};
 
 use crate::dump::StreamDirection;
-use crate::samples::{Sample, SampledStream, median};
+use crate::samples::{Sample, SampledStream, median, pixels};
 
 /// Growth of the round-trip time over its minimum that only a queue explains: twice what the
 /// round-trip times of our calls on an idle link vary by.
@@ -44,6 +44,8 @@ const ENCODER_BUSY: f64 = 0.9;
 const PAUSES: u32 = 3;
 /// Samples before and after one over which they are counted.
 const PAUSE_SAMPLES: usize = 2;
+/// A picture with this share of the pixels of the largest one is a smaller layer: half of its width.
+const SMALL_PICTURE: f64 = 0.3;
 /// Samples around one over which loss is averaged, because receiver reports come in steps.
 const LOSS_SAMPLES: usize = 3;
 
@@ -62,6 +64,8 @@ pub enum Part {
     Processor,
     /// The application, or its camera.
     Application,
+    /// Who sends what this end receives: a sender, or a server that forwards.
+    FarEnd,
     /// What was seen.
     Video,
     /// What was heard.
@@ -77,6 +81,7 @@ impl fmt::Display for Part {
             Self::Encoder => "encoder",
             Self::Processor => "processor",
             Self::Application => "application",
+            Self::FarEnd => "far end",
             Self::Video => "video",
             Self::Audio => "audio",
         })
@@ -299,6 +304,25 @@ pub const RULES: &[Rule] = &[
             false => few_or_small(stream, span),
         },
     },
+    Rule {
+        name: "small picture",
+        part: Part::FarEnd,
+        meaning: "a received video has at most 0.3 of the pixels that it has had at its largest \
+            before, and there is neither queue nor loss on the way here: its sender, or a server \
+            that forwards one of its layers, chose so",
+        least_s: 5.0,
+        least_loss: 0.0,
+        holds: |moment| moment.has_small_picture() && !moment.queues() && moment.loss() < LOSS,
+        says: |_, span| {
+            let (width, height) = span[0].size.unwrap_or_default();
+            let before = span[0].largest_before.unwrap_or_default();
+            format!(
+                "the far end sent pictures of {width}x{height} instead of {}x{}: its sender, or a \
+                 server between, chose so, and nothing on the way here made it",
+                before.0, before.1,
+            )
+        },
+    },
 ];
 
 fn capacity(moment: Moment<'_>) -> bool {
@@ -512,6 +536,16 @@ impl Moment<'_> {
         let all = sample.frame_rate.zip(sample.source_rate);
         all.is_some_and(|(made, given)| made >= ALL_FRAMES * given)
             && sample.target_bps.is_some_and(|target| sample.rate_bps < LITTLE * target)
+    }
+
+    /// Whether a received video is far smaller than before.
+    fn has_small_picture(&self) -> bool {
+        let sample = self.sample();
+        let is_received =
+            self.stream.way == StreamDirection::Received && self.stream.kind == Kind::Video;
+        let Some((now, before)) = sample.size.zip(sample.largest_before) else { return false };
+        let share = pixels(now) as f64 / pixels(before) as f64;
+        is_received && share > 0.0 && share <= SMALL_PICTURE
     }
 
     fn is_held_down(&self) -> bool {

@@ -45,6 +45,8 @@ pub(crate) struct Sample {
     pub source_rate: Option<f64>,
     /// Width and height of the frames.
     pub size: Option<(u32, u32)>,
+    /// Width and height of the largest frames of the stream before.
+    pub largest_before: Option<(u32, u32)>,
     /// Mean time to encode a frame.
     pub encode_ms: Option<f64>,
     /// Mean time of a frame in the jitter buffer.
@@ -88,6 +90,8 @@ pub(crate) struct SampledStream {
     pub queued_before: bool,
     /// The first sample in which packets waited for long (`full_again`).
     pub first_queue: Option<usize>,
+    /// The largest frames of the samples that were not kept.
+    largest_forgotten: Option<(u32, u32)>,
 }
 
 /// The streams of a connection.
@@ -228,6 +232,7 @@ impl SampledStream {
             jitter_buffer_ms: None,
             queued_before: false,
             first_queue: None,
+            largest_forgotten: None,
         };
         sampled.renew(base_rtt_ms);
         sampled
@@ -236,7 +241,10 @@ impl SampledStream {
     /// Computes what the samples say together, after some were added.
     pub fn renew(&mut self, base_rtt_ms: Option<f64>) {
         self.base_rtt_ms = base_rtt_ms;
-        for sample in &self.samples {
+        let mut largest = self.largest_forgotten;
+        for sample in &mut self.samples {
+            sample.largest_before = largest;
+            largest = larger(largest, sample.size);
             self.peak_target_bps = sample.target_bps.unwrap_or(0.0).max(self.peak_target_bps);
             self.peak_rate_bps = sample.rate_bps.max(self.peak_rate_bps);
         }
@@ -248,8 +256,19 @@ impl SampledStream {
     /// Forgets the first samples, but for what the rules need of them.
     pub fn forget_first(&mut self, count: usize) {
         self.queued_before |= self.first_queue.is_some_and(|first| first < count);
-        self.samples.drain(..count);
+        for sample in self.samples.drain(..count) {
+            self.largest_forgotten = larger(self.largest_forgotten, sample.size);
+        }
     }
+}
+
+fn larger(a: Option<(u32, u32)>, b: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    a.into_iter().chain(b).max_by_key(|size| pixels(*size))
+}
+
+/// Pixels of a picture.
+pub(crate) fn pixels((width, height): (u32, u32)) -> u64 {
+    u64::from(width) * u64::from(height)
 }
 
 /// Median of a value over the samples that have it.

@@ -163,6 +163,12 @@ impl Reader<'_> {
         if let Some(finding) = self.longest("source", StreamDirection::Sent) {
             sentences.push(format!("The application gave little video to send {}.", span(finding)));
         }
+        if let Some(finding) = self.longest("small picture", StreamDirection::Received) {
+            let when = span(finding);
+            sentences.push(format!(
+                "The far end sent small pictures {when}, and not because of the path to here."
+            ));
+        }
     }
 
     fn air_time(&self) -> Option<String> {

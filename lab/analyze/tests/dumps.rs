@@ -75,8 +75,10 @@ fn each_call_finds_its_cause_and_nothing_else() {
         let expected: BTreeSet<String> = expected.iter().map(|rule| String::from(*rule)).collect();
         assert_eq!(found, expected, "{name}");
     }
-    // Each rule finds one of these calls, that of the next test, or the Wi-Fi cell of networks.rs.
-    let found = CAUSES.iter().flat_map(|(_, expected)| *expected).chain(&["start-up", "air time"]);
+    // Each rule finds one of these calls, that of one of the next tests, or the Wi-Fi cell of
+    // networks.rs.
+    let elsewhere = &["start-up", "air time", "small picture"];
+    let found = CAUSES.iter().flat_map(|(_, expected)| *expected).chain(elsewhere);
     let found: BTreeSet<&str> = found.copied().collect();
     assert_eq!(found, RULES.iter().map(|rule| rule.name).collect());
 }
@@ -94,6 +96,16 @@ fn a_relay_over_tcp_is_said_and_its_retransmissions_are_waits() {
 fn a_station_s_share_of_the_air_is_a_capacity_in_reports_of_a_browser() {
     let found = rules(&dump("contention.rtcstats.gz"));
     assert!(found.contains("capacity") && !found.contains("air time"), "{found:?}");
+}
+
+#[test]
+fn a_small_layer_that_a_server_forwards_is_the_choice_of_the_far_end() {
+    let answer = answer(&dump("server-layer.rtcstats.gz"));
+    let small = answer.findings.iter().find(|it| it.0.rule == "small picture").unwrap();
+    // The other participant's uplink fell 16 s after the call began.
+    assert!((18.0..21.0).contains(&small.0.from_s) && small.0.to_s > 31.0, "{small}");
+    assert!(small.0.says.starts_with("the far end sent pictures of 320x180 instead of 640x360"));
+    assert!(answer.verdict.contains("The far end sent small pictures from"), "{}", answer.verdict);
 }
 
 #[test]

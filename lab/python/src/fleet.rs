@@ -252,6 +252,7 @@ fn cause_column(cause: Cause) -> &'static str {
         Cause::Encoder => "bad_encoder_s",
         Cause::Processor => "bad_processor_s",
         Cause::Application => "bad_application_s",
+        Cause::FarEnd => "bad_far_end_s",
         Cause::Unexplained => "bad_unexplained_s",
     }
 }

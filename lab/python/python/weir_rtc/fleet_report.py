@@ -49,6 +49,7 @@ WORDS = {
     "encoder": ("the encoder kept a picture that was too large", "device"),
     "processor": ("the sender's processor was too slow", "device"),
     "application": ("the application gave little to send", "application"),
+    "far_end": ("the far end, or a server, sent a smaller picture", "far end"),
     "unexplained": ("freezes or concealed audio without a cause", "unknown"),
     "none": ("nothing limited the call", ""),
     "all causes": ("any cause", ""),
