@@ -77,7 +77,7 @@ pub fn bounded(identity: &Identity, answer: Message) -> Message {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum PeerState {
     WaitRequest,
     WaitAnswer,
     Open,
@@ -101,7 +101,7 @@ pub enum Output {
 #[derive(Debug)]
 pub struct Connection {
     identity: Identity,
-    state: State,
+    state: PeerState,
     peer: String,
     last_heard: Duration,
     awaits_watchdog: bool,
@@ -113,7 +113,7 @@ impl Connection {
     pub fn accepted(identity: Identity, now: Duration) -> Self {
         Self {
             identity,
-            state: State::WaitRequest,
+            state: PeerState::WaitRequest,
             peer: String::new(),
             last_heard: now,
             awaits_watchdog: false,
@@ -124,7 +124,7 @@ impl Connection {
     /// A connection that we have opened, and its CER.
     pub fn opened(identity: Identity, now: Duration) -> (Self, Output) {
         let mut connection = Self::accepted(identity, now);
-        connection.state = State::WaitAnswer;
+        connection.state = PeerState::WaitAnswer;
         let request = Message::request(base::CAPABILITIES_EXCHANGE, base::COMMON);
         let request = connection.identity.capabilities(request);
         let request = connection.numbered(request);
@@ -138,7 +138,7 @@ impl Connection {
 
     /// Whether messages of the application may be sent.
     pub fn is_open(&self) -> bool {
-        self.state == State::Open
+        self.state == PeerState::Open
     }
 
     /// Gives a request the identifiers of this connection.
@@ -155,42 +155,46 @@ impl Connection {
         // [RFC6733 §5.5.3] Any message shows that the neighbour lives.
         self.awaits_watchdog = false;
         match (self.state, message.command, message.is_request) {
-            (State::Closed, ..) => Vec::new(),
-            (State::WaitRequest, base::CAPABILITIES_EXCHANGE, true) => self.on_request(&message),
-            (State::WaitAnswer, base::CAPABILITIES_EXCHANGE, false) => self.on_answer(&message),
-            (State::WaitRequest | State::WaitAnswer, ..) => {
+            (PeerState::Closed, ..) => Vec::new(),
+            (PeerState::WaitRequest, base::CAPABILITIES_EXCHANGE, true) => {
+                self.on_request(&message)
+            }
+            (PeerState::WaitAnswer, base::CAPABILITIES_EXCHANGE, false) => self.on_answer(&message),
+            (PeerState::WaitRequest | PeerState::WaitAnswer, ..) => {
                 self.close(format!("{} before the capabilities exchange", message.name()))
             }
-            (State::Open, base::CAPABILITIES_EXCHANGE, true) => {
+            (PeerState::Open, base::CAPABILITIES_EXCHANGE, true) => {
                 vec![Output::Send(self.capabilities_answer(&message, base::SUCCESS))]
             }
-            (State::Open, base::DEVICE_WATCHDOG, true) => {
+            (PeerState::Open, base::DEVICE_WATCHDOG, true) => {
                 let answer = message.answer().with(avp::RESULT_CODE.number(base::SUCCESS));
                 vec![Output::Send(self.identity.sign(answer))]
             }
-            (State::Open, base::DEVICE_WATCHDOG | base::CAPABILITIES_EXCHANGE, false) => Vec::new(),
-            (State::Open, base::DISCONNECT_PEER, true) => {
+            (PeerState::Open, base::DEVICE_WATCHDOG | base::CAPABILITIES_EXCHANGE, false) => {
+                Vec::new()
+            }
+            (PeerState::Open, base::DISCONNECT_PEER, true) => {
                 let answer = message.answer().with(avp::RESULT_CODE.number(base::SUCCESS));
                 let answer = Output::Send(self.identity.sign(answer));
                 [vec![answer], self.close("the peer disconnects".into())].concat()
             }
-            (State::Open, base::DISCONNECT_PEER, false) => self.close("disconnected".into()),
+            (PeerState::Open, base::DISCONNECT_PEER, false) => self.close("disconnected".into()),
             // [RFC6733 §6.1.4, 7.1.3]
-            (State::Open, _, true) if message.application != self.identity.application => {
+            (PeerState::Open, _, true) if message.application != self.identity.application => {
                 let result = base::APPLICATION_UNSUPPORTED;
                 vec![Output::Send(answer(&self.identity, &message, result))]
             }
-            (State::Open, ..) => vec![Output::Deliver(message)],
+            (PeerState::Open, ..) => vec![Output::Deliver(message)],
         }
     }
 
     /// Sends a watchdog after silence, and closes the connection if it stays silent. Call this at
     /// least once a second.
     pub fn on_time(&mut self, now: Duration) -> Vec<Output> {
-        if self.state == State::Closed || now < self.last_heard + WATCHDOG_INTERVAL {
+        if self.state == PeerState::Closed || now < self.last_heard + WATCHDOG_INTERVAL {
             return Vec::new();
         }
-        if self.state != State::Open {
+        if self.state != PeerState::Open {
             return self.close("no capabilities exchange".into());
         }
         if self.awaits_watchdog {
@@ -204,7 +208,7 @@ impl Connection {
     }
 
     fn close(&mut self, reason: String) -> Vec<Output> {
-        self.state = State::Closed;
+        self.state = PeerState::Closed;
         vec![Output::Close(reason)]
     }
 
@@ -222,7 +226,7 @@ impl Connection {
             return [vec![Output::Send(answer)], self.close(reason)].concat();
         }
         self.peer = peer.into();
-        self.state = State::Open;
+        self.state = PeerState::Open;
         vec![Output::Send(self.capabilities_answer(request, base::SUCCESS)), Output::Opened]
     }
 
@@ -237,7 +241,7 @@ impl Connection {
             return self.close(format!("the peer refuses: {answer}"));
         }
         self.peer = answer.text(&avp::ORIGIN_HOST).unwrap_or_default().into();
-        self.state = State::Open;
+        self.state = PeerState::Open;
         vec![Output::Opened]
     }
 }

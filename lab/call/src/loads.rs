@@ -23,11 +23,11 @@ struct Stage {
     iperf: IperfLoad,
     start: Timestamp,
     length: TimeDelta,
-    state: State,
+    state: LoadState,
 }
 
 #[derive(Debug)]
-enum State {
+enum LoadState {
     Waiting(LoadReceiver),
     Running(RunningLoad),
     Failed(String),
@@ -46,7 +46,7 @@ impl Loads {
                 iperf: iperf(&load.traffic),
                 start: load.start,
                 length: load.stop - load.start,
-                state: State::Waiting(LoadReceiver::start(to, PORT)?),
+                state: LoadState::Waiting(LoadReceiver::start(to, PORT)?),
             });
         }
         Ok(Self(stages))
@@ -55,13 +55,13 @@ impl Loads {
     /// Starts the loads that are due.
     pub(crate) fn begin(&mut self, now: Timestamp) {
         for stage in self.0.iter_mut().filter(|stage| stage.start <= now) {
-            let failed = State::Failed(String::new());
+            let failed = LoadState::Failed(String::new());
             stage.state = match std::mem::replace(&mut stage.state, failed) {
-                State::Waiting(receiver) => {
+                LoadState::Waiting(receiver) => {
                     let seconds = stage.length.as_secs_f64().ceil() as u32;
                     match receiver.load(&stage.from, &stage.iperf, seconds) {
-                        Ok(running) => State::Running(running),
-                        Err(error) => State::Failed(error.to_string()),
+                        Ok(running) => LoadState::Running(running),
+                        Err(error) => LoadState::Failed(error.to_string()),
                     }
                 }
                 other => other,
@@ -74,12 +74,12 @@ impl Loads {
         let (mut outcomes, mut failures) = (Vec::new(), Vec::new());
         for Stage { flow, name, state, .. } in self.0 {
             match state {
-                State::Running(running) => match running.finish() {
+                LoadState::Running(running) => match running.finish() {
                     Ok(report) => outcomes.push(LoadOutcome { flow, report }),
                     Err(error) => failures.push(format!("{name}: {error}")),
                 },
-                State::Failed(cause) => failures.push(format!("{name}: {cause}")),
-                State::Waiting(_) => failures.push(format!("{name} did not start")),
+                LoadState::Failed(cause) => failures.push(format!("{name}: {cause}")),
+                LoadState::Waiting(_) => failures.push(format!("{name} did not start")),
             }
         }
         (outcomes, failures)

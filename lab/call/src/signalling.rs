@@ -90,11 +90,11 @@ pub(crate) struct Call {
     index: usize,
     settings: CallSettings,
     events: SyncSender<Event>,
-    state: Mutex<State>,
+    state: Mutex<Rendezvous>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Rendezvous {
     /// Whether the lab allows the call to begin.
     released: bool,
     seats: [Seat; 2],
@@ -163,7 +163,7 @@ impl Call {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Rendezvous> {
         self.state.lock().expect("no code panics while it holds the seats")
     }
 

@@ -2,7 +2,7 @@
 //! pad of its own, for pipelines without an RTP session.
 //!
 //! Threads: packets arrive on the thread of the source, and feedback leaves on the task of
-//! `rtcp_src`. Both share [`State`] behind one mutex, which is released before anything is pushed.
+//! `rtcp_src`. Both share [`Shared`] behind one mutex, which is released before anything is pushed.
 
 use std::sync::{LazyLock, Mutex};
 
@@ -130,12 +130,12 @@ mod imp {
         rtcp_sink: gst::Pad,
         rtcp_src: gst::Pad,
         settings: Mutex<Settings>,
-        state: Mutex<State>,
+        state: Mutex<Shared>,
     }
 
     /// What the threads share.
     #[derive(Default)]
-    struct State {
+    struct Shared {
         /// `None` in the states NULL and READY.
         running: Option<Running>,
         /// Whether the events before the first feedback have left.
@@ -156,7 +156,7 @@ mod imp {
         }
     }
 
-    impl State {
+    impl Shared {
         /// Lets the task look again, if the next feedback is due before the end of its wait.
         fn wake(&mut self) {
             let Some(running) = &self.running else { return };
@@ -296,7 +296,7 @@ mod imp {
             }
             let result = self.parent_change_state(transition);
             if transition == gst::StateChange::PausedToReady {
-                *lock(&self.state) = State::default();
+                *lock(&self.state) = Shared::default();
             }
             result
         }

@@ -1,7 +1,7 @@
 //! What the paced elements share: two pads, the task that pushes packets, and its state.
 //!
 //! Threads: packets arrive on the payloader's thread, RTCP on the session's thread, and packets
-//! leave on the task of the source pad. All three share [`State`] behind one mutex. It is released
+//! leave on the task of the source pad. All three share [`Shared`] behind one mutex. It is released
 //! before anything is pushed, notified or emitted, because the handlers may set properties of the
 //! element.
 
@@ -43,13 +43,13 @@ pub(crate) trait Paced: ElementImpl {
 
 /// Pads and task of a paced element.
 pub(crate) struct Pump {
-    state: Mutex<State>,
+    state: Mutex<Shared>,
     sink: gst::Pad,
     src: gst::Pad,
 }
 
 /// What the threads share.
-struct State {
+struct Shared {
     /// `None` in the states NULL and READY.
     running: Option<Running>,
     /// The result of the last push, which the payloader gets in return for its next packet.
@@ -70,7 +70,7 @@ impl Running {
     }
 }
 
-impl State {
+impl Shared {
     /// Lets the task look again.
     fn wake(&mut self) {
         if let Some(id) = self.waiting.take() {
@@ -114,7 +114,7 @@ impl Pump {
             })
             .flags(gst::PadFlags::PROXY_CAPS)
             .build();
-        let state = State { running: None, flow: Err(gst::FlowError::Flushing), waiting: None };
+        let state = Shared { running: None, flow: Err(gst::FlowError::Flushing), waiting: None };
         Self { state: Mutex::new(state), sink, src }
     }
 

@@ -26,7 +26,7 @@ const MAX_AGE: TimeDelta = TimeDelta::from_secs(10);
 const MAX_ENTRIES: usize = 1_024;
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum Repeat {
     Waiting,
     Sent(Timestamp),
 }
@@ -35,7 +35,7 @@ enum State {
 /// original packet.
 #[derive(Debug)]
 pub(crate) struct Retransmissions {
-    states: HashMap<(u32, u16), State>,
+    states: HashMap<(u32, u16), Repeat>,
     round_trip_time: TimeDelta,
     /// Bytes of those that wait, with the layers below.
     waiting: DataSize,
@@ -75,13 +75,13 @@ impl Retransmissions {
             return false;
         }
         let is_accepted = match self.states.get(&key(packet)) {
-            Some(State::Waiting) => false,
-            Some(State::Sent(at)) => now - *at >= self.round_trip_time,
+            Some(Repeat::Waiting) => false,
+            Some(Repeat::Sent(at)) => now - *at >= self.round_trip_time,
             None => true,
         };
         if is_accepted {
             self.remove_old(now);
-            self.states.insert(key(packet), State::Waiting);
+            self.states.insert(key(packet), Repeat::Waiting);
         }
         is_accepted
     }
@@ -94,7 +94,7 @@ impl Retransmissions {
     /// The packet of this size left.
     pub(crate) fn on_sent(&mut self, now: Timestamp, packet: RtpNumber, size: DataSize) {
         self.waiting = self.waiting.saturating_sub(size);
-        self.states.insert(key(packet), State::Sent(now));
+        self.states.insert(key(packet), Repeat::Sent(now));
         self.recent.push_back((now, size));
         while self.recent.pop_front_if(|(at, _)| now - *at >= RATE_WINDOW).is_some() {}
     }
@@ -126,8 +126,8 @@ impl Retransmissions {
     fn remove_old(&mut self, now: Timestamp) {
         if self.states.len() > MAX_ENTRIES {
             self.states.retain(|_, state| match state {
-                State::Waiting => true,
-                State::Sent(at) => now - *at < MAX_AGE,
+                Repeat::Waiting => true,
+                Repeat::Sent(at) => now - *at < MAX_AGE,
             });
         }
     }

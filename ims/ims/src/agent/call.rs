@@ -15,7 +15,7 @@ const OK: u16 = 200;
 const RSEQ: u32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum DialogState {
     /// INVITE sent or received.
     Early,
     /// A caller has sent CANCEL.
@@ -28,7 +28,7 @@ enum State {
 #[derive(Debug)]
 pub(super) struct Call {
     is_caller: bool,
-    state: State,
+    state: DialogState,
     id: String,
     local: String,
     remote: String,
@@ -62,7 +62,7 @@ impl Agent {
         let routes = [vec![proxy], self.service_routes.clone()].concat();
         let call = Call {
             is_caller: true,
-            state: State::Early,
+            state: DialogState::Early,
             id,
             local,
             remote: format!("<{target}>"),
@@ -91,11 +91,11 @@ impl Agent {
     pub fn hang_up(&mut self, now: Duration) -> Vec<Output> {
         let mut outputs = Vec::new();
         let Some(call) = &mut self.call else { return outputs };
-        if call.state == State::Established {
+        if call.state == DialogState::Established {
             let bye = self.in_dialog("BYE").expect("the call exists");
             self.send(now, &bye, &mut outputs);
-        } else if call.is_caller && call.state == State::Early {
-            call.state = State::Cancelled;
+        } else if call.is_caller && call.state == DialogState::Early {
+            call.state = DialogState::Cancelled;
             let cancel = cancel(&call.invite);
             self.send(now, &cancel, &mut outputs);
         }
@@ -106,7 +106,7 @@ impl Agent {
     pub fn hold(&mut self, now: Duration, holds: bool) -> Vec<Output> {
         let mut outputs = Vec::new();
         let Some(call) = &mut self.call else { return outputs };
-        if call.state != State::Established {
+        if call.state != DialogState::Established {
             return outputs;
         }
         call.holds = holds;
@@ -178,7 +178,7 @@ impl Agent {
                 self.read_description(response);
                 let Some(call) = &self.call else { return };
                 outputs.push(Output::Event(match call.state {
-                    State::Established => Event::Held(call.holds),
+                    DialogState::Established => Event::Held(call.holds),
                     _ => Event::Reserved,
                 }));
             }
@@ -231,7 +231,7 @@ impl Agent {
     /// The UPDATE that says that our resources are reserved.
     fn confirm(&mut self, now: Duration, outputs: &mut Vec<Output>) {
         let Some(call) = &mut self.call else { return };
-        if call.resources.local || call.state != State::Early {
+        if call.resources.local || call.state != DialogState::Early {
             return;
         }
         call.resources.local = true;
@@ -281,8 +281,8 @@ impl Agent {
             call.target = uri_of(contact).into();
             call.routes = response.list("Record-Route").into_iter().rev().collect();
         }
-        let is_late = call.state == State::Cancelled;
-        call.state = State::Established;
+        let is_late = call.state == DialogState::Cancelled;
+        call.state = DialogState::Established;
         let ack = self.in_dialog("ACK").expect("the call exists");
         outputs.push(Output::Send(ack.to_string()));
         if is_known {
@@ -317,9 +317,9 @@ impl Agent {
             "ACK" => {
                 self.servers.acknowledged(OK);
                 if let (true, Some(call)) = (is_ours, &mut self.call)
-                    && call.state == State::Early
+                    && call.state == DialogState::Early
                 {
-                    call.state = State::Established;
+                    call.state = DialogState::Established;
                     outputs.push(self.established());
                 }
             }
@@ -383,7 +383,7 @@ impl Agent {
         let contact = request.header("Contact").unwrap_or_default();
         self.call = Some(Call {
             is_caller: false,
-            state: State::Early,
+            state: DialogState::Early,
             id: request.header("Call-ID").unwrap_or_default().into(),
             local: format!("{};tag={tag}", request.header("To").unwrap_or_default()),
             remote: from.clone(),
@@ -436,14 +436,14 @@ impl Agent {
     }
 
     fn is_established(&self) -> bool {
-        self.call.as_ref().is_some_and(|call| call.state == State::Established)
+        self.call.as_ref().is_some_and(|call| call.state == DialogState::Established)
     }
 
     fn ring_if_reserved(&mut self, now: Duration, outputs: &mut Vec<Output>) {
         let Some(call) = &mut self.call else { return };
         let is_reserved = call.resources.local && call.resources.remote;
         // [RFC3312 §8] The user is alerted only when both sides have their resources.
-        if !is_reserved || call.has_rung || call.state != State::Early {
+        if !is_reserved || call.has_rung || call.state != DialogState::Early {
             return;
         }
         call.has_rung = true;

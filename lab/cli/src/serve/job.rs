@@ -38,7 +38,7 @@ impl Kind {
 
 /// How far a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum JobState {
     /// It runs, or is being set up.
     Running,
     /// Its records are written.
@@ -89,7 +89,7 @@ pub struct Job {
     pub scenario: String,
     /// The controllers, or the name of the command.
     pub what: String,
-    pub state: State,
+    pub state: JobState,
     /// Why it failed, in one line.
     pub failure: Option<String>,
     /// Statuses of the network, as `--live` sends them.
@@ -122,7 +122,7 @@ impl Job {
             kind,
             scenario: scenario.into(),
             what: what.into(),
-            state: State::Running,
+            state: JobState::Running,
             failure: None,
             statuses: Log::default(),
             stats: Log::default(),
@@ -147,7 +147,7 @@ impl Job {
 
     /// Ends the job.
     pub fn end(&mut self, failure: Option<String>) {
-        self.state = if failure.is_some() { State::Failed } else { State::Done };
+        self.state = if failure.is_some() { JobState::Failed } else { JobState::Done };
         self.failure = failure;
     }
 
@@ -198,9 +198,9 @@ impl Job {
             "scenario": self.scenario,
             "what": self.what,
             "state": match self.state {
-                State::Running => "running",
-                State::Done => "done",
-                State::Failed => "failed",
+                JobState::Running => "running",
+                JobState::Done => "done",
+                JobState::Failed => "failed",
             },
             "failure": self.failure,
             "statuses": new_statuses,

@@ -15,7 +15,7 @@ use weir_lab::report::Report;
 use weir_lab::scenario::{self, Scenario, catalogue};
 
 use super::current::{LinkCommand, Shared, lock, name_below};
-use super::job::{Job, Kind, State};
+use super::job::{Job, JobState, Kind};
 use super::real::{self, Process};
 use super::repeat::{EDITED, Repeat};
 use super::scratch::Scratch;
@@ -172,7 +172,7 @@ impl Lab {
         // The threads of the run wait for this lock, so they find the job.
         let mut current = lock(&self.current);
         ensure!(
-            !current.as_ref().is_some_and(|job| job.state == State::Running),
+            !current.as_ref().is_some_and(|job| job.state == JobState::Running),
             "a run goes on: stop it first"
         );
         let number = current.as_ref().map_or(0, |job| job.number) + 1;

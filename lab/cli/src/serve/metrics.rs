@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::job::{Job, State};
+use super::job::{Job, JobState};
 
 /// A metric of a direction of a hop: name, meaning, key in the status, factor to the base unit.
 const WAY: &[(&str, &str, &str, f64)] = &[
@@ -37,7 +37,7 @@ const PEER: &[(&str, &str, &str, f64)] = &[
 /// The metrics of a job, or only `weir_run_active 0` if none runs.
 pub fn text(job: Option<&Job>) -> String {
     let mut out = String::new();
-    let running = job.filter(|job| job.state == State::Running);
+    let running = job.filter(|job| job.state == JobState::Running);
     let labels = running.map_or(String::new(), |job| {
         let (kind, scenario) = (job.kind.name(), escaped(&job.scenario));
         format!("{{kind=\"{kind}\",scenario=\"{scenario}\"}}")

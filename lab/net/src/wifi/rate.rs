@@ -76,11 +76,11 @@ const ATTEMPTS_A_STAGE: u32 = 2;
 /// Rate control of one sender towards one receiver.
 #[derive(Clone, Debug)]
 pub struct RateSelector {
-    state: State,
+    state: Selection,
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum Selection {
     Steps { current: DataRate, to_come: std::vec::IntoIter<(Timestamp, DataRate)> },
     Ideal(RateSet),
     Minstrel(Box<Minstrel>),
@@ -91,13 +91,13 @@ impl RateSelector {
     pub fn new(control: RateControl, stream: Stream) -> Self {
         let state = match control {
             RateControl::Fixed(rate) => {
-                State::Steps { current: rate, to_come: [].to_vec().into_iter() }
+                Selection::Steps { current: rate, to_come: [].to_vec().into_iter() }
             }
             RateControl::Steps(first, steps) => {
-                State::Steps { current: first, to_come: steps.into_iter() }
+                Selection::Steps { current: first, to_come: steps.into_iter() }
             }
-            RateControl::Ideal(set) => State::Ideal(set),
-            RateControl::Minstrel(set) => State::Minstrel(Box::new(Minstrel::new(set, stream))),
+            RateControl::Ideal(set) => Selection::Ideal(set),
+            RateControl::Minstrel(set) => Selection::Minstrel(Box::new(Minstrel::new(set, stream))),
         };
         Self { state }
     }
@@ -106,7 +106,7 @@ impl RateSelector {
     /// `snr_db` is the ratio at the receiver; it is infinite on links without noise.
     pub fn select(&mut self, now: Timestamp, attempts: u32, snr_db: f64) -> DataRate {
         match &mut self.state {
-            State::Steps { current, to_come } => {
+            Selection::Steps { current, to_come } => {
                 while let Some(&(from, rate)) = to_come.as_slice().first()
                     && from <= now
                 {
@@ -115,15 +115,15 @@ impl RateSelector {
                 }
                 *current
             }
-            State::Ideal(set) => ideal(*set, snr_db),
-            State::Minstrel(minstrel) => minstrel.select(now, attempts),
+            Selection::Ideal(set) => ideal(*set, snr_db),
+            Selection::Minstrel(minstrel) => minstrel.select(now, attempts),
         }
     }
 
     /// Records that a frame of `sent` packets was sent and `acknowledged` of them were
     /// acknowledged.
     pub fn on_outcome(&mut self, now: Timestamp, rate: DataRate, sent: u32, acknowledged: u32) {
-        if let State::Minstrel(minstrel) = &mut self.state {
+        if let Selection::Minstrel(minstrel) = &mut self.state {
             minstrel.on_outcome(now, rate, sent, acknowledged);
         }
     }

@@ -9,7 +9,7 @@ use super::segment::Part;
 
 /// State of a segment from the sender's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SegmentState {
     /// In flight.
     InFlight,
     /// Considered lost, and not retransmitted yet.
@@ -28,12 +28,12 @@ pub(super) struct Sent {
     pub(super) retransmitted: bool,
     /// State of the delivery rate at that time.
     pub(super) stamp: Stamp,
-    state: State,
+    state: SegmentState,
 }
 
 impl Sent {
     pub(super) fn is_in_flight(&self) -> bool {
-        self.state == State::InFlight
+        self.state == SegmentState::InFlight
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Scoreboard {
 impl Scoreboard {
     /// A segment of new data leaves.
     pub(super) fn on_sent(&mut self, now: Timestamp, part: Part, stamp: Stamp) {
-        let state = State::InFlight;
+        let state = SegmentState::InFlight;
         self.sent.push_back(Sent { part, sent_at: now, retransmitted: false, stamp, state });
         self.in_flight += 1;
     }
@@ -62,7 +62,7 @@ impl Scoreboard {
             return None;
         }
         let skipped = self.sent.iter().skip(self.first_lost);
-        self.first_lost += skipped.take_while(|sent| sent.state != State::Lost).count();
+        self.first_lost += skipped.take_while(|sent| sent.state != SegmentState::Lost).count();
         Some(self.first_lost)
     }
 
@@ -74,12 +74,12 @@ impl Scoreboard {
     /// Index of the last segment, if it has not arrived.
     pub(super) fn last(&self) -> Option<usize> {
         let last = self.sent.back()?;
-        (last.state != State::Sacked).then(|| self.sent.len() - 1)
+        (last.state != SegmentState::Sacked).then(|| self.sent.len() - 1)
     }
 
     /// Retransmits a segment. Returns its data range.
     pub(super) fn on_sent_again(&mut self, now: Timestamp, index: usize, stamp: Stamp) -> Part {
-        self.set(index, State::InFlight);
+        self.set(index, SegmentState::InFlight);
         let sent = &mut self.sent[index];
         (sent.sent_at, sent.retransmitted, sent.stamp) = (now, true, stamp);
         sent.part.clone()
@@ -95,11 +95,11 @@ impl Scoreboard {
     ) -> u64 {
         let mut count = 0;
         while self.sent.front().is_some_and(|sent| sent.part.end <= next) {
-            if self.sent[0].state != State::Sacked {
+            if self.sent[0].state != SegmentState::Sacked {
                 count += 1;
                 delivered(&self.sent[0]);
             }
-            self.set(0, State::Sacked);
+            self.set(0, SegmentState::Sacked);
             self.sacked -= 1;
             self.sent.pop_front();
             self.first_lost = self.first_lost.saturating_sub(1);
@@ -110,10 +110,10 @@ impl Scoreboard {
                 if self.sent[index].part.end > block.end {
                     break;
                 }
-                if self.sent[index].state != State::Sacked {
+                if self.sent[index].state != SegmentState::Sacked {
                     count += 1;
                     delivered(&self.sent[index]);
-                    self.set(index, State::Sacked);
+                    self.set(index, SegmentState::Sacked);
                 }
             }
         }
@@ -122,30 +122,30 @@ impl Scoreboard {
 
     /// Marks a segment as lost.
     pub(super) fn mark_lost(&mut self, index: usize) {
-        self.set(index, State::Lost);
+        self.set(index, SegmentState::Lost);
         self.first_lost = self.first_lost.min(index);
     }
 
     /// Marks all lost segments as in flight again.
     pub(super) fn unmark_lost(&mut self) {
         for index in 0..self.sent.len() {
-            if self.sent[index].state == State::Lost {
-                self.set(index, State::InFlight);
+            if self.sent[index].state == SegmentState::Lost {
+                self.set(index, SegmentState::InFlight);
             }
         }
     }
 
-    fn set(&mut self, index: usize, state: State) {
+    fn set(&mut self, index: usize, state: SegmentState) {
         let old = std::mem::replace(&mut self.sent[index].state, state);
         *self.count_of(old) -= 1;
         *self.count_of(state) += 1;
     }
 
-    fn count_of(&mut self, state: State) -> &mut u64 {
+    fn count_of(&mut self, state: SegmentState) -> &mut u64 {
         match state {
-            State::InFlight => &mut self.in_flight,
-            State::Lost => &mut self.lost,
-            State::Sacked => &mut self.sacked,
+            SegmentState::InFlight => &mut self.in_flight,
+            SegmentState::Lost => &mut self.lost,
+            SegmentState::Sacked => &mut self.sacked,
         }
     }
 
