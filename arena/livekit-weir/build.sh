@@ -1,14 +1,16 @@
 #!/bin/sh
-# build.sh [--missing | --test]: builds LiveKit's server with weirbwe beside this script, in livekit-server. Go takes
-# LiveKit's module from its proxy, 360 MB once; the change of LiveKit's own code is change.patch. --test also vets and
-# tests weirbwe, under the race detector. --missing only prints why it cannot; nothing if it can.
+# build.sh [--missing | --test | --with PATCH FILE]: builds LiveKit's server with weirbwe beside this script, in
+# livekit-server. Go takes LiveKit's module from its proxy, 360 MB once; the change of LiveKit's own code is
+# change.patch. --test also vets and tests weirbwe, under the race detector. --with applies one more patch, and
+# the server goes to FILE. --missing only prints why it cannot; nothing if it can.
 set -eu
 version=v1.11.0
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 case ${1:-} in
     '' | --missing | --test) ;;
-    *) sed -n '2,4s/^# //p' "$0" >&2 && exit 2 ;;
+    --with) [ $# -eq 3 ] || { sed -n '2,5s/^# //p' "$0" >&2 && exit 2; } ;;
+    *) sed -n '2,5s/^# //p' "$0" >&2 && exit 2 ;;
 esac
 missing() {
     if ! command -v go > /dev/null; then
@@ -41,6 +43,11 @@ cp -r "$source" "$work/livekit"
 chmod -R u+w "$work/livekit"
 cp -r "$here/weirbwe" "$work/livekit/pkg/sfu/bwe/weirbwe"
 patch --quiet --strip 1 --directory "$work/livekit" < "$here/change.patch"
+out=$here/livekit-server
+if [ "${1:-}" = --with ]; then
+    out=$3
+    patch --quiet --strip 1 --directory "$work/livekit" < "$2"
+fi
 # Without weircc, which would give LiveKit a newer pion than its own.
 mkdir -p "$work/weir-go"
 cp -r "$root"/library/go/*.go "$root/library/go/weir.wasm" "$root/library/go/history" "$work/weir-go/"
@@ -56,4 +63,4 @@ if [ "${1:-}" = --test ]; then
     go test -race ./pkg/sfu/bwe/weirbwe
 fi
 go build -ldflags='-s -w' -o livekit-server ./cmd/server
-mv livekit-server "$here"
+mv livekit-server "$out"

@@ -2,7 +2,7 @@
 // compare.mjs FOLDER: prints a table of the calls below a folder that calls.sh has made. `--log FILE` prints one
 // call's estimates instead, LiveKit's and Weir's, second by second, from a file that WEIR_BWE_LOG named.
 
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 const [first, second] = process.argv.slice(2);
@@ -104,6 +104,11 @@ function change(record) {
   return times === null ? 0 : Number.parseFloat(times[1]);
 }
 
+/** All packets that feedback called lost, repeats included; "-" where there is no such feedback. */
+function allLost(log) {
+  return existsSync(log) ? (changing(logged(log)).at(-1)?.lost ?? 0) : "-";
+}
+
 function row(record, name) {
   const call = JSON.parse(readFileSync(join(record, "call.json"), "utf8"));
   const peer = call.peers.find(
@@ -120,6 +125,7 @@ function row(record, name) {
     name,
     between(found, 0, Number.POSITIVE_INFINITY),
     between(found, from, from + AFTER_S),
+    allLost(join(first, `${name}.jsonl`)),
     (mean("receive_bps") / 1e3).toFixed(0),
     mean("frame_rate").toFixed(1),
     height.toFixed(0),
@@ -132,12 +138,12 @@ function row(record, name) {
 if (first === "--log") {
   seconds(second);
 } else {
-  statSync(first);
   const rows = records(first).map((record) => row(record, record.slice(first.length + 1).split("/")[0]));
   const heads = [
     "call",
     "lost",
-    "of it in 4 s after the change",
+    "of these in 4 s after the change",
+    "with repeats",
     "received, kbit/s",
     "pictures/s",
     "height",
