@@ -57,7 +57,9 @@ function scheduleOf(text) {
 /** The rows of the way from a server to p2, by second, in Mbit/s. */
 function secondsToReceiver(folder) {
   const read = (name) => readFileSync(join(folder, name), "utf8").trim();
-  const rows = read("estimates.jsonl").split("\n").map((line) => JSON.parse(line));
+  const rows = read("estimates.jsonl")
+    .split("\n")
+    .map((line) => JSON.parse(line));
   const schedule = scheduleOf(JSON.parse(read("run.json")).scenario_text);
   const { peers } = JSON.parse(read("call.json"));
   const { intervals } = peers.find(

@@ -53,14 +53,25 @@ function seconds(file) {
     kbps(row.sent),
     row.lost,
   ]);
-  const heads = ["s", "state", "capacity, kbit/s", "Weir's target", "because", "sent", "lost so far"];
+  const heads = [
+    "s",
+    "state",
+    "capacity, kbit/s",
+    "Weir's target",
+    "because",
+    "sent",
+    "lost so far",
+  ];
   print(heads, cells);
 }
 
 /** Folders with a record below a folder. */
 function records(folder) {
   const paths = readdirSync(folder, { recursive: true }).map((path) => join(folder, `${path}`));
-  return paths.filter((path) => basename(path) === "call.json").map(dirname).sort();
+  return paths
+    .filter((path) => basename(path) === "call.json")
+    .map(dirname)
+    .sort();
 }
 
 /** Packets of the received video that were lost so far, at times of getStats in s: the last one is `end`. */
@@ -96,12 +107,12 @@ function switches(intervals) {
   return count;
 }
 
-/** The first time at which the receiver's way down changes, in s, or the start. */
+/** The first time at which the receiver's way down changes, in s; null if it does not. */
 function change(record) {
   const { scenario_text } = JSON.parse(readFileSync(join(record, "run.json"), "utf8"));
   const table = scenario_text.split(`[participant.${RECEIVER}.down]`)[1] ?? "";
   const times = /^\s*capacity = \[\["0s", "[^"]*"\], \["([0-9.]+)s"/.exec(table);
-  return times === null ? 0 : Number.parseFloat(times[1]);
+  return times === null ? null : Number.parseFloat(times[1]);
 }
 
 /** All packets that feedback called lost, repeats included; "-" where there is no such feedback. */
@@ -123,8 +134,9 @@ function row(record, name) {
   const from = change(record);
   return [
     name,
-    between(found, 0, Number.POSITIVE_INFINITY),
-    between(found, from, from + AFTER_S),
+    // Those before the call's time began, while the receiver joined, count too.
+    found.at(-1)?.lost ?? "-",
+    from === null ? "-" : between(found, from, from + AFTER_S),
     allLost(join(first, `${name}.jsonl`)),
     (mean("receive_bps") / 1e3).toFixed(0),
     mean("frame_rate").toFixed(1),
@@ -138,7 +150,9 @@ function row(record, name) {
 if (first === "--log") {
   seconds(second);
 } else {
-  const rows = records(first).map((record) => row(record, record.slice(first.length + 1).split("/")[0]));
+  const rows = records(first).map((record) =>
+    row(record, record.slice(first.length + 1).split("/")[0]),
+  );
   const heads = [
     "call",
     "lost",
