@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 if [ -z "${WEIR_TEST_LIVEKIT:-}" ]; then
     reason='it takes minutes: WEIR_TEST_LIVEKIT=1 asks for it'
 else
-    reason=$(arena/livekit-weir/build.sh --missing)
+    reason=$(./arena/livekit-weir/build.sh --missing)
 fi
 if [ "${1:-}" = --missing ]; then
     [ -z "$reason" ] || echo "$reason"
@@ -19,4 +19,4 @@ elif [ -n "$reason" ]; then
     echo "test-livekit: skipped: $reason"
     exit
 fi
-arena/livekit-weir/build.sh --test
+./arena/livekit-weir/build.sh --test
