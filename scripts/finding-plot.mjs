@@ -3,9 +3,10 @@
 //
 //     node scripts/finding-plot.mjs BEFORE AFTER > ./arena/findings/NAME/plot.svg
 //
-// BEFORE and AFTER are folders of records. The figure has no background, and its colours suit light and dark pages.
+// BEFORE and AFTER are folders of records. One of a forwarding server has `estimates.jsonl`, the log of its estimates for p2, too:
+// then the plot shows the way to p2. The figure has no background, and its colours suit light and dark pages.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const PANEL = { width: 560, height: 150 };
@@ -44,6 +45,42 @@ function secondsOf(folder) {
   return seconds;
 }
 
+/** A schedule such as `"3Mbps"` or `[["0s", "3Mbps"], ["10s", "500kbps"]]` of p2's way down, in Mbit/s over s. */
+function scheduleOf(text) {
+  const table = text.split("[participant.p2.down]")[1];
+  const [, value] = /^\s*capacity = (.*)/.exec(table);
+  const steps = value.startsWith("[") ? JSON.parse(value) : [["0s", JSON.parse(value)]];
+  const mbps = (rate) => Number.parseFloat(rate) / { M: 1, k: 1e3, b: 1e6 }[/[Mkb]/.exec(rate)[0]];
+  return steps.map(([time, rate]) => ({ from: Number.parseFloat(time), capacity: mbps(rate) }));
+}
+
+/** The rows of the way from a server to p2, by second, in Mbit/s. */
+function secondsToReceiver(folder) {
+  const read = (name) => readFileSync(join(folder, name), "utf8").trim();
+  const rows = read("estimates.jsonl")
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const schedule = scheduleOf(JSON.parse(read("run.json")).scenario_text);
+  const { peers } = JSON.parse(read("call.json"));
+  const { intervals } = peers.find(
+    ({ participant, intervals }) =>
+      participant.startsWith("p2") && intervals.some(({ receive_bps }) => receive_bps > 0),
+  );
+  // The server's log ends with the call.
+  const offset = rows.at(-1).time - intervals.at(-1).time_s;
+  const seconds = [];
+  for (const { time_s, receive_bps } of intervals) {
+    const index = Math.floor(time_s);
+    const row = rows.find(({ time }) => time - offset >= index + 1) ?? rows.at(-1);
+    seconds[index] = {
+      capacity: schedule.findLast(({ from }) => from <= index).capacity,
+      sent: row.sent / 1e6,
+      received: (receive_bps ?? 0) / 1e6,
+    };
+  }
+  return seconds;
+}
+
 /** A row of the finding's table. */
 function rowOf(folder) {
   const read = (name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
@@ -63,7 +100,8 @@ function rowOf(folder) {
   ];
 }
 
-const runs = folders.map(secondsOf);
+const isServer = existsSync(join(folders[0], "estimates.jsonl"));
+const runs = folders.map(isServer ? secondsToReceiver : secondsOf);
 const top = Math.max(...runs.flat().flatMap((second) => LINES.map(({ key }) => second[key])));
 const scale = Math.ceil(top * 2) / 2;
 const length = Math.max(...runs.map((seconds) => seconds.length));
@@ -121,5 +159,5 @@ console.log(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${hei
 ${runs.map(panel).join("\n")}
 <text x="${MARGIN.left}" y="${height - 8}">Mbit/s over seconds</text>
 </svg>`);
-for (const [index, folder] of folders.entries())
+for (const [index, folder] of isServer ? [] : folders.entries())
   console.error(`| ${["before", "after"][index]} | ${rowOf(folder).join(" | ")} |`);

@@ -238,9 +238,10 @@ built_beside() {
         --manifest-path examples/sfu/Cargo.toml --target-dir "$target"
 }
 
-# The Go module: equal numbers in the vectors, and calls between two pions.
+# The Go module: equal numbers in the vectors, and calls between two pions. A server with it, if that is asked for.
 go_module() {
     own 'Go module' scripts/test-go.sh
+    own 'LiveKit with the Go module' scripts/test-livekit.sh
 }
 
 # VMAF, whose C library is built only with a feature.

@@ -29,6 +29,8 @@ const config = {
     node_ip: address,
     use_external_ip: false,
     allow_tcp_fallback: false,
+    // Otherwise it is the receivers' estimate (REMB).
+    congestion_control: { use_send_side_bwe: process.env.LIVEKIT_SEND_SIDE === "1" },
   },
   keys: { [key]: secret },
   logging: { level: "error" },

@@ -25,14 +25,13 @@ import (
 	"github.com/pion/rtcp"
 
 	weir "weir-go"
+	"weir-go/history"
 )
 
 const (
 	transportCCURI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 	// IPv4, UDP, and the authentication tag of SRTP.
 	defaultOverhead = 38
-	// Sent packets without feedback that are remembered.
-	maxHistory = 16_384
 )
 
 // Options configure an Estimator.
@@ -44,22 +43,6 @@ type Options struct {
 	Overhead int
 	// NoPadding: probes consist of queued media alone.
 	NoPadding bool
-}
-
-// key finds a packet that feedback names.
-type key struct {
-	ssrc   uint32 // zero for a transport-wide number
-	number uint16
-}
-
-// record is what the history keeps of a packet.
-type record struct {
-	key    key
-	number int64
-	size   int
-	time   time.Time
-	probe  uint64
-	isLost bool // according to feedback
 }
 
 // Estimator is a pacer with one of Weir's controllers. It implements cc.BandwidthEstimator.
@@ -77,17 +60,12 @@ type Estimator struct {
 	pacer    pacer
 	streams  streams
 	number   int64 // of the next packet
-	history  map[key]record
-	order    []key // of the history, oldest first
-	clock    clock
+	history  history.History
 	counts   counts
-	// Of transport-wide feedback.
-	lastCount uint8
-	hasCount  bool
 }
 
 type counts struct {
-	sent, padding, probes, feedback, received, lost int
+	sent, padding, probes, feedback int
 }
 
 var _ cc.BandwidthEstimator = (*Estimator)(nil)
@@ -116,7 +94,6 @@ func New(options Options) (*Estimator, error) {
 		finished:   make(chan struct{}),
 		target:     target,
 		streams:    streams{padding: !options.NoPadding},
-		history:    map[key]record{},
 	}
 	e.pacer.setTarget(time.Now(), &target, false)
 	go e.run()
@@ -167,7 +144,7 @@ func (e *Estimator) WriteRTCP(packets []rtcp.Packet, _ interceptor.Attributes) e
 			var failed error
 			if limit, isLimit := packet.(*rtcp.ReceiverEstimatedMaximumBitrate); isLimit {
 				failed = e.controller.OnReceiverLimit(now, int64(limit.Bitrate))
-			} else if feedback, isNews := e.join(packet); isNews {
+			} else if feedback, isNews := e.history.Join(packet); isNews {
 				e.counts.feedback++
 				failed = e.controller.OnFeedback(now, feedback)
 			}
@@ -235,8 +212,7 @@ func (e *Estimator) SetDesiredBitrate(bitrate int64) (err error) {
 // OnRouteChange says that packets take another route from now on.
 func (e *Estimator) OnRouteChange() (err error) {
 	e.change(func() {
-		clear(e.history)
-		e.order = nil
+		e.history.Clear()
 		err = e.controller.OnRouteChange(time.Now())
 	})()
 	return err
@@ -257,6 +233,7 @@ func (e *Estimator) GetStats() map[string]any {
 	metrics, _ := e.controller.Metrics()
 	e.lock.Lock()
 	defer e.lock.Unlock()
+	received, lost := e.history.Counts()
 	return map[string]any{
 		"algorithm":      string(e.options.Algorithm),
 		"state":          metrics.State,
@@ -272,8 +249,8 @@ func (e *Estimator) GetStats() map[string]any {
 		"paddingPackets": e.counts.padding,
 		"probePackets":   e.counts.probes,
 		"feedback":       e.counts.feedback,
-		"received":       e.counts.received,
-		"lost":           e.counts.lost,
+		"received":       received,
+		"lost":           lost,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/pion/rtp"
 
 	weir "weir-go"
+	"weir-go/history"
 )
 
 // sentBy makes an Estimator that remembers this many packets.
@@ -20,80 +21,10 @@ func sentBy(t *testing.T, packets int) *Estimator {
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	for number := range packets {
-		name := key{0, uint16(number)} //nolint:gosec // small
-		e.remember(record{key: name, number: int64(number), size: 1_000, time: time.Now()})
+		name := history.Key{Number: uint16(number)} //nolint:gosec // small
+		e.history.Add(name, history.Packet{Number: int64(number), Size: 1_000, Time: time.Now()})
 	}
 	return e
-}
-
-// twcc says which of the packets from `base` on arrived, one each millisecond.
-func twcc(base uint16, count uint8, reference uint32, arrived ...bool) *rtcp.TransportLayerCC {
-	packet := &rtcp.TransportLayerCC{
-		BaseSequenceNumber: base, PacketStatusCount: uint16(len(arrived)), ReferenceTime: reference, FbPktCount: count,
-	}
-	for _, has := range arrived {
-		symbol := rtcp.TypeTCCPacketNotReceived
-		if has {
-			symbol = rtcp.TypeTCCPacketReceivedSmallDelta
-			packet.RecvDeltas = append(packet.RecvDeltas, &rtcp.RecvDelta{Type: symbol, Delta: 1_000})
-		}
-		packet.PacketChunks = append(packet.PacketChunks, &rtcp.RunLengthChunk{PacketStatusSymbol: symbol, RunLength: 1})
-	}
-	return packet
-}
-
-func TestALatePacketIsRecovered(t *testing.T) {
-	e := sentBy(t, 3)
-	feedback, _ := e.join(twcc(0, 0, 1, true, false, true))
-	if len(feedback.Packets) != 3 || feedback.Packets[1].Arrived || feedback.Packets[1].IsRecovered {
-		t.Fatalf("%+v", feedback)
-	}
-	if feedback, isNews := e.join(twcc(0, 1, 1, true, false, true)); isNews {
-		t.Fatalf("news about known packets: %+v", feedback)
-	}
-	feedback, _ = e.join(twcc(1, 2, 2, true))
-	if len(feedback.Packets) != 1 || !feedback.Packets[0].Arrived || !feedback.Packets[0].IsRecovered {
-		t.Fatalf("%+v", feedback)
-	}
-}
-
-func TestPacketsWithoutFeedbackAreNotLost(t *testing.T) {
-	e := sentBy(t, 4)
-	e.join(twcc(0, 255, 1, true))
-	// The feedback on packets 1 and 2, with number 0, is lost.
-	feedback, _ := e.join(twcc(3, 1, 1, true))
-	if len(feedback.Packets) != 1 || feedback.Packets[0].SequenceNumber != 3 || feedback.MissingFeedback != 1 {
-		t.Fatalf("%+v", feedback)
-	}
-}
-
-func TestTheReferenceTimeWraps(t *testing.T) {
-	e := sentBy(t, 2)
-	before, _ := e.join(twcc(0, 0, 1<<24-1, true))
-	after, _ := e.join(twcc(1, 1, 0, true))
-	gap := after.Packets[0].ArrivalTime.Sub(before.Packets[0].ArrivalTime)
-	if gap != 64*time.Millisecond || after.IsNewClock {
-		t.Fatalf("%v, %+v", gap, after)
-	}
-}
-
-func TestFeedbackOfRFC8888HasECN(t *testing.T) {
-	e := sentBy(t, 0)
-	for number := range uint16(3) {
-		e.remember(record{key: key{7, number}, number: int64(number), size: 1_000, time: time.Now()})
-	}
-	feedback, _ := e.join(&rtcp.CCFeedbackReport{
-		ReportTimestamp: 2 << 16,
-		ReportBlocks: []rtcp.CCFeedbackReportBlock{{MediaSSRC: 7, MetricBlocks: []rtcp.CCFeedbackMetricBlock{
-			{Received: true, ECN: rtcp.ECNCE, ArrivalTimeOffset: 1_024}, {}, {Received: true, ArrivalTimeOffset: 0x1FFF},
-		}}},
-	})
-	if len(feedback.Packets) != 2 || feedback.Packets[0].ECN != weir.CE {
-		t.Fatalf("%+v", feedback)
-	}
-	if at := feedback.Packets[0].ArrivalTime; !at.Equal(time.Unix(1, 0)) {
-		t.Fatalf("arrived at %v", at)
-	}
 }
 
 func TestAReceiversLimitCounts(t *testing.T) {

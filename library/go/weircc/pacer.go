@@ -6,6 +6,7 @@ import (
 	"time"
 
 	weir "weir-go"
+	"weir-go/history"
 )
 
 // Longest sleep of the pacer.
@@ -270,7 +271,7 @@ func (e *Estimator) take(now time.Time) (packet, bool, time.Time) {
 		return packet{}, false, now
 	}
 	probe := e.pacer.charge(now, kind, next.size)
-	e.remember(record{name, e.number, next.size, now, probe, false})
+	e.history.Add(name, history.Packet{Number: e.number, Size: next.size, Time: now, Probe: probe})
 	e.count(probe, next.isPadding)
 	// It fails only if the controller is broken; then the last target stays.
 	_ = e.controller.OnPacketSent(now, e.description(&next, probe))

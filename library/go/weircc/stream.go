@@ -8,6 +8,8 @@ import (
 
 	"github.com/pion/interceptor"
 	"github.com/pion/rtp"
+
+	"weir-go/history"
 )
 
 // Payload of a padding packet: as much as its last byte can say.
@@ -89,7 +91,7 @@ func (s *stream) writeTo(e *Estimator) interceptor.RTPWriterFunc {
 }
 
 // number gives a packet that leaves its numbers, and returns the name by which feedback knows it.
-func (s *stream) number(p *packet, number int64) (key, error) {
+func (s *stream) number(p *packet, number int64) (history.Key, error) {
 	if s.rtx != 0 && p.header.SSRC == s.rtx {
 		// Padding takes numbers of this stream, too.
 		p.header.SequenceNumber = s.rtxNumber
@@ -98,10 +100,10 @@ func (s *stream) number(p *packet, number int64) (key, error) {
 		s.hasSent, s.timestamp = true, p.header.Timestamp
 	}
 	if s.twcc == 0 {
-		return key{p.header.SSRC, p.header.SequenceNumber}, nil
+		return history.Key{SSRC: p.header.SSRC, Number: p.header.SequenceNumber}, nil
 	}
 	low := uint16(number) //nolint:gosec // the number on the wire wraps
-	return key{0, low}, p.header.SetExtension(s.twcc, binary.BigEndian.AppendUint16(nil, low))
+	return history.Key{Number: low}, p.header.SetExtension(s.twcc, binary.BigEndian.AppendUint16(nil, low))
 }
 
 // paddingStream is a stream whose retransmission stream can carry padding, if there is one.

@@ -1,4 +1,6 @@
-package weircc
+// Package history joins feedback with the packets that were sent, for senders on whose path only numbers
+// come back: transport-wide feedback (TWCC) and that of RFC 8888.
+package history
 
 import (
 	"cmp"
@@ -15,7 +17,7 @@ const noOffset = 0x1FFE
 
 // arrival is what a feedback packet says of one packet.
 type arrival struct {
-	key  key
+	key  Key
 	has  bool
 	time time.Time // zero if it arrived at an unknown time
 	ecn  weir.ECN
@@ -42,36 +44,36 @@ func (c *clock) advance(isCCFB bool, low uint32, bits int) (int64, bool) {
 	return c.total, false
 }
 
-// join finds the packets of feedback in the history. A packet that no feedback names is neither lost
+// Join finds the packets of feedback in the history; false if it has no news. A packet that no feedback names is neither lost
 // nor received: the feedback may be lost. (rtpfb of pion calls such packets lost.)
-func (e *Estimator) join(packet rtcp.Packet) (weir.Feedback, bool) {
+func (h *History) Join(packet rtcp.Packet) (weir.Feedback, bool) {
 	var arrivals []arrival
 	var feedback weir.Feedback
 	switch packet := packet.(type) {
 	case *rtcp.TransportLayerCC:
-		arrivals, feedback.IsNewClock = e.readTWCC(packet)
-		feedback.MissingFeedback = e.missingBefore(packet.FbPktCount)
+		arrivals, feedback.IsNewClock = h.readTWCC(packet)
+		feedback.MissingFeedback = h.missingBefore(packet.FbPktCount)
 	case *rtcp.CCFeedbackReport:
-		arrivals, feedback.IsNewClock = e.readCCFB(packet)
+		arrivals, feedback.IsNewClock = h.readCCFB(packet)
 	}
 	for index := range arrivals {
 		found := &arrivals[index]
-		sent, known := e.history[found.key]
+		sent, known := h.sent[found.key]
 		if !known || (found.has && found.time.IsZero()) || (!found.has && sent.isLost) {
 			continue
 		}
 		row := weir.PacketReport{
-			SequenceNumber: sent.number, Size: sent.size, SendTime: sent.time, ProbeID: sent.probe,
+			SequenceNumber: sent.Number, Size: sent.Size, SendTime: sent.Time, ProbeID: sent.Probe,
 			Arrived: found.has, ArrivalTime: found.time, ECN: found.ecn, IsRecovered: found.has && sent.isLost,
 		}
 		if found.has {
-			delete(e.history, found.key)
-			e.counts.received++
+			delete(h.sent, found.key)
+			h.received++
 		} else {
 			// It may be late only.
 			sent.isLost = true
-			e.history[found.key] = sent
-			e.counts.lost++
+			h.sent[found.key] = sent
+			h.lost++
 		}
 		feedback.Packets = append(feedback.Packets, row)
 	}
@@ -83,20 +85,20 @@ func (e *Estimator) join(packet rtcp.Packet) (weir.Feedback, bool) {
 }
 
 // missingBefore is the number of feedback packets that are missing before this one.
-func (e *Estimator) missingBefore(count uint8) int {
+func (h *History) missingBefore(count uint8) int {
 	missing := 0
-	if e.hasCount {
-		missing = int(int8(count - e.lastCount - 1)) //nolint:gosec // a late one gives less than zero
+	if h.hasCount {
+		missing = int(int8(count - h.lastCount - 1)) //nolint:gosec // a late one gives less than zero
 	}
 	if missing >= 0 {
-		e.lastCount, e.hasCount = count, true
+		h.lastCount, h.hasCount = count, true
 	}
 	return max(missing, 0)
 }
 
 // readTWCC reads transport-wide feedback, whose times have units of 64 ms.
-func (e *Estimator) readTWCC(packet *rtcp.TransportLayerCC) ([]arrival, bool) {
-	units, isNew := e.clock.advance(false, packet.ReferenceTime, 24)
+func (h *History) readTWCC(packet *rtcp.TransportLayerCC) ([]arrival, bool) {
+	units, isNew := h.clock.advance(false, packet.ReferenceTime, 24)
 	now := time.Unix(0, 0).Add(time.Duration(units) * 64 * time.Millisecond)
 	var arrivals []arrival
 	deltas, left := packet.RecvDeltas, int(packet.PacketStatusCount)
@@ -106,7 +108,7 @@ func (e *Estimator) readTWCC(packet *rtcp.TransportLayerCC) ([]arrival, bool) {
 		}
 		number := packet.BaseSequenceNumber + packet.PacketStatusCount - uint16(left) //nolint:gosec // 16 bits
 		left--
-		one := arrival{key: key{0, number}, has: symbol != rtcp.TypeTCCPacketNotReceived}
+		one := arrival{key: Key{0, number}, has: symbol != rtcp.TypeTCCPacketNotReceived}
 		hasDelta := one.has && symbol != rtcp.TypeTCCPacketReceivedWithoutDelta
 		if hasDelta && len(deltas) > 0 {
 			now = now.Add(time.Duration(deltas[0].Delta) * time.Microsecond)
@@ -130,14 +132,14 @@ func (e *Estimator) readTWCC(packet *rtcp.TransportLayerCC) ([]arrival, bool) {
 }
 
 // readCCFB reads feedback of RFC 8888, whose time has units of 1/65536 s.
-func (e *Estimator) readCCFB(packet *rtcp.CCFeedbackReport) ([]arrival, bool) {
-	units, isNew := e.clock.advance(true, packet.ReportTimestamp, 32)
+func (h *History) readCCFB(packet *rtcp.CCFeedbackReport) ([]arrival, bool) {
+	units, isNew := h.clock.advance(true, packet.ReportTimestamp, 32)
 	now := time.Unix(units>>16, (units&0xFFFF)*1_000_000_000>>16)
 	var arrivals []arrival
 	for _, block := range packet.ReportBlocks {
 		for index, metric := range block.MetricBlocks {
 			number := block.BeginSequence + uint16(index) //nolint:gosec // 16 bits
-			one := arrival{key: key{block.MediaSSRC, number}, has: metric.Received}
+			one := arrival{key: Key{block.MediaSSRC, number}, has: metric.Received}
 			if metric.Received && metric.ArrivalTimeOffset < noOffset {
 				offset := time.Duration(metric.ArrivalTimeOffset) * time.Second / 1_024
 				one.time, one.ecn = now.Add(-offset), weir.ECN(metric.ECN)

@@ -1,0 +1,24 @@
+#!/bin/sh
+# calls.sh SERVER FOLDER SCENARIO...: makes a call through LiveKit for each scenario of ./arena/sfu. SERVER is `remote`
+# (LiveKit with the receivers' estimates, its default), `send-side` (its own estimates, Weir's controller in shadow) or
+# `weir` (Weir's in charge). Records go below FOLDER, as do the logs of the estimates. Needs root and what a call needs.
+set -eu
+[ $# -ge 3 ] || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
+server=$1
+mkdir -p "$2"
+folder=$(cd "$2" && pwd)
+shift 2
+case $server in
+    remote) side=0 bwe=off ;;
+    send-side) side=1 bwe=shadow ;;
+    weir) side=1 bwe=charge ;;
+    *) echo "calls.sh: no server '$server'" >&2 && exit 2 ;;
+esac
+here=$(cd "$(dirname "$0")" && pwd)
+application=$here/../../examples/apps/livekit
+for scenario; do
+    "${WEIR:-weir}" call "$here/../sfu/$scenario.toml" --app 'http://{server}:9000/' \
+        --join "$application/join.mjs" --participants 2 --attempts 1 --out "$folder/$server-$scenario" \
+        --serve-app "cd $application && LIVEKIT_SERVER=${LIVEKIT_SERVER:-$here/livekit-server} LIVEKIT_SEND_SIDE=$side \
+            WEIR_BWE=$bwe WEIR_BWE_LOG=$folder/$server-$scenario.jsonl exec node server.mjs"
+done

@@ -1,0 +1,169 @@
+#!/usr/bin/env node
+// compare.mjs FOLDER: prints a table of the calls below a folder that calls.sh has made. `--log FILE` prints one
+// call's estimates instead, LiveKit's and Weir's, second by second, from a file that WEIR_BWE_LOG named.
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+const [first, second] = process.argv.slice(2);
+if (first === undefined || (first === "--log") !== (second !== undefined)) {
+  console.error("compare.mjs FOLDER, or compare.mjs --log FILE");
+  process.exit(2);
+}
+
+/** Who receives over the way that changes. */
+const RECEIVER = "p2";
+/** The losses after a change, in s. */
+const AFTER_S = 4;
+
+const line = (cells) => `| ${cells.join(" | ")} |`;
+
+function print(heads, rows) {
+  for (const cells of [heads, heads.map(() => "---"), ...rows]) console.log(line(cells));
+}
+
+/** Lines of JSON of a log. A last line may have been cut off. */
+function logged(file) {
+  const lines = readFileSync(file, "utf8").split("\n");
+  return lines.filter((text) => text.endsWith("}")).map((text) => JSON.parse(text));
+}
+
+/** The subscriber of a log with the most losses, or with the lowest target: it has the way that changes. */
+function changing(rows) {
+  const lasts = new Map(rows.map((row) => [row.subscriber, row]));
+  const sorted = [...lasts.values()].sort((a, b) => b.lost - a.lost || a.received - b.received);
+  return rows.filter((row) => row.subscriber === sorted[0]?.subscriber);
+}
+
+function seconds(file) {
+  const rows = changing(logged(file));
+  if (rows.length === 0) {
+    console.error(`compare.mjs: ${file} has no lines`);
+    process.exit(2);
+  }
+  const start = rows[0].time;
+  const shown = new Map(rows.map((row) => [Math.floor(row.time - start), row]));
+  const kbps = (value) => (value / 1e3).toFixed(0);
+  const cells = [...shown].map(([second, row]) => [
+    second,
+    row.state,
+    row.capacity === 0 ? "-" : kbps(row.capacity),
+    kbps(row.target),
+    row.reason,
+    kbps(row.sent),
+    row.lost,
+  ]);
+  const heads = [
+    "s",
+    "state",
+    "capacity, kbit/s",
+    "Weir's target",
+    "because",
+    "sent",
+    "lost so far",
+  ];
+  print(heads, cells);
+}
+
+/** Folders with a record below a folder. */
+function records(folder) {
+  const paths = readdirSync(folder, { recursive: true }).map((path) => join(folder, `${path}`));
+  return paths
+    .filter((path) => basename(path) === "call.json")
+    .map(dirname)
+    .sort();
+}
+
+/** Packets of the received video that were lost so far, at times of getStats in s: the last one is `end`. */
+function losses(record, end) {
+  const found = [];
+  for (const text of readFileSync(join(record, `${RECEIVER}.rtcstats`), "utf8").split("\n")) {
+    if (!text.startsWith('["getStats"')) continue;
+    const [, , stats, at] = JSON.parse(text);
+    for (const one of Object.values(stats)) {
+      if (one.packetsLost !== undefined && one.type === "inbound-rtp") {
+        found.push({ at: at / 1e3, lost: one.packetsLost });
+      }
+    }
+  }
+  const last = found.at(-1)?.at ?? 0;
+  return found.map(({ at, lost }) => ({ at: at - last + end, lost }));
+}
+
+/** How many of them were lost between two times. */
+function between(found, from, to) {
+  const inside = found.filter(({ at }) => at >= from && at <= to);
+  return inside.length === 0 ? 0 : inside.at(-1).lost - inside[0].lost;
+}
+
+/** How often the size of the picture changed, after the first two seconds. */
+function switches(intervals) {
+  let [count, before] = [0, null];
+  for (const { time_s, frame_size } of intervals) {
+    if (frame_size == null) continue;
+    if (time_s > 2 && before !== null && before[1] !== frame_size[1]) count += 1;
+    before = frame_size;
+  }
+  return count;
+}
+
+/** The first time at which the receiver's way down changes, in s; null if it does not. */
+function change(record) {
+  const { scenario_text } = JSON.parse(readFileSync(join(record, "run.json"), "utf8"));
+  const table = scenario_text.split(`[participant.${RECEIVER}.down]`)[1] ?? "";
+  const times = /^\s*capacity = \[\["0s", "[^"]*"\], \["([0-9.]+)s"/.exec(table);
+  return times === null ? null : Number.parseFloat(times[1]);
+}
+
+/** All packets that feedback called lost, repeats included; "-" where there is no such feedback. */
+function allLost(log) {
+  return existsSync(log) ? (changing(logged(log)).at(-1)?.lost ?? 0) : "-";
+}
+
+function row(record, name) {
+  const call = JSON.parse(readFileSync(join(record, "call.json"), "utf8"));
+  const peer = call.peers.find(
+    ({ participant, intervals }) =>
+      participant.startsWith(RECEIVER) && intervals.some((it) => it.receive_bps > 0),
+  );
+  const sum = (member) => peer.intervals.reduce((total, it) => total + (it[member] ?? 0), 0);
+  const mean = (member) => sum(member) / peer.intervals.length;
+  const sizes = peer.intervals.map((it) => it.frame_size?.[1]).filter((size) => size !== undefined);
+  const height = sizes.reduce((total, size) => total + size, 0) / sizes.length;
+  const found = losses(record, peer.intervals.at(-1).time_s);
+  const from = change(record);
+  return [
+    name,
+    // Those before the call's time began, while the receiver joined, count too.
+    found.at(-1)?.lost ?? "-",
+    from === null ? "-" : between(found, from, from + AFTER_S),
+    allLost(join(first, `${name}.jsonl`)),
+    (mean("receive_bps") / 1e3).toFixed(0),
+    mean("frame_rate").toFixed(1),
+    height.toFixed(0),
+    switches(peer.intervals),
+    sum("frozen_s").toFixed(1),
+    call.disturbed ? "yes" : "no",
+  ];
+}
+
+if (first === "--log") {
+  seconds(second);
+} else {
+  const rows = records(first).map((record) =>
+    row(record, record.slice(first.length + 1).split("/")[0]),
+  );
+  const heads = [
+    "call",
+    "lost",
+    "of these in 4 s after the change",
+    "with repeats",
+    "received, kbit/s",
+    "pictures/s",
+    "height",
+    "switches",
+    "frozen, s",
+    "disturbed",
+  ];
+  print(heads, rows);
+}
