@@ -13,6 +13,9 @@ pub(super) struct RateMeter {
     sums: [u64; BUCKETS],
     /// First and newest time; `None` before the first packet.
     span: Option<(Timestamp, Timestamp)>,
+    /// Beginning and place of the bucket that contains the newest time.
+    open_from: Timestamp,
+    open_place: usize,
 }
 
 /// Number of the bucket that contains a time.
@@ -28,6 +31,12 @@ impl RateMeter {
     /// Adds data at a time. Data older than the ring is ignored.
     pub(super) fn add(&mut self, at: Timestamp, size: DataSize) {
         let (first, newest) = self.span.unwrap_or((at, at));
+        if self.span.is_some() && at >= self.open_from && at - self.open_from < BUCKET {
+            // Most packets: without a division.
+            self.sums[self.open_place] += size.as_bytes();
+            self.span = Some((first.min(at), newest.max(at)));
+            return;
+        }
         let (to, from) = (bucket(at), bucket(newest));
         if to - from >= BUCKETS as i64 {
             // Nothing that the ring holds is recent.
@@ -39,6 +48,9 @@ impl RateMeter {
         }
         (from + 1..=to).for_each(|passed| self.sums[place(passed)] = 0);
         self.sums[place(to)] += size.as_bytes();
+        let open = to.max(from);
+        self.open_from = Timestamp::from_nanos(open * BUCKET.as_nanos());
+        self.open_place = place(open);
         self.span = Some((first.min(at), newest.max(at)));
     }
 
