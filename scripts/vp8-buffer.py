@@ -3,10 +3,10 @@
 
 Each RECORD is the folder of a recorded call of a pipeline. A film of 640x360 is encoded once more
 with the targets of that call, at the rate that `weircc` gives the encoder, with the settings of
-lab/call/src/pipeline/vp8.py and with other sizes of the buffer. Prints a row for each size, as means
-over the records: what was made of the target, the ratio of both in half seconds, and the wait in a
-sender that sends at the target. The encoder works as fast as it can, so the table does not depend on
-the speed of the machine. Needs ffmpeg, GStreamer and vp8enc.
+lab/call/src/pipeline/vp8.py and with other sizes of the buffer. Prints a row for each size, as
+means over the records: what was made of the target, the ratio of both in half seconds, and the wait
+in a sender that sends at the target. The encoder works as fast as it can, so the table does not
+depend on the speed of the machine. Needs ffmpeg, GStreamer and vp8enc.
 """
 
 import csv
@@ -60,7 +60,7 @@ def encode(pictures, wanted, optimal, whole):
     """The bits of each picture."""
     caps = f"video/x-raw,format=I420,width={WIDTH},height={HEIGHT},framerate={FPS}/1"
     buffer = f"buffer-initial-size={optimal} buffer-optimal-size={optimal} buffer-size={whole}"
-    # One thread: with more, equal input need not give equal bytes. The last of equal options counts.
+    # With more threads, equal input need not give equal bytes. The last of equal options counts.
     encoder = f"vp8enc name=encoder {SETTINGS} {buffer} threads=1"
     pipeline = Gst.parse_launch(
         f"appsrc name=source format=time caps={caps} ! {encoder} ! appsink name=sink sync=false"
@@ -84,7 +84,7 @@ def percentile(values, share):
 
 
 def measure(wanted, bits):
-    """Made of the target; 5th and 95th percentile of that in half seconds; the wait's 95th in ms."""
+    """Made of the target; its 5th and 95th percentile in half seconds; the wait's 95th in ms."""
     ratios, waits, backlog = [], [], 0.0
     for at in range(FPS, len(bits) - WINDOW, WINDOW):
         ratios.append(sum(bits[at : at + WINDOW]) / sum(wanted[at : at + WINDOW]) * FPS)
