@@ -14,6 +14,11 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
+    /// Whether the timer is running.
+    pub(crate) fn is_running(&self) -> bool {
+        self.deadline.is_some()
+    }
+
     /// Starts the timer if it is not running. Feedback on this packet is due after a round-trip
     /// time; if none has arrived `patience` later, the state of the path is unknown.
     pub(crate) fn on_packet_sent(

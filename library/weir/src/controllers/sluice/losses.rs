@@ -26,8 +26,8 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, lost: f64, all: f64) {
-        let keep = WINDOW / (WINDOW + all);
+    /// Adds a report of which `keep` of the older packets remains.
+    fn add(&mut self, lost: f64, all: f64, keep: f64) {
         self.lost = self.lost * keep + lost;
         self.all = self.all * keep + all;
     }
@@ -68,10 +68,10 @@ impl Losses {
         self.called = self.called * keep + lost;
         self.recovered = self.recovered * keep + counts.recovered as f64;
         let part = if stands { &mut self.standing } else { &mut self.idle };
-        part.add(lost, all);
+        part.add(lost, all, keep);
         let part = if at_top { &mut self.high } else { &mut self.low };
-        part.add(lost, all);
-        self.all.add(lost, all);
+        part.add(lost, all, keep);
+        self.all.add(lost, all, keep);
         if !stands {
             self.keep_least(all);
         }

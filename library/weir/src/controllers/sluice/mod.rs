@@ -172,6 +172,11 @@ impl Sluice {
         self.rtt.unwrap_or(RTT_UNKNOWN)
     }
 
+    /// Time without a report that says nothing yet (S-23, S-33).
+    fn usual_silence(&self) -> TimeDelta {
+        self.report_interval * self.p.missed_reports
+    }
+
     /// Time of one packet at the current rate.
     fn packet_time(&self) -> TimeDelta {
         DataSize::from_bytes(self.packet_bytes as u64) / self.rate
@@ -347,11 +352,14 @@ impl Controller for Sluice {
     }
 
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        let usual = self.report_interval * self.p.missed_reports;
-        self.silence.on_packet_sent(now, self.rtt, self.p.patience.max(usual));
+        if !self.silence.is_running() {
+            let patience = self.p.patience.max(self.usual_silence());
+            self.silence.on_packet_sent(now, self.rtt, patience);
+        }
         self.flight.on_packet_sent(packet);
         if self.radio.belief() > 0.0 {
-            self.pause.on_packet_sent(now, self.rtt, self.p.t_pause.max(usual));
+            let patience = self.p.t_pause.max(self.usual_silence());
+            self.pause.on_packet_sent(now, self.rtt, patience);
             self.target.window = self.window();
         }
     }
