@@ -26,8 +26,8 @@ const ALLOCATION_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 const SUDDEN_FALL: f64 = 0.95;
 /// A queue longer than this cannot wait for a key frame.
 const MAX_QUEUE_TIME: TimeDelta = TimeDelta::from_millis(400);
-/// Repair takes at most this part of the target away from the pictures. What a fall of the link lost
-/// is sent again within a second or two, and would pause what it repairs.
+/// Repair takes at most this part of the target away from the pictures. What a fall of the link
+/// lost is sent again within a second or two, and would pause what it repairs.
 const MAX_REPAIR_SHARE: f64 = 0.5;
 /// A request for a key frame is repeated after this time.
 const ASK_AGAIN: TimeDelta = TimeDelta::from_millis(1_000);
