@@ -139,11 +139,11 @@ impl Downlink {
 
     /// The subscriber's answer.
     pub fn accept(&mut self, answer: &str) -> anyhow::Result<()> {
-        let (ice, fingerprint) = offer::read_answer(answer)?;
+        let answer = offer::read_answer(answer)?;
         let mut direct = self.peer.rtc.direct_api();
-        direct.set_remote_ice_credentials(ice);
-        direct.set_remote_fingerprint(fingerprint);
-        direct.start_dtls(false)?;
+        direct.set_remote_ice_credentials(answer.ice);
+        direct.set_remote_fingerprint(answer.fingerprint);
+        direct.start_dtls(answer.is_passive)?;
         Ok(())
     }
 
@@ -163,6 +163,11 @@ impl Downlink {
                 _ => {}
             }
         }
+    }
+
+    /// Whether RTCP waits.
+    pub fn has_received(&self) -> bool {
+        !self.received.is_empty()
     }
 
     /// The RTCP that came since the last call.

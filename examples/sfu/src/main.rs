@@ -3,9 +3,13 @@
 //! `weir-sfu-example ADDRESS:PORT [CONTROLLER [SECONDS]]` serves a page at this address, and the
 //! media of all who open it at the same number as UDP port. What it decides goes to standard output
 //! as lines of JSON. Without seconds it runs until it is stopped.
+//!
+//! `weir-sfu-example load ADDRESS:PORT FOLDER [SUBSCRIBERS [PUBLISHERS [SECONDS [PROCESS]]]]` joins
+//! such a server as many participants, and says what arrived and what it cost.
 
 mod downlink;
 mod feedback;
+mod load;
 mod offer;
 mod peer;
 mod publisher;
@@ -15,6 +19,7 @@ mod web;
 
 use std::env;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -25,6 +30,9 @@ use weir::Algorithm;
 
 use crate::room::Room;
 use crate::web::Request;
+
+/// Until layers are measured and the best one has been probed for, a load counts nothing.
+const SETTLING: Duration = Duration::from_secs(10);
 
 /// What the server waits for.
 enum Happening {
@@ -40,6 +48,9 @@ fn main() -> ExitCode {
         println!("weir-sfu-example {}, str0m 0.25.0", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
+    if args.next_if_eq("load").is_some() {
+        return put_under_load(&args.collect::<Vec<_>>());
+    }
     let address = args.next().and_then(|word| word.parse::<SocketAddr>().ok());
     let controller = args.next().unwrap_or_else(|| "sluice".to_owned());
     let seconds = args.next().map(|word| word.parse::<u64>()).transpose();
@@ -53,6 +64,44 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+/// Joins a server as many participants. Returns how the program ends.
+fn put_under_load(words: &[String]) -> ExitCode {
+    let Some((plan, folder)) = plan(words) else {
+        eprintln!(
+            "usage: weir-sfu-example load ADDRESS:PORT FOLDER [SUBSCRIBERS [PUBLISHERS [SECONDS \
+             [PROCESS]]]]"
+        );
+        return ExitCode::from(2);
+    };
+    match load::run(&plan, Path::new(folder)) {
+        Ok(outcome) => {
+            for line in load::report(&plan, &outcome) {
+                println!("{line}");
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("weir-sfu-example: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Thirty subscribers of one publisher for 30 s, unless the words say something else.
+fn plan(words: &[String]) -> Option<(load::Plan, &str)> {
+    let (server, folder) = (words.first()?.parse().ok()?, words.get(1)?);
+    let mut numbers = [30, 1, 30, 0];
+    for (number, word) in numbers.iter_mut().zip(words.get(2..)?) {
+        *number = word.parse().ok()?;
+    }
+    let [subscribers, publishers, seconds, process] = numbers;
+    let counted = Duration::from_secs(u64::from(seconds));
+    let process = (process > 0).then_some(process);
+    let settling = SETTLING;
+    let plan = load::Plan { server, subscribers, publishers, settling, counted, process };
+    Some((plan, folder.as_str()))
 }
 
 fn serve(
@@ -91,6 +140,52 @@ fn receive_datagrams(socket: &UdpSocket, happenings: &Sender<Happening>) {
         let datagram = Happening::Datagram(source, buffer[..length].to_vec());
         if happenings.send(datagram).is_err() {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A frame that says it is VP8's of this width, of as many bytes as its layer needs.
+    fn frame(width: u16, bytes: usize) -> Vec<u8> {
+        let [low, high] = width.to_le_bytes();
+        let mut frame = vec![0x10, 0, 0, 0x9d, 0x01, 0x2a, low, high, 0x1c, 0x02];
+        frame.resize(bytes, 0x55);
+        frame
+    }
+
+    #[test]
+    fn each_subscriber_gets_a_picture_without_losses() {
+        let folder = env::temp_dir().join(format!("weir-sfu-load-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for (name, width, bytes) in [("l", 240, 600), ("m", 640, 2_000), ("h", 960, 6_000)] {
+            let frames = [frame(width, bytes), frame(width, bytes)];
+            fs::write(folder.join(name).with_extension("ivf"), load::file(&frames)).unwrap();
+        }
+        // Free a moment ago.
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        thread::spawn(move || serve(free, Algorithm::Sluice, None));
+        while std::net::TcpStream::connect(free).is_err() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let plan = load::Plan {
+            server: free,
+            subscribers: 2,
+            publishers: 1,
+            settling: Duration::from_secs(3),
+            counted: Duration::from_secs(1),
+            process: None,
+        };
+        let outcome = load::run(&plan, &folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(outcome.seen.len(), 2);
+        for seen in &outcome.seen {
+            assert!(seen.packets > 0 && seen.widths().iter().all(|&width| width >= 240));
+            assert_eq!(seen.lost(), 0);
         }
     }
 }

@@ -66,14 +66,22 @@ pub fn write(local: SocketAddr, ice: &IceCreds, fingerprint: &Fingerprint) -> St
     sdp
 }
 
-/// Credentials and fingerprint of an answer. The rest is as offered, or the subscriber sees
-/// nothing.
-pub fn read_answer(sdp: &str) -> anyhow::Result<(IceCreds, Fingerprint)> {
+/// What is read of an answer. The rest is as offered, or the subscriber sees nothing.
+pub struct Answer {
+    pub ice: IceCreds,
+    pub fingerprint: Fingerprint,
+    /// The subscriber waits for the server to begin with DTLS. Browsers begin themselves.
+    pub is_passive: bool,
+}
+
+/// Reads a subscriber's answer.
+pub fn read_answer(sdp: &str) -> anyhow::Result<Answer> {
     let ufrag = attribute(sdp, "ice-ufrag").context("the answer has no ice-ufrag")?.to_owned();
     let pass = attribute(sdp, "ice-pwd").context("the answer has no ice-pwd")?.to_owned();
     let fingerprint = attribute(sdp, "fingerprint").context("the answer has no fingerprint")?;
     let fingerprint = fingerprint.parse().map_err(anyhow::Error::msg)?;
-    Ok((IceCreds { ufrag, pass }, fingerprint))
+    let is_passive = attribute(sdp, "setup") == Some("passive");
+    Ok(Answer { ice: IceCreds { ufrag, pass }, fingerprint, is_passive })
 }
 
 fn attribute<'a>(sdp: &'a str, name: &str) -> Option<&'a str> {
@@ -93,9 +101,10 @@ mod tests {
     #[test]
     fn an_answer_without_a_password_is_refused() {
         let answer = "v=0\r\na=ice-ufrag:ab\r\na=ice-pwd:cd\r\na=fingerprint:sha-256 0A:FF\r\n";
-        let (ice, fingerprint) = read_answer(answer).unwrap();
+        let Answer { ice, fingerprint, is_passive } = read_answer(answer).unwrap();
         assert_eq!((ice.ufrag.as_str(), ice.pass.as_str()), ("ab", "cd"));
-        assert_eq!(fingerprint.bytes, [0x0a, 0xff]);
+        assert_eq!((fingerprint.bytes, is_passive), (vec![0x0a, 0xff], false));
+        assert!(read_answer(&format!("{answer}a=setup:passive\r\n")).unwrap().is_passive);
         assert!(read_answer(&answer.replace("ice-pwd", "ice-options")).is_err());
     }
 }

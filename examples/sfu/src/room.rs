@@ -111,7 +111,9 @@ impl Room {
                 subscriber.downlink.peer.on_timeout(now);
                 subscriber.downlink.poll(&self.socket);
             }
-            subscriber.work(now, at, &self.socket);
+            if subscriber.has_work(at) {
+                subscriber.work(now, at, &self.socket);
+            }
             while let Some(decision) = subscriber.next_decision() {
                 decisions.push((number, decision));
             }

@@ -142,6 +142,11 @@ impl Subscriber {
         }
     }
 
+    /// Whether [`Subscriber::work`] would do anything now.
+    pub fn has_work(&self, at: Timestamp) -> bool {
+        self.downlink.has_received() || self.deadline().is_some_and(|deadline| deadline <= at)
+    }
+
     /// Handles feedback and timeouts, and sends what may leave.
     pub fn work(&mut self, now: Instant, at: Timestamp, socket: &UdpSocket) {
         for message in self.downlink.take_received() {

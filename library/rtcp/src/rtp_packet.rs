@@ -20,7 +20,7 @@ pub fn write_element(packet: &mut [u8], id: ExtensionId, data: &[u8]) -> bool {
 }
 
 /// Offset of the data of the element with this id and length.
-pub(crate) fn element_start(packet: &[u8], id: ExtensionId, length: usize) -> Option<usize> {
+fn element_start(packet: &[u8], id: ExtensionId, length: usize) -> Option<usize> {
     let view = View::parse_header(packet).ok()?;
     let data = view.element(id).filter(|data| data.len() == length)?;
     // `data` is a slice of `packet`, so the difference of their addresses is the offset.

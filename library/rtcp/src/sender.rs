@@ -16,7 +16,7 @@ use crate::feedback_input::FeedbackInput;
 use crate::interval::Random;
 use crate::message::{Ignored, Message, messages};
 use crate::outbox::Outbox;
-use crate::rtp_packet::{element_start, rtp_number, rtp_units, write_element};
+use crate::rtp_packet::{rtp_number, rtp_units, write_element};
 use crate::sender_reports::SenderReports;
 
 /// Bytes of padding in a padding packet: the maximum that its last byte can express [RFC3550 §5.1].
@@ -373,7 +373,8 @@ fn check<'a>(config: &SenderConfig, packet: &'a [u8]) -> Result<View<'a>, Enqueu
     let ExtensionIds { transport_sequence_number, abs_send_time, .. } = config.extensions;
     let lengths = [(transport_sequence_number, NUMBER_SIZE), (abs_send_time, TIME_SIZE)];
     for (id, length) in lengths {
-        if let Some(id) = id.filter(|&id| element_start(packet, id, length).is_none()) {
+        let Some(id) = id else { continue };
+        if view.element(id).is_none_or(|data| data.len() != length) {
             return Err(EnqueueError::NoExtension(id));
         }
     }

@@ -3,12 +3,15 @@
 use weir::controller::{RateLimits, Settings};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_controllers::LabAlgorithm;
-use weir_net::path::Hop;
+use weir_net::path::{AccessPlan, Hop};
+use weir_net::wifi::{
+    AccessCategory, Association, Band, CellConfig, DataRate, Mcs, NodeId, RateControl, Station,
+};
 use weir_net::{Capacity, LinkConfig, QueueLimit, Schedule, Seed};
 
 use super::*;
 use crate::config::{
-    Config, Core, Direction, FlowConfig, FlowKind, Media, PublishedLayer, Source, TrackKind,
+    Config, Core, Direction, FlowConfig, FlowKind, Media, PublishedLayer, Source, TrackKind, Udp,
     Uplink, Watching,
 };
 use crate::media::Repair;
@@ -176,4 +179,39 @@ fn frames_of_temporal_layers_are_left_out_without_a_key_frame() {
         frames.push(videos.map(|video| video.frames).sum::<u64>() / SECONDS as u64);
     }
     assert!(frames[0] >= 26 && (12..20).contains(&frames[1]) && frames[2] < 10, "{frames:?}");
+}
+
+/// A subscriber at a station of a Wi-Fi cell at 6.5 Mbit/s, in which others always send.
+fn run_in_cell(rivals: usize) -> Trace {
+    let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(0).unwrap()));
+    let category = AccessCategory::BestEffort;
+    let mut stations = vec![Station::new("viewer", rate.clone(), rate.clone())];
+    let mut flows = vec![subscriber("media-1", Core::Weir)];
+    for rival in 0..rivals {
+        let name = format!("rival-{rival}");
+        stations.push(Station::new(&name, rate.clone(), rate.clone()));
+        let all = Udp::new(Schedule::constant(kbps(20_000)).unwrap(), DataSize::from_bytes(1_228));
+        flows.push(FlowConfig::new(&name, TimeDelta::from_secs(SECONDS), FlowKind::Udp(all)));
+    }
+    for (index, flow) in flows.iter_mut().enumerate() {
+        let station = NodeId::station(index);
+        flow.attachment = Some(Association { station, category }.into());
+    }
+    let link = LinkConfig::unlimited(TimeDelta::from_millis(10));
+    let hops = vec![Hop::new(link.clone(), link)];
+    let cell = CellConfig::new(Band::GHZ_2_4, stations);
+    let config = Config::wired(TimeDelta::from_secs(SECONDS), hops, flows)
+        .with_access(Some(AccessPlan::new(cell)))
+        .with_publishers(vec![camera(0.0)]);
+    crate::run(&config, Seed::new(1))
+}
+
+#[test]
+fn in_a_cell_the_best_layer_is_what_a_sender_of_everything_would_bring_through() {
+    for (rivals, best) in [(0, 3..=3), (8, 1..=2)] {
+        let trace = run_in_cell(rivals);
+        let rows = trace.rows.iter().filter(|row| row.flow == 0);
+        let layers = rows.filter_map(|row| row.forwarded?.best_layers).next_back();
+        assert!(layers.is_some_and(|layers| best.contains(&layers)), "{layers:?}, {rivals} rivals");
+    }
 }

@@ -1,5 +1,6 @@
 //! The simulation loop: one thread that always handles the earliest deadline next.
 
+mod carried;
 mod shards;
 mod share;
 
@@ -20,6 +21,7 @@ use crate::sfu::{Request, Server, SubscriberEnds};
 use crate::tcp::TcpEnds;
 use crate::trace::{Heard, ROW_INTERVAL, RateChange, Row, Seen, Trace, Video};
 use crate::udp::UdpEnds;
+use carried::Carried;
 use share::share;
 
 /// Deadline number of [`Due::Rows`].
@@ -58,6 +60,7 @@ pub fn run_in_parts<E>(
         return shards::run(config, &shards, seed, stop, take);
     };
     let mut simulator = Simulator::new(config, flows, seed);
+    simulator.carried = Carried::measure(config, seed, stop);
     while let Some((now, part)) = simulator.deadlines.next() {
         if stop.load(Ordering::Relaxed) {
             return Ok(false);
@@ -80,6 +83,7 @@ pub fn run_in_parts<E>(
 pub(crate) fn run_as_one(config: &Config, seed: Seed) -> Trace {
     let all: Vec<usize> = (0..config.flows.len()).collect();
     let mut simulator = Simulator::new(config, &all, seed);
+    simulator.carried = Carried::measure(config, seed, &AtomicBool::new(false));
     simulator.run_until(Timestamp::ZERO + config.duration);
     std::mem::take(simulator.trace())
 }
@@ -143,6 +147,8 @@ struct Simulator<'a> {
     audiences: Vec<Vec<usize>>,
     /// What subscribers, by flow, need from it.
     requests: Vec<(usize, Request)>,
+    /// What an access network could have carried to them.
+    carried: Option<Carried>,
     outbox: Outbox,
     trace: Trace,
 }
@@ -181,6 +187,7 @@ impl<'a> Simulator<'a> {
             server: server(config, own, seed),
             audiences: audiences(config),
             requests: Vec::new(),
+            carried: None,
             outbox: Outbox::default(),
             trace: Trace { flows: names, nodes, rows, ..Trace::default() },
         };
@@ -438,7 +445,12 @@ impl<'a> Simulator<'a> {
             let capacity = self.router.capacity(now - ROW_INTERVAL, there);
             let queue = self.router.queued(now, there);
             let sender = state.ends.state();
-            let share = share(self.config, index, now - ROW_INTERVAL, capacity);
+            let share = match &self.carried {
+                Some(carried) if flow.attachment.is_some() => {
+                    carried.rate(index, now - ROW_INTERVAL)
+                }
+                _ => share(self.config, index, now - ROW_INTERVAL, capacity),
+            };
             let end = flow.stop.min(Timestamp::ZERO + self.config.duration);
             let video = state.ends.take_video(now, now + ROW_INTERVAL > end);
             let forwarded = self

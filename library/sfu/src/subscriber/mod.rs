@@ -26,6 +26,9 @@ const ALLOCATION_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 const SUDDEN_FALL: f64 = 0.95;
 /// A queue longer than this cannot wait for a key frame.
 const MAX_QUEUE_TIME: TimeDelta = TimeDelta::from_millis(400);
+/// Repair takes at most this part of the target away from the pictures. What a fall of the link
+/// lost is sent again within a second or two, and would pause what it repairs.
+const MAX_REPAIR_SHARE: f64 = 0.5;
 /// A request for a key frame is repeated after this time.
 const ASK_AGAIN: TimeDelta = TimeDelta::from_millis(1_000);
 /// Without a packet for this time, a probe starts with padding.
@@ -192,7 +195,8 @@ impl<C: Controller> Subscriber<C> {
     fn allocate(&mut self, now: Timestamp) {
         self.next_allocation = now + ALLOCATION_INTERVAL;
         self.target = self.budget();
-        let (audio, repair) = (self.allocator.audio(), self.repair.rate(now));
+        let audio = self.allocator.audio();
+        let repair = self.repair.rate(now).min(self.target * MAX_REPAIR_SHARE);
         let budget = self.target.saturating_sub(audio + repair);
         let room = self.sender.media().controller().room().saturating_sub(audio + repair);
         self.allocator.allocate_within(now, budget, room);
