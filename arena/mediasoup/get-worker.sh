@@ -82,6 +82,9 @@ sed -i '/default_options: \[$/,/^ *\],/d' deps/libwebrtc/meson.build
 # Lengths are int in libsrtp 2, and little-endian here.
 sed -i 's/\(srtp_[a-z_]*protect[a-z_]*(this->session, [A-Za-z]*, \)len)/\1reinterpret_cast<int*>(len))/' \
     src/RTC/SrtpSession.cpp
+# Its callback answers 1 to each question about a BIO. Debian's OpenSSL, which knows TLS in the kernel, asks whether
+# that is on, and would then have no buffer to write to.
+sed -i 's/(operationType == BIO_CB_RETURN)/((operationType \& BIO_CB_RETURN) != 0)/' src/RTC/DtlsTransport.cpp
 
 # For flatc, which is also unpacked only.
 export LD_LIBRARY_PATH="$libraries" PATH="$work/root/usr/bin:$PATH"
