@@ -29,16 +29,16 @@ cd "$here/../.."
 weir=$(scripts/c-library.sh build)
 weir=$(cd "$weir" && pwd)
 
-mkdir -p "$work/debs" "$work/root"
+mkdir -p "$work/debs" "$work/unpacked"
 cd "$work/debs"
 # shellcheck disable=SC2086
 apt-get download -qq -o APT::Sandbox::User=root $packages
 for package in *.deb; do
-    dpkg -x "$package" "$work/root"
+    dpkg -x "$package" "$work/unpacked"
 done
 # Its includes name the file alone.
-ln -sf srtp2/srtp.h "$work/root/usr/include/srtp.h"
-libraries=$work/root/usr/lib/$(gcc -print-multiarch)
+ln -sf srtp2/srtp.h "$work/unpacked/usr/include/srtp.h"
+libraries=$work/unpacked/usr/lib/$(gcc -print-multiarch)
 
 cd "$work"
 rm -rf source build
@@ -56,7 +56,7 @@ library() {
     {
         echo "project('$name', 'cpp')"
         echo "d = declare_dependency("
-        echo "  compile_args: ['-isystem', '$work/root/usr/include', '-Dsrtp_stream_remove=srtp_remove_stream'],"
+        echo "  compile_args: ['-isystem', '$work/unpacked/usr/include', '-Dsrtp_stream_remove=srtp_remove_stream'],"
         echo "  link_args: ['-L$libraries', '-Wl,-rpath,$libraries',"
         for option in "$@"; do
             echo "    '$option',"
@@ -87,7 +87,7 @@ sed -i 's/\(srtp_[a-z_]*protect[a-z_]*(this->session, [A-Za-z]*, \)len)/\1reinte
 sed -i 's/(operationType == BIO_CB_RETURN)/((operationType \& BIO_CB_RETURN) != 0)/' src/RTC/DtlsTransport.cpp
 
 # For flatc, which is also unpacked only.
-export LD_LIBRARY_PATH="$libraries" PATH="$work/root/usr/bin:$PATH"
+export LD_LIBRARY_PATH="$libraries" PATH="$work/unpacked/usr/bin:$PATH"
 export CXXFLAGS="-I$here/../../library/capi/include" LDFLAGS="-L$weir"
 meson setup --wrap-mode=nodownload -Dms_disable_liburing=true -Doptimization=1 -Ddebug=false "$work/build" \
     > "$work/meson.log" || { tail -n 20 "$work/meson.log" >&2 && exit 1; }

@@ -44,7 +44,7 @@ const ENCODER_BUSY: f64 = 0.9;
 const PAUSES: u32 = 3;
 /// Samples before and after one over which they are counted.
 const PAUSE_SAMPLES: usize = 2;
-/// A picture with this share of the pixels of the largest one is a smaller layer: half of its width.
+/// A picture with this share of the pixels of the largest one is a smaller layer: half its width.
 const SMALL_PICTURE: f64 = 0.3;
 /// Samples around one over which loss is averaged, because receiver reports come in steps.
 const LOSS_SAMPLES: usize = 3;
