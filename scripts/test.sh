@@ -231,11 +231,19 @@ wasm() {
     own 'equal records in WebAssembly, the playground' scripts/test-wasm.sh --quick
 }
 
-# The rules in a page, and a forwarding server, are built here, so that the real tests find them built.
+# The rules in a page, and examples, are built here, where the real tests find them: a real test that builds has
+# all others wait for it. The adapters for stacks in Rust have nothing real in their tests.
 built_beside() {
+    local name
     own 'the rules of analyze in WebAssembly' scripts/watch-wasm.sh --quick
     beside 'example of a forwarding server' cargo test --quiet --locked \
-        --manifest-path examples/sfu/Cargo.toml --target-dir "$target"
+        --manifest-path examples/sfu/Cargo.toml --target-dir "$target/examples"
+    beside 'example of a sender with webrtc-rs' cargo build --quiet --locked \
+        --manifest-path examples/webrtc-rs/Cargo.toml --target-dir "$target/examples"
+    for name in webrtc-rs str0m; do
+        beside "adapter for $name" cargo test --quiet --manifest-path "library/$name/Cargo.toml" \
+            --target-dir "$target/adapters"
+    done
 }
 
 # The Go module: equal numbers in the vectors, and calls between two pions. A server with it, if that is asked for.

@@ -92,7 +92,7 @@ fn a_page_under_a_strict_policy_tells_what_is_seen_in_chromium_and_in_firefox() 
     assert!(output.status.success(), "{errors}");
     let record = weir_lab::record::find(&out).unwrap().remove(0);
     let call: Value = serde_json::from_slice(&fs::read(record.join("call.json")).unwrap()).unwrap();
-    let seen = call["quality"].as_array().unwrap();
+    let seen = call["quality"].as_array().unwrap_or_else(|| panic!("no quality: {errors} {call}"));
     let pairs: Vec<[&str; 2]> =
         seen.iter().map(|it| [it["from"].as_str().unwrap(), it["to"].as_str().unwrap()]).collect();
     assert_eq!(pairs, [["p2", "p1"], ["p1", "p2"]], "{errors}");

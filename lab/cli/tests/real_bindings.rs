@@ -1,5 +1,5 @@
-//! The library in Node, Python and Rust under the stacks of others. The first three tests build it;
-//! the last needs root, Chromium, and the stacks (`make arena-deps`).
+//! The library in Node and Python under the stacks of others. The first two tests build it; the
+//! last needs root, Chromium, and the stacks (`make arena-deps`).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -83,27 +83,6 @@ fn the_library_in_python_does_what_it_promises() {
         .unwrap();
     let told = told(&output);
     assert!(output.status.success() && told.contains("OK") && !told.contains("skipped"), "{told}");
-}
-
-#[test]
-fn the_adapters_for_stacks_in_rust_do_what_they_promise() {
-    for name in ["webrtc-rs", "str0m"] {
-        let manifest = root().join("library").join(name).join("Cargo.toml");
-        let manifest = manifest.to_str().unwrap();
-        let fetched =
-            Command::new("cargo").args(["fetch", "--quiet", "--manifest-path", manifest]).status();
-        if !fetched.is_ok_and(|status| status.success()) {
-            println!("skipped: no crates of {name}");
-            return;
-        }
-        let target = root().join("target/adapters");
-        let output = Command::new("cargo")
-            .args(["test", "--manifest-path", manifest, "--target-dir"])
-            .arg(target)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{name}: {}", told(&output));
-    }
 }
 
 /// Whether a call failed because it may not make a network.
