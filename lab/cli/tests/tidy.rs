@@ -124,10 +124,11 @@ const NAMED_CLOSURES: [(&str, usize); 23] = [
 const LONGEST_FILE: usize = 600;
 const LONGEST_LINE: usize = 100;
 /// Folders with generated files.
-const MADE: [&str; 9] = [
+const MADE: [&str; 10] = [
     "target",
     "node_modules",
     ".venv",
+    "worker",
     "dist",
     "screenshots",
     "runs",
