@@ -176,7 +176,8 @@ mod tests {
             server: free,
             subscribers: 2,
             publishers: 1,
-            settling: Duration::from_secs(3),
+            // Long enough beside other work.
+            settling: Duration::from_secs(6),
             counted: Duration::from_secs(1),
             process: None,
         };
