@@ -5,12 +5,16 @@ use alloc::vec::Vec;
 use weir::units::{TimeDelta, Timestamp};
 
 use crate::plan::{Level, is_above};
+use crate::track::Layer;
 
 /// The first return to a layer is free. Each further one comes this time after the last, so that a
 /// layer at the edge of what fits costs fewer than two switches a minute.
 pub(crate) const RETURN_INTERVAL: TimeDelta = TimeDelta::from_secs(75);
 /// The same for a return from a pause: no picture at all is worse than one more switch.
 const RESUME_INTERVAL: TimeDelta = TimeDelta::from_secs(15);
+/// The same for more frames of the stream that is forwarded. No key frame is needed, and one step
+/// up or down is hardly seen.
+const FRAMES_INTERVAL: TimeDelta = TimeDelta::from_secs(10);
 /// After this time without a fall from a layer, its first return is free again.
 const FORGET: TimeDelta = TimeDelta::from_secs(300);
 
@@ -54,14 +58,18 @@ impl Falls {
         }
     }
 
-    /// The highest level that the track may go to now, of those up to `highest`.
-    pub fn cap(&self, now: Timestamp, current: Level, highest: Level) -> Level {
+    /// The highest level of these layers that the track may go to now.
+    pub fn cap(&self, now: Timestamp, current: Level, layers: &[Layer]) -> Level {
         let first = current.map_or(0, |layer| layer + 1);
         let mut cap = current;
-        for layer in first..=highest? {
+        for layer in first..layers.len() {
             let fall = self.layers.get(layer).copied().unwrap_or_default();
             let is_forgotten = fall.fell.is_none_or(|fell| now - fell > FORGET);
-            let interval = if cap.is_none() { RESUME_INTERVAL } else { RETURN_INTERVAL };
+            let interval = match cap {
+                None => RESUME_INTERVAL,
+                Some(below) if layers[below].stream == layers[layer].stream => FRAMES_INTERVAL,
+                Some(_) => RETURN_INTERVAL,
+            };
             if !is_forgotten && fall.returned.is_some_and(|at| now - at < interval) {
                 break;
             }
@@ -74,9 +82,19 @@ impl Falls {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir::units::Bitrate;
 
     fn at(secs: i64) -> Timestamp {
         Timestamp::from_secs(secs)
+    }
+
+    /// Layers of these streams.
+    fn layers(streams: &[u8]) -> Vec<Layer> {
+        let mut layers = Vec::new();
+        for &stream in streams {
+            layers.push(Layer::new(stream, 320, 180, Bitrate::from_kbps(150)));
+        }
+        layers
     }
 
     #[test]
@@ -85,11 +103,12 @@ mod tests {
         let (low, high) = (Some(0), Some(2));
         falls.on_rise(at(0), None, high);
         falls.on_fall(at(10), high, low);
-        assert_eq!(falls.cap(at(11), low, high), high);
+        let layers = layers(&[0, 1, 2]);
+        assert_eq!(falls.cap(at(11), low, &layers), high);
         falls.on_rise(at(12), low, high);
         falls.on_fall(at(20), high, low);
-        assert_eq!(falls.cap(at(86), low, high), low);
-        assert_eq!(falls.cap(at(87), low, high), high);
+        assert_eq!(falls.cap(at(86), low, &layers), low);
+        assert_eq!(falls.cap(at(87), low, &layers), high);
     }
 
     #[test]
@@ -98,7 +117,7 @@ mod tests {
         falls.on_fall(at(10), Some(2), Some(1));
         falls.on_rise(at(12), Some(1), Some(2));
         falls.on_fall(at(14), Some(2), Some(0));
-        assert_eq!(falls.cap(at(15), Some(0), Some(2)), Some(1));
+        assert_eq!(falls.cap(at(15), Some(0), &layers(&[0, 1, 2])), Some(1));
     }
 
     // Found in simulation: a picture stayed black for 75 s.
@@ -109,9 +128,23 @@ mod tests {
         falls.on_fall(at(10), high, None);
         falls.on_rise(at(12), None, high);
         falls.on_fall(at(14), high, None);
-        assert_eq!(falls.cap(at(26), None, high), None);
-        assert_eq!(falls.cap(at(27), None, high), low);
-        assert_eq!(falls.cap(at(87), None, high), high);
+        let layers = layers(&[0, 1]);
+        assert_eq!(falls.cap(at(26), None, &layers), None);
+        assert_eq!(falls.cap(at(27), None, &layers), low);
+        assert_eq!(falls.cap(at(87), None, &layers), high);
+    }
+
+    #[test]
+    fn more_frames_of_the_same_stream_return_sooner() {
+        let mut falls = Falls::default();
+        let (low, high) = (Some(0), Some(2));
+        falls.on_fall(at(10), high, low);
+        falls.on_rise(at(12), low, high);
+        falls.on_fall(at(14), high, low);
+        let layers = layers(&[0, 0, 1]);
+        assert_eq!(falls.cap(at(21), low, &layers), low);
+        assert_eq!(falls.cap(at(22), low, &layers), Some(1));
+        assert_eq!(falls.cap(at(87), low, &layers), high);
     }
 
     #[test]
@@ -120,6 +153,6 @@ mod tests {
         falls.on_fall(at(10), Some(1), None);
         falls.on_rise(at(12), None, Some(1));
         falls.on_fall(at(400), Some(1), None);
-        assert_eq!(falls.cap(at(401), None, Some(1)), Some(1));
+        assert_eq!(falls.cap(at(401), None, &layers(&[0, 1])), Some(1));
     }
 }

@@ -5,6 +5,7 @@
 //! | a track is added, changed or removed, a layer appears or ends | the best choice, at once |
 //! | the choice exceeds the budget by a sixth, or for half a second | down, what is missed least |
 //! | there is room with a margin for a second | up, what is worth most per bit |
+//! | the budget, with a margin, has room for more frames of the same stream for 0.3 s | these |
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,8 @@ use crate::utility::utility;
 const MARGIN: f64 = 1.1;
 /// There must be room for this time before a choice goes up.
 const ROOM_TIME: TimeDelta = TimeDelta::from_secs(1);
+/// The same before a choice that only adds frames to streams that are forwarded.
+const FRAMES_ROOM_TIME: TimeDelta = TimeDelta::from_millis(300);
 /// A choice may exceed the budget for this time: bitrates vary, and so do targets.
 const OVER_TIME: TimeDelta = TimeDelta::from_millis(500);
 /// A choice that exceeds the budget by more than this factor goes down at once.
@@ -162,12 +165,15 @@ impl Allocator {
         let mut levels = self.levels.clone();
         let caps = self.caps(now);
         plan::raise(&self.options, &mut levels, self.room * (1.0 / MARGIN), &caps);
+        let frames = self.frame_caps(&levels, &caps);
+        plan::raise(&self.options, &mut levels, self.budget * (1.0 / MARGIN), &frames);
         if levels == self.levels {
             self.room_since = None;
             return;
         }
         let since = *self.room_since.get_or_insert(now);
-        if now - since >= ROOM_TIME {
+        let adds_frames = plan::all_at_or_below(&levels, &self.frame_caps(&self.levels, &caps));
+        if now - since >= if adds_frames { FRAMES_ROOM_TIME } else { ROOM_TIME } {
             self.adopt(now, levels, Reason::Fits);
             self.room_since = None;
         }
@@ -177,11 +183,28 @@ impl Allocator {
     fn caps(&self, now: Timestamp) -> Vec<Level> {
         let mut caps = Vec::with_capacity(self.tracks.len());
         for (index, track) in self.tracks.iter().enumerate() {
-            let highest = self.options[index].layers.len().checked_sub(1);
-            let current = self.levels[index].max(track.held).min(highest);
-            caps.push(track.falls.cap(now, current, highest));
+            let layers = &track.config.layers[..self.options[index].layers.len()];
+            let current = self.levels[index].max(track.held).min(layers.len().checked_sub(1));
+            caps.push(track.falls.cap(now, current, layers));
         }
         caps
+    }
+
+    /// Those of the caps that lead to more frames of the stream of a level. They need no proof of
+    /// the room: they cost little, need no key frame, and can be left out again at any frame.
+    fn frame_caps(&self, levels: &[Level], caps: &[Level]) -> Vec<Level> {
+        let mut found = Vec::with_capacity(levels.len());
+        for (index, track) in self.tracks.iter().enumerate() {
+            let mut cap = levels[index];
+            while let (Some(from), Some(highest)) = (cap, caps[index])
+                && from < highest
+                && track.config.layers[from].stream == track.config.layers[from + 1].stream
+            {
+                cap = Some(from + 1);
+            }
+            found.push(cap);
+        }
+        found
     }
 
     fn adopt(&mut self, now: Timestamp, levels: Vec<Level>, reason: Reason) {
@@ -214,12 +237,13 @@ impl Allocator {
         let total = self.total();
         for index in 0..self.tracks.len() {
             let level = self.levels[index];
-            let highest = self.options[index].layers.len().checked_sub(1);
             let track = &self.tracks[index];
+            let layers = &track.config.layers[..self.options[index].layers.len()];
+            let highest = layers.len().checked_sub(1);
             let step = self.options[index].best_step(level, Bitrate::MAX, highest);
             let refused = step.map(|step| {
                 let need = (total + step.more) * MARGIN;
-                let is_free = track.falls.cap(now, level, highest) >= Some(step.layer);
+                let is_free = track.falls.cap(now, level, layers) >= Some(step.layer);
                 let reason = match (need <= self.room, is_free) {
                     _ if need > self.budget => Reason::BudgetTooSmall,
                     (false, _) => Reason::CapacityUnknown,
