@@ -81,11 +81,6 @@ pub(crate) fn is_above(one: Level, other: Level) -> bool {
     one > other
 }
 
-/// Whether each level is at most its cap.
-pub(crate) fn all_at_or_below(levels: &[Level], caps: &[Level]) -> bool {
-    levels.iter().zip(caps).all(|(&level, &cap)| !is_above(level, cap))
-}
-
 /// What all levels cost together.
 pub(crate) fn total(options: &[Options], levels: &[Level]) -> Bitrate {
     let mut sum = Bitrate::ZERO;

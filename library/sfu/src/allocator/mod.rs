@@ -5,7 +5,7 @@
 //! | a track is added, changed or removed, a layer appears or ends | the best choice, at once |
 //! | the choice exceeds the budget by a sixth, or for half a second | down, what is missed least |
 //! | there is room with a margin for a second | up, what is worth most per bit |
-//! | the budget, with a margin, has room for more frames of the same stream for 0.3 s | these |
+//! | the budget has room for more frames of the stream that is chosen | these, at once |
 
 #[cfg(test)]
 mod tests;
@@ -25,8 +25,6 @@ use crate::utility::utility;
 const MARGIN: f64 = 1.1;
 /// There must be room for this time before a choice goes up.
 const ROOM_TIME: TimeDelta = TimeDelta::from_secs(1);
-/// The same before a choice that only adds frames to streams that are forwarded.
-const FRAMES_ROOM_TIME: TimeDelta = TimeDelta::from_millis(300);
 /// A choice may exceed the budget for this time: bitrates vary, and so do targets.
 const OVER_TIME: TimeDelta = TimeDelta::from_millis(500);
 /// A choice that exceeds the budget by more than this factor goes down at once.
@@ -130,6 +128,7 @@ impl Allocator {
             let levels = plan::choose(&self.options, budget, &self.levels);
             self.adopt(now, levels, Reason::OverBudget);
         } else if self.over_since.is_none() {
+            self.add_frames(now);
             self.rise(now);
         }
         self.explain_refusals(now);
@@ -161,19 +160,37 @@ impl Allocator {
         total > self.budget * FAR_OVER || now - since >= OVER_TIME
     }
 
+    /// More frames of the streams that are chosen. They need no margin, no proof and no time:
+    /// they cost little, need no key frame, and can be left out again at any frame.
+    fn add_frames(&mut self, now: Timestamp) {
+        let mut caps = self.caps(now);
+        for (index, track) in self.tracks.iter().enumerate() {
+            let mut cap = self.levels[index];
+            while let (Some(from), Some(highest)) = (cap, caps[index])
+                && from < highest
+                && track.config.layers[from].stream == track.config.layers[from + 1].stream
+            {
+                cap = Some(from + 1);
+            }
+            caps[index] = cap;
+        }
+        let mut levels = self.levels.clone();
+        plan::raise(&self.options, &mut levels, self.budget, &caps);
+        if levels != self.levels {
+            self.adopt(now, levels, Reason::Fits);
+        }
+    }
+
     fn rise(&mut self, now: Timestamp) {
         let mut levels = self.levels.clone();
         let caps = self.caps(now);
         plan::raise(&self.options, &mut levels, self.room * (1.0 / MARGIN), &caps);
-        let frames = self.frame_caps(&levels, &caps);
-        plan::raise(&self.options, &mut levels, self.budget * (1.0 / MARGIN), &frames);
         if levels == self.levels {
             self.room_since = None;
             return;
         }
         let since = *self.room_since.get_or_insert(now);
-        let adds_frames = plan::all_at_or_below(&levels, &self.frame_caps(&self.levels, &caps));
-        if now - since >= if adds_frames { FRAMES_ROOM_TIME } else { ROOM_TIME } {
+        if now - since >= ROOM_TIME {
             self.adopt(now, levels, Reason::Fits);
             self.room_since = None;
         }
@@ -188,23 +205,6 @@ impl Allocator {
             caps.push(track.falls.cap(now, current, layers));
         }
         caps
-    }
-
-    /// Those of the caps that lead to more frames of the stream of a level. They need no proof of
-    /// the room: they cost little, need no key frame, and can be left out again at any frame.
-    fn frame_caps(&self, levels: &[Level], caps: &[Level]) -> Vec<Level> {
-        let mut found = Vec::with_capacity(levels.len());
-        for (index, track) in self.tracks.iter().enumerate() {
-            let mut cap = levels[index];
-            while let (Some(from), Some(highest)) = (cap, caps[index])
-                && from < highest
-                && track.config.layers[from].stream == track.config.layers[from + 1].stream
-            {
-                cap = Some(from + 1);
-            }
-            found.push(cap);
-        }
-        found
     }
 
     fn adopt(&mut self, now: Timestamp, levels: Vec<Level>, reason: Reason) {

@@ -107,6 +107,25 @@ fn an_edge_that_moves_causes_few_switches() {
     assert!(switches <= 10, "{switches} switches in five minutes");
 }
 
+// Found in simulation: after a fall a stream stood at a quarter of its frames for 7 s, although the
+// next step took 100 kbit/s.
+#[test]
+fn frames_come_back_at_once_and_without_a_proof_while_a_stream_waits_for_both() {
+    let mut allocator = Allocator::default();
+    let mut layers = simulcast();
+    layers.truncate(2);
+    layers.insert(0, layers[0].with_temporal(0).with_frame_rate(15.0).with_bitrate(kbps(100)));
+    allocator.set_track(SPEAKER, TrackConfig::camera(layers));
+    allocator.allocate(at(0), kbps(120));
+    assert_eq!(allocator.level(SPEAKER), Some(0));
+    allocator.allocate_within(at(100), kbps(800), kbps(100));
+    assert_eq!(allocator.level(SPEAKER), Some(1));
+    for step in 2..20 {
+        allocator.allocate_within(at(step * 100), kbps(800), kbps(150));
+    }
+    assert_eq!(allocator.level(SPEAKER), Some(1));
+}
+
 #[test]
 fn a_refusal_says_what_would_have_been_needed() {
     let mut allocator = Allocator::default();
