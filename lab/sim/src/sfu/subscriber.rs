@@ -346,15 +346,52 @@ impl SubscriberEnds {
         }
         let best = self.oracle.levels(share, &watched);
         row.best_layers = Some(0);
-        for ((sent, (_, config)), best) in own.into_iter().zip(&watched).zip(best) {
+        for (&(_, config), best) in watched.iter().zip(best) {
             let Some(best) = *best else { continue };
             let stream = config.layers[best].stream;
             row.best_layers = row.best_layers.map(|sum| sum + u64::from(stream) + 1);
             row.fitting += 1;
-            row.below += u64::from(sent < Some(best));
         }
+        row.below = tracks_below(&watched, &own, best);
         row
     }
+}
+
+/// How many tracks are sent below the best layer that fits. Tracks that are shown alike may change
+/// places: which of two equal pictures is sent is all the same.
+fn tracks_below(
+    watched: &[(usize, &TrackConfig)],
+    sent: &[Option<usize>],
+    best: &[Option<usize>],
+) -> u64 {
+    let mut below = 0;
+    let mut is_seen = vec![false; watched.len()];
+    for first in 0..watched.len() {
+        let (mut have, mut want) = (Vec::new(), Vec::new());
+        for other in first..watched.len() {
+            if !is_seen[other] && are_alike(watched[first].1, watched[other].1) {
+                is_seen[other] = true;
+                have.push(sent[other]);
+                want.push(best[other]);
+            }
+        }
+        have.sort_unstable();
+        want.sort_unstable();
+        below += have.iter().zip(&want).filter(|(have, want)| have < want).count();
+    }
+    below as u64
+}
+
+/// Whether two tracks differ in nothing but what they show now and what that costs.
+fn are_alike(one: &TrackConfig, other: &TrackConfig) -> bool {
+    one.kind == other.kind
+        && one.priority == other.priority
+        && (one.shown_width, one.shown_height) == (other.shown_width, other.shown_height)
+        && one.layers.len() == other.layers.len()
+        && one.layers.iter().zip(&other.layers).all(|(one, other)| {
+            (one.stream, one.temporal, one.width, one.height)
+                == (other.stream, other.temporal, other.width, other.height)
+        })
 }
 
 fn number(layer: Option<usize>) -> Option<u64> {
@@ -448,5 +485,29 @@ impl Ends for SubscriberEnds {
         tracks: &mut dyn Iterator<Item = (usize, &TrackConfig)>,
     ) -> Option<Forwarded> {
         Some(self.forwarded(share, tracks))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_sfu::Layer;
+
+    #[test]
+    fn pictures_that_are_shown_alike_may_change_places_and_others_may_not() {
+        let layers = vec![
+            Layer::new(0, 320, 180, Bitrate::from_kbps(150)),
+            Layer::new(1, 640, 360, Bitrate::from_kbps(500)),
+        ];
+        let speaker = TrackConfig::camera(layers.clone()).with_shown(1280, 720);
+        let cheap =
+            TrackConfig::camera(vec![layers[0].with_bitrate(Bitrate::from_kbps(90)), layers[1]]);
+        let guest = TrackConfig::camera(layers);
+        let watched = [(0, &speaker), (1, &guest), (2, &cheap)];
+        let best = [Some(1), Some(0), None];
+        assert_eq!(tracks_below(&watched, &[Some(1), None, Some(0)], &best), 0);
+        assert_eq!(tracks_below(&watched, &[Some(0), Some(1), None], &best), 1);
+        assert_eq!(tracks_below(&watched, &[None, None, None], &best), 2);
+        assert_eq!(tracks_below(&watched, &[Some(1), Some(1), Some(1)], &best), 0);
     }
 }

@@ -115,7 +115,7 @@ fn frames_come_back_at_once_and_without_a_proof_while_a_stream_waits_for_both() 
     let mut layers = simulcast();
     layers.truncate(2);
     layers.insert(0, layers[0].with_temporal(0).with_frame_rate(15.0).with_bitrate(kbps(100)));
-    allocator.set_track(SPEAKER, TrackConfig::camera(layers));
+    allocator.set_track(SPEAKER, TrackConfig::camera(layers).with_shown(320, 180));
     allocator.allocate(at(0), kbps(120));
     assert_eq!(allocator.level(SPEAKER), Some(0));
     allocator.allocate_within(at(100), kbps(800), kbps(100));
