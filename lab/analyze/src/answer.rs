@@ -10,6 +10,7 @@ use crate::good_time::{self, GoodTime};
 use crate::headroom::{self, UNDERESTIMATE};
 use crate::merge;
 use crate::quality::{self, CONCEALMENT, FREEZE};
+use crate::rules::FAR_LOSS;
 use crate::samples;
 use crate::verdict;
 
@@ -69,7 +70,7 @@ fn effect(finding: &Finding) -> f64 {
         FREEZE => 1.0 + 5.0 * seconds,
         CONCEALMENT => 1.0 + 5.0 * seconds,
         "capacity" | "air time" | "processor" | "picture size" => 4.0 * seconds,
-        "loss" | "delay" => 3.0 * seconds,
+        "loss" | FAR_LOSS | "delay" => 3.0 * seconds,
         UNDERESTIMATE | "loss rule" | "recovery" | "start-up" | "source" | "small picture" => {
             2.0 * seconds
         }

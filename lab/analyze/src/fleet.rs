@@ -15,7 +15,7 @@ use crate::good_time::GoodTime;
 use crate::headroom::UNDERESTIMATE;
 use crate::network::{NetworkEstimate, WayEstimate};
 use crate::quality::{self, Heard};
-use crate::rules;
+use crate::rules::{self, FAR_LOSS};
 use crate::samples::{self, Sample, SampledStream};
 
 /// What made a part of a call bad. Effects (freezes, concealment) are no causes.
@@ -113,7 +113,7 @@ impl Cause {
             ("picture size", _) => Some(Self::Encoder),
             ("processor", _) => Some(Self::Processor),
             ("source", _) => Some(Self::Application),
-            ("small picture", _) => Some(Self::FarEnd),
+            ("small picture" | FAR_LOSS, _) => Some(Self::FarEnd),
             _ => None,
         }
     }

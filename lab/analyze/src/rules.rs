@@ -46,6 +46,8 @@ const PAUSES: u32 = 3;
 const PAUSE_SAMPLES: usize = 2;
 /// A picture with this share of the pixels of the largest one is a smaller layer: half its width.
 const SMALL_PICTURE: f64 = 0.3;
+/// The rule of packets that were lost on another's way to the server.
+pub(crate) const FAR_LOSS: &str = "far loss";
 /// Samples around one over which loss is averaged, because receiver reports come in steps.
 const LOSS_SAMPLES: usize = 3;
 
@@ -165,7 +167,9 @@ pub const RULES: &[Rule] = &[
         meaning: "2 % of the packets are lost, and no queue explains it",
         least_s: 2.5,
         least_loss: LOSS,
-        holds: |moment| !moment.queues() && moment.loss() >= LOSS,
+        holds: |moment| {
+            !moment.queues() && moment.loss() >= LOSS && !moment.was_lost_before_the_server()
+        },
         says: |_, span| {
             format!(
                 "packet loss without a queue: {} of the packets were lost{}",
@@ -302,6 +306,26 @@ pub const RULES: &[Rule] = &[
                 of("an estimate", median(span, |it| it.estimate_bps)),
             ),
             false => few_or_small(stream, span),
+        },
+    },
+    Rule {
+        name: FAR_LOSS,
+        part: Part::FarEnd,
+        meaning: "2 % of the packets of a received stream are missing, and at most a third as \
+            many of the transport-wide numbers, which the server gives that sent them here: they \
+            were lost before it. Only event logs and captures know this",
+        least_s: 2.5,
+        least_loss: LOSS,
+        holds: |moment| {
+            !moment.queues() && moment.loss() >= LOSS && moment.was_lost_before_the_server()
+        },
+        says: |_, span| {
+            format!(
+                "the far end: {} of the packets were lost before the server that forwards them, \
+                 and {} behind it",
+                percent(loss(span)),
+                percent(mean(span, |it| it.last_hop_loss)),
+            )
         },
     },
     Rule {
@@ -524,6 +548,14 @@ impl Moment<'_> {
         let from = self.index.saturating_sub(LOSS_SAMPLES / 2);
         let to = (self.index + LOSS_SAMPLES / 2 + 1).min(self.stream.samples.len());
         loss(&self.stream.samples[from..to]).unwrap_or(0.0)
+    }
+
+    /// Whether packets miss that were never sent on the last part of the way.
+    fn was_lost_before_the_server(&self) -> bool {
+        let from = self.index.saturating_sub(LOSS_SAMPLES / 2);
+        let to = (self.index + LOSS_SAMPLES / 2 + 1).min(self.stream.samples.len());
+        let behind = mean(&self.stream.samples[from..to], |it| it.last_hop_loss);
+        behind.is_some_and(|behind| behind <= self.loss() / 3.0)
     }
 
     fn is_sent_video(&self) -> bool {

@@ -7,6 +7,7 @@ use weir_lab::calls::stats::{Kind, LimitationReason};
 
 use crate::dump::{Connection, Stream, StreamDirection, StreamReport};
 use crate::packets::control::Controlled;
+use crate::packets::last_hop;
 use crate::packets::passages;
 use crate::packets::pauses::{Pause, pauses};
 use crate::packets::play::base_round_trip;
@@ -35,6 +36,9 @@ pub(crate) struct Sample {
     /// Lost packets over expected ones. Of a sent stream by the receiver's reports, which come
     /// later: one report may name more packets than were sent in its time.
     pub loss: Option<f64>,
+    /// Share of the packets of all streams that were lost on the last part of the way, behind a
+    /// server that forwards; of a received stream in a log of packets with transport-wide numbers.
+    pub last_hop_loss: Option<f64>,
     /// Packets that the loss is a share of.
     pub packets: u64,
     /// What limits the quality, as the browser says.
@@ -183,6 +187,12 @@ fn samples(
         for sample in &mut samples {
             let [from, to] = [sample.start_s, sample.end_s].map(Timestamp::from_secs_f64);
             sample.controlled = log.controlled(from, to);
+        }
+    }
+    if let (Some(log), StreamDirection::Received) = (&connection.packets, stream.way) {
+        for sample in &mut samples {
+            let [from, to] = [sample.start_s, sample.end_s].map(Timestamp::from_secs_f64);
+            sample.last_hop_loss = last_hop::loss(&log.received, from, to);
         }
     }
     if stream.kind == Kind::Video {

@@ -11,7 +11,7 @@ use crate::headroom::{UNDERESTIMATE, whose_estimate};
 use crate::merge::overflows;
 use crate::network::{NetworkEstimate, TestedCapacity, WayEstimate};
 use crate::quality::{self, Heard, gaps, lasted, times};
-use crate::rules;
+use crate::rules::{self, FAR_LOSS};
 use crate::samples::Sample;
 
 /// A capacity below this share of what was seen otherwise fell.
@@ -162,6 +162,14 @@ impl Reader<'_> {
         }
         if let Some(finding) = self.longest("source", StreamDirection::Sent) {
             sentences.push(format!("The application gave little video to send {}.", span(finding)));
+        }
+        if let Some(finding) = self.longest(FAR_LOSS, StreamDirection::Received) {
+            let share = percent_of(&finding.says).unwrap_or_default();
+            let when = span(finding);
+            sentences.push(format!(
+                "Of what the far end sent, {share} was lost {when}, before the server that \
+                 forwards it."
+            ));
         }
         if let Some(finding) = self.longest("small picture", StreamDirection::Received) {
             let when = span(finding);

@@ -6,6 +6,7 @@
 
 pub(crate) mod control;
 pub(crate) mod extensions;
+pub(crate) mod last_hop;
 pub(crate) mod passage;
 pub(crate) mod passages;
 pub(crate) mod pauses;
@@ -100,6 +101,8 @@ pub(crate) struct Received {
     pub send_time: Option<Timestamp>,
     pub ssrc: u32,
     pub sequence_number: u16,
+    /// Its transport-wide sequence number, unwrapped: who sent it last, such as a server, gave it.
+    pub number: Option<i64>,
     pub size: u32,
 }
 

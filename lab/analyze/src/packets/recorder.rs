@@ -31,6 +31,7 @@ pub(crate) struct Recorder {
     early: BTreeMap<StreamDirection, Vec<(Timestamp, RtpPacket)>>,
     ids: BTreeMap<StreamDirection, Ids>,
     numbers: SeqUnwrapper,
+    received_numbers: SeqUnwrapper,
     send_times: AbsSendTimes,
 }
 
@@ -109,7 +110,8 @@ impl Recorder {
             }
             StreamDirection::Received => {
                 let send_time = send_time.map(|ticks| self.send_times.unwrap(ticks));
-                let received = Received { time, send_time, ssrc, sequence_number, size };
+                let number = number.map(|number| self.received_numbers.unwrap(number.into()));
+                let received = Received { time, send_time, ssrc, sequence_number, number, size };
                 self.log.received.push(received);
             }
         }
