@@ -81,7 +81,8 @@ func (c *choosing) run() {
 		}
 		if started, isNew := c.StartProbe(); isNew {
 			probe = &runningProbe{
-				cluster: ccutils.ProbeClusterId(started.ID), rate: started.Rate, size: started.Size, began: now,
+				cluster: ccutils.ProbeClusterId(started.ID), rate: started.Rate, began: now,
+				wanted: weirbwe.InProbe{Bytes: started.Size, Packets: started.Packets},
 			}
 			probe.mark(c.allocator.getTracks())
 		}
@@ -252,8 +253,8 @@ func sizesOf(downTrack *sfu.DownTrack) [3][2]uint16 {
 type runningProbe struct {
 	cluster ccutils.ProbeClusterId
 	rate    int64
-	size    int
-	padded  int
+	wanted  weirbwe.InProbe
+	padded  weirbwe.InProbe
 	began   time.Time
 }
 
@@ -264,19 +265,23 @@ func (p *runningProbe) mark(tracks []*Track) {
 }
 
 // send sends what is due, and says whether the probe is over.
-func (p *runningProbe) send(now time.Time, tracks []*Track, media int) bool {
+func (p *runningProbe) send(now time.Time, tracks []*Track, media weirbwe.InProbe) bool {
 	elapsed := now.Sub(p.began)
-	due := int(float64(p.rate)/8*elapsed.Seconds()) - media - p.padded
+	due := int(float64(p.rate)/8*elapsed.Seconds()) - media.Bytes - p.padded.Bytes
 	for _, track := range tracks {
 		if due <= 0 {
 			break
 		}
 		sent := track.DownTrack().WriteProbePackets(due, true)
 		// Padding packets are small, so what is below RTP counts.
-		sent += sent / paddingSize * weirbwe.Overhead
-		p.padded, due = p.padded+sent, due-sent
+		packets := sent / paddingSize
+		sent += packets * weirbwe.Overhead
+		p.padded.Bytes += sent
+		p.padded.Packets += packets
+		due -= sent
 	}
-	if media+p.padded < p.size && elapsed < probePatience {
+	isShort := media.Bytes+p.padded.Bytes < p.wanted.Bytes || media.Packets+p.padded.Packets < p.wanted.Packets
+	if isShort && elapsed < probePatience {
 		return false
 	}
 	for _, track := range tracks {

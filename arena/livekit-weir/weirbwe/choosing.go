@@ -35,7 +35,7 @@ type Choosing struct {
 	repairs   []sentBytes
 	repairSum int
 	probe     weir.Probe // that runs
-	probed    int        // bytes of media that left in it
+	probed    InProbe
 
 	file       *os.File // nil without a log
 	subscriber int64
@@ -50,7 +50,7 @@ func (*silent) Type() bwe.BWEType { return bwe.BWETypeSendSide }
 // choose returns a Choosing around LiveKit's estimator; without one if none can be made.
 func choose(own bwe.BWE, wanted mode, algorithm weir.Algorithm, log logger.Logger) bwe.BWE {
 	chooser, err := sfu.New(algorithm, weir.Settings{
-		MinBitrate: minBitrate, StartBitrate: startBitrate, MaxBitrate: maxBitrate,
+		MinBitrate: minBitrate, StartBitrate: chooserStart, MaxBitrate: maxBitrate,
 	})
 	if err != nil {
 		log.Errorw("no allocator of Weir", err, "WEIR_CONTROLLER", algorithm)
@@ -100,7 +100,8 @@ func (c *Choosing) RecordPacketSendAndGetSequenceNumber(
 		c.repairSum += size
 	}
 	if id != 0 && id == c.probe.ID && !isProbe {
-		c.probed += size
+		c.probed.Bytes += size
+		c.probed.Packets++
 	}
 	return number
 }
@@ -162,12 +163,15 @@ func (c *Choosing) StartProbe() (weir.Probe, bool) {
 	if !isWanted || probe.ID == c.probe.ID || c.mode != charge {
 		return probe, false
 	}
-	c.probe, c.probed = probe, 0
+	c.probe, c.probed = probe, InProbe{}
 	return probe, true
 }
 
-// MediaInProbe is how many bytes of media left in the probe that runs.
-func (c *Choosing) MediaInProbe() int {
+// InProbe is what has left in a probe.
+type InProbe struct{ Bytes, Packets int }
+
+// MediaInProbe is the media that left in the probe that runs.
+func (c *Choosing) MediaInProbe() InProbe {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return c.probed
@@ -213,6 +217,9 @@ func (c *Choosing) Log(tracks []Shown) {
 
 // Overhead is what a packet has that LiveKit does not count, in bytes.
 const Overhead = overhead
+
+// chooserStart is the library's default. Nothing is known of the path, and what is chosen is all that is sent.
+const chooserStart = 300_000
 
 // soundBitrate is what is kept free for sound, headers included.
 const soundBitrate = 40_000

@@ -75,7 +75,8 @@ func (e *estimate) onSent(now time.Time, wire uint16, size int, probe uint64, is
 		e.forget(now)
 	}
 	// The controller did not ask for LiveKit's probes, so they have no number of its own.
-	e.failed.note(e.log, e.controller.OnPacketSent(now, weir.SentPacket{SequenceNumber: e.number, Size: size, IsPadding: isPadding}))
+	sent := weir.SentPacket{SequenceNumber: e.number, Size: size, IsPadding: isPadding}
+	e.failed.note(e.log, e.controller.OnPacketSent(now, sent))
 	e.number++
 }
 

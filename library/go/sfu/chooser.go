@@ -259,16 +259,18 @@ func (c *Chooser) Level(id uint32) (int, bool) {
 func (c *Chooser) Probe() (weir.Probe, bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	var values [3]uint64
-	for place, which := range []function{probeID, probeRate, probeSize} {
+	var values [4]uint64
+	for place, which := range []function{probeID, probeRate, probeSize, probePackets} {
 		value, err := c.value(which)
 		if err != nil {
 			return weir.Probe{}, false
 		}
 		values[place] = value
 	}
-	id := uint64(uint32(values[0]))                                                  //nolint:gosec // an i32
-	return weir.Probe{ID: id, Rate: int64(values[1]), Size: int(values[2])}, id != 0 //nolint:gosec // they fit
+	id := uint64(uint32(values[0])) //nolint:gosec // an i32
+	//nolint:gosec // they fit
+	probe := weir.Probe{ID: id, Rate: int64(values[1]), Size: int(values[2]), Packets: int(values[3])}
+	return probe, id != 0
 }
 
 // Target returns the controller's target, or what was proved, in bit/s.

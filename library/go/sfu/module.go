@@ -50,6 +50,7 @@ const (
 	probeID
 	probeRate
 	probeSize
+	probePackets
 	target
 	nextDecision
 	textOf
@@ -58,8 +59,8 @@ const (
 
 var names = [functionCount]string{
 	"start", "on_sent", "report", "on_feedback", "on_round_trip_time", "layer", "set_track", "set_audio", "bitrate",
-	"set_bitrates", "remove_track", "choose", "has_fallen", "level", "probe", "probe_rate", "probe_size", "target",
-	"next_decision", "text",
+	"set_bitrates", "remove_track", "choose", "has_fallen", "level", "probe", "probe_rate", "probe_size", "probe_packets",
+	"target", "next_decision", "text",
 }
 
 // instance is the memory of one chooser, with the functions that work on it.

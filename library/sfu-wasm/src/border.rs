@@ -268,6 +268,12 @@ pub extern "C" fn weir_sfu_probe_size() -> i64 {
     with_chooser(|chooser| chooser.probe().map_or(0, |probe| probe.size.as_bytes() as i64))
 }
 
+/// The least number of packets of the probe.
+#[unsafe(no_mangle)]
+pub extern "C" fn weir_sfu_probe_packets() -> i64 {
+    with_chooser(|chooser| chooser.probe().map_or(0, |probe| probe.packets.into()))
+}
+
 /// The target.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_sfu_target() -> i64 {
