@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes library/go/weir.wasm, the library that the Go module carries: libweir for WebAssembly. It is not in the
-# repository, because each change of a controller changes it. With --missing it only prints why it cannot; nothing if
+# Makes library/go/weir.wasm, the library that the Go module carries: libweir for WebAssembly. And sfu/weir-sfu.wasm
+# there, with the decisions of weir-sfu. They are not in the repository, because each change of a controller changes them. With --missing it only prints why it cannot; nothing if
 # it can.
 set -eu
 . "$(dirname "$0")/usage.sh"
@@ -17,3 +17,6 @@ fi
 cargo rustc --quiet --package weir-capi --lib --profile wasm --crate-type cdylib --target "$triple" -- \
     -C link-arg=-zstack-size=131072
 cp "${CARGO_TARGET_DIR:-target}/$triple/wasm/weir_capi.wasm" library/go/weir.wasm
+cargo rustc --quiet --package weir-sfu-wasm --lib --profile wasm --crate-type cdylib --target "$triple" -- \
+    -C link-arg=-zstack-size=131072
+cp "${CARGO_TARGET_DIR:-target}/$triple/wasm/weir_sfu_wasm.wasm" library/go/sfu/weir-sfu.wasm

@@ -1,8 +1,8 @@
 #!/bin/sh
-# build.sh [--missing | --test | --with PATCH FILE]: builds LiveKit's server with weirbwe beside this script, in
-# livekit-server. Go takes LiveKit's module from its proxy, 360 MB once; the change of LiveKit's own code is
-# change.patch. --test also vets and tests weirbwe, under the race detector. --with applies one more patch, and
-# the server goes to FILE. --missing only prints why it cannot; nothing if it can.
+# build.sh [--missing | --test | --with PATCH FILE]: builds LiveKit's server with weirbwe and the file for its
+# streamallocator beside this script, in livekit-server. Go takes LiveKit's module from its proxy, 360 MB once; the
+# change of LiveKit's own code is change.patch. --test also vets and tests both, under the race detector. --with
+# applies one more patch, and the server goes to FILE. --missing only prints why it cannot; nothing if it can.
 set -eu
 version=v1.11.0
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,11 +37,12 @@ if [ -z "$source" ]; then
     echo "livekit-weir: not built: Go's proxy does not give github.com/livekit/livekit-server@$version"
     exit
 fi
-[ -f "$root/library/go/weir.wasm" ] || "$root/scripts/go-wasm.sh"
+[ -f "$root/library/go/weir.wasm" ] && [ -f "$root/library/go/sfu/weir-sfu.wasm" ] || "$root/scripts/go-wasm.sh"
 
 cp -r "$source" "$work/livekit"
 chmod -R u+w "$work/livekit"
 cp -r "$here/weirbwe" "$work/livekit/pkg/sfu/bwe/weirbwe"
+cp "$here"/streamallocator/*.go "$work/livekit/pkg/sfu/streamallocator/"
 patch --quiet --strip 1 --directory "$work/livekit" < "$here/change.patch"
 out=$here/livekit-server
 if [ "${1:-}" = --with ]; then
@@ -50,17 +51,18 @@ if [ "${1:-}" = --with ]; then
 fi
 # Without weircc, which would give LiveKit a newer pion than its own.
 mkdir -p "$work/weir-go"
-cp -r "$root"/library/go/*.go "$root/library/go/weir.wasm" "$root/library/go/history" "$work/weir-go/"
-rm -f "$work"/weir-go/*_test.go "$work"/weir-go/history/*_test.go
+cp -r "$root"/library/go/*.go "$root/library/go/weir.wasm" "$root/library/go/history" "$root/library/go/sfu" \
+    "$work/weir-go/"
+rm -f "$work"/weir-go/*_test.go "$work"/weir-go/*/*_test.go
 wazero=$(sed -n 's/^\t\(github.com\/tetratelabs\/wazero v.*\)/\1/p' "$root/library/go/go.mod")
 printf 'module weir-go\n\ngo 1.25.0\n\nrequire %s\n' "$wazero" > "$work/weir-go/go.mod"
 cd "$work/livekit"
 go mod edit -require weir-go@v0.0.0 -replace weir-go=../weir-go -require "$(echo "$wazero" | tr ' ' '@')"
 if [ "${1:-}" = --test ]; then
-    unformatted=$(gofmt -l pkg/sfu/bwe/weirbwe)
+    unformatted=$(gofmt -l pkg/sfu/bwe/weirbwe pkg/sfu/streamallocator)
     [ -z "$unformatted" ] || { echo "livekit-weir: gofmt -w $unformatted" >&2 && exit 1; }
-    go vet ./pkg/sfu/bwe/weirbwe
-    go test -race ./pkg/sfu/bwe/weirbwe
+    go vet ./pkg/sfu/bwe/weirbwe ./pkg/sfu/streamallocator
+    go test -race ./pkg/sfu/bwe/weirbwe ./pkg/sfu/streamallocator
 fi
 go build -ldflags='-s -w' -o livekit-server ./cmd/server
 mv livekit-server "$out"

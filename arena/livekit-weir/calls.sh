@@ -1,17 +1,22 @@
 #!/bin/sh
 # calls.sh SERVER FOLDER SCENARIO...: makes a call through LiveKit for each scenario of ./arena/sfu. SERVER is `remote`
-# (LiveKit with the receivers' estimates, its default), `send-side` (its own estimates, Weir's controller in shadow) or
-# `weir` (Weir's in charge). Records go below FOLDER, as do the logs of the estimates. Needs root and what a call needs.
+# (LiveKit with the receivers' estimates, its default), `send-side` (its own estimates, Weir's controller in shadow),
+# `weir` (Weir's in charge), `allocator-shadow` (LiveKit's decisions, Weir's allocator in shadow) or `allocator` (Weir's
+# controller, prober and allocator in charge). Records go below FOLDER, as do the logs of the estimates. Needs root and
+# what a call needs.
 set -eu
-[ $# -ge 3 ] || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
+[ $# -ge 3 ] || { sed -n '2,6s/^# //p' "$0" >&2 && exit 2; }
 server=$1
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
 shift 2
+allocator=off
 case $server in
     remote) side=0 bwe=off ;;
     send-side) side=1 bwe=shadow ;;
     weir) side=1 bwe=charge ;;
+    allocator-shadow) side=1 bwe=off allocator=shadow ;;
+    allocator) side=1 bwe=off allocator=charge ;;
     *) echo "calls.sh: no server '$server'" >&2 && exit 2 ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,5 +25,6 @@ for scenario; do
     "${WEIR:-weir}" call "$here/../sfu/$scenario.toml" --app 'http://{server}:9000/' \
         --join "$application/join.mjs" --participants 2 --attempts 1 --out "$folder/$server-$scenario" \
         --serve-app "cd $application && LIVEKIT_SERVER=${LIVEKIT_SERVER:-$here/livekit-server} LIVEKIT_SEND_SIDE=$side \
-            WEIR_BWE=$bwe WEIR_BWE_LOG=$folder/$server-$scenario.jsonl exec node server.mjs"
+            WEIR_BWE=$bwe WEIR_BWE_LOG=$folder/$server-$scenario.jsonl WEIR_ALLOCATOR=$allocator \
+            WEIR_ALLOCATOR_LOG=$folder/$server-$scenario.jsonl exec node server.mjs"
 done

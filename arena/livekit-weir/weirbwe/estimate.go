@@ -3,6 +3,9 @@
 // WEIR_BWE says what it does: `off` (the default) nothing, `shadow` listens beside LiveKit's own estimate, and
 // `charge` replaces it. Both work with LiveKit's `use_send_side_bwe: true`. WEIR_CONTROLLER names the
 // controller, `sluice` by default. WEIR_BWE_LOG names a file that gets lines of JSON.
+//
+// WEIR_ALLOCATOR, with the same three values, does so for Weir's controller, prober and allocator together:
+// which layer of each track a subscriber gets, and when it is probed. WEIR_ALLOCATOR_LOG is its log.
 package weirbwe
 
 import (
@@ -10,6 +13,8 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
+
+	"github.com/livekit/protocol/logger"
 
 	weir "weir-go"
 	"weir-go/history"
@@ -28,6 +33,8 @@ const (
 // estimate is a controller under the packets and feedback of one subscriber. It has no lock.
 type estimate struct {
 	controller *weir.Controller
+	log        logger.Logger
+	failed     once
 	history    history.History
 	number     int64
 	target     int64
@@ -41,34 +48,35 @@ type sentBytes struct {
 	size int
 }
 
-func newEstimate(algorithm weir.Algorithm) (*estimate, error) {
+func newEstimate(algorithm weir.Algorithm, log logger.Logger) (*estimate, error) {
 	controller, err := weir.New(algorithm, weir.Settings{
 		MinBitrate: minBitrate, StartBitrate: startBitrate, MaxBitrate: maxBitrate,
 	})
 	if err != nil {
 		return nil, err
 	}
-	e := &estimate{controller: controller, target: startBitrate}
+	e := &estimate{controller: controller, log: log, target: startBitrate}
 	// LiveKit never says that an estimator has ended.
 	runtime.AddCleanup(e, closeController, controller)
 	return e, nil
 }
 
-// onSent hears of a packet that leaves under this transport-wide number. Errors of the controller leave the
-// last target.
+// onSent hears of a packet that leaves under this transport-wide number. An error of the controller
+// leaves the last target, and the first one is logged.
 func (e *estimate) onSent(now time.Time, wire uint16, size int, probe uint64, isPadding bool) {
 	size += overhead
 	packet := history.Packet{Number: e.number, Size: size, Time: now, Probe: probe}
 	e.history.Add(history.Key{Number: wire}, packet)
 	e.timeout(now)
 	if !isPadding {
-		_ = e.controller.OnMediaQueued(now, size, size)
+		e.failed.note(e.log, e.controller.OnMediaQueued(now, size, size))
 		e.recent = append(e.recent, sentBytes{now, size})
 		e.recentSum += size
 		e.forget(now)
 	}
 	// The controller did not ask for LiveKit's probes, so they have no number of its own.
-	_ = e.controller.OnPacketSent(now, weir.SentPacket{SequenceNumber: e.number, Size: size, IsPadding: isPadding})
+	sent := weir.SentPacket{SequenceNumber: e.number, Size: size, IsPadding: isPadding}
+	e.failed.note(e.log, e.controller.OnPacketSent(now, sent))
 	e.number++
 }
 
@@ -84,20 +92,20 @@ func (e *estimate) onFeedback(now time.Time, report *rtcp.TransportLayerCC) (wei
 		packet.ProbeID = 0
 		asked.Packets[index] = packet
 	}
-	_ = e.controller.OnFeedback(now, asked)
+	e.failed.note(e.log, e.controller.OnFeedback(now, asked))
 	e.timeout(now)
 	e.read()
 	return feedback, true
 }
 
 func (e *estimate) onRoundTripTime(now time.Time, rtt time.Duration) {
-	_ = e.controller.OnRoundTripTime(now, rtt)
+	e.failed.note(e.log, e.controller.OnRoundTripTime(now, rtt))
 }
 
 // timeout serves the controller's clock: LiveKit gives an estimator none, but packets come often enough.
 func (e *estimate) timeout(now time.Time) {
 	if due, hasTimeout := e.controller.NextTimeout(); hasTimeout && !due.After(now) {
-		_ = e.controller.OnTimeout(now)
+		e.failed.note(e.log, e.controller.OnTimeout(now))
 		e.read()
 	}
 }

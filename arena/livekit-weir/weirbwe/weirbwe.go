@@ -24,11 +24,17 @@ const (
 )
 
 // Wrap returns what estimates a subscriber's bandwidth: `own`, LiveKit's, unless WEIR_BWE says more. If a
-// controller cannot be made, it says so and stays with LiveKit's.
+// controller cannot be made, it says so and stays with LiveKit's. WEIR_ALLOCATOR in shadow or in charge brings its
+// own estimate, and WEIR_BWE does not count.
 func Wrap(own bwe.BWE, log logger.Logger) bwe.BWE {
 	wanted, algorithm := mode(os.Getenv("WEIR_BWE")), weir.Algorithm(os.Getenv("WEIR_CONTROLLER"))
 	if algorithm == "" {
 		algorithm = weir.Sluice
+	}
+	if allocator := mode(os.Getenv("WEIR_ALLOCATOR")); allocator == shadow || allocator == charge {
+		return choose(own, allocator, algorithm, log)
+	} else if allocator != off && allocator != "" {
+		log.Warnw("WEIR_ALLOCATOR is not off, shadow or charge: off", nil, "WEIR_ALLOCATOR", allocator)
 	}
 	if wanted != shadow && wanted != charge {
 		if wanted != off && wanted != "" {
@@ -36,7 +42,7 @@ func Wrap(own bwe.BWE, log logger.Logger) bwe.BWE {
 		}
 		return own
 	}
-	estimate, err := newEstimate(algorithm)
+	estimate, err := newEstimate(algorithm, log)
 	if err != nil {
 		log.Errorw("no controller of Weir", err, "WEIR_CONTROLLER", algorithm)
 		return own

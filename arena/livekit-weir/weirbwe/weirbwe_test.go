@@ -109,7 +109,7 @@ func (p *path) play(c *inCharge, rate, capacity int64, length time.Duration) {
 
 func made(t *testing.T) (*inCharge, *told) {
 	t.Helper()
-	estimate, err := newEstimate(weir.Sluice)
+	estimate, err := newEstimate(weir.Sluice, logger.GetLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,12 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 24] = [
+const DEPENDENCIES: [(&str, &[&str]); 25] = [
     ("library/weir", &[]),
     ("library/wire", &[]),
     ("library/rtcp", &["weir", "weir-wire"]),
     ("library/sfu", &["weir", "weir-rtcp", "weir-wire"]),
+    ("library/sfu-wasm", &["weir", "weir-sfu"]),
     ("library/capi", &["weir", "weir-rtcp", "weir-wire"]),
     ("lab/capture", &["weir-wire"]),
     ("lab/vmaf", &[]),
@@ -73,11 +74,12 @@ const DEPENDENCIES: [(&str, &[&str]); 24] = [
     ),
 ];
 /// Crates below the drivers, which get the time as an argument.
-const WITHOUT_CLOCK: [&str; 14] = [
+const WITHOUT_CLOCK: [&str; 15] = [
     "library/weir",
     "library/wire",
     "library/rtcp",
     "library/sfu",
+    "library/sfu-wasm",
     "library/capi",
     "lab/capture",
     "lab/controllers",
@@ -96,11 +98,12 @@ const PARTS: [&str; 3] = ["library", "lab", "ims"];
 const CONVERTS_TIME: &str = "library/weir/src/std_time.rs";
 /// Closures with a name, `let x = |..|`, in each crate's product code. A function or a loop reads
 /// better. The numbers only fall: lower one when you have replaced a closure.
-const NAMED_CLOSURES: [(&str, usize); 23] = [
+const NAMED_CLOSURES: [(&str, usize); 24] = [
     ("library/capi", 1),
     ("library/gst", 0),
     ("library/rtcp", 1),
     ("library/sfu", 1),
+    ("library/sfu-wasm", 0),
     ("library/str0m", 0),
     ("library/webrtc-rs", 0),
     ("library/weir", 21),

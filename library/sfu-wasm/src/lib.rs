@@ -1,0 +1,257 @@
+//! What a forwarding server decides for one subscriber, as WebAssembly: the controller, the prober
+//! and the allocator of `weir-sfu`, without its send path.
+//!
+//! `library/go/sfu` is the other side. Each instance of the module holds one [`Chooser`].
+
+mod border;
+
+use weir::controller::{Controller, Probe, RateLimits};
+use weir::feedback::{FeedbackReport, SentPacket};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_sfu::{Allocator, Change, Decision, ProbeOutcome, ProbeResult, Probing, Reason};
+
+/// Repair takes at most this part of the target away from the pictures, as in
+/// [`weir_sfu::Subscriber`].
+const MAX_REPAIR_SHARE: f64 = 0.5;
+
+/// Chooses layers and probes for one subscriber, for a server that sends by itself.
+///
+/// The host says what left and what arrived, and calls [`choose`](Self::choose) every 100 ms and
+/// when the target fell.
+pub struct Chooser {
+    prober: Probing<Box<dyn Controller + Send>>,
+    /// The tracks, and what was chosen for them.
+    pub allocator: Allocator,
+    /// What was last chosen under, everything that is sent included.
+    budget: Bitrate,
+    seen_outcome: u64,
+    outcomes: Vec<Decision>,
+}
+
+impl Chooser {
+    /// A chooser without tracks over this controller, which has these limits.
+    pub fn new(controller: Box<dyn Controller + Send>, limits: RateLimits) -> Self {
+        Self {
+            prober: Probing::new(controller, limits),
+            allocator: Allocator::default(),
+            budget: Bitrate::ZERO,
+            seen_outcome: 0,
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// A packet left. The host has no queue: what comes is sent.
+    pub fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        if !packet.padding {
+            self.prober.on_media_queued(now, packet.size, packet.size);
+        }
+        self.prober.on_packet_sent(now, packet);
+        self.on_timeout(now);
+    }
+
+    /// Feedback came.
+    pub fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        self.prober.on_feedback(now, report);
+        self.note_outcome();
+        self.on_timeout(now);
+    }
+
+    /// A round-trip time was measured.
+    pub fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
+        self.prober.on_round_trip_time(now, rtt);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.prober.next_timeout().is_some_and(|due| due <= now) {
+            self.prober.on_timeout(now);
+            self.note_outcome();
+        }
+    }
+
+    /// Chooses layers. `repair` is what retransmissions take now.
+    pub fn choose(&mut self, now: Timestamp, repair: Bitrate) {
+        self.on_timeout(now);
+        self.budget = self.prober.budget();
+        let other = self.allocator.audio() + repair.min(self.budget * MAX_REPAIR_SHARE);
+        let room = self.prober.room().saturating_sub(other);
+        self.allocator.allocate_within(now, self.budget.saturating_sub(other), room);
+        // Without a better layer, what is chosen must stay known to fit.
+        let chosen = self.allocator.total() + other;
+        let relied = (chosen > self.prober.inner().target().bitrate).then_some(chosen);
+        let next = self.allocator.next_need(now).map(|need| need + other);
+        self.prober.set_desired_bitrate(now, next.or(relied));
+        self.note_outcome();
+    }
+
+    /// Whether a fall of the target cannot wait for the next [`choose`](Self::choose).
+    pub fn has_fallen(&self) -> bool {
+        self.prober.budget() < self.budget * 0.95
+    }
+
+    /// The probe that should run now.
+    pub fn probe(&self) -> Option<Probe> {
+        self.prober.target().probe
+    }
+
+    /// The controller's target, or what was proved.
+    pub fn target(&self) -> Bitrate {
+        self.prober.target().bitrate
+    }
+
+    fn note_outcome(&mut self) {
+        let Some(ProbeOutcome { number, at, result, .. }) = self.prober.last_outcome() else {
+            return;
+        };
+        if number == self.seen_outcome {
+            return;
+        }
+        self.seen_outcome = number;
+        let (change, reason, needed) = match result {
+            ProbeResult::Started(probe) => {
+                let change = Change::Probe { rate: probe.rate, size: probe.size };
+                (change, Reason::CapacityUnknown, probe.rate)
+            }
+            ProbeResult::Arrived(rate) => (Change::Proved { rate }, Reason::ProbeArrived, rate),
+            ProbeResult::MediaArrived(rate) => {
+                (Change::Proved { rate }, Reason::MediaArrived, rate)
+            }
+            ProbeResult::Queued(rate) => (Change::Disproved { rate }, Reason::ProbeQueued, rate),
+            _ => (Change::Disproved { rate: Bitrate::ZERO }, Reason::ProbeQueued, Bitrate::ZERO),
+        };
+        self.outcomes.push(Decision::new(at, None, change, reason, self.budget, needed));
+    }
+
+    /// The next decision, for the host's log: those on probes come first.
+    pub fn next_decision(&mut self) -> Option<Decision> {
+        if self.outcomes.is_empty() {
+            return self.allocator.next_decision();
+        }
+        Some(self.outcomes.remove(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir::Algorithm;
+    use weir::feedback::PacketReport;
+    use weir::units::DataSize;
+    use weir_sfu::{Layer, TrackConfig, TrackId};
+
+    const CAMERA: TrackId = TrackId(7);
+
+    fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+
+    /// A link of one rate, over which the chosen layer and the probes are sent.
+    struct Room {
+        chooser: Chooser,
+        now: Timestamp,
+        number: i64,
+        /// When the link is free again.
+        free: Timestamp,
+        /// Bytes of media and of padding that are due.
+        due: [f64; 2],
+        probe: (u32, f64),
+        reports: Vec<PacketReport>,
+        texts: Vec<String>,
+    }
+
+    impl Room {
+        fn new() -> Self {
+            let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).expect("valid");
+            let mut chooser = Chooser::new(Algorithm::Sluice.build(limits), limits);
+            let mut layers = Vec::new();
+            for (stream, height, rate) in [(0, 180, 150), (1, 360, 500), (2, 720, 1_500)] {
+                layers.push(Layer::new(stream, height * 16 / 9, height, kbps(rate)));
+            }
+            let camera = TrackConfig::camera(layers).with_shown(1280, 720);
+            chooser.allocator.set_track(CAMERA, camera);
+            let start = Timestamp::ZERO;
+            let (reports, texts) = (Vec::new(), Vec::new());
+            let (due, probe) = ([0.0; 2], (0, 0.0));
+            Self { chooser, now: start, number: 0, free: start, due, probe, reports, texts }
+        }
+
+        fn send(&mut self, link: Bitrate, is_padding: bool) {
+            let size = DataSize::from_bytes(1_000);
+            self.due[usize::from(is_padding)] -= 1_000.0;
+            let probe = self.chooser.probe().filter(|_| self.probe.1 > 0.0).map(|probe| probe.id);
+            self.probe.1 -= 1_000.0;
+            let packet =
+                SentPacket::new(self.number, size).with_padding(is_padding).with_probe(probe);
+            self.chooser.on_sent(self.now, &packet);
+            self.free = self.free.max(self.now) + size / link;
+            let arrival = self.free + TimeDelta::from_millis(20);
+            let report = PacketReport::new(self.number, size, self.now);
+            self.reports.push(report.with_arrival_time(Some(arrival)).with_probe(probe));
+            self.number += 1;
+        }
+
+        fn run(&mut self, seconds: i64, link: Bitrate) {
+            let end = self.now + TimeDelta::from_secs(seconds);
+            let rates = [150_000.0, 500_000.0, 1_500_000.0];
+            while self.now < end {
+                self.now += TimeDelta::from_millis(5);
+                let level = self.chooser.allocator.level(CAMERA);
+                self.due[0] += level.map_or(0.0, |level| rates[level]) / 8.0 * 0.005;
+                if let Some(probe) = self.chooser.probe() {
+                    if probe.id.0 != self.probe.0 {
+                        self.probe = (probe.id.0, probe.size.as_bytes() as f64);
+                        self.due[1] = 0.0;
+                    }
+                    if self.probe.1 > 0.0 {
+                        self.due[1] += probe.rate.as_bps_f64() / 8.0 * 0.005;
+                    }
+                }
+                while self.due[0] >= 1_000.0 {
+                    self.send(link, false);
+                }
+                while self.due[1] >= 1_000.0 && self.probe.1 > 0.0 {
+                    self.send(link, true);
+                }
+                if self.now.as_nanos() % 50_000_000 == 0 {
+                    self.feed_back();
+                }
+            }
+        }
+
+        fn feed_back(&mut self) {
+            let (mut here, mut later) = (Vec::new(), Vec::new());
+            for report in self.reports.drain(..) {
+                let is_here = report.arrival_time.is_some_and(|at| at < self.now);
+                if is_here { here.push(report) } else { later.push(report) }
+            }
+            self.reports = later;
+            if !here.is_empty() {
+                self.chooser.on_feedback(self.now, &FeedbackReport::new(here));
+            }
+            if self.now.as_nanos() % 100_000_000 == 0 || self.chooser.has_fallen() {
+                self.chooser.choose(self.now, Bitrate::ZERO);
+            }
+            while let Some(decision) = self.chooser.next_decision() {
+                self.texts.push(decision.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn probes_lead_to_the_best_layer_and_a_fall_to_what_fits() {
+        let mut room = Room::new();
+        room.run(15, kbps(3_000));
+        assert_eq!(room.chooser.allocator.level(CAMERA), Some(2), "{:#?}", room.texts);
+        room.run(5, kbps(400));
+        assert_eq!(room.chooser.allocator.level(CAMERA), Some(0), "{:#?}", room.texts);
+        room.run(30, kbps(3_000));
+        assert_eq!(room.chooser.allocator.level(CAMERA), Some(2), "{:#?}", room.texts);
+    }
+
+    #[test]
+    fn every_decision_says_why() {
+        let mut room = Room::new();
+        room.run(15, kbps(3_000));
+        assert!(room.texts.iter().any(|text| text.contains("Probe {")), "{:#?}", room.texts);
+        assert!(room.texts.iter().all(|text| text.contains(" because ")), "{:#?}", room.texts);
+    }
+}
