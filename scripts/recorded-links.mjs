@@ -215,8 +215,9 @@ function seen(folder, recordings, controllers, seeds) {
 }
 
 /** The scenario of a call over a recording: a film in 360p, for 18 s. */
-function callScenario(recording) {
+function callScenario(recording, driver) {
   return scenario(recording, "encoder")
+    .replace("fps = 30 }", `fps = 30, driver = "${driver}" }`)
     .replace('duration = "120s"', 'duration = "18s"')
     .replace('"6Mbps"', '"2500kbps"')
     .replace("[[flow]]", '[call.video]\nwidth = 640\nheight = 360\ncontent = "film"\n\n[[flow]]');
