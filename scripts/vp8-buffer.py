@@ -12,35 +12,17 @@ depend on the speed of the machine. Needs ffmpeg, GStreamer and vp8enc.
 import csv
 import pathlib
 import statistics
-import subprocess
 import sys
 
 import gi
 
 gi.require_version("Gst", "1.0")
 from gi.repository import Gst
+from vp8_film import FPS, SHARE, encode, film
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "lab/call/src/pipeline"))
-from vp8 import SETTINGS
-
-FILM = ROOT / "lab/call/content/big-buck-bunny.mp4"
-WIDTH, HEIGHT, FPS, FILM_S = 640, 360, 30, 4
-PICTURE = WIDTH * HEIGHT * 3 // 2
-# Share of the target that `weircc` gives the encoder.
-SHARE = 0.95
 # Optimal and whole size of the buffer in ms. The first is libwebrtc's.
 BUFFERS = [(600, 1000), (200, 1000), (200, 300), (100, 500), (100, 150), (50, 100)]
 WINDOW = FPS // 2
-
-
-def film():
-    """The pictures of the film, each as bytes."""
-    scale = f"setpts=N/{FPS}/TB,fps={FPS},scale={WIDTH}:{HEIGHT}"
-    command = ["ffmpeg", "-v", "error", "-i", FILM, "-vf", scale, "-t", str(FILM_S)]
-    command += ["-f", "rawvideo", "-pix_fmt", "yuv420p", "-"]
-    raw = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    return [raw[at : at + PICTURE] for at in range(0, len(raw), PICTURE)]
 
 
 def targets(record):
@@ -54,28 +36,6 @@ def targets(record):
             at += 1
         found.append(float(rows[at]["target_bps"]))
     return found
-
-
-def encode(pictures, wanted, optimal, whole):
-    """The bits of each picture."""
-    caps = f"video/x-raw,format=I420,width={WIDTH},height={HEIGHT},framerate={FPS}/1"
-    buffer = f"buffer-initial-size={optimal} buffer-optimal-size={optimal} buffer-size={whole}"
-    # With more threads, equal input need not give equal bytes. The last of equal options counts.
-    encoder = f"vp8enc name=encoder {SETTINGS} {buffer} threads=1"
-    pipeline = Gst.parse_launch(
-        f"appsrc name=source format=time caps={caps} ! {encoder} ! appsink name=sink sync=false"
-    )
-    source, encoder, sink = map(pipeline.get_by_name, ("source", "encoder", "sink"))
-    pipeline.set_state(Gst.State.PLAYING)
-    bits = []
-    for number, target in enumerate(wanted):
-        encoder.set_property("target-bitrate", int(target * SHARE))
-        picture = Gst.Buffer.new_wrapped(pictures[number % len(pictures)])
-        picture.pts, picture.duration = number * Gst.SECOND // FPS, Gst.SECOND // FPS
-        source.emit("push-buffer", picture)
-        bits.append(sink.emit("pull-sample").get_buffer().get_size() * 8)
-    pipeline.set_state(Gst.State.NULL)
-    return bits
 
 
 def percentile(values, share):
@@ -106,7 +66,11 @@ def main():
     print(f"| {' | '.join(heads)} | wait, p95 (ms) |")
     print("|---|---:|---:|---:|")
     for optimal, whole in BUFFERS:
-        measured = [measure(call, encode(pictures, call, optimal, whole)) for call in calls]
+        buffer = f"buffer-initial-size={optimal} buffer-optimal-size={optimal} buffer-size={whole}"
+        measured = []
+        for call in calls:
+            rates = [target * SHARE for target in call]
+            measured.append(measure(call, encode(pictures, rates, buffer)))
         made, low, high, wait = map(statistics.mean, zip(*measured, strict=True))
         print(f"| {optimal}, {whole} | {made:.2f} | {low:.2f}, {high:.2f} | {wait:.0f} |")
 

@@ -249,7 +249,7 @@ pub enum Source {
         /// `tau_v`: time after a change of its rate during which the model ignores its target.
         reaction: TimeDelta,
     },
-    /// Model of a browser's video encoder, fitted to measured calls.
+    /// Model of the video encoder of a browser or of a pipeline, fitted to what was measured.
     Encoder {
         /// Frames a second that the camera delivers.
         fps: f64,
@@ -260,7 +260,7 @@ pub enum Source {
     },
 }
 
-/// The video of a browser's encoder.
+/// The video of an encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncoderVideo {
     /// Width of the camera's picture in pixels.
@@ -275,6 +275,18 @@ pub struct EncoderVideo {
     pub degradation: Degradation,
     /// Number of layers: 1, or 3 for simulcast with a half and a quarter of the sides as well.
     pub layers: u32,
+    /// What drives the encoder.
+    pub driver: EncoderDriver,
+}
+
+/// What drives an encoder: each gives it a target in its own way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EncoderDriver {
+    /// A browser, with the overshoot detector of libwebrtc.
+    #[default]
+    Browser,
+    /// A pipeline of `weir call`: VP8 with a short buffer behind the element `weircc`.
+    Pipeline,
 }
 
 impl EncoderVideo {
@@ -286,6 +298,7 @@ impl EncoderVideo {
         content: Content::Noise,
         degradation: Degradation::MaintainResolution,
         layers: 1,
+        driver: EncoderDriver::Browser,
     };
 }
 
@@ -364,7 +377,15 @@ impl Source {
 
     /// Whether the sender behaves as a browser's sender in other respects, too.
     pub(crate) const fn is_browser(self) -> bool {
-        matches!(self, Self::Encoder { .. })
+        match self {
+            Self::Encoder { video, .. } => matches!(video.driver, EncoderDriver::Browser),
+            Self::Filler { .. } | Self::Rfc8593 { .. } => false,
+        }
+    }
+
+    /// Whether the sender is a pipeline of `weir call`.
+    pub(crate) const fn is_pipeline(self) -> bool {
+        matches!(self, Self::Encoder { .. }) && !self.is_browser()
     }
 }
 

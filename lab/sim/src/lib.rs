@@ -39,9 +39,9 @@ pub mod trace;
 mod udp;
 
 pub use config::{
-    Codec, Config, Content, Core, Degradation, Direction, EncoderVideo, Feedback, FlowConfig,
-    FlowKind, Media, PublishedLayer, Publisher, Repair, Source, Structure, TrackKind, Udp, Uplink,
-    Watching,
+    Codec, Config, Content, Core, Degradation, Direction, EncoderDriver, EncoderVideo, Feedback,
+    FlowConfig, FlowKind, Media, PublishedLayer, Publisher, Repair, Source, Structure, TrackKind,
+    Udp, Uplink, Watching,
 };
 pub use media::Freezes;
 pub use receiver_clock::ReceiverClock;

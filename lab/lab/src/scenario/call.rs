@@ -6,7 +6,7 @@
 
 use weir::units::{TimeDelta, Timestamp};
 pub use weir_sim::{Codec, Content, Degradation};
-use weir_sim::{EncoderVideo, Source};
+use weir_sim::{EncoderDriver, EncoderVideo, Source};
 
 use super::error::ScenarioError;
 pub use super::opus::Opus;
@@ -314,7 +314,6 @@ pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<CallPlan> {
 /// simulation have one description. Refuses a codec and contents that have no model.
 pub(super) fn film(flows: &mut [Flow], plan: &CallPlan, top: &Table) -> Result<()> {
     let Picture { width, height, codec, content, degradation, layers, .. } = plan.video;
-    let asked = EncoderVideo { width, height, codec, content, degradation, layers };
     for flow in flows {
         if let Traffic::Media(media) = &mut flow.traffic
             && let Source::Encoder { video, .. } = &mut media.source
@@ -328,7 +327,15 @@ pub(super) fn film(flows: &mut [Flow], plan: &CallPlan, top: &Table) -> Result<(
                      film, or leave out the source",
                 ));
             }
-            *video = asked;
+            let driver = video.driver;
+            let is_measured = codec == Codec::Vp8 && content == Content::Film && layers == 1;
+            if driver == EncoderDriver::Pipeline && !is_measured {
+                return Err(top.error(
+                    "the encoder of a pipeline was measured with VP8, in one layer, and the \
+                     content film",
+                ));
+            }
+            *video = EncoderVideo { width, height, codec, content, degradation, layers, driver };
         }
     }
     Ok(())

@@ -12,8 +12,8 @@ use super::error::ScenarioError;
 use super::network::{self, Network};
 use super::reader::{Item, Table, steps};
 use super::{
-    Congestion, Cubic, Direction, EncoderVideo, Feedback, Flow, Media, ReceiverClock, Repair,
-    ServerPlan, ShortTransfers, Source, Tcp, Traffic, Udp, call, server,
+    Congestion, Cubic, Direction, EncoderDriver, EncoderVideo, Feedback, Flow, Media,
+    ReceiverClock, Repair, ServerPlan, ShortTransfers, Source, Tcp, Traffic, Udp, call, server,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -65,7 +65,7 @@ static FLOW: LazyLock<Vec<&str>> = LazyLock::new(|| {
     }
     keys
 });
-const SOURCE: &[&str] = &["kind", "fps", "cap", "reaction"];
+const SOURCE: &[&str] = &["kind", "fps", "cap", "reaction", "driver"];
 const RECEIVER_CLOCK: &[&str] = &["skew_ppm", "jumps"];
 /// Largest skew of a receiver's clock, in either direction.
 const SKEW_PPM_MAX: f64 = 1_000.0;
@@ -392,6 +392,7 @@ fn source(flow: &Table) -> Result<Source> {
     })?;
     let cap = table.get("cap");
     let reaction = table.get("reaction");
+    let driver = encoder_driver(&table, kind)?;
     let waits = reaction.as_ref().map(|item| item.time()).transpose()?;
     match (kind, &cap, &reaction) {
         (SourceKind::Rfc8593, None, _) => {
@@ -409,9 +410,18 @@ fn source(flow: &Table) -> Result<Source> {
         (SourceKind::Encoder, ..) => {
             let cap = cap.map(|item| item.rate()).transpose()?;
             // The video follows once the table of the call is read.
-            Ok(Source::Encoder { fps, cap, video: EncoderVideo::default() })
+            Ok(Source::Encoder { fps, cap, video: EncoderVideo { driver, ..Default::default() } })
         }
     }
+}
+
+/// What drives the encoder of a source; only the kind `encoder` has one.
+fn encoder_driver(source: &Table, kind: SourceKind) -> Result<EncoderDriver> {
+    let Some(item) = source.get("driver") else { return Ok(EncoderDriver::default()) };
+    if !matches!(kind, SourceKind::Encoder) {
+        return Err(item.error("only the source encoder has a driver"));
+    }
+    item.choice(&[("browser", EncoderDriver::Browser), ("pipeline", EncoderDriver::Pipeline)])
 }
 
 fn source_limit(item: &Item, duration: TimeDelta) -> Result<Schedule> {

@@ -37,8 +37,8 @@ use weir_net::path::{AccessPlan, Attachment};
 
 pub use weir_net::Hop;
 pub use weir_sim::{
-    Congestion, Cubic, Direction, EncoderVideo, Feedback, ReceiverClock, Repair, ShortTransfers,
-    Source, Tcp, Udp,
+    Congestion, Cubic, Direction, EncoderDriver, EncoderVideo, Feedback, ReceiverClock, Repair,
+    ShortTransfers, Source, Tcp, Udp,
 };
 use weir_sim::{FlowKind, Watching};
 

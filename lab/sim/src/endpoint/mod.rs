@@ -166,6 +166,7 @@ impl HandOver {
 struct Sender {
     source: MediaSource,
     source_limit: Option<Schedule>,
+    is_pipeline: bool,
     next_frame: Timestamp,
     hand_over: HandOver,
     pauses: Vec<Range<Timestamp>>,
@@ -206,6 +207,7 @@ impl Sender {
         Self {
             source: MediaSource::new(media.source, seed.stream(&format!("{}/source", flow.name))),
             source_limit: media.source_limit.clone(),
+            is_pipeline: media.source.is_pipeline(),
             next_frame: flow.start,
             hand_over: HandOver {
                 mean: media.source.hand_over(),
@@ -281,6 +283,13 @@ impl Sender {
             return;
         }
         let target = *self.media.target();
+        let queued = self.media.queued();
+        if queued > target.pacing_rate * source::MAX_QUEUE
+            && let Some(interval) = self.source.skip()
+        {
+            self.next_frame = now + interval;
+            return;
+        }
         let mut rate = target.bitrate;
         let mut is_key_frame = false;
         if let Some(video) = &mut self.video {
@@ -292,6 +301,9 @@ impl Sender {
         }
         if let Some(limit) = &self.source_limit {
             rate = rate.min(limit.rate(now));
+        }
+        if self.is_pipeline {
+            rate = source::rate_beside(&target, queued, rate.min(target.source_bitrate));
         }
         let share = target.source_bitrate / target.bitrate;
         let (size, interval) = self.source.frame(now, rate, share);

@@ -4,6 +4,7 @@ mod encoder;
 mod overshoot;
 mod picture;
 mod picture_model;
+mod pipeline;
 mod push_back;
 mod scaler;
 mod simulcast;
@@ -14,9 +15,11 @@ use weir_net::seed::Stream;
 pub(crate) use self::encoder::media_rate;
 use self::encoder::{Camera, Encoder};
 use self::picture_model::{Coded, PictureModel};
+use self::pipeline::PipelineEncoder;
+pub(crate) use self::pipeline::{MAX_QUEUE, rate_beside};
 use self::simulcast::Simulcast;
 pub(crate) use self::simulcast::padding;
-use crate::config::{EncoderVideo, Source};
+use crate::config::{EncoderDriver, EncoderVideo, Source};
 use crate::media::Vmaf;
 
 // Parameters of the statistical model [RFC8593 §5].
@@ -44,6 +47,8 @@ pub(crate) struct MediaSource {
     encoder: Encoder,
     /// In place of the encoder if the source makes several layers.
     simulcast: Option<Simulcast>,
+    /// In place of the encoder if a pipeline drives it.
+    pipeline: Option<PipelineEncoder>,
     /// `None` if there is no model of what the camera shows.
     picture: Option<PictureModel>,
 }
@@ -54,13 +59,15 @@ impl MediaSource {
             Source::Encoder { video, .. } => video,
             _ => EncoderVideo::DEFAULT,
         };
+        let is_pipeline = video.driver == EncoderDriver::Pipeline;
+        let pipeline = is_pipeline.then(|| PipelineEncoder::new(stream.clone(), video));
         let simulcast = (video.layers > 1).then(|| Simulcast::new(&stream, video));
         let (model, encoder) = (Rfc8593::new(stream.clone()), Encoder::new(stream, video));
         let picture = match kind {
             Source::Encoder { video, .. } if video.layers == 1 => PictureModel::new(video),
             _ => None,
         };
-        Self { kind, carry: 0.0, model, encoder, simulcast, picture }
+        Self { kind, carry: 0.0, model, encoder, simulcast, pipeline, picture }
     }
 
     /// How the picture looks that was made now, with this payload; `None` without a model of what
@@ -78,6 +85,17 @@ impl MediaSource {
         if let Some(simulcast) = &mut self.simulcast {
             simulcast.begin_key_frame();
         }
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.begin_key_frame();
+        }
+    }
+
+    /// Leaves the picture out that is due now. Returns the time until the next one; `None` if this
+    /// source is not a pipeline's and takes each picture.
+    pub(crate) fn skip(&mut self) -> Option<TimeDelta> {
+        let Source::Encoder { fps, .. } = self.kind else { return None };
+        self.pipeline.as_mut()?.skip();
+        Some(self.encoder.interval(fps))
     }
 
     /// Returns the size of the frame that is due now (`None` if the encoder drops it) and the time
@@ -103,9 +121,10 @@ impl MediaSource {
             }
             Source::Encoder { fps, cap, .. } => {
                 let camera = Camera { fps, cap };
-                let size = match &mut self.simulcast {
-                    Some(simulcast) => simulcast.frame(now, camera, target, share),
-                    None => self.encoder.frame(now, camera, target, share),
+                let size = match (&mut self.simulcast, &mut self.pipeline) {
+                    (_, Some(pipeline)) => Some(pipeline.frame(fps, cap, target)),
+                    (Some(simulcast), None) => simulcast.frame(now, camera, target, share),
+                    (None, None) => self.encoder.frame(now, camera, target, share),
                 };
                 (size, self.encoder.interval(fps))
             }

@@ -396,7 +396,7 @@ pub(crate) fn media_rate(target: Bitrate) -> Bitrate {
 }
 
 /// Size of a frame including the headers of its packets.
-fn wire_size(bits: f64) -> DataSize {
+pub(super) fn wire_size(bits: f64) -> DataSize {
     let payload = libm::ceil(bits / BITS_PER_BYTE) as u64;
     let packets = payload.div_ceil(MAX_PACKET - OVERHEAD).max(1);
     DataSize::from_bytes(payload + packets * OVERHEAD)
