@@ -93,6 +93,8 @@ fn iperf(traffic: &Traffic) -> IperfLoad {
                 Congestion::Cubic(_) => "cubic",
                 Congestion::Reno => "reno",
                 Congestion::Bbr => "bbr",
+                // Named as the module of the L4S kernels. Others have none, and iperf3 says so.
+                Congestion::Prague => "prague",
             }
             .into(),
         },

@@ -228,7 +228,7 @@ fn every_deviation_in_the_code_is_indexed_and_explained() {
     let index = read("docs/reference/deviations.md");
     let indexed = first_cells(&index);
     let mut pages = with_ending("docs/reference/controllers", ".md");
-    for page in ["docs/reference/quality.md", "docs/reference/nat.md"] {
+    for page in ["docs/reference/quality.md", "docs/reference/nat.md", "docs/reference/tcp.md"] {
         pages.push((page.into(), read(page)));
     }
     let is_explained = |name: &str| {

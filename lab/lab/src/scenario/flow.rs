@@ -492,16 +492,25 @@ fn tcp(table: &Table) -> Result<Tcp> {
                 ("cubic-linux", Congestion::Cubic(Cubic::Linux)),
                 ("reno", Congestion::Reno),
                 ("bbr", Congestion::Bbr),
+                ("prague", Congestion::Prague),
             ])
         })?;
-    let ecn = table
-        .get("ecn")
-        .map_or(Ok(false), |item| item.choice(&[("off", false), ("classic", true)]))?;
     let short = table.get("short").map(|item| short(&item)).transpose()?;
     let default = Tcp::new(congestion);
+    let ecn = tcp_ecn(table, &default)?;
     let small_queue =
         table.get("small_queue").map_or(Ok(default.small_queue), |item| item.size())?;
     Ok(default.with_ecn(ecn).with_short(short).with_small_queue(small_queue))
+}
+
+/// What the packets of a TCP flow carry. ECT(1) is for a congestion control whose answer to marks
+/// is in proportion to their share [RFC9331 §4.3], which Prague is and the others are not.
+fn tcp_ecn(table: &Table, default: &Tcp) -> Result<EcnMode> {
+    let Some(item) = table.get("ecn") else { return Ok(default.ecn) };
+    if default.congestion == Congestion::Prague {
+        return item.choice(&[("l4s", EcnMode::L4s)]);
+    }
+    item.choice(&[("off", EcnMode::Off), ("classic", EcnMode::Classic)])
 }
 
 fn short(item: &Item) -> Result<ShortTransfers> {

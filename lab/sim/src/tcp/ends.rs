@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use weir::controller::EcnMode;
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
@@ -72,7 +73,7 @@ impl TcpEnds {
             connection: 0,
             stage: Stage::Idle { until: first },
             accepted: 0,
-            receiver: Receiver::new(config.receive_window.as_bytes(), timers[1]),
+            receiver: receiver(config, timers[1]),
             timers,
             config: config.clone(),
             chance,
@@ -129,9 +130,12 @@ impl TcpEnds {
     fn send_data(&mut self, now: Timestamp, out: &mut Outbox) {
         let Stage::Open(sender) = &mut self.stage else { return };
         while let Some(outgoing) = sender.next_segment(now) {
-            // A retransmission is not ECN-capable [RFC3168 §6.1.5].
-            let is_capable = self.config.ecn && !outgoing.is_retransmission;
-            let ecn = if is_capable { Ecn::Ect0 } else { Ecn::NotEct };
+            let ecn = match self.config.ecn {
+                EcnMode::L4s => Ecn::Ect1,
+                // A retransmission is not ECN-capable [RFC3168 §6.1.5].
+                EcnMode::Classic if !outgoing.is_retransmission => Ecn::Ect0,
+                _ => Ecn::NotEct,
+            };
             self.transfer.retransmitted_packets += u64::from(outgoing.is_retransmission);
             emit(self.connection, Segment::Data(outgoing.data), ecn, out);
         }
@@ -160,8 +164,7 @@ impl TcpEnds {
             Segment::Syn => {
                 if packet.connection > self.accepted {
                     self.accepted = packet.connection;
-                    let window = self.config.receive_window.as_bytes();
-                    self.receiver = Receiver::new(window, self.timers[1]);
+                    self.receiver = receiver(&self.config, self.timers[1]);
                 }
                 emit(self.accepted, Segment::SynAck, Ecn::NotEct, out);
             }
@@ -175,6 +178,14 @@ impl TcpEnds {
             }
             _ => {}
         }
+    }
+}
+
+fn receiver(config: &Tcp, timers: Timers) -> Receiver {
+    let receiver = Receiver::new(config.receive_window.as_bytes(), timers);
+    match config.ecn {
+        EcnMode::L4s => receiver.with_counted_marks(),
+        _ => receiver,
     }
 }
 

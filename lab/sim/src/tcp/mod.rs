@@ -26,6 +26,7 @@ mod timers;
 
 use std::ops::Range;
 
+use weir::controller::EcnMode;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
 pub use congestion::{Congestion, Cubic};
@@ -52,10 +53,12 @@ pub struct Tcp {
     /// there is one connection that always has something to send. A pause of the flow ends a
     /// connection; a new one follows after the pause.
     pub short: Option<ShortTransfers>,
-    /// Whether it uses ECN [RFC3168 §6.1].
+    /// How it uses ECN: not, with marks that are echoed [RFC3168 §6.1], or with ECT(1) and marks
+    /// that are counted [RFC9331 §4.2].
     ///
     /// [RFC3168 §6.1]: https://www.rfc-editor.org/rfc/rfc3168#section-6.1
-    pub ecn: bool,
+    /// [RFC9331 §4.2]: https://www.rfc-editor.org/rfc/rfc9331#section-4.2
+    pub ecn: EcnMode,
     /// Maximum receive window.
     pub receive_window: DataSize,
     /// Size of the send buffer, which keeps data for retransmission.
@@ -69,11 +72,15 @@ pub struct Tcp {
 
 impl Tcp {
     /// One connection that always has something to send, with the default settings of Linux.
+    /// Prague has L4S, and the others have no ECN.
     pub fn new(congestion: Congestion) -> Self {
         Self {
             congestion,
             short: None,
-            ecn: false,
+            ecn: match congestion {
+                Congestion::Prague => EcnMode::L4s,
+                _ => EcnMode::Off,
+            },
             receive_window: RECEIVE_WINDOW,
             send_buffer: SEND_BUFFER,
             small_queue: SMALL_QUEUE,
@@ -83,7 +90,7 @@ impl Tcp {
 
     with! {
         with_short: short: Option<ShortTransfers>,
-        with_ecn: ecn: bool,
+        with_ecn: ecn: EcnMode,
         with_receive_window: receive_window: DataSize,
         with_send_buffer: send_buffer: DataSize,
         with_small_queue: small_queue: DataSize,

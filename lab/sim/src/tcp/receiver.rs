@@ -32,6 +32,8 @@ pub(super) struct Receiver {
     echo: Timestamp,
     /// Whether a mark is being echoed, until the sender has reacted.
     echoes_mark: bool,
+    /// Marked packets so far; `None` if marks are echoed and not counted.
+    marks: Option<u64>,
     quick: u32,
     timers: Timers,
     deadline: Option<Timestamp>,
@@ -48,11 +50,17 @@ impl Receiver {
             duplicate: None,
             echo: Timestamp::ZERO,
             echoes_mark: false,
+            marks: None,
             quick: QUICK_SEGMENTS,
             timers,
             deadline: None,
             window: ReceiveWindow::new(window_limit),
         }
+    }
+
+    /// The same receiver, which counts marks for the sender [RFC9768 §3.2].
+    pub(super) fn with_counted_marks(self) -> Self {
+        Self { marks: Some(0), ..self }
     }
 
     /// Number of bytes received in order.
@@ -111,8 +119,13 @@ impl Receiver {
         None
     }
 
-    /// A mark is echoed until the sender confirms that it has reacted [RFC3168 §6.1.3].
+    /// A mark is counted, or echoed until the sender confirms that it has reacted
+    /// [RFC3168 §6.1.3].
     fn on_mark(&mut self, marked: bool, reduced: bool) {
+        if let Some(marks) = &mut self.marks {
+            *marks += u64::from(marked);
+            return;
+        }
         if reduced {
             self.echoes_mark = false;
         }
@@ -157,6 +170,7 @@ impl Receiver {
             sent_at: now,
             echo: self.echo,
             ece: self.echoes_mark,
+            marks: self.marks.unwrap_or(0),
         }
     }
 }
@@ -274,6 +288,17 @@ mod tests {
         assert_eq!(receive(&mut receiver, at(53), &segment(3), false).unwrap().echo, at(0));
         let again = Data { sent_at: at(99), ..segment(2) };
         assert_eq!(receive(&mut receiver, at(150), &again, false).unwrap().echo, at(99));
+    }
+
+    // [RFC9768 §3.2]: PRAGUE-D1.
+    #[test]
+    fn a_receiver_that_counts_marks_reports_their_number_and_echoes_none() {
+        let mut receiver = receiver().with_counted_marks();
+        let first = receive(&mut receiver, at(0), &segment(1), true).unwrap();
+        let second = receive(&mut receiver, at(0), &segment(0), true).unwrap();
+        let third = receive(&mut receiver, at(0), &segment(3), false).unwrap();
+        assert_eq!([first.marks, second.marks, third.marks], [1, 2, 2]);
+        assert!(![first, second, third].iter().any(|ack| ack.ece));
     }
 
     // [RFC3168 §6.1.3]

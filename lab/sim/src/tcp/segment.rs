@@ -76,6 +76,8 @@ pub(super) struct Ack {
     pub(super) echo: Timestamp,
     /// ECE flag: a mark arrived, and no `cwr` since [RFC3168 §6.1.3].
     pub(super) ece: bool,
+    /// `r.cep`: marked packets so far, if the connection has accurate feedback [RFC9768 §3.2].
+    pub(super) marks: u64,
 }
 
 /// The blocks of a SACK option without the one for a duplicate.

@@ -1,7 +1,9 @@
 //! Connections through a simulated bottleneck of 10 Mbit/s with a round-trip time of 100 ms.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{Capacity, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{
+    Aqm, Capacity, DualPi2Config, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
+};
 
 use super::segment::MSS;
 use super::{Congestion, Cubic, ShortTransfers, Tcp};
@@ -186,4 +188,42 @@ fn a_pause_ends_a_connection_and_a_new_one_follows() {
     let windows: Vec<Option<DataSize>> =
         rows(&trace, 0, 20).map(|row| row.congestion_window).collect();
     assert_eq!(windows[..3], [None, None, Some(DataSize::from_bytes(10 * MSS))]);
+}
+
+/// Flows through a DualPI2 of 40 Mbit/s with a round-trip time of 25 ms.
+fn dual_queue(secs: i64, controls: &[Congestion]) -> Trace {
+    let flows: Vec<Tcp> = controls.iter().map(|&control| Tcp::new(control)).collect();
+    let mut config = config(secs, ms(200), LossModel::None, &flows);
+    let schedule = Schedule::constant(Bitrate::from_kbps(40_000)).unwrap();
+    let down = LinkConfig::unlimited(TimeDelta::from_micros(12_500));
+    let up = down
+        .clone()
+        .with_capacity(Capacity::Schedule(schedule))
+        .with_queue(QueueLimit::Time(ms(200)))
+        .with_aqm(Aqm::DualPi2(DualPi2Config::default()));
+    config = Config::wired(TimeDelta::from_secs(secs), vec![Hop::new(up, down)], config.flows);
+    run(&config, Seed::new(1))
+}
+
+// [RFC9332 §1]: low delay without a loss of rate.
+#[test]
+fn prague_alone_fills_a_dual_queue_with_a_millisecond_of_delay() {
+    let trace = dual_queue(40, &[Congestion::Prague]);
+    let (share, wait) = (goodput(&trace, 0, 10) / (4.0 * MOST), mean_wait_ms(&trace, 10));
+    assert!(share > 0.93 && wait < 1.5, "{share} {wait}");
+}
+
+#[test]
+fn two_flows_of_prague_share_a_dual_queue_fairly() {
+    let trace = dual_queue(80, &[Congestion::Prague; 2]);
+    let ratio = goodput(&trace, 0, 30) / goodput(&trace, 1, 30);
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+}
+
+// [RFC9332 §2.1]: the coupling makes the rates about equal.
+#[test]
+fn prague_and_cubic_have_about_equal_rates_in_a_dual_queue() {
+    let trace = dual_queue(120, &[Congestion::Prague, CUBIC]);
+    let ratio = goodput(&trace, 0, 30) / goodput(&trace, 1, 30);
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
 }

@@ -128,3 +128,23 @@ fn flows_that_would_fill_the_memory_with_rows_are_refused() {
         "x:1: the flows last 120.0 h in total; write fewer or shorter ones, of at most 100 h"
     );
 }
+
+/// What the packets of a TCP flow with these keys carry; `None` if the keys are refused.
+fn ecn_of_tcp(keys: &str) -> Option<EcnMode> {
+    let text = with("[[flow]]\n", &format!("[[flow]]\nkind = \"tcp\"\n{keys}\n"));
+    let scenario = parse("x", &text, None).ok()?;
+    match &scenario.flows[0].traffic {
+        Traffic::Tcp(tcp) => Some(tcp.ecn),
+        other => panic!("{other:?} is of another kind"),
+    }
+}
+
+// [RFC9331 §4.3]
+#[test]
+fn prague_is_l4s_and_no_other_tcp_is() {
+    let prague = "congestion = \"prague\"";
+    assert_eq!(ecn_of_tcp(prague), Some(EcnMode::L4s));
+    assert_eq!(ecn_of_tcp(&format!("{prague}\necn = \"classic\"")), None);
+    assert_eq!(ecn_of_tcp("ecn = \"classic\""), Some(EcnMode::Classic));
+    assert_eq!(ecn_of_tcp("ecn = \"l4s\""), None);
+}

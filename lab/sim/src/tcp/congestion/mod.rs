@@ -7,6 +7,7 @@ mod bbr;
 mod cubic;
 mod cubic_linux;
 mod hystart;
+mod prague;
 mod reno;
 #[cfg(test)]
 mod testing;
@@ -27,6 +28,8 @@ pub enum Congestion {
     Reno,
     /// BBR version 1.
     Bbr,
+    /// Prague, for flows with accurate feedback of marks.
+    Prague,
 }
 
 /// Variant of CUBIC.
@@ -46,6 +49,7 @@ impl Congestion {
             Self::Cubic(Cubic::Linux) => Box::new(cubic_linux::CubicLinux::default()),
             Self::Reno => Box::new(reno::Reno),
             Self::Bbr => Box::new(bbr::Bbr::new(chance)),
+            Self::Prague => Box::new(prague::Prague::default()),
         }
     }
 }
@@ -102,6 +106,8 @@ pub(super) struct AckEvent {
     pub(super) delivered: u64,
     /// Newly lost segments.
     pub(super) lost: u64,
+    /// Newly reported marks, if the feedback counts them.
+    pub(super) marked: u64,
     /// Total of delivered segments.
     pub(super) total_delivered: u64,
     /// Round-trip time of the newest delivered segment.
@@ -134,6 +140,9 @@ pub(super) struct Pacing {
 
 /// A congestion control.
 pub(super) trait CongestionControl: fmt::Debug + Send {
+    /// Counts what an acknowledgement reports. Called for each one, before `on_ack`.
+    fn count_marks(&mut self, _ack: &AckEvent) {}
+
     /// Takes an acknowledgement. Not called during a proportional reduction, unless
     /// `rules_in_recovery`.
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent);

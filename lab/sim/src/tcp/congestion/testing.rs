@@ -14,6 +14,7 @@ pub(super) fn ack(ms: i64, delivered: u64) -> AckEvent {
         now: Timestamp::from_millis(ms),
         delivered,
         lost: 0,
+        marked: 0,
         total_delivered: delivered,
         rtt: Some(RTT),
         smoothed_rtt: RTT,

@@ -107,6 +107,8 @@ pub(super) struct Sender {
     undo: Option<Undo>,
     /// Whether the next new segment carries CWR.
     says_reduced: bool,
+    /// `s.cep`: marks that the receiver has counted so far.
+    marks: u64,
     /// Whether the window limited the sender.
     is_window_limited: bool,
     pacer: Pacer,
@@ -136,6 +138,7 @@ impl Sender {
             tail_probe: None,
             undo: None,
             says_reduced: false,
+            marks: 0,
             is_window_limited: false,
             pacer: Pacer::default(),
             in_host: 0,
@@ -223,10 +226,13 @@ impl Sender {
         } else if ack.ece {
             self.on_mark(now);
         }
+        let marked = ack.marks.saturating_sub(self.marks);
+        self.marks += marked;
         let event = AckEvent {
             now,
             delivered,
             lost,
+            marked,
             total_delivered: self.rate.delivered(),
             rtt,
             smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
@@ -240,6 +246,7 @@ impl Sender {
             sample: self.rate.take_sample(self.rtt.minimum().unwrap_or_default()),
             departure_wait: self.pacer.wait(now),
         };
+        self.control.count_marks(&event);
         self.set_window(&event);
     }
 
