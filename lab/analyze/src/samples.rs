@@ -15,6 +15,9 @@ use crate::packets::play::base_round_trip;
 /// How long a measured round-trip time counts, in s: receiver reports come every second, and STUN
 /// checks every 2.5 s.
 const RTT_HOLDS_S: f64 = 5.0;
+/// Seconds around a sample in which its last hop is judged: half a second of a small picture has a
+/// dozen packets.
+const LAST_HOP_S: f64 = 1.0;
 
 /// The values of a stream between two reports.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,7 +40,8 @@ pub(crate) struct Sample {
     /// later: one report may name more packets than were sent in its time.
     pub loss: Option<f64>,
     /// Share of the packets of all streams that were lost on the last part of the way, behind a
-    /// server that forwards; of a received stream in a log of packets with transport-wide numbers.
+    /// server that forwards, within a second around; of a received stream in a log of packets with
+    /// transport-wide numbers.
     pub last_hop_loss: Option<f64>,
     /// Packets that the loss is a share of.
     pub packets: u64,
@@ -191,7 +195,8 @@ fn samples(
     }
     if let (Some(log), StreamDirection::Received) = (&connection.packets, stream.way) {
         for sample in &mut samples {
-            let [from, to] = [sample.start_s, sample.end_s].map(Timestamp::from_secs_f64);
+            let around = [sample.start_s - LAST_HOP_S, sample.end_s + LAST_HOP_S];
+            let [from, to] = around.map(Timestamp::from_secs_f64);
             sample.last_hop_loss = last_hop::loss(&log.received, from, to);
         }
     }

@@ -77,7 +77,7 @@ fn each_call_finds_its_cause_and_nothing_else() {
     }
     // Each rule finds one of these calls, that of one of the next tests, or the Wi-Fi cell of
     // networks.rs.
-    let elsewhere = &["start-up", "air time", "small picture"];
+    let elsewhere = &["start-up", "air time", "small picture", "far loss"];
     let found = CAUSES.iter().flat_map(|(_, expected)| *expected).chain(elsewhere);
     let found: BTreeSet<&str> = found.copied().collect();
     assert_eq!(found, RULES.iter().map(|rule| rule.name).collect());
@@ -96,6 +96,18 @@ fn a_relay_over_tcp_is_said_and_its_retransmissions_are_waits() {
 fn a_station_s_share_of_the_air_is_a_capacity_in_reports_of_a_browser() {
     let found = rules(&dump("contention.rtcstats.gz"));
     assert!(found.contains("capacity") && !found.contains("air time"), "{found:?}");
+}
+
+// The server numbers anew what it sends, and these numbers have no holes.
+#[test]
+fn what_was_lost_on_another_s_way_to_the_server_is_no_loss_of_this_end_s() {
+    let dump = dump("far-loss.log.gz");
+    let found = findings(&dump);
+    assert!(found.len() == 1 && found[0].0.rule == "far loss", "{found:?}");
+    let verdict = answer(&dump).verdict;
+    let words = "Of what the far end sent, 6.0 % was lost from 10 to 18 s, before the server";
+    assert!(verdict.contains(words), "{verdict}");
+    assert!(!verdict.contains("Downlink"), "{verdict}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use weir::units::Timestamp;
 use super::Received;
 
 /// Fewer packets of a time say nothing.
-const LEAST: i64 = 20;
+const LEAST: i64 = 10;
 /// A larger hole is a new begin, and no loss.
 const LARGEST_HOLE: i64 = 2_000;
 
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn few_packets_and_none_with_a_number_say_nothing() {
-        assert_eq!(of_second(&packets(|number| number > 10), 0), None);
+        assert_eq!(of_second(&packets(|number| number > 7), 0), None);
         assert_eq!(of_second(&packets(|_| false), 5), None);
         let mut unnumbered = packets(|_| false);
         for packet in &mut unnumbered {
