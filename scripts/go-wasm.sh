@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes library/go/weir.wasm, the library that the Go module carries: libweir for WebAssembly. And sfu/weir-sfu.wasm
-# there, with the decisions of weir-sfu. They are not in the repository, because each change of a controller changes them. With --missing it only prints why it cannot; nothing if
-# it can.
+# Makes what the Go module carries: library/go/weir.wasm, libweir for WebAssembly, and library/go/sfu/weir-sfu.wasm with
+# the decisions of weir-sfu. They are not in the repository, because each change of a controller changes them. With
+# --missing it only prints why it cannot; nothing if it can.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept --missing "$@"

@@ -346,3 +346,15 @@ fn a_call_without_a_limit_says_so_with_what_is_known() {
     assert_eq!(answer.findings, []);
     assert!(answer.verdict.starts_with("Nothing limited this call in 17 s"), "{}", answer.verdict);
 }
+
+// The server numbers anew what it sends, and these numbers have no holes.
+#[test]
+fn what_was_lost_on_another_s_way_to_the_server_is_no_loss_of_this_end_s() {
+    let dump = dump("dumps/far-loss.log.gz");
+    let found = findings(&dump);
+    assert!(found.len() == 1 && found[0].0.rule == "far loss", "{found:?}");
+    let verdict = answer(&dump).verdict;
+    let words = "Of what the far end sent, 6.0 % was lost from 10 to 18 s, before the server";
+    assert!(verdict.contains(words), "{verdict}");
+    assert!(!verdict.contains("Downlink"), "{verdict}");
+}

@@ -98,18 +98,6 @@ fn a_station_s_share_of_the_air_is_a_capacity_in_reports_of_a_browser() {
     assert!(found.contains("capacity") && !found.contains("air time"), "{found:?}");
 }
 
-// The server numbers anew what it sends, and these numbers have no holes.
-#[test]
-fn what_was_lost_on_another_s_way_to_the_server_is_no_loss_of_this_end_s() {
-    let dump = dump("far-loss.log.gz");
-    let found = findings(&dump);
-    assert!(found.len() == 1 && found[0].0.rule == "far loss", "{found:?}");
-    let verdict = answer(&dump).verdict;
-    let words = "Of what the far end sent, 6.0 % was lost from 10 to 18 s, before the server";
-    assert!(verdict.contains(words), "{verdict}");
-    assert!(!verdict.contains("Downlink"), "{verdict}");
-}
-
 #[test]
 fn a_small_layer_that_a_server_forwards_is_the_choice_of_the_far_end() {
     let answer = answer(&dump("server-layer.rtcstats.gz"));
