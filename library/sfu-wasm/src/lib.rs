@@ -8,7 +8,7 @@ mod border;
 use weir::controller::{Controller, Probe, RateLimits};
 use weir::feedback::{FeedbackReport, SentPacket};
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_sfu::{Allocator, Change, Decision, ProbeOutcome, ProbeResult, Probing, Reason};
+use weir_sfu::{Allocator, Decision, Probing};
 
 /// Repair takes at most this part of the target away from the pictures, as in
 /// [`weir_sfu::Subscriber`].
@@ -99,26 +99,11 @@ impl Chooser {
     }
 
     fn note_outcome(&mut self) {
-        let Some(ProbeOutcome { number, at, result, .. }) = self.prober.last_outcome() else {
-            return;
-        };
-        if number == self.seen_outcome {
-            return;
+        let Some(outcome) = self.prober.last_outcome() else { return };
+        if outcome.number != self.seen_outcome {
+            self.seen_outcome = outcome.number;
+            self.outcomes.push(outcome.decision(self.budget));
         }
-        self.seen_outcome = number;
-        let (change, reason, needed) = match result {
-            ProbeResult::Started(probe) => {
-                let change = Change::Probe { rate: probe.rate, size: probe.size };
-                (change, Reason::CapacityUnknown, probe.rate)
-            }
-            ProbeResult::Arrived(rate) => (Change::Proved { rate }, Reason::ProbeArrived, rate),
-            ProbeResult::MediaArrived(rate) => {
-                (Change::Proved { rate }, Reason::MediaArrived, rate)
-            }
-            ProbeResult::Queued(rate) => (Change::Disproved { rate }, Reason::ProbeQueued, rate),
-            _ => (Change::Disproved { rate: Bitrate::ZERO }, Reason::ProbeQueued, Bitrate::ZERO),
-        };
-        self.outcomes.push(Decision::new(at, None, change, reason, self.budget, needed));
     }
 
     /// The next decision, for the host's log: those on probes come first.

@@ -1,5 +1,7 @@
 //! What a layer is worth to the person who watches.
 
+use weir::units::Bitrate;
+
 use crate::track::{Kind, Layer, TrackConfig};
 
 /// Bits per pixel at which the model gives VMAF 50, between the two clips on which it was fitted.
@@ -19,6 +21,10 @@ const UNIT_PIXELS: f64 = 640.0 * 360.0;
 /// motion, the square root of the area on the screen (attention grows slower than area), and the
 /// priority. The bits per pixel are those of the size *shown*. Of a picture that is larger, only
 /// the part counts that is left when it is scaled down.
+///
+/// Temporal layers of a stream are coded alike, so a picture is as good without those between. Its
+/// bits per pixel are those of the whole stream: without that, a coarse stream would seem to lose
+/// by more frames.
 pub(crate) fn utility(track: &TrackConfig, layer: &Layer) -> f64 {
     let shown = track.shown_pixels();
     let frame_rate = layer.frame_rate.max(1.0);
@@ -27,10 +33,12 @@ pub(crate) fn utility(track: &TrackConfig, layer: &Layer) -> f64 {
         return 0.0;
     }
     let seen = (shown / coded).min(1.0);
-    let bits_per_pixel = layer.bitrate.as_bps_f64() * seen / (frame_rate * shown);
-    if bits_per_pixel <= 0.0 {
+    if layer.bitrate <= Bitrate::ZERO {
         return 0.0;
     }
+    let whole = whole_stream(track, layer);
+    let bits_per_frame = whole.bitrate.as_bps_f64() / whole.frame_rate.max(1.0);
+    let bits_per_pixel = bits_per_frame * seen / shown;
     let vmaf = 100.0 / (1.0 + libm::pow(HALF_BITS_PER_PIXEL / bits_per_pixel, STEEPNESS));
     let half = match track.kind {
         Kind::Screen => HALF_MOTION_SCREEN,
@@ -40,11 +48,23 @@ pub(crate) fn utility(track: &TrackConfig, layer: &Layer) -> f64 {
     vmaf * motion * libm::sqrt(shown / UNIT_PIXELS) * track.priority
 }
 
+/// The layer of the same stream that has all of its frames, of those that are sent.
+fn whole_stream<'a>(track: &'a TrackConfig, layer: &'a Layer) -> &'a Layer {
+    let mut whole = layer;
+    for other in &track.layers {
+        let is_same = other.stream == layer.stream && other.bitrate > Bitrate::ZERO;
+        if is_same && other.frame_rate > whole.frame_rate {
+            whole = other;
+        }
+    }
+    whole
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
     use alloc::vec::Vec;
-    use weir::units::Bitrate;
 
     fn layer(stream: u8, width: u16, height: u16, kbps: u64) -> Layer {
         Layer::new(stream, width, height, Bitrate::from_kbps(kbps))
@@ -56,6 +76,17 @@ mod tests {
         let [low, mid, high] =
             [300, 600, 900].map(|kbps| utility(&track, &layer(0, 640, 360, kbps)));
         assert!(low < mid && mid < high && high - mid < mid - low, "{low} {mid} {high}");
+    }
+
+    // Found in simulation: a coarse picture stayed at a quarter of its frames over a free link.
+    #[test]
+    fn more_frames_of_a_stream_are_worth_more_however_coarse_it_is() {
+        let quarter = layer(0, 320, 180, 60).with_frame_rate(7.5);
+        let half = layer(0, 320, 180, 90).with_frame_rate(15.0);
+        let all = layer(0, 320, 180, 150);
+        let track = TrackConfig::camera(vec![quarter, half, all]).with_shown(1280, 720);
+        let [quarter, half, all] = [quarter, half, all].map(|layer| utility(&track, &layer));
+        assert!(quarter < half && half < all, "{quarter} {half} {all}");
     }
 
     #[test]

@@ -92,21 +92,17 @@ impl Allocator {
     /// beyond the track's layers are ignored.
     pub fn set_bitrates(&mut self, id: TrackId, bitrates: &[Bitrate]) {
         let Some(index) = self.index(id) else { return };
-        let track = &mut self.tracks[index];
-        let options = &mut self.options[index];
-        for (place, &bitrate) in bitrates.iter().enumerate() {
-            let Some(layer) = track.config.layers.get_mut(place) else { break };
-            if layer.bitrate == bitrate {
-                continue;
-            }
-            let was_sent = layer.bitrate > Bitrate::ZERO;
-            if was_sent != (bitrate > Bitrate::ZERO) {
+        let config = &mut self.tracks[index].config;
+        let mut is_new = false;
+        for (layer, &bitrate) in config.layers.iter_mut().zip(bitrates) {
+            if (layer.bitrate > Bitrate::ZERO) != (bitrate > Bitrate::ZERO) {
                 self.changed = Some(Reason::LayerChanged);
             }
+            is_new |= layer.bitrate != bitrate;
             layer.bitrate = bitrate;
-            if let Some(option) = options.layers.get_mut(place) {
-                *option = (utility(&track.config, &track.config.layers[place]), bitrate);
-            }
+        }
+        if is_new {
+            self.options[index] = options_of(config);
         }
     }
 

@@ -15,6 +15,7 @@ use weir::feedback::{FeedbackReport, ProbeId, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use crate::ceiling::Ceiling;
+use crate::decision::{Change, Decision, Reason as DecisionReason};
 use crate::trains::{Train, Trains};
 
 /// How long a probe lasts. Its queue drains within some hundred milliseconds even if only half of
@@ -81,6 +82,32 @@ pub struct ProbeOutcome {
     pub at: Timestamp,
     /// What it showed.
     pub result: ProbeResult,
+}
+
+impl ProbeOutcome {
+    /// The same as a decision for the host's log, made under this budget.
+    pub fn decision(&self, budget: Bitrate) -> Decision {
+        let (change, reason, needed) = match self.result {
+            ProbeResult::Started(probe) => {
+                let change = Change::Probe { rate: probe.rate, size: probe.size };
+                (change, DecisionReason::CapacityUnknown, probe.rate)
+            }
+            ProbeResult::Arrived(rate) => {
+                (Change::Proved { rate }, DecisionReason::ProbeArrived, rate)
+            }
+            ProbeResult::MediaArrived(rate) => {
+                (Change::Proved { rate }, DecisionReason::MediaArrived, rate)
+            }
+            ProbeResult::Queued(rate) => {
+                (Change::Disproved { rate }, DecisionReason::ProbeQueued, rate)
+            }
+            ProbeResult::Unanswered => {
+                let rate = Bitrate::ZERO;
+                (Change::Disproved { rate }, DecisionReason::ProbeQueued, rate)
+            }
+        };
+        Decision::new(self.at, None, change, reason, budget, needed)
+    }
 }
 
 /// What a probe, or media in its place, showed.

@@ -14,7 +14,7 @@ use weir_rtcp::{Ignored, Sender};
 
 use crate::allocator::Allocator;
 use crate::decision::{Change, Decision, Reason};
-use crate::prober::{ProbeOutcome, ProbeResult, Probing};
+use crate::prober::{ProbeResult, Probing};
 use crate::track::{Frame, TrackConfig, TrackId};
 pub use config::{ForwardError, OutgoingStream, SubscriberConfig};
 use forwarding::Forwarding;
@@ -149,7 +149,7 @@ impl<C: Controller> Subscriber<C> {
             } else {
                 Reason::FrameBoundary
             };
-            self.note(now, Some(id), change, reason, None);
+            self.note(now, id, change, reason);
         }
         if !is_sent {
             self.sender.recycle(buffer);
@@ -234,48 +234,27 @@ impl<C: Controller> Subscriber<C> {
             }
         }
         for (id, change, reason) in notes {
-            self.note(now, Some(id), change, reason, None);
+            self.note(now, id, change, reason);
         }
     }
 
     fn note_outcome(&mut self) {
-        let outcome = self.sender.media().controller().last_outcome();
-        let Some(ProbeOutcome { number, at, result, .. }) = outcome else { return };
-        if number == self.seen_outcome {
+        let Some(outcome) = self.sender.media().controller().last_outcome() else { return };
+        if outcome.number == self.seen_outcome {
             return;
         }
-        self.seen_outcome = number;
-        let (change, reason, needed) = match result {
-            ProbeResult::Started(probe) => {
-                if at - self.last_forwarded >= NO_MEDIA {
-                    self.sender.enqueue_padding(at);
-                }
-                let change = Change::Probe { rate: probe.rate, size: probe.size };
-                (change, Reason::CapacityUnknown, probe.rate)
-            }
-            ProbeResult::Arrived(rate) => (Change::Proved { rate }, Reason::ProbeArrived, rate),
-            ProbeResult::MediaArrived(rate) => {
-                (Change::Proved { rate }, Reason::MediaArrived, rate)
-            }
-            ProbeResult::Queued(rate) => (Change::Disproved { rate }, Reason::ProbeQueued, rate),
-            ProbeResult::Unanswered => {
-                (Change::Disproved { rate: Bitrate::ZERO }, Reason::ProbeQueued, Bitrate::ZERO)
-            }
-        };
-        self.note(at, None, change, reason, Some(needed));
+        self.seen_outcome = outcome.number;
+        let is_start = matches!(outcome.result, ProbeResult::Started(_));
+        if is_start && outcome.at - self.last_forwarded >= NO_MEDIA {
+            self.sender.enqueue_padding(outcome.at);
+        }
+        self.push(outcome.decision(self.target.saturating_sub(self.allocator.audio())));
     }
 
-    fn note(
-        &mut self,
-        at: Timestamp,
-        track: Option<TrackId>,
-        change: Change,
-        reason: Reason,
-        needed: Option<Bitrate>,
-    ) {
+    fn note(&mut self, at: Timestamp, track: TrackId, change: Change, reason: Reason) {
         let budget = self.target.saturating_sub(self.allocator.audio());
-        let needed = needed.unwrap_or_else(|| self.allocator.total());
-        self.push(Decision { at, track, change, reason, budget, needed });
+        let needed = self.allocator.total();
+        self.push(Decision { at, track: Some(track), change, reason, budget, needed });
     }
 
     fn push(&mut self, decision: Decision) {

@@ -81,7 +81,7 @@ impl<C: Controller> Subscriber<C> {
             && track.may_ask(now, KEY_FRAME_INTERVAL)
         {
             let change = Change::RequestKeyFrame { stream };
-            self.note(now, Some(id), change, Reason::SubscriberAsked, None);
+            self.note(now, id, change, Reason::SubscriberAsked);
         }
         true
     }
