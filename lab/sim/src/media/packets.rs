@@ -236,9 +236,6 @@ impl Reader {
         }
         if header.ssrc == self.ssrcs.rtx {
             let rtx = Rtx::parse(view.payload()).expect("a retransmission says of what");
-            if rtx.payload.is_empty() {
-                return Arrived::Nothing;
-            }
             let start = start_of(rtx.payload);
             let original = header.with_payload_type(PAYLOAD_TYPE);
             let packet = Parity::of(&original, start, length(size.saturating_sub(RTX_OVERHEAD)));

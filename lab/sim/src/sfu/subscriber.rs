@@ -25,10 +25,11 @@ use crate::rtp_format::{EXTENSION_ID, IP_UDP, PAYLOAD_TYPE, RTP_HEADER, SRTP_TAG
 use crate::trace::{DecisionKind, Forwarded, LayerDecision, Video};
 
 const RTX_PAYLOAD_TYPE: PayloadType = PayloadType::new(97).unwrap();
-/// Bytes of a packet that receivers read: headers, and the beginning of the payload.
-const READ: usize = RTP_HEADER + 8;
-/// The same behind the headers of a stream of SVC, whose size differs.
-const READ_PAYLOAD: usize = 8;
+/// Bytes of a payload that receivers read: the number of what is sent again, and a descriptor with
+/// temporal layers.
+const READ_PAYLOAD: usize = 2 + 7;
+/// The same with the headers. In a stream of SVC their size differs.
+const READ: usize = RTP_HEADER + READ_PAYLOAD;
 const PADDING_FLAG: u8 = 1 << 5;
 
 /// A track as this subscriber gets it.
