@@ -7,7 +7,7 @@ use weir_net::path::{AccessPlan, Hop};
 use weir_net::wifi::{
     AccessCategory, Association, Band, CellConfig, DataRate, Mcs, NodeId, RateControl, Station,
 };
-use weir_net::{Capacity, LinkConfig, QueueLimit, Schedule, Seed};
+use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 use super::*;
 use crate::config::{
@@ -179,6 +179,20 @@ fn frames_of_temporal_layers_are_left_out_without_a_key_frame() {
         frames.push(videos.map(|video| video.frames).sum::<u64>() / SECONDS as u64);
     }
     assert!(frames[0] >= 26 && (12..20).contains(&frames[1]) && frames[2] < 10, "{frames:?}");
+}
+
+// A retransmission has two bytes more before the descriptor, which once were not carried.
+#[test]
+fn frames_of_temporal_layers_are_sent_again() {
+    let flows = vec![subscriber("media-1", Core::Weir)];
+    let mut lossy = hop(3_000);
+    lossy.down = lossy.down.with_loss(LossModel::Random(0.05));
+    let config = Config::wired(TimeDelta::from_secs(SECONDS), vec![lossy], flows)
+        .with_publishers(vec![camera(0.0).with_temporal_layers(3)]);
+    let trace = crate::run(&config, Seed::new(1));
+    let videos = trace.rows.iter().filter_map(|row| row.video);
+    let frames = videos.map(|video| video.frames).sum::<u64>();
+    assert!(frames >= 20 * SECONDS as u64, "{frames}");
 }
 
 /// A subscriber at a station of a Wi-Fi cell at 6.5 Mbit/s, in which others always send.
