@@ -4,7 +4,7 @@
 # change of LiveKit's own code is change.patch. --test also vets and tests both, under the race detector. --with
 # applies one more patch, and the server goes to FILE. --missing only prints why it cannot; nothing if it can.
 set -eu
-version=v1.11.0
+version=v1.13.5
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 case ${1:-} in
@@ -14,7 +14,7 @@ case ${1:-} in
 esac
 missing() {
     if ! command -v go > /dev/null; then
-        echo 'no Go: https://go.dev/dl, 1.25 or later'
+        echo 'no Go: https://go.dev/dl, 1.26 or later'
     elif [ "${1:-}" = --test ] && ! command -v cc > /dev/null; then
         echo 'no C compiler, which the race detector needs: apt-get install gcc'
     else

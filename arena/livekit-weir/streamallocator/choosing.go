@@ -84,17 +84,28 @@ func (c *choosing) run() {
 				cluster: ccutils.ProbeClusterId(started.ID), rate: started.Rate, began: now,
 				wanted: weirbwe.InProbe{Bytes: started.Size, Packets: started.Packets},
 			}
-			probe.mark(c.allocator.getTracks())
+			probe.mark(c.videoTracks())
 		}
-		if probe != nil && probe.send(now, c.allocator.getTracks(), c.MediaInProbe()) {
+		if probe != nil && probe.send(now, c.videoTracks(), c.MediaInProbe()) {
 			probe = nil
 		}
 	}
 }
 
+// videoTracks are those of the subscriber, in no order.
+func (c *choosing) videoTracks() []*Track {
+	c.allocator.videoTracksMu.RLock()
+	defer c.allocator.videoTracksMu.RUnlock()
+	tracks := make([]*Track, 0, len(c.allocator.videoTracks))
+	for _, track := range c.allocator.videoTracks {
+		tracks = append(tracks, track)
+	}
+	return tracks
+}
+
 // choose says what is known of all tracks, and does what is chosen.
 func (c *choosing) choose() {
-	tracks := c.allocator.getTracks()
+	tracks := c.videoTracks()
 	slices.SortFunc(tracks, byID)
 	known := make(map[livekit.TrackID]bool, len(tracks))
 	for _, track := range tracks {

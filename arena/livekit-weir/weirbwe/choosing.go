@@ -190,6 +190,7 @@ type choice struct {
 	Subscriber int64    `json:"subscriber"`
 	Mode       mode     `json:"mode"`
 	Target     int64    `json:"target"`
+	Why        string   `json:"why"`      // what the controller's own target follows from
 	Received   int      `json:"received"` // packets so far, by feedback
 	Lost       int      `json:"lost"`
 	Decisions  []string `json:"decisions,omitempty"`
@@ -207,7 +208,7 @@ func (c *Choosing) Log(tracks []Shown) {
 	c.nextLine = at.Add(time.Second)
 	received, lost := c.history.Counts()
 	text, err := json.Marshal(choice{
-		Time: float64(at.UnixMicro()) / 1e6, Subscriber: c.subscriber, Mode: c.mode, Target: c.chooser.Target(),
+		Time: float64(at.UnixMicro()) / 1e6, Subscriber: c.subscriber, Mode: c.mode, Target: c.chooser.Target(), Why: c.chooser.Why(),
 		Received: received, Lost: lost, Decisions: decisions, Tracks: tracks,
 	})
 	if err == nil {

@@ -8,7 +8,7 @@ case ${1:-} in
     --help | -h) sed -n '2,4s/^# //p' "$0" && exit ;;
     *) echo "${0##*/}: unknown argument '$1'; see $0 --help" >&2 && exit 2 ;;
 esac
-version=v1.11.0
+version=v1.13.5
 here=$(cd "$(dirname "$0")" && pwd)
 exec 9> "$here/.livekit-server.lock"
 flock 9

@@ -281,26 +281,36 @@ func (c *Chooser) Target() int64 {
 	return int64(value) //nolint:gosec // it fits
 }
 
+// Why says what the controller's target follows from, for a log.
+func (c *Chooser) Why() string {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.text(whyTarget)
+}
+
 // Decisions takes what was decided since the last call, each with its reason, for a log.
 func (c *Chooser) Decisions() []string {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	var texts []string
-	for {
-		length, err := c.value(nextDecision)
-		if err != nil || int32(uint32(length)) <= 0 { //nolint:gosec // an i32
-			return texts
-		}
-		place, err := c.value(textOf)
-		if err != nil {
-			return texts
-		}
-		text, isInside := c.instance.module.Memory().Read(uint32(place), uint32(length)) //nolint:gosec // they fit
-		if !isInside {
-			return texts
-		}
-		texts = append(texts, string(text))
+	for text := c.text(nextDecision); text != ""; text = c.text(nextDecision) {
+		texts = append(texts, text)
 	}
+	return texts
+}
+
+// text calls a function that makes a text and returns its length. It is empty without one. The caller holds the lock.
+func (c *Chooser) text(which function) string {
+	length, err := c.value(which)
+	if err != nil || int32(uint32(length)) <= 0 { //nolint:gosec // an i32
+		return ""
+	}
+	place, err := c.value(textOf)
+	if err != nil {
+		return ""
+	}
+	text, _ := c.instance.module.Memory().Read(uint32(place), uint32(length)) //nolint:gosec // they fit
+	return string(text)
 }
 
 func bit(value bool) uint64 {

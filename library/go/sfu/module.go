@@ -53,6 +53,7 @@ const (
 	probePackets
 	target
 	nextDecision
+	whyTarget
 	textOf
 	functionCount
 )
@@ -60,7 +61,7 @@ const (
 var names = [functionCount]string{
 	"start", "on_sent", "report", "on_feedback", "on_round_trip_time", "layer", "set_track", "set_audio", "bitrate",
 	"set_bitrates", "remove_track", "choose", "has_fallen", "level", "probe", "probe_rate", "probe_size", "probe_packets",
-	"target", "next_decision", "text",
+	"target", "next_decision", "why", "text",
 }
 
 // instance is the memory of one chooser, with the functions that work on it.

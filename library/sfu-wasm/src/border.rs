@@ -294,7 +294,16 @@ pub extern "C" fn weir_sfu_next_decision() -> i32 {
     })
 }
 
-/// The place of that text, which stays until the next call.
+/// Says why the target is what it is. Returns the length of the text.
+#[unsafe(no_mangle)]
+pub extern "C" fn weir_sfu_why() -> i32 {
+    change(|state, chooser| {
+        state.text = chooser.why();
+        state.text.len() as i32
+    })
+}
+
+/// The place of the last text, which stays until the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_sfu_text() -> *const u8 {
     STATE.with_borrow(|state| state.text.as_ptr())
