@@ -98,6 +98,16 @@ impl Chooser {
         self.prober.target().bitrate
     }
 
+    /// Why the target is what it is, for the host's log.
+    pub fn why(&self) -> String {
+        let metrics = self.prober.inner().metrics();
+        let queue = metrics.queuing_delay.unwrap_or(TimeDelta::ZERO).as_millis_f64();
+        let loss = metrics.loss_ratio * 100.0;
+        let arrived = metrics.acknowledged_bitrate.unwrap_or(Bitrate::ZERO).as_kbps_f64();
+        let (reason, target) = (metrics.reason.as_str(), self.prober.inner().target().bitrate);
+        format!("{reason}: {target}, queue {queue:.1} ms, loss {loss:.1} %, arrived {arrived:.0} kbit/s")
+    }
+
     fn note_outcome(&mut self) {
         let Some(outcome) = self.prober.last_outcome() else { return };
         if outcome.number != self.seen_outcome {
@@ -124,6 +134,9 @@ mod tests {
     use weir_sfu::{Layer, TrackConfig, TrackId};
 
     const CAMERA: TrackId = TrackId(7);
+    /// Bytes of a packet of media, and of one of padding.
+    const MEDIA: f64 = 1_000.0;
+    const PADDING: f64 = 240.0;
 
     fn kbps(kbps: u64) -> Bitrate {
         Bitrate::from_kbps(kbps)
@@ -136,6 +149,8 @@ mod tests {
         number: i64,
         /// When the link is free again.
         free: Timestamp,
+        /// Nothing passes before this time.
+        out_until: Timestamp,
         /// Bytes of media and of padding that are due.
         due: [f64; 2],
         probe: (u32, f64),
@@ -148,7 +163,7 @@ mod tests {
             let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).expect("valid");
             let mut chooser = Chooser::new(Algorithm::Sluice.build(limits), limits);
             let mut layers = Vec::new();
-            for (stream, height, rate) in [(0, 180, 150), (1, 360, 500), (2, 720, 1_500)] {
+            for (stream, height, rate) in [(0, 180, 100), (1, 360, 500), (2, 720, 1_500)] {
                 layers.push(Layer::new(stream, height * 16 / 9, height, kbps(rate)));
             }
             let camera = TrackConfig::camera(layers).with_shown(1280, 720);
@@ -156,27 +171,33 @@ mod tests {
             let start = Timestamp::ZERO;
             let (reports, texts) = (Vec::new(), Vec::new());
             let (due, probe) = ([0.0; 2], (0, 0.0));
-            Self { chooser, now: start, number: 0, free: start, due, probe, reports, texts }
+            let (now, free, out_until) = (start, start, start);
+            Self { chooser, now, number: 0, free, out_until, due, probe, reports, texts }
         }
 
         fn send(&mut self, link: Bitrate, is_padding: bool) {
-            let size = DataSize::from_bytes(1_000);
-            self.due[usize::from(is_padding)] -= 1_000.0;
+            let bytes = if is_padding { PADDING } else { MEDIA };
+            let size = DataSize::from_bytes(bytes as u64);
+            self.due[usize::from(is_padding)] -= bytes;
             let probe = self.chooser.probe().filter(|_| self.probe.1 > 0.0).map(|probe| probe.id);
-            self.probe.1 -= 1_000.0;
+            self.probe.1 -= bytes;
             let packet =
                 SentPacket::new(self.number, size).with_padding(is_padding).with_probe(probe);
             self.chooser.on_sent(self.now, &packet);
-            self.free = self.free.max(self.now) + size / link;
-            let arrival = self.free + TimeDelta::from_millis(20);
+            let begin = self.now.max(self.out_until);
+            let is_lost = self.free - begin > TimeDelta::from_millis(300);
+            if !is_lost {
+                self.free = self.free.max(begin) + size / link;
+            }
+            let arrival = (!is_lost).then_some(self.free + TimeDelta::from_millis(20));
             let report = PacketReport::new(self.number, size, self.now);
-            self.reports.push(report.with_arrival_time(Some(arrival)).with_probe(probe));
+            self.reports.push(report.with_arrival_time(arrival).with_probe(probe));
             self.number += 1;
         }
 
         fn run(&mut self, seconds: i64, link: Bitrate) {
             let end = self.now + TimeDelta::from_secs(seconds);
-            let rates = [150_000.0, 500_000.0, 1_500_000.0];
+            let rates = [100_000.0, 500_000.0, 1_500_000.0];
             while self.now < end {
                 self.now += TimeDelta::from_millis(5);
                 let level = self.chooser.allocator.level(CAMERA);
@@ -190,10 +211,10 @@ mod tests {
                         self.due[1] += probe.rate.as_bps_f64() / 8.0 * 0.005;
                     }
                 }
-                while self.due[0] >= 1_000.0 {
+                while self.due[0] >= MEDIA {
                     self.send(link, false);
                 }
-                while self.due[1] >= 1_000.0 && self.probe.1 > 0.0 {
+                while self.due[1] >= PADDING && self.probe.1 > 0.0 {
                     self.send(link, true);
                 }
                 if self.now.as_nanos() % 50_000_000 == 0 {
@@ -203,12 +224,10 @@ mod tests {
         }
 
         fn feed_back(&mut self) {
-            let (mut here, mut later) = (Vec::new(), Vec::new());
-            for report in self.reports.drain(..) {
-                let is_here = report.arrival_time.is_some_and(|at| at < self.now);
-                if is_here { here.push(report) } else { later.push(report) }
-            }
-            self.reports = later;
+            // A receiver knows of a loss when a later packet comes.
+            let has_come = |report: &PacketReport| report.arrival_time.is_some_and(|at| at < self.now);
+            let known = self.reports.iter().rposition(has_come).map_or(0, |last| last + 1);
+            let here: Vec<PacketReport> = self.reports.drain(..known).collect();
             if !here.is_empty() {
                 self.chooser.on_feedback(self.now, &FeedbackReport::new(here));
             }
@@ -229,6 +248,15 @@ mod tests {
         room.run(5, kbps(400));
         assert_eq!(room.chooser.allocator.level(CAMERA), Some(0), "{:#?}", room.texts);
         room.run(30, kbps(3_000));
+        assert_eq!(room.chooser.allocator.level(CAMERA), Some(2), "{:#?}", room.texts);
+    }
+
+    #[test]
+    fn after_an_outage_the_best_layer_comes_back() {
+        let mut room = Room::new();
+        room.run(15, kbps(3_000));
+        room.out_until = room.now + TimeDelta::from_secs(2);
+        room.run(13, kbps(3_000));
         assert_eq!(room.chooser.allocator.level(CAMERA), Some(2), "{:#?}", room.texts);
     }
 

@@ -7,8 +7,11 @@ use weir::units::{TimeDelta, Timestamp};
 use crate::plan::{Level, is_above};
 use crate::track::Layer;
 
-/// The first return to a layer is free. Each further one comes this time after the last, so that a
-/// layer at the edge of what fits costs fewer than two switches a minute.
+/// The first return to a layer comes this time after the fall: what a controller hears first after
+/// an outage may be of the time before it.
+const SETTLES: TimeDelta = TimeDelta::from_secs(1);
+/// The first return is free then. Each further one comes this time after the last, so that a layer
+/// at the edge of what fits costs fewer than two switches a minute.
 pub(crate) const RETURN_INTERVAL: TimeDelta = TimeDelta::from_secs(75);
 /// The same for a return from a pause: no picture at all is worse than one more switch.
 const RESUME_INTERVAL: TimeDelta = TimeDelta::from_secs(15);
@@ -73,6 +76,9 @@ impl Falls {
             if !is_forgotten && fall.returned.is_some_and(|at| now - at < interval) {
                 break;
             }
+            if fall.fell.is_some_and(|at| now - at < SETTLES) {
+                break;
+            }
             cap = Some(layer);
         }
         if is_above(current, cap) { current } else { cap }
@@ -104,6 +110,7 @@ mod tests {
         falls.on_rise(at(0), None, high);
         falls.on_fall(at(10), high, low);
         let layers = layers(&[0, 1, 2]);
+        assert_eq!(falls.cap(at(10), low, &layers), low);
         assert_eq!(falls.cap(at(11), low, &layers), high);
         falls.on_rise(at(12), low, high);
         falls.on_fall(at(20), high, low);

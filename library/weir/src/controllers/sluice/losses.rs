@@ -52,6 +52,8 @@ pub(super) struct Losses {
     low: Count,
     high: Count,
     all: Count,
+    /// Since the last response.
+    since: Count,
     /// The smallest ratio of late without a standing queue, once enough packets were seen.
     least: Option<f64>,
     /// Packets called lost, and those of them that arrived after all.
@@ -72,6 +74,7 @@ impl Losses {
         let part = if at_top { &mut self.high } else { &mut self.low };
         part.add(lost, all, keep);
         self.all.add(lost, all, keep);
+        self.since.add(lost, all, keep);
         if !stands {
             self.keep_least(all);
         }
@@ -89,9 +92,9 @@ impl Losses {
     }
 
     /// Whether the losses say that a queue drops: the ratio with a long delay is above that with a
-    /// short one by `LOSS_CHANCE` of it and `LOSS_EXCESS`, or the ratio of all is above `LOSS_MAX`
-    /// and `LOSS_BASE` times what the path surely loses. `LOSS_MAX` bounds that, too: a policer may
-    /// drop from the first packet on.
+    /// short one by `LOSS_CHANCE` of it and `LOSS_EXCESS`, or the ratio of all, as well as that
+    /// since the last response, is above `LOSS_MAX` and `LOSS_BASE` times what the path surely
+    /// loses. `LOSS_MAX` bounds that, too: a policer may drop from the first packet on.
     pub(super) fn is_congestion(&self, p: &Parameters) -> bool {
         let real = self.real();
         let exceeds = |with: Count, without: Count| {
@@ -99,7 +102,7 @@ impl Losses {
         };
         exceeds(self.standing, self.idle)
             || (self.low.all >= ENOUGH && exceeds(self.high, self.low))
-            || self.all.ratio() * real > self.most_of_path(p)
+            || self.all.ratio().min(self.since.at_least()) * real > self.most_of_path(p)
     }
 
     /// Whether a standing queue has dropped so much since the last response that the packets which
@@ -123,6 +126,7 @@ impl Losses {
     pub(super) fn on_response(&mut self) {
         self.standing = Count::default();
         self.high = Count::default();
+        self.since = Count::default();
         self.all = Count { lost: self.idle.ratio() * self.all.all, ..self.all };
     }
 
@@ -238,5 +242,21 @@ mod tests {
         let mut losses = losses(0, 5);
         losses.on_response();
         assert!(!losses.is_congestion(&P));
+    }
+
+    // S-7: after an outage little is sent, so what was lost in it stays in the ratio for long.
+    #[test]
+    fn what_an_outage_took_is_answered_once() {
+        let mut losses = losses(0, 0);
+        losses.on_report(LossCounts { lost: 130, received: 10, recovered: 0 }, false, false);
+        assert!(losses.is_congestion(&P));
+        losses.on_response();
+        for _ in 0..20 {
+            losses.on_report(LossCounts { lost: 0, received: 4, recovered: 0 }, false, false);
+            assert!(!losses.is_congestion(&P));
+        }
+        assert!(losses.ratio() > 0.2, "{}", losses.ratio());
+        losses.on_report(LossCounts { lost: 30, received: 10, recovered: 0 }, false, false);
+        assert!(losses.is_congestion(&P), "these are new");
     }
 }
