@@ -2,9 +2,11 @@
 """How often `weir fleet` names the cause of a simulated call that has this cause.
 
 Makes calls of known causes with `weir run --dump`, analyzes them, and prints a confusion matrix with precision and
-recall. The calls are simulated under `gcc`, so this measures the rules on our simulator, and not on browsers.
+recall. The calls are simulated under `gcc`, so this measures the rules on our simulator, and not on browsers. With --real it
+shows what is found in real dumps whose causes are known.
 
     scripts/fleet-precision.py --weir target/release/weir --calls 400 --out /tmp/precision
+    scripts/fleet-precision.py --real lab/analyze/tests/dumps --out /tmp/real
 """
 
 import argparse
@@ -17,7 +19,7 @@ import duckdb
 from weir_rtc import fleet
 
 SECONDS = 60
-#: What each made cause should be found as. The rules cannot tell a path that others fill from one that fell: both are
+#: What each made cause should be found as. In those with `down`, the end that makes the dump receives. The rules cannot tell a path that others fill from one that fell: both are
 #: capacity that is missing. After a fall of some seconds, the time until the rate is back is the controller's.
 EXPECTED = {
     "good": "none",
@@ -26,6 +28,34 @@ EXPECTED = {
     "cross_traffic": "uplink_capacity",
     "random_loss": "uplink_loss",
     "application": "application",
+    "delay": "delay",
+    "down_good": "none",
+    "down_fall": "downlink_capacity",
+    "down_loss": "downlink_loss",
+}
+
+#: What the dumps of lab/analyze/tests/dumps are known to have, by their names: real calls, made for this.
+REAL = {
+    "ccfb.pcapng": "none",
+    "contention.rtcstats": "air_time",
+    "cpu.rtcstats": "processor",
+    "delay.rtcstats": "delay",
+    "drop.internals": "uplink_capacity",
+    "drop.rtcstats": "uplink_capacity",
+    "drop.shortened": "uplink_capacity",
+    "far-loss.log": "far_end",
+    "firefox.rtcstats": "uplink_capacity",
+    "free.rtcstats": "none",
+    "full.pcapng": "uplink_capacity",
+    "hard.rtcstats": "encoder",
+    "loss.pcapng": "uplink_loss",
+    "loss.rtcstats": "uplink_loss",
+    "muted.log": "application",
+    "muted.rtcstats": "application",
+    "muted.rtcstats-5": "application",
+    "relay-tcp.rtcstats": "uplink_capacity",
+    "server-layer.rtcstats": "far_end",
+    "start-up.log": "controller",
 }
 
 MEDIA = """
@@ -39,50 +69,49 @@ source = {{ kind = "filler", fps = {fps} }}
 """
 
 
+def steps(high: int, low: int, begin: int, length: int) -> str:
+    """A rate in kbit/s that is lower for a while."""
+    times = [(0, high), (begin, low), (begin + length, high)]
+    return "[" + ", ".join(f'["{at}s", "{kbps}kbps"]' for at, kbps in times) + "]"
+
+
 def scenario(cause: str, draw: random.Random) -> str:
     """A call of this cause, with a network that is drawn."""
-    capacity, queue, loss, limit, more = (
-        draw.randint(4000, 8000),
-        draw.randint(150, 400),
-        "",
-        "",
-        "",
-    )
+    capacity, queue = draw.randint(4000, 8000), draw.randint(150, 400)
+    loss = limit = more = ""
     most = draw.choice([1500, 2000, 2500])
     begin, length = draw.randint(15, 25), draw.randint(15, 30)
     capacity_text = f'"{capacity}kbps"'
     if cause == "short_fall":
         length = draw.randint(2, 4)
-    if cause in ("capacity_fall", "short_fall"):
-        low = draw.randint(300, 900)
-        steps = [(0, capacity), (begin, low), (begin + length, capacity)]
-        capacity_text = "[" + ", ".join(f'["{at}s", "{kbps}kbps"]' for at, kbps in steps) + "]"
-    elif cause == "random_loss":
+    if cause in ("capacity_fall", "short_fall", "down_fall"):
+        capacity_text = steps(capacity, draw.randint(300, 900), begin, length)
+    elif cause in ("random_loss", "down_loss"):
         loss = f'loss = "{draw.uniform(3.5, 12):.1f}%"'
     elif cause == "cross_traffic":
         capacity_text, queue = f'"{draw.randint(1500, 4000)}kbps"', draw.randint(300, 800)
         more = f'[[flow]]\nkind = "tcp"\nstart = "{begin}s"\nstop = "{begin + length}s"\n'
     elif cause == "application":
-        low = draw.randint(50, most // 4)
-        steps = [(0, most), (begin, low), (begin + length, most)]
-        limit = (
-            "source_limit = [" + ", ".join(f'["{at}s", "{kbps}kbps"]' for at, kbps in steps) + "]"
-        )
+        limit = "source_limit = " + steps(most, draw.randint(50, most // 4), begin, length)
     delay = draw.randint(5, 80)
     media = MEDIA.format(max=most, fps=draw.choice([15, 25, 30]), limit=limit)
+    if cause == "delay":
+        delay = draw.randint(170, 350)
+    way, back = ("down", "up") if cause.startswith("down") else ("up", "down")
     return f"""title = "{cause}"
 source = "scripts/fleet-precision.py"
 description = "A simulated call with a known cause."
 duration = "{SECONDS}s"
-[network.up]
+[network.{way}]
 capacity = {capacity_text}
 queue = "{queue}ms"
 delay = "{delay}ms"
 {loss}
-[network.down]
+[network.{back}]
 delay = "{delay}ms"
 {media}
 [[flow]]
+direction = "{way}"
 {more}"""
 
 
@@ -124,6 +153,23 @@ def show(lake: Path) -> None:
     print(line)
 
 
+def show_real(dumps: Path, lake: Path) -> None:
+    """Prints what is found in each dump of a known cause, and how often it is right."""
+    print(fleet.analyze([dumps], lake).words())
+    found = duckdb.sql(
+        "select parse_filename(source), main_cause "
+        f"from '{lake}/calls/*.parquet' where status in ('analyzed', 'duplicate')"
+    ).fetchall()
+    causes = {name.removesuffix(".gz"): cause for name, cause in found}
+    right = 0
+    print(f"{'dump':<24}{'made as':<18}found")
+    for name, made in REAL.items():
+        cause = causes.get(name, "not read")
+        right += cause == made
+        print(f"{name:<24}{made:<18}{cause}{'' if cause == made else '  (!)'}")
+    print(f"{right} of {len(REAL)} right")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--weir", default="weir", help="the program")
@@ -131,7 +177,11 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, required=True, help="folder of scenarios, dumps and lake"
     )
+    parser.add_argument("--real", type=Path, help="dumps of known causes, in place of made calls")
     given = parser.parse_args()
+    if given.real:
+        show_real(given.real, given.out / "lake")
+        return 0
     make(
         str(Path(given.weir).resolve()) if "/" in given.weir else given.weir, given.out, given.calls
     )

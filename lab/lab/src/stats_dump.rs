@@ -120,9 +120,10 @@ impl StatsDump {
             video.report(now_ms, &mut objects);
             (sent, received) = (sent + video.sent, received + video.received);
             rtts += video.rtts;
+            // Checks of the connection from either end take the same round trip.
+            rtt_s = rtt_s.or(video.rtt_s);
             if video.is_sent {
                 target_bps = Some(target_bps.unwrap_or(0) + video.target_bps.unwrap_or(0));
-                rtt_s = rtt_s.or(video.rtt_s);
             }
         }
         let pair = json!({
