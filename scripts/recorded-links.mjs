@@ -2,7 +2,7 @@
 // Runs controllers over recorded radio links, or compares how the links vary, as Markdown tables. All runs
 // are simulated, but for the calls of `called`.
 //
-// usage: scripts/recorded-links.mjs results|seen|statistics|called FOLDER [CONTROLLER,...]
+// usage: scripts/recorded-links.mjs results|held|seen|statistics|called FOLDER [CONTROLLER,...]
 //
 // FOLDER holds mahimahi traces, such as `traces` of https://github.com/ravinet/mahimahi (Winstein and
 // others, NSDI 2013). Every file whose name ends in .up or .down is one, or only those that `--only` names.
@@ -10,6 +10,8 @@
 // results      the use of each link, the wait in its queue, and the wait in the sender. 120 s, 30 ms each way,
 //              a queue of 500 ms of the mean rate, a flow of 50 kbit/s to 6 Mbit/s that starts at 300 kbit/s.
 //              The filler has no chance in it; the encoder runs with the seeds 1 to 10.
+// held         what holds the use: the first controller with the filler and reports every 20, 50 and 100 ms, means of ten start
+//              bitrates, beside laws that know more than a sender (scripts/recorded-laws.mjs), at the p95 that it has with 50 ms
 // seen         what a viewer sees of a film of 720p over these links with at most 6 Mbit/s, as means over the
 //              recordings, and how it compares with the first controller's
 // statistics   how the recordings vary, beside 200 scenarios of the family `radio` of `weir research generate`
@@ -34,9 +36,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { best, capacity, LAWS } from "./recorded-laws.mjs";
+
 const WEIR = process.env.WEIR ?? "weir";
 /** Longest output of a command, in bytes. */
 const OUTPUT_MAX = 1 << 28;
+/** Length of a run in s. */
+const DURATION_S = 120;
+/** Intervals of reports that `held` compares, and the usual one, which the laws assume. */
+const INTERVALS_MS = [20, 50, 100];
+const INTERVAL_MS = 50;
 /** Seeds of the family `radio` that are compared with the recordings: those of the training. */
 const RADIO_SEEDS = "1-200";
 
@@ -108,7 +117,7 @@ function scenario(recording, source, isSeen = false) {
   return `title = "${recording}"
 source = "mahimahi (Winstein and others, NSDI 2013)"
 description = "A recorded radio link behind a queue of 500 ms of its mean rate, 30 ms each way."
-duration = "120s"
+duration = "${DURATION_S}s"
 
 [network.up]
 capacity = { trace = "${recording}" }
@@ -180,6 +189,38 @@ function results(folder, recordings, controllers, seeds, constants) {
   }
 }
 
+/** The mean of ten runs, whose start bitrates differ: one run of the filler is a single sample. */
+function sampled(folder, recording, controller, interval_ms, constants) {
+  const file = join(folder, `${recording}-sampled.toml`);
+  const text = scenario(recording, "filler");
+  const runs = [];
+  for (let start = 300; start < 400; start += 10) {
+    writeFileSync(
+      file,
+      `feedback_interval = "${interval_ms}ms"\n${text.replace('"300kbps"', `"${start}kbps"`)}`,
+    );
+    runs.push(measured(file, controller, 1, constants));
+  }
+  return { use: mean(runs.map(({ use }) => use)), queue: mean(runs.map(({ queue }) => queue)) };
+}
+
+/** The controller's use with three intervals of reports, and what each law reaches at the p95 of the middle one. */
+function held(folder, recordings, controller, constants) {
+  const heads = INTERVALS_MS.map(
+    (ms) => `${controller}, a report every ${ms} ms: use, queue p95 (ms)`,
+  );
+  heads.push(...LAWS.map(({ name }) => name));
+  console.log(`| recording | ${heads.join(" | ")} |\n|---|${"---:|".repeat(heads.length)}`);
+  for (const recording of recordings) {
+    const runs = INTERVALS_MS.map((ms) => sampled(folder, recording, controller, ms, constants));
+    const cells = runs.map(({ use, queue }) => `${fixed(use, 2)}, ${fixed(queue, 0)}`);
+    const bits = capacity(readFileSync(join(folder, recording), "utf8"), DURATION_S);
+    const p95 = runs[INTERVALS_MS.indexOf(INTERVAL_MS)].queue;
+    cells.push(...LAWS.map((law) => fixed(best(bits, law, p95), 2)));
+    console.log(`| ${recording} | ${cells.join(" | ")} |`);
+  }
+}
+
 /** What is seen: heading, value of a flow, decimals. */
 const SEEN = [
   ["rate (Mbit/s)", (flow) => flow.rate_mbps?.mean, 2],
@@ -233,7 +274,7 @@ function callScenario(recording, driver, isTwin = false) {
   const cap = isBelow ? ', cap = "2500kbps"' : "";
   return scenario(recording, "encoder")
     .replace("fps = 30 }", `fps = 30, driver = "${driver}"${cap} }`)
-    .replace('duration = "120s"', 'duration = "18s"')
+    .replace(`duration = "${DURATION_S}s"`, 'duration = "18s"')
     .replace('"6Mbps"', isBelow ? '"5Mbps"' : '"2500kbps"')
     .replace("[[flow]]", '[call.video]\nwidth = 640\nheight = 360\ncontent = "film"\n\n[[flow]]');
 }
@@ -345,8 +386,8 @@ const [what, from, list] = positionals;
 const controllers = (list ?? (what === "called" ? Object.keys(SENDERS).join() : "sluice")).split(
   ",",
 );
-if (!["results", "seen", "statistics", "called"].includes(what) || !from) {
-  fail("write recorded-links.mjs results|seen|statistics|called FOLDER; --help says more");
+if (!["results", "held", "seen", "statistics", "called"].includes(what) || !from) {
+  fail("write recorded-links.mjs results|held|seen|statistics|called FOLDER; --help says more");
 }
 if (!/^[1-9][0-9]*$/.test(options.seeds)) fail("--seeds wants a number of 1 or more");
 const wanted = options.only?.split(",");
@@ -364,6 +405,9 @@ try {
   if (what === "results") {
     const constants = options.set.flatMap((constant) => ["--set", constant]);
     results(folder, recordings, controllers, Number(options.seeds), constants);
+  } else if (what === "held") {
+    const constants = options.set.flatMap((constant) => ["--set", constant]);
+    held(folder, recordings, controllers[0], constants);
   } else if (what === "seen") {
     seen(folder, recordings, controllers, Number(options.seeds));
   } else if (what === "called") {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Rewrites the tables of docs/results and docs/reference with the output of the commands that they name.
 //
-// usage: scripts/results.mjs [--check] [--only PAGE]... [--calls] [--list]
+// usage: scripts/results.mjs [--check] [--only PAGE]... [--command TEXT] [--calls] [--list]
 //
 // A table of a page is a block:
 //
@@ -21,6 +21,7 @@
 //
 // --check       writes nothing, and the exit code is 1 if a table differs from what its command prints
 // --only PAGE   this page only, such as `lund` or docs/results/lund.md; may be given several times
+// --command TEXT  only the tables whose command contains this text
 // --calls       also the blocks with `results calls`
 // --list        prints the commands of the pages and runs none
 
@@ -39,6 +40,7 @@ const { values: options } = parseArgs({
   options: {
     check: { type: "boolean", default: false },
     only: { type: "string", multiple: true, default: [] },
+    command: { type: "string", default: "" },
     calls: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
     help: { type: "boolean", short: "h", default: false },
@@ -123,6 +125,7 @@ for (const file of files) {
   const page = basename(file, ".md");
   if (only.length > 0 && !only.includes(page)) continue;
   for (const [, first, second, command] of readFileSync(file, "utf8").matchAll(block)) {
+    if (!command.includes(options.command)) continue;
     const marks = [first, second].filter(Boolean);
     if (options.list) console.log(`${page}: ${marks.concat(command).join(" ")}`);
     if (options.list || (marks.includes("calls") && !options.calls)) continue;

@@ -46,8 +46,8 @@ fn generated_tables_of_the_record_format_are_up_to_date() {
 }
 
 fn tables() -> Vec<(&'static str, String)> {
-    let [every, video, transfer, feedback, forwarded, seen, heard] = series::GROUPS else {
-        panic!("seven groups")
+    let [every, video, transfer, feedback, forwarded, seen, heard, marked] = series::GROUPS else {
+        panic!("eight groups")
     };
     vec![
         ("columns of series.csv", columns(every)),
@@ -57,6 +57,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("columns of forwarding", columns(forwarded)),
         ("columns of what is seen", columns(seen)),
         ("columns of what is heard", columns(heard)),
+        ("columns of marks", columns(marked)),
         ("columns of nodes.csv", columns(&nodes::GROUPS[0])),
         ("columns of airtime.csv", columns(&airtime::GROUPS[0])),
         ("columns of bearers.csv", columns(&bearers::GROUPS[0])),

@@ -113,6 +113,8 @@ pub struct Row {
     pub feedback: Option<DataSize>,
     /// What a forwarding server did for the subscriber. `None` for other flows.
     pub forwarded: Option<Forwarded>,
+    /// Packets that arrived with the mark Congestion Experienced. `None` if there was none.
+    pub marked_packets: Option<u64>,
 }
 
 impl Row {
@@ -140,6 +142,7 @@ impl Row {
         with_transfer: transfer: Option<Transfer>,
         with_feedback: feedback: Option<DataSize>,
         with_forwarded: forwarded: Option<Forwarded>,
+        with_marked_packets: marked_packets: Option<u64>,
     }
 }
 

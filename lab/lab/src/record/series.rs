@@ -20,6 +20,7 @@ pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[
     ColumnGroup { columns: FORWARDED, is_in: |row| row.forwarded.is_some() },
     ColumnGroup { columns: SEEN, is_in: |row| row.seen.is_some() },
     ColumnGroup { columns: HEARD, is_in: |row| row.heard.is_some() },
+    ColumnGroup { columns: MARKED, is_in: |row| row.marked_packets.is_some() },
 ];
 
 const FLOW: &str = "flow";
@@ -149,6 +150,13 @@ const FEEDBACK: &[CsvColumn<Row>] = &[column!(
     "byte",
     feedback,
     "IP bytes of RTCP that left the receiver; empty in the rows of other flows"
+)];
+
+const MARKED: &[CsvColumn<Row>] = &[column!(
+    "marked_packets",
+    "packets",
+    marked_packets,
+    "packets that arrived with the mark Congestion Experienced; empty if there was none"
 )];
 
 const FORWARDED: &[CsvColumn<Row>] = &[

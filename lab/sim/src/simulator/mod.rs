@@ -423,6 +423,9 @@ impl<'a> Simulator<'a> {
         let state = &mut self.flows[flow];
         if from == End::Sender {
             state.row.received += packet.size;
+            if packet.ecn == Ecn::Ce {
+                *state.row.marked_packets.get_or_insert(0) += 1;
+            }
             state.waited += waited;
             state.arrived += 1;
         }

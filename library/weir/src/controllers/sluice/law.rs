@@ -293,8 +293,8 @@ impl Sluice {
     /// Growth per second after this many seconds without a queue (S-8, S-11, S-12).
     fn growth(&self, seen: &Seen, calm_s: f64) -> f64 {
         let p = &self.p;
-        if self.marked.is_some_and(|at| seen.now - at < p.t_marked) {
-            return self.additive(p.a_marked).min(p.g_climb);
+        if let Some(additive) = self.marked_growth(seen.now) {
+            return additive;
         }
         let doublings = (calm_s / p.t_double.as_secs_f64()).min(DOUBLINGS_MAX);
         let is_known = self.level < self.anchor * self.p.recovered;
@@ -306,6 +306,12 @@ impl Sluice {
         let wired = (p.g_track * libm::exp2(doublings)).max(least).min(most);
         let is_late = calm_s > p.t_calm.as_secs_f64();
         if is_late { self.radio.blend(wired, p.g_radio) } else { wired }
+    }
+
+    /// The additive growth per second, if packets were marked a short time ago (S-8).
+    fn marked_growth(&self, now: Timestamp) -> Option<f64> {
+        self.marked.filter(|&at| now - at < self.p.t_marked)?;
+        Some(self.additive(self.p.a_marked).min(self.p.g_marked))
     }
 
     /// The fastest growth per second. Under L4S a mark comes a round trip after what was too much,
@@ -331,7 +337,8 @@ impl Sluice {
 
     /// Falls to the goal at once, and rises to it by steps that a source can follow (S-22).
     fn approach(&mut self, goal: Bitrate, seen: &Seen) {
-        let growth = self.radio.blend(self.p.g_climb, self.p.g_return);
+        let fastest = self.marked_growth(seen.now).unwrap_or(0.0).max(self.p.g_climb);
+        let growth = self.radio.blend(fastest, self.p.g_return);
         self.rate = goal.min(self.rate * libm::exp(growth * seen.step_s));
     }
 

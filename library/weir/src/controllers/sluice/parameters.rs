@@ -189,6 +189,8 @@ parameters! {
     pacing_l4s: f64 = 1.05;
     /// `A_MARKED`: additive increase after a mark under L4S, packets per round trip.
     a_marked: f64 = 0.5;
+    /// `G_MARKED`: fastest of this growth, per second.
+    g_marked: f64 = 6.0;
     /// `T_MARKED`: time after a mark for which the growth is additive.
     t_marked: TimeDelta = TimeDelta::from_secs(2);
     /// `G_L4S`: fastest growth under L4S above what was reached, per round trip.
