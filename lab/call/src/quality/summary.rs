@@ -9,6 +9,7 @@ use weir_lab::metrics::{mean, percentile};
 use weir_sim::Freezes;
 use weir_vmaf::Scores;
 
+use super::lateness;
 use super::scoring::ScoredPicture;
 use super::timeline::{Frame, Timeline};
 
@@ -50,16 +51,17 @@ pub(super) fn of(timeline: &Timeline, scored: &[ScoredPicture], span: Range<Time
         stalled_s: rounded(stalled.as_secs_f64()),
         stalled_ratio: lasted.map(|time| rounded(stalled / time)),
         picture: picture(&scored),
+        camera_late_ms: lateness::of(&timeline.camera_late, &span),
         intervals: intervals(&shown, &span),
         ..Quality::default()
     }
 }
 
-fn is_in(time: Option<Timestamp>, span: &Range<Timestamp>) -> bool {
+pub(super) fn is_in(time: Option<Timestamp>, span: &Range<Timestamp>) -> bool {
     time.is_some_and(|time| span.contains(&time))
 }
 
-fn delays(delays: Vec<TimeDelta>) -> Option<Delays> {
+pub(super) fn delays(delays: Vec<TimeDelta>) -> Option<Delays> {
     Delays::of(delays.into_iter().map(TimeDelta::as_millis_f64).collect(), DECIMALS)
 }
 
