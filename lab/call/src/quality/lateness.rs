@@ -6,8 +6,8 @@ use std::ops::Range;
 use weir::units::{TimeDelta, Timestamp};
 use weir_lab::calls::delays::Delays;
 
-use super::summary::{delays, is_in};
-
+/// Records have tenths of a microsecond.
+const DECIMALS: f64 = 1e4;
 /// The lateness of 5 % of the frames above which a run is disturbed, in ms.
 const LIMIT_MS: f64 = 10.0;
 
@@ -15,11 +15,11 @@ const LIMIT_MS: f64 = 10.0;
 pub(super) fn of(late: &[(Timestamp, TimeDelta)], span: &Range<Timestamp>) -> Option<Delays> {
     let mut within = Vec::new();
     for (captured, late) in late {
-        if is_in(Some(*captured), span) {
-            within.push(*late);
+        if span.contains(captured) {
+            within.push(late.as_millis_f64());
         }
     }
-    delays(within)
+    Delays::of(within, DECIMALS)
 }
 
 /// Why the run is disturbed; `None` if this participant saw its camera in time.

@@ -57,11 +57,11 @@ pub(super) fn of(timeline: &Timeline, scored: &[ScoredPicture], span: Range<Time
     }
 }
 
-pub(super) fn is_in(time: Option<Timestamp>, span: &Range<Timestamp>) -> bool {
+fn is_in(time: Option<Timestamp>, span: &Range<Timestamp>) -> bool {
     time.is_some_and(|time| span.contains(&time))
 }
 
-pub(super) fn delays(delays: Vec<TimeDelta>) -> Option<Delays> {
+fn delays(delays: Vec<TimeDelta>) -> Option<Delays> {
     Delays::of(delays.into_iter().map(TimeDelta::as_millis_f64).collect(), DECIMALS)
 }
 
