@@ -14,17 +14,32 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SOURCE = (ROOT / "lab/sim/src/source/picture_model.rs").read_text()
 K = {name: float(value) for name, value in re.findall(r"const (\w+): f64 = ([\d.]+);", SOURCE)}
+#: Curves of a content and a codec: bits a pixel for half of the ceiling, steepness, ceiling.
+CURVE = r"const (\w+): Curve = Curve::new\(([\d.]+), ([\d.]+), ([\d.]+)\);"
+CURVES = {name: tuple(map(float, values)) for name, *values in re.findall(CURVE, SOURCE)}
 CODECS = {"vp8": 1, "vp9": K["VP9_BITS"], "av1": K["AV1_BITS"]}
+
+
+def constants(row):
+    """The curve of a row's content and codec, and the exponents of pixels and frame rate. A content
+    that has none gets those of the film."""
+    curve = CURVES.get(f"{row['clip']}_{row['codec']}".upper())
+    if curve is not None:
+        name = row["clip"].upper()
+        return *curve, K[f"{name}_PIXEL_EXPONENT"], K[f"{name}_RATE_EXPONENT"]
+    ceiling = K["VP8_CEILING"] if row["codec"] == "vp8" else 100
+    half = K["FILM_BITS"] * CODECS[row["codec"]]
+    return half, K["STEEPNESS"], ceiling, K["PIXEL_EXPONENT"], K["RATE_EXPONENT"]
 
 
 def vmaf(row):
     pixels = row["height"] ** 2 * row["camera_width"] / row["camera_height"]
     share = (row["height"] / row["camera_height"]) ** 2
-    half = K["FILM_BITS"] * CODECS[row["codec"]] * (pixels / (640 * 360)) ** -K["PIXEL_EXPONENT"]
-    half *= (row["fps"] / K["FRAME_RATE"]) ** -K["RATE_EXPONENT"]
+    half, steepness, ceiling, pixel_exponent, rate_exponent = constants(row)
+    half *= (pixels / (640 * 360)) ** -pixel_exponent
+    half *= (row["fps"] / K["FRAME_RATE"]) ** -rate_exponent
     half *= share ** -K["ENLARGED_BITS_EXPONENT"]
-    ceiling = K["VP8_CEILING"] if row["codec"] == "vp8" else 100
-    coded = ceiling / (1 + (half / row["bits_a_pixel"]) ** K["STEEPNESS"])
+    coded = ceiling / (1 + (half / row["bits_a_pixel"]) ** steepness)
     return coded * share ** K["ENLARGED_EXPONENT"]
 
 

@@ -47,7 +47,7 @@ pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Rec
         (trace.nodes, trace.access) = (access.names(), log.clone());
         trace.access.cut(end);
     }
-    let mut warned = warning::disturbances(run.emulation);
+    let mut warned = warning::of_emulation(run.emulation);
     warned.extend(warning::change_warnings(run.emulation));
     if duration > LINK_DURATION_MAX {
         let hours = LINK_DURATION_MAX.as_secs_f64() / 3600.0;

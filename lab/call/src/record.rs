@@ -67,7 +67,7 @@ pub fn record(
             trace.rows.extend(rows);
         }
     }
-    let speech = sound::heard_speech(config, outcome);
+    let speech = sound::heard_speech(config, outcome, seen);
     trace.rows.extend(sound::rows::all(scenario, outcome, &speech, end_of(config, outcome)));
     for load in &config.loads {
         let flow = &scenario.flows[load.flow];
@@ -138,7 +138,7 @@ pub fn app_facts(outcome: &AppOutcome) -> CallFile {
         .participants
         .iter()
         .filter_map(|one| Some(format!("{} failed: {}", one.name, one.failure.as_ref()?)));
-    let warnings = warning::disturbances(&outcome.emulation).into_iter().chain(failed);
+    let warnings = warning::of_app(outcome).into_iter().chain(failed);
     let participants = outcome.participants.iter();
     let quality = outcome.frames.iter().map(|received| received.quality.clone()).collect();
     CallFile {
@@ -165,6 +165,7 @@ pub fn app_facts(outcome: &AppOutcome) -> CallFile {
             .collect(),
         missed_packets: outcome.missed_packets,
         emulation: EmulationFacts {
+            disturbed: !outcome.disturbances().is_empty(),
             nats: nat_facts(&outcome.emulation, |host| {
                 outcome.participants.get(host).map(|one| one.name.clone())
             }),

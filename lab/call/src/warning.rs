@@ -2,10 +2,11 @@
 
 use weir_emu::Emulation;
 
+use crate::app::AppOutcome;
 use crate::message::{Peer, printable};
 use crate::outcome::CallOutcome;
 use crate::plan::CallConfig;
-use crate::sound;
+use crate::{quality, sound};
 
 /// The warnings of a run of calls.
 pub(crate) fn of_calls(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
@@ -31,21 +32,43 @@ pub(crate) fn of_calls(config: &CallConfig, outcome: &CallOutcome) -> Vec<String
     disturbed.chain(failed).chain(typed).chain(encoded).chain(notes).collect()
 }
 
-/// Reasons why the run is disturbed.
-pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
+/// Warnings about what the emulator noticed.
+pub(crate) fn of_emulation(emulation: &Emulation) -> Vec<String> {
     let causes: Vec<String> = emulation.disturbances().iter().map(ToString::to_string).collect();
     in_words(&causes)
+}
+
+/// Warnings about a disturbed run of an application under test.
+pub(crate) fn of_app(outcome: &AppOutcome) -> Vec<String> {
+    in_words(&outcome.disturbances())
+}
+
+impl AppOutcome {
+    /// Reasons why the run is disturbed: what the emulator noticed, and cameras that their own
+    /// pages saw late.
+    pub fn disturbances(&self) -> Vec<String> {
+        let causes = self.emulation.disturbances();
+        let mut causes: Vec<String> = causes.iter().map(ToString::to_string).collect();
+        for received in &self.frames {
+            let late = received.quality.camera_late_ms;
+            let cause = late.and_then(|late| quality::late_camera(&received.from, &late));
+            // Several participants see one camera.
+            causes.extend(cause.filter(|cause| !causes.contains(cause)));
+        }
+        causes
+    }
 }
 
 fn in_words(causes: &[String]) -> Vec<String> {
     causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
 }
 
-/// Reasons why a run of calls is disturbed: what the emulator noticed, and gaps in the recordings
-/// of the speakers.
+/// Reasons why a run of calls is disturbed: what the emulator noticed, cameras that their own pages
+/// saw late, and gaps in the recordings of the speakers.
 pub fn disturbances_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
     let causes = outcome.emulation.disturbances();
     let mut causes: Vec<String> = causes.iter().map(ToString::to_string).collect();
+    causes.extend(quality::disturbances(config, outcome));
     causes.extend(sound::disturbances(config, outcome));
     causes
 }

@@ -142,13 +142,16 @@ fn speech_is_found_in_what_was_said_and_is_no_faster_than_the_path() {
     let both = scenario("", "[[flow]]\n[[flow]]\nkind = \"audio\"\n");
     let config = CallConfig::of(&both, 1).unwrap().with_quality().unwrap();
     let Some(outcome) = run(&config) else { return };
-    let [heard] = &heard_speech(&config, &outcome)[..] else { panic!("one speech") };
+    let seen = received_frames(&config, &outcome);
+    let [heard] = &heard_speech(&config, &outcome, &seen)[..] else { panic!("one speech") };
     let delays: Vec<TimeDelta> = heard.seconds.iter().filter_map(|it| it.delay).collect();
     // A second may be silent, and a busy machine may tear others.
     assert!(delays.len() >= 4, "{:?}", heard.seconds);
     // The path, and the packet's 20 ms of speech.
     let least = delays.iter().min().unwrap();
     assert!(*least >= TimeDelta::from_millis(45), "{least:?}");
+    // The same camera is on the same screen.
+    assert!(heard.speech.behind_picture_ms.is_some() && seen[0].quality.camera_late_ms.is_some());
     let audio = outcome.calls[0].peers[1].reports.last().unwrap().report.audio_inbound.as_ref();
     let audio = audio.unwrap();
     assert!(audio.jitter_buffer_target_delay > Some(0.0) && audio.total_samples_received.is_some());

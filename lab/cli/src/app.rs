@@ -100,7 +100,7 @@ fn attempt(
         let outcome = run_app(scenario, plan, Seed::new(seed), &interrupt.flag(), &mut |_| {});
         interrupt.check()?;
         let outcome = outcome?;
-        let causes = outcome.emulation.disturbances();
+        let causes = outcome.disturbances();
         if causes.is_empty() || attempt == args.attempts.get() {
             return Ok(outcome);
         }

@@ -297,7 +297,7 @@ impl CallRunner<'_> {
             self.signalling.push(call.peers.each_ref().map(|peer| peer.signalling.clone()));
         }
         self.frames = quality::received_frames(config, &outcome);
-        self.speech = sound::heard_speech(config, &outcome);
+        self.speech = sound::heard_speech(config, &outcome, &self.frames);
         print_quality(&scenario.id, &self.frames);
         print_speech(&scenario.id, &self.speech);
         let record = match outcome.ended {
@@ -400,6 +400,13 @@ fn print_speech(scenario: &str, heard: &[HeardSpeech]) {
             delay.p95,
             seconds.len(),
         );
+        if let Some(behind) = speech.behind_picture_ms {
+            eprintln!(
+                "weir: {scenario}: {from}'s sound is {:.0} ms behind the picture at {to} (median; \
+                 {:.0} to {:.0} ms)",
+                behind.p50, behind.min, behind.max
+            );
+        }
     }
 }
 

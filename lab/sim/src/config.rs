@@ -399,21 +399,28 @@ pub struct Udp {
     ///
     /// [RFC8868 §4.3]: https://www.rfc-editor.org/rfc/rfc8868#section-4.3
     pub packet: DataSize,
-    /// Whether the packets are speech that the receiver plays.
-    pub is_speech: bool,
-    /// Whether each packet of speech has a coarse copy of the one before (FEC of Opus).
-    pub has_fec: bool,
+    /// What is in the packets, if they are speech that the receiver plays.
+    pub speech: Option<Speech>,
+}
+
+/// What is in a packet of speech.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speech {
+    /// How long its speech lasts.
+    pub length: TimeDelta,
+    /// How many packets before it have a copy in it: a coarse one of the last (FEC of Opus), or the
+    /// last as it was (RED), which has a coarse one of its own.
+    pub copies: u8,
 }
 
 impl Udp {
     /// IP packets of this size at this rate.
     pub const fn new(rate: Schedule, packet: DataSize) -> Self {
-        Self { rate, packet, is_speech: false, has_fec: false }
+        Self { rate, packet, speech: None }
     }
 
     with! {
-        with_is_speech: is_speech: bool,
-        with_has_fec: has_fec: bool,
+        with_speech: speech: Option<Speech>,
     }
 }
 

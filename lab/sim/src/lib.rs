@@ -40,8 +40,8 @@ mod udp;
 
 pub use config::{
     Codec, Config, Content, Core, Degradation, Direction, EncoderDriver, EncoderVideo, Feedback,
-    FlowConfig, FlowKind, Media, PublishedLayer, Publisher, Repair, Source, Structure, TrackKind,
-    Udp, Uplink, Watching,
+    FlowConfig, FlowKind, Media, PublishedLayer, Publisher, Repair, Source, Speech, Structure,
+    TrackKind, Udp, Uplink, Watching,
 };
 pub use media::Freezes;
 pub use receiver_clock::ReceiverClock;

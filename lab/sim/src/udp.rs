@@ -22,7 +22,7 @@ pub(crate) struct UdpEnds {
 
 impl UdpEnds {
     pub(crate) fn new(flow: &FlowConfig, config: &Udp) -> Self {
-        let player = config.is_speech.then(|| Player::new(config.has_fec));
+        let player = config.speech.map(Player::new);
         let (config, pauses) = (config.clone(), flow.pauses.clone());
         let mut ends = Self { config, pauses, next: flow.start, player };
         ends.skip_pauses();
@@ -48,11 +48,15 @@ impl Ends for UdpEnds {
         if let (End::Receiver, Some(player)) = (end, &mut self.player) {
             return player.on_deadline(now);
         }
-        let Udp { rate, packet, is_speech, .. } = &self.config;
-        let body = if *is_speech { Body::Audio(self.next) } else { Body::Udp };
+        let Udp { rate, packet, speech } = &self.config;
+        let body = if speech.is_some() { Body::Audio(self.next) } else { Body::Udp };
         out.packets.push(Packet { size: *packet, ecn: Ecn::NotEct, body });
-        // Counts from the due time of this packet, so that the rate is exact.
-        self.next = rate.finish(self.next, *packet).unwrap_or(Timestamp::MAX);
+        // Counts from the due time of this packet, so that the rate is exact. That of speech may
+        // have no whole number of bits a second.
+        self.next = match speech {
+            Some(speech) => self.next + speech.length,
+            None => rate.finish(self.next, *packet).unwrap_or(Timestamp::MAX),
+        };
         self.skip_pauses();
     }
 

@@ -539,6 +539,10 @@ export interface QualityRow {
   repeats: number;
   skips: number;
   tags_read_percent: number | null;
+  /** By how much the sound is later than the picture, median over the seconds. */
+  sound_behind_ms: number | null;
+  /** How late the sender's page saw 5 % of its camera's frames. */
+  camera_late_p95_ms: number | null;
   /** Of the machine's processors, over the run. */
   busy_percent: number | null;
 }

@@ -15,6 +15,7 @@
 pub(crate) mod camera_file;
 pub mod drawn;
 mod file;
+mod lateness;
 pub(crate) mod picture;
 pub(crate) mod scoring;
 pub(crate) mod sighting;
@@ -32,6 +33,7 @@ use crate::outcome::{CallOutcome, CallResult};
 use crate::plan::CallConfig;
 
 pub use file::write;
+pub(crate) use lateness::late_camera;
 pub use picture::ReceivedPicture;
 pub use scoring::{Pictures, ScoredPicture};
 pub use sighting::{FrameSighting, Place, TimedSighting};
@@ -107,6 +109,28 @@ pub fn received_frames(config: &CallConfig, outcome: &CallOutcome) -> Vec<Receiv
         }
     }
     received
+}
+
+/// Why a camera shows that the machine disturbed the run, one line each.
+pub fn disturbances(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
+    let mut causes = Vec::new();
+    if !config.quality {
+        return causes;
+    }
+    let end = Timestamp::ZERO + outcome.ended.unwrap_or(config.duration);
+    for (call, result) in config.calls.iter().zip(&outcome.calls) {
+        let span = call.start.max(Timestamp::ZERO)..call.stop.min(end);
+        for peer in Peer::ALL {
+            let sender = &config.participants[call.ends[peer.index()]];
+            if call.video[peer.index()].is_none() || !sender.player.has_tags() {
+                continue;
+            }
+            let late = timeline::camera_late(&result.peers[peer.index()].frames);
+            let late = lateness::of(&late, &span);
+            causes.extend(late.and_then(|late| late_camera(&sender.name, &late)));
+        }
+    }
+    causes
 }
 
 fn timeline_of(result: &CallResult, from: Peer) -> Timeline {

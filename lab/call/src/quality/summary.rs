@@ -9,6 +9,7 @@ use weir_lab::metrics::{mean, percentile};
 use weir_sim::Freezes;
 use weir_vmaf::Scores;
 
+use super::lateness;
 use super::scoring::ScoredPicture;
 use super::timeline::{Frame, Timeline};
 
@@ -50,6 +51,7 @@ pub(super) fn of(timeline: &Timeline, scored: &[ScoredPicture], span: Range<Time
         stalled_s: rounded(stalled.as_secs_f64()),
         stalled_ratio: lasted.map(|time| rounded(stalled / time)),
         picture: picture(&scored),
+        camera_late_ms: lateness::of(&timeline.camera_late, &span),
         intervals: intervals(&shown, &span),
         ..Quality::default()
     }

@@ -61,15 +61,18 @@ pub struct Timeline {
     pub screen: TagCount,
     /// Pictures on screen that the browser counted and the page did not see.
     pub missed: u64,
+    /// When each frame was captured, and how late the sender's page saw it.
+    pub camera_late: Vec<(Timestamp, TimeDelta)>,
 }
 
 impl Timeline {
     /// `sent` are the sightings of the sender and `received` those of the receiver, in order.
     /// `period` is the length of the camera's loop.
     pub fn of(sent: &[TimedSighting], received: &[TimedSighting], period: TimeDelta) -> Self {
-        let (camera, count) = Camera::of(sent, period);
+        let camera_late = camera_late(sent);
+        let (camera, count) = Camera::of(sent, &camera_late, period);
         let mut frames = BTreeMap::new();
-        let mut timeline = Self { camera: count, ..Self::default() };
+        let mut timeline = Self { camera: count, camera_late, ..Self::default() };
         let mut matcher = Matcher::new(&camera);
         let mut presented = None;
         for sighting in received.iter().filter(|it| it.place == Place::Screen) {
@@ -99,6 +102,28 @@ impl Timeline {
     }
 }
 
+/// When each frame of the camera was captured, and how late the sender's page saw it.
+///
+/// A frame's timestamp is on a clock of its own and exact. A page sees the frame a little later.
+/// The frame that was seen soonest gives the offset between the two clocks.
+pub(super) fn camera_late(sent: &[TimedSighting]) -> Vec<(Timestamp, TimeDelta)> {
+    let mut seen = Vec::new();
+    let mut offset = TimeDelta::MAX;
+    for sighting in sent.iter().filter(|it| it.place == Place::Camera) {
+        let (Some(_), Some(us)) = (sighting.frame.tag, sighting.frame.timestamp_us) else {
+            continue;
+        };
+        let own = Timestamp::from_micros(us as i64);
+        offset = offset.min(sighting.time - own);
+        seen.push((own, sighting.time));
+    }
+    let mut late = Vec::new();
+    for (own, time) in seen {
+        late.push((own + offset, time - (own + offset)));
+    }
+    late
+}
+
 /// What the sender's page saw of its camera.
 struct Camera {
     /// Time and number of each frame.
@@ -109,29 +134,27 @@ struct Camera {
 }
 
 impl Camera {
-    /// A frame's timestamp is on a clock of its own and exact. A page sees the frame a little
-    /// later. The frame that was seen soonest gives the offset between the two clocks.
-    fn of(sent: &[TimedSighting], period: TimeDelta) -> (Self, TagCount) {
+    /// `late` are the frames of `sent` that have a tag and a timestamp.
+    fn of(
+        sent: &[TimedSighting],
+        late: &[(Timestamp, TimeDelta)],
+        period: TimeDelta,
+    ) -> (Self, TagCount) {
         let mut count = TagCount::default();
-        let mut frames = Vec::new();
-        let mut offset = TimeDelta::MAX;
-        for sighting in sent.iter().filter(|it| it.place == Place::Camera) {
-            count.seen += 1;
-            let (Some(tag), Some(us)) = (sighting.frame.tag, sighting.frame.timestamp_us) else {
-                continue;
-            };
-            let own = Timestamp::from_micros(us as i64);
-            offset = offset.min(sighting.time - own);
-            frames.push((own, tag.number));
-        }
-        count.read = frames.len();
-        count.matched = frames.len();
+        let mut times = late.iter();
         let mut by_number: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
         let mut captured = Vec::new();
-        for (index, (own, number)) in frames.into_iter().enumerate() {
-            captured.push((own + offset, number));
-            by_number.entry(number).or_default().push(index);
+        for sighting in sent.iter().filter(|it| it.place == Place::Camera) {
+            count.seen += 1;
+            let (Some(tag), Some(_)) = (sighting.frame.tag, sighting.frame.timestamp_us) else {
+                continue;
+            };
+            let Some((time, _)) = times.next() else { break };
+            by_number.entry(tag.number).or_default().push(captured.len());
+            captured.push((*time, tag.number));
         }
+        count.read = captured.len();
+        count.matched = captured.len();
         (Self { captured, by_number, period }, count)
     }
 
@@ -309,6 +332,14 @@ mod tests {
             assert_eq!(frame.shown_delay(), Some(TimeDelta::from_millis(135)));
         }
         assert_eq!(timeline.screen, TagCount { seen: 100, read: 100, matched: 100 });
+    }
+
+    #[test]
+    fn the_page_that_sees_its_camera_soonest_says_how_late_it_sees_the_rest() {
+        let late = camera_late(&sent(6));
+        let ms: Vec<i64> = late.iter().map(|(_, late)| late.as_millis()).collect();
+        assert_eq!(ms, [0, 1, 2, 0, 1, 2]);
+        assert_eq!(late[4].0, at(4) + TimeDelta::from_millis(1));
     }
 
     #[test]

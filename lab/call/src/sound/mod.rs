@@ -13,6 +13,7 @@
 
 mod delay;
 mod fft;
+mod in_step;
 pub(crate) mod recording;
 mod resample;
 pub(crate) mod rows;
@@ -31,6 +32,7 @@ use weir_lab::calls::stats::InboundRtp;
 use crate::message::Peer;
 use crate::outcome::CallOutcome;
 use crate::plan::{Call, CallConfig, Player};
+use crate::quality::ReceivedFrames;
 
 pub use delay::SpeechSecond;
 pub use recording::{Recording, SoundChunk, Sounds, Tap, Track};
@@ -53,8 +55,12 @@ pub struct HeardSpeech {
     pub speech: Speech,
 }
 
-/// The speech of all calls; none if the run did not ask for it.
-pub fn heard_speech(config: &CallConfig, outcome: &CallOutcome) -> Vec<HeardSpeech> {
+/// The speech of all calls; none if the run did not ask for it. `seen` are their pictures.
+pub fn heard_speech(
+    config: &CallConfig,
+    outcome: &CallOutcome,
+    seen: &[ReceivedFrames],
+) -> Vec<HeardSpeech> {
     let mut heard = Vec::new();
     if !config.quality {
         return heard;
@@ -81,6 +87,7 @@ pub fn heard_speech(config: &CallConfig, outcome: &CallOutcome) -> Vec<HeardSpee
             heard.push(HeardSpeech { spoken, heard: track, seconds, speech });
         }
     }
+    in_step::fill(&mut heard, seen);
     heard
 }
 

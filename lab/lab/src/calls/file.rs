@@ -14,6 +14,7 @@ pub use super::kind::{ApplicationRun, AskedPicture, CallRun, DumpRun, Kind, Link
 use super::older;
 pub use super::page::{AudioInterval, PageConnection, PageEvent, ReceivedAudio};
 use super::quality::Quality;
+use super::sound::Speech;
 
 /// The whole file. Files of older versions are read too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -164,6 +165,14 @@ impl CallFile {
             Kind::Call(call) => &call.quality,
             Kind::Application(application) => &application.quality,
             Kind::Link(_) | Kind::Dump(_) => &[],
+        }
+    }
+
+    /// What was heard of each microphone at each speaker.
+    pub fn speech(&self) -> &[Speech] {
+        match &self.kind {
+            Kind::Call(call) => &call.speech,
+            Kind::Application(_) | Kind::Link(_) | Kind::Dump(_) => &[],
         }
     }
 

@@ -47,6 +47,11 @@ pub struct Quality {
     pub stalled_ratio: Option<f64>,
     /// How the pictures look beside those of the camera; `null` if none was compared.
     pub picture: Option<PictureQuality>,
+    /// How late the sender's page saw the frames of its own camera, after the one that it saw
+    /// soonest. Above a limit the machine was too busy, and the run is disturbed. Absent if the
+    /// sender reads no camera.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub camera_late_ms: Option<Delays>,
     /// Means over intervals of 500 ms, by the time of showing.
     pub intervals: Vec<QualityInterval>,
 }

@@ -27,6 +27,10 @@ pub struct Speech {
     pub gaps_ms: f64,
     /// From mouth to ear, of each second that has speech; `null` if there is none.
     pub mouth_to_ear_ms: Option<Delays>,
+    /// By how much the sound was later at the ear than the picture of the same moment on screen, of
+    /// each second that has both; negative if it was earlier. Absent if none has both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind_picture_ms: Option<Delays>,
     /// Seconds whose delay differs by at least 5 ms from that of the second before.
     pub jumps: usize,
     /// The largest of these differences.

@@ -65,7 +65,8 @@ declare! {
         #[serde(skip_serializing_if = "Option::is_none")]
         stalled_ratio: Option<f64> = "ratio", Lower, [Quality], title: "Stalled";
         /// VMAF of the pictures shown, as the mean over each 50 ms, by a model of bits per pixel,
-        /// frame rate, codec, size and content. Only of a source `encoder` that shows the film.
+        /// frame rate, codec, size and content. Only of a source `encoder` that shows the
+        /// film or the head.
         #[serde(skip_serializing_if = "Option::is_none")]
         vmaf: Option<Score> = "0 to 100", Higher, [Quality], title: "VMAF (modelled)";
         /// Mean time that a frame waited for its turn between its completion and the decoder.

@@ -185,6 +185,10 @@ pub(super) struct QualityRow {
     pub repeats: u64,
     pub skips: u64,
     pub tags_read_percent: Option<f64>,
+    /// By how much the sound is later than the picture, median over the seconds.
+    pub sound_behind_ms: Option<f64>,
+    /// How late the sender's page saw 5 % of its camera's frames.
+    pub camera_late_p95_ms: Option<f64>,
     /// Of the machine's processors, over the run.
     pub busy_percent: Option<f64>,
 }

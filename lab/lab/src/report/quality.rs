@@ -54,8 +54,18 @@ fn row(run: &Run, file: &CallFile, quality: &Quality) -> QualityRow {
         skips: quality.skips,
         tags_read_percent: (quality.screen.seen > 0)
             .then(|| rounded(100.0 * quality.screen.read as f64 / quality.screen.seen as f64, 2)),
+        sound_behind_ms: sound_behind(file, quality),
+        camera_late_p95_ms: delay(quality.camera_late_ms, |it| it.p95),
         busy_percent: percent(file.emulation.cpu_busy_ratio),
     }
+}
+
+/// `None` if the speech of this person at this screen was not measured.
+fn sound_behind(file: &CallFile, quality: &Quality) -> Option<f64> {
+    let Quality { call, from, to, .. } = quality;
+    let mut speech = file.speech().iter();
+    let own = speech.find(|it| (it.call, &it.from, &it.to) == (*call, from, to))?;
+    delay(own.behind_picture_ms, |it| it.p50)
 }
 
 /// Of the first counted run that has pictures.

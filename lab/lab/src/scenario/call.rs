@@ -321,10 +321,11 @@ pub(super) fn film(flows: &mut [Flow], plan: &CallPlan, top: &Table) -> Result<(
             if codec == Codec::H264 {
                 return Err(top.error("the encoder source has VP8, VP9 and AV1, but no H.264"));
             }
-            if matches!(content, Content::Head | Content::Slides) {
+            let is_head = content == Content::Head && codec != Codec::Vp8;
+            if content == Content::Slides || is_head {
                 return Err(top.error(
-                    "the encoder source does not know what head and slides take: use the content \
-                     film, or leave out the source",
+                    "the encoder source knows what a head takes with VP8, and nothing of slides: \
+                     use the content film, or leave out the source",
                 ));
             }
             let driver = video.driver;

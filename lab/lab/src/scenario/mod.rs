@@ -30,9 +30,8 @@ mod words;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_controllers::{LabAlgorithm, LabController};
-use weir_net::Schedule;
 use weir_net::path::{AccessPlan, Attachment};
 
 pub use weir_net::Hop;
@@ -286,12 +285,6 @@ impl Traffic {
     }
 }
 
-/// Audio of 20 kbit/s [RFC8867 §5]: a packet of 50 B every 20 ms.
-fn audio() -> Udp {
-    let rate = Schedule::constant(Bitrate::from_kbps(20)).expect("the rate is not zero");
-    Udp::new(rate, DataSize::from_bytes(50))
-}
-
 impl Scenario {
     /// Whether a publication has a value of this controller for the scenario, or a finding about
     /// it.
@@ -441,10 +434,7 @@ impl Scenario {
                         }
                     }
                 }
-                Traffic::Audio => {
-                    let has_fec = self.call.audio.fec;
-                    FlowKind::Udp(audio().with_is_speech(flow.quality).with_has_fec(has_fec))
-                }
+                Traffic::Audio => FlowKind::Udp(self.call.audio.packets(flow.quality)),
                 Traffic::Tcp(tcp) => FlowKind::Tcp(tcp.clone()),
                 Traffic::Udp(udp) => FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),

@@ -1,5 +1,9 @@
 //! The `[call.audio]` table: how the browsers of a call encode speech.
 
+use weir::units::{Bitrate, DataSize, TimeDelta};
+use weir_net::Schedule;
+use weir_sim::{Speech, Udp};
+
 use super::error::ScenarioError;
 use super::reader::Item;
 
@@ -8,6 +12,13 @@ type Result<T> = std::result::Result<T, ScenarioError>;
 const OPUS: &[&str] = &["fec", "red", "dtx", "frame"];
 /// Frames that browsers make, in ms.
 const FRAMES: [i64; 4] = [10, 20, 40, 60];
+
+/// Bytes of speech in a packet of 20 ms, and headers of IP, UDP and RTP: 20 kbit/s [RFC8867 §5].
+const SPEECH_BYTES: u64 = 10;
+const SPEECH_MS: u64 = 20;
+const HEADER_BYTES: u64 = 40;
+/// A header for the copy and one for the packet's own speech [RFC2198 §3].
+const RED_HEADER_BYTES: u64 = 5;
 
 /// Options of Opus. The default is that of browsers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +36,22 @@ pub struct Opus {
 impl Default for Opus {
     fn default() -> Self {
         Self { fec: true, red: false, dtx: false, frame_ms: 20 }
+    }
+}
+
+impl Opus {
+    /// The packets of a simulated microphone. `is_played` says whether its receiver plays them.
+    pub(super) fn packets(self, is_played: bool) -> Udp {
+        let ms = u64::from(self.frame_ms);
+        let speech = SPEECH_BYTES * ms / SPEECH_MS;
+        let copy = if self.red { speech + RED_HEADER_BYTES } else { 0 };
+        let size = DataSize::from_bytes(HEADER_BYTES + speech + copy);
+        let length = TimeDelta::from_millis(ms as i64);
+        let rate = Bitrate::from_bps(size.as_bytes() * 8 * 1000 / ms);
+        let rate = Schedule::constant(rate).expect("the rate is not zero");
+        // RED's copy is the packet as it was, with its own coarse copy of the one before.
+        let copies = u8::from(self.fec) + u8::from(self.red);
+        Udp::new(rate, size).with_speech(is_played.then_some(Speech { length, copies }))
     }
 }
 
@@ -65,6 +92,31 @@ mod tests {
         assert_eq!(read("").unwrap(), Opus::default());
         let asked = read("[call.audio]\nfec = false\nred = true\nframe = \"60ms\"").unwrap();
         assert_eq!(asked, Opus { fec: false, red: true, dtx: false, frame_ms: 60 });
+    }
+
+    fn packets(audio: &str) -> Udp {
+        read(audio).unwrap().packets(true)
+    }
+
+    fn of_kbps(kbps: u64) -> Schedule {
+        Schedule::constant(Bitrate::from_kbps(kbps)).unwrap()
+    }
+
+    // [RFC8867 §5]
+    #[test]
+    fn a_simulated_microphone_sends_20_kbps_and_less_in_long_packets_and_more_with_copies() {
+        let usual = packets("");
+        assert_eq!((usual.packet.as_bytes(), usual.rate), (50, of_kbps(20)));
+        let long = packets("[call.audio]\nframe = \"60ms\"");
+        assert_eq!(
+            (long.packet.as_bytes(), long.speech.unwrap().length),
+            (70, TimeDelta::from_millis(60))
+        );
+        let copies = packets("[call.audio]\nred = true\nfec = false");
+        assert_eq!((copies.packet.as_bytes(), copies.rate), (65, of_kbps(26)));
+        assert_eq!(copies.speech.unwrap().copies, 1);
+        assert_eq!(packets("[call.audio]\nred = true").speech.unwrap().copies, 2);
+        assert_eq!(packets("[call.audio]\nfec = false").speech.unwrap().copies, 0);
     }
 
     #[test]

@@ -15,14 +15,13 @@ use std::collections::BTreeSet;
 
 use weir::units::{TimeDelta, Timestamp};
 
+use crate::config::Speech;
 use crate::trace::Heard;
 use arrivals::Arrivals;
 use target::Target;
 
 /// What is played at once.
 const BLOCK: TimeDelta = TimeDelta::from_millis(10);
-/// Speech in a packet.
-pub(crate) const PACKET: TimeDelta = TimeDelta::from_millis(20);
 /// NETEQ-D1: playing faster takes out, and playing slower puts in, one pitch period, for which this
 /// stands. libwebrtc searches for one of 2.5 to 15 ms, and may find none.
 const PITCH_PERIOD: TimeDelta = TimeDelta::from_millis(10);
@@ -41,10 +40,10 @@ const WINDOW_HALF: TimeDelta = TimeDelta::from_millis(50);
 const QUIET: TimeDelta = TimeDelta::from_millis(60);
 
 /// The receiver of a speech stream.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Player {
-    /// Whether a packet has a coarse copy of the one before.
-    has_fec: bool,
+    /// What is in a packet.
+    speech: Speech,
     /// Where the speech of the newest packet begins.
     newest: Option<Timestamp>,
     /// The next block, once a packet has come.
@@ -76,24 +75,40 @@ enum Decision {
 }
 
 impl Player {
-    /// A receiver; `has_fec` says whether each packet has a coarse copy of the one before.
-    pub(crate) fn new(has_fec: bool) -> Self {
-        Self { has_fec, ..Self::default() }
+    /// A receiver of such packets.
+    pub(crate) fn new(speech: Speech) -> Self {
+        Self {
+            speech,
+            newest: None,
+            next_block: None,
+            arrivals: Arrivals::default(),
+            target: Target::default(),
+            packets: BTreeSet::new(),
+            position: Timestamp::ZERO,
+            decoded: Timestamp::ZERO,
+            concealed: TimeDelta::ZERO,
+            next_stretch: Timestamp::ZERO,
+            noted: Heard::default(),
+            delays: TimeDelta::ZERO,
+            blocks: 0,
+        }
     }
 
     /// A packet came with the speech up to `end`.
     pub(crate) fn on_packet(&mut self, now: Timestamp, end: Timestamp) {
-        let start = end - PACKET;
-        // NETEQ-D5: playing begins with the first packet, and there are no silence and RED.
+        let start = end - self.speech.length;
+        // NETEQ-D5: playing begins with the first packet, and there is no silence.
         if self.next_block.is_none() {
             self.next_block = Some(now);
             (self.position, self.decoded) = (start, start);
         }
-        // [LIBWEBRTC §AudioDecoderOpus]: the copy is a packet of its own, which came late. One that
+        // [LIBWEBRTC §AudioDecoderOpus]: a copy is a packet of its own, which came late. One that
         // is there already is no arrival [LIBWEBRTC §PacketArrivalHistory].
-        let before = start - PACKET;
-        if self.has_fec && self.newest.is_some_and(|newest| newest < before) {
-            self.insert(now, before);
+        for distance in (1..=i64::from(self.speech.copies)).rev() {
+            let before = start - self.speech.length * distance;
+            if self.newest.is_some_and(|newest| newest < before) {
+                self.insert(now, before);
+            }
         }
         self.newest = self.newest.max(Some(start));
         self.insert(now, start);
@@ -159,7 +174,7 @@ impl Player {
     fn decode(&mut self) {
         if self.packets.first() == Some(&self.decoded) {
             self.packets.pop_first();
-            self.decoded += PACKET;
+            self.decoded += self.speech.length;
         }
     }
 

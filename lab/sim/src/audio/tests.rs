@@ -6,16 +6,20 @@ fn millis(ms: i64) -> TimeDelta {
     TimeDelta::from_millis(ms)
 }
 
+const PLAIN: Speech = Speech { length: TimeDelta::from_millis(20), copies: 0 };
+const WITH_COPIES: Speech = Speech { copies: 1, ..PLAIN };
+
 /// Plays packets that come with these delays in ms; `None` is lost. Returns what was heard after
 /// the first ten seconds.
 fn heard(delays: impl Iterator<Item = Option<i64>>) -> Heard {
-    heard_by(Player::default(), delays)
+    heard_of(PLAIN, delays)
 }
 
-fn heard_by(mut player: Player, delays: impl Iterator<Item = Option<i64>>) -> Heard {
+fn heard_of(speech: Speech, delays: impl Iterator<Item = Option<i64>>) -> Heard {
+    let mut player = Player::new(speech);
     let mut arrivals: Vec<(Timestamp, Timestamp)> = Vec::new();
     for (number, delay) in (1..).zip(delays) {
-        let end = Timestamp::ZERO + PACKET * number;
+        let end = Timestamp::ZERO + speech.length * number;
         arrivals.extend(delay.map(|delay| (end + millis(delay), end)));
     }
     arrivals.sort();
@@ -60,7 +64,7 @@ fn lost_packets_are_made_up_one_for_one_and_do_not_change_the_delay() {
 #[test]
 fn with_fec_a_single_lost_packet_is_not_made_up_and_the_target_waits_for_its_copy() {
     let lossy = (0..PACKETS).map(|number| (number % 10 != 0).then_some(40));
-    let heard = heard_by(Player::new(true), lossy);
+    let heard = heard_of(WITH_COPIES, lossy);
     let share = heard.concealed.as_secs_f64() / heard.played.as_secs_f64();
     assert!(share < 0.005, "{share}");
     assert_eq!(heard.target, Some(millis(40)));
@@ -69,9 +73,32 @@ fn with_fec_a_single_lost_packet_is_not_made_up_and_the_target_waits_for_its_cop
 #[test]
 fn with_fec_only_the_last_of_successive_lost_packets_has_a_copy() {
     let lossy = (0..PACKETS).map(|number| (number % 40 >= 4).then_some(40));
-    let heard = heard_by(Player::new(true), lossy);
+    let heard = heard_of(WITH_COPIES, lossy);
     let share = heard.concealed.as_secs_f64() / heard.played.as_secs_f64();
     assert!((share - 0.075).abs() < 0.01, "{share}");
+}
+
+// [RFC2198]
+#[test]
+fn with_red_two_successive_lost_packets_have_copies_and_the_target_waits_for_both() {
+    let lossy = (0..PACKETS).map(|number| (number % 10 >= 2).then_some(40));
+    let heard = heard_of(Speech { copies: 2, ..PLAIN }, lossy);
+    let share = heard.concealed.as_secs_f64() / heard.played.as_secs_f64();
+    assert!(share < 0.01, "{share}");
+    assert_eq!(heard.target, Some(millis(60)));
+}
+
+#[test]
+fn a_lost_packet_of_60_ms_is_made_up_for_60_ms_and_the_target_is_a_packet_long_with_copies() {
+    let long = Speech { length: millis(60), ..PLAIN };
+    let lossy = |number: i64| (number % 10 != 0).then_some(40);
+    let plain = heard_of(long, (0..1_000).map(lossy));
+    let share = plain.concealed.as_secs_f64() / plain.played.as_secs_f64();
+    assert!((share - 0.1).abs() < 0.01, "{share}");
+    let copies = heard_of(Speech { copies: 1, ..long }, (0..1_000).map(lossy));
+    let share = copies.concealed.as_secs_f64() / copies.played.as_secs_f64();
+    assert!(share < 0.01, "{share}");
+    assert_eq!(copies.target, Some(millis(80)));
 }
 
 #[test]

@@ -18,6 +18,12 @@ use crate::trace::{Seen, Video};
 /// Minimum time between requests for a key frame (libwebrtc).
 const KEY_FRAME_TIMEOUT: TimeDelta = TimeDelta::from_millis(200);
 
+/// A browser asks for a key frame when it had nothing to decode for so long, whatever may still be
+/// repaired, if the stream goes on: if its last packet is not older than the second time
+/// [LIBWEBRTC §VideoReceiveStream2].
+const LONGEST_WAIT: TimeDelta = TimeDelta::from_secs(3);
+const INACTIVE: TimeDelta = TimeDelta::from_secs(5);
+
 /// What decides when frames are shown.
 #[derive(Clone, Debug)]
 enum Screen {
@@ -39,6 +45,8 @@ pub(crate) struct VideoReceiver {
     pictures: Pictures,
     next_key_frame_request: Timestamp,
     last_arrival: Timestamp,
+    /// When a frame could be decoded last.
+    last_frame: Option<Timestamp>,
     /// Results since they were last taken, and the sum of the frames' delays.
     noted: Video,
     delays: TimeDelta,
@@ -57,6 +65,7 @@ impl VideoReceiver {
             pictures: Pictures::default(),
             next_key_frame_request: Timestamp::ZERO,
             last_arrival: Timestamp::ZERO,
+            last_frame: None,
             noted: Video::default(),
             delays: TimeDelta::ZERO,
         }
@@ -107,6 +116,7 @@ impl VideoReceiver {
             self.on_media(now, number, packet, Arrival::Recovered);
         }
         while let Some(frame) = self.assembler.next_frame() {
+            self.last_frame = Some(now);
             self.noted.unrepaired_packets += frame.skipped_packets;
             let is_next = frame.skipped_packets == 0;
             match &mut self.screen {
@@ -134,7 +144,8 @@ impl VideoReceiver {
 
     /// When [`VideoReceiver::on_deadline`] is due.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        let key_frame = self.needs_key_frame().then_some(self.next_key_frame_request);
+        let needed = self.needs_key_frame().then_some(self.next_key_frame_request);
+        let key_frame = needed.or_else(|| self.end_of_wait());
         let screen = match &self.screen {
             Screen::Steady(playout) => playout.next_deadline(),
             Screen::Browser(buffer) => buffer.next_deadline(),
@@ -145,6 +156,19 @@ impl VideoReceiver {
 
     fn needs_key_frame(&self) -> bool {
         self.assembler.needs_key_frame(self.gaps.given_up())
+    }
+
+    /// When a browser asks for a key frame next, since it does not wait any longer for the frame
+    /// that comes next.
+    fn end_of_wait(&self) -> Option<Timestamp> {
+        let end = (self.last_frame? + LONGEST_WAIT).max(self.next_key_frame_request);
+        let goes_on = end - self.last_arrival <= INACTIVE;
+        (matches!(self.screen, Screen::Browser(_)) && goes_on).then_some(end)
+    }
+
+    fn wants_key_frame(&self, now: Timestamp) -> bool {
+        let needed = self.needs_key_frame() && self.next_key_frame_request <= now;
+        needed || self.end_of_wait().is_some_and(|end| end <= now)
     }
 
     /// Shows the frame that is due and sends the requests that are due.
@@ -167,7 +191,7 @@ impl VideoReceiver {
             nack.emit(&mut bytes);
             send(&bytes);
         }
-        if self.needs_key_frame() && self.next_key_frame_request <= now {
+        if self.wants_key_frame(now) {
             let again = self.gaps.response_timeout().max(KEY_FRAME_TIMEOUT);
             self.next_key_frame_request = now + again;
             let mut bytes = [0; PictureLoss::SIZE];

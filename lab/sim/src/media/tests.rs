@@ -35,6 +35,8 @@ struct Call {
     requests: usize,
     /// Whether the receiver's requests are lost.
     deaf: bool,
+    /// Whether retransmissions are lost.
+    loses_rtx: bool,
     /// A media packet with additional delay.
     late: Option<(usize, TimeDelta)>,
     /// The source pauses before this frame.
@@ -52,6 +54,7 @@ impl Call {
             sent: [0; 3],
             requests: 0,
             deaf: false,
+            loses_rtx: false,
             late: None,
             pause: None,
         }
@@ -78,7 +81,7 @@ impl Call {
         };
         self.sent[kind as usize] += 1;
         self.media += usize::from(kind == Kind::Media);
-        if kind == Kind::Media && lost(self.media - 1) {
+        if kind == Kind::Media && lost(self.media - 1) || kind == Kind::Rtx && self.loses_rtx {
             return;
         }
         let late = self.late.filter(|&(number, _)| number + 1 == self.media);
@@ -87,7 +90,7 @@ impl Call {
     }
 
     /// Sends this many frames and waits for another second. `lost` selects media packets by number.
-    /// Repair packets are never lost.
+    /// Repair packets are not lost, unless the call loses retransmissions.
     fn run(&mut self, frames: i64, lost: impl Fn(usize) -> bool) -> Video {
         let mut next_frame = 0_usize;
         let captured = |frame: i64| {
@@ -211,6 +214,20 @@ fn with_nack_a_lost_packet_is_there_again_after_a_round_trip() {
     // The loss is detected at once, and the packet arrives 80 ms later. Of the frames that it
     // blocked, the newest is shown.
     assert_eq!(video.frames, 98);
+}
+
+// [LIBWEBRTC §VideoReceiveStream2]
+#[test]
+fn a_browser_waits_three_seconds_for_a_frame_and_then_asks_for_a_key_frame() {
+    let mut call = Call::new(Repair { nack: true, ..NONE });
+    call.loses_rtx = true;
+    call.receiver.play_as_browser(Timestamp::ZERO);
+    // The packet would be asked for a hundred times, for 8 s.
+    call.receiver.on_round_trip_time(Timestamp::ZERO, DELAY * 2);
+    let video = call.run(300, |number| number == 151);
+    assert_eq!(video.freezes, 1);
+    let waited = TimeDelta::from_millis(3_000)..TimeDelta::from_millis(3_400);
+    assert!(waited.contains(&video.frozen), "{}", video.frozen);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use weir_net::{Capacity, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed}
 use crate::trace::Video;
 use crate::{
     Config, Content, Direction, EncoderVideo, Feedback, FlowConfig, FlowKind, Media, Repair,
-    Source, Trace, Udp, run, run_unless,
+    Source, Speech, Trace, Udp, run, run_unless,
 };
 
 fn secs(secs: i64) -> Timestamp {
@@ -390,7 +390,8 @@ fn watched(kbps: u64, loss: f64) -> Trace {
     media.source = Source::Encoder { fps: 30.0, cap: None, video };
     media.repair = Some(NACK);
     let rate = Schedule::constant(Bitrate::from_kbps(20)).unwrap();
-    let speech = Udp::new(rate, DataSize::from_bytes(50)).with_is_speech(true);
+    let speech = Udp::new(rate, DataSize::from_bytes(50))
+        .with_speech(Some(Speech { length: TimeDelta::from_millis(20), copies: 0 }));
     let audio = FlowConfig::new("audio-1", TimeDelta::from_secs(20), FlowKind::Udp(speech));
     let mut config = one_mbps(vec![film, audio]);
     config.hops[0].up = link(kbps);

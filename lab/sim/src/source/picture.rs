@@ -25,6 +25,13 @@ const FILM_PIXEL_EXPONENT: f64 = 0.74;
 /// The bytes of a frame of the film grow with the time since the frame before, with this exponent:
 /// at the coarsest quality libvpx made 546 bytes at 30 frames a second and 762 at 16.4.
 const FILM_MOTION: f64 = 0.55;
+/// The same of the drawn head: 149, 470 and 1676 bytes at 180p, 360p and 720p at the coarsest
+/// quality, 6790 at 360p at the finest, and at 360p 432, 470 and 510 bytes at 60, 30 and 10 frames
+/// a second (docs/results/picture-contents.tsv).
+const HEAD_BYTES: f64 = 1_676.0;
+const HEAD_FINEST_BYTES: f64 = 22_700.0;
+const HEAD_PIXEL_EXPONENT: f64 = 0.87;
+const HEAD_MOTION: f64 = 0.09;
 /// Number of pixels of the pictures that were measured.
 const PIXELS: f64 = 1280.0 * 720.0;
 
@@ -103,8 +110,17 @@ impl Costs {
                 pixel_exponent: 1.12,
                 ..noise
             },
-            // What drawn contents take was not measured, and scenarios with them are refused.
-            Content::Film | Content::Head | Content::Slides => Self {
+            Content::Head => Self {
+                coarsest: HEAD_BYTES,
+                finest: HEAD_FINEST_BYTES,
+                max_qp_bytes: max_qp_bytes * HEAD_BYTES / NOISE_BYTES,
+                smooth: 0.0,
+                motion: HEAD_MOTION,
+                pixel_exponent: HEAD_PIXEL_EXPONENT,
+                ..noise
+            },
+            // What slides take was not measured, and scenarios with them are refused.
+            Content::Film | Content::Slides => Self {
                 coarsest: FILM_BYTES,
                 finest: FILM_FINEST_BYTES,
                 max_qp_bytes: max_qp_bytes * FILM_BYTES / NOISE_BYTES,

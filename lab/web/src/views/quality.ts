@@ -115,6 +115,8 @@ function describe(row: QualityRow): string {
 }
 
 function qualityTable(rows: QualityRow[]): HTMLElement {
+  const hasSound = rows.some((row) => row.sound_behind_ms !== null);
+  const hasLateness = rows.some((row) => row.camera_late_p95_ms !== null);
   return table<QualityRow>(
     "Delay from the camera to the screen, stalls on screen, and scores of the pictures",
     [
@@ -138,6 +140,12 @@ function qualityTable(rows: QualityRow[]): HTMLElement {
       number("Repeats", (row) => row.repeats, 0),
       number("Skips", (row) => row.skips, 0),
       number("Tags read (%)", (row) => row.tags_read_percent, 1),
+      ...(hasSound
+        ? [number<QualityRow>("Sound behind the picture (ms)", (row) => row.sound_behind_ms, 0)]
+        : []),
+      ...(hasLateness
+        ? [number<QualityRow>("Camera late, 95 % (ms)", (row) => row.camera_late_p95_ms, 1)]
+        : []),
       number("Machine busy (%)", (row) => row.busy_percent, 0),
     ],
     rows,

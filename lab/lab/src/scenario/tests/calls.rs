@@ -48,12 +48,14 @@ fn a_call_and_its_simulated_encoder_have_one_video() {
     assert_eq!(video.degradation, Degradation::Balanced);
     let message = error(&small(&format!("{source}[call]\nvideo = {{ codec = \"h264\" }}\n")));
     assert!(message.contains("has VP8, VP9 and AV1, but no H.264"), "{message}");
-    for drawn in ["head", "slides"] {
-        let asked = format!("[call]\nvideo = {{ content = \"{drawn}\" }}\n");
+    for drawn in ["content = \"head\", codec = \"vp9\"", "content = \"slides\""] {
+        let asked = format!("[call]\nvideo = {{ {drawn} }}\n");
         let message = error(&small(&format!("{source}{asked}")));
-        assert!(message.contains("does not know what head and slides take"), "{message}");
+        assert!(message.contains("knows what a head takes with VP8"), "{message}");
         assert!(parse("x", &small(&asked), None).is_ok(), "{drawn}");
     }
+    let head = format!("{source}[call]\nvideo = {{ content = \"head\" }}\n");
+    assert!(parse("x", &small(&head), None).is_ok());
     let layered =
         parse("x", &small(&format!("{source}[call]\nvideo = {{ simulcast = 3 }}\n")), None);
     let layered = layered.unwrap();
