@@ -27,13 +27,13 @@ fn stacks() -> Vec<String> {
     names
 }
 
-/// Whether pion is installed.
-fn has_pion() -> bool {
+/// Whether a stack is installed.
+fn has(stack: &str) -> bool {
     let doctor = String::from_utf8(weir(&["arena", "doctor"]).stdout).unwrap();
-    let pion = doctor.lines().find(|line| line.starts_with("pion ")).unwrap();
-    let is_there = !pion.contains("is not installed");
+    let row = doctor.lines().find(|line| line.starts_with(&format!("{stack} "))).unwrap();
+    let is_there = !row.contains("is not installed");
     if !is_there {
-        println!("skipped: no stacks of the arena: make arena-deps");
+        println!("skipped: no {stack} in the arena: make arena-deps");
     }
     is_there
 }
@@ -84,7 +84,7 @@ fn a_stack_that_nobody_knows_is_one_line_with_those_that_there_are() {
 
 #[test]
 fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
-    if !has_pion() {
+    if !has("pion") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -104,6 +104,47 @@ fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
     assert!(used > 0.1, "{row}");
     let again = weir(&words);
     assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
+}
+
+#[test]
+fn a_stack_receives_the_video_of_chromium_and_tells_of_its_pictures() {
+    for stack in ["pion", "aiortc"] {
+        if !has(stack) {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = folder.path().join("short.toml");
+        fs::write(&scenario, SCENARIO).unwrap();
+        let out = folder.path().join("runs");
+        let [scenario, out] = [&scenario, &out].map(|path| path.to_str().unwrap());
+        let words = ["arena", "--role", "receiver", "--stacks", stack, "--scenarios", scenario];
+        let made = weir(&[&words[..], &["--out", out]].concat());
+        if needs_root(&made) {
+            return;
+        }
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let text = String::from_utf8(made.stdout).unwrap();
+        let row = text.lines().find(|line| line.starts_with(stack)).unwrap();
+        let column = |index| row.split_whitespace().nth(index).unwrap().parse::<f64>().expect(row);
+        let [used, pictures] = [3, 6].map(column);
+        assert!(used > 0.03 && pictures > 3.0, "{row}");
+    }
+}
+
+#[test]
+fn a_stack_without_a_role_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    for (words, wanted) in [
+        (["arena", "--role", "receiver", "--stacks", "str0m"], "str0m is no receiver"),
+        (["arena", "--role", "receiver", "--stacks", "mediasoup"], "is a forwarding server"),
+        (["call", "arena/steps", "--role", "receiver", "--stack=str0m"], "str0m is no receiver"),
+    ] {
+        let refused = weir(&[&words[..], &["--out", out]].concat());
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{text}");
+        assert!(text.contains(wanted) && text.lines().count() == 1, "{text}");
+    }
 }
 
 /// Without it the stacks that have no encoder of their own connect and send nothing.
@@ -186,7 +227,7 @@ fn go(folder: &Path, words: &[&str]) -> String {
 
 #[test]
 fn a_gate_goes_red_for_pion_with_a_broken_gcc_and_names_the_cause() {
-    if !has_pion() {
+    if !has("pion") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -261,7 +302,7 @@ fn program(path: &Path, text: &str) {
 /// one of its scenarios.
 #[test]
 fn the_steps_of_the_page_for_a_pipeline_run() {
-    if !has_pion() {
+    if !has("pion") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

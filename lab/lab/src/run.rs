@@ -66,6 +66,7 @@ impl RunInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subject::StackRole;
 
     fn of(engine: Engine, label: &str) -> RunInfo {
         let subject = Subject::of_label(engine, label);
@@ -85,7 +86,8 @@ mod tests {
 
     #[test]
     fn a_stack_that_is_a_command_names_it() {
-        let subject = Subject::Stack { name: "mine".into(), driver: Some("'./driver x'".into()) };
+        let (driver, role) = (Some("'./driver x'".into()), StackRole::Sender);
+        let subject = Subject::Stack { name: "mine".into(), driver, role };
         let info = RunInfo { subject, ..of(Engine::Call, "gcc") };
         let command = "weir call demo/first-call --seed 7 --stack mine --driver './driver x'";
         assert_eq!(info.command(), command);

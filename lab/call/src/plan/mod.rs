@@ -21,6 +21,7 @@ use crate::stack::Stack;
 mod participant;
 mod paths;
 mod pipelines;
+mod receivers;
 mod topologies;
 mod trials;
 
@@ -67,7 +68,7 @@ pub struct CallConfig {
     pub serve: Option<Ipv4Addr>,
     /// The congestion control and the feedback of Chromium.
     pub chromium: ChromiumMode,
-    /// The stack that sends the videos; `None` if browsers or pipelines do.
+    /// The stack that sends or receives the videos; `None` if browsers or pipelines do.
     pub stack: Option<Stack>,
     /// The cameras' picture, and the codec.
     pub picture: Picture,

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 pub use analyze::Analyze;
 pub use application::Application;
-pub use arena::Arena;
+pub use arena::{Arena, CallRole};
 #[cfg(calls)]
 pub use arena::{ArenaPart, Role};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -274,11 +274,15 @@ pub struct Call {
         requires = "out"
     )]
     pub picture_at: Vec<u32>,
-    /// Stacks of the arena that send, separated by commas: folders with a driver. Their own
-    /// congestion control is in charge.
+    /// Stacks of the arena, separated by commas: folders with a driver. They send, with their own
+    /// congestion control in charge, unless --role says that they receive.
     #[arg(long, value_name = "LIST",
         conflicts_with_all = ["serve", "app", "controller", "ims", "quality"])]
     pub stack: Option<String>,
+    /// What the stacks do.
+    #[arg(long, value_enum, value_name = "ROLE", requires = "stack",
+        default_value_t = CallRole::Sender)]
+    pub role: CallRole,
     /// The driver of the one stack in --stack: a command in shell syntax, started in the present
     /// folder.
     #[arg(long, value_name = "COMMAND", requires = "stack")]
