@@ -172,7 +172,10 @@ function row(record, name) {
 if (first === "--log") {
   seconds(second);
 } else {
-  const named = records(first).map((record) => [record.slice(first.length + 1).split("/")[0], record]);
+  const named = records(first).map((record) => [
+    record.slice(first.length + 1).split("/")[0],
+    record,
+  ]);
   const rows = named.sort(([a], [b]) => inOrder(a, b)).map(([name, record]) => row(record, name));
   const heads = [
     "scenario",

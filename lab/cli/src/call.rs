@@ -119,6 +119,9 @@ const CHROMIUM: &str = "chromium";
 /// Chromium's own SCReAM v2 in the place of its GCC.
 const CHROMIUM_SCREAM_V2: &str = "chromium-scream-v2";
 
+/// Firefox as the sender, with its own congestion control.
+const FIREFOX: &str = "firefox";
+
 /// What controls the senders of a run.
 #[derive(Clone, Debug)]
 enum Sender {
@@ -128,6 +131,8 @@ enum Sender {
     Chromium,
     /// Chromium with its own SCReAM v2.
     ChromiumScreamV2,
+    /// Firefox.
+    Firefox,
     /// Pipelines under a controller.
     Pipelines(LabController),
     /// A stack of the arena, which sends or receives.
@@ -163,6 +168,7 @@ fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
         match name.trim() {
             CHROMIUM => senders.push(Sender::Chromium),
             CHROMIUM_SCREAM_V2 => senders.push(Sender::ChromiumScreamV2),
+            FIREFOX => senders.push(Sender::Firefox),
             name => {
                 let mut found = select::named(name, &[])?;
                 // `all` is what the GStreamer plugin has.
@@ -188,6 +194,7 @@ fn config(
         (None, Sender::ChromiumScreamV2) => {
             config.with_chromium(ChromiumMode::ScreamV2).map_err(refused)?
         }
+        (None, Sender::Firefox) => config.with_firefox().map_err(refused)?,
         (None, Sender::Pipelines(controller)) => config.with_pipelines(scenario, controller)?,
         (None, Sender::Stack(stack, StackRole::Sender)) => {
             config.with_stack(scenario, Stack::clone(stack))?
@@ -214,6 +221,7 @@ fn subject(args: &Call, scenario: &Scenario, sender: &Sender) -> Subject {
         (Sender::ChromiumScreamV2, _) => {
             Subject::Browser { name: CHROMIUM_SCREAM_V2.into(), control: BrowserControl::ScreamV2 }
         }
+        (Sender::Firefox, _) => Subject::browser(FIREFOX),
         (Sender::Pipelines(controller), _) => Subject::controller(controller.name()),
         (Sender::Stack(stack, role), _) => {
             let driver = stack.named_command().map(quoted);

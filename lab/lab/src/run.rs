@@ -9,6 +9,9 @@ use crate::subject::Subject;
 /// bytes.
 const NAME_MAX: usize = 100;
 
+/// Firefox as the sender, as the command names it.
+const FIREFOX: &str = "firefox";
+
 /// Identity of a run: the first members of `run.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunInfo {
@@ -34,6 +37,10 @@ impl RunInfo {
         match subject {
             Subject::Analyzed { dump, .. } => format!("weir analyze {dump}"),
             Subject::Application { options } => format!("weir call {scenario} {seeds} {options}"),
+            // Firefox sends, whatever browsers the scenario names.
+            Subject::Browser { name, .. } if name == FIREFOX => {
+                format!("weir call {scenario} --controller {name} {seeds}")
+            }
             Subject::Browser { .. } => format!("weir call {scenario} {seeds}"),
             Subject::Stack { driver: None, .. } => {
                 format!("weir call {scenario} {seeds} {subject}")
@@ -82,6 +89,7 @@ mod tests {
         let call = |label: &str| of(Engine::Call, label).command();
         assert_eq!(call("nada"), "weir call demo/first-call --controller nada --seed 7");
         assert_eq!(call("chromium"), "weir call demo/first-call --seed 7");
+        assert_eq!(call("firefox"), "weir call demo/first-call --controller firefox --seed 7");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_controllers::LabAlgorithm;
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{
-    BrowserKind, Content, Degradation, IceRestart, Opus, Picture, PlannedCall, Topology,
+    BrowserKind, Degradation, IceRestart, Opus, Picture, PlannedCall, Topology,
 };
 use weir_lab::scenario::{Direction, ReceiverClock, Scenario, Traffic};
 use weir_net::Seed;
@@ -18,6 +18,7 @@ use crate::janus::ForwardingRole;
 use crate::message::Peer;
 use crate::stack::Stack;
 
+mod firefox;
 mod participant;
 mod paths;
 mod pipelines;
@@ -224,17 +225,14 @@ impl<'a> Builder<'a> {
             return Err("its forwarding server exists in `weir run` only".into());
         }
         let planned = self.scenario.calls();
-        let Picture { content, degradation, .. } = self.scenario.call.video;
-        let asks = content != Content::default() || degradation != Degradation::default();
+        let asks = self.scenario.call.video.degradation != Degradation::default();
         let [a, b] = self.scenario.call.browsers;
         let sends = planned.iter().any(|call| {
             (a == BrowserKind::Firefox && call.up.is_some())
                 || (b == BrowserKind::Firefox && call.down.is_some())
         });
         if asks && sends {
-            return Err(
-                "Firefox shows a picture of its own: leave out content and degradation".into()
-            );
+            return Err("Firefox chooses itself what to give up: leave out degradation".into());
         }
         if planned.is_empty() {
             return Err("it has no media flow".into());

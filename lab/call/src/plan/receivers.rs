@@ -100,7 +100,7 @@ mod tests {
             ("[[flow]]\n[[flow]]\ndirection = \"down\"\n", "in call 1 their end sends"),
             ("[[flow]]\n[[flow]]\nkind = \"audio\"\n", "receive no audio"),
             ("[call]\nvideo = { codec = \"vp9\" }\n[[flow]]\n", "receive VP8, not VP9"),
-            ("[call]\nvideo = { simulcast = true }\n[[flow]]\n", "receive one layer"),
+            ("[call]\nvideo = { simulcast = 3 }\n[[flow]]\n", "receive one layer"),
             ("[call]\ntopology = \"forwarding-server\"\n[[flow]]\ncount = 2\n", "has a server"),
         ] {
             let error = plan(text).unwrap_err().to_string();

@@ -17,6 +17,7 @@ use weir_call::stack::{Origin, Stack, StackError};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
+use weir_lab::scenario::call::BrowserKind;
 use weir_lab::subject::{StackRole, Subject};
 use weir_lab::summary::Summary;
 use weir_lab::whole_file;
@@ -31,6 +32,8 @@ use verdict::Verdict;
 
 /// Chromium as the sender.
 const CHROMIUM: &str = "chromium";
+/// Firefox as the sender.
+const FIREFOX: &str = "firefox";
 /// The scenarios for senders.
 const SCENARIOS: &str = "arena/*";
 
@@ -39,6 +42,8 @@ const SCENARIOS: &str = "arena/*";
 enum Competitor {
     /// Chromium at both ends.
     Chromium,
+    /// Firefox, which sends to Chromium.
+    Firefox,
     /// A stack at one end.
     Stack(Stack, CallRole),
     /// A forwarding server.
@@ -49,6 +54,7 @@ impl Competitor {
     fn name(&self) -> &str {
         match self {
             Self::Chromium => CHROMIUM,
+            Self::Firefox => FIREFOX,
             Self::Stack(stack, _) | Self::Server(stack, _) => &stack.name,
         }
     }
@@ -56,6 +62,7 @@ impl Competitor {
     fn subject(&self) -> Subject {
         match self {
             Self::Chromium => Subject::browser(CHROMIUM),
+            Self::Firefox => Subject::browser(FIREFOX),
             Self::Stack(stack, role) => Subject::Stack {
                 name: stack.name.clone(),
                 driver: stack.named_command().map(quoted),
@@ -69,7 +76,7 @@ impl Competitor {
     fn twin(&self) -> Option<&str> {
         match self {
             // Chromium sends to a stack that receives.
-            Self::Chromium | Self::Stack(_, CallRole::Receiver) => Some("gcc"),
+            Self::Chromium | Self::Firefox | Self::Stack(_, CallRole::Receiver) => Some("gcc"),
             Self::Server(..) => None,
             Self::Stack(stack, CallRole::Sender) => match &stack.origin {
                 Origin::Folder(manifest) => manifest.twin.as_deref(),
@@ -251,6 +258,12 @@ fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
         if args.role != Role::Sfu {
             competitors.push(Competitor::Chromium);
         }
+        if args.role == Role::Sender {
+            match weir_call::installed(BrowserKind::Firefox) {
+                Ok(()) => competitors.push(Competitor::Firefox),
+                Err(error) => eprintln!("weir: left out: {error}"),
+            }
+        }
         return Ok(competitors);
     };
     let names: Vec<&str> = list.split(',').map(str::trim).collect();
@@ -260,6 +273,11 @@ fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
     );
     for name in names {
         let stack = match (&args.driver, args.role.in_call(), name) {
+            (None, Some(CallRole::Sender), FIREFOX) => {
+                weir_call::installed(BrowserKind::Firefox)?;
+                competitors.push(Competitor::Firefox);
+                continue;
+            }
             (None, Some(_), CHROMIUM) => None,
             (None, Some(role), name) => Some(Stack::with_role(&args.arena, name, role.into())?),
             (None, None, name) => Some(sfu::server(&args.arena, name)?),
@@ -314,6 +332,7 @@ fn one_call(
     words.extend(["--attempts", &args.attempts.to_string()].map(OsString::from));
     words.extend(["--out".into(), out.into()]);
     match (competitor, &args.driver) {
+        (Competitor::Firefox, _) => words.extend(["--controller", FIREFOX].map(OsString::from)),
         (Competitor::Chromium, _) => words.extend(["--controller", CHROMIUM].map(OsString::from)),
         (Competitor::Server(stack, _), _) => words.extend(sfu::words(stack)),
         (Competitor::Stack(stack, role), driver) => {

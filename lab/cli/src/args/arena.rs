@@ -16,7 +16,7 @@ use super::ATTEMPTS;
 A stack is a WebRTC library with a driver, a folder below `arena` of Weir's sources. It sends the \
 video of a call, under the control that it has, to Chromium, or receives Chromium's. The rates, \
 delays and losses are those of the packets in the emulated network. `chromium` stands for Chromium \
-at both ends.
+at both ends, `firefox` for Firefox as the sender.
 
 A run whose record is there is not made again. So a matrix that was interrupted goes on.
 
@@ -38,8 +38,8 @@ pub struct Arena {
     /// What the stacks do in the calls.
     #[arg(long, value_enum, value_name = "ROLE", default_value_t = Role::Sender)]
     pub role: Role,
-    /// Stacks, separated by commas (default: all that are installed, and chromium unless they
-    /// forward).
+    /// Stacks, separated by commas (default: all that are installed, and chromium and firefox
+    /// as senders, chromium as a receiver).
     #[arg(long, value_name = "LIST")]
     pub stacks: Option<String>,
     /// The driver of the one stack in --stacks: a command in shell syntax, started in the present

@@ -219,7 +219,7 @@ Without --controller, browsers are at both ends and use their own congestion con
 the sender of each video is a pipeline of GStreamer under that controller, and the receiver is a \
 browser. This needs the plugin of `make install-gst`. Two more names stand for Chromium at both \
 ends: `chromium` for its own congestion control, and `chromium-scream-v2` for its own SCReAM v2, \
-which it has as an experiment.
+which it has as an experiment. With `firefox` Firefox sends, under its own control.
 
 --jobs is accepted, but has no effect. Runs are made one at a time, because several runs at once \
 would disturb each other.
