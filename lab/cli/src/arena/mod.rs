@@ -272,33 +272,31 @@ fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
         "--driver is the command of one stack: name it with --stacks NAME"
     );
     for name in names {
-        let stack = match (&args.driver, args.role.in_call(), name) {
-            (None, Some(CallRole::Sender), FIREFOX) => {
-                weir_call::installed(BrowserKind::Firefox)?;
-                competitors.push(Competitor::Firefox);
-                continue;
-            }
-            (None, Some(_), CHROMIUM) => None,
-            (None, Some(role), name) => Some(Stack::with_role(&args.arena, name, role.into())?),
-            (None, None, name) => Some(sfu::server(&args.arena, name)?),
-            (Some(command), Some(_), name) => Some(Stack::of_command(name, command)?),
-            (Some(_), None, _) => {
-                anyhow::bail!("--driver is for one end of a call: leave out --role sfu")
-            }
-        };
-        let found = match stack {
-            None => Competitor::Chromium,
-            Some(stack) => {
-                // Before anything starts: a stack that is missing stops the whole command.
-                stack.version()?;
-                competitor(stack, args.role)?
-            }
-        };
+        let found = named(args, name)?;
         if !competitors.contains(&found) {
             competitors.push(found);
         }
     }
     Ok(competitors)
+}
+
+/// The row of this name. One that is not installed is an error before anything starts.
+fn named(args: &Arena, name: &str) -> anyhow::Result<Competitor> {
+    let stack = match (&args.driver, args.role.in_call(), name) {
+        (None, Some(CallRole::Sender), FIREFOX) => {
+            weir_call::installed(BrowserKind::Firefox)?;
+            return Ok(Competitor::Firefox);
+        }
+        (None, Some(_), CHROMIUM) => return Ok(Competitor::Chromium),
+        (None, Some(role), name) => Stack::with_role(&args.arena, name, role.into())?,
+        (None, None, name) => sfu::server(&args.arena, name)?,
+        (Some(command), Some(_), name) => Stack::of_command(name, command)?,
+        (Some(_), None, _) => {
+            anyhow::bail!("--driver is for one end of a call: leave out --role sfu")
+        }
+    };
+    stack.version()?;
+    competitor(stack, args.role)
 }
 
 /// Whether a stack has this role.

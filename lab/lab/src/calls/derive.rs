@@ -250,7 +250,6 @@ fn received(before: &InboundRtp, after: &InboundRtp, packet_bytes: u64) -> Optio
     let packets = since(before.packets_received, after.packets_received);
     let lost = after.packets_lost.saturating_sub(before.packets_lost);
     let expected = u64::try_from(i128::from(packets) + i128::from(lost)).unwrap_or(0);
-    // A stack without a decoder tells only which frames are complete.
     let frames = since_option(before.frames_decoded, after.frames_decoded)
         .or_else(|| since_option(before.frames_received, after.frames_received));
     let frozen_s = growth(before.total_freezes_duration, after.total_freezes_duration);
