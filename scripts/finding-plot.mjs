@@ -1,10 +1,11 @@
 // The plot of a finding of the arena as an SVG: what a stack sent and what arrived, without and with a change. Beside it, on
 // standard error, the rows of the finding's table.
 //
-//     node scripts/finding-plot.mjs BEFORE AFTER > ./arena/findings/NAME/plot.svg
+//     node scripts/finding-plot.mjs BEFORE [AFTER] > ./arena/findings/NAME/plot.svg
 //
 // BEFORE and AFTER are folders of records. One of a forwarding server has `estimates.jsonl`, the log of its estimates for p2, too:
-// then the plot shows the way to p2. The figure has no background, and its colours suit light and dark pages.
+// then the plot shows the way to p2, and the server's target if that log has it. Without AFTER there is one panel. The figure has no
+// background, and its colours suit light and dark pages.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,15 +14,16 @@ const PANEL = { width: 560, height: 150 };
 const MARGIN = { left: 52, top: 34, right: 100, bottom: 44, between: 54 };
 /** Rates are means over this time, so that single frames do not show. */
 const WINDOW_MS = 1000;
-const LINES = [
+const ALL_LINES = [
   { key: "capacity", name: "capacity", colours: ["#888888", "#888888"], dash: "4 3" },
   { key: "sent", name: "sent", colours: ["#d55e00", "#e69f00"] },
   { key: "received", name: "received", colours: ["#0072b2", "#56b4e9"] },
+  { key: "target", name: "target", colours: ["#007a5a", "#009e73"] },
 ];
 
 const folders = process.argv.slice(2);
-if (folders.length !== 2) {
-  console.error("usage: node scripts/finding-plot.mjs BEFORE AFTER > FILE.svg");
+if (folders.length < 1 || folders.length > 2) {
+  console.error("usage: node scripts/finding-plot.mjs BEFORE [AFTER] > FILE.svg");
   process.exit(2);
 }
 
@@ -62,10 +64,12 @@ function secondsToReceiver(folder) {
     .map((line) => JSON.parse(line));
   const schedule = scheduleOf(JSON.parse(read("run.json")).scenario_text);
   const { peers } = JSON.parse(read("call.json"));
-  const { intervals } = peers.find(
-    ({ participant, intervals }) =>
-      participant.startsWith("p2") && intervals.some(({ receive_bps }) => receive_bps > 0),
-  );
+  // A connection may have streams of padding, too.
+  const total = ({ intervals }) =>
+    intervals.reduce((sum, { receive_bps }) => sum + (receive_bps ?? 0), 0);
+  const [{ intervals }] = peers
+    .filter(({ participant }) => participant.startsWith("p2"))
+    .sort((a, b) => total(b) - total(a));
   // The server's log ends with the call.
   const offset = rows.at(-1).time - intervals.at(-1).time_s;
   const seconds = [];
@@ -76,6 +80,9 @@ function secondsToReceiver(folder) {
       capacity: schedule.findLast(({ from }) => from <= index).capacity,
       sent: row.sent / 1e6,
       received: (receive_bps ?? 0) / 1e6,
+      ...(row.target === undefined || row.capacity !== undefined
+        ? {}
+        : { target: row.target / 1e6 }),
     };
   }
   return seconds;
@@ -102,6 +109,7 @@ function rowOf(folder) {
 
 const isServer = existsSync(join(folders[0], "estimates.jsonl"));
 const runs = folders.map(isServer ? secondsToReceiver : secondsOf);
+const LINES = ALL_LINES.filter(({ key }) => runs.every((run) => run[0][key] !== undefined));
 const top = Math.max(...runs.flat().flatMap((second) => LINES.map(({ key }) => second[key])));
 const scale = Math.ceil(top * 2) / 2;
 const length = Math.max(...runs.map((seconds) => seconds.length));
@@ -145,14 +153,15 @@ function panel(seconds, index) {
 }
 
 const width = MARGIN.left + PANEL.width + MARGIN.right;
-const height = MARGIN.top + 2 * PANEL.height + MARGIN.between + MARGIN.bottom;
+const panels = runs.length * (PANEL.height + MARGIN.between) - MARGIN.between;
+const height = MARGIN.top + panels + MARGIN.bottom;
 const colours = (which) =>
   LINES.map(
     ({ colours }, line) =>
       `.l${line}{stroke:${colours[which]}}.label.l${line}{fill:${colours[which]};stroke:none}`,
   ).join("");
 console.log(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
-<title>Sent and received, before and after</title>
+<title>Sent and received, ${runs.length === 2 ? "before and after" : "before"}</title>
 <style>text{font:12px sans-serif;fill:#444}.title{font-weight:bold}.grid{stroke:#8886;stroke-width:1}
 .line{fill:none;stroke-width:2}${colours(0)}
 @media(prefers-color-scheme:dark){text{fill:#bbb}${colours(1)}}</style>

@@ -1,10 +1,11 @@
-"""Driver of the arena for aiortc, and for libraries with its interface: sends the video of one call.
+"""Driver of the arena for aiortc, and for libraries with its interface: sends the video of one call, or receives it.
 
     driver.py [--module MODULE] [--controller NAME] [--as-decoded] [--version]
 
 The lab talks to it in lines of JSON (docs/guide/arena.md). MODULE is `aiortc`, or `webrtc.aiortc` for the
 package wrtc, which has libwebrtc under the same interface. Both encode themselves. With a controller of Weir,
-the pictures of aiortc come from ../encoder.py, which obeys each target. --as-decoded is for a finding.
+the pictures of aiortc come from ../encoder.py, which obeys each target. --as-decoded is for a finding. Only aiortc
+receives, and decodes itself.
 """
 
 import argparse
@@ -19,28 +20,14 @@ import sys
 import time
 
 import av
+from peer import Peer, since_start, tell, write
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "library" / "python")]
 
 VIDEO_CLOCK = 90_000
 PACKAGES = {"aiortc": "aiortc", "webrtc.aiortc": "wrtc"}
-STARTED = time.monotonic()
 LIMITS = ("min", "start", "max")
-
-
-def since_start():
-    """In ms."""
-    return (time.monotonic() - STARTED) * 1000
-
-
-def tell(call, kind, **members):
-    """Sends a message of the call's protocol."""
-    write(call, message={"type": kind, **members})
-
-
-def write(call, **content):
-    print(json.dumps({"call": call, **content}, separators=(",", ":")), flush=True)
 
 
 def read_pictures(settings):
@@ -84,15 +71,12 @@ def camera_class(rtc, as_decoded):
     return Camera
 
 
-class Sender:
-    """The call."""
+class Sender(Peer):
+    """The end that sends the video."""
 
     def __init__(self, rtc, call, settings, controller, as_decoded):
-        self._rtc, self._call, self._settings = rtc, call, settings
+        super().__init__(rtc, call, settings)
         self._controller, self._congestion = controller, None
-        self._setup = {"joined": since_start()}
-        self._connection = rtc.RTCPeerConnection(rtc.RTCConfiguration(iceServers=[]))
-        self._connection.on("connectionstatechange", self._on_state)
         if controller is None:
             pictures = read_pictures(settings)
             self._camera = camera_class(rtc, as_decoded)(pictures, settings["frameRate"])
@@ -105,8 +89,6 @@ class Sender:
             self._camera = importlib.import_module("encoded").Encoded(settings)
         self._sender = self._connection.addTrack(self._camera)
         self._setup["camera"] = since_start()
-        self._candidates = []
-        self._is_described = False
 
     async def receive(self, message):
         """Handles a message of the call's protocol. Returns whether the call goes on."""
@@ -116,7 +98,7 @@ class Sender:
         elif kind == "start":
             await self._offer()
         elif kind == "answer":
-            await self._on_answer(message["sdp"])
+            await self._describe("answer", self._limited(message["sdp"]))
         elif kind == "candidate":
             await self._on_candidate(message["candidate"])
         elif kind in ("stop", "refused"):
@@ -140,14 +122,6 @@ class Sender:
         # The description has its candidates.
         tell(self._call, "offer", sdp=self._connection.localDescription.sdp)
 
-    async def _on_answer(self, sdp):
-        answer = self._rtc.RTCSessionDescription(sdp=self._limited(sdp), type="answer")
-        await self._connection.setRemoteDescription(answer)
-        self._setup["described"] = since_start()
-        self._is_described = True
-        for candidate in self._candidates:
-            await self._add(candidate)
-
     def _limited(self, sdp):
         """The answer with the limits of the rate, in the words that libwebrtc knows. Others ignore them."""
         limits = ";".join(
@@ -156,29 +130,9 @@ class Sender:
         number = re.search(r"a=rtpmap:(\d+) VP8/90000\r\n", sdp)
         return sdp.replace(number[0], f"{number[0]}a=fmtp:{number[1]} {limits}\r\n")
 
-    async def _on_candidate(self, candidate):
-        if self._is_described:
-            await self._add(candidate)
-        else:
-            self._candidates.append(candidate)
-
-    async def _add(self, candidate):
-        text = candidate["candidate"].removeprefix("candidate:")
-        if not text or text.split()[2].lower() != "udp":
-            return
-        parsed = self._rtc.sdp.candidate_from_sdp(text)
-        parsed.sdpMid, parsed.sdpMLineIndex = candidate["sdpMid"], candidate["sdpMLineIndex"]
-        await self._connection.addIceCandidate(parsed)
-
-    def _on_state(self, *_):
-        state = self._connection.connectionState
-        if state == "connected":
-            self._setup["ice"] = self._setup["connected"] = since_start()
-            tell(self._call, "connected", setup=self._setup)
-            if self._controller is not None:
-                self._task = asyncio.ensure_future(self._control())
-        elif state == "failed":
-            tell(self._call, "failed", cause="no connection to the other peer")
+    def _begin(self):
+        if self._controller is not None:
+            self._task = asyncio.ensure_future(self._control())
 
     async def _control(self):
         """Lets the controller pace the packets and set the encoder's rate from now on."""
@@ -216,13 +170,17 @@ async def serve(rtc, controller, as_decoded):
     reader = asyncio.StreamReader(limit=1 << 22)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     (one,) = json.loads(await reader.readline())["calls"]
-    sender = Sender(rtc, one["call"], one["settings"], controller, as_decoded)
+    call, settings = one["call"], one["settings"]
+    if settings.get("role") == "receiver":
+        peer = importlib.import_module("receiver").Receiver(rtc, call, settings)
+    else:
+        peer = Sender(rtc, call, settings, controller, as_decoded)
     while line := await reader.readline():
         try:
-            if not await sender.receive(json.loads(line)["message"]):
+            if not await peer.receive(json.loads(line)["message"]):
                 return
         except Exception as error:  # noqa: BLE001 - the lab must learn of any failure
-            tell(one["call"], "failed", cause=f"{type(error).__name__}: {error}")
+            tell(call, "failed", cause=f"{type(error).__name__}: {error}")
 
 
 def main():

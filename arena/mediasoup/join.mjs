@@ -1,13 +1,3 @@
-// How a participant joins mediasoup's room: by its name. It has joined when it sees all others.
+// How a participant joins mediasoup's room: the page has the elements of LiveKit's.
 
-export default async function join(page, number, { participants }) {
-  await page.fill("#me", `p${number}`);
-  await page.click("#join");
-  await page.waitForFunction(() => document.getElementById("state").textContent !== "outside");
-  const state = await page.textContent("#state");
-  if (state !== "in the room") throw new Error(state);
-  await page.waitForFunction((others) => {
-    const videos = [...document.querySelectorAll("#others video")];
-    return videos.filter((video) => video.videoWidth > 0).length === others;
-  }, participants - 1);
-}
+export { default } from "../../examples/apps/livekit/join.mjs";

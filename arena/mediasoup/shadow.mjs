@@ -1,13 +1,16 @@
 // shadow.mjs LOG [PARTICIPANT] [SECONDS]: what the worker's controller and ours said in the last call of a log that
 // WEIR_SHADOW named, for what went to a participant (p3), in rows of so many seconds (5). Bitrates are in kbit/s,
-// without the headers of IP, UDP and SRTP, as the worker counts.
+// without the headers of IP, UDP and SRTP, as the worker counts. `shadow.mjs --estimates LOG [PARTICIPANT]` prints lines of
+// JSON for scripts/finding-plot.mjs: what was sent in the last second, and both targets, in bit/s over s.
 
 import { readFileSync } from "node:fs";
 
-const [file, who = "p3", step = "5"] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const forPlot = words[0] === "--estimates";
+const [file, who = "p3", step = "5"] = words.slice(Number(forPlot));
 const stepMs = Number(step) * 1000;
 if (file === undefined || file.startsWith("-") || !(stepMs > 0)) {
-  console.error("usage: node shadow.mjs LOG [PARTICIPANT] [SECONDS]");
+  console.error("usage: node shadow.mjs [--estimates] LOG [PARTICIPANT] [SECONDS]");
   process.exit(file === "--help" ? 0 : 2);
 }
 
@@ -47,6 +50,18 @@ if (transport === undefined || samples.length < 2) {
   process.exit(1);
 }
 const startMs = samples[0].time_ms;
+if (forPlot) {
+  for (const [index, sample] of samples.entries()) {
+    const begin = samples.find(({ time_ms }) => time_ms > sample.time_ms - 1000);
+    const ms = sample.time_ms - begin.time_ms;
+    if (index === 0 || ms === 0) continue;
+    const sent = ((sample.sent_bytes - begin.sent_bytes) * 8000) / ms;
+    const { theirs_bps: target, ours_bps: ours } = sample;
+    const time = (sample.time_ms - startMs) / 1000;
+    console.log(JSON.stringify({ time, sent: Math.round(sent), target, ours }));
+  }
+  process.exit();
+}
 const parts = [];
 for (const sample of samples) {
   const index = Math.floor((sample.time_ms - startMs) / stepMs);

@@ -1,4 +1,4 @@
-// Driver of the arena for pion: sends the video of one call, under pion's own estimator or one of Weir.
+// Driver of the arena for pion: sends the video of one call, under pion's own estimator or one of Weir, or receives it.
 //
 // The lab talks to it in lines of JSON (docs/guide/arena.md). Pion has no encoder, so the pictures come from
 // ../encoder.py, which encodes at the rate that the estimator allows.
@@ -26,8 +26,10 @@ const (
 	headers = 20 + 8 + 24 + 3 + 10
 )
 
-// settings of the sender, as the first line says them. Bitrates are in bit/s.
+// settings of the call, as the first line says them. Bitrates are in bit/s. A receiver has no bitrates and no camera.
 type settings struct {
+	Role         string  `json:"role"`
+	StatsMs      int     `json:"statsInterval"`
 	MinBitrate   int     `json:"minBitrate"`
 	StartBitrate int     `json:"startBitrate"`
 	MaxBitrate   int     `json:"maxBitrate"`
@@ -44,19 +46,30 @@ type message struct {
 	Candidate webrtc.ICECandidateInit `json:"candidate"`
 }
 
-// sender is the call.
-type sender struct {
+// peer is what both ends of a call have.
+type peer struct {
 	lines      *lines
 	settings   settings
 	connection *webrtc.PeerConnection
-	track      *webrtc.TrackLocalStaticSample
-	encoder    *encoder
-	estimator  estimator
-	lock       sync.Mutex
-	target     int
 	setup      map[string]float64
 	described  bool
 	early      []webrtc.ICECandidateInit
+}
+
+// end is one end of the call.
+type end interface {
+	open(estimator string) error
+	receive(message message) error
+}
+
+// sender is the end that sends the video.
+type sender struct {
+	peer
+	track     *webrtc.TrackLocalStaticSample
+	encoder   *encoder
+	estimator estimator
+	lock      sync.Mutex
+	target    int
 }
 
 // lines writes to the lab, from any goroutine.
@@ -115,22 +128,26 @@ func main() {
 		os.Exit(2)
 	}
 	one := first.Calls[0]
-	call := &sender{
+	own := peer{
 		lines: &lines{call: one.Call}, settings: one.Settings, setup: map[string]float64{"joined": sinceStart()},
 	}
+	var call end = &sender{peer: own}
+	if one.Settings.Role == "receiver" {
+		call = &receiver{peer: own}
+	}
 	if err := call.open(name); err != nil {
-		call.lines.fail(err)
+		own.lines.fail(err)
 	}
 	for input.Scan() {
 		var line struct {
 			Message message `json:"message"`
 		}
 		if err := json.Unmarshal(input.Bytes(), &line); err != nil {
-			call.lines.fail(err)
+			own.lines.fail(err)
 			continue
 		}
 		if err := call.receive(line.Message); err != nil {
-			call.lines.fail(err)
+			own.lines.fail(err)
 		}
 	}
 }
@@ -167,12 +184,7 @@ func (s *sender) open(name string) error {
 		return err
 	}
 	go s.readFeedback(rtpSender)
-	s.connection.OnICECandidate(func(candidate *webrtc.ICECandidate) {
-		if candidate != nil {
-			s.lines.tell("candidate", map[string]any{"candidate": candidate.ToJSON()})
-		}
-	})
-	s.connection.OnConnectionStateChange(s.onState)
+	s.watch(func() { go s.send() })
 	s.encoder, err = startEncoder(s.settings)
 	s.setup["camera"] = sinceStart()
 	return err
@@ -207,39 +219,60 @@ func (s *sender) receive(message message) error {
 		s.lines.tell("offer", map[string]any{"sdp": offer.SDP})
 		return s.connection.SetLocalDescription(offer)
 	case "answer":
-		answer := webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: message.SDP}
-		if err := s.connection.SetRemoteDescription(answer); err != nil {
-			return err
-		}
-		s.setup["described"] = sinceStart()
-		s.described = true
-		for _, candidate := range s.early {
-			if err := s.connection.AddICECandidate(candidate); err != nil {
-				return err
-			}
-		}
+		return s.describe(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: message.SDP})
 	case "candidate":
-		if !s.described {
-			s.early = append(s.early, message.Candidate)
-			return nil
-		}
-		return s.connection.AddICECandidate(message.Candidate)
+		return s.add(message.Candidate)
 	case "stop", "refused":
-		_ = s.connection.Close()
-		s.lines.write(map[string]any{"left": map[string]any{}})
+		s.close()
 	}
 	return nil
 }
 
-func (s *sender) onState(state webrtc.PeerConnectionState) {
-	switch state {
-	case webrtc.PeerConnectionStateConnected:
-		s.setup["ice"], s.setup["connected"] = sinceStart(), sinceStart()
-		s.lines.tell("connected", map[string]any{"setup": s.setup})
-		go s.send()
-	case webrtc.PeerConnectionStateFailed:
-		s.lines.fail("no connection to the other peer")
+// watch tells the lab of candidates and of the connection, and then calls `connected`.
+func (p *peer) watch(connected func()) {
+	p.connection.OnICECandidate(func(candidate *webrtc.ICECandidate) {
+		if candidate != nil {
+			p.lines.tell("candidate", map[string]any{"candidate": candidate.ToJSON()})
+		}
+	})
+	p.connection.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
+		switch state {
+		case webrtc.PeerConnectionStateConnected:
+			p.setup["ice"], p.setup["connected"] = sinceStart(), sinceStart()
+			p.lines.tell("connected", map[string]any{"setup": p.setup})
+			connected()
+		case webrtc.PeerConnectionStateFailed:
+			p.lines.fail("no connection to the other peer")
+		}
+	})
+}
+
+// describe sets the other peer's description, and adds the candidates that came before it.
+func (p *peer) describe(description webrtc.SessionDescription) error {
+	if err := p.connection.SetRemoteDescription(description); err != nil {
+		return err
 	}
+	p.setup["described"] = sinceStart()
+	p.described = true
+	for _, candidate := range p.early {
+		if err := p.connection.AddICECandidate(candidate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *peer) add(candidate webrtc.ICECandidateInit) error {
+	if !p.described {
+		p.early = append(p.early, candidate)
+		return nil
+	}
+	return p.connection.AddICECandidate(candidate)
+}
+
+func (p *peer) close() {
+	_ = p.connection.Close()
+	p.lines.write(map[string]any{"left": map[string]any{}})
 }
 
 // send passes the encoder's frames on.

@@ -235,7 +235,13 @@ async function reportStats() {
 const UNPROCESSED = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
 
 // The tracks that this peer sends, by kind.
-async function openDevices({ video, audio, width, height, frameRate, contentHint }) {
+async function openDevices({ video, audio, width, height, frameRate, contentHint, draws }) {
+  const drawn = draws ? await (await import("./camera.js")).drawnCamera(frameRate) : null;
+  if (drawn && !audio.sends) {
+    setup.camera = performance.now();
+    drawn.contentHint = contentHint;
+    return { video: drawn };
+  }
   if (!video.sends && !audio.sends) return {};
   if (!navigator.mediaDevices) {
     throw new Error(
@@ -250,7 +256,7 @@ async function openDevices({ video, audio, width, height, frameRate, contentHint
   let media;
   try {
     media = await navigator.mediaDevices.getUserMedia({
-      video: video.sends && picture,
+      video: video.sends && !drawn && picture,
       // A recording has no echo and no noise, and what removes them would change it.
       audio: audio.sends && (sound === null || UNPROCESSED),
     });
@@ -258,6 +264,7 @@ async function openDevices({ video, audio, width, height, frameRate, contentHint
     throw new Error(`The camera or the microphone cannot be used: ${error.message}`);
   }
   setup.camera = performance.now();
+  if (drawn) media.addTrack(drawn);
   for (const track of media.getVideoTracks()) track.contentHint = contentHint;
   return Object.fromEntries(media.getTracks().map((track) => [track.kind, track]));
 }

@@ -48,6 +48,28 @@ const sizeOf = (frame) => ({
   height: Math.round(frame.visibleRect.height),
 });
 
+/** A track that plays pictures in a loop, `fps` a second. `shown` hears the time and the index of each. */
+export function canvasCamera(bitmaps, fps, shown = () => {}) {
+  const canvas = document.createElement("canvas");
+  const { width, height } = bitmaps[0];
+  Object.assign(canvas, { width, height });
+  const context = canvas.getContext("2d");
+  const start = performance.now();
+  let last = -1;
+  const draw = () => {
+    const now = performance.now();
+    const number = Math.floor(((now - start) * fps) / 1000);
+    if (number === last) return;
+    last = number;
+    const index = number % bitmaps.length;
+    context.drawImage(bitmaps[index], 0, 0);
+    shown(now, index);
+  };
+  draw();
+  setInterval(draw, 1000 / fps / 4);
+  return canvas.captureStream().getVideoTracks()[0];
+}
+
 /** What the lab is told of a frame. A frame that cannot be copied has no blocks. */
 export async function sightingOf(frame, atMs) {
   const size = sizeOf(frame);

@@ -265,6 +265,15 @@ fn option(name: &str, value: &Path) -> OsString {
     option
 }
 
+/// Tests whether this machine has a browser.
+///
+/// # Errors
+/// The message says what to install.
+pub fn installed(kind: BrowserKind) -> Result<(), CallError> {
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    find_in(kind, std::env::var_os(variable(kind)), &search_path).map(drop)
+}
+
 fn find_in(
     kind: BrowserKind,
     wanted: Option<OsString>,

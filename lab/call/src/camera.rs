@@ -9,7 +9,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{BufWriter, Seek, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -91,6 +91,25 @@ pub(crate) fn lend(file: &Path, folder: &Path) -> Result<PathBuf, String> {
         Ok(()) => Ok(name),
         Err(error) => Err(format!("cannot give {} to the browsers: {error}", file.display())),
     }
+}
+
+/// The pictures of a camera's file as JPEG of the best quality, one behind the other, for a page
+/// that draws them. `ffmpeg` is the command without arguments.
+///
+/// # Errors
+/// If ffmpeg does not run, or refuses the file.
+pub(crate) fn jpegs(file: &Path, mut ffmpeg: Command) -> io::Result<Vec<u8>> {
+    let output = ffmpeg
+        .args(["-v", "error", "-i"])
+        .arg(file)
+        .args(["-q:v", "2", "-f", "mjpeg", "pipe:1"])
+        .stdin(Stdio::null())
+        .output()?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let cause = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(cause.lines().next().unwrap_or("ffmpeg failed").to_owned()))
 }
 
 /// Length of the loop with tags.

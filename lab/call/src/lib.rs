@@ -43,11 +43,14 @@ mod warning;
 pub mod witness;
 
 pub use app::{AppOutcome, AppParticipant, AppPlan, WATCHED_MAX, app_network, is_inside, run_app};
+pub use browser::installed;
 pub use error::CallError;
 pub use ims::{Ims, ImsAccount, ImsRates, ImsUser, PageIms, SipMessage};
 pub use janus::ForwardingRole;
 pub use link::{LinkRun, link_record};
-pub use message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL, SetupTimes, TargetChange};
+pub use message::{
+    CallSettings, DrawnCamera, Peer, RelayAccess, STATS_INTERVAL, SetupTimes, TargetChange,
+};
 pub use outcome::{CallOutcome, CallResult, LoadOutcome, PeerOutcome, PlayerOutcome};
 pub use plan::{
     Call, CallConfig, ChromiumMode, ControlledSender, IceHost, Participant, PlannedHandover,

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -92,8 +93,19 @@ pub struct CallSettings {
     pub ims: Option<Box<[PageIms; 2]>>,
     /// Whether the pages read the tags of the frames that pass them.
     pub quality: bool,
+    /// The camera of pages whose browser plays no file.
+    pub drawn: Option<DrawnCamera>,
     /// Interval of `getStats` reports.
     pub stats_interval: Duration,
+}
+
+/// A camera that a page draws.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrawnCamera {
+    /// Whether peer a and peer b draw theirs.
+    pub by: [bool; 2],
+    /// The pictures as JPEG, one behind the other.
+    pub jpegs: Arc<[u8]>,
 }
 
 /// How a page reaches the servers of ICE. The members are those of `RTCIceServer`.
@@ -257,6 +269,8 @@ pub(crate) struct PageConfig {
     ims: Option<PageIms>,
     /// Whether it tells which frames it sees, and when.
     quality: bool,
+    /// Whether it draws its camera's pictures, which the lab has.
+    draws: bool,
     /// Interval of the reports in ms.
     stats_interval: u64,
 }
@@ -311,6 +325,7 @@ impl PageConfig {
             restarts_itself: call.restarts_itself,
             ims: call.ims.as_ref().map(|pages| pages[near].clone()),
             quality: call.quality,
+            draws: call.drawn.as_ref().is_some_and(|drawn| drawn.by[near]),
             stats_interval: u64::try_from(call.stats_interval.as_millis()).unwrap_or(u64::MAX),
         }
     }

@@ -3,17 +3,19 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
+use std::sync::Arc;
 
-use weir_emu::Emulator;
+use weir_emu::{Emulator, User};
 use weir_lab::scenario::call::IceRestart;
 
 use crate::agent::Agent;
 use crate::bridge::Bridge;
 use crate::browser::{Browser, ChromiumOptions, Devices, Program};
+use crate::camera;
 use crate::error::CallError;
 use crate::ims::{self, Ims, PageIms};
 use crate::janus::Janus;
-use crate::message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL};
+use crate::message::{CallSettings, DrawnCamera, Peer, RelayAccess, STATS_INTERVAL};
 use crate::pipeline::{self, Gstreamer, PipelineProcess};
 use crate::plan::{CallConfig, Participant, Player};
 use crate::relay::RelayServer;
@@ -102,7 +104,8 @@ pub(crate) fn open(
     let (pipelines, pipeline_agents) =
         start_pipelines(config, emulator, folder, devices.camera, gstreamer.as_ref())?;
     agents.extend(pipeline_agents);
-    let session = session(config, emulator, agents, access, &bridges)?;
+    let drawn = drawn(config, emulator, devices.camera)?;
+    let session = session(config, emulator, agents, access, &bridges, drawn.as_ref())?;
     let mut opened = Opened {
         session,
         playing: Vec::new(),
@@ -156,6 +159,19 @@ pub(crate) fn open(
         opened.playing.push(Playing { kind, version });
     }
     Ok(opened)
+}
+
+/// The pictures of the camera's file for pages that draw their camera; `None` if no page does.
+fn drawn(
+    config: &CallConfig,
+    emulator: &Emulator,
+    camera: Option<&Path>,
+) -> Result<Option<Arc<[u8]>>, CallError> {
+    let draws = config.calls.iter().any(|call| config.draws(call).contains(&true));
+    let Some(camera) = camera.filter(|_| draws) else { return Ok(None) };
+    let ffmpeg = emulator.host(0).command_as(User::ordinary(), "ffmpeg");
+    let jpegs = camera::jpegs(camera, ffmpeg);
+    Ok(Some(jpegs.map_err(CallError::system("make the pictures of a drawn camera"))?.into()))
 }
 
 /// Addresses at which people reach this machine.
@@ -259,6 +275,7 @@ fn session(
     agents: Vec<Agent>,
     relay: Option<&RelayAccess>,
     bridges: &[Bridge],
+    drawn: Option<&Arc<[u8]>>,
 ) -> Result<Session, CallError> {
     let browsers = config.participants.iter();
     let browsers = browsers.filter(|participant| matches!(participant.player, Player::Browser(_)));
@@ -290,6 +307,7 @@ fn session(
         bridge: bridges.get(index).map(|bridge| bridge.addresses),
         ims: pages.get(index).cloned(),
         quality: config.quality,
+        drawn: drawn.cloned().map(|jpegs| DrawnCamera { by: config.draws(call), jpegs }),
         stats_interval: STATS_INTERVAL,
     });
     let session = Session::with_agents(listeners, settings.collect(), agents);

@@ -15,6 +15,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 use axum::Router;
+use axum::body::{Body, Bytes};
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -39,6 +40,7 @@ const WIC: &str = include_str!("../page/wic.js");
 const SIMULCAST: &str = include_str!("../page/simulcast.js");
 const QUALITY: &str = include_str!("../page/quality.js");
 const FRAMES: &str = include_str!("../page/frames.js");
+const CAMERA: &str = include_str!("../page/camera.js");
 const QUALITY_WORKER: &str = include_str!("../page/quality-worker.js");
 const OPUS: &str = include_str!("../page/opus.js");
 const SOUND: &str = include_str!("../page/sound.js");
@@ -180,6 +182,7 @@ pub fn random_token() -> io::Result<String> {
 fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/{token}/call/{call}/{peer}", get(page))
+        .route("/{token}/call/{call}/camera", get(camera))
         .route("/{token}/call/{call}/{peer}/socket", get(socket))
         .route("/{token}/call/{call}/{peer}/pictures", get(pictures))
         .route("/{token}/call/{call}/{peer}/sound/{tap}", get(sound))
@@ -190,6 +193,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{token}/quality.js", get(quality))
         .route("/{token}/quality-worker.js", get(quality_worker))
         .route("/{token}/frames.js", get(frames_script))
+        .route("/{token}/camera.js", get(camera_script))
         .route("/{token}/opus.js", get(opus))
         .route("/{token}/sound.js", get(sound_script))
         .route("/{token}/sound-worker.js", get(sound_worker))
@@ -265,6 +269,22 @@ async fn quality(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Respo
 
 async fn frames_script(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
     shared.asset(&token, "text/javascript; charset=utf-8", FRAMES.into())
+}
+
+async fn camera_script(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    shared.asset(&token, "text/javascript; charset=utf-8", CAMERA.into())
+}
+
+/// The pictures of a camera that a page draws.
+async fn camera(
+    State(shared): State<Arc<Shared>>,
+    Path((token, call)): Path<(String, usize)>,
+) -> Response {
+    let jpegs = shared.calls.get(call).and_then(Call::drawn_camera);
+    match jpegs.filter(|_| token == shared.token) {
+        Some(jpegs) => Body::from(Bytes::from_owner(jpegs)).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 async fn quality_worker(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Response {

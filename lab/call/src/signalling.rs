@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
@@ -131,6 +131,11 @@ impl Call {
     /// The IMS of a peer.
     pub(crate) fn ims(&self, peer: Peer) -> Option<&PageIms> {
         self.settings.ims.as_ref().map(|pages| &pages[peer.index()])
+    }
+
+    /// The pictures of the camera that its pages draw.
+    pub(crate) fn drawn_camera(&self) -> Option<Arc<[u8]>> {
+        self.settings.drawn.as_ref().map(|drawn| drawn.jpegs.clone())
     }
 
     /// Lets the call begin as soon as both peers are ready.

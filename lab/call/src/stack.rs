@@ -1,5 +1,5 @@
 //! The stacks of the arena: programs with a WebRTC library of others, which send the video of a
-//! call under the control that they have.
+//! call under the control that they have, or receive it.
 //!
 //! A stack is a folder with the file `stack.toml`, or a command. Its driver talks to the lab in the
 //! lines of a pipeline.
@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 use weir_emu::{Host, User};
+use weir_lab::subject::StackRole;
 
 use crate::message::printable;
 
@@ -55,6 +56,9 @@ pub struct Manifest {
     pub twin: Option<String>,
     /// The feedback that it asks for.
     pub feedback: Vec<FeedbackKind>,
+    /// What its driver can do in a call.
+    #[serde(default = "sends")]
+    pub roles: Vec<StackRole>,
     /// Where its pictures are encoded, in a few words.
     pub encoder: String,
     /// The driver's program and arguments. Paths are relative to the folder.
@@ -67,6 +71,11 @@ pub struct Manifest {
     /// How its participants use it, if it is a forwarding server and not a sender.
     #[serde(default)]
     pub application: Option<ServedApplication>,
+}
+
+/// The roles of a driver whose file names none.
+fn sends() -> Vec<StackRole> {
+    vec![StackRole::Sender]
 }
 
 /// A forwarding server with an application around it, as `weir call --app` takes it.
@@ -151,6 +160,16 @@ pub enum StackError {
         /// Its name.
         name: String,
     },
+    /// The driver of a folder cannot do this.
+    #[error("{name} is no {}: its {FILE} has only the roles {known}", role.name())]
+    Role {
+        /// Its name.
+        name: String,
+        /// What was asked for.
+        role: StackRole,
+        /// What there is.
+        known: String,
+    },
     /// The driver of a folder does not run.
     #[error("the stack {name} is not installed ({cause}): run `{install}` in {}", folder.display())]
     NotInstalled {
@@ -191,15 +210,28 @@ impl Stack {
         Ok(Self { name: name.into(), origin: Origin::Folder(Box::new(manifest)), driver, folder })
     }
 
-    /// The same, for a stack that sends.
+    /// The same, for a stack with this role in a call.
     ///
     /// # Errors
-    /// As [`Self::read`], and if it is a forwarding server.
-    pub fn sender(folder: &Path, name: &str) -> Result<Self, StackError> {
+    /// As [`Self::read`], and if it is a forwarding server or has no such role.
+    pub fn with_role(folder: &Path, name: &str, role: StackRole) -> Result<Self, StackError> {
         let stack = Self::read(folder, name)?;
-        match stack.application() {
-            Some(_) => Err(StackError::Server { name: name.into() }),
-            None => Ok(stack),
+        if stack.application().is_some() {
+            return Err(StackError::Server { name: name.into() });
+        }
+        let roles = stack.roles();
+        if !roles.contains(&role) {
+            let known = roles.into_iter().map(StackRole::name).collect::<Vec<_>>().join(", ");
+            return Err(StackError::Role { name: name.into(), role, known });
+        }
+        Ok(stack)
+    }
+
+    /// What its driver can do in a call. A command is taken at its user's word.
+    pub fn roles(&self) -> Vec<StackRole> {
+        match &self.origin {
+            Origin::Folder(manifest) => manifest.roles.clone(),
+            Origin::Command(_) => vec![StackRole::Sender, StackRole::Receiver],
         }
     }
 
@@ -391,8 +423,29 @@ mod tests {
         );
         let server = Stack::read(folder.path(), "a").unwrap();
         assert_eq!(server.application().map(|application| application.participants), Some(3));
-        let error = Stack::sender(folder.path(), "a").unwrap_err().to_string();
+        let error = Stack::with_role(folder.path(), "a", StackRole::Sender).unwrap_err();
+        let error = error.to_string();
         assert!(error.contains("--role sfu"), "{error}");
+    }
+
+    #[test]
+    fn a_stack_has_only_the_roles_of_its_file_and_sends_if_it_names_none() {
+        for (roles, sends, receives) in [
+            ("", true, false),
+            ("roles = [\"receiver\"]\n", false, true),
+            ("roles = [\"sender\", \"receiver\"]\n", true, true),
+        ] {
+            let folder = folder(&format!("driver = [\"/bin/echo\"]\n{roles}"));
+            for (role, can) in [(StackRole::Sender, sends), (StackRole::Receiver, receives)] {
+                match Stack::with_role(folder.path(), "a", role) {
+                    Ok(_) => assert!(can, "{roles}"),
+                    Err(error) => {
+                        let wanted = format!("a is no {}: ", role.name());
+                        assert!(!can && error.to_string().starts_with(&wanted), "{error}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -32,6 +32,7 @@ fn settings() -> CallSettings {
         bridge: None,
         ims: None,
         quality: false,
+        drawn: None,
         stats_interval: Duration::from_millis(500),
     }
 }

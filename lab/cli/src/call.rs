@@ -16,7 +16,7 @@ use weir_lab::calls::sound::Speech;
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
-use weir_lab::subject::{BrowserControl, Subject};
+use weir_lab::subject::{BrowserControl, StackRole, Subject};
 
 use crate::args::Call;
 use crate::captures::Captures;
@@ -119,6 +119,9 @@ const CHROMIUM: &str = "chromium";
 /// Chromium's own SCReAM v2 in the place of its GCC.
 const CHROMIUM_SCREAM_V2: &str = "chromium-scream-v2";
 
+/// Firefox as the sender, with its own congestion control.
+const FIREFOX: &str = "firefox";
+
 /// What controls the senders of a run.
 #[derive(Clone, Debug)]
 enum Sender {
@@ -128,10 +131,12 @@ enum Sender {
     Chromium,
     /// Chromium with its own SCReAM v2.
     ChromiumScreamV2,
+    /// Firefox.
+    Firefox,
     /// Pipelines under a controller.
     Pipelines(LabController),
-    /// A stack of the arena.
-    Stack(Box<Stack>),
+    /// A stack of the arena, which sends or receives.
+    Stack(Box<Stack>, StackRole),
 }
 
 /// What controls the senders, one for each run of a scenario.
@@ -147,11 +152,11 @@ fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
         for name in list.split(',').map(str::trim) {
             let stack = match &args.driver {
                 Some(command) => Stack::of_command(name, command)?,
-                None => Stack::sender(&args.arena, name)?,
+                None => Stack::with_role(&args.arena, name, args.role.into())?,
             };
             // Before anything starts: one that is not installed stops the whole command.
             stack.version()?;
-            stacks.push(Sender::Stack(Box::new(stack)));
+            stacks.push(Sender::Stack(Box::new(stack), args.role.into()));
         }
         return Ok(stacks);
     }
@@ -163,6 +168,7 @@ fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
         match name.trim() {
             CHROMIUM => senders.push(Sender::Chromium),
             CHROMIUM_SCREAM_V2 => senders.push(Sender::ChromiumScreamV2),
+            FIREFOX => senders.push(Sender::Firefox),
             name => {
                 let mut found = select::named(name, &[])?;
                 // `all` is what the GStreamer plugin has.
@@ -188,8 +194,14 @@ fn config(
         (None, Sender::ChromiumScreamV2) => {
             config.with_chromium(ChromiumMode::ScreamV2).map_err(refused)?
         }
+        (None, Sender::Firefox) => config.with_firefox().map_err(refused)?,
         (None, Sender::Pipelines(controller)) => config.with_pipelines(scenario, controller)?,
-        (None, Sender::Stack(stack)) => config.with_stack(scenario, Stack::clone(stack))?,
+        (None, Sender::Stack(stack, StackRole::Sender)) => {
+            config.with_stack(scenario, Stack::clone(stack))?
+        }
+        (None, Sender::Stack(stack, StackRole::Receiver)) => {
+            config.with_receiver(scenario, Stack::clone(stack))?
+        }
         (Some(address), Sender::Browsers) => config.served(address).map_err(refused)?,
         (Some(_), _) => anyhow::bail!(
             "--serve is for people at both ends, and --controller for a pipeline: leave out one"
@@ -209,10 +221,11 @@ fn subject(args: &Call, scenario: &Scenario, sender: &Sender) -> Subject {
         (Sender::ChromiumScreamV2, _) => {
             Subject::Browser { name: CHROMIUM_SCREAM_V2.into(), control: BrowserControl::ScreamV2 }
         }
+        (Sender::Firefox, _) => Subject::browser(FIREFOX),
         (Sender::Pipelines(controller), _) => Subject::controller(controller.name()),
-        (Sender::Stack(stack), _) => {
+        (Sender::Stack(stack, role), _) => {
             let driver = stack.named_command().map(quoted);
-            Subject::Stack { name: stack.name.clone(), driver }
+            Subject::Stack { name: stack.name.clone(), driver, role: *role }
         }
         (Sender::Browsers, _) if args.serve.is_some() => Subject::browser("people"),
         (Sender::Browsers, [a, b]) if a == b => Subject::browser(a.name()),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use weir_lab::summary::{self, Summary};
 
-use crate::args::{ATTEMPTS, Call, Check, Output};
+use crate::args::{ATTEMPTS, Call, CallRole, Check, Output};
 use crate::interrupt::Interrupt;
 use crate::run::{self, Simulated};
 use crate::{app, call, select};
@@ -26,6 +26,7 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
         serve: None,
         ims: None,
         stack: None,
+        role: CallRole::Sender,
         driver: None,
         arena: PathBuf::new(),
         application: args.application.clone(),

@@ -27,13 +27,13 @@ fn stacks() -> Vec<String> {
     names
 }
 
-/// Whether pion is installed.
-fn has_pion() -> bool {
+/// Whether a stack is installed.
+fn has(stack: &str) -> bool {
     let doctor = String::from_utf8(weir(&["arena", "doctor"]).stdout).unwrap();
-    let pion = doctor.lines().find(|line| line.starts_with("pion ")).unwrap();
-    let is_there = !pion.contains("is not installed");
+    let row = doctor.lines().find(|line| line.starts_with(&format!("{stack} "))).unwrap();
+    let is_there = !row.contains("is not installed");
     if !is_there {
-        println!("skipped: no stacks of the arena: make arena-deps");
+        println!("skipped: no {stack} in the arena: make arena-deps");
     }
     is_there
 }
@@ -84,7 +84,7 @@ fn a_stack_that_nobody_knows_is_one_line_with_those_that_there_are() {
 
 #[test]
 fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
-    if !has_pion() {
+    if !has("pion") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -104,6 +104,88 @@ fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
     assert!(used > 0.1, "{row}");
     let again = weir(&words);
     assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
+}
+
+/// The only entry of a folder.
+fn only(folder: &Path) -> PathBuf {
+    fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
+}
+
+/// What peer b of the only run received, in bit/s and pictures a second. A run that this machine
+/// disturbs has it too.
+fn received(out: &Path) -> (f64, f64) {
+    let text = fs::read_to_string(only(&only(out)).join("call.json")).unwrap();
+    let call: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let peers = call["peers"].as_array().unwrap();
+    let b = peers.iter().find(|peer| peer["participant"] == "b").expect("the call has failed");
+    let intervals = b["intervals"].as_array().unwrap();
+    let mut sums = (0.0, 0.0);
+    for interval in intervals {
+        sums.0 += interval["receive_bps"].as_f64().unwrap_or(0.0);
+        sums.1 += interval["frame_rate"].as_f64().unwrap_or(0.0);
+    }
+    let count = intervals.len().max(1) as f64;
+    (sums.0 / count, sums.1 / count)
+}
+
+#[test]
+fn a_stack_receives_the_video_of_chromium_and_tells_of_its_pictures() {
+    for stack in ["pion", "aiortc"] {
+        if !has(stack) {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = folder.path().join("short.toml");
+        fs::write(&scenario, SCENARIO).unwrap();
+        let out = folder.path().join("runs");
+        let [scenario, out] = [&scenario, &out].map(|path| path.to_str().unwrap());
+        let words = ["arena", "--role", "receiver", "--stacks", stack, "--scenarios", scenario];
+        let made = weir(&[&words[..], &["--out", out]].concat());
+        if needs_root(&made) {
+            return;
+        }
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let (received, pictures) = received(Path::new(out));
+        assert!(received > 30e3 && pictures > 3.0, "{stack}: {received} bit/s, {pictures}/s");
+    }
+}
+
+/// Firefox' own picture needs little of a link, so the rate shows that the film is sent.
+#[test]
+fn firefox_sends_the_film_that_its_page_draws() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("short.toml");
+    fs::write(&scenario, SCENARIO).unwrap();
+    let out = folder.path().join("runs");
+    let [scenario, out] = [&scenario, &out].map(|path| path.to_str().unwrap());
+    let made = weir(&["arena", "--stacks", "firefox", "--scenarios", scenario, "--out", out]);
+    if needs_root(&made) {
+        return;
+    }
+    let complaint = String::from_utf8_lossy(&made.stderr);
+    if complaint.contains("apt-get install firefox-esr") {
+        println!("skipped: {complaint}");
+        return;
+    }
+    assert!(made.status.success(), "{complaint}");
+    let (received, pictures) = received(Path::new(out));
+    assert!(received > 200e3 && pictures > 3.0, "{received} bit/s, {pictures}/s");
+}
+
+#[test]
+fn a_stack_without_a_role_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    for (words, wanted) in [
+        (["arena", "--role", "receiver", "--stacks", "str0m"], "str0m is no receiver"),
+        (["arena", "--role", "receiver", "--stacks", "mediasoup"], "is a forwarding server"),
+        (["call", "arena/steps", "--role", "receiver", "--stack=str0m"], "str0m is no receiver"),
+    ] {
+        let refused = weir(&[&words[..], &["--out", out]].concat());
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{text}");
+        assert!(text.contains(wanted) && text.lines().count() == 1, "{text}");
+    }
 }
 
 /// Without it the stacks that have no encoder of their own connect and send nothing.
@@ -186,7 +268,7 @@ fn go(folder: &Path, words: &[&str]) -> String {
 
 #[test]
 fn a_gate_goes_red_for_pion_with_a_broken_gcc_and_names_the_cause() {
-    if !has_pion() {
+    if !has("pion") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -261,7 +343,7 @@ fn program(path: &Path, text: &str) {
 /// one of its scenarios.
 #[test]
 fn the_steps_of_the_page_for_a_pipeline_run() {
-    if !has_pion() {
+    if !has("pion") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

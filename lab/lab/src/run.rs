@@ -9,6 +9,9 @@ use crate::subject::Subject;
 /// bytes.
 const NAME_MAX: usize = 100;
 
+/// Firefox as the sender, as the command names it.
+const FIREFOX: &str = "firefox";
+
 /// Identity of a run: the first members of `run.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunInfo {
@@ -34,6 +37,10 @@ impl RunInfo {
         match subject {
             Subject::Analyzed { dump, .. } => format!("weir analyze {dump}"),
             Subject::Application { options } => format!("weir call {scenario} {seeds} {options}"),
+            // Firefox sends, whatever browsers the scenario names.
+            Subject::Browser { name, .. } if name == FIREFOX => {
+                format!("weir call {scenario} --controller {name} {seeds}")
+            }
             Subject::Browser { .. } => format!("weir call {scenario} {seeds}"),
             Subject::Stack { driver: None, .. } => {
                 format!("weir call {scenario} {seeds} {subject}")
@@ -66,6 +73,7 @@ impl RunInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subject::StackRole;
 
     fn of(engine: Engine, label: &str) -> RunInfo {
         let subject = Subject::of_label(engine, label);
@@ -81,11 +89,13 @@ mod tests {
         let call = |label: &str| of(Engine::Call, label).command();
         assert_eq!(call("nada"), "weir call demo/first-call --controller nada --seed 7");
         assert_eq!(call("chromium"), "weir call demo/first-call --seed 7");
+        assert_eq!(call("firefox"), "weir call demo/first-call --controller firefox --seed 7");
     }
 
     #[test]
     fn a_stack_that_is_a_command_names_it() {
-        let subject = Subject::Stack { name: "mine".into(), driver: Some("'./driver x'".into()) };
+        let (driver, role) = (Some("'./driver x'".into()), StackRole::Sender);
+        let subject = Subject::Stack { name: "mine".into(), driver, role };
         let info = RunInfo { subject, ..of(Engine::Call, "gcc") };
         let command = "weir call demo/first-call --seed 7 --stack mine --driver './driver x'";
         assert_eq!(info.command(), command);

@@ -13,6 +13,7 @@ const OPEN_LOOP: &str = ", open loop: ";
 const APPLICATION: &str = "--app ";
 const PEER: &str = "--peer ";
 const STACK: &str = "--stack ";
+const RECEIVER: &str = " --role receiver";
 
 /// What a run was made with. Tables, and files for other programs, have its label
 /// ([`fmt::Display`]).
@@ -36,13 +37,16 @@ pub enum Subject {
         /// The options of `weir call` that name it, in shell syntax; `--app` is the first.
         options: String,
     },
-    /// A stack of the arena with its own congestion control.
+    /// A stack of the arena, which sends with its own congestion control or receives.
     Stack {
         /// Name of its folder.
         name: String,
         /// The word of `--driver` in shell syntax, if the driver is a command and has no folder.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         driver: Option<String>,
+        /// What it does with the video.
+        #[serde(default, skip_serializing_if = "StackRole::is_sender")]
+        role: StackRole,
     },
     /// A command of `weir link`.
     Command {
@@ -58,6 +62,33 @@ pub enum Subject {
         /// The controller that got the recorded feedback, if one did.
         open_loop: Option<Played>,
     },
+}
+
+/// What a stack of the arena does in a call.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum StackRole {
+    /// It sends the video.
+    #[default]
+    Sender,
+    /// It receives the video of a browser, and tells it what arrived.
+    Receiver,
+}
+
+impl StackRole {
+    /// Its name in `stack.toml` and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+        }
+    }
+
+    fn is_sender(&self) -> bool {
+        *self == Self::Sender
+    }
 }
 
 /// Congestion control of a browser.
@@ -91,8 +122,8 @@ impl Subject {
     }
 
     /// A stack with a folder.
-    pub fn stack(name: &str) -> Self {
-        Self::Stack { name: name.into(), driver: None }
+    pub fn stack(name: &str, role: StackRole) -> Self {
+        Self::Stack { name: name.into(), driver: None, role }
     }
 
     /// The subject with this label, for records that have nothing else (schema 1) and for
@@ -122,7 +153,10 @@ impl fmt::Display for Subject {
         match self {
             Self::Controller { name } | Self::Browser { name, .. } => f.write_str(name),
             Self::Application { options } => f.write_str(options),
-            Self::Stack { name, .. } => write!(f, "{STACK}{name}"),
+            Self::Stack { name, role: StackRole::Sender, .. } => write!(f, "{STACK}{name}"),
+            Self::Stack { name, role: StackRole::Receiver, .. } => {
+                write!(f, "{STACK}{name}{RECEIVER}")
+            }
             Self::Command { command, peer: None } => f.write_str(command),
             Self::Command { command, peer: Some(peer) } => write!(f, "{PEER}{peer} -- {command}"),
             Self::Analyzed { dump, open_loop: None } => write!(f, "{ANALYZED}{dump}"),
@@ -165,7 +199,10 @@ fn of_call(label: &str) -> Subject {
         return Subject::Application { options: label.into() };
     }
     if let Some(name) = label.strip_prefix(STACK) {
-        return Subject::stack(name);
+        return match name.strip_suffix(RECEIVER) {
+            Some(name) => Subject::stack(name, StackRole::Receiver),
+            None => Subject::stack(name, StackRole::Sender),
+        };
     }
     if LabAlgorithm::named().any(|algorithm| algorithm.name() == label) {
         return Subject::controller(label);
@@ -216,7 +253,12 @@ mod tests {
                 Subject::Application { options: "--app http://x/ --participants 2".into() },
                 "--app http://x/ --participants 2",
             ),
-            (Engine::Call, Subject::stack("pion"), "--stack pion"),
+            (Engine::Call, Subject::stack("pion", StackRole::Sender), "--stack pion"),
+            (
+                Engine::Call,
+                Subject::stack("pion", StackRole::Receiver),
+                "--stack pion --role receiver",
+            ),
             (
                 Engine::Call,
                 Subject::Analyzed { dump: "a.log".into(), open_loop: None },

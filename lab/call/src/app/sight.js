@@ -88,25 +88,11 @@ async function drawnCamera({ fps, pictures }, seen) {
     frame.close();
     bitmaps.push(bitmap);
   }
-  const canvas = document.createElement("canvas");
   const { width, height } = bitmaps[0];
-  Object.assign(canvas, { width, height });
-  const context = canvas.getContext("2d");
-  const start = performance.now();
-  let last = -1;
-  const draw = () => {
-    const now = performance.now();
-    const number = Math.floor(((now - start) * fps) / 1000);
-    if (number === last) return;
-    last = number;
-    const index = number % bitmaps.length;
-    context.drawImage(bitmaps[index], 0, 0);
+  return canvasCamera(bitmaps, fps, (now, index) => {
     const sighting = { atMs: since1970(now), timestampUs: 1000 * now, width, height };
     seen.frames.push({ ...sighting, blocks: blocks[index] });
-  };
-  draw();
-  setInterval(draw, 1000 / fps / 4);
-  return canvas.captureStream().getVideoTracks()[0];
+  });
 }
 
 /** Passes each new object of a class to `see`. */

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use weir::controller::EcnMode;
 use weir_emu::Host;
+use weir_lab::subject::StackRole;
 
 use super::process::{Gstreamer, PipelineProcess, Pipes, Script};
 use crate::error::CallError;
@@ -51,6 +52,33 @@ const MIXER_SENDER: Script =
 #[derive(Debug, Serialize)]
 struct Settings<'a> {
     calls: Vec<SenderCall<'a>>,
+}
+
+/// The configuration of a stack's driver, its first line of input.
+#[derive(Debug, Serialize)]
+struct StackSettings<'a> {
+    calls: Vec<StackCall<'a>>,
+}
+
+/// A call of a stack's driver.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum StackCall<'a> {
+    Sends(SenderCall<'a>),
+    Receives { call: usize, settings: ReceiverSettings },
+}
+
+/// Settings of a stack that receives.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReceiverSettings {
+    /// Always `receiver`. A sender has no such member.
+    role: &'static str,
+    width: u32,
+    height: u32,
+    frame_rate: u32,
+    /// Interval of reports in ms.
+    stats_interval: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -100,13 +128,17 @@ pub(crate) fn start_stack(
 ) -> Result<(PipelineProcess, Pipes), CallError> {
     let mut calls = Vec::new();
     for (call, _) in config.seats(participant) {
-        let Some(sender) = &config.calls[call].pipeline else { continue };
-        calls.push(SenderCall { call, settings: settings(sender, config, camera) });
+        calls.push(match &config.calls[call].pipeline {
+            Some(sender) => {
+                StackCall::Sends(SenderCall { call, settings: settings(sender, config, camera) })
+            }
+            None => StackCall::Receives { call, settings: receiver(config) },
+        });
     }
     let output = File::create(&log).map_err(CallError::system("make the stack's log"))?;
     let mut command = stack.command(host);
     command.stderr(output);
-    PipelineProcess::start(command, log, &Settings { calls })
+    PipelineProcess::start(command, log, &StackSettings { calls })
 }
 
 /// Starts the pipeline of a participant. `folder` is the name of a new folder.
@@ -131,6 +163,20 @@ pub(crate) fn start(
     }
     let script = if is_mixer { &MIXER_SENDER } else { &CAMERA_SENDER };
     gstreamer.start(host, folder, script, &Settings { calls })
+}
+
+fn receiver(config: &CallConfig) -> ReceiverSettings {
+    ReceiverSettings {
+        role: StackRole::Receiver.name(),
+        width: config.picture.width,
+        height: config.picture.height,
+        frame_rate: config.picture.fps,
+        stats_interval: stats_interval(),
+    }
+}
+
+fn stats_interval() -> u64 {
+    u64::try_from(STATS_INTERVAL.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn settings<'a>(
@@ -159,7 +205,7 @@ fn settings<'a>(
         height: config.picture.height,
         frame_rate: config.picture.fps,
         quality: config.quality,
-        stats_interval: u64::try_from(STATS_INTERVAL.as_millis()).unwrap_or(u64::MAX),
+        stats_interval: stats_interval(),
     }
 }
 

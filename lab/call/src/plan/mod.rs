@@ -7,7 +7,7 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_controllers::LabAlgorithm;
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{
-    BrowserKind, Content, Degradation, IceRestart, Opus, Picture, PlannedCall, Topology,
+    BrowserKind, Degradation, IceRestart, Opus, Picture, PlannedCall, Topology,
 };
 use weir_lab::scenario::{Direction, ReceiverClock, Scenario, Traffic};
 use weir_net::Seed;
@@ -18,9 +18,11 @@ use crate::janus::ForwardingRole;
 use crate::message::Peer;
 use crate::stack::Stack;
 
+mod firefox;
 mod participant;
 mod paths;
 mod pipelines;
+mod receivers;
 mod topologies;
 mod trials;
 
@@ -67,7 +69,7 @@ pub struct CallConfig {
     pub serve: Option<Ipv4Addr>,
     /// The congestion control and the feedback of Chromium.
     pub chromium: ChromiumMode,
-    /// The stack that sends the videos; `None` if browsers or pipelines do.
+    /// The stack that sends or receives the videos; `None` if browsers or pipelines do.
     pub stack: Option<Stack>,
     /// The cameras' picture, and the codec.
     pub picture: Picture,
@@ -223,17 +225,14 @@ impl<'a> Builder<'a> {
             return Err("its forwarding server exists in `weir run` only".into());
         }
         let planned = self.scenario.calls();
-        let Picture { content, degradation, .. } = self.scenario.call.video;
-        let asks = content != Content::default() || degradation != Degradation::default();
+        let asks = self.scenario.call.video.degradation != Degradation::default();
         let [a, b] = self.scenario.call.browsers;
         let sends = planned.iter().any(|call| {
             (a == BrowserKind::Firefox && call.up.is_some())
                 || (b == BrowserKind::Firefox && call.down.is_some())
         });
         if asks && sends {
-            return Err(
-                "Firefox shows a picture of its own: leave out content and degradation".into()
-            );
+            return Err("Firefox chooses itself what to give up: leave out degradation".into());
         }
         if planned.is_empty() {
             return Err("it has no media flow".into());

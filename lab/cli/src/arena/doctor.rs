@@ -48,5 +48,10 @@ fn row(name: &str, manifest: &Manifest, version: String) -> Vec<String> {
 fn line(name: &str, manifest: &Manifest) -> String {
     let Manifest { title, home, licence, encoder, note, .. } = manifest;
     let note = note.as_ref().map(|note| format!(" {note}")).unwrap_or_default();
-    format!("{name}: {title}, {licence}, {home}. Encoder: {encoder}.{note}")
+    let roles: Vec<&str> = match manifest.application {
+        Some(_) => vec!["sfu"],
+        None => manifest.roles.iter().map(|role| role.name()).collect(),
+    };
+    let roles = roles.join(", ");
+    format!("{name}: {title}, {licence}, {home}. Encoder: {encoder}. Roles: {roles}.{note}")
 }

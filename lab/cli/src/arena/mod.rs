@@ -17,11 +17,12 @@ use weir_call::stack::{Origin, Stack, StackError};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
-use weir_lab::subject::Subject;
+use weir_lab::scenario::call::BrowserKind;
+use weir_lab::subject::{StackRole, Subject};
 use weir_lab::summary::Summary;
 use weir_lab::whole_file;
 
-use crate::args::{Arena, ArenaPart, Args, Call, Command, Role};
+use crate::args::{Arena, ArenaPart, Args, Call, CallRole, Command, Role};
 use crate::interrupt::Interrupt;
 use crate::layout::Form;
 use crate::link::quoted;
@@ -31,14 +32,20 @@ use verdict::Verdict;
 
 /// Chromium as the sender.
 const CHROMIUM: &str = "chromium";
+/// Firefox as the sender.
+const FIREFOX: &str = "firefox";
 /// The scenarios for senders.
 const SCENARIOS: &str = "arena/*";
 
 /// A row of the matrix.
 #[derive(Clone, Debug, PartialEq)]
 enum Competitor {
+    /// Chromium at both ends.
     Chromium,
-    Stack(Stack),
+    /// Firefox, which sends to Chromium.
+    Firefox,
+    /// A stack at one end.
+    Stack(Stack, CallRole),
     /// A forwarding server.
     Server(Stack, Subject),
 }
@@ -47,16 +54,19 @@ impl Competitor {
     fn name(&self) -> &str {
         match self {
             Self::Chromium => CHROMIUM,
-            Self::Stack(stack) | Self::Server(stack, _) => &stack.name,
+            Self::Firefox => FIREFOX,
+            Self::Stack(stack, _) | Self::Server(stack, _) => &stack.name,
         }
     }
 
     fn subject(&self) -> Subject {
         match self {
             Self::Chromium => Subject::browser(CHROMIUM),
-            Self::Stack(stack) => Subject::Stack {
+            Self::Firefox => Subject::browser(FIREFOX),
+            Self::Stack(stack, role) => Subject::Stack {
                 name: stack.name.clone(),
                 driver: stack.named_command().map(quoted),
+                role: (*role).into(),
             },
             Self::Server(_, subject) => subject.clone(),
         }
@@ -65,9 +75,10 @@ impl Competitor {
     /// Our controller whose simulation should behave alike.
     fn twin(&self) -> Option<&str> {
         match self {
-            Self::Chromium => Some("gcc"),
+            // Chromium sends to a stack that receives.
+            Self::Chromium | Self::Firefox | Self::Stack(_, CallRole::Receiver) => Some("gcc"),
             Self::Server(..) => None,
-            Self::Stack(stack) => match &stack.origin {
+            Self::Stack(stack, CallRole::Sender) => match &stack.origin {
                 Origin::Folder(manifest) => manifest.twin.as_deref(),
                 Origin::Command(_) => None,
             },
@@ -124,7 +135,7 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
     }
     make_runs(args, out, &mut cells)?;
     let (table, legend) = match args.role {
-        Role::Sender => (matrix::matrix(&cells), matrix::LEGEND),
+        Role::Sender | Role::Receiver => (matrix::matrix(&cells), matrix::LEGEND),
         Role::Sfu => (sfu::matrix(&cells), sfu::LEGEND),
     };
     output::print(&table.written(Form::of(args.markdown)))?;
@@ -169,7 +180,7 @@ fn judge(args: &Arena, cells: &[Cell<'_>]) -> anyhow::Result<ExitCode> {
 fn wanted(args: &Arena) -> anyhow::Result<Vec<String>> {
     match (&args.scenarios, args.role) {
         (Some(list), _) => Ok(list.split(',').map(|id| id.trim().into()).collect()),
-        (None, Role::Sender) => Ok(vec![SCENARIOS.into()]),
+        (None, Role::Sender | Role::Receiver) => Ok(vec![SCENARIOS.into()]),
         (None, Role::Sfu) => sfu::scenarios(&args.arena),
     }
 }
@@ -233,19 +244,25 @@ fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
     let mut competitors = Vec::new();
     let Some(list) = &args.stacks else {
         for stack in Stack::all(&args.arena)? {
-            if stack.application().is_some() != (args.role == Role::Sfu) {
+            if !plays(&stack, args.role) {
                 continue;
             }
             match stack.version() {
-                Ok(_) => competitors.push(competitor(stack)?),
+                Ok(_) => competitors.push(competitor(stack, args.role)?),
                 Err(error @ StackError::NotInstalled { .. }) => {
                     eprintln!("weir: left out: {error}");
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        if args.role == Role::Sender {
+        if args.role != Role::Sfu {
             competitors.push(Competitor::Chromium);
+        }
+        if args.role == Role::Sender {
+            match weir_call::installed(BrowserKind::Firefox) {
+                Ok(()) => competitors.push(Competitor::Firefox),
+                Err(error) => eprintln!("weir: left out: {error}"),
+            }
         }
         return Ok(competitors);
     };
@@ -255,21 +272,7 @@ fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
         "--driver is the command of one stack: name it with --stacks NAME"
     );
     for name in names {
-        let stack = match (&args.driver, args.role, name) {
-            (None, Role::Sender, CHROMIUM) => None,
-            (None, Role::Sender, name) => Some(Stack::sender(&args.arena, name)?),
-            (None, Role::Sfu, name) => Some(sfu::server(&args.arena, name)?),
-            (Some(command), Role::Sender, name) => Some(Stack::of_command(name, command)?),
-            (Some(_), Role::Sfu, _) => anyhow::bail!("--driver is for senders: leave out --role"),
-        };
-        let found = match stack {
-            None => Competitor::Chromium,
-            Some(stack) => {
-                // Before anything starts: a stack that is missing stops the whole command.
-                stack.version()?;
-                competitor(stack)?
-            }
-        };
+        let found = named(args, name)?;
         if !competitors.contains(&found) {
             competitors.push(found);
         }
@@ -277,10 +280,41 @@ fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
     Ok(competitors)
 }
 
-fn competitor(stack: Stack) -> anyhow::Result<Competitor> {
-    match sfu::subject(&stack)? {
-        Some(subject) => Ok(Competitor::Server(stack, subject)),
-        None => Ok(Competitor::Stack(stack)),
+/// The row of this name. One that is not installed is an error before anything starts.
+fn named(args: &Arena, name: &str) -> anyhow::Result<Competitor> {
+    let stack = match (&args.driver, args.role.in_call(), name) {
+        (None, Some(CallRole::Sender), FIREFOX) => {
+            weir_call::installed(BrowserKind::Firefox)?;
+            return Ok(Competitor::Firefox);
+        }
+        (None, Some(_), CHROMIUM) => return Ok(Competitor::Chromium),
+        (None, Some(role), name) => Stack::with_role(&args.arena, name, role.into())?,
+        (None, None, name) => sfu::server(&args.arena, name)?,
+        (Some(command), Some(_), name) => Stack::of_command(name, command)?,
+        (Some(_), None, _) => {
+            anyhow::bail!("--driver is for one end of a call: leave out --role sfu")
+        }
+    };
+    stack.version()?;
+    competitor(stack, args.role)
+}
+
+/// Whether a stack has this role.
+fn plays(stack: &Stack, role: Role) -> bool {
+    match (role.in_call(), stack.application()) {
+        (None, application) => application.is_some(),
+        (Some(role), None) => stack.roles().contains(&role.into()),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+fn competitor(stack: Stack, role: Role) -> anyhow::Result<Competitor> {
+    match role.in_call() {
+        Some(role) => Ok(Competitor::Stack(stack, role)),
+        None => {
+            let subject = sfu::subject(&stack)?;
+            Ok(Competitor::Server(stack, subject))
+        }
     }
 }
 
@@ -296,10 +330,12 @@ fn one_call(
     words.extend(["--attempts", &args.attempts.to_string()].map(OsString::from));
     words.extend(["--out".into(), out.into()]);
     match (competitor, &args.driver) {
+        (Competitor::Firefox, _) => words.extend(["--controller", FIREFOX].map(OsString::from)),
         (Competitor::Chromium, _) => words.extend(["--controller", CHROMIUM].map(OsString::from)),
         (Competitor::Server(stack, _), _) => words.extend(sfu::words(stack)),
-        (Competitor::Stack(stack), driver) => {
+        (Competitor::Stack(stack, role), driver) => {
             words.extend(["--stack", &stack.name].map(OsString::from));
+            words.extend(["--role", StackRole::from(*role).name()].map(OsString::from));
             match driver {
                 Some(command) => words.extend(["--driver", command].map(OsString::from)),
                 None => words.extend(["--arena".into(), args.arena.clone().into()]),

@@ -47,14 +47,11 @@ pub fn server(arena: &Path, name: &str) -> anyhow::Result<Stack> {
     Ok(stack)
 }
 
-/// What runs with this server are made with; `None` for a sender.
-pub fn subject(stack: &Stack) -> anyhow::Result<Option<Subject>> {
-    if stack.application().is_none() {
-        return Ok(None);
-    }
+/// What runs with this server are made with.
+pub fn subject(stack: &Stack) -> anyhow::Result<Subject> {
     let mut all: Vec<OsString> = ["weir", "call", "x"].map(OsString::from).to_vec();
     all.extend(words(stack));
-    app::subject(&parsed(all)?).map(Some)
+    app::subject(&parsed(all)?)
 }
 
 /// The options of `weir call` that name the server and its participants.

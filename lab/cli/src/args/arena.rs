@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use weir_lab::subject::StackRole;
 
 use super::ATTEMPTS;
 
@@ -13,8 +14,9 @@ use super::ATTEMPTS;
     args_conflicts_with_subcommands = true,
     after_help = "\
 A stack is a WebRTC library with a driver, a folder below `arena` of Weir's sources. It sends the \
-video of a call, under the control that it has, to Chromium. The rates, delays and losses are \
-those of the packets in the emulated network. `chromium` stands for Chromium as the sender.
+video of a call, under the control that it has, to Chromium, or receives Chromium's. The rates, \
+delays and losses are those of the packets in the emulated network. `chromium` stands for Chromium \
+at both ends, `firefox` for Firefox as the sender.
 
 A run whose record is there is not made again. So a matrix that was interrupted goes on.
 
@@ -26,6 +28,7 @@ Examples:
   weir arena doctor
   weir arena --out arena-runs
   weir arena --stacks pion,wrtc,chromium --scenarios arena/steps,arena/outage --out arena-runs
+  weir arena --role receiver --stacks pion,aiortc --out arena-receivers
   weir arena --stacks mine --driver './driver --fast' --junit arena.xml --out arena-runs
   weir report arena-runs -o arena.html"
 )]
@@ -35,7 +38,8 @@ pub struct Arena {
     /// What the stacks do in the calls.
     #[arg(long, value_enum, value_name = "ROLE", default_value_t = Role::Sender)]
     pub role: Role,
-    /// Stacks, separated by commas (default: all that are installed, and chromium as a sender).
+    /// Stacks, separated by commas (default: all that are installed, and chromium and firefox
+    /// as senders, chromium as a receiver).
     #[arg(long, value_name = "LIST")]
     pub stacks: Option<String>,
     /// The driver of the one stack in --stacks: a command in shell syntax, started in the present
@@ -70,10 +74,41 @@ pub struct Arena {
 /// What the stacks do in the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Role {
-    /// They send the video.
+    /// They send the video to Chromium.
     Sender,
+    /// They receive the video of Chromium.
+    Receiver,
     /// They forward the videos of browsers.
     Sfu,
+}
+
+impl Role {
+    /// Their role at one end of a call; `None` for those that forward.
+    pub fn in_call(self) -> Option<CallRole> {
+        match self {
+            Self::Sender => Some(CallRole::Sender),
+            Self::Receiver => Some(CallRole::Receiver),
+            Self::Sfu => None,
+        }
+    }
+}
+
+/// What the stacks of `weir call --stack` do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CallRole {
+    /// They send the video to a browser.
+    Sender,
+    /// They receive the video of a browser.
+    Receiver,
+}
+
+impl From<CallRole> for StackRole {
+    fn from(role: CallRole) -> Self {
+        match role {
+            CallRole::Sender => Self::Sender,
+            CallRole::Receiver => Self::Receiver,
+        }
+    }
 }
 
 /// Parts of `weir arena`.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 pub use analyze::Analyze;
 pub use application::Application;
-pub use arena::Arena;
+pub use arena::{Arena, CallRole};
 #[cfg(calls)]
 pub use arena::{ArenaPart, Role};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -219,7 +219,7 @@ Without --controller, browsers are at both ends and use their own congestion con
 the sender of each video is a pipeline of GStreamer under that controller, and the receiver is a \
 browser. This needs the plugin of `make install-gst`. Two more names stand for Chromium at both \
 ends: `chromium` for its own congestion control, and `chromium-scream-v2` for its own SCReAM v2, \
-which it has as an experiment.
+which it has as an experiment. With `firefox` Firefox sends, under its own control.
 
 --jobs is accepted, but has no effect. Runs are made one at a time, because several runs at once \
 would disturb each other.
@@ -274,11 +274,15 @@ pub struct Call {
         requires = "out"
     )]
     pub picture_at: Vec<u32>,
-    /// Stacks of the arena that send, separated by commas: folders with a driver. Their own
-    /// congestion control is in charge.
+    /// Stacks of the arena, separated by commas: folders with a driver. They send, with their own
+    /// congestion control in charge, unless --role says that they receive.
     #[arg(long, value_name = "LIST",
         conflicts_with_all = ["serve", "app", "controller", "ims", "quality"])]
     pub stack: Option<String>,
+    /// What the stacks do.
+    #[arg(long, value_enum, value_name = "ROLE", requires = "stack",
+        default_value_t = CallRole::Sender)]
+    pub role: CallRole,
     /// The driver of the one stack in --stack: a command in shell syntax, started in the present
     /// folder.
     #[arg(long, value_name = "COMMAND", requires = "stack")]

@@ -248,7 +248,7 @@ impl Lab {
             return Ok(self.command(&start.command)?.name.clone());
         }
         for name in start.controllers.split(',') {
-            let is_browser = ["", "chromium", "chromium-scream-v2"].contains(&name);
+            let is_browser = ["", "chromium", "chromium-scream-v2", "firefox"].contains(&name);
             let is_known = ["all", "peers"].contains(&name)
                 || (is_browser && start.kind == Kind::Call.name())
                 || LabAlgorithm::named().any(|it| it.name() == name);

@@ -115,7 +115,7 @@ pub struct Received {
     pub frozen: TimeDelta,
     /// Size of the last decoded frame.
     pub frame_size: Option<(u32, u32)>,
-    /// Frames decoded in each second.
+    /// Frames decoded in each second; complete frames if the receiver decodes none.
     pub frame_rate: Option<f64>,
     /// Harmonic frame rate: the time between frames divided by the sum of its squares. A long gap
     /// lowers it more than it lowers the frame rate.
@@ -250,7 +250,8 @@ fn received(before: &InboundRtp, after: &InboundRtp, packet_bytes: u64) -> Optio
     let packets = since(before.packets_received, after.packets_received);
     let lost = after.packets_lost.saturating_sub(before.packets_lost);
     let expected = u64::try_from(i128::from(packets) + i128::from(lost)).unwrap_or(0);
-    let frames = since_option(before.frames_decoded, after.frames_decoded);
+    let frames = since_option(before.frames_decoded, after.frames_decoded)
+        .or_else(|| since_option(before.frames_received, after.frames_received));
     let frozen_s = growth(before.total_freezes_duration, after.total_freezes_duration);
     let emitted =
         since_option(before.jitter_buffer_emitted_count, after.jitter_buffer_emitted_count);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// compare.mjs FOLDER: prints a table of the calls below a folder that calls.sh has made. `--log FILE` prints one
-// call's estimates instead, LiveKit's and Weir's, second by second, from a file that WEIR_BWE_LOG named.
+// compare.mjs FOLDER: prints a table of the calls below a folder that calls.sh of a server has made. `--log FILE` prints
+// one call's estimates instead, LiveKit's and Weir's, second by second, from a file that WEIR_BWE_LOG named.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -20,6 +20,23 @@ const line = (cells) => `| ${cells.join(" | ")} |`;
 
 function print(heads, rows) {
   for (const cells of [heads, heads.map(() => "---"), ...rows]) console.log(line(cells));
+}
+
+/** The scenarios beside this file, in the order of the tables. */
+const SCENARIOS = ["fall-and-return", "low-link", "outage", "loss-5", "steps"];
+
+/** Scenario and server of a folder's name, such as `send-side-low-link`. */
+function partsOf(name) {
+  const scenario = SCENARIOS.find((one) => name.endsWith(`-${one}`));
+  if (scenario === undefined) return { scenario: name, server: "-" };
+  return { scenario, server: name.slice(0, -scenario.length - 1) };
+}
+
+/** By scenario, then by server. */
+function inOrder(a, b) {
+  const [one, other] = [partsOf(a), partsOf(b)];
+  const order = SCENARIOS.indexOf(one.scenario) - SCENARIOS.indexOf(other.scenario);
+  return order || one.server.localeCompare(other.server);
 }
 
 /** Lines of JSON of a log. A last line may have been cut off. */
@@ -117,23 +134,28 @@ function change(record) {
 
 /** All packets that feedback called lost, repeats included; "-" where there is no such feedback. */
 function allLost(log) {
-  return existsSync(log) ? (changing(logged(log)).at(-1)?.lost ?? 0) : "-";
+  const rows = existsSync(log) ? logged(log).filter(({ lost }) => lost !== undefined) : [];
+  return rows.length > 0 ? (changing(rows).at(-1)?.lost ?? 0) : "-";
 }
 
 function row(record, name) {
   const call = JSON.parse(readFileSync(join(record, "call.json"), "utf8"));
-  const peer = call.peers.find(
-    ({ participant, intervals }) =>
-      participant.startsWith(RECEIVER) && intervals.some((it) => it.receive_bps > 0),
-  );
+  // A connection has streams of padding, too.
+  const received = ({ intervals }) =>
+    intervals.reduce((total, it) => total + (it.receive_bps ?? 0), 0);
+  const [peer] = call.peers
+    .filter(({ participant }) => participant.startsWith(RECEIVER))
+    .sort((a, b) => received(b) - received(a));
   const sum = (member) => peer.intervals.reduce((total, it) => total + (it[member] ?? 0), 0);
   const mean = (member) => sum(member) / peer.intervals.length;
   const sizes = peer.intervals.map((it) => it.frame_size?.[1]).filter((size) => size !== undefined);
   const height = sizes.reduce((total, size) => total + size, 0) / sizes.length;
   const found = losses(record, peer.intervals.at(-1).time_s);
   const from = change(record);
+  const { scenario, server } = partsOf(name);
   return [
-    name,
+    `\`./arena/sfu/${scenario}.toml\``,
+    server,
     // Those before the call's time began, while the receiver joined, count too.
     found.at(-1)?.lost ?? "-",
     from === null ? "-" : between(found, from, from + AFTER_S),
@@ -150,11 +172,14 @@ function row(record, name) {
 if (first === "--log") {
   seconds(second);
 } else {
-  const rows = records(first).map((record) =>
-    row(record, record.slice(first.length + 1).split("/")[0]),
-  );
+  const named = records(first).map((record) => [
+    record.slice(first.length + 1).split("/")[0],
+    record,
+  ]);
+  const rows = named.sort(([a], [b]) => inOrder(a, b)).map(([name, record]) => row(record, name));
   const heads = [
-    "call",
+    "scenario",
+    "server",
     "lost",
     "of these in 4 s after the change",
     "with repeats",
