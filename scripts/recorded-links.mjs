@@ -256,9 +256,9 @@ function seen(folder, recordings, controllers, seeds) {
 }
 
 /**
- * Makes the recording that the simulation of a call plays: the same with one packet at its beginning. The
- * first packets of a call leave before time zero, over an idle link, so its sender knows the delay of the
- * path. Without that packet, a simulated sender takes a beginning without capacity for the path's delay.
+ * Makes the recording that the simulation of a pipeline's call plays: the same with one packet at its
+ * beginning. The first packets of such a call leave before time zero, over an idle link, so its sender knows
+ * the delay of the path. Without that packet, a simulated sender takes a beginning without capacity for the path's delay.
  */
 function knownFrom(folder, recording) {
   const known = `${recording}-known`;
@@ -267,20 +267,16 @@ function knownFrom(folder, recording) {
   return known;
 }
 
+/** The senders of `called`. */
+const SENDERS = ["chromium", "scream-v2", "sluice"];
+
 /** The scenario of a call over a recording: a film in 360p, for 18 s. */
-function callScenario(recording, driver, isTwin = false) {
-  // The limit of Chromium's page is that of its encoder. Its estimate may exceed it.
-  const isBelow = isTwin && driver === "browser";
-  const cap = isBelow ? ', cap = "2500kbps"' : "";
+function callScenario(recording) {
   return scenario(recording, "encoder")
-    .replace("fps = 30 }", `fps = 30, driver = "${driver}"${cap} }`)
     .replace(`duration = "${DURATION_S}s"`, 'duration = "18s"')
-    .replace('"6Mbps"', isBelow ? '"5Mbps"' : '"2500kbps"')
+    .replace('"6Mbps"', '"2500kbps"')
     .replace("[[flow]]", '[call.video]\nwidth = 640\nheight = 360\ncontent = "film"\n\n[[flow]]');
 }
-
-/** Name of the sender in calls, and of the controller that stands for it in the simulation. */
-const SENDERS = { chromium: "gcc", "scream-v2": "scream-v2", sluice: "sluice" };
 
 function called(folder, recordings, senders, seeds) {
   console.log(
@@ -289,16 +285,16 @@ function called(folder, recordings, senders, seeds) {
   );
   for (const recording of recordings) {
     const file = join(folder, `${recording}-call.toml`);
-    writeFileSync(file, callScenario(recording, "browser"));
-    const known = knownFrom(folder, recording);
+    writeFileSync(file, callScenario(recording));
+    const known = join(folder, `${recording}-known.toml`);
+    writeFileSync(known, callScenario(knownFrom(folder, recording)));
     const calls = weir("call", file, "--controller", senders.join(","), "--quick", "--json");
     for (const [index, sender] of senders.entries()) {
-      const controller = SENDERS[sender];
-      const args = ["--controller", controller, "--seeds", String(seeds), "--json"];
-      const driver = sender === "chromium" ? "browser" : "pipeline";
-      const twin = join(folder, `${recording}-${driver}.toml`);
-      writeFileSync(twin, callScenario(known, driver, true));
-      const runs = weir("run", twin, ...args).map((run) => run.flows[0]);
+      const args = ["--controller", sender, "--seeds", String(seeds), "--as-called", "--json"];
+      // Chromium's first packet leaves after time zero, those of pipelines leave before it.
+      const runs = weir("run", sender === "chromium" ? file : known, ...args).map(
+        (run) => run.flows[0],
+      );
       const flow = calls[index].flows[0];
       const rate = flow.rate_mbps?.mean;
       if (rate === undefined)
@@ -383,9 +379,7 @@ if (options.help) {
   process.exit(0);
 }
 const [what, from, list] = positionals;
-const controllers = (list ?? (what === "called" ? Object.keys(SENDERS).join() : "sluice")).split(
-  ",",
-);
+const controllers = (list ?? (what === "called" ? SENDERS.join() : "sluice")).split(",");
 if (!["results", "held", "seen", "statistics", "called"].includes(what) || !from) {
   fail("write recorded-links.mjs results|held|seen|statistics|called FOLDER; --help says more");
 }
@@ -411,8 +405,8 @@ try {
   } else if (what === "seen") {
     seen(folder, recordings, controllers, Number(options.seeds));
   } else if (what === "called") {
-    const unknown = controllers.find((sender) => !(sender in SENDERS));
-    if (unknown) fail(`no sender ${unknown}: write ${Object.keys(SENDERS).join(", ")}`);
+    const unknown = controllers.find((sender) => !SENDERS.includes(sender));
+    if (unknown) fail(`no sender ${unknown}: write ${SENDERS.join(", ")}`);
     called(folder, recordings, controllers, Number(options.seeds));
   } else {
     statistics(folder, recordings);

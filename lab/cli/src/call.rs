@@ -25,6 +25,7 @@ use crate::ims::Wic;
 use crate::interrupt::Interrupt;
 use crate::link::quoted;
 use crate::run::Simulated;
+use crate::select::CHROMIUM;
 use crate::{ims, run, select};
 
 /// Makes the calls and writes records.
@@ -114,8 +115,6 @@ pub fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<
     Ok(1..=last)
 }
 
-/// Chromium's own congestion control, as the list of controllers names it.
-const CHROMIUM: &str = "chromium";
 /// Chromium's own SCReAM v2 in the place of its GCC.
 const CHROMIUM_SCREAM_V2: &str = "chromium-scream-v2";
 

@@ -37,7 +37,10 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
         "--set makes no records, because a record does not name the constants: leave out --out"
     );
     let records = args.output.out.as_deref().map(|out| Records { out, resume: args.resume });
-    let runs = simulate(&args.selection, records, &interrupt)?;
+    let runs = match args.as_called {
+        true => simulate_calls(&args.selection, &interrupt)?,
+        false => simulate(&args.selection, records, &interrupt)?,
+    };
     let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
     print(&summaries, &args.output)?;
     Ok(ExitCode::SUCCESS)
@@ -130,8 +133,30 @@ pub fn simulate(
     select::note_nats(&scenarios);
     let controllers = select::controllers(selection)?;
     let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
+    simulate_jobs(selection, &jobs, records, interrupt)
+}
+
+/// Makes the runs that calls of the selected scenarios would be, without records.
+fn simulate_calls(selection: &Selection, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
+    let called = select::called(selection)?;
+    let seeds = select::seeds(selection)?;
+    select::refuse_too_many(called.len(), &seeds)?;
+    let mut jobs = Vec::new();
+    for (scenario, controller) in &called {
+        let one = std::slice::from_ref(scenario);
+        jobs.extend(select::jobs(one, std::slice::from_ref(controller), seeds.clone())?);
+    }
+    simulate_jobs(selection, &jobs, None, interrupt)
+}
+
+fn simulate_jobs(
+    selection: &Selection,
+    jobs: &[Job<'_>],
+    records: Option<Records<'_>>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Simulated>> {
     let mut finished = match records {
-        Some(records) => finished(records, &jobs)?,
+        Some(records) => finished(records, jobs)?,
         None => Vec::new(),
     };
     finished.resize(jobs.len(), None);

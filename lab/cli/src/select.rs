@@ -2,12 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::{Context, bail, ensure};
-use weir_controllers::LabController;
+use anyhow::{Context, Error, bail, ensure};
+use weir_controllers::{LabAlgorithm, LabController};
 use weir_lab::Controllers;
 use weir_lab::constants::sluice_with;
 use weir_lab::run::RunInfo;
-use weir_lab::scenario::{Scenario, catalogue};
+use weir_lab::scenario::{CallSender, Scenario, catalogue};
 
 use crate::args::Selection;
 
@@ -72,6 +72,31 @@ pub fn named(list: &str, constants: &[String]) -> anyhow::Result<Vec<LabControll
         let context = format!("--controller '{}'", unknown.name);
         anyhow::Error::from(unknown).context(context)
     })
+}
+
+/// Chromium's own congestion control, as the list of controllers of a call names it.
+pub const CHROMIUM: &str = "chromium";
+
+/// Each scenario as a call plays it under each controller of the list, in that order of nesting.
+/// `gcc` stands for the congestion control of Chromium.
+pub fn called(selection: &Selection) -> anyhow::Result<Vec<(Scenario, LabController)>> {
+    let list = selection.controller.as_deref().unwrap_or(CHROMIUM);
+    let scenarios = scenarios(&selection.scenarios)?;
+    note_participants(&scenarios);
+    note_nats(&scenarios);
+    let mut called = Vec::new();
+    for scenario in scenarios {
+        for name in list.split(',').map(str::trim) {
+            let (sender, name) = match name {
+                CHROMIUM => (CallSender::Chromium, LabAlgorithm::Gcc.name()),
+                name => (CallSender::Pipeline, name),
+            };
+            for controller in named(name, &selection.constants)? {
+                called.push((scenario.as_called(sender).map_err(Error::msg)?, controller));
+            }
+        }
+    }
+    Ok(called)
 }
 
 /// The threads that make this many runs: those of `--jobs`, or one for each core.

@@ -57,6 +57,10 @@ pub struct Pacer<T> {
     padded: PacingDebt,
     /// Size of the padding packets.
     padding_size: DataSize,
+    /// Whether a probe begins with a padding packet.
+    leads_probes: bool,
+    /// Bytes of each packet that do not count for the size of a probe.
+    uncounted: DataSize,
     /// True if the controller's window has room for a packet.
     window_open: bool,
     probing: Option<Probing>,
@@ -144,6 +148,8 @@ impl<T> Pacer<T> {
             resting: false,
             padded: debt(target.padding_rate),
             padding_size: PADDING_PACKET,
+            leads_probes: false,
+            uncounted: DataSize::ZERO,
             window_open: true,
             probing: None,
             last_probe: None,
@@ -158,6 +164,23 @@ impl<T> Pacer<T> {
     pub fn set_padding_size(&mut self, size: DataSize) {
         assert!(size > DataSize::ZERO, "a padding packet has a size");
         self.padding_size = size;
+    }
+
+    /// Sets whether each probe begins with a padding packet, before the media that waits
+    /// [LIBWEBRTC §PacingController]. The default is no, for drivers that cannot pad at any time.
+    ///
+    /// A probe's receive rate leaves out the first packet, its send rate the last one. If a large
+    /// packet of media is first and small padding follows, a free path seems to be full.
+    ///
+    /// [LIBWEBRTC §PacingController]: https://github.com/signalapp/webrtc
+    pub fn set_leads_probes(&mut self, leads_probes: bool) {
+        self.leads_probes = leads_probes;
+    }
+
+    /// Sets how many bytes of a packet do not count for the size of a probe, because the controller
+    /// does not count them. It and the pacer must agree when a probe is over.
+    pub(crate) fn set_uncounted(&mut self, uncounted: DataSize) {
+        self.uncounted = uncounted;
     }
 
     /// Adopts a new target of the controller. A probe with a newer id replaces the current one.
@@ -259,7 +282,10 @@ impl<T> Pacer<T> {
         };
         let due = self.due_time(now, kind, due);
         let probe = self.running_probe().map(|probing| probing.probe.id);
-        let (size, media) = match self.queue.pop_front() {
+        let begins = self.running_probe().is_some_and(|probing| probing.packets == 0);
+        let leads = self.leads_probes && begins;
+        let next = if leads { None } else { self.queue.pop_front() };
+        let (size, media) = match next {
             Some((size, packet)) => (size, Some(packet)),
             None => (self.padding_size, None),
         };
@@ -270,7 +296,7 @@ impl<T> Pacer<T> {
         self.charge(now, kind, due, size);
         if let Some(probing) = self.probing.as_mut().filter(|_| probe.is_some()) {
             probing.due = due + size / probing.probe.rate;
-            probing.sent += size;
+            probing.sent += size.saturating_sub(self.uncounted);
             probing.packets += 1;
         }
         self.probing = self.probing.filter(|probing| !probing.is_complete());
@@ -296,7 +322,7 @@ impl<T> Pacer<T> {
         self.padded.ends = self.padded.ends.min(now + MAX_PADDING_DEBT);
     }
 
-    /// A probe starts with a media packet, because there is nothing to pad before the first one.
+    /// A probe waits for a media packet, because there is nothing to pad before the first one.
     fn running_probe(&self) -> Option<&Probing> {
         self.probing.as_ref().filter(|probing| probing.packets > 0 || !self.queue.is_empty())
     }
@@ -467,6 +493,21 @@ mod tests {
         assert_eq!(sent[..2], [(0, Some(0), Some(7)), (2, Some(1), Some(7))]);
         assert_eq!(sent[2..].iter().map(|s| (s.1, s.2)).collect::<Vec<_>>(), [padding; 3]);
         assert_eq!(sent[2..].iter().map(|s| s.0).collect::<Vec<_>>(), [4, 4, 5]);
+    }
+
+    // [LIBWEBRTC §PacingController]
+    #[test]
+    fn a_small_packet_leads_each_probe_if_the_driver_can_pad_and_waits_for_media_itself() {
+        let mut pacer = Pacer::new(&target(1000, None));
+        pacer.set_leads_probes(true);
+        pacer.set_target(at(0), &Target { probe: probe(7, 5_000, 3_000, 4), ..target(1000, None) });
+        assert_eq!(pacer.next_send_time(), None);
+        pacer.enqueue(SIZE, 0);
+        pacer.enqueue(SIZE, 1);
+        let sent = sent_until(&mut pacer, 1_000);
+        let media: Vec<_> = sent.iter().map(|s| s.1).collect();
+        assert_eq!(media, [None, Some(0), Some(1), None]);
+        assert!(sent.iter().all(|s| s.2 == Some(7)));
     }
 
     #[test]

@@ -192,6 +192,7 @@ Examples:
   weir run 'lund/*' --controller nada,scream --seeds 5 --out runs
   weir run 'lund/*' --controller nada,scream --seeds 20 --out runs --resume
   weir run my-scenario.toml --seed 7331 --json
+  weir run my-scenario.toml --controller chromium,sluice --as-called
   weir run delft/wifi-4/s1 --controller gcc --airtime frames.csv")]
 pub struct Run {
     #[command(flatten)]
@@ -210,6 +211,10 @@ pub struct Run {
     /// labelled as simulated, for `weir analyze` and `weir fleet`.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "json", "markdown", "airtime"])]
     pub dump: Option<PathBuf>,
+    /// Simulate what `weir call` would play: the encoder of a pipeline under each controller, or
+    /// Chromium's for `chromium`, in place of the scenario's source. It makes no records.
+    #[arg(long, requires = "controller", conflicts_with_all = ["out", "airtime", "dump"])]
+    pub as_called: bool,
 }
 
 /// `weir call`

@@ -313,33 +313,38 @@ pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<CallPlan> {
 /// Gives the sources that model a browser's encoder the video of the calls, so that a call and its
 /// simulation have one description. Refuses a codec and contents that have no model.
 pub(super) fn film(flows: &mut [Flow], plan: &CallPlan, top: &Table) -> Result<()> {
-    let Picture { width, height, codec, content, degradation, layers, .. } = plan.video;
     for flow in flows {
         if let Traffic::Media(media) = &mut flow.traffic
             && let Source::Encoder { video, .. } = &mut media.source
         {
-            if codec == Codec::H264 {
-                return Err(top.error("the encoder source has VP8, VP9 and AV1, but no H.264"));
-            }
-            let is_head = content == Content::Head && codec != Codec::Vp8;
-            if content == Content::Slides || is_head {
-                return Err(top.error(
-                    "the encoder source knows what a head takes with VP8, and nothing of slides: \
-                     use the content film, or leave out the source",
-                ));
-            }
-            let driver = video.driver;
-            let is_measured = codec == Codec::Vp8 && content == Content::Film && layers == 1;
-            if driver == EncoderDriver::Pipeline && !is_measured {
-                return Err(top.error(
-                    "the encoder of a pipeline was measured with VP8, in one layer, and the \
-                     content film",
-                ));
-            }
-            *video = EncoderVideo { width, height, codec, content, degradation, layers, driver };
+            *video = encoder(&plan.video, video.driver).map_err(|why| top.error(why))?;
         }
     }
     Ok(())
+}
+
+/// The encoder of this picture under this driver. Refuses a codec and contents that have no model.
+pub(super) fn encoder(
+    picture: &Picture,
+    driver: EncoderDriver,
+) -> std::result::Result<EncoderVideo, &'static str> {
+    let Picture { width, height, codec, content, degradation, layers, .. } = *picture;
+    if codec == Codec::H264 {
+        return Err("the encoder source has VP8, VP9 and AV1, but no H.264");
+    }
+    let is_head = content == Content::Head && codec != Codec::Vp8;
+    if content == Content::Slides || is_head {
+        return Err("the encoder source knows what a head takes with VP8, and nothing of slides: \
+                    use the content film, or leave out the source");
+    }
+    let is_measured = codec == Codec::Vp8 && content == Content::Film && layers == 1;
+    if driver == EncoderDriver::Pipeline && !is_measured {
+        return Err(
+            "the encoder of a pipeline was measured with VP8, in one layer, and the content \
+                    film",
+        );
+    }
+    Ok(EncoderVideo { width, height, codec, content, degradation, layers, driver })
 }
 
 /// Reads the call number that a media or audio flow names.

@@ -3,6 +3,7 @@
 mod applies;
 mod aqm;
 pub mod call;
+mod called;
 pub mod catalogue;
 mod cellular;
 mod changes;
@@ -42,6 +43,7 @@ pub use weir_sim::{
 use weir_sim::{FlowKind, Watching};
 
 pub use call::CallPlan;
+pub use called::CallSender;
 pub use changes::{Change, changes, whole_text};
 pub use error::{ScenarioError, nearest};
 pub use handover::ParticipantHandover;

@@ -202,6 +202,7 @@ impl Sender {
         let mut media_sender = MediaSender::new(controller);
         if media.source.is_browser() {
             media_sender.set_uncounted(DataSize::from_bytes(SRTP_TAG));
+            media_sender.set_leads_probes(true);
         }
         let ssrc = ssrc_of(index);
         Self {

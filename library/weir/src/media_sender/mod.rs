@@ -121,16 +121,24 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.control.pacer.set_padding_size(size);
     }
 
+    /// Sets whether each probe begins with a padding packet, which the caller must then be able to
+    /// send: see [`Pacer::set_leads_probes`].
+    pub fn set_leads_probes(&mut self, leads_probes: bool) {
+        self.control.pacer.set_leads_probes(leads_probes);
+    }
+
     /// Limits the send history to this many packets and takes the memory for them now: see
     /// [`SendHistory::set_capacity`].
     pub fn set_history_capacity(&mut self, packets: usize) {
         self.history.set_capacity(packets);
     }
 
-    /// Subtracts this many bytes from each packet's size for the controller, but not for the pacer.
+    /// Subtracts this many bytes from each packet's size for the controller and for the sizes of
+    /// probes, but not for the pacing rate.
     /// A browser, for instance, does not count the authentication tag that encryption adds later.
     pub fn set_uncounted(&mut self, bytes: DataSize) {
         self.uncounted = bytes;
+        self.control.pacer.set_uncounted(bytes);
     }
 
     /// Puts packets at the end of the send queue, each with its size. [`SentPacket::size`] says

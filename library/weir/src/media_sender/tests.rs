@@ -255,6 +255,23 @@ fn what_is_not_counted_is_hidden_from_the_controller_and_not_from_the_pacer() {
     assert_eq!(sender.next_send_time(), Some(at(5)));
 }
 
+// The sizes that the controller sees have 1,240 bytes each.
+#[test]
+fn a_probe_ends_when_the_controller_has_seen_its_bytes() {
+    let mut sender = sender();
+    sender.set_uncounted(DataSize::from_bytes(10));
+    let size = DataSize::from_bytes(2_500);
+    let probe = Probe { id: ProbeId(3), rate: kbps(10_000), size, packets: 2 };
+    sender.controller().target.set(Target { probe: Some(probe), ..target(1_000) });
+    sender.enqueue(at(0), frame(0..9));
+    let mut counted = DataSize::ZERO;
+    for ms in 0..20 {
+        let Some(packet) = sender.next_packet(at(ms)) else { continue };
+        counted += packet.sent.probe.map_or(DataSize::ZERO, |_| packet.sent.size);
+    }
+    assert_eq!(counted, DataSize::from_bytes(3 * 1_240));
+}
+
 #[test]
 fn changes_of_the_target_count_as_one_until_they_are_taken() {
     let mut sender = sender();

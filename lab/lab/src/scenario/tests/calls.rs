@@ -66,6 +66,33 @@ fn a_call_and_its_simulated_encoder_have_one_video() {
 }
 
 #[test]
+fn the_encoder_of_a_pipeline_is_refused_with_what_was_not_measured() {
+    let source = "source = { kind = \"encoder\", driver = \"pipeline\" }\n";
+    let film = "width = 640, height = 360, content = \"film\"";
+    let read =
+        |video: &str| parse("x", &small(&format!("{source}[call]\nvideo = {{ {video} }}\n")), None);
+    assert!(read(film).is_ok());
+    for other in ["", "content = \"hard\"", "content = \"film\", codec = \"vp9\""] {
+        let message = read(other).unwrap_err().to_string();
+        assert!(message.contains("was measured with VP8, in one layer"), "{other}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn a_driver_of_an_encoder_is_one_of_two_and_no_other_source_has_one() {
+    for (source, wanted) in [
+        ("kind = \"filler\", driver = \"pipeline\"", "only the source encoder has a driver"),
+        ("kind = \"encoder\", driver = \"phone\"", "expected \"browser\" or \"pipeline\""),
+        ("kind = \"encoder\", driver = 1", "expected \"browser\" or \"pipeline\""),
+    ] {
+        let message = error(&small(&format!("source = {{ {source} }}\n")));
+        assert!(message.contains(".source.driver: ") && message.contains(wanted), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
 fn mistakes_in_the_table_have_their_line_and_what_to_write() {
     let call = |text: &str| error(&small(&format!("[call]\n{text}\n")));
     for (text, wanted) in [
