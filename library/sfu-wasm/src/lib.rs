@@ -105,7 +105,9 @@ impl Chooser {
         let loss = metrics.loss_ratio * 100.0;
         let arrived = metrics.acknowledged_bitrate.unwrap_or(Bitrate::ZERO).as_kbps_f64();
         let (reason, target) = (metrics.reason.as_str(), self.prober.inner().target().bitrate);
-        format!("{reason}: {target}, queue {queue:.1} ms, loss {loss:.1} %, arrived {arrived:.0} kbit/s")
+        format!(
+            "{reason}: {target}, queue {queue:.1} ms, loss {loss:.1} %, arrived {arrived:.0} kbit/s"
+        )
     }
 
     fn note_outcome(&mut self) {
@@ -225,8 +227,12 @@ mod tests {
 
         fn feed_back(&mut self) {
             // A receiver knows of a loss when a later packet comes.
-            let has_come = |report: &PacketReport| report.arrival_time.is_some_and(|at| at < self.now);
-            let known = self.reports.iter().rposition(has_come).map_or(0, |last| last + 1);
+            let mut known = 0;
+            for (place, report) in self.reports.iter().enumerate() {
+                if report.arrival_time.is_some_and(|at| at < self.now) {
+                    known = place + 1;
+                }
+            }
             let here: Vec<PacketReport> = self.reports.drain(..known).collect();
             if !here.is_empty() {
                 self.chooser.on_feedback(self.now, &FeedbackReport::new(here));

@@ -7,17 +7,17 @@ use weir::units::{TimeDelta, Timestamp};
 use crate::plan::{Level, is_above};
 use crate::track::Layer;
 
-/// The first return to a layer comes this time after the fall: what a controller hears first after
-/// an outage may be of the time before it.
-const SETTLES: TimeDelta = TimeDelta::from_secs(1);
-/// The first return is free then. Each further one comes this time after the last, so that a layer
-/// at the edge of what fits costs fewer than two switches a minute.
+/// The first return to a layer is free. Each further one comes this time after the last, so that a
+/// layer at the edge of what fits costs fewer than two switches a minute.
 pub(crate) const RETURN_INTERVAL: TimeDelta = TimeDelta::from_secs(75);
 /// The same for a return from a pause: no picture at all is worse than one more switch.
 const RESUME_INTERVAL: TimeDelta = TimeDelta::from_secs(15);
 /// The same for more frames of the stream that is forwarded. No key frame is needed, and one step
 /// up or down is hardly seen.
 const FRAMES_INTERVAL: TimeDelta = TimeDelta::from_secs(10);
+/// More frames, which need no proof, also wait this time after a fall: what a controller hears first
+/// after an outage is of the time before it.
+const SETTLES: TimeDelta = TimeDelta::from_secs(1);
 /// After this time without a fall from a layer, its first return is free again.
 const FORGET: TimeDelta = TimeDelta::from_secs(300);
 
@@ -76,7 +76,7 @@ impl Falls {
             if !is_forgotten && fall.returned.is_some_and(|at| now - at < interval) {
                 break;
             }
-            if fall.fell.is_some_and(|at| now - at < SETTLES) {
+            if interval == FRAMES_INTERVAL && fall.fell.is_some_and(|at| now - at < SETTLES) {
                 break;
             }
             cap = Some(layer);
@@ -110,7 +110,6 @@ mod tests {
         falls.on_rise(at(0), None, high);
         falls.on_fall(at(10), high, low);
         let layers = layers(&[0, 1, 2]);
-        assert_eq!(falls.cap(at(10), low, &layers), low);
         assert_eq!(falls.cap(at(11), low, &layers), high);
         falls.on_rise(at(12), low, high);
         falls.on_fall(at(20), high, low);
@@ -152,6 +151,16 @@ mod tests {
         assert_eq!(falls.cap(at(21), low, &layers), low);
         assert_eq!(falls.cap(at(22), low, &layers), Some(1));
         assert_eq!(falls.cap(at(87), low, &layers), high);
+    }
+
+    // Found in a call through LiveKit with an outage: up for a moment, and then down for 10 s.
+    #[test]
+    fn more_frames_wait_a_second_after_a_fall() {
+        let mut falls = Falls::default();
+        falls.on_fall(at(10), Some(1), Some(0));
+        let layers = layers(&[0, 0, 1]);
+        assert_eq!(falls.cap(at(10), Some(0), &layers), Some(0));
+        assert_eq!(falls.cap(at(11), Some(0), &layers), Some(2));
     }
 
     #[test]
