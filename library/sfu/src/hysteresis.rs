@@ -15,8 +15,8 @@ const RESUME_INTERVAL: TimeDelta = TimeDelta::from_secs(15);
 /// The same for more frames of the stream that is forwarded. No key frame is needed, and one step
 /// up or down is hardly seen.
 const FRAMES_INTERVAL: TimeDelta = TimeDelta::from_secs(10);
-/// More frames, which need no proof, also wait this time after a fall: what a controller hears first
-/// after an outage is of the time before it.
+/// More frames, which need no proof, also wait this time after a fall: what a controller hears
+/// first after an outage is of the time before it.
 const SETTLES: TimeDelta = TimeDelta::from_secs(1);
 /// After this time without a fall from a layer, its first return is free again.
 const FORGET: TimeDelta = TimeDelta::from_secs(300);

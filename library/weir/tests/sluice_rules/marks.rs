@@ -1,4 +1,3 @@
-use weir::Controller;
 use weir::controller::{EcnMode, RateLimits, Settings};
 use weir::feedback::Ecn;
 
