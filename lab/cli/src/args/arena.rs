@@ -82,6 +82,7 @@ pub enum Role {
     Sfu,
 }
 
+#[cfg(calls)]
 impl Role {
     /// Their role at one end of a call; `None` for those that forward.
     pub fn in_call(self) -> Option<CallRole> {
