@@ -36,7 +36,7 @@ EXPECTED = {
 
 #: What the dumps of lab/analyze/tests/dumps are known to have, by their names: real calls, made for this.
 REAL = {
-    "ccfb.pcapng": "none",
+    "ccfb.pcapng": "uplink_capacity",
     "contention.rtcstats": "air_time",
     "cpu.rtcstats": "processor",
     "delay.rtcstats": "delay",
@@ -48,7 +48,7 @@ REAL = {
     "free.rtcstats": "none",
     "full.pcapng": "uplink_capacity",
     "hard.rtcstats": "encoder",
-    "loss.pcapng": "uplink_loss",
+    "loss.pcapng": "downlink_loss",
     "loss.rtcstats": "uplink_loss",
     "muted.log": "application",
     "muted.rtcstats": "application",
