@@ -204,6 +204,17 @@ impl<C> Media<C> {
         }
     }
 
+    /// The largest bitrate of its encoder: the cap of the source, or the controller's maximum.
+    pub fn encoder_limit(&self) -> Bitrate {
+        let max = self.settings.limits.max();
+        match self.source {
+            Source::Filler { cap, .. } | Source::Encoder { cap, .. } => {
+                cap.map_or(max, |cap| cap.min(max))
+            }
+            Source::Rfc8593 { .. } => max,
+        }
+    }
+
     /// The same stream under another controller.
     pub fn under<D>(self, controller: D) -> Media<D> {
         Media {

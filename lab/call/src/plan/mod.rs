@@ -2,6 +2,7 @@
 //! calls, and the load traffic.
 
 use std::net::Ipv4Addr;
+use std::ops::Range;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_controllers::LabAlgorithm;
@@ -104,6 +105,13 @@ pub struct Call {
     pub start: Timestamp,
     /// When it ends.
     pub stop: Timestamp,
+}
+
+impl Call {
+    /// When it can have media, in a run of this length.
+    pub(crate) fn span(&self, length: TimeDelta) -> Range<Timestamp> {
+        self.start.max(Timestamp::ZERO)..self.stop.min(Timestamp::ZERO + length)
+    }
 }
 
 /// A TCP or UDP flow between two hosts of its own.

@@ -4,7 +4,7 @@ use weir::controller::EcnMode;
 use weir::units::Bitrate;
 use weir_controllers::{LabAlgorithm, LabController};
 use weir_lab::scenario::call::{Codec, Degradation, degradation_name};
-use weir_lab::scenario::{Feedback, Flow, Scenario, Source};
+use weir_lab::scenario::{Feedback, Flow, Scenario};
 
 use super::{Call, CallConfig, ChromiumMode, PlanResult, Player, Unplayable};
 use crate::janus::ForwardingRole;
@@ -240,13 +240,7 @@ fn sender(
 
 /// Maximum encoder bitrate of a media flow.
 pub(super) fn limit(flow: &Flow) -> Option<Bitrate> {
-    let media = flow.traffic.media()?;
-    let cap = match media.source {
-        Source::Filler { cap, .. } | Source::Encoder { cap, .. } => cap,
-        Source::Rfc8593 { .. } => None,
-    };
-    let max = media.settings.limits.max();
-    Some(cap.map_or(max, |cap| cap.min(max)))
+    Some(flow.traffic.media()?.encoder_limit())
 }
 
 #[cfg(test)]

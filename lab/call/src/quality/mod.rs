@@ -88,8 +88,7 @@ pub fn received_frames(config: &CallConfig, outcome: &CallOutcome) -> Vec<Receiv
     if !config.quality {
         return received;
     }
-    let duration = outcome.ended.unwrap_or(config.duration);
-    let end = Timestamp::ZERO + duration;
+    let length = outcome.ended.unwrap_or(config.duration);
     for (call, result) in config.calls.iter().zip(&outcome.calls) {
         for peer in Peer::ALL {
             let [from, to] = [peer, peer.other()];
@@ -97,7 +96,7 @@ pub fn received_frames(config: &CallConfig, outcome: &CallOutcome) -> Vec<Receiv
             if call.video[from.index()].is_none() || !sender.player.has_tags() {
                 continue;
             }
-            let span = call.start.max(Timestamp::ZERO)..call.stop.min(end);
+            let span = call.span(length);
             let timeline = timeline_of(result, from);
             let pictures = result.peers[peer.other().index()].pictures.clone();
             let [from, to] = [from, to].map(|peer| {
@@ -117,9 +116,9 @@ pub fn disturbances(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
     if !config.quality {
         return causes;
     }
-    let end = Timestamp::ZERO + outcome.ended.unwrap_or(config.duration);
+    let length = outcome.ended.unwrap_or(config.duration);
     for (call, result) in config.calls.iter().zip(&outcome.calls) {
-        let span = call.start.max(Timestamp::ZERO)..call.stop.min(end);
+        let span = call.span(length);
         for peer in Peer::ALL {
             let sender = &config.participants[call.ends[peer.index()]];
             if call.video[peer.index()].is_none() || !sender.player.has_tags() {

@@ -65,14 +65,14 @@ pub fn heard_speech(
     if !config.quality {
         return heard;
     }
-    let end = Timestamp::ZERO + outcome.ended.unwrap_or(config.duration);
+    let length = outcome.ended.unwrap_or(config.duration);
     for (call, result) in config.calls.iter().zip(&outcome.calls) {
         for peer in Peer::ALL.into_iter().filter(|peer| call.audio[peer.index()]) {
             let [from, to] = [peer, peer.other()].map(|peer| {
                 let participant = call.ends[peer.index()];
                 config.participants[participant].name.clone()
             });
-            let span = call.start.max(Timestamp::ZERO)..call.stop.min(end);
+            let span = call.span(length);
             let listener = &result.peers[peer.other().index()];
             let spoken = &result.peers[peer.index()].sounds.spoken;
             let track = &listener.sounds.heard;
@@ -170,9 +170,9 @@ pub fn disturbances(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
     if !config.quality {
         return causes;
     }
-    let end = Timestamp::ZERO + outcome.ended.unwrap_or(config.duration);
+    let length = outcome.ended.unwrap_or(config.duration);
     for (call, result) in config.calls.iter().zip(&outcome.calls) {
-        let span = call.start.max(Timestamp::ZERO)..call.stop.min(end);
+        let span = call.span(length);
         for peer in speakers(config, call) {
             let gaps = gaps_within(&result.peers[peer.index()].sounds.spoken, &span).len();
             if gaps > 0 {

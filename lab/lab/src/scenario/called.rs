@@ -43,12 +43,7 @@ impl Scenario {
         let mut called = self.clone();
         for flow in &mut called.flows {
             let Traffic::Media(media) = &mut flow.traffic else { continue };
-            let cap = match media.source {
-                Source::Filler { cap, .. } | Source::Encoder { cap, .. } => cap,
-                Source::Rfc8593 { .. } => None,
-            };
-            let limits = media.settings.limits;
-            let most = cap.map_or(limits.max(), |cap| cap.min(limits.max()));
+            let (limits, most) = (media.settings.limits, media.encoder_limit());
             media.source = Source::Encoder { fps: picture.fps.into(), cap: Some(most), video };
             if sender == CallSender::Chromium {
                 media.settings.limits = estimate_limits(limits.min(), most);
