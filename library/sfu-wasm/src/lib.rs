@@ -272,5 +272,7 @@ mod tests {
         room.run(15, kbps(3_000));
         assert!(room.texts.iter().any(|text| text.contains("Probe {")), "{:#?}", room.texts);
         assert!(room.texts.iter().all(|text| text.contains(" because ")), "{:#?}", room.texts);
+        let (why, target) = (room.chooser.why(), room.chooser.prober.inner().target().bitrate);
+        assert!(why.starts_with(&format!("ramp-up: {target}, queue ")), "{why}");
     }
 }
