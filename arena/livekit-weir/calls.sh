@@ -22,8 +22,10 @@ esac
 here=$(cd "$(dirname "$0")" && pwd)
 application=$here/../../examples/apps/livekit
 for scenario; do
-    "${WEIR:-weir}" call "$here/../sfu/$scenario.toml" --app 'http://{server}:9000/' \
-        --join "$application/join.mjs" --participants 2 --attempts 1 --out "$folder/$server-$scenario" \
+    participants=2 join=join
+    [ "$scenario" != meeting ] || participants=4 join=meeting
+    "${WEIR:-weir}" call "$here/../sfu/$scenario.toml" --app 'http://{server}:9000/' --quality \
+        --join "$application/$join.mjs" --participants "$participants" --attempts 1 --out "$folder/$server-$scenario" \
         --serve-app "cd $application && LIVEKIT_SERVER=${LIVEKIT_SERVER:-$here/livekit-server} LIVEKIT_SEND_SIDE=$side \
             WEIR_BWE=$bwe WEIR_BWE_LOG=$folder/$server-$scenario.jsonl WEIR_ALLOCATOR=$allocator \
             WEIR_ALLOCATOR_LOG=$folder/$server-$scenario.jsonl exec node server.mjs"

@@ -36,6 +36,8 @@ type Choosing struct {
 	repairSum int
 	probe     weir.Probe // that runs
 	probed    InProbe
+	// Bytes so far, with and without padding.
+	sent, padding int64
 
 	file       *os.File // nil without a log
 	subscriber int64
@@ -95,6 +97,10 @@ func (c *Choosing) RecordPacketSendAndGetSequenceNumber(
 		SequenceNumber: c.number, Size: size, ProbeID: id, IsPadding: isProbe,
 	}))
 	c.number++
+	c.sent += int64(size)
+	if isProbe {
+		c.padding += int64(size)
+	}
 	if isRTX && !isProbe {
 		c.repairs = append(c.repairs, sentBytes{at, size})
 		c.repairSum += size
@@ -193,6 +199,8 @@ type choice struct {
 	Why        string   `json:"why"`      // what the controller's own target follows from
 	Received   int      `json:"received"` // packets so far, by feedback
 	Lost       int      `json:"lost"`
+	Sent       int64    `json:"sent"`    // bytes so far
+	Padding    int64    `json:"padding"` // of these
 	Decisions  []string `json:"decisions,omitempty"`
 	Tracks     []Shown  `json:"tracks"`
 }
@@ -209,7 +217,7 @@ func (c *Choosing) Log(tracks []Shown) {
 	received, lost := c.history.Counts()
 	text, err := json.Marshal(choice{
 		Time: float64(at.UnixMicro()) / 1e6, Subscriber: c.subscriber, Mode: c.mode, Target: c.chooser.Target(), Why: c.chooser.Why(),
-		Received: received, Lost: lost, Decisions: decisions, Tracks: tracks,
+		Received: received, Lost: lost, Sent: c.sent, Padding: c.padding, Decisions: decisions, Tracks: tracks,
 	})
 	if err == nil {
 		_, _ = c.file.Write(append(text, '\n'))

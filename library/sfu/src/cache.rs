@@ -5,8 +5,6 @@ use alloc::vec::Vec;
 use weir::units::{TimeDelta, Timestamp};
 use weir_wire::rtp::{PayloadType, View};
 
-/// A packet is not sent again this soon: the first repetition is still on its way.
-const AGAIN_AFTER: TimeDelta = TimeDelta::from_millis(40);
 /// Most repetitions of a packet.
 const MAX_REPEATS: u8 = 8;
 
@@ -53,8 +51,9 @@ impl Cache {
         (entry.number, entry.repeats, entry.last) = (number, 0, None);
     }
 
-    /// The receiver misses a packet.
-    pub fn request(&mut self, now: Timestamp, number: u16) -> Resend<'_> {
+    /// The receiver misses a packet. So soon after a repetition that one is still on its way, or
+    /// still in the sender's queue.
+    pub fn request(&mut self, now: Timestamp, number: u16, soon: TimeDelta) -> Resend<'_> {
         let Some(place) = usize::from(number).checked_rem(self.entries.len()) else {
             return Resend::Unknown;
         };
@@ -62,7 +61,7 @@ impl Cache {
         if entry.number != number || entry.bytes.is_empty() {
             return Resend::Unknown;
         }
-        let is_soon = entry.last.is_some_and(|last| now - last < AGAIN_AFTER);
+        let is_soon = entry.last.is_some_and(|last| now - last < soon);
         if is_soon || entry.repeats >= MAX_REPEATS {
             return Resend::TooSoon;
         }
@@ -108,12 +107,13 @@ mod tests {
     fn a_packet_is_repeated_but_not_at_once_and_not_without_end() {
         let mut cache = Cache::new(4);
         cache.insert(7, b"seven");
-        assert_eq!(cache.request(at(0), 7), Resend::Packet(b"seven"));
-        assert_eq!(cache.request(at(39), 7), Resend::TooSoon);
+        let soon = TimeDelta::from_millis(40);
+        assert_eq!(cache.request(at(0), 7, soon), Resend::Packet(b"seven"));
+        assert_eq!(cache.request(at(39), 7, soon), Resend::TooSoon);
         for repeat in 1..8 {
-            assert_eq!(cache.request(at(repeat * 40), 7), Resend::Packet(b"seven"));
+            assert_eq!(cache.request(at(repeat * 40), 7, soon), Resend::Packet(b"seven"));
         }
-        assert_eq!(cache.request(at(10_000), 7), Resend::TooSoon);
+        assert_eq!(cache.request(at(10_000), 7, soon), Resend::TooSoon);
     }
 
     #[test]
@@ -122,9 +122,10 @@ mod tests {
         for number in [65_535, 0, 1] {
             cache.insert(number, b"x");
         }
-        assert_eq!(cache.request(at(0), 65_535), Resend::Unknown);
-        assert_eq!(cache.request(at(0), 0), Resend::Packet(b"x"));
-        assert_eq!(Cache::new(0).request(at(0), 0), Resend::Unknown);
+        let soon = TimeDelta::ZERO;
+        assert_eq!(cache.request(at(0), 65_535, soon), Resend::Unknown);
+        assert_eq!(cache.request(at(0), 0, soon), Resend::Packet(b"x"));
+        assert_eq!(Cache::new(0).request(at(0), 0, soon), Resend::Unknown);
     }
 
     // [RFC4588 §4]

@@ -14,6 +14,9 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 const WINDOW: TimeDelta = TimeDelta::from_millis(200);
 /// A full path is noticed some time after it was full.
 const MEMORY: TimeDelta = TimeDelta::from_secs(2);
+/// What arrived before may be of a path that carried more. What a full path carries now arrives
+/// within this time.
+const SETTLES: TimeDelta = TimeDelta::from_secs(1);
 
 /// The rate that arrived when the path was last full, and the arrivals from which it follows.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +26,8 @@ pub(crate) struct Ceiling {
     open: Option<(Timestamp, DataSize)>,
     /// Ends and rates of the windows of the last two seconds.
     windows: VecDeque<(Timestamp, Bitrate)>,
+    /// End of the newest window when the path was last full, until it has settled.
+    full_at: Option<Timestamp>,
 }
 
 impl Ceiling {
@@ -55,15 +60,33 @@ impl Ceiling {
         while self.windows.front().is_some_and(|&(end, _)| arrival - end > MEMORY) {
             self.windows.pop_front();
         }
+        if let Some(full_at) = self.full_at.filter(|&full_at| arrival - full_at >= SETTLES) {
+            self.full_at = None;
+            let now = self.peak_since(full_at);
+            self.rate = self.rate.map(|rate| rate.min(now));
+        }
+    }
+
+    /// The most that arrived in a window that ended after this.
+    fn peak_since(&self, start: Timestamp) -> Bitrate {
+        let mut peak = Bitrate::ZERO;
+        for &(end, rate) in &self.windows {
+            if end > start {
+                peak = peak.max(rate);
+            }
+        }
+        peak
     }
 
     /// The path is full. `rate` is at which a train arrived that showed it.
     pub fn on_full(&mut self, rate: Bitrate) {
-        let mut peak = rate;
-        for &(_, rate) in &self.windows {
-            peak = peak.max(rate);
-        }
-        self.rate = (peak > Bitrate::ZERO).then_some(peak);
+        let Some(&(newest, _)) = self.windows.back() else {
+            self.rate = (rate > Bitrate::ZERO).then_some(rate);
+            return;
+        };
+        self.rate = Some(rate.max(self.peak_since(newest - MEMORY - WINDOW)));
+        // No window is of both the time before and after.
+        (self.full_at, self.open) = (Some(newest), None);
     }
 
     /// Packets arrived at this rate without queuing.
@@ -73,7 +96,7 @@ impl Ceiling {
 
     /// The clock of the arrivals changed.
     pub fn on_new_clock(&mut self) {
-        self.open = None;
+        (self.open, self.full_at) = (None, None);
         self.windows.clear();
     }
 }
@@ -117,6 +140,18 @@ mod tests {
         assert!(rate > kbps(950) && rate < kbps(1_050), "{rate}");
         ceiling.on_full(kbps(1_500));
         assert_eq!(ceiling.rate(), Some(kbps(1_500)));
+    }
+
+    // Found in simulation: the link fell from 800 to 250 kbit/s, and 340 seemed to fit.
+    #[test]
+    fn a_second_later_only_what_arrived_since_counts() {
+        let mut ceiling = Ceiling::default();
+        arrive(&mut ceiling, 0, kbps(800));
+        ceiling.on_full(Bitrate::ZERO);
+        arrive(&mut ceiling, 1_000, kbps(250));
+        arrive(&mut ceiling, 2_000, kbps(200));
+        let rate = ceiling.rate().expect("it was full");
+        assert!(rate > kbps(230) && rate < kbps(300), "{rate}");
     }
 
     #[test]

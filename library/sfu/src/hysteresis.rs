@@ -10,6 +10,11 @@ use crate::track::Layer;
 /// The first return to a layer is free. Each further one comes this time after the last, so that a
 /// layer at the edge of what fits costs fewer than two switches a minute.
 pub(crate) const RETURN_INTERVAL: TimeDelta = TimeDelta::from_secs(75);
+/// The same for a layer of which clearly more than it needs is known to fit ([`CLEAR`]): then it is
+/// not at the edge of what fits.
+const CLEAR_INTERVAL: TimeDelta = TimeDelta::from_secs(15);
+/// Clearly more is this many times what is needed.
+pub(crate) const CLEAR: f64 = 1.5;
 /// The same for a return from a pause: no picture at all is worse than one more switch.
 const RESUME_INTERVAL: TimeDelta = TimeDelta::from_secs(15);
 /// The same for more frames of the stream that is forwarded. No key frame is needed, and one step
@@ -61,8 +66,9 @@ impl Falls {
         }
     }
 
-    /// The highest level of these layers that the track may go to now.
-    pub fn cap(&self, now: Timestamp, current: Level, layers: &[Layer]) -> Level {
+    /// The highest level of these layers that the track may go to now. Levels up to `clear` fit
+    /// clearly.
+    pub fn cap(&self, now: Timestamp, current: Level, layers: &[Layer], clear: Level) -> Level {
         let first = current.map_or(0, |layer| layer + 1);
         let mut cap = current;
         for layer in first..layers.len() {
@@ -71,6 +77,7 @@ impl Falls {
             let interval = match cap {
                 None => RESUME_INTERVAL,
                 Some(below) if layers[below].stream == layers[layer].stream => FRAMES_INTERVAL,
+                Some(_) if clear >= Some(layer) => CLEAR_INTERVAL,
                 Some(_) => RETURN_INTERVAL,
             };
             if !is_forgotten && fall.returned.is_some_and(|at| now - at < interval) {
@@ -110,11 +117,11 @@ mod tests {
         falls.on_rise(at(0), None, high);
         falls.on_fall(at(10), high, low);
         let layers = layers(&[0, 1, 2]);
-        assert_eq!(falls.cap(at(11), low, &layers), high);
+        assert_eq!(falls.cap(at(11), low, &layers, None), high);
         falls.on_rise(at(12), low, high);
         falls.on_fall(at(20), high, low);
-        assert_eq!(falls.cap(at(86), low, &layers), low);
-        assert_eq!(falls.cap(at(87), low, &layers), high);
+        assert_eq!(falls.cap(at(86), low, &layers, None), low);
+        assert_eq!(falls.cap(at(87), low, &layers, None), high);
     }
 
     #[test]
@@ -123,7 +130,21 @@ mod tests {
         falls.on_fall(at(10), Some(2), Some(1));
         falls.on_rise(at(12), Some(1), Some(2));
         falls.on_fall(at(14), Some(2), Some(0));
-        assert_eq!(falls.cap(at(15), Some(0), &layers(&[0, 1, 2])), Some(1));
+        assert_eq!(falls.cap(at(15), Some(0), &layers(&[0, 1, 2]), None), Some(1));
+    }
+
+    // Found in a call through LiveKit: the link had been back for 20 s, and the picture stayed small.
+    #[test]
+    fn a_layer_that_clearly_fits_returns_sooner() {
+        let mut falls = Falls::default();
+        let (low, high) = (Some(0), Some(1));
+        falls.on_fall(at(10), high, low);
+        falls.on_rise(at(12), low, high);
+        falls.on_fall(at(14), high, low);
+        let layers = layers(&[0, 1]);
+        assert_eq!(falls.cap(at(26), low, &layers, high), low);
+        assert_eq!(falls.cap(at(27), low, &layers, low), low);
+        assert_eq!(falls.cap(at(27), low, &layers, high), high);
     }
 
     // Found in simulation: a picture stayed black for 75 s.
@@ -135,9 +156,9 @@ mod tests {
         falls.on_rise(at(12), None, high);
         falls.on_fall(at(14), high, None);
         let layers = layers(&[0, 1]);
-        assert_eq!(falls.cap(at(26), None, &layers), None);
-        assert_eq!(falls.cap(at(27), None, &layers), low);
-        assert_eq!(falls.cap(at(87), None, &layers), high);
+        assert_eq!(falls.cap(at(26), None, &layers, None), None);
+        assert_eq!(falls.cap(at(27), None, &layers, None), low);
+        assert_eq!(falls.cap(at(87), None, &layers, None), high);
     }
 
     #[test]
@@ -148,9 +169,9 @@ mod tests {
         falls.on_rise(at(12), low, high);
         falls.on_fall(at(14), high, low);
         let layers = layers(&[0, 0, 1]);
-        assert_eq!(falls.cap(at(21), low, &layers), low);
-        assert_eq!(falls.cap(at(22), low, &layers), Some(1));
-        assert_eq!(falls.cap(at(87), low, &layers), high);
+        assert_eq!(falls.cap(at(21), low, &layers, None), low);
+        assert_eq!(falls.cap(at(22), low, &layers, None), Some(1));
+        assert_eq!(falls.cap(at(87), low, &layers, None), high);
     }
 
     // Found in a call through LiveKit with an outage: up for a moment, and then down for 10 s.
@@ -159,8 +180,8 @@ mod tests {
         let mut falls = Falls::default();
         falls.on_fall(at(10), Some(1), Some(0));
         let layers = layers(&[0, 0, 1]);
-        assert_eq!(falls.cap(at(10), Some(0), &layers), Some(0));
-        assert_eq!(falls.cap(at(11), Some(0), &layers), Some(2));
+        assert_eq!(falls.cap(at(10), Some(0), &layers, None), Some(0));
+        assert_eq!(falls.cap(at(11), Some(0), &layers, None), Some(2));
     }
 
     #[test]
@@ -169,6 +190,6 @@ mod tests {
         falls.on_fall(at(10), Some(1), None);
         falls.on_rise(at(12), None, Some(1));
         falls.on_fall(at(400), Some(1), None);
-        assert_eq!(falls.cap(at(401), None, &layers(&[0, 1])), Some(1));
+        assert_eq!(falls.cap(at(401), None, &layers(&[0, 1]), None), Some(1));
     }
 }

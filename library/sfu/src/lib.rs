@@ -57,6 +57,7 @@ mod targets;
 mod track;
 mod trains;
 mod uplink;
+mod usual_loss;
 mod utility;
 mod vp8;
 

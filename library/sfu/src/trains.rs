@@ -12,6 +12,8 @@ const MAX_LENGTH: TimeDelta = TimeDelta::from_millis(250);
 /// A shorter train says nothing: a radio link delivers packets in groups of some milliseconds.
 const MIN_LENGTH: TimeDelta = TimeDelta::from_millis(40);
 const MIN_PACKETS: u32 = 6;
+/// Standard deviations of the number of losses that are chance.
+const CHANCE: f64 = 2.0;
 
 /// A train of packets, as far as feedback reported it.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +24,10 @@ pub(crate) struct Train {
     lost: u32,
     /// Bytes sent, whether they arrived or not.
     sent: DataSize,
-    /// Bytes after the first packet, which are what its duration carries.
-    bytes: DataSize,
+    /// The part of them after the first packet, which is what the duration carries.
+    sent_after_first: DataSize,
+    /// Bytes that arrived after the first packet that did.
+    arrived_after_first: DataSize,
     first_sent: Timestamp,
     last_sent: Timestamp,
     first_arrived: Option<Timestamp>,
@@ -37,7 +41,8 @@ impl Train {
             packets: 1,
             lost: u32::from(packet.arrival_time.is_none()),
             sent: packet.size,
-            bytes: DataSize::ZERO,
+            sent_after_first: DataSize::ZERO,
+            arrived_after_first: DataSize::ZERO,
             first_sent: packet.send_time,
             last_sent: packet.send_time,
             first_arrived: packet.arrival_time,
@@ -48,14 +53,17 @@ impl Train {
     fn add(&mut self, packet: &PacketReport) {
         self.packets += 1;
         self.sent += packet.size;
+        self.sent_after_first += packet.size;
         self.last_sent = self.last_sent.max(packet.send_time);
-        if let Some(arrival) = packet.arrival_time {
-            self.bytes += packet.size;
-            self.first_arrived = self.first_arrived.or(Some(arrival));
-            self.last_arrived = self.last_arrived.max(Some(arrival));
-        } else {
+        let Some(arrival) = packet.arrival_time else {
             self.lost += 1;
+            return;
+        };
+        if self.first_arrived.is_some() {
+            self.arrived_after_first += packet.size;
         }
+        self.first_arrived = self.first_arrived.or(Some(arrival));
+        self.last_arrived = self.last_arrived.max(Some(arrival));
     }
 
     fn continues_with(&self, packet: &PacketReport) -> bool {
@@ -71,13 +79,25 @@ impl Train {
 
     /// The rate at which it was sent.
     pub fn send_rate(&self) -> Bitrate {
-        self.bytes / (self.last_sent - self.first_sent)
+        self.sent_after_first / (self.last_sent - self.first_sent)
     }
 
     /// The rate at which it arrived, but not more than it was sent with: packets that waited
     /// together arrive together.
     pub fn delivered_rate(&self) -> Bitrate {
-        (self.bytes / self.arrival_time()).min(self.send_rate())
+        (self.arrived_after_first / self.arrival_time()).min(self.send_rate())
+    }
+
+    /// The rate that the path carried, if it loses packets at any rate: with those lost.
+    pub fn carried_rate(&self) -> Bitrate {
+        let arrived = f64::from(self.packets - self.lost) / f64::from(self.packets);
+        (self.delivered_rate() * (1.0 / arrived.max(0.5))).min(self.send_rate())
+    }
+
+    /// Whether what it lost, if anything, is no more than usual.
+    pub fn lost_as_usual(&self, usual: f64) -> bool {
+        let expected = usual * f64::from(self.packets);
+        f64::from(self.lost) <= expected + CHANCE * libm::sqrt(expected)
     }
 
     fn arrival_time(&self) -> TimeDelta {

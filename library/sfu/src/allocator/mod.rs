@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 
 use crate::decision::{Change, Decision, Reason};
-use crate::hysteresis::Falls;
+use crate::hysteresis::{CLEAR, Falls};
 use crate::plan::{self, Level, Options, is_above};
 use crate::track::{Kind, TrackConfig, TrackId};
 use crate::utility::utility;
@@ -138,7 +138,7 @@ impl Allocator {
         }
         let kept = plan::choose(&self.options, self.budget, &held);
         // The margin is for what is new.
-        let caps = self.caps(now);
+        let caps = self.caps(now, self.room);
         let anew = plan::choose(&self.options, self.room * (1.0 / MARGIN), &caps);
         let is_better = plan::worth(&self.options, &anew) > plan::worth(&self.options, &kept);
         self.adopt(now, if is_better { anew } else { kept }, reason);
@@ -159,7 +159,7 @@ impl Allocator {
     /// More frames of the streams that are chosen. They need no margin, no proof and no time:
     /// they cost little, need no key frame, and can be left out again at any frame.
     fn add_frames(&mut self, now: Timestamp) {
-        let mut caps = self.caps(now);
+        let mut caps = self.caps(now, self.room);
         for (index, track) in self.tracks.iter().enumerate() {
             let mut cap = self.levels[index];
             while let (Some(from), Some(highest)) = (cap, caps[index])
@@ -179,7 +179,7 @@ impl Allocator {
 
     fn rise(&mut self, now: Timestamp) {
         let mut levels = self.levels.clone();
-        let caps = self.caps(now);
+        let caps = self.caps(now, self.room);
         plan::raise(&self.options, &mut levels, self.room * (1.0 / MARGIN), &caps);
         if levels == self.levels {
             self.room_since = None;
@@ -192,13 +192,22 @@ impl Allocator {
         }
     }
 
-    /// The highest level that each track may go to now.
-    fn caps(&self, now: Timestamp) -> Vec<Level> {
+    /// The highest level of a track that this room clearly has place for.
+    fn clear_level(&self, index: usize, room: Bitrate) -> Level {
+        let options = &self.options[index];
+        let others = self.total().saturating_sub(options.cost(self.levels[index]));
+        let room = room * (1.0 / CLEAR);
+        (0..options.layers.len()).rev().find(|&layer| others + options.cost(Some(layer)) <= room)
+    }
+
+    /// The highest level that each track may go to now, if this much is known to fit.
+    fn caps(&self, now: Timestamp, room: Bitrate) -> Vec<Level> {
         let mut caps = Vec::with_capacity(self.tracks.len());
         for (index, track) in self.tracks.iter().enumerate() {
             let layers = &track.config.layers[..self.options[index].layers.len()];
             let current = self.levels[index].max(track.held).min(layers.len().checked_sub(1));
-            caps.push(track.falls.cap(now, current, layers));
+            let clear = self.clear_level(index, room);
+            caps.push(track.falls.cap(now, current, layers, clear));
         }
         caps
     }
@@ -239,7 +248,8 @@ impl Allocator {
             let step = self.options[index].best_step(level, Bitrate::MAX, highest);
             let refused = step.map(|step| {
                 let need = (total + step.more) * MARGIN;
-                let is_free = track.falls.cap(now, level, layers) >= Some(step.layer);
+                let clear = self.clear_level(index, self.room);
+                let is_free = track.falls.cap(now, level, layers, clear) >= Some(step.layer);
                 let reason = match (need <= self.room, is_free) {
                     _ if need > self.budget => Reason::BudgetTooSmall,
                     (false, _) => Reason::CapacityUnknown,
@@ -311,8 +321,16 @@ impl Allocator {
     /// The budget that the next step up needs, with its margin; `None` if everything is forwarded
     /// in its best layer, or nothing may go up now. This is what is worth probing for.
     pub fn next_need(&self, now: Timestamp) -> Option<Bitrate> {
+        let usual = self.best_more(&self.caps(now, self.room)).map(|more| (more, MARGIN));
+        // What waits because it fell twice may return once it clearly fits.
+        let need = usual.or_else(|| Some((self.best_more(&self.caps(now, Bitrate::MAX))?, CLEAR)));
+        need.map(|(more, margin)| (self.total() + more) * margin)
+    }
+
+    /// What the step up that is worth most costs more.
+    fn best_more(&self, caps: &[Level]) -> Option<Bitrate> {
         let mut best: Option<plan::Step> = None;
-        for (index, cap) in self.caps(now).into_iter().enumerate() {
+        for (index, &cap) in caps.iter().enumerate() {
             let step = self.options[index].best_step(self.levels[index], Bitrate::MAX, cap);
             if let Some(step) = step
                 && best.is_none_or(|best| step.slope > best.slope)
@@ -320,7 +338,7 @@ impl Allocator {
                 best = Some(step);
             }
         }
-        best.map(|step| (self.total() + step.more) * MARGIN)
+        best.map(|step| step.more)
     }
 
     fn index(&self, id: TrackId) -> Option<usize> {

@@ -17,6 +17,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use crate::ceiling::Ceiling;
 use crate::decision::{Change, Decision, Reason as DecisionReason};
 use crate::trains::{Train, Trains};
+use crate::usual_loss::UsualLoss;
 
 /// How long a probe lasts. Its queue drains within some hundred milliseconds even if only half of
 /// its rate fits.
@@ -139,6 +140,7 @@ pub struct Probing<C> {
     goal: Option<Bitrate>,
     proved: Option<Proof>,
     ceiling: Ceiling,
+    loss: UsualLoss,
     trains: Trains,
     running: Option<Running>,
     next_id: u32,
@@ -205,6 +207,7 @@ impl<C: Controller> Probing<C> {
             goal: None,
             proved: None,
             ceiling: Ceiling::default(),
+            loss: UsualLoss::default(),
             trains: Trains::default(),
             running: None,
             next_id: FIRST_ID,
@@ -290,6 +293,7 @@ impl<C: Controller> Probing<C> {
         }
         self.not_before = self.not_before.max(now + AFTER_FALL);
         self.ceiling.on_full(Bitrate::ZERO);
+        self.loss.on_full();
         if !self.dip.is_some_and(|dip| dip.is_probe && now - dip.at <= BLAME_TIME) {
             (self.proved, self.dip) = (None, None);
         }
@@ -304,18 +308,23 @@ impl<C: Controller> Probing<C> {
         }
         if !self.learn_from_media(now, train)
             && self.proved.is_some_and(|proof| proof.rate >= train.send_rate())
-            && (train.queued() > MAX_MEDIA_QUEUED || train.lost() > 1)
+            && (train.queued() > MAX_MEDIA_QUEUED || self.lost_much(&train))
         {
             self.proved = None;
             self.fail(now, train.delivered_rate());
         }
     }
 
+    /// Whether media lost more than a packet, and more than usual.
+    fn lost_much(&self, train: &Train) -> bool {
+        train.lost() > 1 && !train.lost_as_usual(self.loss.ratio())
+    }
+
     /// A key frame or another busy moment shows the same as a probe, and costs nothing. Returns
     /// whether the train showed more than was known.
     fn learn_from_media(&mut self, now: Timestamp, train: Train) -> bool {
-        let (rate, known) = (train.delivered_rate(), self.room());
-        let has_arrived = train.lost() == 0 && train.queued() <= MAX_QUEUED;
+        let (rate, known) = (train.carried_rate(), self.room());
+        let has_arrived = train.lost_as_usual(self.loss.ratio()) && train.queued() <= MAX_QUEUED;
         if has_arrived {
             self.ceiling.on_carried(rate);
         }
@@ -334,11 +343,12 @@ impl<C: Controller> Probing<C> {
     }
 
     fn judge_probe(&mut self, now: Timestamp, running: Running, train: Train) {
-        let rate = train.delivered_rate();
         self.shortfall = (running.probe.rate / train.send_rate()).clamp(1.0, MAX_SHORTFALL);
-        if train.lost() > 0 || train.queued() > MAX_QUEUED {
+        let has_arrived = train.lost_as_usual(self.loss.ratio());
+        let rate = if has_arrived { train.carried_rate() } else { train.delivered_rate() };
+        if !has_arrived || train.queued() > MAX_QUEUED {
             self.fail(now, rate);
-            if train.lost() == 0 {
+            if has_arrived {
                 self.forgive(now, running.inner_rate, rate);
             }
             return;
@@ -393,7 +403,7 @@ impl<C: Controller> Probing<C> {
         // The bound is for what leaves. A host that wakes up late lets less leave than it is asked.
         let late = if self.shortfall > LATE { self.shortfall } else { 1.0 };
         let rate = (goal * ABOVE_GOAL * self.shortfall).min(known * (MAX_FACTOR * late));
-        let rate = stale.map_or(rate, |proof| rate.min(proof.rate));
+        let rate = stale.map_or(rate, |proof| rate.min(proof.rate * self.shortfall));
         let size = rate * LENGTH;
         let size = if self.is_idle(now) { size.max(MIN_IDLE_SIZE) } else { size };
         let is_most = self.limits.max() <= known && stale.is_none();
@@ -476,6 +486,7 @@ impl<C: Controller> Controller for Probing<C> {
             self.ceiling.on_new_clock();
         }
         self.ceiling.on_feedback(report);
+        self.loss.on_feedback(report);
         self.last_feedback = Some(now);
         self.inner.on_feedback(now, report);
         self.follow_inner(now);
@@ -522,6 +533,7 @@ impl<C: Controller> Controller for Probing<C> {
         self.inner.on_route_change(now);
         self.trains.clear();
         self.ceiling = Ceiling::default();
+        self.loss = UsualLoss::default();
         (self.proved, self.running, self.dip) = (None, None, None);
         self.after_failure = AFTER_FAILURE;
         self.after_event(now);

@@ -6,7 +6,7 @@ use weir_rtcp::Ignored;
 use weir_wire::header::Packet;
 use weir_wire::{key_frame, nack};
 
-use super::Subscriber;
+use super::{MAX_REPAIR_SHARE, Subscriber};
 use crate::cache::{Resend, write_rtx};
 use crate::decision::{Change, Reason};
 use crate::track::TrackId;
@@ -18,18 +18,36 @@ const KEY_FRAME_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
 /// Time over which the rate of repair is measured.
 const REPAIR_WINDOW: TimeDelta = TimeDelta::from_secs(1);
 
+/// What retransmissions may take at once is what they may take in this time.
+const REPAIR_BURST: TimeDelta = TimeDelta::from_millis(200);
+/// A packet is not sent again so soon, however short the round trip is.
+const LEAST_SOON: TimeDelta = TimeDelta::from_millis(40);
+
 /// The rate of retransmissions: of the last whole second, or of the open one if it is larger.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RepairRate {
     start: Option<Timestamp>,
     open: DataSize,
     last: DataSize,
+    /// Bytes that may be sent again now, and since when.
+    allowance: f64,
+    refilled: Option<Timestamp>,
 }
 
 impl RepairRate {
     fn add(&mut self, now: Timestamp, size: DataSize) {
         self.advance(now);
         self.open += size;
+        self.allowance -= size.as_bytes() as f64;
+    }
+
+    /// Whether one more packet may be sent again, if all together may take this rate.
+    fn may_add(&mut self, now: Timestamp, most: Bitrate) -> bool {
+        let since = self.refilled.replace(now).map_or(REPAIR_BURST, |last| now - last);
+        let more = most * since.min(REPAIR_BURST).max(TimeDelta::ZERO);
+        let burst = (most * REPAIR_BURST).as_bytes() as f64;
+        self.allowance = (self.allowance + more.as_bytes() as f64).min(burst);
+        self.allowance > 0.0
     }
 
     fn advance(&mut self, now: Timestamp) {
@@ -54,8 +72,9 @@ impl<C: Controller> Subscriber<C> {
         let Ignored::Other(packet) = part else { return false };
         if let Ok(nack) = nack::View::new(*packet) {
             let Some(id) = self.track_of(nack.media_ssrc()) else { return false };
+            let soon = self.repeat_time();
             for number in nack.sequence_numbers() {
-                self.repeat(now, id, number);
+                self.repeat(now, id, number, soon);
             }
             return true;
         }
@@ -95,10 +114,21 @@ impl<C: Controller> Subscriber<C> {
         None
     }
 
-    /// Sends a packet again, or asks the host for it.
-    fn repeat(&mut self, now: Timestamp, id: TrackId, number: u16) {
+    /// How long a packet that is sent again now takes until the receiver can have it.
+    fn repeat_time(&self) -> TimeDelta {
+        let waits = self.sender.media().queued() / self.sender.target().pacing_rate;
+        let rtt = self.controller().metrics().rtt.unwrap_or(TimeDelta::ZERO);
+        waits + rtt.max(LEAST_SOON)
+    }
+
+    /// Sends a packet again, or asks the host for it. What would take too much from the pictures
+    /// must be asked for again.
+    fn repeat(&mut self, now: Timestamp, id: TrackId, number: u16, soon: TimeDelta) {
         let Some(track) = self.tracks.get_mut(&id) else { return };
-        let original = match track.cache.request(now, number) {
+        if !self.repair.may_add(now, self.target * MAX_REPAIR_SHARE) {
+            return;
+        }
+        let original = match track.cache.request(now, number, soon) {
             Resend::TooSoon => return,
             Resend::Packet(original) => original,
             Resend::Unknown => {

@@ -38,6 +38,8 @@ use super::witness::Witness;
 pub(super) use mediasoup::Mediasoup;
 pub(super) use policy::Policy;
 
+/// A packet is not sent again this soon: the first repetition is still on its way.
+const AGAIN_AFTER: TimeDelta = TimeDelta::from_millis(40);
 /// A missing key frame is asked for again after this time; a subscriber's request counts as often.
 const ASK_AGAIN: TimeDelta = TimeDelta::from_millis(1_000);
 const MARKER_FLAG: u8 = 1 << 7;
@@ -222,7 +224,7 @@ impl Rival {
     fn repeat(&mut self, now: Timestamp, ssrc: u32, number: u16) {
         let own = self.tracks.iter_mut().find(|track| track.stream.ssrc == ssrc);
         let Some(track) = own else { return };
-        match track.cache.request(now, number) {
+        match track.cache.request(now, number, AGAIN_AFTER) {
             Resend::Packet(original) => {
                 let mut buffer = self.sender.buffer();
                 buffer.extend_from_slice(original);

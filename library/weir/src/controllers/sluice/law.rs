@@ -272,7 +272,7 @@ impl Sluice {
                 grown = grown.min((rate * self.p.policed).max(slowly)); // S-36
             }
             self.level = grown.min(self.ceiling(seen)).max(self.level);
-        } else if seen.congestion.is_none() {
+        } else if seen.congestion.is_none() && !self.uses_little(seen) {
             let mut share = (seen.step_s / self.p.t_level.as_secs_f64()).min(1.0);
             if seen.delivered > self.level {
                 share *= self.gentle(0.0); // S-27: what others leave is not taken.
@@ -288,6 +288,12 @@ impl Sluice {
             true => Reason::QueuingDelay,
             false => reason,
         }
+    }
+
+    /// Whether all that is sent arrives, and is much less than the level: that says nothing about
+    /// the capacity (S-10).
+    fn uses_little(&self, seen: &Seen) -> bool {
+        seen.sent < self.level * self.p.used && seen.delivered >= seen.sent * self.p.used
     }
 
     /// Growth per second after this many seconds without a queue (S-8, S-11, S-12).

@@ -112,6 +112,9 @@ parameters! {
     t_double: TimeDelta = TimeDelta::from_millis(250);
     /// `LIMITED`: the target grows no further than this multiple of the rate that is sent.
     limited: f64 = 1.5;
+    /// `USED`: a source that sends less than this share of the level says nothing about the
+    /// capacity while a queue stands.
+    used: f64 = 0.7;
     /// `T_BASE`: time without a sight of the empty path after which the base is tested.
     t_base: TimeDelta = TimeDelta::from_secs(10);
     /// `T_MOVED`: the same after the delay rose at once.
