@@ -12,6 +12,9 @@ const ENOUGH: f64 = 40.0;
 /// More is congestion, whatever else it is: GCC draws the line there, too.
 const MOST: f64 = 0.1;
 
+/// Standard deviations of the number of losses that are chance.
+const CHANCE: f64 = 3.0;
+
 /// Losses of media since the path was last full, with a memory that fades.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct UsualLoss {
@@ -42,6 +45,12 @@ impl UsualLoss {
     /// The share of packets lost, 0 while too few are known.
     pub fn ratio(&self) -> f64 {
         if self.all < ENOUGH { 0.0 } else { (self.lost / self.all).clamp(0.0, MOST) }
+    }
+
+    /// Whether so much is lost, not by chance, that it is congestion.
+    pub fn is_congestion(&self) -> bool {
+        let most = self.all * MOST;
+        self.all >= ENOUGH && self.lost > most + CHANCE * libm::sqrt(most)
     }
 }
 
@@ -75,6 +84,7 @@ mod tests {
         assert_eq!(loss.ratio(), 0.0);
         loss.on_feedback(&report(21, None));
         assert!((loss.ratio() - 0.06).abs() < 0.02, "{}", loss.ratio());
+        assert!(!loss.is_congestion());
         loss.on_full();
         assert_eq!(loss.ratio(), 0.0);
     }

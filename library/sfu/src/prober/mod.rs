@@ -60,9 +60,9 @@ const PATIENCE: TimeDelta = TimeDelta::from_secs(3);
 const MAX_QUEUED: TimeDelta = TimeDelta::from_millis(8);
 /// The same for media, whose packets also queue behind each other's bursts.
 const MAX_MEDIA_QUEUED: TimeDelta = TimeDelta::from_millis(30);
-/// The inner controller may send less for a moment to measure its path. After this time its target
-/// counts as it is.
-const TEST_TIME: TimeDelta = TimeDelta::from_secs(2);
+/// The inner controller may send less for a moment to measure its path, or to learn whether what is
+/// lost is a policer's. After this time its target counts as it is.
+const TEST_TIME: TimeDelta = TimeDelta::from_millis(3_500);
 /// After a probe that queued the controller gets this time to come back to what was sent before.
 const RECOVERY_TIME: TimeDelta = TimeDelta::from_secs(8);
 /// A fall so soon after a probe that queued is the probe's doing.
@@ -288,9 +288,13 @@ impl<C: Controller> Probing<C> {
             let (rate, until) = (self.inner_rate, now + TEST_TIME);
             self.dip = Some(Dip { rate, at: now, until, is_probe: false });
         }
-        if !is_congestion(reason) {
-            return;
+        if is_congestion(reason) {
+            self.on_path_full(now);
         }
+    }
+
+    /// What was proved fits no longer, unless a probe has just filled the path.
+    fn on_path_full(&mut self, now: Timestamp) {
         self.not_before = self.not_before.max(now + AFTER_FALL);
         self.ceiling.on_full(Bitrate::ZERO);
         self.loss.on_full();
@@ -310,7 +314,6 @@ impl<C: Controller> Probing<C> {
             && self.proved.is_some_and(|proof| proof.rate >= train.send_rate())
             && (train.queued() > MAX_MEDIA_QUEUED || self.lost_much(&train))
         {
-            self.proved = None;
             self.fail(now, train.delivered_rate());
         }
     }
@@ -367,8 +370,10 @@ impl<C: Controller> Probing<C> {
     /// A probe queued, but all of it arrived, at this rate: so much the path carries, whatever the
     /// controller makes of the queue that it did not ask for.
     fn forgive(&mut self, now: Timestamp, inner_before: Bitrate, rate: Bitrate) {
-        if rate > self.unproved() {
+        if rate > self.room() {
             self.proved = Some(Proof { rate, at: now });
+            // More is known than before, so the next one need not wait longer.
+            self.after_failure = AFTER_FAILURE;
         }
         let (rate, until) = (rate.min(inner_before), now + RECOVERY_TIME);
         self.dip = Some(Dip { rate, at: now, until, is_probe: true });
@@ -377,6 +382,7 @@ impl<C: Controller> Probing<C> {
     /// The next probe waits, each time twice as long.
     fn fail(&mut self, now: Timestamp, rate: Bitrate) {
         self.ceiling.on_full(rate);
+        self.proved = self.proved.filter(|proof| rate >= proof.rate * RENEWS);
         self.not_before = now + self.after_failure;
         self.after_failure = (self.after_failure * 2).min(MAX_AFTER_FAILURE);
         self.note(now, ProbeResult::Queued(rate));
@@ -487,6 +493,10 @@ impl<C: Controller> Controller for Probing<C> {
         }
         self.ceiling.on_feedback(report);
         self.loss.on_feedback(report);
+        // The controller may have less than what was proved, and no reason to fall.
+        if self.loss.is_congestion() {
+            self.on_path_full(now);
+        }
         self.last_feedback = Some(now);
         self.inner.on_feedback(now, report);
         self.follow_inner(now);

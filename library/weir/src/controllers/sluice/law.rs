@@ -86,7 +86,7 @@ impl Sluice {
             State::Compete => self.compete(seen),
             _ if crowded => self.enter_competition(seen),
             _ if seen.excess() > self.p.margin => self.drain(seen),
-            _ if tries_less => Reason::Loss,
+            _ if tries_less => Reason::BaseTest,
             State::Start if seen.congestion.is_none() => self.start(seen),
             State::Start | State::Track | State::Drain => self.track(seen),
         };
