@@ -34,7 +34,7 @@ const bundle = await build({
   format: "esm",
   logLevel: "error",
 });
-// Without it, mediasoup's own field trials of libwebrtc are on; with an empty one, none is.
+// In place of mediasoup's own field trials of libwebrtc. An empty text would leave those on.
 const libwebrtcFieldTrials = process.env.MEDIASOUP_FIELD_TRIALS;
 const worker = await mediasoup.createWorker({ logLevel: "error", libwebrtcFieldTrials });
 worker.on("died", () => {
