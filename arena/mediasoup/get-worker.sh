@@ -10,7 +10,10 @@ change='' changed=''
 case ${1:-} in
     '') ;;
     --with)
-        [ $# -eq 3 ] && [ -f "$2" ] || { sed -n '2,7s/^# //p' "$0" >&2 && exit 2; }
+        if [ $# -ne 3 ] || [ ! -f "$2" ]; then
+            sed -n '2,7s/^# //p' "$0" >&2
+            exit 2
+        fi
         change=$(realpath "$2") changed=$(realpath -m "$3")
         ;;
     --help | -h) sed -n '2,7s/^# //p' "$0" && exit ;;
