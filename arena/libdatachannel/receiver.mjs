@@ -12,6 +12,7 @@ const RTCP = { from: 192, to: 223 };
 export class Receiver {
   #connection = new PeerConnection("arena", { iceServers: [], disableAutoNegotiation: true });
   #track;
+  #payloadType;
   #inbound;
   #early = [];
 
@@ -38,6 +39,8 @@ export class Receiver {
 
   #read(bytes) {
     if (bytes[1] >= RTCP.from && bytes[1] <= RTCP.to) return;
+    // The stream of repeats has padding only, as nothing is asked for again. libdatachannel leaves it as it is.
+    if ((bytes[1] & 0x7f) !== this.#payloadType) return;
     const headerBytes = sizeOfHeader(bytes);
     const padding = bytes[0] & 0x20 ? bytes[bytes.length - 1] : 0;
     this.#inbound.add({
@@ -51,6 +54,7 @@ export class Receiver {
   }
 
   offer(sdp) {
+    this.#payloadType = Number(/^a=rtpmap:(\d+) VP8\//m.exec(sdp)?.[1]);
     this.#connection.setRemoteDescription(sdp, "offer");
     this.#connection.setLocalDescription("answer");
     for (const candidate of this.#early.splice(0)) this.candidate(candidate);
