@@ -12,7 +12,6 @@ const RTCP = { from: 192, to: 223 };
 export class Receiver {
   #connection = new PeerConnection("arena", { iceServers: [], disableAutoNegotiation: true });
   #track;
-  #payloadType;
   #inbound;
   #early = [];
 
@@ -39,8 +38,6 @@ export class Receiver {
 
   #read(bytes) {
     if (bytes[1] >= RTCP.from && bytes[1] <= RTCP.to) return;
-    // The stream of repeats has padding only, as nothing is asked for again. libdatachannel leaves it as it is.
-    if ((bytes[1] & 0x7f) !== this.#payloadType) return;
     const headerBytes = sizeOfHeader(bytes);
     const padding = bytes[0] & 0x20 ? bytes[bytes.length - 1] : 0;
     this.#inbound.add({
@@ -54,8 +51,7 @@ export class Receiver {
   }
 
   offer(sdp) {
-    this.#payloadType = Number(/^a=rtpmap:(\d+) VP8\//m.exec(sdp)?.[1]);
-    this.#connection.setRemoteDescription(sdp, "offer");
+    this.#connection.setRemoteDescription(onlyVp8(sdp), "offer");
     this.#connection.setLocalDescription("answer");
     for (const candidate of this.#early.splice(0)) this.candidate(candidate);
   }
@@ -77,6 +73,17 @@ export class Receiver {
     this.#connection.close();
     cleanup();
   }
+}
+
+/** The offer without other codecs. libdatachannel would accept RED and repeats, and hand both over as they are. */
+function onlyVp8(sdp) {
+  const [, vp8] = /^a=rtpmap:(\d+) VP8\//m.exec(sdp);
+  const isOfOther = (line) => {
+    const [, number] = /^a=(?:rtpmap|fmtp|rtcp-fb):(\d+) /.exec(line) ?? [];
+    return number !== undefined && number !== vp8;
+  };
+  const lines = sdp.split("\r\n").filter((line) => !isOfOther(line));
+  return lines.join("\r\n").replace(/^(m=video \S+ \S+) .*$/m, `$1 ${vp8}`);
 }
 
 /** Header with sources and extension [RFC 3550]. */
