@@ -112,8 +112,6 @@ class Call {
 const manifest = createRequire(import.meta.url)
   .resolve("werift")
   .replace(/\/lib\/.*/, "/package.json");
-await serve(
-  `werift ${JSON.parse(readFileSync(manifest)).version}`,
-  (settings, reporter) =>
-    settings.role === "receiver" ? new Receiver(settings, reporter) : new Call(settings, reporter),
+await serve(`werift ${JSON.parse(readFileSync(manifest)).version}`, (settings, reporter) =>
+  settings.role === "receiver" ? new Receiver(settings, reporter) : new Call(settings, reporter),
 );
