@@ -1,5 +1,5 @@
-//! The end that receives the video with str0m, which tells the sender transport-wide feedback and asks
-//! for lost packets by itself. It has no decoder.
+//! The end that receives the video with str0m, which tells the sender transport-wide feedback and
+//! asks for lost packets by itself. It has no decoder.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::RecvTimeoutError;
