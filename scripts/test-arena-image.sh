@@ -1,7 +1,8 @@
 #!/bin/sh
 # test-arena-image.sh PROGRAM: builds the image of a gate as docs/guide/arena.md describes it, with this program in it, and
-# makes a run of the arena there, with Chromium as the sender. Needs root, buildah and debootstrap, and Debian's packages
-# from the network, but no registry of images.
+# makes runs of the arena there. Chromium as the sender leaves its file for the CI. With Go, pion as it is must be green, and
+# pion with a factor of 1.5 in place of 0.85 in its GCC must be red, with the cause. Needs root, buildah and debootstrap, and
+# Debian's packages from the network, but no registry of images.
 set -eu
 . "$(dirname "$0")/usage.sh"
 [ $# -eq 1 ] || set -- --help
@@ -38,16 +39,58 @@ echo "test-arena-image: built $(buildah images --format '{{.Size}}' localhost/we
 
 gate=$(buildah from --pull-never localhost/weir-gate)
 buildah run "$gate" -- weir --version
-# `buildah run` has no --privileged. The image's files with this machine's /proc, /sys and /dev are the same to the program.
 files=$(buildah mount "$gate")
-# shellcheck disable=SC2016 # The inner shell replaces it.
-unshare --mount --propagation private sh -c '
-    mount --rbind "$1" "$1"
-    for one in proc sys dev; do mount --rbind "/$one" "$1/$one"; done
-    cd "$1" && pivot_root . mnt
-    exec chroot . /bin/sh -c "umount -l /mnt; cd /work
-        weir arena --stacks chromium --scenarios arena/steps --junit arena.xml --out runs"
-' gate "$files"
+
+# in_image COMMAND: runs it in the image, in /work. `buildah run` has no --privileged. The image's files with this machine's
+# /proc, /sys and /dev are the same to the program.
+in_image() {
+    # shellcheck disable=SC2016 # The inner shell replaces it.
+    unshare --mount --propagation private sh -c '
+        mount --rbind "$1" "$1"
+        for one in proc sys dev; do mount --rbind "/$one" "$1/$one"; done
+        cd "$1" && pivot_root . mnt
+        exec chroot . /bin/sh -c "umount -l /mnt; cd /work; $2"
+    ' gate "$files" "$1"
+}
+
+in_image 'weir arena --stacks chromium --scenarios arena/steps --junit arena.xml --out runs'
 grep -q "<testsuite " "$files/work/arena.xml"
+
+# pion NAME FACTOR: makes pion's driver with this factor of a decrease in the image, for the gate.
+pion() {
+    tree=$work/pion-$1
+    mkdir -p "$tree"
+    cp -r "$(cd arena/pion && go list -m -f '{{.Dir}}' github.com/pion/interceptor)" "$tree/interceptor"
+    chmod -R u+w "$tree/interceptor"
+    sed -i "s/= 0\.85$/= $2/" "$tree/interceptor/pkg/gcc/rate_controller.go"
+    grep -q "= $2$" "$tree/interceptor/pkg/gcc/rate_controller.go"
+    cp arena/pion/go.mod "$tree/changed.mod"
+    cp arena/pion/go.sum "$tree/changed.sum"
+    go mod edit -replace "github.com/pion/interceptor=$tree/interceptor" "$tree/changed.mod"
+    mkdir -p "$files/work/arena/$1"
+    (cd arena/pion && CGO_ENABLED=0 go build -mod=mod "-modfile=$tree/changed.mod" -o "$files/work/arena/$1/driver" .)
+}
+
+if command -v go > /dev/null; then
+    # What this driver needs: an encoder, with GStreamer.
+    buildah run "$gate" -- apt-get install -qq -y --no-install-recommends python3-gst-1.0 \
+        gir1.2-gst-plugins-base-1.0 gstreamer1.0-plugins-good > "$work/apt.log"
+    mkdir -p "$files/work/lab/call/src/pipeline" "$files/work/arena"
+    cp lab/call/src/pipeline/*.py "$files/work/lab/call/src/pipeline/"
+    cp arena/encoder.py "$files/work/arena/"
+    [ -e library/go/weir.wasm ] || scripts/go-wasm.sh
+    pion sound 0.85
+    pion broken 1.5
+    for name in sound broken; do
+        code=0
+        in_image "weir arena --stacks mine --driver './arena/$name/driver gcc' --scenarios arena/steps \
+            --junit $name.xml --out runs-$name" > "$work/$name.txt" || code=$?
+        cat "$work/$name.txt"
+        echo "test-arena-image: pion $name: exit code $code"
+        [ "$name" = sound ] && wanted=0 || wanted=1
+        [ "$code" = "$wanted" ] || exit 1
+    done
+    grep -q 'controller: its target was above the link' "$files/work/broken.xml"
+fi
 buildah umount "$gate" > /dev/null
 buildah rm "$gate" > /dev/null

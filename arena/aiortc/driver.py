@@ -23,7 +23,7 @@ import av
 from peer import Peer, since_start, tell, write
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent.parent / "library" / "python")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent / "library" / "python")]
 
 VIDEO_CLOCK = 90_000
 PACKAGES = {"aiortc": "aiortc", "webrtc.aiortc": "wrtc"}

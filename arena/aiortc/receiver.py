@@ -1,37 +1,10 @@
 """The end of a call that receives the video: aiortc decodes it, and estimates its rate for the sender (REMB)."""
 
 import asyncio
-import time
 
 from aiortc.mediastreams import MediaStreamError
 from peer import Peer, since_start, tell, write
-
-# A freeze by the rule of the W3C's statistics (webrtc-stats, freezeCount).
-GAPS_OF_MEAN = 30
-LEAST_EXTRA_S = 0.15
-
-
-class Pictures:
-    """Counts decoded pictures and freezes."""
-
-    def __init__(self):
-        self.count, self.freezes, self.frozen_s = 0, 0, 0.0
-        self.size = None
-        self._last, self._gaps = None, []
-
-    def add(self, frame):
-        now = time.monotonic()
-        if self._last is not None:
-            gap = now - self._last
-            if len(self._gaps) == GAPS_OF_MEAN:
-                mean = sum(self._gaps) / GAPS_OF_MEAN
-                if gap > max(3 * mean, mean + LEAST_EXTRA_S):
-                    self.freezes += 1
-                    self.frozen_s += gap
-                self._gaps.pop(0)
-            self._gaps.append(gap)
-        self._last, self.size = now, (frame.width, frame.height)
-        self.count += 1
+from pictures import Pictures
 
 
 class Receiver(Peer):
@@ -75,7 +48,7 @@ class Receiver(Peer):
                 frame = await track.recv()
                 if self._pictures.count == 0:
                     tell(self._call, "playing", firstFrame=since_start())
-                self._pictures.add(frame)
+                self._pictures.add(frame.width, frame.height)
         except MediaStreamError:
             pass  # The call has ended.
 
@@ -95,7 +68,6 @@ class Receiver(Peer):
         if transport is None or not streams:
             return
         media = max(streams, key=lambda one: one.packetsReceived)
-        width, height = self._pictures.size or (None, None)
         inbound = {
             "timestamp": since_start(),
             "ssrc": media.ssrc,
@@ -104,10 +76,6 @@ class Receiver(Peer):
             # aiortc counts bytes of the whole transport only.
             "bytesReceived": transport.bytesReceived,
             "headerBytesReceived": 0,
-            "framesDecoded": self._pictures.count,
-            "frameWidth": width,
-            "frameHeight": height,
-            "freezeCount": self._pictures.freezes,
-            "totalFreezesDuration": self._pictures.frozen_s,
+            **self._pictures.inbound(),
         }
         tell(self._call, "stats", report={"inbound": inbound})

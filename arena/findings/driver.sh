@@ -29,7 +29,7 @@ case $finding in
         ;;
     werift-*)
         mkdir -p "$folder/arena/werift"
-        cp -r "$arena"/werift/driver.mjs "$arena"/werift/node_modules "$folder/arena/werift/"
+        cp -r "$arena"/werift/*.mjs "$arena"/werift/node_modules "$folder/arena/werift/"
         ln -sfn "$arena/node" "$folder/arena/node"
         ln -sfn "$root/library" "$folder/library"
         change "$folder/arena/werift/node_modules/werift"

@@ -1,4 +1,5 @@
-"""Driver of the arena for GStreamer: the sender of the lab's own pipelines, with rtpgccbwe in place of weircc.
+"""Driver of the arena for GStreamer: the sender of the lab's own pipelines, with rtpgccbwe in place of weircc; or a
+receiver.
 
 `driver.py --version` prints the version. Otherwise it talks to the lab as docs/guide/arena.md says.
 """
@@ -11,8 +12,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 PLUGIN = HERE / "target" / "release" / "libgstrsrtp.so"
 os.environ["GST_PLUGIN_PATH"] = f"{PLUGIN.parent}:{os.environ.get('GST_PLUGIN_PATH', '')}"
-sys.path.insert(0, str(HERE.parent.parent / "lab" / "call" / "src" / "pipeline"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "lab" / "call" / "src" / "pipeline")]
 
+import receiver
 import sender
 from gi.repository import GLib, Gst
 
@@ -98,6 +100,12 @@ def version():
     return f"{Gst.version_string()}, gst-plugin-rtp {plugin.get_version().split('-')[0]}"
 
 
+def make(lines, call, settings):
+    """The end of a call that the settings say."""
+    end = receiver.Receiver if settings.get("role") == "receiver" else GccSender
+    return end(lines, call, settings)
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--version"]:
         found = version()
@@ -105,4 +113,4 @@ if __name__ == "__main__":
             sys.exit(f"driver.py: {PLUGIN} is not there or has no rtpgccbwe")
         print(found)
     else:
-        sender.serve(GccSender)
+        sender.serve(make)

@@ -1,4 +1,5 @@
-// Driver of the arena for libdatachannel, by node-datachannel: sends the video of one call at the receiver's estimate.
+// Driver of the arena for libdatachannel, by node-datachannel: sends the video of one call at the receiver's estimate,
+// or receives it.
 //
 // libdatachannel makes no packets of VP8 and controls no rate; both are its application's part. It encrypts, answers
 // NACKs, and hands the receiver's feedback over.
@@ -16,6 +17,7 @@ import {
 
 import { serve } from "../node/driver.mjs";
 import { Encoder, Packetizer, Target } from "../node/encoder.mjs";
+import { Receiver } from "./receiver.mjs";
 
 const SSRC = 0x5e1f;
 const PAYLOAD_TYPE = 96;
@@ -123,5 +125,6 @@ const manifest = require.resolve("node-datachannel").replace(/\/dist\/.*/, "/pac
 const { version } = JSON.parse(readFileSync(manifest));
 await serve(
   `libdatachannel ${getLibraryVersion()} (node-datachannel ${version})`,
-  (settings, reporter) => new Call(settings, reporter),
+  (settings, reporter) =>
+    settings.role === "receiver" ? new Receiver(settings, reporter) : new Call(settings, reporter),
 );

@@ -1,12 +1,22 @@
 #!/bin/sh
-# Builds mediasoup's worker beside this script, in the folder `worker`, unless it is there; if another one builds
-# it, waits for that. The sources come from npm's package of mediasoup (run `npm ci --ignore-scripts` first), the
-# libraries from Debian's packages, which are unpacked in that folder and not installed. Needs Debian 12 with g++,
-# meson, ninja-build, patch and libssl-dev, and Rust for libweir. 15 minutes of processor time.
+# get-worker.sh [--with CHANGE FILE]: builds mediasoup's worker beside this script, in the folder `worker`, unless it is
+# there; if another one builds it, waits for that. The sources come from npm's package of mediasoup (run
+# `npm ci --ignore-scripts` first), the libraries from Debian's packages, which are unpacked in that folder and not
+# installed. Needs Debian 12 with g++, meson, ninja-build, patch and libssl-dev, and Rust for libweir. 15 minutes of
+# processor time. With --with, then makes FILE: the same worker with a change of a finding, such as
+# ../findings/mediasoup-fall/change.patch.
 set -eu
+change='' changed=''
 case ${1:-} in
     '') ;;
-    --help | -h) sed -n '2,5s/^# //p' "$0" && exit ;;
+    --with)
+        if [ $# -ne 3 ] || [ ! -f "$2" ]; then
+            sed -n '2,7s/^# //p' "$0" >&2
+            exit 2
+        fi
+        change=$(realpath "$2") changed=$(realpath -m "$3")
+        ;;
+    --help | -h) sed -n '2,7s/^# //p' "$0" && exit ;;
     *) echo "${0##*/}: unknown argument '$1'; see $0 --help" >&2 && exit 2 ;;
 esac
 packages='libuv1-dev libuv1 libsrtp2-dev libsrtp2-1 libusrsctp-dev libusrsctp2 libabsl-dev libabsl20220623
@@ -16,7 +26,21 @@ work=$here/worker
 mkdir -p "$work"
 exec 9> "$work/.lock"
 flock 9
-[ ! -x "$work/mediasoup-worker" ] || exit 0
+
+# with_change: makes $changed, from the sources of the worker that is there.
+with_change() {
+    [ -d "$work/build" ] || { echo "${0##*/}: the sources are gone: remove $work" >&2 && exit 1; }
+    trap 'patch --quiet --reverse --strip 1 --directory "$work/source" < "$change"' EXIT
+    patch --quiet --forward --strip 1 --directory "$work/source" < "$change"
+    ninja -C "$work/build" -j2 mediasoup-worker > "$work/ninja.log" ||
+        { grep -m 3 -A 10 FAILED "$work/ninja.log" >&2 && exit 1; }
+    mv "$work/build/mediasoup-worker" "$changed"
+}
+
+if [ -x "$work/mediasoup-worker" ]; then
+    [ -z "$change" ] || with_change
+    exit
+fi
 for tool in g++ meson ninja cargo apt-get dpkg patch flock; do
     command -v "$tool" > /dev/null || { echo "${0##*/}: $tool is missing" >&2 && exit 1; }
 done
@@ -96,3 +120,4 @@ ninja -C "$work/build" -j2 mediasoup-worker > "$work/ninja.log" ||
     { grep -m 3 -A 10 FAILED "$work/ninja.log" >&2 && exit 1; }
 mv "$work/build/mediasoup-worker" "$work"
 rm -r "$work/debs"
+[ -z "$change" ] || with_change

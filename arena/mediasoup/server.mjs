@@ -34,7 +34,9 @@ const bundle = await build({
   format: "esm",
   logLevel: "error",
 });
-const worker = await mediasoup.createWorker({ logLevel: "error" });
+// In place of mediasoup's own field trials of libwebrtc. An empty text would leave those on.
+const libwebrtcFieldTrials = process.env.MEDIASOUP_FIELD_TRIALS;
+const worker = await mediasoup.createWorker({ logLevel: "error", libwebrtcFieldTrials });
 worker.on("died", () => {
   console.error("mediasoup's worker ended");
   process.exit(1);

@@ -26,6 +26,10 @@ export class Reporter {
     this.#tell("offer", { sdp });
   }
 
+  answer(sdp) {
+    this.#tell("answer", { sdp });
+  }
+
   candidate(candidate) {
     this.#tell("candidate", { candidate });
   }
@@ -34,6 +38,17 @@ export class Reporter {
     this.mark("ice");
     this.mark("connected");
     this.#tell("connected", { setup: this.#setup });
+  }
+
+  /** The first picture is there. */
+  playing() {
+    this.#tell("playing", { firstFrame: performance.now() - STARTED });
+  }
+
+  /** What a receiver counted, without the time. */
+  inbound(counted) {
+    const timestamp = performance.now() - STARTED;
+    this.#tell("stats", { report: { inbound: { timestamp, ...counted } } });
   }
 
   failed(cause) {
@@ -62,7 +77,8 @@ export class Reporter {
 
 /**
  * Serves the one call of the first line. `version` is the answer to `--version`. `open(settings, reporter)` makes an
- * object with the methods `start`, `answer(sdp)`, `candidate(candidate)` and `close`.
+ * object with the methods `start`, `answer(sdp)`, `candidate(candidate)` and `close`. That of a receiver has
+ * `offer(sdp)` in place of `start` and `answer`, and `tell` for its last statistics.
  */
 export async function serve(version, open) {
   if (process.argv.includes("--version")) {
@@ -100,7 +116,11 @@ async function receive(call, reporter, message) {
       break;
     case "start":
       reporter.mark("start");
-      await call.start();
+      await call.start?.();
+      break;
+    case "offer":
+      await call.offer(message.sdp);
+      reporter.mark("described");
       break;
     case "answer":
       await call.answer(message.sdp);
@@ -111,6 +131,7 @@ async function receive(call, reporter, message) {
       break;
     case "stop":
     case "refused":
+      call.tell?.();
       reporter.left();
       await call.close();
       return false;

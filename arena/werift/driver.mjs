@@ -1,4 +1,5 @@
-// Driver of the arena for werift: sends the video of one call at the receiver's estimate, or under a controller of Weir.
+// Driver of the arena for werift: sends the video of one call at the receiver's estimate, or under a controller of Weir;
+// or receives it.
 //
 //     driver.mjs [CONTROLLER] [--version]
 //
@@ -12,6 +13,7 @@ import * as werift from "werift";
 import { Congestion } from "../../library/node/src/werift.mjs";
 import { serve } from "../node/driver.mjs";
 import { Encoder, Packetizer, Target } from "../node/encoder.mjs";
+import { Receiver } from "./receiver.mjs";
 
 const controller = process.argv.slice(2).find((word) => !word.startsWith("-"));
 
@@ -110,7 +112,6 @@ class Call {
 const manifest = createRequire(import.meta.url)
   .resolve("werift")
   .replace(/\/lib\/.*/, "/package.json");
-await serve(
-  `werift ${JSON.parse(readFileSync(manifest)).version}`,
-  (settings, reporter) => new Call(settings, reporter),
+await serve(`werift ${JSON.parse(readFileSync(manifest)).version}`, (settings, reporter) =>
+  settings.role === "receiver" ? new Receiver(settings, reporter) : new Call(settings, reporter),
 );

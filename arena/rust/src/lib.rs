@@ -1,6 +1,7 @@
 //! What the drivers in Rust share: the lines of the lab, the encoder, and the socket.
 
 pub mod encoder;
+pub mod inbound;
 pub mod protocol;
 
 use std::env;
@@ -10,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use anyhow::bail;
 
-use protocol::{OneCall, Reporter, Settings};
+use protocol::{End, OneCall, ReceiverSettings, Reporter, Settings};
 
 /// What a call waits for.
 pub enum Happening {
@@ -30,12 +31,12 @@ pub struct Happenings {
     pub receiver: Receiver<Happening>,
 }
 
-/// Serves the one call of the first line by `call`, whose error the lab learns. `version` is the
-/// answer to `--version`.
-pub fn run(
-    version: &str,
-    call: fn(Reporter, Settings, Happenings) -> anyhow::Result<()>,
-) -> ExitCode {
+/// A sender, or a receiver, of one call.
+pub type Serve<S> = fn(Reporter, S, Happenings) -> anyhow::Result<()>;
+
+/// Serves the one call of the first line by `send` or `receive`, whose error the lab learns.
+/// `version` is the answer to `--version`.
+pub fn run(version: &str, send: Serve<Settings>, receive: Serve<ReceiverSettings>) -> ExitCode {
     if env::args().any(|word| word == "--version") {
         println!("{version}");
         return ExitCode::SUCCESS;
@@ -48,7 +49,13 @@ pub fn run(
         }
     };
     let (sender, receiver) = mpsc::channel();
-    if let Err(error) = call(Reporter::new(number), settings, Happenings { sender, receiver }) {
+    let happenings = Happenings { sender, receiver };
+    let reporter = Reporter::new(number);
+    let served = match settings {
+        End::Sender(settings) => send(reporter, settings, happenings),
+        End::Receiver(settings) => receive(reporter, settings, happenings),
+    };
+    if let Err(error) = served {
         protocol::fail(number, &format!("{error:#}"));
     }
     ExitCode::SUCCESS

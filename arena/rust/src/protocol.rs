@@ -17,7 +17,31 @@ static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 #[derive(Deserialize)]
 pub struct OneCall {
     pub call: u64,
-    pub settings: Settings,
+    pub settings: End,
+}
+
+/// The end of a call that the driver is.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub enum End {
+    Receiver(ReceiverSettings),
+    Sender(Settings),
+}
+
+/// How to receive.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReceiverSettings {
+    #[serde(rename = "role")]
+    _role: Receiving,
+    /// How often the lab wants statistics, in ms.
+    pub stats_interval: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Receiving {
+    Receiver,
 }
 
 /// What to send. Bitrates are in bit/s.
@@ -38,6 +62,9 @@ pub struct Settings {
 pub enum Message {
     Config,
     Start,
+    Offer {
+        sdp: String,
+    },
     Answer {
         sdp: String,
     },
@@ -104,7 +131,7 @@ impl Reporter {
 
     /// Notes a step of the set-up.
     pub fn mark(&mut self, step: &str) {
-        self.setup.insert(step.to_owned(), json!(STARTED.elapsed().as_secs_f64() * 1e3));
+        self.setup.insert(step.to_owned(), json!(since_start()));
     }
 
     pub fn ready(&self) {
@@ -113,6 +140,21 @@ impl Reporter {
 
     pub fn offer(&self, sdp: &str) {
         self.tell(json!({"type": "offer", "sdp": sdp}));
+    }
+
+    pub fn answer(&self, sdp: &str) {
+        self.tell(json!({"type": "answer", "sdp": sdp}));
+    }
+
+    /// The first picture is there.
+    pub fn playing(&self) {
+        self.tell(json!({"type": "playing", "firstFrame": since_start()}));
+    }
+
+    /// What a receiver counted, without the time.
+    pub fn inbound(&self, mut counted: Value) {
+        counted["timestamp"] = json!(since_start());
+        self.tell(json!({"type": "stats", "report": {"inbound": counted}}));
     }
 
     pub fn connected(&self) {
@@ -139,6 +181,11 @@ impl Reporter {
     fn tell(&self, message: Value) {
         println!("{}", json!({"call": self.call, "message": message}));
     }
+}
+
+/// Time since the driver began, in ms.
+fn since_start() -> f64 {
+    STARTED.elapsed().as_secs_f64() * 1e3
 }
 
 /// Tells the lab why the call cannot go on.

@@ -1,10 +1,11 @@
 //! Driver of the arena for str0m: sends the video of one call, under str0m's own estimator, or with
-//! the name of a controller as its argument, under that one of Weir.
+//! the name of a controller as its argument, under that one of Weir; or receives it.
 //!
 //! The lab talks to it in lines of JSON (docs/guide/arena.md). str0m has no encoder, so the
 //! pictures come from ../encoder.py. It has no sockets and no clock either: all of that is here.
 
 mod packets;
+mod receiver;
 
 use std::env;
 use std::net::{SocketAddr, UdpSocket};
@@ -50,7 +51,7 @@ struct Call {
 
 fn main() -> ExitCode {
     let version = arena_driver::pinned(include_str!("../Cargo.toml"));
-    arena_driver::run(&format!("str0m {version}"), call)
+    arena_driver::run(&format!("str0m {version}"), call, receiver::receive)
 }
 
 fn call(reporter: Reporter, settings: Settings, happenings: Happenings) -> anyhow::Result<()> {
@@ -219,7 +220,7 @@ impl Call {
                 self.reporter.left();
                 return Ok(false);
             }
-            Message::Other => {}
+            Message::Offer { .. } | Message::Other => {}
         }
         Ok(true)
     }

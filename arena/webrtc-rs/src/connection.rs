@@ -45,10 +45,8 @@ impl Connection {
     /// Under the GCC of webrtc-rs, or under a controller of ours.
     pub fn open(settings: &Settings, controller: Option<Algorithm>) -> anyhow::Result<Self> {
         let now = Instant::now();
-        let vp8 = codec(MIME_TYPE_VP8, "");
         let mut media = MediaEngine::default();
-        register(&mut media, vp8.clone(), PAYLOAD_TYPE)?;
-        register(&mut media, codec("video/rtx", &format!("apt={PAYLOAD_TYPE}")), RTX_PAYLOAD_TYPE)?;
+        let vp8 = register_vp8(&mut media)?;
         let (registry, target) = match controller {
             None => theirs(settings, &mut media)?,
             Some(algorithm) => ours(settings, now, algorithm)?,
@@ -70,6 +68,14 @@ impl Connection {
             new_packetizer(now, mtu, PAYLOAD_TYPE, SSRC, vp8.payloader()?, sequence, CLOCK_RATE);
         Ok(Self { peer, sender, packetizer: Box::new(packetizer), target })
     }
+}
+
+/// Offers VP8 and its retransmissions.
+pub fn register_vp8(media: &mut MediaEngine) -> anyhow::Result<RTCRtpCodec> {
+    let vp8 = codec(MIME_TYPE_VP8, "");
+    register(media, vp8.clone(), PAYLOAD_TYPE)?;
+    register(media, codec("video/rtx", &format!("apt={PAYLOAD_TYPE}")), RTX_PAYLOAD_TYPE)?;
+    Ok(vp8)
 }
 
 fn theirs(settings: &Settings, media: &mut MediaEngine) -> anyhow::Result<(Registry, Target)> {

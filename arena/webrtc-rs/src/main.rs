@@ -1,10 +1,11 @@
 //! Driver of the arena for webrtc-rs: sends the video of one call, under the GCC of webrtc-rs, or
-//! with the name of a controller as its argument, under that one of Weir.
+//! with the name of a controller as its argument, under that one of Weir; or receives it.
 //!
 //! The lab talks to it in lines of JSON (docs/guide/arena.md). webrtc-rs has no encoder, so the
 //! pictures come from ../encoder.py. It has no sockets and no clock either: all of that is here.
 
 mod connection;
+mod receiver;
 mod watched;
 
 use std::env;
@@ -41,7 +42,7 @@ const AN_HOUR: Duration = Duration::from_secs(3_600);
 
 fn main() -> ExitCode {
     let version = arena_driver::pinned(include_str!("../Cargo.toml"));
-    arena_driver::run(&format!("webrtc-rs/rtc {version}"), call)
+    arena_driver::run(&format!("webrtc-rs/rtc {version}"), call, receiver::receive)
 }
 
 fn call(reporter: Reporter, settings: Settings, happenings: Happenings) -> anyhow::Result<()> {
@@ -200,7 +201,7 @@ impl Call {
                 self.reporter.left();
                 return Ok(false);
             }
-            Message::Other => {}
+            Message::Offer { .. } | Message::Other => {}
         }
         Ok(true)
     }
@@ -213,16 +214,7 @@ impl Call {
 
     fn offer(&mut self) -> anyhow::Result<()> {
         self.reporter.mark("start");
-        let base_config = CandidateConfig {
-            network: "udp".to_owned(),
-            address: self.address.ip().to_string(),
-            port: self.address.port(),
-            component: 1,
-            ..Default::default()
-        };
-        let host = CandidateHostConfig { base_config, ..Default::default() };
-        let candidate = RTCIceCandidate::from(&host.new_candidate_host()?);
-        self.peer.add_local_candidate(candidate.to_json()?)?;
+        self.peer.add_local_candidate(host_candidate(self.address)?)?;
         let offer = self.peer.create_offer(None)?;
         self.peer.set_local_description(Instant::now(), offer)?;
         let offer = self.peer.local_description().context("no offer")?;
@@ -239,4 +231,17 @@ impl Call {
         }
         Ok(())
     }
+}
+
+/// The candidate of the driver's socket.
+fn host_candidate(address: SocketAddr) -> anyhow::Result<RTCIceCandidateInit> {
+    let base_config = CandidateConfig {
+        network: "udp".to_owned(),
+        address: address.ip().to_string(),
+        port: address.port(),
+        component: 1,
+        ..Default::default()
+    };
+    let host = CandidateHostConfig { base_config, ..Default::default() };
+    Ok(RTCIceCandidate::from(&host.new_candidate_host()?).to_json()?)
 }

@@ -130,7 +130,8 @@ fn received(out: &Path) -> (f64, f64) {
 
 #[test]
 fn a_stack_receives_the_video_of_chromium_and_tells_of_its_pictures() {
-    for stack in ["pion", "aiortc"] {
+    let stacks = ["pion", "aiortc", "werift", "libdatachannel", "str0m", "webrtc-rs", "gstreamer"];
+    for stack in stacks {
         if !has(stack) {
             continue;
         }
@@ -177,9 +178,9 @@ fn a_stack_without_a_role_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     for (words, wanted) in [
-        (["arena", "--role", "receiver", "--stacks", "str0m"], "str0m is no receiver"),
+        (["arena", "--role", "receiver", "--stacks", "wrtc"], "wrtc is no receiver"),
         (["arena", "--role", "receiver", "--stacks", "mediasoup"], "is a forwarding server"),
-        (["call", "arena/steps", "--role", "receiver", "--stack=str0m"], "str0m is no receiver"),
+        (["call", "arena/steps", "--role", "receiver", "--stack=wrtc"], "wrtc is no receiver"),
     ] {
         let refused = weir(&[&words[..], &["--out", out]].concat());
         let text = String::from_utf8(refused.stderr).unwrap();

@@ -3,23 +3,25 @@
 use weir_lab::gate::{self, Outcome};
 use weir_lab::summary::Summary;
 
-use super::Cell;
+use super::returned;
+use super::{Cell, Run};
 use crate::layout::Table;
 use crate::table::with_spread;
 
 /// What the columns are.
 pub const LEGEND: &str = "Runs that count; share of the link that was used; 95th percentile of the \
-    queuing delay; lost packets; what the receiver decoded; expectations that hold. \
+    queuing delay; lost packets; seconds from the last rise of the link until half of it was used \
+    for a second; what the receiver decoded; expectations that hold. \
     ± is the 95 % confidence interval of the mean of several runs.";
 /// Columns of a cell with numbers of calls.
-const MEASURED: usize = 5;
+const MEASURED: usize = 6;
 
 /// The cells in the order of the stacks.
 pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
     let mut rows = Vec::new();
     for cell in cells {
         let mut row = vec![cell.competitor.name().to_owned(), cell.scenario.id.clone()];
-        row.extend(values(&cell.summaries()));
+        row.extend(values(&cell.runs));
         rows.push(row);
     }
     let head = vec![
@@ -29,6 +31,7 @@ pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
         "utilization",
         "queue p95 ms",
         "loss %",
+        "back s",
         "pictures/s",
         "frozen s",
         "expectations",
@@ -37,11 +40,16 @@ pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
 }
 
 /// Means over the runs of a cell that count.
-fn values(summaries: &[Summary]) -> Vec<String> {
-    let mut sound = summaries.to_vec();
-    sound.retain(|summary| summary.exclusion().is_none());
+fn values(runs: &[Run]) -> Vec<String> {
+    let (mut sound, mut returns) = (Vec::new(), Vec::new());
+    for run in runs {
+        if run.summary.exclusion().is_none() {
+            sound.push(run.summary.clone());
+            returns.push(run.returned);
+        }
+    }
     if sound.is_empty() {
-        let why = if summaries.is_empty() { "-" } else { "failed or disturbed" };
+        let why = if runs.is_empty() { "-" } else { "failed or disturbed" };
         let mut row = vec!["0".to_owned()];
         row.extend(vec!["-".to_owned(); MEASURED]);
         row.push(why.into());
@@ -52,6 +60,7 @@ fn values(summaries: &[Summary]) -> Vec<String> {
         of_flow(&sound, "utilization", 1.0, 2),
         of_flow(&sound, "queuing_delay_ms.p95", 1.0, 0),
         of_flow(&sound, "loss_ratio.mean", 100.0, 1),
+        returned::in_words(&returns),
         of_calls(&sound, "calls.b.frame_rate", 1),
         of_calls(&sound, "calls.b.frozen_s", 1),
         held(&sound),

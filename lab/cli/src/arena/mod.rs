@@ -2,6 +2,7 @@
 
 mod doctor;
 mod matrix;
+mod returned;
 mod sfu;
 mod verdict;
 
@@ -28,6 +29,7 @@ use crate::layout::Form;
 use crate::link::quoted;
 use crate::{COULD_NOT_RUN, junit, output, real, select};
 
+use returned::Return;
 use verdict::Verdict;
 
 /// Chromium as the sender.
@@ -97,6 +99,8 @@ struct Cell<'a> {
 struct Run {
     folder: PathBuf,
     summary: Summary,
+    /// How it came back after the last rise of the link.
+    returned: Return,
     /// Zero if the record was there before.
     took: Duration,
 }
@@ -231,7 +235,8 @@ fn make_runs(args: &Arena, out: &Path, cells: &mut [Cell<'_>]) -> anyhow::Result
                 folder.display()
             );
             let took = if is_new { begun.elapsed() } else { Duration::ZERO };
-            cell.runs.push(Run { folder, summary: record.summary(), took });
+            let (summary, returned) = (record.summary(), Return::of(&record.trace.rows));
+            cell.runs.push(Run { folder, summary, returned, took });
             bar.inc(1);
         }
     }
