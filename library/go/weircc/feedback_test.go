@@ -1,6 +1,7 @@
 package weircc
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -63,6 +64,38 @@ func TestRetransmissionsGoFirstAndOnce(t *testing.T) {
 	for _, want := range []uint16{101, 102, 1} {
 		if have := p.pop().header.SequenceNumber; have != want {
 			t.Fatalf("%d before %d", have, want)
+		}
+	}
+}
+
+func TestASmallPacketLeadsEachProbeIfThereCanBePadding(t *testing.T) {
+	for _, canPad := range []bool{true, false} {
+		e := sentBy(t, 0)
+		source := (*stream)(nil)
+		if canPad {
+			source = &stream{rtx: 9, hasSent: true}
+		}
+		e.pacer.probe = weir.Probe{ID: 1, Rate: 1_000_000, Size: 10_000, Packets: 5}
+		e.pacer.probeDue = time.Now()
+		e.pacer.push(packet{size: 1_000})
+		var order []bool
+		for range 2 {
+			kind := e.pacer.next(canPad)
+			if kind != probing {
+				break
+			}
+			next, err := e.packet(kind, source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.pacer.charge(time.Now(), kind, next.size)
+			order = append(order, next.isPadding)
+		}
+		if want := []bool{true, false}; canPad && !slices.Equal(order, want) {
+			t.Fatalf("padding: %v", order)
+		}
+		if want := []bool{false}; !canPad && !slices.Equal(order, want) {
+			t.Fatalf("padding without a stream for it: %v", order)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func (p *pacer) next(canPad bool) kind {
 	switch {
 	case p.target.Available != weir.NoLimit && p.target.Available <= 0:
 		return none
-	// A probe begins with media, and goes on with padding.
+	// A probe waits for media, and goes on with padding.
 	case p.probe.ID != 0 && (hasMedia || (p.hasBegun && canPad)):
 		return probing
 	case hasMedia:
@@ -262,7 +262,7 @@ func (e *Estimator) take(now time.Time) (packet, bool, time.Time) {
 		e.pacer.awaited = kind
 		return packet{}, false, due
 	}
-	next, err := e.packet(source)
+	next, err := e.packet(kind, source)
 	if err != nil {
 		return packet{}, false, now.Add(idle)
 	}
@@ -281,9 +281,11 @@ func (e *Estimator) take(now time.Time) (packet, bool, time.Time) {
 	return next, true, now
 }
 
-// packet is the next media packet, or padding of a stream.
-func (e *Estimator) packet(source *stream) (packet, error) {
-	if len(e.pacer.queue) > 0 {
+// packet is the next media packet, or padding of a stream. A probe begins with padding if there can be
+// any: the rate at which a probe arrives leaves out its first packet, which would be a large one of media.
+func (e *Estimator) packet(next kind, source *stream) (packet, error) {
+	leads := next == probing && !e.pacer.hasBegun && source != nil
+	if len(e.pacer.queue) > 0 && !leads {
 		return e.pacer.pop(), nil
 	}
 	return source.padding(e.options.Overhead)

@@ -295,6 +295,7 @@ impl PacedSender {
     }
 
     fn next_packet(&mut self, now: Timestamp) -> Option<gst::Buffer> {
+        self.media.set_leads_probes(self.streams.can_pad());
         let (streams, released) = (&mut self.streams, &mut self.released);
         let retransmissions = &mut self.retransmissions;
         let packet = self.media.next_packet_with(now, |release| match release.media {

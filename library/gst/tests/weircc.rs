@@ -249,6 +249,27 @@ fn a_probe_is_filled_with_padding_that_has_numbers_of_its_own() {
 }
 
 #[test]
+fn a_probe_begins_with_padding_unless_that_would_break_a_frame() {
+    let settings = [("algorithm", "gcc"), ("start-bitrate", "300000")];
+    let is_padded = |buffer| View::parse(&common::bytes(&buffer)).unwrap().is_padded();
+    // The first probe ends before the second packet, with which the second probe begins.
+    let mut frames = harness(&settings);
+    let begins_padded = [0, 1].map(|number| {
+        frames.push(packet(number, 0, true)).unwrap();
+        let first = frames.pull().unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        while frames.try_pull().is_some() {}
+        is_padded(first)
+    });
+    assert_eq!(begins_padded, [false, true]);
+    // Here the second probe begins within the frame.
+    let mut whole = harness(&settings);
+    push_list(&whole, frame(0, 20, 0)).unwrap();
+    assert!((0..20).all(|_| !is_padded(whole.pull().unwrap())));
+    assert!(stat(&whole.element().unwrap(), "probes") >= 2);
+}
+
+#[test]
 fn packets_without_the_extension_are_not_paced() {
     let mut harness = harness(&[("start-bitrate", "100000")]);
     push_list(&harness, frame(0, 40, 0)).unwrap();
