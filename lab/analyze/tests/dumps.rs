@@ -91,11 +91,19 @@ fn a_relay_over_tcp_is_said_and_its_retransmissions_are_waits() {
     assert_eq!(path.0.says, "media went through a TURN relay and over TCP (TCP, relay to relay)");
 }
 
-// Reports of half seconds do not show the pauses that a log of packets shows.
+// Others have the air most of the time, so this station is limited to its share besides.
 #[test]
-fn a_station_s_share_of_the_air_is_a_capacity_in_reports_of_a_browser() {
+fn a_busy_cell_shows_in_round_trips_that_spring_up() {
     let found = rules(&dump("contention.rtcstats.gz"));
-    assert!(found.contains("capacity") && !found.contains("air time"), "{found:?}");
+    assert!(found.contains("air time"), "{found:?}");
+}
+
+#[test]
+fn the_capacity_below_a_sender_that_does_not_follow_it_counts_what_the_receiver_missed() {
+    let WayEstimate { tested, .. } = estimate(&dump("firefox.rtcstats.gz")).up;
+    let [tested] = &tested[..] else { panic!("one time: {tested:?}") };
+    // 120 kbit/s. How much arrived of its retransmissions, nobody reports.
+    assert!((100e3..140e3).contains(&tested.bps), "{tested:?}");
 }
 
 #[test]

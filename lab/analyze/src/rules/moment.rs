@@ -42,19 +42,34 @@ impl Moment<'_> {
         target.is_some_and(|it| it < HELD_DOWN * self.stream.peak_target_bps)
     }
 
-    /// Whether the path pauses again and again while packets wait, as a radio cell does.
+    /// Whether the path pauses again and again while packets wait, as a radio cell does: by packets,
+    /// or by round trips that spring up.
     pub(super) fn lacks_air(&self) -> bool {
         let from = self.index.saturating_sub(PAUSE_SAMPLES);
         let to = (self.index + PAUSE_SAMPLES + 1).min(self.stream.samples.len());
         let pauses: u32 = self.stream.samples[from..to].iter().map(|it| it.pauses).sum();
-        pauses >= PAUSES && self.loss() < LOSS
+        self.sample().is_between_spikes || pauses >= PAUSES && self.loss() < LOSS
     }
 
+    /// Whether packets wait for long in the sample before or after.
+    pub(super) fn is_beside_a_queue(&self) -> bool {
+        let beside = [self.index.checked_sub(1), Some(self.index + 1)];
+        beside
+            .into_iter()
+            .flatten()
+            .any(|index| index < self.stream.samples.len() && Moment { index, ..*self }.queues())
+    }
+
+    /// Whether packets wait for a short time, again and again.
     pub(super) fn queues_shortly(&self) -> bool {
         let from = self.index.saturating_sub(SHORT_QUEUE_SAMPLES);
         let to = (self.index + SHORT_QUEUE_SAMPLES + 1).min(self.stream.samples.len());
         let around = &self.stream.samples[from..to];
-        let Some(base) = self.stream.base_rtt_ms else { return false };
+        let from = self.index.saturating_sub(SHORT_QUEUE_BASE_SAMPLES);
+        let to = (self.index + SHORT_QUEUE_BASE_SAMPLES + 1).min(self.stream.samples.len());
+        let Some(base) = smallest(&self.stream.samples[from..to], |it| it.rtt_ms) else {
+            return false;
+        };
         mean(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.0)
             && largest(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.1)
     }
