@@ -8,9 +8,10 @@
 //! A queue before a narrow path lasts for seconds, so several measurements in a row are long. In a
 //! radio cell packets wait until the air is free, and then all leave at once: the next round trip,
 //! a second later, is short again. Two such spikes near each other, with nothing but short round
-//! trips and without loss between, say that the cell lacked air meanwhile.
+//! trips and without loss between, say that the cell lacked air meanwhile. Where two long ones in a
+//! row came less than 30 s before, nothing is said.
 
-use crate::rules::LOSS;
+use crate::rules::{LOSS, QUEUE_MS};
 use crate::samples::{Sample, SampledStream};
 
 /// Growth of a round-trip time over its minimum that is a spike. On an idle link ours vary by less
@@ -20,6 +21,9 @@ const SPIKE_MS: f64 = 40.0;
 const GONE: f64 = 0.6;
 /// Longest time in s between two spikes of one lack of air.
 const BETWEEN_S: f64 = 15.0;
+/// After a queue, a controller meets the same capacity again for short times, which look like
+/// spikes. For this long, in s, they are none.
+const AFTER_QUEUE_S: f64 = 30.0;
 
 /// A measured round trip of a stream's connection.
 #[derive(Clone, Copy)]
@@ -43,6 +47,7 @@ pub(crate) fn mark(stream: &mut SampledStream) {
         }
         if let Some(before) = last
             && is_one_lack(stream, &measured[before..=place])
+            && !stood_a_queue(stream, &measured[..before])
         {
             let span = measured[before].index..=measured[place].index;
             for sample in &mut stream.samples[span] {
@@ -70,6 +75,16 @@ fn is_spike(three: &[Measured]) -> bool {
     let [before, it, after] = three else { return false };
     let least = (GONE * it.growth_ms).min(SPIKE_MS);
     it.growth_ms >= SPIKE_MS && before.growth_ms < least && after.growth_ms < least
+}
+
+/// Whether two measurements in a row, shortly before the end of these, are those of a queue.
+fn stood_a_queue(stream: &SampledStream, measured: &[Measured]) -> bool {
+    let Some(last) = measured.last() else { return false };
+    let oldest_s = stream.samples[last.index].end_s - AFTER_QUEUE_S;
+    measured.windows(2).any(|two| {
+        stream.samples[two[0].index].end_s >= oldest_s
+            && two.iter().all(|it| it.growth_ms >= QUEUE_MS)
+    })
 }
 
 /// Whether nothing between two spikes says that a queue stood there, or that packets were lost.
@@ -133,6 +148,18 @@ mod tests {
         let queue = [30.0, 120.0, 33.0, 90.0, 100.0, 95.0, 31.0, 120.0, 30.0];
         assert!(marked(&queue, 0.0).is_empty());
         assert!(marked(&[30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0], 0.05).is_empty());
+    }
+
+    #[test]
+    fn soon_after_a_queue_a_controller_meets_the_capacity_again() {
+        let spikes = [30.0, 120.0, 33.0, 30.0, 90.0, 31.0];
+        let mut rtts = vec![30.0, 200.0, 250.0, 40.0];
+        rtts.extend(spikes);
+        assert!(marked(&rtts, 0.0).is_empty());
+        let mut rtts = vec![30.0, 200.0, 250.0];
+        rtts.extend([30.0; 32]);
+        rtts.extend(spikes);
+        assert_eq!(marked(&rtts, 0.0), [36, 37, 38, 39]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) use moment::Moment;
 
 /// Growth of the round-trip time over its minimum that only a queue explains: twice what the
 /// round-trip times of our calls on an idle link vary by.
-const QUEUE_MS: f64 = 100.0;
+pub(crate) const QUEUE_MS: f64 = 100.0;
 /// A congestion control that keeps queues short lets the round-trip time rise by these, on average
 /// and at most, while it follows the capacity. On an idle link ours vary by less than 20 ms.
 const SHORT_QUEUE_MS: (f64, f64) = (20.0, 40.0);
@@ -126,11 +126,12 @@ pub const RULES: &[Rule] = &[
         part: Part::Network,
         meaning: "the round-trip time is 100 ms above its minimum: packets wait in a queue, so \
             the stream fills the path. A received stream must also lose packets, or its frames \
-            must wait or be few; beside such a report, lost packets are enough. Or a sent video fills 80 % of the estimate, and over five \
-            reports the round-trip time is 20 ms above the smallest within 15 reports on average, and 40 ms at most. \
-            Or after a queue its target stays below 70 % of its largest, and the estimate is \
-            lowered without loss again and again, within 15 s and at no more than 1.33 times the \
-            rate",
+            must wait or be few; beside such a report, lost packets are enough. Or a sent video \
+            fills 80 % of the estimate, and over five reports the round-trip time is 20 ms above \
+            what it comes down to within 15 reports, before and after, on average, and 40 ms at \
+            most. Or after a queue its target stays below 70 % of its largest, and the estimate \
+            is lowered without loss again and again, within 15 s and at no more than 1.33 times \
+            the rate",
         least_s: 1.5,
         least_loss: 0.0,
         holds: capacity,
@@ -145,11 +146,12 @@ pub const RULES: &[Rule] = &[
         name: "air time",
         part: Part::Network,
         meaning: "by a log of packets: three times within five reports, packets waited and for \
-            60 ms or more none arrived, and then they came so fast that the wait was over in \
-            250 ms, with less than 2 % lost. By reports: twice within 15 s, a single measured \
-            round trip is 40 ms above the smallest, those before and after it are short again, no \
-            queue stands between, and less than 2 % is lost. So does a Wi-Fi or cellular cell in \
-            which others have the air, or whose signal fades",
+            60 ms or more none arrived, and then they came so fast that the wait was over in 250 \
+            ms, with less than 2 % lost. By reports: twice within 15 s, a single measured round \
+            trip is 40 ms above the smallest, those before and after it are short again, no \
+            queue stands between or stood within 30 s before, the processor is free, and less \
+            than 2 % is lost. So does a Wi-Fi or cellular cell in which others have the air, or \
+            whose signal fades",
         least_s: 1.5,
         least_loss: 0.0,
         holds: |moment| moment.lacks_air(),

@@ -42,13 +42,15 @@ impl Moment<'_> {
         target.is_some_and(|it| it < HELD_DOWN * self.stream.peak_target_bps)
     }
 
-    /// Whether the path pauses again and again while packets wait, as a radio cell does: by packets,
-    /// or by round trips that spring up.
+    /// Whether the path pauses again and again while packets wait, as a radio cell does: by
+    /// packets, or by round trips that spring up.
     pub(super) fn lacks_air(&self) -> bool {
         let from = self.index.saturating_sub(PAUSE_SAMPLES);
         let to = (self.index + PAUSE_SAMPLES + 1).min(self.stream.samples.len());
         let pauses: u32 = self.stream.samples[from..to].iter().map(|it| it.pauses).sum();
-        self.sample().is_between_spikes || pauses >= PAUSES && self.loss() < LOSS
+        // A processor that is too slow makes packets wait, too.
+        self.sample().is_between_spikes && !processor_busy(*self)
+            || pauses >= PAUSES && self.loss() < LOSS
     }
 
     /// Whether packets wait for long in the sample before or after.
@@ -65,11 +67,13 @@ impl Moment<'_> {
         let from = self.index.saturating_sub(SHORT_QUEUE_SAMPLES);
         let to = (self.index + SHORT_QUEUE_SAMPLES + 1).min(self.stream.samples.len());
         let around = &self.stream.samples[from..to];
+        // A queue was not there before, and will not stay.
         let from = self.index.saturating_sub(SHORT_QUEUE_BASE_SAMPLES);
         let to = (self.index + SHORT_QUEUE_BASE_SAMPLES + 1).min(self.stream.samples.len());
-        let Some(base) = smallest(&self.stream.samples[from..to], |it| it.rtt_ms) else {
-            return false;
-        };
+        let before = smallest(&self.stream.samples[from..=self.index], |it| it.rtt_ms);
+        let after = smallest(&self.stream.samples[self.index..to], |it| it.rtt_ms);
+        let Some((before, after)) = before.zip(after) else { return false };
+        let base = before.max(after);
         mean(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.0)
             && largest(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.1)
     }
