@@ -19,7 +19,7 @@ import duckdb
 from weir_rtc import fleet
 
 SECONDS = 60
-#: What each made cause should be found as. In those with `down`, the end that makes the dump receives. The rules cannot tell a path that others fill from one that fell: both are
+#: What each made cause should be found as. The last four are calls of a station in a Wi-Fi cell. In those with `down`, the end that makes the dump receives. The rules cannot tell a path that others fill from one that fell: both are
 #: capacity that is missing. After a fall of some seconds, the time until the rate is back is the controller's.
 EXPECTED = {
     "good": "none",

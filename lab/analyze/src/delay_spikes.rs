@@ -12,7 +12,7 @@
 //! row came less than 30 s before, nothing is said.
 
 use crate::rules::{LOSS, QUEUE_MS};
-use crate::samples::{Sample, SampledStream};
+use crate::samples::{Sample, SampledStream, median};
 
 /// Growth of a round-trip time over its minimum that is a spike. On an idle link ours vary by less
 /// than 20 ms.
@@ -24,6 +24,9 @@ const BETWEEN_S: f64 = 15.0;
 /// After a queue, a controller meets the same capacity again for short times, which look like
 /// spikes. For this long, in s, they are none.
 const AFTER_QUEUE_S: f64 = 30.0;
+/// A report that comes after this multiple of the usual time says that the device was busy, and a
+/// busy device measures long round trips.
+const LATE: f64 = 1.3;
 
 /// A measured round trip of a stream's connection.
 #[derive(Clone, Copy)]
@@ -93,7 +96,12 @@ fn is_one_lack(stream: &SampledStream, measured: &[Measured]) -> bool {
     let samples: &[Sample] = &stream.samples[first.index..=last.index];
     let length_s = samples[samples.len() - 1].end_s - samples[0].end_s;
     let is_short = between.iter().all(|it| it.growth_ms < SPIKE_MS);
-    is_short && length_s <= BETWEEN_S && crate::rules::loss(samples).unwrap_or(0.0) < LOSS
+    let usual_s = median(&stream.samples, |it| Some(it.end_s - it.start_s)).unwrap_or_default();
+    let is_late = samples.iter().any(|it| it.end_s - it.start_s > LATE * usual_s);
+    !is_late
+        && is_short
+        && length_s <= BETWEEN_S
+        && crate::rules::loss(samples).unwrap_or(0.0) < LOSS
 }
 
 #[cfg(test)]
@@ -106,13 +114,21 @@ mod tests {
     /// The seconds of a call with these round trips that lie between two spikes. One of zero was
     /// not measured.
     fn marked(rtts_ms: &[f64], loss: f64) -> Vec<usize> {
+        marked_with(rtts_ms, loss, None)
+    }
+
+    /// The same, where the report after this second comes half a second late.
+    fn marked_with(rtts_ms: &[f64], loss: f64, late: Option<usize>) -> Vec<usize> {
         let mut samples = Vec::new();
         let mut known = None;
+        let mut now_s = 0.0;
         for (second, rtt_ms) in rtts_ms.iter().enumerate() {
             known = if *rtt_ms > 0.0 { Some(*rtt_ms) } else { known };
+            let start_s = now_s;
+            now_s += if late == Some(second) { 1.5 } else { 1.0 };
             samples.push(Sample {
-                start_s: second as f64,
-                end_s: second as f64 + 1.0,
+                start_s,
+                end_s: now_s,
                 rtt_ms: known,
                 is_rtt_new: *rtt_ms > 0.0,
                 loss: Some(loss),
@@ -148,6 +164,13 @@ mod tests {
         let queue = [30.0, 120.0, 33.0, 90.0, 100.0, 95.0, 31.0, 120.0, 30.0];
         assert!(marked(&queue, 0.0).is_empty());
         assert!(marked(&[30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0], 0.05).is_empty());
+    }
+
+    #[test]
+    fn a_device_that_reports_late_was_busy() {
+        let spikes = [30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0];
+        assert_eq!(marked_with(&spikes, 0.0, Some(3)), [0; 0]);
+        assert_eq!(marked_with(&spikes, 0.0, Some(6)), [1, 2, 3, 4]);
     }
 
     #[test]

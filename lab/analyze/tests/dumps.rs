@@ -98,6 +98,20 @@ fn a_busy_cell_shows_in_round_trips_that_spring_up() {
     assert!(found.contains("air time"), "{found:?}");
 }
 
+// Three others in a room of LiveKit send three videos each; the way down falls to 700 kbit/s.
+#[test]
+fn a_fall_of_the_way_to_nine_received_videos_is_told_once() {
+    let dump = dump("nine.rtcstats.gz");
+    let mut received = 0;
+    for stream in dump.connections.iter().flat_map(|it| &it.streams) {
+        let is_long = stream.reports.len() > 20;
+        received += usize::from(stream.way == StreamDirection::Received && is_long);
+    }
+    assert_eq!(received, 9);
+    let answer = answer(&dump);
+    assert!(answer.verdict.contains("ownlink fell to 0.7 Mbit/s from 3"), "{}", answer.verdict);
+}
+
 #[test]
 fn the_capacity_below_a_sender_that_does_not_follow_it_counts_what_the_receiver_missed() {
     let WayEstimate { tested, .. } = estimate(&dump("firefox.rtcstats.gz")).up;

@@ -149,9 +149,9 @@ pub const RULES: &[Rule] = &[
             60 ms or more none arrived, and then they came so fast that the wait was over in 250 \
             ms, with less than 2 % lost. By reports: twice within 15 s, a single measured round \
             trip is 40 ms above the smallest, those before and after it are short again, no \
-            queue stands between or stood within 30 s before, the processor is free, and less \
-            than 2 % is lost. So does a Wi-Fi or cellular cell in which others have the air, or \
-            whose signal fades",
+            queue stands between or stood within 30 s before, no report is late, the processor \
+            is free, and less than 2 % is lost. So does a Wi-Fi or cellular cell in which others \
+            have the air, or whose signal fades",
         least_s: 1.5,
         least_loss: 0.0,
         holds: |moment| moment.lacks_air(),
