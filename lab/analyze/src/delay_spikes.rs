@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_device_that_reports_late_was_busy() {
         let spikes = [30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0];
-        assert_eq!(marked_with(&spikes, 0.0, Some(3)), [0; 0]);
+        assert!(marked_with(&spikes, 0.0, Some(3)).is_empty());
         assert_eq!(marked_with(&spikes, 0.0, Some(6)), [1, 2, 3, 4]);
     }
 

@@ -19,10 +19,10 @@ pub(crate) const QUEUE_MS: f64 = 100.0;
 /// A congestion control that keeps queues short lets the round-trip time rise by these, on average
 /// and at most, while it follows the capacity. On an idle link ours vary by less than 20 ms.
 const SHORT_QUEUE_MS: (f64, f64) = (20.0, 40.0);
-/// Samples before and after one over which a short queue is looked for, and those over which the
-/// round-trip time without it: one that never comes down is a longer path.
+/// Samples before and after one over which a short queue is looked for.
 const SHORT_QUEUE_SAMPLES: usize = 2;
-const SHORT_QUEUE_BASE_SAMPLES: usize = 15;
+/// Round-trip times that differ by less are those of a longer path: a queue never stands still.
+const QUEUE_MOVES_MS: f64 = 5.0;
 /// Share of lost packets that Chromium's congestion control begins to answer [GCC §6].
 pub(crate) const LOSS: f64 = 0.02;
 /// Round-trip time that hampers a conversation: twice the 150 ms one way of ITU-T G.114.
@@ -128,10 +128,9 @@ pub const RULES: &[Rule] = &[
             the stream fills the path. A received stream must also lose packets, or its frames \
             must wait or be few; beside such a report, lost packets are enough. Or a sent video \
             fills 80 % of the estimate, and over five reports the round-trip time is 20 ms above \
-            what it comes down to within 15 reports, before and after, on average, and 40 ms at \
-            most. Or after a queue its target stays below 70 % of its largest, and the estimate \
-            is lowered without loss again and again, within 15 s and at no more than 1.33 times \
-            the rate",
+            its minimum on average, 40 ms at most, and moves by 5 ms. Or after a queue its \
+            target stays below 70 % of its largest, and the estimate is lowered without loss \
+            again and again, within 15 s and at no more than 1.33 times the rate",
         least_s: 1.5,
         least_loss: 0.0,
         holds: capacity,

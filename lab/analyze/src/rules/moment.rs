@@ -67,13 +67,11 @@ impl Moment<'_> {
         let from = self.index.saturating_sub(SHORT_QUEUE_SAMPLES);
         let to = (self.index + SHORT_QUEUE_SAMPLES + 1).min(self.stream.samples.len());
         let around = &self.stream.samples[from..to];
-        // A queue was not there before, and will not stay.
-        let from = self.index.saturating_sub(SHORT_QUEUE_BASE_SAMPLES);
-        let to = (self.index + SHORT_QUEUE_BASE_SAMPLES + 1).min(self.stream.samples.len());
-        let before = smallest(&self.stream.samples[from..=self.index], |it| it.rtt_ms);
-        let after = smallest(&self.stream.samples[self.index..to], |it| it.rtt_ms);
-        let Some((before, after)) = before.zip(after) else { return false };
-        let base = before.max(after);
+        let Some(base) = self.stream.base_rtt_ms else { return false };
+        let ends = smallest(around, |it| it.rtt_ms).zip(largest(around, |it| it.rtt_ms));
+        if ends.is_none_or(|(least, most)| most - least < QUEUE_MOVES_MS) {
+            return false;
+        }
         mean(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.0)
             && largest(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.1)
     }
