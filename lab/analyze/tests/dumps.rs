@@ -91,35 +91,6 @@ fn a_relay_over_tcp_is_said_and_its_retransmissions_are_waits() {
     assert_eq!(path.0.says, "media went through a TURN relay and over TCP (TCP, relay to relay)");
 }
 
-// Others have the air most of the time, so this station is limited to its share besides.
-#[test]
-fn a_busy_cell_shows_in_round_trips_that_spring_up() {
-    let found = rules(&dump("contention.rtcstats.gz"));
-    assert!(found.contains("air time"), "{found:?}");
-}
-
-// Three others in a room of LiveKit send three videos each; the way down falls to 700 kbit/s.
-#[test]
-fn a_fall_of_the_way_to_nine_received_videos_is_told_once() {
-    let dump = dump("nine.rtcstats.gz");
-    let mut received = 0;
-    for stream in dump.connections.iter().flat_map(|it| &it.streams) {
-        let is_long = stream.reports.len() > 20;
-        received += usize::from(stream.way == StreamDirection::Received && is_long);
-    }
-    assert_eq!(received, 9);
-    let answer = answer(&dump);
-    assert!(answer.verdict.contains("ownlink fell to 0.7 Mbit/s from 3"), "{}", answer.verdict);
-}
-
-#[test]
-fn the_capacity_below_a_sender_that_does_not_follow_it_counts_what_the_receiver_missed() {
-    let WayEstimate { tested, .. } = estimate(&dump("firefox.rtcstats.gz")).up;
-    let [tested] = &tested[..] else { panic!("one time: {tested:?}") };
-    // 120 kbit/s. How much arrived of its retransmissions, nobody reports.
-    assert!((100e3..140e3).contains(&tested.bps), "{tested:?}");
-}
-
 #[test]
 fn a_small_layer_that_a_server_forwards_is_the_choice_of_the_far_end() {
     let answer = answer(&dump("server-layer.rtcstats.gz"));
