@@ -354,9 +354,8 @@ fn reported_loss(pair: [&TimedReport; 2]) -> Option<f64> {
     (expected > 0).then(|| (lost as f64 / expected as f64).max(0.0))
 }
 
-/// The packets of a sent stream that its receiver could report as lost. Its report is about the
-/// stream itself: retransmissions have a stream of their own, but count as sent. Where the receiver
-/// says how many arrived (Firefox), these and the lost ones are all that it knew of.
+/// The packets of a sent stream that its receiver could report as lost. Where it says how many
+/// arrived (Firefox), these and the lost ones are all that it knew of.
 fn packets_expected(pair: [&TimedReport; 2]) -> u64 {
     let [before, after] = pair.map(|timed| {
         let remote = timed.report.remote_inbound.as_ref()?;
@@ -366,10 +365,8 @@ fn packets_expected(pair: [&TimedReport; 2]) -> u64 {
         let lost = u64::try_from(lost.saturating_sub(lost_before)).unwrap_or(0);
         return after.saturating_sub(before).saturating_add(lost);
     }
-    let [before, after] = pair.map(|timed| {
-        let Some(outbound) = &timed.report.outbound else { return 0 };
-        outbound.packets_sent.saturating_sub(outbound.retransmitted_packets_sent.unwrap_or(0))
-    });
+    let [before, after] = pair
+        .map(|timed| timed.report.outbound.as_ref().map_or(0, |outbound| outbound.packets_sent));
     after.saturating_sub(before)
 }
 

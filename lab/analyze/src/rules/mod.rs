@@ -363,7 +363,7 @@ fn capacity(moment: Moment<'_>) -> bool {
         // A queue that overflows may be seen by a single report.
         let overflowed = stream.way == StreamDirection::Received
             && moment.loss() >= LOSS
-            && moment.is_beside_a_queue();
+            && moment.is_after_a_queue();
         let is_short = moment.fills_estimate() && moment.queues_shortly();
         return overflowed || moment.is_sent_video() && (is_short || moment.is_full_again());
     }

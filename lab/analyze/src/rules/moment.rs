@@ -53,13 +53,10 @@ impl Moment<'_> {
             || pauses >= PAUSES && self.loss() < LOSS
     }
 
-    /// Whether packets wait for long in the sample before or after.
-    pub(super) fn is_beside_a_queue(&self) -> bool {
-        let beside = [self.index.checked_sub(1), Some(self.index + 1)];
-        beside
-            .into_iter()
-            .flatten()
-            .any(|index| index < self.stream.samples.len() && Moment { index, ..*self }.queues())
+    /// Whether packets waited for long in the sample before.
+    pub(super) fn is_after_a_queue(&self) -> bool {
+        let before = self.index.checked_sub(1);
+        before.is_some_and(|index| Moment { index, ..*self }.queues())
     }
 
     /// Whether packets wait for a short time, again and again.
