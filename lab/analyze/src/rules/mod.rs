@@ -126,7 +126,7 @@ pub const RULES: &[Rule] = &[
         part: Part::Network,
         meaning: "the round-trip time is 100 ms above its minimum: packets wait in a queue, so \
             the stream fills the path. A received stream must also lose packets, or its frames \
-            must wait or be few; beside such a report, lost packets are enough. Or a sent video \
+            must wait or be few; after such a report, lost packets are enough. Or a sent video \
             fills 80 % of the estimate, and over five reports the round-trip time is 20 ms above \
             its minimum on average, 40 ms at most, and moves by 5 ms. Or after a queue its \
             target stays below 70 % of its largest, and the estimate is lowered without loss \
