@@ -19,7 +19,7 @@ import duckdb
 from weir_rtc import fleet
 
 SECONDS = 60
-#: What each made cause should be found as. In those with `down`, the end that makes the dump receives. The rules cannot tell a path that others fill from one that fell: both are
+#: What each made cause should be found as. The last four are calls of a station in a Wi-Fi cell. In those with `down`, the end that makes the dump receives. The rules cannot tell a path that others fill from one that fell: both are
 #: capacity that is missing. After a fall of some seconds, the time until the rate is back is the controller's.
 EXPECTED = {
     "good": "none",
@@ -32,7 +32,14 @@ EXPECTED = {
     "down_good": "none",
     "down_fall": "downlink_capacity",
     "down_loss": "downlink_loss",
+    "contention": "air_time",
+    "bursts": "air_time",
+    "fading": "air_time",
+    "down_contention": "air_time",
 }
+
+#: Of these, the calls of a station in a Wi-Fi cell.
+IN_A_CELL = ("contention", "bursts", "fading", "down_contention")
 
 #: What the dumps of lab/analyze/tests/dumps are known to have, by their names: real calls, made for this.
 REAL = {
@@ -75,6 +82,35 @@ def steps(high: int, low: int, begin: int, length: int) -> str:
     return "[" + ", ".join(f'["{at}s", "{kbps}kbps"]' for at, kbps in times) + "]"
 
 
+def cell(cause: str, begin: int, end: int, draw: random.Random) -> str:
+    """A Wi-Fi cell that lacks air for a while: others always send, send in bursts, or the signal fades."""
+    rate = draw.randint(2, 7)
+    load = errors = ""
+    span = f'packet = "1500B", start = "{begin}s", stop = "{end}s"'
+    match cause:
+        case "contention" | "down_contention":
+            load = f'load = [{{ kind = "saturated", {span} }}]'
+        case "bursts":
+            packets, period = draw.randint(40, 200), draw.randint(500, 2500)
+            load = f'load = [{{ kind = "bursts", packets = {packets}, period = "{period}ms", {span} }}]'
+        case "fading":
+            good, bad = draw.randint(300, 3000), draw.randint(60, 400)
+            errors = f'errors = {{ good = "{good}ms", bad = "{bad}ms", error_good = "1%", error_bad = "97%" }}'
+    count = 1 if cause == "fading" else draw.randint(3, 12)
+    return f"""[network]
+kind = "wifi"
+[network.access_point]
+edca = "access-point"
+[network.station.laptop]
+rate = {rate}
+{errors}
+[network.station.other]
+count = {count}
+rate = {draw.randint(1, 7)}
+{load}
+"""
+
+
 def scenario(cause: str, draw: random.Random) -> str:
     """A call of this cause, with a network that is drawn."""
     capacity, queue = draw.randint(4000, 8000), draw.randint(150, 400)
@@ -98,11 +134,15 @@ def scenario(cause: str, draw: random.Random) -> str:
     if cause == "delay":
         delay = draw.randint(170, 350)
     way, back = ("down", "up") if cause.startswith("down") else ("up", "down")
+    wireless = station = ""
+    if cause in IN_A_CELL:
+        wireless, station = cell(cause, begin, begin + length, draw), 'station = "laptop"\n'
+        capacity_text, delay = '"50Mbps"', draw.randint(5, 40)
     return f"""title = "{cause}"
 source = "scripts/fleet-precision.py"
 description = "A simulated call with a known cause."
 duration = "{SECONDS}s"
-[network.{way}]
+{wireless}[network.{way}]
 capacity = {capacity_text}
 queue = "{queue}ms"
 delay = "{delay}ms"
@@ -112,7 +152,7 @@ delay = "{delay}ms"
 {media}
 [[flow]]
 direction = "{way}"
-{more}"""
+{station}{more}"""
 
 
 def make(weir: str, out: Path, calls: int) -> None:

@@ -15,6 +15,7 @@
 
 use weir_lab::calls::stats::Kind;
 
+use crate::delay_spikes;
 use crate::dump::{Connection, StreamDirection};
 use crate::rules::{LOSS, Moment};
 use crate::samples::{self, SampledStream};
@@ -28,10 +29,14 @@ const MORE: f64 = 1.0 / 0.75;
 /// Longest time in s between two tests of one capacity.
 const BETWEEN_S: f64 = 15.0;
 
-/// The streams of a connection, with the marks of [`mark`].
+/// The streams of a connection, with the marks of [`mark`] and of [`delay_spikes::mark`].
 pub(crate) fn streams(connection: &Connection) -> Vec<SampledStream> {
     let mut streams = samples::streams(connection);
     streams.iter_mut().for_each(mark);
+    // Single packets tell pauses better than round trips do.
+    if connection.packets.is_none() {
+        streams.iter_mut().for_each(delay_spikes::mark);
+    }
     streams
 }
 

@@ -13,6 +13,7 @@ mod app;
 mod browser;
 mod call;
 mod connectivity;
+mod delay_spikes;
 mod dump;
 mod error;
 mod finding;

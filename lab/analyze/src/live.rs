@@ -17,6 +17,7 @@ use weir_lab::calls::derive;
 use weir_lab::calls::stats::Kind;
 
 use crate::connectivity::{self, FAILED, INTERRUPTED, NEVER};
+use crate::delay_spikes;
 use crate::dump::left_out::Refusal;
 use crate::dump::{Collector, Connection, Reader, Stream, StreamDirection, StreamReport};
 use crate::finding::{self, Finding};
@@ -264,7 +265,8 @@ impl LiveConnection {
             let end_s = interval.end.as_secs_f64();
             let rtt_ms = self.rtt.and_then(|rtt| samples::still_known(rtt, end_s));
             let sample = samples::sample(stream.way, [&known.last, &new], interval, rtt_ms);
-            if let Some(sample) = sample {
+            if let Some(mut sample) = sample {
+                sample.is_rtt_new = self.rtt.is_some_and(|(time_s, _)| time_s > sample.start_s);
                 if (stream.way, stream.kind) == (StreamDirection::Received, Kind::Video) {
                     judged.add(&known.good_time.push(&sample));
                 }
@@ -297,6 +299,7 @@ impl LiveConnection {
             if old.max(many) > samples.len() / 8 {
                 stream.sampled.renew(self.base_rtt_ms);
                 full_again::mark(&mut stream.sampled);
+                delay_spikes::mark(&mut stream.sampled);
                 stream.sampled.forget_first(old.max(many));
             }
         }
@@ -308,6 +311,7 @@ impl LiveConnection {
         for stream in self.streams.values_mut() {
             stream.sampled.renew(self.base_rtt_ms);
             full_again::mark(&mut stream.sampled);
+            delay_spikes::mark(&mut stream.sampled);
             streams.push(stream.sampled.clone());
         }
         streams

@@ -70,6 +70,8 @@ fn explains(connections: &Connections, other: &file::Finding, finding: &file::Fi
         ("capacity", "loss" | "loss rule") => true,
         // If the round trip is long even without a queue, both findings are true.
         ("capacity", "delay") => !is_long(connections, finding) || overflows(other),
+        // A device that is too slow answers late, as a cell without air does.
+        ("processor", "air time") => true,
         // Pauses make round trips long, and controllers cautious.
         ("air time", "delay") => !is_long(connections, finding),
         ("capacity" | "air time" | UNDERESTIMATE, "recovery" | "start-up") => {

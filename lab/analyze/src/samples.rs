@@ -36,6 +36,8 @@ pub(crate) struct Sample {
     pub estimate_bps: Option<f64>,
     /// The latest round-trip time of the connection.
     pub rtt_ms: Option<f64>,
+    /// Whether it was measured in this sample.
+    pub is_rtt_new: bool,
     /// Lost packets over expected ones. Of a sent stream by the receiver's reports, which come
     /// later: one report may name more packets than were sent in its time.
     pub loss: Option<f64>,
@@ -68,6 +70,9 @@ pub(crate) struct Sample {
     /// Whether it is between two moments at which the path was full, at the same rate
     /// (`full_again`).
     pub is_full_again: bool,
+    /// Whether it is between two moments of long round trips that were over at once
+    /// (`delay_spikes`).
+    pub is_between_spikes: bool,
     /// Times in which packets waited and none arrived, and the longest of them; of a video in a log
     /// of packets.
     pub pauses: u32,
@@ -183,7 +188,9 @@ fn samples(
         let end_s = interval.end.as_secs_f64();
         let known = &rtts[..rtts.partition_point(|(time, _)| *time <= end_s)];
         let rtt_ms = known.last().and_then(|latest| still_known(*latest, end_s));
-        samples.extend(sample(stream.way, [&pair[0], &pair[1]], interval, rtt_ms));
+        let is_rtt_new = known.last().is_some_and(|(time, _)| *time > interval.start.as_secs_f64());
+        let found = sample(stream.way, [&pair[0], &pair[1]], interval, rtt_ms);
+        samples.extend(found.map(|sample| Sample { is_rtt_new, ..sample }));
     }
     if let (Some(log), StreamDirection::Sent, Kind::Video) =
         (&connection.packets, stream.way, stream.kind)
@@ -317,7 +324,7 @@ pub(crate) fn sample(
             sample.media_bps = bps(sent.media_rate);
             sample.target_bps = sent.target_bitrate.map(bps);
             sample.loss = reported_loss(timed);
-            sample.packets = packets_sent(timed);
+            sample.packets = packets_expected(timed);
             sample.limitation = sent.limitation;
             sample.frame_rate = sent.frame_rate;
             sample.source_rate = source.and_then(|source| source.frames_per_second);
@@ -339,15 +346,25 @@ pub(crate) fn sample(
     Some(sample)
 }
 
-/// Growth of the lost packets that the receiver reported, over the packets sent.
+/// Growth of the lost packets that the receiver reported, over those that it could miss.
 fn reported_loss(pair: [&TimedReport; 2]) -> Option<f64> {
     let [before, after] = pair.map(|timed| timed.report.remote_inbound.as_ref()?.packets_lost);
     let lost = after?.saturating_sub(before?);
-    let sent = packets_sent(pair);
-    (sent > 0).then(|| (lost as f64 / sent as f64).max(0.0))
+    let expected = packets_expected(pair);
+    (expected > 0).then(|| (lost as f64 / expected as f64).max(0.0))
 }
 
-fn packets_sent(pair: [&TimedReport; 2]) -> u64 {
+/// The packets of a sent stream that its receiver could report as lost. Where it says how many
+/// arrived (Firefox), these and the lost ones are all that it knew of.
+fn packets_expected(pair: [&TimedReport; 2]) -> u64 {
+    let [before, after] = pair.map(|timed| {
+        let remote = timed.report.remote_inbound.as_ref()?;
+        Some((remote.packets_lost?, remote.packets_received?))
+    });
+    if let (Some((lost_before, before)), Some((lost, after))) = (before, after) {
+        let lost = u64::try_from(lost.saturating_sub(lost_before)).unwrap_or(0);
+        return after.saturating_sub(before).saturating_add(lost);
+    }
     let [before, after] = pair
         .map(|timed| timed.report.outbound.as_ref().map_or(0, |outbound| outbound.packets_sent));
     after.saturating_sub(before)

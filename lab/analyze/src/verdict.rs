@@ -182,8 +182,10 @@ impl Reader<'_> {
     fn air_time(&self) -> Option<String> {
         let finding = self.of_rule("air time").max_by(|a, b| longer(a, b))?;
         let (_, says) = finding.says.split_once(": ")?;
-        let (count, _) = says.split_once(" times ")?;
         let when = span(finding);
+        let Some((count, _)) = says.split_once(" times ") else {
+            return Some(format!("A radio cell lacked air {when}: {says}."));
+        };
         Some(format!(
             "A radio cell paused {when}: {count} times packets waited and none came for 60 ms or \
              more."

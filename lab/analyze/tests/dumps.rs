@@ -91,13 +91,6 @@ fn a_relay_over_tcp_is_said_and_its_retransmissions_are_waits() {
     assert_eq!(path.0.says, "media went through a TURN relay and over TCP (TCP, relay to relay)");
 }
 
-// Reports of half seconds do not show the pauses that a log of packets shows.
-#[test]
-fn a_station_s_share_of_the_air_is_a_capacity_in_reports_of_a_browser() {
-    let found = rules(&dump("contention.rtcstats.gz"));
-    assert!(found.contains("capacity") && !found.contains("air time"), "{found:?}");
-}
-
 #[test]
 fn a_small_layer_that_a_server_forwards_is_the_choice_of_the_far_end() {
     let answer = answer(&dump("server-layer.rtcstats.gz"));

@@ -15,12 +15,14 @@ pub(crate) use moment::Moment;
 
 /// Growth of the round-trip time over its minimum that only a queue explains: twice what the
 /// round-trip times of our calls on an idle link vary by.
-const QUEUE_MS: f64 = 100.0;
+pub(crate) const QUEUE_MS: f64 = 100.0;
 /// A congestion control that keeps queues short lets the round-trip time rise by these, on average
 /// and at most, while it follows the capacity. On an idle link ours vary by less than 20 ms.
 const SHORT_QUEUE_MS: (f64, f64) = (20.0, 40.0);
 /// Samples before and after one over which a short queue is looked for.
 const SHORT_QUEUE_SAMPLES: usize = 2;
+/// Round-trip times that differ by less are those of a longer path: a queue never stands still.
+const QUEUE_MOVES_MS: f64 = 5.0;
 /// Share of lost packets that Chromium's congestion control begins to answer [GCC §6].
 pub(crate) const LOSS: f64 = 0.02;
 /// Round-trip time that hampers a conversation: twice the 150 ms one way of ITU-T G.114.
@@ -124,11 +126,11 @@ pub const RULES: &[Rule] = &[
         part: Part::Network,
         meaning: "the round-trip time is 100 ms above its minimum: packets wait in a queue, so \
             the stream fills the path. A received stream must also lose packets, or its frames \
-            must wait or be few. Or a sent video fills 80 % of the estimate, and over five \
-            reports the round-trip time is 20 ms above its minimum on average, and 40 ms at most. \
-            Or after a queue its target stays below 70 % of its largest, and the estimate is \
-            lowered without loss again and again, within 15 s and at no more than 1.33 times the \
-            rate",
+            must wait or be few; after such a report, lost packets are enough. Or a sent video \
+            fills 80 % of the estimate, and over five reports the round-trip time is 20 ms above \
+            its minimum on average, 40 ms at most, and moves by 5 ms. Or after a queue its \
+            target stays below 70 % of its largest, and the estimate is lowered without loss \
+            again and again, within 15 s and at no more than 1.33 times the rate",
         least_s: 1.5,
         least_loss: 0.0,
         holds: capacity,
@@ -143,14 +145,20 @@ pub const RULES: &[Rule] = &[
         name: "air time",
         part: Part::Network,
         meaning: "by a log of packets: three times within five reports, packets waited and for \
-            60 ms or more none arrived, and then they came so fast that the wait was over in \
-            250 ms, with less than 2 % lost. So does a Wi-Fi or cellular cell in which others have \
-            the air, or whose signal fades",
+            60 ms or more none arrived, and then they came so fast that the wait was over in 250 \
+            ms, with less than 2 % lost. By reports: twice within 15 s, a single measured round \
+            trip is 40 ms above the smallest, those before and after it are short again, no \
+            queue stands between or stood within 30 s before, no report is late, the processor \
+            is free, and less than 2 % is lost. So does a Wi-Fi or cellular cell in which others \
+            have the air, or whose signal fades",
         least_s: 1.5,
         least_loss: 0.0,
         holds: |moment| moment.lacks_air(),
-        says: |_, span| {
+        says: |stream, span| {
             let count: u32 = span.iter().map(|it| it.pauses).sum();
+            if count == 0 {
+                return springs_up(stream, span);
+            }
             let longest = span.iter().map(|it| it.longest_pause_ms).fold(0.0, f64::max);
             format!(
                 "pauses of a radio cell: {count} times packets waited and none arrived, for up to \
@@ -352,8 +360,12 @@ fn capacity(moment: Moment<'_>) -> bool {
         return false;
     }
     if !moment.queues() {
+        // A queue that overflows may be seen by a single report.
+        let overflowed = stream.way == StreamDirection::Received
+            && moment.loss() >= LOSS
+            && moment.is_after_a_queue();
         let is_short = moment.fills_estimate() && moment.queues_shortly();
-        return moment.is_sent_video() && (is_short || moment.is_full_again());
+        return overflowed || moment.is_sent_video() && (is_short || moment.is_full_again());
     }
     match stream.way {
         StreamDirection::Sent => true,
@@ -429,6 +441,16 @@ fn full_path(stream: &SampledStream, span: &[Sample]) -> String {
         }
         (None, None) => "and the path was full".into(),
     }
+}
+
+/// Round trips of a radio cell, where only reports are known.
+fn springs_up(stream: &SampledStream, span: &[Sample]) -> String {
+    format!(
+        "a radio cell without air: round trips sprang up to {} instead of {}, and were short again \
+         with the next report",
+        ms(largest(span, |it| it.rtt_ms)),
+        ms(stream.base_rtt_ms),
+    )
 }
 
 /// What a source gave that limited the stream.
@@ -509,6 +531,10 @@ pub(crate) fn loss(span: &[Sample]) -> Option<f64> {
 
 fn largest(span: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
     span.iter().filter_map(value).max_by(f64::total_cmp)
+}
+
+fn smallest(span: &[Sample], value: fn(&Sample) -> Option<f64>) -> Option<f64> {
+    span.iter().filter_map(value).min_by(f64::total_cmp)
 }
 
 fn kbps(bps: Option<f64>) -> String {

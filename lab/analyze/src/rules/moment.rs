@@ -42,19 +42,33 @@ impl Moment<'_> {
         target.is_some_and(|it| it < HELD_DOWN * self.stream.peak_target_bps)
     }
 
-    /// Whether the path pauses again and again while packets wait, as a radio cell does.
+    /// Whether the path pauses again and again while packets wait, as a radio cell does: by
+    /// packets, or by round trips that spring up.
     pub(super) fn lacks_air(&self) -> bool {
         let from = self.index.saturating_sub(PAUSE_SAMPLES);
         let to = (self.index + PAUSE_SAMPLES + 1).min(self.stream.samples.len());
         let pauses: u32 = self.stream.samples[from..to].iter().map(|it| it.pauses).sum();
-        pauses >= PAUSES && self.loss() < LOSS
+        // A processor that is too slow makes packets wait, too.
+        self.sample().is_between_spikes && !processor_busy(*self)
+            || pauses >= PAUSES && self.loss() < LOSS
     }
 
+    /// Whether packets waited for long in the sample before.
+    pub(super) fn is_after_a_queue(&self) -> bool {
+        let before = self.index.checked_sub(1);
+        before.is_some_and(|index| Moment { index, ..*self }.queues())
+    }
+
+    /// Whether packets wait for a short time, again and again.
     pub(super) fn queues_shortly(&self) -> bool {
         let from = self.index.saturating_sub(SHORT_QUEUE_SAMPLES);
         let to = (self.index + SHORT_QUEUE_SAMPLES + 1).min(self.stream.samples.len());
         let around = &self.stream.samples[from..to];
         let Some(base) = self.stream.base_rtt_ms else { return false };
+        let ends = smallest(around, |it| it.rtt_ms).zip(largest(around, |it| it.rtt_ms));
+        if ends.is_none_or(|(least, most)| most - least < QUEUE_MOVES_MS) {
+            return false;
+        }
         mean(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.0)
             && largest(around, |it| it.rtt_ms).is_some_and(|rtt| rtt >= base + SHORT_QUEUE_MS.1)
     }

@@ -297,6 +297,8 @@ pub struct RemoteInboundRtp {
     pub fraction_lost: Option<f64>,
     /// Expected minus received packets at the remote peer.
     pub packets_lost: Option<i64>,
+    /// Packets that arrived at the remote peer, retransmissions excluded. Only Firefox computes it.
+    pub packets_received: Option<u64>,
 }
 
 /// The selected `candidate-pair`.

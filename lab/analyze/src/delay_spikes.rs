@@ -1,0 +1,195 @@
+//! Air time by reports alone: the delay springs up and is gone with the next measurement.
+//!
+//! ```text
+//! round trips  ------.^.-----.^.-----^------      a radio cell: others have the air
+//!              ------.--------------.-------      a queue: it grows, stays and drains
+//! ```
+//!
+//! A queue before a narrow path lasts for seconds, so several measurements in a row are long. In a
+//! radio cell packets wait until the air is free, and then all leave at once: the next round trip,
+//! a second later, is short again. Two such spikes near each other, with nothing but short round
+//! trips and without loss between, say that the cell lacked air meanwhile. Where two long ones in a
+//! row came less than 30 s before, nothing is said.
+
+use crate::rules::{LOSS, QUEUE_MS};
+use crate::samples::{Sample, SampledStream, median};
+
+/// Growth of a round-trip time over its minimum that is a spike. On an idle link ours vary by less
+/// than 20 ms.
+const SPIKE_MS: f64 = 40.0;
+/// The measurements before and after a spike grew by less than this share of it.
+const GONE: f64 = 0.6;
+/// Longest time in s between two spikes of one lack of air.
+const BETWEEN_S: f64 = 15.0;
+/// After a queue, a controller meets the same capacity again for short times, which look like
+/// spikes. For this long, in s, they are none.
+const AFTER_QUEUE_S: f64 = 30.0;
+/// A report that comes after this multiple of the usual time says that the device was busy, and a
+/// busy device measures long round trips.
+const LATE: f64 = 1.3;
+
+/// A measured round trip of a stream's connection.
+#[derive(Clone, Copy)]
+struct Measured {
+    /// The sample in which it was measured.
+    index: usize,
+    /// Its growth over the smallest.
+    growth_ms: f64,
+}
+
+/// Marks the samples from one spike to the next.
+pub(crate) fn mark(stream: &mut SampledStream) {
+    for sample in &mut stream.samples {
+        sample.is_between_spikes = false;
+    }
+    let measured = measured(stream);
+    let mut last: Option<usize> = None;
+    for place in 1..measured.len().saturating_sub(1) {
+        if !is_spike(&measured[place - 1..=place + 1]) {
+            continue;
+        }
+        if let Some(before) = last
+            && is_one_lack(stream, &measured[before..=place])
+            && !stood_a_queue(stream, &measured[..before])
+        {
+            let span = measured[before].index..=measured[place].index;
+            for sample in &mut stream.samples[span] {
+                sample.is_between_spikes = true;
+            }
+        }
+        last = Some(place);
+    }
+}
+
+/// The measurements of a stream's connection, one for each sample that has a new one.
+fn measured(stream: &SampledStream) -> Vec<Measured> {
+    let mut found = Vec::new();
+    let Some(base) = stream.base_rtt_ms else { return found };
+    for (index, sample) in stream.samples.iter().enumerate() {
+        if let (true, Some(rtt)) = (sample.is_rtt_new, sample.rtt_ms) {
+            found.push(Measured { index, growth_ms: rtt - base });
+        }
+    }
+    found
+}
+
+/// Whether the second of three measurements stands alone.
+fn is_spike(three: &[Measured]) -> bool {
+    let [before, it, after] = three else { return false };
+    let least = (GONE * it.growth_ms).min(SPIKE_MS);
+    it.growth_ms >= SPIKE_MS && before.growth_ms < least && after.growth_ms < least
+}
+
+/// Whether two measurements in a row, shortly before the end of these, are those of a queue.
+fn stood_a_queue(stream: &SampledStream, measured: &[Measured]) -> bool {
+    let Some(last) = measured.last() else { return false };
+    let oldest_s = stream.samples[last.index].end_s - AFTER_QUEUE_S;
+    measured.windows(2).any(|two| {
+        stream.samples[two[0].index].end_s >= oldest_s
+            && two.iter().all(|it| it.growth_ms >= QUEUE_MS)
+    })
+}
+
+/// Whether nothing between two spikes says that a queue stood there, or that packets were lost.
+fn is_one_lack(stream: &SampledStream, measured: &[Measured]) -> bool {
+    let [first, between @ .., last] = measured else { return false };
+    let samples: &[Sample] = &stream.samples[first.index..=last.index];
+    let length_s = samples[samples.len() - 1].end_s - samples[0].end_s;
+    let is_short = between.iter().all(|it| it.growth_ms < SPIKE_MS);
+    let usual_s = median(&stream.samples, |it| Some(it.end_s - it.start_s)).unwrap_or_default();
+    let is_late = samples.iter().any(|it| it.end_s - it.start_s > LATE * usual_s);
+    !is_late
+        && is_short
+        && length_s <= BETWEEN_S
+        && crate::rules::loss(samples).unwrap_or(0.0) < LOSS
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_lab::calls::stats::Kind;
+
+    use super::*;
+    use crate::dump::{Stream, StreamDirection};
+
+    /// The seconds of a call with these round trips that lie between two spikes. One of zero was
+    /// not measured.
+    fn marked(rtts_ms: &[f64], loss: f64) -> Vec<usize> {
+        marked_with(rtts_ms, loss, None)
+    }
+
+    /// The same, where the report after this second comes half a second late.
+    fn marked_with(rtts_ms: &[f64], loss: f64, late: Option<usize>) -> Vec<usize> {
+        let mut samples = Vec::new();
+        let mut known = None;
+        let mut now_s = 0.0;
+        for (second, rtt_ms) in rtts_ms.iter().enumerate() {
+            known = if *rtt_ms > 0.0 { Some(*rtt_ms) } else { known };
+            let start_s = now_s;
+            now_s += if late == Some(second) { 1.5 } else { 1.0 };
+            samples.push(Sample {
+                start_s,
+                end_s: now_s,
+                rtt_ms: known,
+                is_rtt_new: *rtt_ms > 0.0,
+                loss: Some(loss),
+                packets: 100,
+                ..Sample::default()
+            });
+        }
+        let stream = Stream {
+            way: StreamDirection::Sent,
+            kind: Kind::Video,
+            ssrc: 1,
+            rid: None,
+            reports: Vec::new(),
+        };
+        let mut stream = SampledStream::new("a video sent 1".into(), &stream, samples, Some(30.0));
+        mark(&mut stream);
+        let all = stream.samples.iter().enumerate();
+        all.filter(|(_, sample)| sample.is_between_spikes).map(|(index, _)| index).collect()
+    }
+
+    #[test]
+    fn two_spikes_with_short_round_trips_between_lack_air() {
+        assert_eq!(marked(&[30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0], 0.0), [1, 2, 3, 4]);
+        // A measurement that still counts is none of its own.
+        assert_eq!(marked(&[30.0, 120.0, 0.0, 33.0, 90.0, 31.0], 0.0), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn one_spike_a_queue_and_losses_do_not() {
+        assert!(marked(&[30.0, 30.0, 120.0, 33.0, 30.0, 31.0], 0.0).is_empty());
+        assert!(marked(&[30.0, 120.0, 110.0, 140.0, 90.0, 31.0], 0.0).is_empty());
+        // A queue between two spikes.
+        let queue = [30.0, 120.0, 33.0, 90.0, 100.0, 95.0, 31.0, 120.0, 30.0];
+        assert!(marked(&queue, 0.0).is_empty());
+        assert!(marked(&[30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0], 0.05).is_empty());
+    }
+
+    #[test]
+    fn a_device_that_reports_late_was_busy() {
+        let spikes = [30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0];
+        assert!(marked_with(&spikes, 0.0, Some(3)).is_empty());
+        assert_eq!(marked_with(&spikes, 0.0, Some(6)), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn soon_after_a_queue_a_controller_meets_the_capacity_again() {
+        let spikes = [30.0, 120.0, 33.0, 30.0, 90.0, 31.0];
+        let mut rtts = vec![30.0, 200.0, 250.0, 40.0];
+        rtts.extend(spikes);
+        assert!(marked(&rtts, 0.0).is_empty());
+        let mut rtts = vec![30.0, 200.0, 250.0];
+        rtts.extend([30.0; 32]);
+        rtts.extend(spikes);
+        assert_eq!(marked(&rtts, 0.0), [36, 37, 38, 39]);
+    }
+
+    #[test]
+    fn spikes_far_apart_are_two() {
+        let mut rtts = vec![30.0, 120.0];
+        rtts.extend([30.0; 16]);
+        rtts.extend([120.0, 30.0]);
+        assert!(marked(&rtts, 0.0).is_empty());
+    }
+}
