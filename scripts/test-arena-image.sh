@@ -60,15 +60,15 @@ grep -q "<testsuite " "$files/work/arena.xml"
 pion() {
     tree=$work/pion-$1
     mkdir -p "$tree"
-    cp -r "$(cd arena/pion && go list -m -f '{{.Dir}}' github.com/pion/interceptor)" "$tree/interceptor"
+    cp -r "$(cd ./arena/pion && go list -m -f '{{.Dir}}' github.com/pion/interceptor)" "$tree/interceptor"
     chmod -R u+w "$tree/interceptor"
     sed -i "s/= 0\.85$/= $2/" "$tree/interceptor/pkg/gcc/rate_controller.go"
     grep -q "= $2$" "$tree/interceptor/pkg/gcc/rate_controller.go"
-    cp arena/pion/go.mod "$tree/changed.mod"
-    cp arena/pion/go.sum "$tree/changed.sum"
+    cp ./arena/pion/go.mod "$tree/changed.mod"
+    cp ./arena/pion/go.sum "$tree/changed.sum"
     go mod edit -replace "github.com/pion/interceptor=$tree/interceptor" "$tree/changed.mod"
     mkdir -p "$files/work/arena/$1"
-    (cd arena/pion && CGO_ENABLED=0 go build -mod=mod "-modfile=$tree/changed.mod" -o "$files/work/arena/$1/driver" .)
+    (cd ./arena/pion && CGO_ENABLED=0 go build -mod=mod "-modfile=$tree/changed.mod" -o "$files/work/arena/$1/driver" .)
 }
 
 if command -v go > /dev/null; then
@@ -77,7 +77,7 @@ if command -v go > /dev/null; then
         gir1.2-gst-plugins-base-1.0 gstreamer1.0-plugins-good > "$work/apt.log"
     mkdir -p "$files/work/lab/call/src/pipeline" "$files/work/arena"
     cp lab/call/src/pipeline/*.py "$files/work/lab/call/src/pipeline/"
-    cp arena/encoder.py "$files/work/arena/"
+    cp ./arena/encoder.py "$files/work/arena/"
     [ -e library/go/weir.wasm ] || scripts/go-wasm.sh
     pion sound 0.85
     pion broken 1.5

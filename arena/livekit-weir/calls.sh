@@ -24,7 +24,7 @@ application=$here/../../examples/apps/livekit
 for scenario; do
     participants=2 join=join
     [ "$scenario" != meeting ] || participants=4 join=meeting
-    "${WEIR:-weir}" call "$here/../sfu/$scenario.toml" --app 'http://{server}:9000/' --quality \
+    "${WEIR:-weir}" call "$here/../sfu/$scenario.toml" --app 'http://{server}:9000/' \
         --join "$application/$join.mjs" --participants "$participants" --attempts 1 --out "$folder/$server-$scenario" \
         --serve-app "cd $application && LIVEKIT_SERVER=${LIVEKIT_SERVER:-$here/livekit-server} LIVEKIT_SEND_SIDE=$side \
             WEIR_BWE=$bwe WEIR_BWE_LOG=$folder/$server-$scenario.jsonl WEIR_ALLOCATOR=$allocator \

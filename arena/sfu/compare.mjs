@@ -23,7 +23,7 @@ function print(heads, rows) {
 }
 
 /** The scenarios beside this file, in the order of the tables. */
-const SCENARIOS = ["fall-and-return", "low-link", "outage", "loss-5", "steps"];
+const SCENARIOS = ["fall-and-return", "low-link", "outage", "loss-5", "steps", "meeting"];
 
 /** Scenario and server of a folder's name, such as `send-side-low-link`. */
 function partsOf(name) {
@@ -138,6 +138,13 @@ function allLost(log) {
   return rows.length > 0 ? (changing(rows).at(-1)?.lost ?? 0) : "-";
 }
 
+/** What padding took of the bytes, in per cent; "-" where the log does not say. */
+function padding(log) {
+  const rows = existsSync(log) ? logged(log).filter(({ padding }) => padding !== undefined) : [];
+  const last = rows.length > 0 ? changing(rows).at(-1) : undefined;
+  return last?.sent > 0 ? ((100 * last.padding) / last.sent).toFixed(1) : "-";
+}
+
 function row(record, name) {
   const call = JSON.parse(readFileSync(join(record, "call.json"), "utf8"));
   // A connection has streams of padding, too.
@@ -160,6 +167,7 @@ function row(record, name) {
     found.at(-1)?.lost ?? "-",
     from === null ? "-" : between(found, from, from + AFTER_S),
     allLost(join(first, `${name}.jsonl`)),
+    padding(join(first, `${name}.jsonl`)),
     (mean("receive_bps") / 1e3).toFixed(0),
     mean("frame_rate").toFixed(1),
     height.toFixed(0),
@@ -183,6 +191,7 @@ if (first === "--log") {
     "lost",
     "of these in 4 s after the change",
     "with repeats",
+    "padding, %",
     "received, kbit/s",
     "pictures/s",
     "height",

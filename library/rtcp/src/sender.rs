@@ -132,8 +132,6 @@ impl<C: Controller> Sender<C> {
         let padding =
             DataSize::from_bytes((header_size(&config) + usize::from(PADDING.get())) as u64);
         media.set_padding_size(padding + config.overhead);
-        // Padding has a stream of its own, so it may leave at any time.
-        media.set_leads_probes(true);
         if let Some(packets) = config.history_capacity {
             media.set_history_capacity(packets);
         }

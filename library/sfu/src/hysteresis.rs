@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(falls.cap(at(15), Some(0), &layers(&[0, 1, 2]), None), Some(1));
     }
 
-    // Found in a call through LiveKit: the link had been back for 20 s, and the picture stayed small.
+    // Found in simulation: the link had been back for 20 s, and the picture stayed small.
     #[test]
     fn a_layer_that_clearly_fits_returns_sooner() {
         let mut falls = Falls::default();

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use weir::controller::{ProbeId, Settings};
+use weir::controller::Settings;
 use weir::feedback::Ecn;
 use weir::media_sender::TargetChange;
 use weir::{Algorithm, Bitrate, RateLimits, TimeDelta, Timestamp};
@@ -55,8 +55,6 @@ pub struct Path {
     pub changes: Vec<TargetChange>,
     /// All RTP packets sent.
     pub sent: Vec<Vec<u8>>,
-    /// The probe of each packet that belongs to one, and whether it is padding.
-    pub probed: Vec<(ProbeId, bool)>,
     /// All RTCP packets of the receiver.
     pub feedback: Vec<Vec<u8>>,
     pub sender_reports: usize,
@@ -88,7 +86,6 @@ impl Path {
             receiver,
             changes: Vec::new(),
             sent: Vec::new(),
-            probed: Vec::new(),
             feedback: Vec::new(),
             sender_reports: 0,
             lose_each: 0,
@@ -138,7 +135,6 @@ impl Path {
         }
         while let Some(packet) = self.sender.next_packet(now) {
             self.sent.push(packet.content.clone());
-            self.probed.extend(packet.sent.probe.map(|probe| (probe, packet.sent.padding)));
             let is_lost = self.lose_each > 0 && self.sent.len().is_multiple_of(self.lose_each);
             if !is_lost {
                 self.free_at = self.free_at.max(now) + packet.size / self.capacity;

@@ -349,11 +349,3 @@ fn a_recycled_packet_gives_its_memory_to_the_next_one() {
     assert!(buffer.is_empty());
     assert_eq!(buffer.as_ptr(), memory);
 }
-
-#[test]
-fn each_probe_begins_with_padding() {
-    let mut path = Path::new(Algorithm::Gcc, Feedback::Twcc);
-    path.run(TimeDelta::from_secs(2));
-    path.probed.dedup_by_key(|(probe, _)| *probe);
-    assert!(path.probed.len() > 1 && path.probed.iter().all(|(_, padding)| *padding));
-}
