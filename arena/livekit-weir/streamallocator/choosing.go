@@ -260,7 +260,7 @@ func sizesOf(downTrack *sfu.DownTrack) [3][2]uint16 {
 	return sizes
 }
 
-// runningProbe is a probe while it is sent: padding beside the media, so that both together have its rate.
+// runningProbe is a probe while it is sent: recent packets beside the media, so that both together have its rate.
 type runningProbe struct {
 	cluster ccutils.ProbeClusterId
 	rate    int64
@@ -283,9 +283,10 @@ func (p *runningProbe) send(now time.Time, tracks []*Track, media weirbwe.InProb
 		if due <= 0 {
 			break
 		}
-		sent := track.DownTrack().WriteProbePackets(due, true)
-		// Padding packets are small, so what is below RTP counts.
-		packets := sent / paddingSize
+		// Recent packets once more, as LiveKit's own prober sends: what it writes as padding has a payload, too, which
+		// receivers take for a retransmission of packet 0, and then they may decode nothing more.
+		sent := track.DownTrack().WriteProbePackets(due, false)
+		packets := (sent + packetSize - 1) / packetSize
 		sent += packets * weirbwe.Overhead
 		p.padded.Bytes += sent
 		p.padded.Packets += packets
@@ -300,6 +301,3 @@ func (p *runningProbe) send(now time.Time, tracks []*Track, media weirbwe.InProb
 	}
 	return true
 }
-
-// paddingSize is a packet of padding of LiveKit's, in bytes.
-const paddingSize = sfu.RTPPaddingMaxPayloadSize + sfu.RTPPaddingEstimatedHeaderSize
