@@ -71,6 +71,10 @@ func TestRetransmissionsGoFirstAndOnce(t *testing.T) {
 func TestASmallPacketLeadsEachProbeIfThereCanBePadding(t *testing.T) {
 	for _, canPad := range []bool{true, false} {
 		e := sentBy(t, 0)
+		// Its own goroutine would send from the same pacer.
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
 		source := (*stream)(nil)
 		if canPad {
 			source = &stream{rtx: 9, hasSent: true}
