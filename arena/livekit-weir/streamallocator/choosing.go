@@ -292,7 +292,10 @@ func (p *runningProbe) send(now time.Time, tracks []*Track, media weirbwe.InProb
 		p.padded.Packets += packets
 		due -= sent
 	}
-	isShort := media.Bytes+p.padded.Bytes < p.wanted.Bytes || media.Packets+p.padded.Packets < p.wanted.Packets
+	// A frame may have all of its bytes and packets. It leaves at once, which shows nothing of a rate.
+	length := time.Duration(float64(p.wanted.Bytes) * 8e9 / float64(p.rate))
+	isShort := elapsed < length || media.Bytes+p.padded.Bytes < p.wanted.Bytes ||
+		media.Packets+p.padded.Packets < p.wanted.Packets
 	if isShort && elapsed < probePatience {
 		return false
 	}

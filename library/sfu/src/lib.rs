@@ -49,6 +49,7 @@ mod cache;
 mod ceiling;
 mod decision;
 mod hysteresis;
+mod pairs;
 mod plan;
 mod prober;
 mod rewriter;

@@ -5,7 +5,7 @@
 //! | a track is added, changed or removed, a layer appears or ends | the best choice, at once |
 //! | the choice exceeds the budget by a sixth, or for half a second | down, what is missed least |
 //! | there is room with a margin for a second | up, what is worth most per bit |
-//! | the budget has room for more frames of the stream that is chosen | these, at once |
+//! | there is room for more frames of the stream that is chosen | these, at once |
 
 #[cfg(test)]
 mod tests;
@@ -156,8 +156,8 @@ impl Allocator {
         total > self.budget * FAR_OVER || now - since >= OVER_TIME
     }
 
-    /// More frames of the streams that are chosen. They need no margin, no proof and no time:
-    /// they cost little, need no key frame, and can be left out again at any frame.
+    /// More frames of the streams that are chosen. They need no margin and no time: they cost
+    /// little, need no key frame, and can be left out again at any frame.
     fn add_frames(&mut self, now: Timestamp) {
         let mut caps = self.caps(now, self.room);
         for (index, track) in self.tracks.iter().enumerate() {
@@ -171,7 +171,7 @@ impl Allocator {
             caps[index] = cap;
         }
         let mut levels = self.levels.clone();
-        plan::raise(&self.options, &mut levels, self.budget, &caps);
+        plan::raise(&self.options, &mut levels, self.room, &caps);
         if levels != self.levels {
             self.adopt(now, levels, Reason::Fits);
         }

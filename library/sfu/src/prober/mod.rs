@@ -16,6 +16,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use crate::ceiling::Ceiling;
 use crate::decision::{Change, Decision, Reason as DecisionReason};
+use crate::pairs::Pairs;
 use crate::trains::{Train, Trains};
 use crate::usual_loss::UsualLoss;
 
@@ -38,7 +39,7 @@ const MAX_ALLOWANCE: f64 = 60_000.0;
 /// Time between a probe and the next.
 const AFTER_SUCCESS: TimeDelta = TimeDelta::from_millis(500);
 const AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(4);
-const MAX_AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(16);
+const MAX_AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(8);
 /// No probe so soon after the controller reduced its target: its queue may still stand.
 const AFTER_FALL: TimeDelta = TimeDelta::from_secs(2);
 /// No probe without feedback as young as this, unless nothing was sent either.
@@ -141,6 +142,7 @@ pub struct Probing<C> {
     proved: Option<Proof>,
     ceiling: Ceiling,
     loss: UsualLoss,
+    pairs: Pairs,
     trains: Trains,
     running: Option<Running>,
     next_id: u32,
@@ -208,6 +210,7 @@ impl<C: Controller> Probing<C> {
             proved: None,
             ceiling: Ceiling::default(),
             loss: UsualLoss::default(),
+            pairs: Pairs::default(),
             trains: Trains::default(),
             running: None,
             next_id: FIRST_ID,
@@ -370,6 +373,7 @@ impl<C: Controller> Probing<C> {
     /// A probe queued, but all of it arrived, at this rate: so much the path carries, whatever the
     /// controller makes of the queue that it did not ask for.
     fn forgive(&mut self, now: Timestamp, inner_before: Bitrate, rate: Bitrate) {
+        self.pairs.on_full(rate);
         if rate > self.room() {
             self.proved = Some(Proof { rate, at: now });
             // More is known than before, so the next one need not wait longer.
@@ -377,6 +381,16 @@ impl<C: Controller> Probing<C> {
         }
         let (rate, until) = (rate.min(inner_before), now + RECOVERY_TIME);
         self.dip = Some(Dip { rate, at: now, until, is_probe: true });
+    }
+
+    /// Pairs of packets arrive faster than the path could before, so a probe need not wait.
+    fn look_at_pairs(&mut self, now: Timestamp, report: &FeedbackReport) {
+        for packet in &report.packets {
+            if self.pairs.on_packet(packet) {
+                self.not_before = self.not_before.min(now);
+                self.after_failure = AFTER_FAILURE;
+            }
+        }
     }
 
     /// The next probe waits, each time twice as long.
@@ -497,6 +511,7 @@ impl<C: Controller> Controller for Probing<C> {
         if self.loss.is_congestion() {
             self.on_path_full(now);
         }
+        self.look_at_pairs(now, report);
         self.last_feedback = Some(now);
         self.inner.on_feedback(now, report);
         self.follow_inner(now);
@@ -543,7 +558,7 @@ impl<C: Controller> Controller for Probing<C> {
         self.inner.on_route_change(now);
         self.trains.clear();
         self.ceiling = Ceiling::default();
-        self.loss = UsualLoss::default();
+        (self.loss, self.pairs) = (UsualLoss::default(), Pairs::default());
         (self.proved, self.running, self.dip) = (None, None, None);
         self.after_failure = AFTER_FAILURE;
         self.after_event(now);

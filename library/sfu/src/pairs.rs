@@ -1,0 +1,137 @@
+//! Pairs of media packets that left close together, and whether the path still spreads them.
+//!
+//! A probe that queued tells the rate of a full path, at which packets arrive one by one. When two
+//! that left faster arrive as fast again, the path may carry more than it did. That proves nothing,
+//! because a radio link delivers in groups, but it costs nothing and says when a probe is worth its
+//! bytes.
+
+use weir::feedback::PacketReport;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// A pair leaves and arrives faster than the full path's rate by this factor.
+const ABOVE: f64 = 1.2;
+/// Packets of a pair leave within this time.
+const MAX_GAP: TimeDelta = TimeDelta::from_millis(20);
+/// The second packet has at least this size: the rate of a small one is that of timestamps.
+const MIN_SIZE: DataSize = DataSize::from_bytes(300);
+/// Pairs that are looked at together.
+const WINDOW: u32 = 8;
+/// So many of them arrived fast if the path has opened.
+const OPEN: u32 = 7;
+/// At most so many did when it was full. A link that delivers in groups has more.
+const FULL: u32 = 2;
+
+/// The last pairs since a probe queued.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pairs {
+    /// The rate of the full path.
+    full: Option<Bitrate>,
+    /// When the packet before left and arrived.
+    last: Option<(Timestamp, Timestamp)>,
+    /// One bit a pair, the newest lowest: 1 arrived fast.
+    fast: u32,
+    seen: u32,
+    /// The path was seen to spread pairs.
+    was_full: bool,
+}
+
+impl Pairs {
+    /// A probe queued, and all of it arrived, at this rate.
+    pub fn on_full(&mut self, rate: Bitrate) {
+        *self = Self { full: Some(rate), ..Self::default() };
+    }
+
+    /// The next packet of the reports. Returns whether the path has opened, once.
+    pub fn on_packet(&mut self, packet: &PacketReport) -> bool {
+        let Some(full) = self.full else { return false };
+        let Some(arrival) = packet.arrival_time.filter(|_| packet.probe.is_none()) else {
+            self.last = None;
+            return false;
+        };
+        let Some((sent, arrived)) = self.last.replace((packet.send_time, arrival)) else {
+            return false;
+        };
+        let (gap, spread) = (packet.send_time - sent, arrival - arrived);
+        // How long the packet takes at a rate that is clearly above.
+        let most = packet.size / (full * ABOVE);
+        if packet.size < MIN_SIZE || gap < TimeDelta::ZERO || gap > most.min(MAX_GAP) {
+            return false;
+        }
+        self.fast = self.fast << 1 | u32::from(spread <= most);
+        self.seen = (self.seen + 1).min(WINDOW);
+        if self.seen < WINDOW {
+            return false;
+        }
+        let fast = (self.fast & ((1 << WINDOW) - 1)).count_ones();
+        self.was_full |= fast <= FULL;
+        let has_opened = self.was_full && fast >= OPEN;
+        self.was_full &= !has_opened;
+        has_opened
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir::feedback::ProbeId;
+
+    /// Pairs after a probe that arrived at 400 kbit/s.
+    fn full() -> Pairs {
+        let mut pairs = Pairs::default();
+        pairs.on_full(Bitrate::from_kbps(400));
+        pairs
+    }
+
+    /// Pairs of 1000 bytes: the second leaves 5 ms later, and arrives this much later. Returns
+    /// whether one of them told that the path has opened.
+    fn pairs(pairs: &mut Pairs, count: i64, spread_ms: i64, probe: Option<ProbeId>) -> bool {
+        let size = DataSize::from_bytes(1_000);
+        let mut has_opened = false;
+        for number in 0..count {
+            for (sent, arrived) in [(0, 20), (5, 20 + spread_ms)] {
+                let at = |ms: i64| Timestamp::from_millis(100 * number + ms);
+                let packet = PacketReport::new(number, size, at(sent))
+                    .with_arrival_time(Some(at(arrived)))
+                    .with_probe(probe);
+                has_opened |= pairs.on_packet(&packet);
+            }
+        }
+        has_opened
+    }
+
+    #[test]
+    fn a_path_that_spreads_pairs_no_more_has_opened() {
+        let mut seen = full();
+        assert!(!pairs(&mut seen, 8, 20, None));
+        assert!(!pairs(&mut seen, 6, 5, None));
+        assert!(pairs(&mut seen, 1, 5, None));
+        // It is told once.
+        assert!(!pairs(&mut seen, 20, 5, None));
+    }
+
+    // A Wi-Fi cell delivers what waited together at once, and is as full as it was.
+    #[test]
+    fn a_link_that_delivers_in_groups_says_nothing() {
+        let mut seen = full();
+        for _ in 0..8 {
+            assert!(!pairs(&mut seen, 2, 0, None));
+            assert!(!pairs(&mut seen, 1, 20, None));
+        }
+        assert!(!pairs(&mut seen, 8, 0, None));
+    }
+
+    #[test]
+    fn probes_are_no_media() {
+        let mut seen = full();
+        assert!(!pairs(&mut seen, 8, 20, None));
+        assert!(!pairs(&mut seen, 20, 5, Some(ProbeId(1))));
+    }
+
+    #[test]
+    fn a_path_that_is_full_again_must_be_seen_to_spread_pairs() {
+        let mut seen = full();
+        assert!(!pairs(&mut seen, 8, 20, None));
+        seen.on_full(Bitrate::from_kbps(400));
+        assert!(!pairs(&mut seen, 8, 5, None));
+    }
+}
