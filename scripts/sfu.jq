@@ -5,7 +5,8 @@
 # `--arg table means` has a row for each server and controller: means over the subscribers of all
 # scenarios. `--arg table below` and `--arg table frozen` have a row for each scenario, and a column
 # for each server and controller: time below the best layer in per cent, and seconds frozen, both
-# of the subscriber for whom it is worst.
+# of the subscriber for whom it is worst. `--arg table good` has the mean good time of its
+# subscribers in per cent.
 def server: (.scenario | split("/"))[2] // "weir";
 def name: "\(server), \(.controller)";
 def case: (.scenario | split("/"))[1];
@@ -15,14 +16,19 @@ def shown($decimals):
   if . == null then "-" else (. * pow(10; $decimals) | round) / pow(10; $decimals) | tostring end;
 def row: "| \(join(" | ")) |";
 def contenders: reduce .[] as $run ([]; ($run | name) as $name | if index([$name]) then . else . + [$name] end);
-def headings: ["below the best layer, %", "switches a minute", "key frames asked a minute",
+def percent: if . == null then null else . * 100 end;
+def headings: ["good time, %", "below the best layer, %", "switches a minute", "key frames asked a minute",
   "frozen, s", "frozen by switches, s", "queue p95, ms", "frame delay p95, ms", "loss, %",
   "padding, %"];
-def decimals: [1, 2, 2, 2, 2, 0, 0, 2, 2];
-def numbers: [(.below_best_ratio | if . == null then null else . * 100 end), .layer_switches_per_min,
+def decimals: [1, 1, 2, 2, 2, 2, 0, 0, 2, 2];
+def numbers: [(.good_ratio | percent), (.below_best_ratio | percent), .layer_switches_per_min,
   .key_frames_asked_per_min, .freeze_duration_s, .switch_freeze_s, .queuing_delay_ms.p95,
-  .frame_delay_ms.p95, (.loss_ratio.mean | if . == null then null else . * 100 end),
-  (.padding_share | if . == null then null else . * 100 end)];
+  .frame_delay_ms.p95, (.loss_ratio.mean | percent),
+  (.padding_share | percent)];
+# Which of the numbers a table has, over its subscribers, with so many decimals.
+def cell: if $table == "good" then map(.[0]) | mean | shown(1)
+  elif $table == "below" then map(.[1] | select(. != null)) | max | shown(1)
+  else map(.[4] | select(. != null)) | max | shown(2) end;
 . as $runs
 | contenders as $names
 | if $table == "means" then
@@ -38,8 +44,6 @@ def numbers: [(.below_best_ratio | if . == null then null else . * 100 end), .la
      | .[] as $case
      | ["`sfu/\($case)`"]
        + [$names[] as $name
-          | [$runs[] | select(name == $name and case == $case) | subscribers[]
-             | if $table == "below" then numbers[0] else numbers[3] end]
-          | map(select(. != null)) | max | shown(if $table == "below" then 1 else 2 end)]
+          | [$runs[] | select(name == $name and case == $case) | subscribers[] | numbers] | cell]
      | row)
   end

@@ -129,6 +129,7 @@ fn words(need: Need) -> &'static str {
         Need::Media => "a media flow",
         Need::Repair => "a media flow with `repair`",
         Need::Quality => "a media flow with `quality`",
+        Need::Watched => "a media flow with `quality`, or a subscriber",
         Need::Speech => "an audio flow with `quality`",
         Need::Tcp => "a TCP flow",
         Need::Capacity => "a limited capacity",

@@ -277,6 +277,61 @@ pub struct Forwarded {
     pub switch_freezes: u64,
     /// Their total duration.
     pub switch_frozen: TimeDelta,
+    /// Half seconds of its cameras that ended, by what they were like.
+    pub halves_without_picture: u64,
+    /// See [`HalfSecond::Late`].
+    pub late_halves: u64,
+    /// See [`HalfSecond::BadPicture`].
+    pub bad_halves: u64,
+    /// See [`HalfSecond::Good`].
+    pub good_halves: u64,
+}
+
+impl Forwarded {
+    /// Counts a half second that is over.
+    pub fn note(&mut self, half: HalfSecond) {
+        let count = match half {
+            HalfSecond::NoPicture => &mut self.halves_without_picture,
+            HalfSecond::Late => &mut self.late_halves,
+            HalfSecond::BadPicture => &mut self.bad_halves,
+            HalfSecond::Good => &mut self.good_halves,
+        };
+        *count += 1;
+    }
+}
+
+/// What an interval of half a second was like for the person who watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HalfSecond {
+    /// No new picture.
+    NoPicture,
+    /// The pictures were late.
+    Late,
+    /// They looked bad.
+    BadPicture,
+    /// All was well.
+    Good,
+}
+
+impl HalfSecond {
+    /// Longest delay of a good picture in ms: longer ones disturb a conversation.
+    const MAX_DELAY_MS: f64 = 250.0;
+    /// Least VMAF of a good picture.
+    const MIN_VMAF: f64 = 80.0;
+
+    /// Judges an interval with so many new pictures, of this mean delay, the last of which has this
+    /// VMAF. The first cause that applies counts.
+    pub fn judge(shown: u64, delay_ms: Option<f64>, vmaf: f64) -> Self {
+        if shown == 0 {
+            Self::NoPicture
+        } else if delay_ms.is_some_and(|ms| ms > Self::MAX_DELAY_MS) {
+            Self::Late
+        } else if vmaf < Self::MIN_VMAF {
+            Self::BadPicture
+        } else {
+            Self::Good
+        }
+    }
 }
 
 /// A decision of a forwarding server for a subscriber.

@@ -1,9 +1,9 @@
 //! What was measured of the pictures that a peer received, by the tags in them.
 
 use serde::{Deserialize, Serialize};
+use weir_sim::trace::HalfSecond;
 
 use super::delays::Delays;
-use crate::metrics::HalfSecond;
 
 /// Name of the file that shows the worst picture of a camera; `what` is `received` or `sent`.
 pub fn worst_file(call: usize, from: &str, to: &str, what: &str) -> String {

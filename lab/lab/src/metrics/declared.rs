@@ -27,6 +27,8 @@ pub enum Need {
     Repair,
     /// The flow is a media flow with `quality`, so what is seen is measured.
     Quality,
+    /// The same, or the flow is a subscriber of a forwarding server, whose pictures are judged.
+    Watched,
     /// The flow is an audio flow with `quality`, so what is heard is measured.
     Speech,
     /// The flow is a TCP flow.

@@ -259,6 +259,7 @@ impl Part {
         }
         if let Some(forwarded) = &row.forwarded {
             self.forwarding.push(forwarded);
+            self.quality.push_forwarded(forwarded);
         }
     }
 

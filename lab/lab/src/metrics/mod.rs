@@ -37,7 +37,7 @@ pub use forwarding::ForwardingMetrics;
 pub use link::{Fairness, LinkSummary, Ratio};
 pub use meter::{FlowMeasurements, FlowMeter};
 pub use node::NodeMetrics;
-pub(crate) use quality::{HalfSecond, QualityMeter};
+pub(crate) use quality::QualityMeter;
 pub use quality::{QualityMetrics, Score};
 pub use rows::Received;
 pub use speech::{SpeechMetrics, speech_rating};

@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use weir::units::{TimeDelta, Timestamp};
-use weir_sim::trace::{ROW_INTERVAL, Seen, Video};
+use weir_sim::trace::{Forwarded, HalfSecond, ROW_INTERVAL, Seen, Video};
 
 use super::Distribution;
 use super::declared::{declare, shape};
 use super::tally::Tally;
 
-/// Longest delay of a good picture in ms: longer ones disturb a conversation.
-const GOOD_DELAY_MS: f64 = 250.0;
-/// Least VMAF of a good picture.
-const GOOD_VMAF: f64 = 80.0;
 /// Length of an interval of good time.
 const HALF_SECOND: TimeDelta = TimeDelta::from_millis(500);
 /// Records have VMAF in hundredths.
@@ -33,24 +29,26 @@ pub struct Score {
 shape!(Score: mean, p5, min);
 
 declare! {
-    /// Metrics of what is seen. `None`, and left out of a summary, unless the flow has `quality`.
+    /// Metrics of what is seen. `None`, and left out of a summary, unless the flow has `quality`;
+    /// a subscriber of a forwarding server has good time, too.
     #[derive(Default)]
     #[serde(default)]
     pub struct QualityMetrics in "" {
         /// Good time: share of the half seconds from the first picture on with a new picture on
         /// screen, a mean delay of at most 250 ms from capture to screen, and a VMAF of at least 80
-        /// for the picture shown last. VMAF is by a model.
+        /// for the picture shown last. VMAF is by a model. Of a subscriber, these half seconds of
+        /// all its cameras, while they are shown.
         #[serde(skip_serializing_if = "Option::is_none")]
-        good_ratio: Option<f64> = "ratio", Higher, [Quality], title: "Good time";
+        good_ratio: Option<f64> = "ratio", Higher, [Watched], title: "Good time";
         /// Share of these half seconds without a new picture.
         #[serde(skip_serializing_if = "Option::is_none")]
-        no_picture_ratio: Option<f64> = "ratio", Lower, [Quality];
+        no_picture_ratio: Option<f64> = "ratio", Lower, [Watched];
         /// Share with a new picture that is later.
         #[serde(skip_serializing_if = "Option::is_none")]
-        late_ratio: Option<f64> = "ratio", Lower, [Quality];
+        late_ratio: Option<f64> = "ratio", Lower, [Watched];
         /// Share with a picture in time that looks worse.
         #[serde(skip_serializing_if = "Option::is_none")]
-        bad_picture_ratio: Option<f64> = "ratio", Lower, [Quality];
+        bad_picture_ratio: Option<f64> = "ratio", Lower, [Watched];
         /// Time from capture to screen of the pictures shown, as the mean over each 50 ms.
         /// Percentiles are over these values.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,40 +73,13 @@ declare! {
     }
 }
 
-/// What an interval of half a second was like for the person who watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HalfSecond {
-    /// No new picture.
-    NoPicture,
-    /// The pictures were late.
-    Late,
-    /// They looked bad.
-    BadPicture,
-    /// All was well.
-    Good,
-}
-
-impl HalfSecond {
-    /// Judges an interval with so many new pictures, of this mean delay, the last of which has this
-    /// VMAF. The first cause that applies counts.
-    pub(crate) fn judge(shown: u64, delay_ms: Option<f64>, vmaf: f64) -> Self {
-        if shown == 0 {
-            Self::NoPicture
-        } else if delay_ms.is_some_and(|ms| ms > GOOD_DELAY_MS) {
-            Self::Late
-        } else if vmaf < GOOD_VMAF {
-            Self::BadPicture
-        } else {
-            Self::Good
-        }
-    }
-}
-
 /// What was seen in the rows so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QualityMeter {
     /// Whether a row says what was seen.
     is_seen: bool,
+    /// Whether it is a subscriber's.
+    is_forwarded: bool,
     delay: Tally,
     stalls: u64,
     stalled: TimeDelta,
@@ -166,6 +137,16 @@ impl QualityMeter {
         }
     }
 
+    /// Half seconds that the simulation has judged itself, track by track.
+    pub(crate) fn push_forwarded(&mut self, row: &Forwarded) {
+        let Forwarded { halves_without_picture, late_halves, bad_halves, good_halves, .. } = *row;
+        let counts = [halves_without_picture, late_halves, bad_halves, good_halves];
+        for (sum, count) in self.judged.iter_mut().zip(counts) {
+            *sum += count;
+        }
+        self.is_forwarded = true;
+    }
+
     /// The current interval is over.
     fn judge(&mut self) {
         let Interval { shown, delay_ms, vmaf, .. } = self.current;
@@ -181,22 +162,17 @@ impl QualityMeter {
     }
 
     pub(crate) fn finish(&mut self) -> QualityMetrics {
+        if self.is_forwarded {
+            return self.shares();
+        }
         if !self.is_seen {
             return QualityMetrics::default();
         }
         if self.current.number.take().is_some() {
             self.judge();
         }
-        let intervals: u64 = self.judged.iter().sum();
-        let is_judged = intervals > 0 && !self.has_unjudged;
-        let [no_picture, late, bad_picture, good] =
-            self.judged.map(|count| is_judged.then(|| count as f64 / intervals as f64));
         let watched = self.watched.as_secs_f64();
         QualityMetrics {
-            good_ratio: good,
-            no_picture_ratio: no_picture,
-            late_ratio: late,
-            bad_picture_ratio: bad_picture,
             shown_delay_ms: self.delay.above(TimeDelta::ZERO),
             stalls: Some(self.stalls),
             stalled_s: Some(self.stalled.as_secs_f64()),
@@ -204,6 +180,22 @@ impl QualityMeter {
             vmaf: self.score(),
             jitter_buffer_ms: (self.buffered_rows > 0)
                 .then(|| (self.buffered / self.buffered_rows).as_millis_f64()),
+            ..self.shares()
+        }
+    }
+
+    /// The shares of the half seconds; `None` if one has no VMAF.
+    fn shares(&self) -> QualityMetrics {
+        let intervals: u64 = self.judged.iter().sum();
+        let is_judged = intervals > 0 && !self.has_unjudged;
+        let [no_picture_ratio, late_ratio, bad_picture_ratio, good_ratio] =
+            self.judged.map(|count| is_judged.then(|| count as f64 / intervals as f64));
+        QualityMetrics {
+            good_ratio,
+            no_picture_ratio,
+            late_ratio,
+            bad_picture_ratio,
+            ..QualityMetrics::default()
         }
     }
 
@@ -296,6 +288,19 @@ mod tests {
         let quality = Metrics::of(&rows, &[]).quality;
         assert_eq!((quality.good_ratio, quality.vmaf), (None, None));
         assert_eq!(quality.shown_delay_ms.map(|ms| ms.mean), Some(100.0));
+    }
+
+    #[test]
+    fn the_half_seconds_of_a_subscriber_are_summed_over_its_tracks() {
+        let mut forwarded = Forwarded::default();
+        (forwarded.halves_without_picture, forwarded.bad_halves) = (1, 1);
+        forwarded.good_halves = 2;
+        let row = Row::default()
+            .with_video(Some(Video::default().with_frames(1)))
+            .with_forwarded(Some(forwarded));
+        let quality = Metrics::of(&[row; 20], &[]).quality;
+        assert_eq!((quality.good_ratio, quality.no_picture_ratio), (Some(0.5), Some(0.25)));
+        assert_eq!((quality.late_ratio, quality.stalls), (Some(0.0), None));
     }
 
     #[test]

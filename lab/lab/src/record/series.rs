@@ -196,6 +196,20 @@ const FORWARDED: &[CsvColumn<Row>] = &[
     ),
     column!("switch_freezes", "", forwarded?.switch_freezes, "freezes that a switch caused"),
     column!("switch_frozen_us", "µs", forwarded?.switch_frozen, "total duration of these freezes"),
+    column!(
+        "halves_without_picture",
+        "",
+        forwarded?.halves_without_picture,
+        "half seconds of its cameras that ended without a new picture"
+    ),
+    column!("late_halves", "", forwarded?.late_halves, "with new pictures that were late"),
+    column!(
+        "bad_halves",
+        "",
+        forwarded?.bad_halves,
+        "with pictures in time, but a VMAF below 80, by a model"
+    ),
+    column!("good_halves", "", forwarded?.good_halves, "in which all was well"),
 ];
 
 const SEEN: &[CsvColumn<Row>] = &[

@@ -40,6 +40,10 @@ impl MetricScope<'_> {
                 "{name} has no {metric} without quality; write quality = true and repair = \
                  {{ nack = true }} in its [[flow]], or {ANOTHER}"
             ),
+            Need::Watched => format!(
+                "{name} has no {metric}; write quality = true and repair = {{ nack = true }} in \
+                 its [[flow]], name a subscriber of a forwarding server, or {ANOTHER}"
+            ),
             Need::Speech => format!(
                 "{name} has no {metric}, because it is not an audio flow with quality; write \
                  quality = true in one, and name it, or {ANOTHER}"
@@ -81,6 +85,7 @@ impl MetricScope<'_> {
             Need::Media => flow.traffic.media().is_some(),
             Need::Repair => flow.traffic.media().is_some_and(|media| media.repair.is_some()),
             Need::Quality => flow.quality && flow.traffic.media().is_some(),
+            Need::Watched => self.meets(Need::Quality, flow) || self.meets(Need::Server, flow),
             Need::Speech => flow.quality && matches!(flow.traffic, Traffic::Audio),
             Need::Tcp => matches!(flow.traffic, Traffic::Tcp(_)),
             Need::Capacity => self.links(flow).any(|link| {

@@ -12,6 +12,7 @@
 //! trait. The way from a publisher to the server is a delay with losses, without bytes of its own.
 
 mod forwarder;
+mod good_time;
 mod oracle;
 mod publisher;
 mod receiver;

@@ -5,6 +5,7 @@ use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_wire::rtp::View;
 
+use super::good_time::Shown;
 use crate::config::FlowConfig;
 use crate::config::Media;
 use crate::feedback::PlannedReporter;
@@ -38,6 +39,8 @@ struct Track {
     due: Option<Timestamp>,
     /// When another layer began to be sent.
     switched: Option<Timestamp>,
+    /// What was shown in the last row.
+    shown: Shown,
 }
 
 /// The receiving end.
@@ -56,7 +59,7 @@ impl Receiver {
         let mut tracks = Vec::new();
         for (place, &is_video) in is_video.iter().enumerate() {
             let video = is_video.then(|| VideoReceiver::new(repair, ssrcs(place)));
-            tracks.push(Track { video, due: None, switched: None });
+            tracks.push(Track { video, due: None, switched: None, shown: Shown::default() });
         }
         Self {
             reporter: PlannedReporter::new(
@@ -149,9 +152,9 @@ impl Receiver {
             sum.frames += noted.frames;
             sum.freezes += noted.freezes;
             sum.frozen += noted.frozen;
-            if let Some(delay) = noted.frame_delay {
-                delays += delay * noted.frames as i64;
-            }
+            let own = noted.frame_delay.map_or(TimeDelta::ZERO, |it| it * noted.frames as i64);
+            delays += own;
+            track.shown = Shown { frames: noted.frames, delays: own };
             if track.switched.is_some_and(|at| now - at - noted.frozen <= AFTER_SWITCH) {
                 self.freezes.count += noted.freezes;
                 self.freezes.time += noted.frozen;
@@ -159,6 +162,11 @@ impl Receiver {
         }
         sum.frame_delay = (sum.frames > 0).then(|| delays / sum.frames as i64);
         sum
+    }
+
+    /// What was shown of a track in the last row.
+    pub(super) fn shown(&self, place: usize) -> Shown {
+        self.tracks[place].shown
     }
 
     /// Nothing was sent of a track for this time, because a layer could not wait for its key frame.

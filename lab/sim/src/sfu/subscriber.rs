@@ -14,12 +14,13 @@ use weir_sfu::{
 use weir_wire::rtp::PayloadType;
 
 use super::forwarder::Forwarder;
+use super::good_time::GoodTime;
 use super::receiver::{PADDING_SSRC, Receiver, ssrcs};
 use super::rivals::{Mediasoup, Policy, Rival};
 use super::structure::{DEPENDENCY_ID, header_size};
 use super::witness::Witness;
 use super::{News, Oracle, Published, Request};
-use crate::config::{Core, FlowConfig, Publisher, TrackKind, Watching};
+use crate::config::{Content, Core, FlowConfig, Publisher, TrackKind, Watching};
 use crate::flow::{Body, End, Ends, Outbox, Packet, SenderState};
 use crate::rtp_format::{EXTENSION_ID, IP_UDP, PAYLOAD_TYPE, RTP_HEADER, SRTP_TAG};
 use crate::trace::{DecisionKind, Forwarded, LayerDecision, Video};
@@ -47,6 +48,9 @@ struct Track {
     /// Since when nothing is sent until a key frame comes.
     cut: Option<Timestamp>,
     is_hidden: bool,
+    /// What the camera shows; `None` if its picture is not judged.
+    content: Option<Content>,
+    good_time: GoodTime,
 }
 
 impl Track {
@@ -123,6 +127,9 @@ impl SubscriberEnds {
                 has_begun: false,
                 cut: None,
                 is_hidden: true,
+                content: (publishers[publisher].kind == TrackKind::Camera)
+                    .then_some(publishers[publisher].content),
+                good_time: GoodTime::default(),
             });
         }
         let is_video: Vec<bool> = tracks.iter().map(|track| !track.is_audio).collect();
@@ -318,6 +325,22 @@ impl SubscriberEnds {
         out.requests.push(Request::Watch { track, stream });
     }
 
+    /// Counts the half seconds of the cameras that are over.
+    fn judge(&mut self, row: &mut Forwarded) {
+        for (place, track) in self.tracks.iter_mut().enumerate() {
+            let Some(content) = track.content else { continue };
+            let level = track.level();
+            let Some(config) = track.config.as_ref().filter(|_| !track.is_hidden) else {
+                track.good_time.stop();
+                continue;
+            };
+            let shown = self.receiver.shown(place);
+            if let Some(half) = track.good_time.push(shown, content, config, level) {
+                row.note(half);
+            }
+        }
+    }
+
     /// What was forwarded since the last call. `share` is the subscriber's part of the capacity;
     /// `None` if it is not known. `tracks` are those of the server.
     fn forwarded(
@@ -329,6 +352,7 @@ impl SubscriberEnds {
         let mut row = std::mem::take(&mut self.forwarded);
         row.switch_freezes = freezes.count;
         row.switch_frozen = TimeDelta::from_micros(freezes.time.as_micros());
+        self.judge(&mut row);
         for track in &self.tracks {
             if !track.is_audio {
                 row.layers += track.sent.map_or(0, |stream| u64::from(stream) + 1);

@@ -19,7 +19,7 @@ use self::pipeline::PipelineEncoder;
 pub(crate) use self::pipeline::{MAX_QUEUE, rate_beside};
 use self::simulcast::Simulcast;
 pub(crate) use self::simulcast::padding;
-use crate::config::{EncoderDriver, EncoderVideo, Source};
+use crate::config::{Content, EncoderDriver, EncoderVideo, Source};
 use crate::media::Vmaf;
 
 // Parameters of the statistical model [RFC8593 §5].
@@ -35,6 +35,21 @@ const TRANSIENT_CHANGE: f64 = 0.1;
 /// Minimum of frame interval and frame size relative to their nominal values. The Laplace
 /// distribution itself has no bound.
 const LEAST_FACTOR: f64 = 0.1;
+
+/// VMAF by the model of VP8's pictures with these bits a pixel, of `pixels` and so many a second,
+/// shown with `shown` pixels. `None` if there is no model of the content.
+pub(crate) fn picture_vmaf(
+    content: Content,
+    shown: f64,
+    bits: f64,
+    pixels: f64,
+    rate: f64,
+) -> Option<f64> {
+    // The model knows sizes by their product only.
+    let width = libm::round(shown) as u32;
+    let video = EncoderVideo { width, height: 1, content, ..EncoderVideo::DEFAULT };
+    Some(PictureModel::new(video)?.steady(bits, pixels, rate))
+}
 
 /// State of a media source. Frame sizes are sizes on the wire, headers included. So a source that
 /// meets its target fills exactly that share of a link.
