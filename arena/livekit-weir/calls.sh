@@ -2,10 +2,11 @@
 # calls.sh SERVER FOLDER SCENARIO...: makes a call through LiveKit for each scenario of ./arena/sfu. SERVER is `remote`
 # (LiveKit with the receivers' estimates, its default), `send-side` (its own estimates, Weir's controller in shadow),
 # `weir` (Weir's in charge), `allocator-shadow` (LiveKit's decisions, Weir's allocator in shadow) or `allocator` (Weir's
-# controller, prober and allocator in charge). Records go below FOLDER, as do the logs of the estimates. Needs root and
-# what a call needs.
+# controller, prober and allocator in charge). A scenario of ./arena/sfu/small, such as small/steps, also measures what
+# is seen, with libvmaf if `weir` was built with it. Records go below FOLDER, as do the logs of the estimates. Needs
+# root and what a call needs.
 set -eu
-[ $# -ge 3 ] || { sed -n '2,6s/^# //p' "$0" >&2 && exit 2; }
+[ $# -ge 3 ] || { sed -n '2,7s/^# //p' "$0" >&2 && exit 2; }
 server=$1
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
@@ -24,9 +25,11 @@ application=$here/../../examples/apps/livekit
 for scenario; do
     participants=2 join=join
     [ "$scenario" != meeting ] || participants=4 join=meeting
+    name=$server-$(echo "$scenario" | tr / -) quality=''
+    [ "$scenario" = "${scenario#small/}" ] || quality=--quality
     "${WEIR:-weir}" call "$here/../sfu/$scenario.toml" --app 'http://{server}:9000/' \
-        --join "$application/$join.mjs" --participants "$participants" --attempts 1 --out "$folder/$server-$scenario" \
+        --join "$application/$join.mjs" --participants "$participants" --attempts 1 --out "$folder/$name" $quality \
         --serve-app "cd $application && LIVEKIT_SERVER=${LIVEKIT_SERVER:-$here/livekit-server} LIVEKIT_SEND_SIDE=$side \
-            WEIR_BWE=$bwe WEIR_BWE_LOG=$folder/$server-$scenario.jsonl WEIR_ALLOCATOR=$allocator \
-            WEIR_ALLOCATOR_LOG=$folder/$server-$scenario.jsonl exec node server.mjs"
+            WEIR_BWE=$bwe WEIR_BWE_LOG=$folder/$name.jsonl WEIR_ALLOCATOR=$allocator \
+            WEIR_ALLOCATOR_LOG=$folder/$name.jsonl exec node server.mjs"
 done

@@ -249,7 +249,9 @@ impl Part {
         self.feedback = self.feedback.zip(row.feedback).map(|(sum, size)| sum + size);
         if let Some(video) = &row.video {
             self.video.push(video);
-            self.quality.push(row.time, video, row.seen.as_ref());
+            if row.forwarded.is_none() {
+                self.quality.push(row.time, video, row.seen.as_ref());
+            }
         }
         if let Some(heard) = &row.heard {
             self.speech.push(heard);
