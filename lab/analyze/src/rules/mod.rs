@@ -25,6 +25,9 @@ const SHORT_QUEUE_SAMPLES: usize = 2;
 const QUEUE_MOVES_MS: f64 = 5.0;
 /// Share of lost packets that Chromium's congestion control begins to answer [GCC §6].
 pub(crate) const LOSS: f64 = 0.02;
+/// An estimate that falls below this share of the one before was lowered. GCC's is then 0.85 of
+/// what arrived [GCC §5.5].
+pub(crate) const LOWERED: f64 = 0.95;
 /// Round-trip time that hampers a conversation: twice the 150 ms one way of ITU-T G.114.
 pub(crate) const LONG_RTT_MS: f64 = 300.0;
 /// A target below this share of its largest is held down.
@@ -128,9 +131,10 @@ pub const RULES: &[Rule] = &[
             the stream fills the path. A received stream must also lose packets, or its frames \
             must wait or be few; after such a report, lost packets are enough. Or a sent video \
             fills 80 % of the estimate, and over five reports the round-trip time is 20 ms above \
-            its minimum on average, 40 ms at most, and moves by 5 ms. Or after a queue its \
-            target stays below 70 % of its largest, and the estimate is lowered without loss \
-            again and again, within 15 s and at no more than 1.33 times the rate",
+            its minimum on average, 40 ms at most, and moves by 5 ms. Or the estimate is lowered \
+            without loss again and again, within 15 s: about one rate, at no more than 1.33 times \
+            and no less than 0.75 times the one before. After a queue, and while the target stays \
+            below 70 % of its largest, a lower rate counts, too",
         least_s: 1.5,
         least_loss: 0.0,
         holds: capacity,
@@ -149,8 +153,8 @@ pub const RULES: &[Rule] = &[
             ms, with less than 2 % lost. By reports: twice within 15 s, a single measured round \
             trip is 40 ms above the smallest, those before and after it are short again, no \
             queue stands between or stood within 30 s before, no report is late, the processor \
-            is free, and less than 2 % is lost. So does a Wi-Fi or cellular cell in which others \
-            have the air, or whose signal fades",
+            is free, less than 2 % is lost, and the sender does not send less after both. So does \
+            a Wi-Fi or cellular cell in which others have the air, or whose signal fades",
         least_s: 1.5,
         least_loss: 0.0,
         holds: |moment| moment.lacks_air(),
