@@ -33,7 +33,7 @@ pub(crate) const LONG_RTT_MS: f64 = 300.0;
 /// A target below this share of its largest is held down.
 const HELD_DOWN: f64 = 0.7;
 /// A stream that sends this share of the estimate is limited by it.
-const FILLS: f64 = 0.8;
+pub(crate) const FILLS: f64 = 0.8;
 /// A stream that sends this multiple of the estimate does not follow it.
 pub(crate) const TOO_MUCH: f64 = 2.0;
 /// Fewer frames than this share of what the source gives are too few.
