@@ -199,12 +199,17 @@ def show(lake: Path) -> None:
         cells = "".join(f"{counts.get((made, it), 0):>{width}}" for it in names)
         recall = counts.get((made, expected), 0) / whole if whole else 0.0
         print(f"{made:<16}{cells}{recall:>8.1%}")
-    line = f"{'precision':<16}"
-    for name in names:
-        whole = sum(counts.get((made, name), 0) for made in EXPECTED)
-        right = sum(counts.get((made, name), 0) for made, it in EXPECTED.items() if it == name)
-        line += f"{right / whole if whole else 0.0:>{width}.1%}"
-    print(line)
+    wires = [made for made in EXPECTED if made not in IN_A_CELL]
+    for title, rows in (("precision", list(EXPECTED)), ("without cells", wires)):
+        cells = "".join(f"{precision(counts, rows, it):>{width}}" for it in names)
+        print(f"{title:<16}{cells}")
+
+
+def precision(counts: dict[tuple[str, str], int], rows: list[str], name: str) -> str:
+    """The share of the calls with this name that were made so, of calls of these causes."""
+    whole = sum(counts.get((made, name), 0) for made in rows)
+    right = sum(counts.get((made, name), 0) for made in rows if EXPECTED[made] == name)
+    return f"{right / whole:.1%}" if whole else "-"
 
 
 def show_real(dumps: Path, lake: Path) -> None:
