@@ -41,7 +41,8 @@ struct Measured {
     growth_ms: f64,
 }
 
-/// Marks the samples from one spike to the next.
+/// Marks the samples from one spike to the next. Where a cell lacked air, no path is called narrow for
+/// an estimate that is lowered about one rate.
 pub(crate) fn mark(stream: &mut SampledStream) {
     for sample in &mut stream.samples {
         sample.is_between_spikes = false;
@@ -63,6 +64,12 @@ pub(crate) fn mark(stream: &mut SampledStream) {
             }
         }
         last = Some(place);
+    }
+    // Pauses of a cell lower an estimate as a narrow path does.
+    if stream.samples.iter().any(|it| it.is_between_spikes) {
+        for sample in &mut stream.samples {
+            sample.is_at_one_rate = false;
+        }
     }
 }
 

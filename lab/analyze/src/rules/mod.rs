@@ -133,8 +133,8 @@ pub const RULES: &[Rule] = &[
             fills 80 % of the estimate, and over five reports the round-trip time is 20 ms above \
             its minimum on average, 40 ms at most, and moves by 5 ms. Or the estimate is lowered \
             without loss again and again, within 15 s: about one rate, at no more than 1.33 times \
-            and no less than 0.75 times the one before. After a queue, and while the target stays \
-            below 70 % of its largest, a lower rate counts, too",
+            and no less than 0.75 times the one before, in a stream that never lacked air. After a \
+            queue, and while the target stays below 70 % of its largest, a lower rate counts, too",
         least_s: 1.5,
         least_loss: 0.0,
         holds: capacity,
