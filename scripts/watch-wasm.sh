@@ -33,7 +33,7 @@ if [ "$profile" = dev ] || [ ! -d "$sources" ]; then
 else
     # The flags are for these crates, so they get a folder of their own.
     target=$target/watch
-    RUSTFLAGS='-Zunstable-options -Cpanic=immediate-abort' build cargo +nightly rustc \
+    RUSTFLAGS='-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=none -Zlocation-detail=none' build cargo +nightly rustc \
         -Z build-std=std,panic_abort -Z build-std-features=optimize_for_size
     size=$(wc -c < "$target/$triple/$folder/weir_watch.wasm")
     if [ "$size" -gt 300000 ]; then
