@@ -65,9 +65,10 @@ pub(crate) fn random_loss(call: &Call<'_>) -> Option<f64> {
 
 /// Whether `other` says why the finding holds, or says the opposite with better evidence.
 fn explains(connections: &Connections, other: &file::Finding, finding: &file::Finding) -> bool {
-    let is_one_way =
-        is_same_path(connections, other, finding) || have_one_server(connections, other, finding);
-    if shared(other, finding) <= SAME || !is_one_way {
+    if shared(other, finding) <= SAME {
+        return false;
+    }
+    if !is_same_path(connections, other, finding) && !have_one_server(connections, other, finding) {
         return false;
     }
     match (other.rule.as_str(), finding.rule.as_str()) {
