@@ -100,12 +100,17 @@ fn shared(other: &file::Finding, finding: &file::Finding) -> f64 {
 /// Whether a sent stream uses little of its estimate, nothing lowers this, and nothing is lost: so
 /// no queue of its own way stands there for seconds.
 fn is_far_from_full(capacity: &file::Finding) -> bool {
-    let estimates: Vec<f64> = capacity.samples.iter().filter_map(|it| it.estimate_kbps).collect();
-    let is_unused = capacity.samples.iter().all(|it| {
-        let is_little = it.estimate_kbps.is_some_and(|estimate| it.rate_kbps < FILLS * estimate);
-        is_little && it.loss_ratio.is_none_or(|ratio| ratio < LOSS)
-    });
-    is_unused && estimates.windows(2).all(|two| two[1] >= LOWERED * two[0])
+    let mut before: Option<f64> = None;
+    for sample in &capacity.samples {
+        let Some(estimate) = sample.estimate_kbps else { return false };
+        let is_lowered = before.is_some_and(|before| estimate < LOWERED * before);
+        let is_lost = sample.loss_ratio.is_some_and(|ratio| ratio >= LOSS);
+        if is_lowered || is_lost || sample.rate_kbps >= FILLS * estimate {
+            return false;
+        }
+        before = Some(estimate);
+    }
+    before.is_some()
 }
 
 /// Streams of one connection, or the two ends of one stream in one dump.
