@@ -9,8 +9,8 @@
 //! radio cell packets wait until the air is free, and then all leave at once: the next round trip,
 //! a second later, is short again. Two such spikes near each other, with nothing but short round
 //! trips and without loss between, say that the cell lacked air meanwhile. Where two long ones in a
-//! row came less than 30 s before, nothing is said. Nor is it where the sender sent less after both:
-//! so it does where a path is narrow from the first second on.
+//! row came less than 30 s before, nothing is said. Nor is it where the sender sent less after
+//! both: so it does where a path is narrow from the first second on.
 
 use crate::dump::StreamDirection;
 use crate::rules::{LOSS, LOWERED, QUEUE_MS};
@@ -41,8 +41,8 @@ struct Measured {
     growth_ms: f64,
 }
 
-/// Marks the samples from one spike to the next. Where a cell lacked air, no path is called narrow for
-/// an estimate that is lowered about one rate.
+/// Marks the samples from one spike to the next. Where a cell lacked air, no path is called narrow
+/// for an estimate that is lowered about one rate.
 pub(crate) fn mark(stream: &mut SampledStream) {
     for sample in &mut stream.samples {
         sample.is_between_spikes = false;
