@@ -9,8 +9,8 @@
 //! radio cell packets wait until the air is free, and then all leave at once: the next round trip,
 //! a second later, is short again. Two such spikes near each other, with nothing but short round
 //! trips and without loss between, say that the cell lacked air meanwhile. Where two long ones in a
-//! row came less than 30 s before, nothing is said. Nor is it where the sender sent less after
-//! both: so it does where a path is narrow from the first second on.
+//! row came less than 30 s before, nothing is said. Nor is it where the sender sent less after each
+//! such spike: so it does where a path is narrow from the first second on.
 
 use crate::dump::StreamDirection;
 use crate::rules::{LOSS, LOWERED, QUEUE_MS};
@@ -49,27 +49,31 @@ pub(crate) fn mark(stream: &mut SampledStream) {
     }
     let measured = measured(stream);
     let mut last: Option<usize> = None;
+    let mut lacks = Vec::new();
+    let mut is_narrow = true;
     for place in 1..measured.len().saturating_sub(1) {
         if !is_spike(&measured[place - 1..=place + 1]) {
             continue;
         }
         if let Some(before) = last
             && is_one_lack(stream, &measured[before..=place])
-            && !(is_answered(stream, measured[before]) && is_answered(stream, measured[place]))
             && !stood_a_queue(stream, &measured[..before])
         {
-            let span = measured[before].index..=measured[place].index;
-            for sample in &mut stream.samples[span] {
-                sample.is_between_spikes = true;
-            }
+            let ends = [measured[before], measured[place]];
+            is_narrow &= ends.iter().all(|it| is_answered(stream, *it));
+            lacks.push(ends[0].index..=ends[1].index);
         }
         last = Some(place);
     }
+    if is_narrow {
+        return;
+    }
+    for sample in lacks.into_iter().flatten() {
+        stream.samples[sample].is_between_spikes = true;
+    }
     // Pauses of a cell lower an estimate as a narrow path does.
-    if stream.samples.iter().any(|it| it.is_between_spikes) {
-        for sample in &mut stream.samples {
-            sample.is_at_one_rate = false;
-        }
+    for sample in &mut stream.samples {
+        sample.is_at_one_rate = false;
     }
 }
 
