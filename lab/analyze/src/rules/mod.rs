@@ -154,7 +154,7 @@ pub const RULES: &[Rule] = &[
         // measured round trip is 40 ms above the smallest, those before and after it are
         // short again, no queue stands between or stood within 30 s before, no report is
         // late, the processor is free, less than 2 % is lost, and the sender does not send
-        // less after both. So does a Wi-Fi or cellular cell in which others have the air,
+        // less after each. So does a Wi-Fi or cellular cell in which others have the air,
         // or whose signal fades.
         least_s: 1.5,
         least_loss: 0.0,
