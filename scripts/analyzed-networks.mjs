@@ -34,6 +34,12 @@ function values(run) {
   return Object.fromEntries(ways.map((way) => [way, both(way)]));
 }
 
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle) - 1]) / 2;
+}
+
 const simulated = (scenario) => values(weir("run", scenario, "--controller", "gcc")[0]);
 
 // The summary of the dump's own record, which is beside those of the open loop.
@@ -150,15 +156,20 @@ if (table === "calls") {
     "| network | way | call, kbit/s | `gcc` on the estimated network | difference | `gcc` on the known network | difference | within 15 % |",
   );
   console.log("|---|---|---|---|---|---|---|---|");
+  const off = { met: [], known: [] };
   for (const { name, found, met, known: real } of rows) {
     for (const way of ways) {
       const call = found.network[way].mean_kbps;
       const [rate, own] = [met[way][0], real[way][0]];
+      off.met.push(Math.abs(rate / call - 1));
+      off.known.push(Math.abs(own / call - 1));
       const cells = [name, way, call, rate.toFixed(0), percent(rate / call - 1), own.toFixed(0)];
       cells.push(percent(own / call - 1), within(rate, call));
       console.log(`| ${cells.join(" | ")} |`);
     }
   }
+  const [estimated, own] = [off.met, off.known].map((it) => `${(100 * median(it)).toFixed(1)} %`);
+  console.log(`| median | both | | | ${estimated} | | ${own} | |`);
 } else {
   console.log(
     "| network | what it is | largest error up | largest error down | share of the time tested | within 10 % |",

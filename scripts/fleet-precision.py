@@ -7,10 +7,13 @@ shows what is found in real dumps whose causes are known.
 
     scripts/fleet-precision.py --weir target/release/weir --calls 400 --out /tmp/precision
     scripts/fleet-precision.py --real lab/analyze/tests/dumps --out /tmp/real
+
+The same command again goes on where the last one ended. --before puts words before the simulator, such as "nice -n 15".
 """
 
 import argparse
 import random
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +22,9 @@ import duckdb
 from weir_rtc import fleet
 
 SECONDS = 60
-#: What each made cause should be found as. The last four are calls of a station in a Wi-Fi cell. In those with `down`, the end that makes the dump receives. The rules cannot tell a path that others fill from one that fell: both are
+#: Calls that one process simulates.
+BATCH = 200
+#: What each made cause should be found as. In those with `down`, the end that makes the dump receives. A path of `narrow` is so from the first second on. The rules cannot tell a path that others fill from one that fell: both are
 #: capacity that is missing. After a fall of some seconds, the time until the rate is back is the controller's.
 EXPECTED = {
     "good": "none",
@@ -36,6 +41,8 @@ EXPECTED = {
     "bursts": "air_time",
     "fading": "air_time",
     "down_contention": "air_time",
+    "narrow": "uplink_capacity",
+    "down_narrow": "downlink_capacity",
 }
 
 #: Of these, the calls of a station in a Wi-Fi cell.
@@ -122,6 +129,8 @@ def scenario(cause: str, draw: random.Random) -> str:
         length = draw.randint(2, 4)
     if cause in ("capacity_fall", "short_fall", "down_fall"):
         capacity_text = steps(capacity, draw.randint(300, 900), begin, length)
+    elif cause in ("narrow", "down_narrow"):
+        capacity_text = f'"{draw.randint(300, 900)}kbps"'
     elif cause in ("random_loss", "down_loss"):
         loss = f'loss = "{draw.uniform(3.5, 12):.1f}%"'
     elif cause == "cross_traffic":
@@ -155,8 +164,8 @@ direction = "{way}"
 {station}{more}"""
 
 
-def make(weir: str, out: Path, calls: int) -> None:
-    """Writes scenarios and their dumps."""
+def make(command: list[str], out: Path, calls: int) -> None:
+    """Writes scenarios and their dumps, but for those that are there."""
     draw = random.Random(1)
     for cause in EXPECTED:
         folder = out / "scenarios" / cause
@@ -164,10 +173,15 @@ def make(weir: str, out: Path, calls: int) -> None:
         for number in range(calls // len(EXPECTED)):
             (folder / f"{number:05}.toml").write_text(scenario(cause, draw))
         files = sorted(str(it.relative_to(out)) for it in folder.glob("*.toml"))
-        for first in range(0, len(files), 200):
-            some = files[first : first + 200]
-            command = [weir, "run", *some, "--controller", "gcc", "--dump", "dumps"]
-            subprocess.run(command, cwd=out, check=True)
+        files = [it for it in files if not is_made(out / "dumps" / it.replace("/", "__"))]
+        for first in range(0, len(files), BATCH):
+            run = [*command, "run", *files[first : first + BATCH], "--controller", "gcc"]
+            subprocess.run([*run, "--dump", "dumps"], cwd=out, check=True)
+
+
+def is_made(folder: Path) -> bool:
+    """Whether a scenario's folder has its dump."""
+    return any(folder.glob("*.rtcstats"))
 
 
 def show(lake: Path) -> None:
@@ -185,12 +199,17 @@ def show(lake: Path) -> None:
         cells = "".join(f"{counts.get((made, it), 0):>{width}}" for it in names)
         recall = counts.get((made, expected), 0) / whole if whole else 0.0
         print(f"{made:<16}{cells}{recall:>8.1%}")
-    line = f"{'precision':<16}"
-    for name in names:
-        whole = sum(counts.get((made, name), 0) for made in EXPECTED)
-        right = sum(counts.get((made, name), 0) for made, it in EXPECTED.items() if it == name)
-        line += f"{right / whole if whole else 0.0:>{width}.1%}"
-    print(line)
+    wires = [made for made in EXPECTED if made not in IN_A_CELL]
+    for title, rows in (("precision", list(EXPECTED)), ("without cells", wires)):
+        cells = "".join(f"{precision(counts, rows, it):>{width}}" for it in names)
+        print(f"{title:<16}{cells}")
+
+
+def precision(counts: dict[tuple[str, str], int], rows: list[str], name: str) -> str:
+    """The share of the calls with this name that were made so, of calls of these causes."""
+    whole = sum(counts.get((made, name), 0) for made in rows)
+    right = sum(counts.get((made, name), 0) for made in rows if EXPECTED[made] == name)
+    return f"{right / whole:.1%}" if whole else "-"
 
 
 def show_real(dumps: Path, lake: Path) -> None:
@@ -218,13 +237,13 @@ def main() -> int:
         "--out", type=Path, required=True, help="folder of scenarios, dumps and lake"
     )
     parser.add_argument("--real", type=Path, help="dumps of known causes, in place of made calls")
+    parser.add_argument("--before", default="", help="words to put before the simulator")
     given = parser.parse_args()
     if given.real:
         show_real(given.real, given.out / "lake")
         return 0
-    make(
-        str(Path(given.weir).resolve()) if "/" in given.weir else given.weir, given.out, given.calls
-    )
+    weir = str(Path(given.weir).resolve()) if "/" in given.weir else given.weir
+    make([*shlex.split(given.before), weir], given.out, given.calls)
     print(fleet.analyze([given.out / "dumps"], given.out / "lake").words())
     show(given.out / "lake")
     return 0

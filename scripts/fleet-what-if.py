@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How far `weir fleet report --what-if` is from the truth, on simulated calls whose networks are known.
 
-    scripts/fleet-precision.py --weir target/release/weir --calls 240 --out /tmp/calls
+    scripts/fleet-precision.py --weir target/release/weir --calls 320 --out /tmp/calls
     scripts/fleet-what-if.py /tmp/calls/scenarios /tmp/calls/dumps/*capacity_fall*/*
 
 Each dump is simulated under each controller twice: on the network that its call met by its dump, and on the one that it

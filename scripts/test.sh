@@ -236,6 +236,7 @@ wasm() {
 built_beside() {
     local name
     own 'the rules of analyze in WebAssembly' scripts/watch-wasm.sh --quick
+    own 'the size of these rules' scripts/watch-wasm.sh --size
     beside 'example of a forwarding server' cargo test --quiet --locked \
         --manifest-path examples/sfu/Cargo.toml --target-dir "$target/examples"
     beside 'example of a sender with webrtc-rs' cargo build --quiet --locked \

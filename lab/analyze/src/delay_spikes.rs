@@ -9,9 +9,11 @@
 //! radio cell packets wait until the air is free, and then all leave at once: the next round trip,
 //! a second later, is short again. Two such spikes near each other, with nothing but short round
 //! trips and without loss between, say that the cell lacked air meanwhile. Where two long ones in a
-//! row came less than 30 s before, nothing is said.
+//! row came less than 30 s before, nothing is said. Nor is it where the sender sent less after each
+//! such spike: so it does where a path is narrow from the first second on.
 
-use crate::rules::{LOSS, QUEUE_MS};
+use crate::dump::StreamDirection;
+use crate::rules::{LOSS, LOWERED, QUEUE_MS};
 use crate::samples::{Sample, SampledStream, median};
 
 /// Growth of a round-trip time over its minimum that is a spike. On an idle link ours vary by less
@@ -27,6 +29,8 @@ const AFTER_QUEUE_S: f64 = 30.0;
 /// A report that comes after this multiple of the usual time says that the device was busy, and a
 /// busy device measures long round trips.
 const LATE: f64 = 1.3;
+/// A received stream below this share of its rate was lowered. GCC goes to 0.85 [GCC §5.5].
+const ANSWERED: f64 = 0.93;
 
 /// A measured round trip of a stream's connection.
 #[derive(Clone, Copy)]
@@ -37,13 +41,16 @@ struct Measured {
     growth_ms: f64,
 }
 
-/// Marks the samples from one spike to the next.
+/// Marks the samples from one spike to the next. Where a cell lacked air, no path is called narrow
+/// for an estimate that is lowered about one rate.
 pub(crate) fn mark(stream: &mut SampledStream) {
     for sample in &mut stream.samples {
         sample.is_between_spikes = false;
     }
     let measured = measured(stream);
     let mut last: Option<usize> = None;
+    let mut lacks = Vec::new();
+    let mut is_narrow = true;
     for place in 1..measured.len().saturating_sub(1) {
         if !is_spike(&measured[place - 1..=place + 1]) {
             continue;
@@ -52,12 +59,21 @@ pub(crate) fn mark(stream: &mut SampledStream) {
             && is_one_lack(stream, &measured[before..=place])
             && !stood_a_queue(stream, &measured[..before])
         {
-            let span = measured[before].index..=measured[place].index;
-            for sample in &mut stream.samples[span] {
-                sample.is_between_spikes = true;
-            }
+            let ends = [measured[before], measured[place]];
+            is_narrow &= ends.iter().all(|it| is_answered(stream, *it));
+            lacks.push(ends[0].index..=ends[1].index);
         }
         last = Some(place);
+    }
+    if is_narrow {
+        return;
+    }
+    for sample in lacks.into_iter().flatten() {
+        stream.samples[sample].is_between_spikes = true;
+    }
+    // Pauses of a cell lower an estimate as a narrow path does.
+    for sample in &mut stream.samples {
+        sample.is_at_one_rate = false;
     }
 }
 
@@ -90,6 +106,21 @@ fn stood_a_queue(stream: &SampledStream, measured: &[Measured]) -> bool {
     })
 }
 
+/// Whether the sender answered a spike by sending less. It does so where it meets a capacity that
+/// is always there, and its queue is as short as a spike. Of a received stream, its rate tells.
+fn is_answered(stream: &SampledStream, spike: Measured) -> bool {
+    let samples = &stream.samples;
+    let (index, last) = (spike.index, samples.len() - 1);
+    if stream.way == StreamDirection::Received {
+        let before = samples[index].rate_bps.max(samples[index.saturating_sub(1)].rate_bps);
+        let after = &samples[(index + 1).min(last)..=(index + 2).min(last)];
+        return after.iter().any(|it| it.rate_bps < ANSWERED * before);
+    }
+    let around = &samples[index.saturating_sub(1)..=(index + 1).min(last)];
+    let estimates: Vec<f64> = around.iter().filter_map(|it| it.estimate_bps).collect();
+    estimates.windows(2).any(|two| two[1] < LOWERED * two[0])
+}
+
 /// Whether nothing between two spikes says that a queue stood there, or that packets were lost.
 fn is_one_lack(stream: &SampledStream, measured: &[Measured]) -> bool {
     let [first, between @ .., last] = measured else { return false };
@@ -109,7 +140,7 @@ mod tests {
     use weir_lab::calls::stats::Kind;
 
     use super::*;
-    use crate::dump::{Stream, StreamDirection};
+    use crate::dump::Stream;
 
     /// The seconds of a call with these round trips that lie between two spikes. One of zero was
     /// not measured.
@@ -119,6 +150,10 @@ mod tests {
 
     /// The same, where the report after this second comes half a second late.
     fn marked_with(rtts_ms: &[f64], loss: f64, late: Option<usize>) -> Vec<usize> {
+        marks(samples(rtts_ms, loss, late), StreamDirection::Sent)
+    }
+
+    fn samples(rtts_ms: &[f64], loss: f64, late: Option<usize>) -> Vec<Sample> {
         let mut samples = Vec::new();
         let mut known = None;
         let mut now_s = 0.0;
@@ -136,13 +171,11 @@ mod tests {
                 ..Sample::default()
             });
         }
-        let stream = Stream {
-            way: StreamDirection::Sent,
-            kind: Kind::Video,
-            ssrc: 1,
-            rid: None,
-            reports: Vec::new(),
-        };
+        samples
+    }
+
+    fn marks(samples: Vec<Sample>, way: StreamDirection) -> Vec<usize> {
+        let stream = Stream { way, kind: Kind::Video, ssrc: 1, rid: None, reports: Vec::new() };
         let mut stream = SampledStream::new("a video sent 1".into(), &stream, samples, Some(30.0));
         mark(&mut stream);
         let all = stream.samples.iter().enumerate();
@@ -171,6 +204,26 @@ mod tests {
         let spikes = [30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0];
         assert!(marked_with(&spikes, 0.0, Some(3)).is_empty());
         assert_eq!(marked_with(&spikes, 0.0, Some(6)), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_sender_that_sends_less_after_both_met_a_path_that_is_narrow() {
+        let spikes = [30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0];
+        let answered = [800.0, 850.0, 690.0, 750.0, 850.0, 700.0, 720.0];
+        let once = [800.0, 850.0, 690.0, 750.0, 800.0, 810.0, 820.0];
+        for (way, kbps, expected) in [
+            (StreamDirection::Received, answered, vec![]),
+            (StreamDirection::Received, once, vec![1, 2, 3, 4]),
+            (StreamDirection::Sent, answered, vec![]),
+            (StreamDirection::Sent, once, vec![1, 2, 3, 4]),
+        ] {
+            let mut all = samples(&spikes, 0.0, None);
+            for (sample, kbps) in all.iter_mut().zip(kbps) {
+                sample.rate_bps = kbps * 1e3;
+                sample.estimate_bps = (way == StreamDirection::Sent).then_some(kbps * 1e3);
+            }
+            assert_eq!(marks(all, way), expected, "{way:?} {kbps:?}");
+        }
     }
 
     #[test]

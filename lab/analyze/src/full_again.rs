@@ -12,17 +12,17 @@
 //! show it. But it lowers its estimate each time that it meets the capacity. Two such times in a
 //! row, the later one at no higher rate, say that the path was as narrow in between. A controller
 //! that only recovers would have risen.
+//!
+//! A path may be narrow from the first second on, so that nothing is lower than before and no
+//! queue ever stands. Then the estimate rises and is lowered again and again about one rate.
 
 use weir_lab::calls::stats::Kind;
 
 use crate::delay_spikes;
 use crate::dump::{Connection, StreamDirection};
-use crate::rules::{LOSS, Moment};
-use crate::samples::{self, SampledStream};
+use crate::rules::{LOSS, LOWERED, Moment};
+use crate::samples::{self, Sample, SampledStream};
 
-/// An estimate that falls below this share of the one before was lowered. GCC's is then 0.85 of
-/// what arrived [GCC §5.5].
-const LOWERED: f64 = 0.95;
 /// A rate above this multiple of an earlier one is another capacity: the inverse of what the
 /// verdict calls a fall.
 const MORE: f64 = 1.0 / 0.75;
@@ -40,48 +40,65 @@ pub(crate) fn streams(connection: &Connection) -> Vec<SampledStream> {
     streams
 }
 
+/// A moment at which the path was full.
+#[derive(Clone, Copy)]
+struct Test {
+    index: usize,
+    /// What the path carried.
+    rate_bps: f64,
+    /// Whether the estimate was lowered for it.
+    is_answered: bool,
+}
+
 /// Marks the first queue, and the samples at which the path is full again.
 pub(crate) fn mark(stream: &mut SampledStream) {
     let mut all = 0..stream.samples.len();
     stream.first_queue = all.find(|index| Moment { stream, index: *index }.queues());
-    for index in between_tests(stream) {
-        stream.samples[index].is_full_again = true;
-    }
-}
-
-/// The samples between two tests of the same capacity.
-fn between_tests(stream: &SampledStream) -> Vec<usize> {
-    let mut between = Vec::new();
-    if (stream.way, stream.kind) != (StreamDirection::Sent, Kind::Video) {
-        return between;
-    }
-    let mut last: Option<(usize, f64)> = None;
-    for index in 0..stream.samples.len() {
-        let Some(rate) = tested(Moment { stream, index }) else { continue };
-        if let Some((before, carried)) = last {
-            let samples = &stream.samples;
-            let is_soon = samples[index].end_s - samples[before].end_s <= BETWEEN_S;
-            if is_soon && rate <= MORE * carried {
-                between.extend(before + 1..=index);
-            }
+    let tests = tests(stream);
+    for pair in tests.windows(2) {
+        let [before, test] = [pair[0], pair[1]];
+        let samples = &stream.samples;
+        let is_soon = samples[test.index].end_s - samples[before.index].end_s <= BETWEEN_S;
+        if !is_soon || test.rate_bps > MORE * before.rate_bps {
+            continue;
         }
-        last = Some((index, rate));
+        let is_at_one_rate = is_at_one_rate(samples, before, test);
+        for sample in &mut stream.samples[before.index + 1..=test.index] {
+            sample.is_full_again = true;
+            sample.is_at_one_rate |= is_at_one_rate;
+        }
     }
-    between
 }
 
-/// The rate at which the path was full during a sample; `None` if nothing says that it was.
-fn tested(moment: Moment<'_>) -> Option<f64> {
-    let samples = &moment.stream.samples;
-    let sample = &samples[moment.index];
-    if moment.queues() {
-        return Some(sample.rate_bps * (1.0 - sample.loss.unwrap_or(0.0)).max(0.0));
+/// The moments at which a sent video tested the capacity.
+fn tests(stream: &SampledStream) -> Vec<Test> {
+    if (stream.way, stream.kind) != (StreamDirection::Sent, Kind::Video) {
+        return Vec::new();
     }
-    let estimate = sample.estimate_bps.filter(|estimate| *estimate > 0.0)?;
-    let next = samples.get(moment.index + 1)?.estimate_bps?;
+    (0..stream.samples.len()).filter_map(|index| tested(Moment { stream, index })).collect()
+}
+
+/// The test of a sample; `None` if nothing says that the path was full.
+fn tested(moment: Moment<'_>) -> Option<Test> {
+    let samples = &moment.stream.samples;
+    let (index, sample) = (moment.index, &samples[moment.index]);
+    let estimate = sample.estimate_bps.filter(|estimate| *estimate > 0.0);
+    let next = samples.get(index + 1).and_then(|it| it.estimate_bps);
+    let is_lowered = estimate.zip(next).is_some_and(|(now, next)| next < LOWERED * now);
     // Loss lowers an estimate, too, and says nothing about the capacity.
-    let is_lowered = next < LOWERED * estimate && moment.loss() < LOSS;
-    (is_lowered && moment.fills_estimate()).then_some(estimate)
+    let is_answered = is_lowered && moment.loss() < LOSS && moment.fills_estimate();
+    if moment.queues() {
+        let rate_bps = sample.rate_bps * (1.0 - sample.loss.unwrap_or(0.0)).max(0.0);
+        return Some(Test { index, rate_bps, is_answered });
+    }
+    is_answered.then_some(Test { index, rate_bps: estimate?, is_answered })
+}
+
+/// Whether the estimate rose after the first test, and was lowered again at the same rate.
+fn is_at_one_rate(samples: &[Sample], before: Test, test: Test) -> bool {
+    let lowered = samples[before.index + 1].estimate_bps;
+    let rose = lowered.zip(samples[test.index].estimate_bps).is_some_and(|(low, now)| now > low);
+    before.is_answered && test.is_answered && rose && before.rate_bps <= MORE * test.rate_bps
 }
 
 #[cfg(test)]
@@ -89,7 +106,6 @@ mod tests {
     use super::*;
     use crate::dump::Stream;
     use crate::finding;
-    use crate::samples::Sample;
 
     /// Rules that hold in a call whose estimate follows these steps in kbit/s, a second each. The
     /// path is full at each 0, where the estimate is the one before. Two seconds around a queue are
@@ -148,6 +164,18 @@ mod tests {
         assert_eq!(found[0], ("capacity".into(), 0.0, 6.0));
         assert_eq!(found[1].0, "recovery");
         assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn a_path_that_is_narrow_from_the_first_second_is_full_without_any_queue() {
+        let narrow = [300, 500, 800, 680, 720, 760, 810, 690, 730, 770, 800, 680, 710, 740];
+        assert_eq!(rules(&narrow), [("capacity".into(), 3.0, 11.0)]);
+    }
+
+    #[test]
+    fn an_estimate_that_is_lowered_at_another_rate_or_twice_in_a_row_says_nothing() {
+        assert!(rules(&[1900, 2000, 1405, 1440, 1480, 1405, 1405, 1410, 1415]).is_empty());
+        assert!(rules(&[1900, 2000, 1800, 1600, 1620, 1640, 1660, 1680, 1700]).is_empty());
     }
 
     #[test]

@@ -6,11 +6,13 @@ use crate::call::Call;
 use crate::connectivity::{FAILED, INTERRUPTED, NEVER};
 use crate::finding::Finding;
 use crate::headroom::UNDERESTIMATE;
-use crate::rules::{LONG_RTT_MS, LOSS, Part, TOO_MUCH};
+use crate::rules::{FILLS, LONG_RTT_MS, LOSS, LOWERED, Part, TOO_MUCH};
 use crate::samples::SampledStream;
 
 /// A finding that shares this part of its time with another one is about the same seconds.
 const SAME: f64 = 0.5;
+/// Connections whose smallest round-trip times differ by less lead to the same server.
+const SAME_RTT_MS: f64 = 5.0;
 
 /// The streams of each connection.
 type Connections = [Vec<SampledStream>];
@@ -63,11 +65,18 @@ pub(crate) fn random_loss(call: &Call<'_>) -> Option<f64> {
 
 /// Whether `other` says why the finding holds, or says the opposite with better evidence.
 fn explains(connections: &Connections, other: &file::Finding, finding: &file::Finding) -> bool {
-    if shared(other, finding) <= SAME || !is_same_path(connections, other, finding) {
+    if shared(other, finding) <= SAME {
+        return false;
+    }
+    if !is_same_path(connections, other, finding) && !have_one_server(connections, other, finding) {
         return false;
     }
     match (other.rule.as_str(), finding.rule.as_str()) {
         ("capacity", "loss" | "loss rule") => true,
+        // A round trip does not say which way its packets wait; the sender's estimate does.
+        ("capacity", "capacity") => {
+            is_sent(finding) && !is_sent(other) && is_far_from_full(finding)
+        }
         // If the round trip is long even without a queue, both findings are true.
         ("capacity", "delay") => !is_long(connections, finding) || overflows(other),
         // A device that is too slow answers late, as a cell without air does.
@@ -88,12 +97,38 @@ fn shared(other: &file::Finding, finding: &file::Finding) -> f64 {
     (to - from).max(0.0) / (finding.to_s - finding.from_s).max(f64::MIN_POSITIVE)
 }
 
+/// Whether a sent stream uses little of its estimate, nothing lowers this, and nothing is lost: so
+/// no queue of its own way stands there for seconds.
+fn is_far_from_full(capacity: &file::Finding) -> bool {
+    let mut before: Option<f64> = None;
+    for sample in &capacity.samples {
+        let Some(estimate) = sample.estimate_kbps else { return false };
+        let is_lowered = before.is_some_and(|before| estimate < LOWERED * before);
+        let is_lost = sample.loss_ratio.is_some_and(|ratio| ratio >= LOSS);
+        if is_lowered || is_lost || sample.rate_kbps >= FILLS * estimate {
+            return false;
+        }
+        before = Some(estimate);
+    }
+    before.is_some()
+}
+
 /// Streams of one connection, or the two ends of one stream in one dump.
 fn is_same_path(connections: &Connections, a: &file::Finding, b: &file::Finding) -> bool {
     let [ssrc, other_ssrc] =
         [a, b].map(|it| it.stream.split(' ').rev().find_map(|word| word.parse::<u32>().ok()));
     connection_of(connections, a) == connection_of(connections, b)
         || ssrc.is_some() && ssrc == other_ssrc
+}
+
+/// Whether the connections of two findings lead to the same server, as those of one who publishes
+/// and subscribes do: by their round trips, since addresses are not read.
+fn have_one_server(connections: &Connections, a: &file::Finding, b: &file::Finding) -> bool {
+    let [a, b] = [a, b].map(|it| {
+        let streams = &connections[connection_of(connections, it)?];
+        streams.first()?.base_rtt_ms
+    });
+    a.zip(b).is_some_and(|(a, b)| (a - b).abs() < SAME_RTT_MS)
 }
 
 /// Index of the connection that the stream of a finding belongs to.

@@ -70,6 +70,8 @@ pub(crate) struct Sample {
     /// Whether it is between two moments at which the path was full, at the same rate
     /// (`full_again`).
     pub is_full_again: bool,
+    /// Whether the estimate was lowered at both, and not by much less at the later one.
+    pub is_at_one_rate: bool,
     /// Whether it is between two moments of long round trips that were over at once
     /// (`delay_spikes`).
     pub is_between_spikes: bool,

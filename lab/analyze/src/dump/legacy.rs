@@ -38,8 +38,12 @@ pub(super) const MEMBERS: &[&str] = &[
     "googTransportType",
 ];
 
-/// The same in the standard's objects; `None` if the report is not an old one.
+/// The same in the standard's objects; `None` if the report is not an old one. A page reads reports
+/// of its own browser only, which are never old, and must stay small.
 pub(super) fn standard(objects: &Object, time_ms: f64) -> Option<Object> {
+    if cfg!(target_family = "wasm") {
+        return None;
+    }
     let mut report = Object::new();
     let estimate = all(objects).find(|(_, object)| text(object, "type") == Some("VideoBwe"));
     let estimate = estimate.map(|(_, object)| object);

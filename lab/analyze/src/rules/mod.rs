@@ -25,12 +25,15 @@ const SHORT_QUEUE_SAMPLES: usize = 2;
 const QUEUE_MOVES_MS: f64 = 5.0;
 /// Share of lost packets that Chromium's congestion control begins to answer [GCC §6].
 pub(crate) const LOSS: f64 = 0.02;
+/// An estimate that falls below this share of the one before was lowered. GCC's is then 0.85 of
+/// what arrived [GCC §5.5].
+pub(crate) const LOWERED: f64 = 0.95;
 /// Round-trip time that hampers a conversation: twice the 150 ms one way of ITU-T G.114.
 pub(crate) const LONG_RTT_MS: f64 = 300.0;
 /// A target below this share of its largest is held down.
 const HELD_DOWN: f64 = 0.7;
 /// A stream that sends this share of the estimate is limited by it.
-const FILLS: f64 = 0.8;
+pub(crate) const FILLS: f64 = 0.8;
 /// A stream that sends this multiple of the estimate does not follow it.
 pub(crate) const TOO_MUCH: f64 = 2.0;
 /// Fewer frames than this share of what the source gives are too few.
@@ -103,8 +106,6 @@ pub struct Rule {
     pub name: &'static str,
     /// Who limits the stream if it holds.
     pub part: Part,
-    /// When it holds.
-    pub meaning: &'static str,
     /// How long it must hold, in s.
     pub least_s: f64,
     /// Smallest share of lost packets, over all samples of a finding.
@@ -119,18 +120,21 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// All rules, in the order of the report.
+/// All rules, in the order of the report. Comments say when each holds; a text would also be in the
+/// WebAssembly.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "capacity",
         part: Part::Network,
-        meaning: "the round-trip time is 100 ms above its minimum: packets wait in a queue, so \
-            the stream fills the path. A received stream must also lose packets, or its frames \
-            must wait or be few; after such a report, lost packets are enough. Or a sent video \
-            fills 80 % of the estimate, and over five reports the round-trip time is 20 ms above \
-            its minimum on average, 40 ms at most, and moves by 5 ms. Or after a queue its \
-            target stays below 70 % of its largest, and the estimate is lowered without loss \
-            again and again, within 15 s and at no more than 1.33 times the rate",
+        // The round-trip time is 100 ms above its minimum: packets wait in a queue, so the
+        // stream fills the path. A received stream must also lose packets, or its frames
+        // must wait or be few; after such a report, lost packets are enough. Or a sent
+        // video fills 80 % of the estimate, and over five reports the round-trip time is
+        // 20 ms above its minimum on average, 40 ms at most, and moves by 5 ms. Or the
+        // estimate is lowered without loss again and again, within 15 s: about one rate,
+        // at no more than 1.33 times and no less than 0.75 times the one before, in a
+        // stream that never lacked air. After a queue, and while the target stays below 70
+        // % of its largest, a lower rate counts, too.
         least_s: 1.5,
         least_loss: 0.0,
         holds: capacity,
@@ -144,13 +148,14 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "air time",
         part: Part::Network,
-        meaning: "by a log of packets: three times within five reports, packets waited and for \
-            60 ms or more none arrived, and then they came so fast that the wait was over in 250 \
-            ms, with less than 2 % lost. By reports: twice within 15 s, a single measured round \
-            trip is 40 ms above the smallest, those before and after it are short again, no \
-            queue stands between or stood within 30 s before, no report is late, the processor \
-            is free, and less than 2 % is lost. So does a Wi-Fi or cellular cell in which others \
-            have the air, or whose signal fades",
+        // By a log of packets: three times within five reports, packets waited and for 60
+        // ms or more none arrived, and then they came so fast that the wait was over in
+        // 250 ms, with less than 2 % lost. By reports: twice within 15 s, a single
+        // measured round trip is 40 ms above the smallest, those before and after it are
+        // short again, no queue stands between or stood within 30 s before, no report is
+        // late, the processor is free, less than 2 % is lost, and the sender does not send
+        // less after each. So does a Wi-Fi or cellular cell in which others have the air,
+        // or whose signal fades.
         least_s: 1.5,
         least_loss: 0.0,
         holds: |moment| moment.lacks_air(),
@@ -169,7 +174,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "loss",
         part: Part::Network,
-        meaning: "2 % of the packets are lost, and no queue explains it",
+        // 2 % of the packets are lost, and no queue explains it.
         least_s: 2.5,
         least_loss: LOSS,
         holds: |moment| {
@@ -186,7 +191,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "delay",
         part: Part::Network,
-        meaning: "the round-trip time is 300 ms or more, and no queue explains it",
+        // The round-trip time is 300 ms or more, and no queue explains it.
         least_s: 2.5,
         least_loss: 0.0,
         holds: |moment| {
@@ -203,8 +208,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "loss rule",
         part: Part::Controller,
-        meaning: "a sent video fills 80 % of the estimate, 2 % of the packets are lost, and there \
-            is no queue: the estimate answers loss that does not come from congestion",
+        // A sent video fills 80 % of the estimate, 2 % of the packets are lost, and there
+        // is no queue: the estimate answers loss that does not come from congestion.
         least_s: 2.5,
         least_loss: LOSS,
         holds: |moment| {
@@ -224,8 +229,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "recovery",
         part: Part::Controller,
-        meaning: "the target of a sent video is below 70 % of its largest, after a queue, and now \
-            there is neither queue nor loss",
+        // The target of a sent video is below 70 % of its largest, after a queue, and now
+        // there is neither queue nor loss.
         least_s: 1.5,
         least_loss: 0.0,
         holds: |moment| moment.is_held_down() && moment.came_after_a_queue(),
@@ -234,8 +239,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "start-up",
         part: Part::Controller,
-        meaning: "the target of a sent video is below 70 % of its largest, and there was neither \
-            queue nor loss so far",
+        // The target of a sent video is below 70 % of its largest, and there was neither
+        // queue nor loss so far.
         least_s: 2.5,
         least_loss: 0.0,
         holds: |moment| moment.is_held_down() && !moment.came_after_a_queue(),
@@ -244,8 +249,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "picture size",
         part: Part::Encoder,
-        meaning: "fewer than 60 % of the source's frames are encoded, and yet they are four times \
-            the target: the encoder keeps a picture that is too large for it",
+        // Fewer than 60 % of the source's frames are encoded, and yet they are four times
+        // the target: the encoder keeps a picture that is too large for it.
         least_s: 2.5,
         least_loss: 0.0,
         holds: picture_too_large,
@@ -266,9 +271,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "processor",
         part: Part::Processor,
-        meaning: "the browser says so (`qualityLimitationReason` is `cpu`), or fewer than 60 % of \
-            the source's frames are encoded, that takes half of the time, and all of them would \
-            take 90 % of it or more",
+        // The browser says so (`qualityLimitationReason` is `cpu`), or fewer than 60 % of
+        // the source's frames are encoded, that takes half of the time, and all of them
+        // would take 90 % of it or more.
         least_s: 1.5,
         least_loss: 0.0,
         holds: processor_busy,
@@ -284,10 +289,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "source",
         part: Part::Application,
-        meaning: "the application deactivates the stream, or its source gives fewer than 60 % of \
-            the frames that it gives otherwise, or all frames together need less than half of the \
-            target, or in an event log the sender finds itself limited by the application and \
-            sends less than half of its estimate and of its largest rate",
+        // The application deactivates the stream, or its source gives fewer than 60 % of
+        // the frames that it gives otherwise, or all frames together need less than half
+        // of the target, or in an event log the sender finds itself limited by the
+        // application and sends less than half of its estimate and of its largest rate.
         least_s: 1.5,
         least_loss: 0.0,
         holds: |moment| {
@@ -316,9 +321,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: FAR_LOSS,
         part: Part::FarEnd,
-        meaning: "2 % of the packets of a received stream are missing, and at most a third as \
-            many of the transport-wide numbers, which the server gives that sent them here: they \
-            were lost before it. Only event logs and captures know this",
+        // 2 % of the packets of a received stream are missing, and at most a third as many
+        // of the transport-wide numbers, which the server gives that sent them here: they
+        // were lost before it. Only event logs and captures know this.
         least_s: 2.5,
         least_loss: LOSS,
         holds: |moment| {
@@ -336,9 +341,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "small picture",
         part: Part::FarEnd,
-        meaning: "a received video has at most 0.3 of the pixels that it has had at its largest \
-            before, and there is neither queue nor loss on the way here: its sender, or a server \
-            that forwards one of its layers, chose so",
+        // A received video has at most 0.3 of the pixels that it has had at its largest
+        // before, and there is neither queue nor loss on the way here: its sender, or a
+        // server that forwards one of its layers, chose so.
         least_s: 5.0,
         least_loss: 0.0,
         holds: |moment| moment.has_small_picture() && !moment.queues() && moment.loss() < LOSS,

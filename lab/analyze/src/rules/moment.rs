@@ -31,9 +31,12 @@ impl Moment<'_> {
         sample.estimate_bps.is_some_and(|estimate| sample.rate_bps >= FILLS * estimate)
     }
 
-    /// Whether the controller, which a queue has lowered, meets the capacity again and again.
+    /// Whether the controller meets the capacity again and again: after a queue has lowered it, or
+    /// about one rate.
     pub(super) fn is_full_again(&self) -> bool {
-        self.sample().is_full_again && self.is_low() && self.came_after_a_queue()
+        let sample = self.sample();
+        let is_lowered = self.is_low() && self.came_after_a_queue();
+        sample.is_full_again && (is_lowered || sample.is_at_one_rate)
     }
 
     /// Whether the target is far below its largest.
