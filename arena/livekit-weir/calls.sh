@@ -1,12 +1,13 @@
 #!/bin/sh
-# calls.sh SERVER FOLDER SCENARIO...: makes a call through LiveKit for each scenario of ./arena/sfu. SERVER is `remote`
-# (LiveKit with the receivers' estimates, its default), `send-side` (its own estimates, Weir's controller in shadow),
-# `weir` (Weir's in charge), `allocator-shadow` (LiveKit's decisions, Weir's allocator in shadow) or `allocator` (Weir's
-# controller, prober and allocator in charge). A scenario of ./arena/sfu/small, such as small/steps, also measures what
-# is seen, with libvmaf if `weir` was built with it. Records go below FOLDER, as do the logs of the estimates. Needs
-# root and what a call needs.
+# calls.sh SERVER FOLDER SCENARIO...: makes a call through LiveKit for each scenario of ./arena/sfu, or of the simulated
+# server such as sfu/steps, whose subscriber is the first participant. SERVER is `remote` (LiveKit with the receivers'
+# estimates, its default), `send-side` (its own estimates, Weir's controller in shadow), `weir` (Weir's in charge),
+# `allocator-shadow` (LiveKit's decisions, Weir's allocator in shadow) or `allocator` (Weir's controller, prober and
+# allocator in charge). A scenario of ./arena/sfu/small, such as small/steps, also measures what is seen, with libvmaf
+# if `weir` was built with it. Records go below FOLDER, as do the logs of the estimates. Needs root and what a call
+# needs.
 set -eu
-[ $# -ge 3 ] || { sed -n '2,7s/^# //p' "$0" >&2 && exit 2; }
+[ $# -ge 3 ] || { sed -n '2,8s/^# //p' "$0" >&2 && exit 2; }
 server=$1
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
@@ -25,9 +26,12 @@ application=$here/../../examples/apps/livekit
 for scenario; do
     participants=2 join=join
     [ "$scenario" != meeting ] || participants=4 join=meeting
-    name=$server-$(echo "$scenario" | tr / -) quality=''
-    [ "$scenario" = "${scenario#small/}" ] || quality=--quality
-    "${WEIR:-weir}" call "$here/../sfu/$scenario.toml" --app 'http://{server}:9000/' \
+    name=$server-$(echo "$scenario" | tr / -) quality='' file=$here/../sfu/$scenario.toml
+    case $scenario in
+        small/*) quality=--quality ;;
+        sfu/*) file=$here/../../scenarios/$scenario.toml ;;
+    esac
+    "${WEIR:-weir}" call "$file" --app 'http://{server}:9000/' \
         --join "$application/$join.mjs" --participants "$participants" --attempts 1 --out "$folder/$name" $quality \
         --serve-app "cd $application && LIVEKIT_SERVER=${LIVEKIT_SERVER:-$here/livekit-server} LIVEKIT_SEND_SIDE=$side \
             WEIR_BWE=$bwe WEIR_BWE_LOG=$folder/$name.jsonl WEIR_ALLOCATOR=$allocator \

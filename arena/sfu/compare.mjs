@@ -11,8 +11,13 @@ if (first === undefined || (first === "--log") !== (second !== undefined)) {
   process.exit(2);
 }
 
-/** Who receives over the way that changes. */
-const RECEIVER = "p2";
+/** Who receives over the way that changes: in the scenarios of the simulated server the one behind [network]. */
+function receiverOf(record) {
+  const { scenario_text } = JSON.parse(readFileSync(join(record, "run.json"), "utf8"));
+  if (/^topology = "sfu"/m.test(scenario_text)) return { name: "p1", table: "[network.down]" };
+  return { name: "p2", table: "[participant.p2.down]" };
+}
+
 /** The losses after a change, in s. */
 const AFTER_S = 4;
 
@@ -22,12 +27,23 @@ function print(heads, rows) {
   for (const cells of [heads, heads.map(() => "---"), ...rows]) console.log(line(cells));
 }
 
-/** The scenarios beside this file, in the order of the tables. */
-const SCENARIOS = ["fall-and-return", "low-link", "outage", "loss-5", "steps", "meeting"];
+/** The scenarios, in the order of the tables: those beside this file, those in `small`, and those of the catalogue. */
+const SCENARIOS = [
+  ...["fall-and-return", "low-link", "outage", "loss-5", "steps", "meeting"],
+  ...["fall-and-return", "low-link", "outage", "loss-5", "steps"].map((one) => `small-${one}`),
+  ...["fall-and-return", "loss", "sixty", "steps", "thin-join"].map((one) => `sfu-${one}`),
+];
+
+/** A scenario as a page names it. */
+function named(scenario) {
+  if (scenario.startsWith("sfu-")) return `\`sfu/${scenario.slice(4)}\``;
+  return `\`./arena/sfu/${scenario.replace("small-", "small/")}.toml\``;
+}
 
 /** Scenario and server of a folder's name, such as `send-side-low-link`. */
 function partsOf(name) {
-  const scenario = SCENARIOS.find((one) => name.endsWith(`-${one}`));
+  const matching = SCENARIOS.filter((one) => name.endsWith(`-${one}`));
+  const scenario = matching.sort((a, b) => b.length - a.length)[0];
   if (scenario === undefined) return { scenario: name, server: "-" };
   return { scenario, server: name.slice(0, -scenario.length - 1) };
 }
@@ -94,7 +110,8 @@ function records(folder) {
 /** Packets of the received video that were lost so far, at times of getStats in s: the last one is `end`. */
 function losses(record, end) {
   const found = [];
-  for (const text of readFileSync(join(record, `${RECEIVER}.rtcstats`), "utf8").split("\n")) {
+  const file = join(record, `${receiverOf(record).name}.rtcstats`);
+  for (const text of readFileSync(file, "utf8").split("\n")) {
     if (!text.startsWith('["getStats"')) continue;
     const [, , stats, at] = JSON.parse(text);
     for (const one of Object.values(stats)) {
@@ -127,7 +144,7 @@ function switches(intervals) {
 /** The first time at which the receiver's way down changes, in s; null if it does not. */
 function change(record) {
   const { scenario_text } = JSON.parse(readFileSync(join(record, "run.json"), "utf8"));
-  const table = scenario_text.split(`[participant.${RECEIVER}.down]`)[1] ?? "";
+  const table = scenario_text.split(receiverOf(record).table)[1] ?? "";
   const times = /^\s*capacity = \[\["0s", "[^"]*"\], \["([0-9.]+)s"/.exec(table);
   return times === null ? null : Number.parseFloat(times[1]);
 }
@@ -151,7 +168,7 @@ function row(record, name) {
   const received = ({ intervals }) =>
     intervals.reduce((total, it) => total + (it.receive_bps ?? 0), 0);
   const [peer] = call.peers
-    .filter(({ participant }) => participant.startsWith(RECEIVER))
+    .filter(({ participant }) => participant.startsWith(receiverOf(record).name))
     .sort((a, b) => received(b) - received(a));
   const sum = (member) => peer.intervals.reduce((total, it) => total + (it[member] ?? 0), 0);
   const mean = (member) => sum(member) / peer.intervals.length;
@@ -161,7 +178,7 @@ function row(record, name) {
   const from = change(record);
   const { scenario, server } = partsOf(name);
   return [
-    `\`./arena/sfu/${scenario}.toml\``,
+    named(scenario),
     server,
     // Those before the call's time began, while the receiver joined, count too.
     found.at(-1)?.lost ?? "-",
@@ -180,11 +197,11 @@ function row(record, name) {
 if (first === "--log") {
   seconds(second);
 } else {
-  const named = records(first).map((record) => [
+  const calls = records(first).map((record) => [
     record.slice(first.length + 1).split("/")[0],
     record,
   ]);
-  const rows = named.sort(([a], [b]) => inOrder(a, b)).map(([name, record]) => row(record, name));
+  const rows = calls.sort(([a], [b]) => inOrder(a, b)).map(([name, record]) => row(record, name));
   const heads = [
     "scenario",
     "server",

@@ -17,6 +17,7 @@ use crate::network::{NetworkEstimate, WayEstimate};
 use crate::quality::{self, Heard};
 use crate::rules::{self, FAR_LOSS};
 use crate::samples::{self, Sample, SampledStream};
+use crate::seconds::{FleetSecond, seconds};
 
 /// What made a part of a call bad. Effects (freezes, concealment) are no causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -198,6 +199,8 @@ pub struct FleetStream {
     pub jitter_buffer_ms: Option<f64>,
     /// Share of the received audio that was concealed.
     pub concealed_ratio: Option<f64>,
+    /// The same second by second.
+    pub seconds: Vec<FleetSecond>,
 }
 
 /// What is kept of a finding.
@@ -324,6 +327,7 @@ fn kept_stream(
         height_px: samples.iter().rev().find_map(|it| it.size).map(|(_, height)| height.into()),
         jitter_buffer_ms: sampled.jitter_buffer_ms,
         concealed_ratio: heard.and_then(|it| it.concealed_ratio()),
+        seconds: seconds(samples),
     }
 }
 

@@ -34,6 +34,7 @@ mod quality;
 mod record;
 mod rules;
 mod samples;
+mod seconds;
 mod srtp;
 mod verdict;
 
@@ -60,6 +61,7 @@ pub use open_loop::{OpenLoop, open_loop};
 pub use packets::PacketLog;
 pub use record::{open_loop_records, record};
 pub use rules::{Part, RULES, Rule};
+pub use seconds::FleetSecond;
 pub use srtp::KeyLog;
 
 /// Reads a dump. Its content tells its format; gzip is unpacked.

@@ -22,6 +22,9 @@ fn analyze(args: &FleetAnalyze) -> Vec<OsString> {
     if let Some(workers) = args.workers {
         words.extend(["--workers".into(), workers.to_string().into()]);
     }
+    if args.seconds {
+        words.push("--seconds".into());
+    }
     if let Some(scheduler) = &args.scheduler {
         words.push(format!("--scheduler={scheduler}").into());
     }
@@ -68,6 +71,7 @@ mod tests {
             out: "lake".into(),
             workers: None,
             scheduler: None,
+            seconds: false,
         };
         assert_eq!(analyze(&args), ["fleet", "analyze", "--out", "lake", "--", "-x.gz"]);
     }

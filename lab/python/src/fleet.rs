@@ -35,14 +35,15 @@ struct Analyzed {
 }
 
 /// Analyzes dumps on some threads. Each is the name of a file, and its content if it is a member of
-/// an archive. Returns the tables of calls, streams and findings; the calls are in the order of
-/// the dumps.
+/// an archive. Returns the tables of calls, streams, findings and, if they are asked for, seconds;
+/// the calls are in the order of the dumps.
 #[pyfunction]
 pub fn fleet_tables(
     py: Python<'_>,
     dumps: Vec<(String, Option<PyBackedBytes>)>,
     jobs: usize,
-) -> PyResult<(PyTable, PyTable, PyTable)> {
+    has_seconds: bool,
+) -> PyResult<Vec<PyTable>> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(error)?;
     let mut read: Vec<Analyzed> =
         py.detach(|| pool.install(|| dumps.par_iter().map(analyzed).collect()));
@@ -50,13 +51,17 @@ pub fn fleet_tables(
     for it in read.iter_mut().filter(|it| it.call.is_ok()) {
         it.is_repeated = !seen.insert(it.id.clone());
     }
-    let tables = [calls(&read), streams(&read), findings(&read)];
-    let [calls, streams, findings] = tables.map(|batch| {
+    let mut tables = vec![calls(&read), streams(&read), findings(&read)];
+    if has_seconds {
+        tables.push(seconds(&read));
+    }
+    let mut made = Vec::with_capacity(tables.len());
+    for batch in tables {
         let batch = batch.map_err(error)?;
         let schema = batch.schema();
-        PyTable::try_new(vec![batch], schema)
-    });
-    Ok((calls?, streams?, findings?))
+        made.push(PyTable::try_new(vec![batch], schema)?);
+    }
+    Ok(made)
 }
 
 /// The names of the causes, in the order of the columns.
@@ -277,6 +282,30 @@ fn streams(read: &[Analyzed]) -> Result<RecordBatch, ArrowError> {
             rows.count("height_px", stream.height_px);
             rows.number("jitter_buffer_ms", stream.jitter_buffer_ms);
             rows.number("concealed_ratio", stream.concealed_ratio);
+        }
+    }
+    rows.batch()
+}
+
+fn seconds(read: &[Analyzed]) -> Result<RecordBatch, ArrowError> {
+    let mut rows = Columns::default();
+    for (id, call) in analyzed_ones(read) {
+        for stream in &call.streams {
+            for second in &stream.seconds {
+                rows.row();
+                rows.text("call_id", Some(id));
+                rows.text("stream", Some(&stream.name));
+                rows.count("second", Some(second.second));
+                rows.number("rate_kbps", Some(second.rate_kbps));
+                rows.number("target_kbps", second.target_kbps);
+                rows.number("estimate_kbps", second.estimate_kbps);
+                rows.number("rtt_ms", second.rtt_ms);
+                rows.number("loss_ratio", second.loss_ratio);
+                rows.number("frames_per_second", second.frames_per_second);
+                rows.count("height_px", second.height_px);
+                rows.number("jitter_buffer_ms", second.jitter_buffer_ms);
+                rows.number("frozen_s", Some(second.frozen_s));
+            }
         }
     }
     rows.batch()

@@ -41,7 +41,8 @@ def words_of(lake):
 
 
 def test_no_address_ssrc_or_device_of_the_corpus_is_in_the_lake(tmp_path):
-    fleet.analyze([CORPUS], tmp_path / "lake")
+    fleet.analyze([CORPUS], tmp_path / "lake", seconds=True)
+    assert list((tmp_path / "lake/seconds").glob("*.parquet"))
     secrets = set()
     for file in sorted(CORPUS.rglob("*.gz")):
         text = gzip.decompress(file.read_bytes()).decode("latin-1")
@@ -209,6 +210,24 @@ def test_the_report_is_escaped_offline_and_opens_calls(tmp_path):
     assert command("a b.gz") == "weir analyze 'a b.gz' -o call.html"
     assert command("x.zip!m/a.gz") == "unzip -p x.zip m/a.gz | weir analyze - -o call.html"
     assert command("x.tgz!a") == "tar -xOf x.tgz a | weir analyze - -o call.html"
+
+
+def test_a_row_for_each_second_is_made_on_request_and_adds_up_to_the_streams_rate(tmp_path):
+    lake = tmp_path / "lake"
+    fleet.analyze([DUMPS], lake)
+    assert not (lake / "seconds").exists()
+    lake = tmp_path / "with-seconds"
+    fleet.analyze([DUMPS], lake, seconds=True)
+    rows = duckdb.sql(
+        f"select s.stream, s.rate_kbps, avg(t.rate_kbps), count(*), s.duration_s from '{lake}/streams/*.parquet' s "
+        f"join '{lake}/seconds/*.parquet' t using (call_id, stream) where s.rate_kbps > 100 and s.duration_s > 20 "
+        "group by s.call_id, s.stream, s.rate_kbps, s.duration_s"
+    ).fetchall()
+    assert len(rows) > 10
+    for stream, rate, mean, seconds, duration in rows:
+        # The first and the last second are covered in part.
+        assert abs(mean - rate) < 0.1 * rate, (stream, rate, mean)
+        assert duration - 1 < seconds < duration + 3, (stream, seconds, duration)
 
 
 def test_the_page_of_the_schema_has_every_column_with_its_type():

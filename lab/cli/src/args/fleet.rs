@@ -50,6 +50,9 @@ pub struct FleetAnalyze {
     /// get the dumps through it.
     #[arg(long, value_name = "ADDRESS")]
     pub scheduler: Option<String>,
+    /// Also writes a row for each second of each stream, of the dumps that are new to the lake.
+    #[arg(long)]
+    pub seconds: bool,
 }
 
 /// `weir fleet report`

@@ -121,6 +121,7 @@ def add_fleet(parser: argparse.ArgumentParser) -> None:
     make.add_argument("--out", type=Path, required=True, help="folder of the tables")
     make.add_argument("--workers", type=int, help="threads")
     make.add_argument("--scheduler", help="address of a Dask scheduler, tcp://HOST:PORT")
+    make.add_argument("--seconds", action="store_true", help="also a row for each second")
     page = whats.add_parser("report", help="write the page of a folder of tables")
     page.add_argument("lake", type=Path)
     page.add_argument("-o", "--output", type=Path, default=Path("fleet.html"))
@@ -183,7 +184,12 @@ def fleet(given: argparse.Namespace) -> int:
             print(given.output)
             return 0
         counts = many.analyze(
-            given.files, given.out, workers=given.workers, scheduler=given.scheduler, progress=show
+            given.files,
+            given.out,
+            workers=given.workers,
+            scheduler=given.scheduler,
+            seconds=given.seconds,
+            progress=show,
         )
     except (WeirError, OSError) as error:
         print(f"weir_rtc: {words_of(error)}", file=sys.stderr)

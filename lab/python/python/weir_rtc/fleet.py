@@ -1,7 +1,7 @@
 """Dumps of many calls: reads them once each, and keeps what was found as Parquet files.
 
-A lake is a folder with the tables `calls`, `streams` and `findings` (docs/reference/fleet-schema.md), each a folder of
-Parquet files. A part of the lake is three files of one name. That of the calls is written last: parts without it do not
+A lake is a folder with the tables `calls`, `streams` and `findings`, and `seconds` on request
+(docs/reference/fleet-schema.md), each a folder of Parquet files. A part of the lake is three or four files of one name. That of the calls is written last: parts without it do not
 count, so whatever ends the program leaves a whole lake.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import fcntl
+import functools
 import os
 import signal
 import time
@@ -31,6 +32,8 @@ SCHEMA = "1"
 #: Keys of a file's metadata.
 SCHEMA_KEY, PROGRAM_KEY = b"weir.fleet.schema", b"weir.program"
 TABLES = ("calls", "streams", "findings")
+#: The table that is made on request.
+SECONDS = "seconds"
 #: Columns of each table with their Arrow types.
 COLUMNS = {
     "calls": {
@@ -89,6 +92,20 @@ COLUMNS = {
         "rate_kbps": "double",
         "rtt_ms": "double",
         "loss_ratio": "double",
+    },
+    SECONDS: {
+        "call_id": "string",
+        "stream": "string",
+        "second": "uint64",
+        "rate_kbps": "double",
+        "target_kbps": "double",
+        "estimate_kbps": "double",
+        "rtt_ms": "double",
+        "loss_ratio": "double",
+        "frames_per_second": "double",
+        "height_px": "uint64",
+        "jitter_buffer_ms": "double",
+        "frozen_s": "double",
     },
 }
 #: Columns of a call that a duplicate keeps.
@@ -159,9 +176,10 @@ def _next_batch(dumps: Iterator[Dump | None], bytes_max: int = BATCH_BYTES) -> _
 class Lake:
     """The tables in a folder."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, has_seconds: bool = False):
         self.folder = folder
-        self._tables: dict[str, list[pyarrow.Table]] = {table: [] for table in TABLES}
+        self.names = (*TABLES, SECONDS) if has_seconds else TABLES
+        self._tables: dict[str, list[pyarrow.Table]] = {table: [] for table in self.names}
         self._calls = 0
         self._since = time.monotonic()
         self._marks: set[int] = set()
@@ -172,10 +190,10 @@ class Lake:
         """Removes what is not finished, and reads which dumps are there."""
         import pyarrow.parquet
 
-        for table in TABLES:
+        for table in self.names:
             (self.folder / table).mkdir(parents=True, exist_ok=True)
         calls = {file.name for file in (self.folder / "calls").glob("*.parquet")}
-        for table in TABLES:
+        for table in self.names:
             for file in (self.folder / table).iterdir():
                 is_orphan = file.suffix == ".parquet" and file.name not in calls
                 if is_orphan or file.name.endswith(UNFINISHED):
@@ -197,12 +215,12 @@ class Lake:
 
     def add(self, dumps: list[Dump], found: list[pyarrow.Table], counts: Counts) -> None:
         """Keeps the rows of these dumps."""
-        tables = dict(zip(TABLES, found, strict=True))
+        tables = dict(zip(self.names, found, strict=True))
         calls, repeated = self._without_repeated(tables["calls"])
         for status in calls.column("status").to_pylist():
             setattr(counts, status, getattr(counts, status) + 1)
         self._tables["calls"].append(calls)
-        for table in TABLES[1:]:
+        for table in self.names[1:]:
             self._tables[table].append(_not_of(tables[table], repeated))
         self._marks.update(hash(dump.mark()) for dump in dumps)
         self._calls += len(dumps)
@@ -234,30 +252,33 @@ class Lake:
 
         if self._calls:
             name = f"part-{self._next:06}.parquet"
-            for table in reversed(TABLES):
+            for table in reversed(self.names):
                 whole = pyarrow.concat_tables(self._tables[table])
                 unfinished = self.folder / table / f".{name}{UNFINISHED}"
                 pyarrow.parquet.write_table(whole, unfinished, compression="zstd")
-            for table in reversed(TABLES):
+            for table in reversed(self.names):
                 unfinished = self.folder / table / f".{name}{UNFINISHED}"
                 unfinished.rename(self.folder / table / name)
             self._next += 1
-        self._tables = {table: [] for table in TABLES}
+        self._tables = {table: [] for table in self.names}
         self._calls, self._since = 0, time.monotonic()
 
 
-def tables_of(dumps: list[Dump], jobs: int = 1) -> list[pyarrow.Table]:
+def tables_of(
+    dumps: list[Dump], jobs: int = 1, has_seconds: bool = False
+) -> list[pyarrow.Table]:
     """The rows of the dumps in each table, analyzed on this many threads."""
     import pyarrow
 
     readable = [it for it in dumps if it.error is None]
-    made = _weir.fleet_tables([(it.source, it.content) for it in readable], jobs)
+    made = _weir.fleet_tables([(it.source, it.content) for it in readable], jobs, has_seconds)
     tables = [pyarrow.table(it) for it in made]
     broken = [it for it in dumps if it.error is not None]
     if tables[0].num_columns:
         for place, (name, values) in enumerate(_own_columns(readable)):
             tables[0] = tables[0].add_column(place, name, pyarrow.array(values))
-    found = [_as_in(table, name) for table, name in zip(tables, TABLES, strict=True)]
+    names = (*TABLES, SECONDS)[: len(tables)]
+    found = [_as_in(table, name) for table, name in zip(tables, names, strict=True)]
     if broken:
         rows = {name: pyarrow.array(values) for name, values in _own_columns(broken)}
         rows |= {"status": pyarrow.array(["failed"] * len(broken))}
@@ -324,22 +345,23 @@ def analyze(
     *,
     workers: int | None = None,
     scheduler: str | None = None,
+    seconds: bool = False,
     progress: Callable[[Counts], None] | None = None,
 ) -> Counts:
     """Analyzes the dumps of files, folders, patterns and archives into the lake `out`, each once.
 
     `workers`: threads of this machine. `scheduler`: address of a Dask scheduler such as `tcp://10.0.0.1:8786`, whose
-    workers analyze instead; they have the same wheel, and get the dumps through the scheduler. A dump that cannot be read is a row with its error. Ctrl-C ends after the dumps under way, and the next call goes on.
+    workers analyze instead; they have the same wheel, and get the dumps through the scheduler. `seconds`: also a row for each second of each stream. A dump that cannot be read is a row with its error. Ctrl-C ends after the dumps under way, and the next call goes on.
     Raises `WeirError` if a name means no file, if the folder has tables of another version, or if another program
     writes into it.
     """
-    begin, counts, lake = time.monotonic(), Counts(), Lake(Path(out))
+    begin, counts, lake = time.monotonic(), Counts(), Lake(Path(out), seconds)
     found = list(files_of(files)) if not isinstance(files, str) else list(files_of([files]))
     lake.folder.mkdir(parents=True, exist_ok=True)
     with _alone(lake.folder), _stops() as is_stopped:
         lake.open()
         dumps = dumps_of(found, lake.is_known)
-        drive = _Drive(lake, counts, begin, progress, is_stopped)
+        drive = _Drive(lake, counts, begin, seconds, progress, is_stopped)
         if scheduler is None:
             drive.here(dumps, workers or cores())
         else:
@@ -357,6 +379,7 @@ class _Drive:
     lake: Lake
     counts: Counts
     begin: float
+    has_seconds: bool
     progress: Callable[[Counts], None] | None
     is_stopped: Callable[[], bool]
 
@@ -370,13 +393,14 @@ class _Drive:
                 if not batch.dumps or self.is_stopped():
                     return
                 coming = reader.submit(_next_batch, dumps)
-                self._add(batch.dumps, tables_of(batch.dumps, threads))
+                self._add(batch.dumps, tables_of(batch.dumps, threads, self.has_seconds))
 
     def elsewhere(self, dumps: Iterator[Dump | None], scheduler: str) -> None:
         """By the workers of a Dask scheduler, with a bounded number of bytes under way."""
         sent: dict[int, int] = {}
         is_read = False
-        with hands_of(tables_of, scheduler, None, RETRIES) as hands:
+        work = functools.partial(tables_of, has_seconds=self.has_seconds)
+        with hands_of(work, scheduler, None, RETRIES) as hands:
             while True:
                 while (
                     not is_read

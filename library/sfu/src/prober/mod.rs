@@ -7,6 +7,7 @@
 //! without queuing counts as proved, until the controller sees congestion or some seconds have
 //! passed.
 
+mod outcome;
 #[cfg(test)]
 mod tests;
 
@@ -14,8 +15,8 @@ use weir::controller::{Controller, Metrics, Probe, RateLimits, Reason, Target};
 use weir::feedback::{FeedbackReport, ProbeId, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
+pub use self::outcome::{ProbeOutcome, ProbeResult};
 use crate::ceiling::Ceiling;
-use crate::decision::{Change, Decision, Reason as DecisionReason};
 use crate::pairs::Pairs;
 use crate::trains::{Train, Trains};
 use crate::usual_loss::UsualLoss;
@@ -73,60 +74,6 @@ const TICK: TimeDelta = TimeDelta::from_millis(100);
 /// Numbers of probes. The inner controller, which may count probes of its own, must not take these
 /// for them.
 const FIRST_ID: u32 = 1 << 16;
-
-/// What a probe showed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ProbeOutcome {
-    /// Counts the outcomes of this prober, from 1.
-    pub number: u64,
-    /// When it was known.
-    pub at: Timestamp,
-    /// What it showed.
-    pub result: ProbeResult,
-}
-
-impl ProbeOutcome {
-    /// The same as a decision for the host's log, made under this budget.
-    pub fn decision(&self, budget: Bitrate) -> Decision {
-        let (change, reason, needed) = match self.result {
-            ProbeResult::Started(probe) => {
-                let change = Change::Probe { rate: probe.rate, size: probe.size };
-                (change, DecisionReason::CapacityUnknown, probe.rate)
-            }
-            ProbeResult::Arrived(rate) => {
-                (Change::Proved { rate }, DecisionReason::ProbeArrived, rate)
-            }
-            ProbeResult::MediaArrived(rate) => {
-                (Change::Proved { rate }, DecisionReason::MediaArrived, rate)
-            }
-            ProbeResult::Queued(rate) => {
-                (Change::Disproved { rate }, DecisionReason::ProbeQueued, rate)
-            }
-            ProbeResult::Unanswered => {
-                let rate = Bitrate::ZERO;
-                (Change::Disproved { rate }, DecisionReason::ProbeQueued, rate)
-            }
-        };
-        Decision::new(self.at, None, change, reason, budget, needed)
-    }
-}
-
-/// What a probe, or media in its place, showed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ProbeResult {
-    /// A probe begins.
-    Started(Probe),
-    /// Its packets arrived at this rate.
-    Arrived(Bitrate),
-    /// Media arrived at this rate, which is more than was known to fit.
-    MediaArrived(Bitrate),
-    /// Its packets were lost or queued. They arrived at this rate.
-    Queued(Bitrate),
-    /// No feedback came on its packets.
-    Unanswered,
-}
 
 /// A controller around a controller, which probes for what [`Controller::set_desired_bitrate`]
 /// asks.

@@ -98,6 +98,27 @@ fn a_probe_that_queues_proves_the_rate_at_which_it_arrived_and_the_next_one_wait
     assert!(started(&prober).is_some());
 }
 
+// Found in simulation: the link had been back for 7 s before the next probe.
+#[test]
+fn pairs_that_the_path_no_longer_spreads_end_the_wait_after_a_probe_that_queued() {
+    let mut prober = prober();
+    heartbeat(&mut prober, 0);
+    prober.set_desired_bitrate(at(10), Some(kbps(1_400)));
+    let probe = started(&prober).unwrap();
+    prober.on_feedback(at(200), &report(100, 15, probe.rate, kbps(1_000), Some(probe.id)));
+    for ms in (300..1_100).step_by(100) {
+        prober.on_feedback(at(ms), &report(ms, 2, kbps(4_000), kbps(1_000), None));
+    }
+    for ms in (1_100..1_700).step_by(100) {
+        prober.on_feedback(at(ms), &report(ms, 2, kbps(4_000), kbps(4_000), None));
+    }
+    assert_eq!(started(&prober), None);
+    for ms in [1_700, 1_800] {
+        prober.on_feedback(at(ms), &report(ms, 2, kbps(4_000), kbps(4_000), None));
+    }
+    assert!(started(&prober).is_some());
+}
+
 #[test]
 fn a_goal_that_is_known_to_fit_is_not_probed_for() {
     let mut prober = prober();
