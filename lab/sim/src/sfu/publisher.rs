@@ -344,6 +344,9 @@ impl PublisherState {
 
     /// Tells the publisher which streams nobody watches.
     pub(super) fn pass_on_demands(&mut self, now: Timestamp) {
+        if self.config.kind == TrackKind::Audio {
+            return; // Sound is forwarded without being chosen, so nobody says that it is watched.
+        }
         while let Some(demand) = self.uplink.next_demand(now) {
             let stream = usize::from(demand.stream);
             let Some(encoder) = self.encoders.get_mut(stream) else { continue };
