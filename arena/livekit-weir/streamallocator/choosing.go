@@ -20,7 +20,7 @@ const (
 	// Time between two choices, and between two packets of a probe.
 	chooseInterval, probeInterval = 100 * time.Millisecond, 5 * time.Millisecond
 	// A probe that could not send what it should is given up.
-	probePatience = 500 * time.Millisecond
+	probePatience = time.Second
 	// LiveKit counts layers without what is below RTP. Their packets are near this size.
 	packetSize = 1_000
 	// Frames per second of a camera with all temporal layers, which LiveKit does not tell.

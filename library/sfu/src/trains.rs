@@ -7,7 +7,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// A longer gap between two packets, at the sender, ends a train.
 const MAX_GAP: TimeDelta = TimeDelta::from_millis(20);
-/// A longer train is judged in parts.
+/// A longer train of media is judged in parts. A slow probe of few large packets takes longer.
 const MAX_LENGTH: TimeDelta = TimeDelta::from_millis(250);
 /// A shorter train says nothing: a radio link delivers packets in groups of some milliseconds.
 const MIN_LENGTH: TimeDelta = TimeDelta::from_millis(40);
@@ -67,9 +67,9 @@ impl Train {
     }
 
     fn continues_with(&self, packet: &PacketReport) -> bool {
-        let gap = packet.send_time - self.last_sent;
-        let is_near = packet.probe.is_some() || gap <= MAX_GAP;
-        self.probe == packet.probe && is_near && packet.send_time - self.first_sent <= MAX_LENGTH
+        let (gap, length) = (packet.send_time - self.last_sent, packet.send_time - self.first_sent);
+        let is_near = packet.probe.is_some() || gap <= MAX_GAP && length <= MAX_LENGTH;
+        self.probe == packet.probe && is_near
     }
 
     /// Whether it is long enough to say something.

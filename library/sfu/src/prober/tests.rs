@@ -98,6 +98,19 @@ fn a_probe_that_queues_proves_the_rate_at_which_it_arrived_and_the_next_one_wait
     assert!(started(&prober).is_some());
 }
 
+// Found in calls through LiveKit, whose probes are recent packets of 1,000 bytes: 142 kbit/s take
+// 340 ms for six of them, and every such probe counted as unanswered.
+#[test]
+fn a_slow_probe_of_few_large_packets_is_judged_as_a_whole() {
+    let mut prober = prober();
+    heartbeat(&mut prober, 0);
+    prober.set_desired_bitrate(at(10), Some(kbps(1_400)));
+    let probe = started(&prober).unwrap();
+    prober.on_feedback(at(600), &report(100, 7, kbps(142), kbps(142), Some(probe.id)));
+    heartbeat(&mut prober, 700);
+    assert!(matches!(prober.last_outcome().unwrap().result, ProbeResult::Arrived(_)));
+}
+
 // Found in simulation: the link had been back for 7 s before the next probe.
 #[test]
 fn pairs_that_the_path_no_longer_spreads_end_the_wait_after_a_probe_that_queued() {
