@@ -2,8 +2,8 @@
 #
 #   weir run 'sfu/*' --controller gcc --json | jq -r -f scripts/sfu.jq --arg table means
 #
-# `--arg table means` has a row for each server and controller: means over the subscribers of all
-# scenarios. `--arg table below` and `--arg table frozen` have a row for each scenario, and a column
+# `--arg table means` has a row for each server and controller: means over the scenarios, of the means
+# over their subscribers. `--arg table below` and `--arg table frozen` have a row for each scenario, and a column
 # for each server and controller: time below the best layer in per cent, and seconds frozen, both
 # of the subscriber for whom it is worst. `--arg table good` has the mean good time of its
 # subscribers in per cent.
@@ -34,7 +34,8 @@ def cell: if $table == "good" then map(.[0]) | mean | shown(1)
 | if $table == "means" then
     (["server", "controller"] + headings | row), ("|" + ("---|" * (2 + (headings | length)))),
     ($names[] as $name
-     | [$runs[] | select(name == $name) | subscribers[] | numbers] as $rows
+     | [$runs[] | select(name == $name) | [subscribers[] | numbers]
+        | [range(headings | length) as $at | [.[][$at]] | mean]] as $rows
      | ($name | split(", "))
        + [range(headings | length) as $at | [$rows[][$at]] | mean | shown(decimals[$at])]
      | row)
