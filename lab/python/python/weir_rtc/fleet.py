@@ -264,9 +264,7 @@ class Lake:
         self._calls, self._since = 0, time.monotonic()
 
 
-def tables_of(
-    dumps: list[Dump], jobs: int = 1, has_seconds: bool = False
-) -> list[pyarrow.Table]:
+def tables_of(dumps: list[Dump], jobs: int = 1, has_seconds: bool = False) -> list[pyarrow.Table]:
     """The rows of the dumps in each table, analyzed on this many threads."""
     import pyarrow
 
