@@ -46,7 +46,6 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, sample: &Sample, covered_s: f64) {
-        let kbps = |bps: f64| bps / 1e3;
         let own = &mut self.second;
         self.bits += sample.rate_bps * covered_s;
         self.covered_s += covered_s;
@@ -54,8 +53,8 @@ impl Sums {
             self.lost += loss * sample.packets as f64;
             self.packets += sample.packets as f64;
         }
-        own.target_kbps = sample.target_bps.map(kbps).or(own.target_kbps);
-        own.estimate_kbps = sample.estimate_bps.map(kbps).or(own.estimate_kbps);
+        own.target_kbps = kbps(sample.target_bps).or(own.target_kbps);
+        own.estimate_kbps = kbps(sample.estimate_bps).or(own.estimate_kbps);
         own.rtt_ms = sample.rtt_ms.or(own.rtt_ms);
         own.frames_per_second = sample.frame_rate.or(own.frames_per_second);
         own.height_px = sample.size.map(|(_, height)| height.into()).or(own.height_px);
@@ -70,6 +69,10 @@ impl Sums {
             ..self.second
         }
     }
+}
+
+fn kbps(bps: Option<f64>) -> Option<f64> {
+    Some(bps? / 1e3)
 }
 
 /// The seconds of a stream that its samples cover, in order.

@@ -41,8 +41,9 @@ impl MetricScope<'_> {
                  {{ nack = true }} in its [[flow]], or {ANOTHER}"
             ),
             Need::Watched => format!(
-                "{name} has no {metric}; write quality = true and repair = {{ nack = true }} in \
-                 its [[flow]], name a subscriber of a forwarding server, or {ANOTHER}"
+                "{name} has no {metric} without quality; write quality = true and repair = \
+                 {{ nack = true }} in its [[flow]], name a subscriber of a forwarding server, or \
+                 {ANOTHER}"
             ),
             Need::Speech => format!(
                 "{name} has no {metric}, because it is not an audio flow with quality; write \
