@@ -11,10 +11,15 @@ if (first === undefined || (first === "--log") !== (second !== undefined)) {
   process.exit(2);
 }
 
+function scenarioOf(record) {
+  return JSON.parse(readFileSync(join(record, "run.json"), "utf8")).scenario_text;
+}
+
 /** Who receives over the way that changes: in the scenarios of the simulated server the one behind [network]. */
 function receiverOf(record) {
-  const { scenario_text } = JSON.parse(readFileSync(join(record, "run.json"), "utf8"));
-  if (/^topology = "sfu"/m.test(scenario_text)) return { name: "p1", table: "[network.down]" };
+  if (/^topology = "sfu"/m.test(scenarioOf(record))) {
+    return { name: "p1", table: "[network.down]" };
+  }
   return { name: "p2", table: "[participant.p2.down]" };
 }
 
@@ -143,8 +148,7 @@ function switches(intervals) {
 
 /** The first time at which the receiver's way down changes, in s; null if it does not. */
 function change(record) {
-  const { scenario_text } = JSON.parse(readFileSync(join(record, "run.json"), "utf8"));
-  const table = scenario_text.split(receiverOf(record).table)[1] ?? "";
+  const table = scenarioOf(record).split(receiverOf(record).table)[1] ?? "";
   const times = /^\s*capacity = \[\["0s", "[^"]*"\], \["([0-9.]+)s"/.exec(table);
   return times === null ? null : Number.parseFloat(times[1]);
 }

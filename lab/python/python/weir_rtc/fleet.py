@@ -1,8 +1,8 @@
 """Dumps of many calls: reads them once each, and keeps what was found as Parquet files.
 
 A lake is a folder with the tables `calls`, `streams` and `findings`, and `seconds` on request
-(docs/reference/fleet-schema.md), each a folder of Parquet files. A part of the lake is three or four files of one name. That of the calls is written last: parts without it do not
-count, so whatever ends the program leaves a whole lake.
+(docs/reference/fleet-schema.md), each a folder of Parquet files. A part of the lake is three or four files of one name.
+That of the calls is written last: parts without it do not count, so whatever ends the program leaves a whole lake.
 """
 
 from __future__ import annotations
@@ -143,6 +143,11 @@ class Counts:
         )
 
 
+def tables_with(has_seconds: bool) -> tuple[str, ...]:
+    """The tables of a lake, that of the calls first."""
+    return (*TABLES, SECONDS) if has_seconds else TABLES
+
+
 def schema(table: str) -> pyarrow.Schema:
     """The columns of a table."""
     import pyarrow
@@ -178,7 +183,7 @@ class Lake:
 
     def __init__(self, folder: Path, has_seconds: bool = False):
         self.folder = folder
-        self.names = (*TABLES, SECONDS) if has_seconds else TABLES
+        self.names = tables_with(has_seconds)
         self._tables: dict[str, list[pyarrow.Table]] = {table: [] for table in self.names}
         self._calls = 0
         self._since = time.monotonic()
@@ -275,7 +280,7 @@ def tables_of(dumps: list[Dump], jobs: int = 1, has_seconds: bool = False) -> li
     if tables[0].num_columns:
         for place, (name, values) in enumerate(_own_columns(readable)):
             tables[0] = tables[0].add_column(place, name, pyarrow.array(values))
-    names = (*TABLES, SECONDS)[: len(tables)]
+    names = tables_with(has_seconds)
     found = [_as_in(table, name) for table, name in zip(tables, names, strict=True)]
     if broken:
         rows = {name: pyarrow.array(values) for name, values in _own_columns(broken)}

@@ -48,7 +48,7 @@ pub(crate) fn picture_vmaf(
     // The model knows sizes by their product only.
     let width = libm::round(shown) as u32;
     let video = EncoderVideo { width, height: 1, content, ..EncoderVideo::DEFAULT };
-    Some(PictureModel::new(video)?.steady(bits, pixels, rate))
+    Some(PictureModel::new(video)?.vmaf(bits, pixels, rate))
 }
 
 /// State of a media source. Frame sizes are sizes on the wire, headers included. So a source that

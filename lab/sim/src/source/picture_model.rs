@@ -125,11 +125,6 @@ impl PictureModel {
         Some(Self { shown, camera_pixels, recent: VecDeque::new() })
     }
 
-    /// VMAF of pictures with these bits a pixel, of this size and so many a second.
-    pub(super) fn steady(&self, bits: f64, pixels: f64, rate: f64) -> f64 {
-        self.vmaf(bits, pixels, rate)
-    }
-
     /// VMAF of a picture that is coded now.
     pub(super) fn judge(&mut self, now: Timestamp, coded: Coded) -> Vmaf {
         if self.recent.back().is_some_and(|(_, last)| last.pixels != coded.pixels) {
@@ -157,7 +152,7 @@ impl PictureModel {
     }
 
     /// VMAF at these bits a pixel, pixels and pictures a second.
-    fn vmaf(&self, bits: f64, pixels: f64, rate: f64) -> f64 {
+    pub(super) fn vmaf(&self, bits: f64, pixels: f64, rate: f64) -> f64 {
         let Shown { curve, pixel_exponent, rate_exponent } = self.shown;
         let size = libm::pow(pixels / PIXELS, -pixel_exponent);
         let rate = libm::pow(rate / FRAME_RATE, -rate_exponent);
