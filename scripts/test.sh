@@ -81,6 +81,7 @@ beside() {
 }
 names=()
 commands=()
+broken=()
 
 start_lane() {
     # A process group of its own, so that Ctrl-C leaves none of it behind.
@@ -106,7 +107,16 @@ end_lane() {
         read -r status end < "$logs/$i.status"
         printf '\n== %s (beside the tests, until %d:%02d)\n' "${names[$i]}" $((end / 60)) $((end % 60))
         cat "$logs/$i.log"
-        if [ "$status" -eq 0 ]; then pass; else fail "${names[$i]}"; fi
+        if [ "$status" -eq 0 ]; then pass; else fail "${names[$i]}" && broken+=("$i"); fi
+    done
+}
+
+# The last lines of what failed in the lane, once more: who has only the end of a long log sees why.
+tell_broken() {
+    local i
+    for i in "${broken[@]}"; do
+        echo "the end of ${names[$i]}:"
+        tail -n 25 "$logs/$i.log" | cut -c 1-300 | sed 's/^/  /'
     done
 }
 
@@ -397,6 +407,7 @@ if [ "${#repeated[@]}" -gt 0 ]; then
     printf '  %s\n' "${repeated[@]}"
 fi
 if [ "$failed" -gt 0 ]; then
+    tell_broken
     echo 'failed:'
     printf '  %s\n' "${failures[@]}"
 fi
