@@ -68,9 +68,12 @@ impl OvershootDetector {
         if self.frames < FIRST_FRAMES || self.window.is_empty() {
             return (FIRST_USE, FIRST_USE);
         }
-        let link: f64 = self.window.iter().map(|made| made.link_use).sum();
-        let bits: f64 = self.window.iter().map(|made| made.bits).sum();
-        let asked: f64 = self.window.iter().map(|made| made.asked_bits).sum();
+        let (mut link, mut bits, mut asked) = (0.0, 0.0, 0.0);
+        for made in &self.window {
+            link += made.link_use;
+            bits += made.bits;
+            asked += made.asked_bits;
+        }
         ((link / self.window.len() as f64).clamp(1.0, MAX_USE), bits / asked.max(1.0))
     }
 

@@ -99,7 +99,8 @@ impl Scaler {
         }
     }
 
-    fn is_on(&self) -> bool {
+    /// Whether quantizers change anything.
+    pub(super) fn is_on(&self) -> bool {
         self.video.degradation != Degradation::MaintainResolution
     }
 

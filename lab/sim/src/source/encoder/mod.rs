@@ -239,7 +239,10 @@ impl Encoder {
         }
         let pictures = 1 + std::mem::take(&mut self.dropped);
         let bits = self.size(level, budget, rate, pictures) * seam;
-        self.scaler.on_frame(now, self.costs.qp(bits / self.costs.factor(self.scaler.pixels())));
+        if self.scaler.is_on() {
+            let factor = self.costs.factor(self.scaler.pixels());
+            self.scaler.on_frame(now, self.costs.qp(bits / factor));
+        }
         self.is_after_cut = false;
         self.buffer = Some(buffer - bits);
         self.detector.on_frame(now, bits, budget);
@@ -336,8 +339,9 @@ impl Encoder {
     fn size(&mut self, level: f64, budget: f64, rate: f64, pictures: u32) -> f64 {
         let off = (level - BEST_LEVEL) / BEST_LEVEL;
         let wanted = budget * (1.0 + CORRECTION * off.clamp(-MAX_SHORTAGE, MAX_SURPLUS));
-        let coarsest = self.coarsest(pictures);
-        let finest = libm::log(self.finest_bits()).max(coarsest);
+        let factor = self.costs.factor(self.scaler.pixels());
+        let coarsest = self.coarsest(pictures, factor);
+        let finest = libm::log(self.finest_bits(factor)).max(coarsest);
         let exact = self.limit_quality(level, libm::log(wanted), coarsest);
         let exact = self.smoothed(level, exact.min(finest).max(coarsest));
         let coarsest = coarsest.min(exact);
@@ -357,18 +361,16 @@ impl Encoder {
         bits
     }
 
-    /// Bits of this picture at the best quality.
-    fn finest_bits(&self) -> f64 {
-        let factor = self.costs.factor(self.scaler.pixels());
+    /// Bits of this picture at the best quality. Its size has this factor on all bits.
+    fn finest_bits(&self, factor: f64) -> f64 {
         (self.costs.finest * BITS_PER_BYTE * factor).max(self.unsharp)
     }
 
     /// Logarithm of the size in bits of this picture at the coarsest quality. The pictures since
     /// the last frame have moved on.
-    fn coarsest(&mut self, pictures: u32) -> f64 {
+    fn coarsest(&mut self, pictures: u32, factor: f64) -> f64 {
         let news = libm::sqrt(1.0 - PERSISTENCE * PERSISTENCE) * self.stream.normal();
         self.picture = PERSISTENCE * self.picture + news;
-        let factor = self.costs.factor(self.scaler.pixels());
         let is_new = std::mem::take(&mut self.is_new_page);
         let bytes = if is_new { self.costs.least_jump } else { self.costs.coarsest };
         let bits = bytes * BITS_PER_BYTE * factor;
