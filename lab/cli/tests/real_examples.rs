@@ -5,7 +5,7 @@
 //! GStreamer.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use weir::{Algorithm, Bitrate, RateLimits};
@@ -348,6 +348,68 @@ fn the_layer_of_a_server_falls_with_the_link_to_300_kbps_and_returns_and_each_sw
         .iter()
         .any(|decision| decision["change"] == "choose" && decision["reason"] == "over budget");
     assert!(fell, "no layer was left for lack of room");
+}
+
+/// The Python of the folder of scripts/deps.sh, or `None` with a line if it has no libwebrtc.
+fn python_with_libwebrtc() -> Option<PathBuf> {
+    let python = target().with_file_name("python/bin/python3");
+    let output = Command::new(&python).args(["-c", "import webrtc"]).output();
+    let has_it = output.is_ok_and(|output| output.status.success());
+    if !has_it {
+        println!("skipped: no libwebrtc for Python: scripts/deps.sh --test");
+    }
+    has_it.then_some(python)
+}
+
+/// A program that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(program: &Path, words: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn libwebrtc_without_a_browser_gets_the_best_layer_of_a_room() {
+    let Some(python) = python_with_libwebrtc() else { return };
+    if !has("ffmpeg") {
+        return;
+    }
+    let Some(programs) = build("sfu") else { return };
+    let (folder, video) = (root().join("examples/sfu"), tempfile::tempdir().unwrap());
+    let script = folder.join("make-video.sh");
+    assert!(Command::new(script).arg(video.path()).status().unwrap().success());
+    let (program, address) = (programs.join("weir-sfu-example"), "127.0.0.1:18437");
+    let _server = Running::start(&program, &[address, "sluice", "60"]);
+    let is_up = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::net::TcpStream::connect(address).is_ok()
+    });
+    assert!(is_up, "nobody listens at {address}");
+    let video = video.path().display().to_string();
+    let _publisher = Running::start(&program, &["load", address, &video, "0", "1", "50"]);
+    let mut watch = Command::new(python);
+    watch.arg(folder.join("watch.py")).args([&format!("http://{address}"), "12"]);
+    let output = watch.stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    // "12 connected [1234]": what has come until then.
+    let packets = |line: &str| line.split(['[', ']']).nth(1)?.split(", ").next()?.parse().ok();
+    let seconds: Vec<u64> = text.lines().filter_map(packets).collect();
+    assert!(seconds.len() >= 6, "{text}");
+    // The largest layer takes 1.5 Mbit/s, so some 150 packets a second; the middle one 60.
+    let last_s = seconds[seconds.len() - 1] - seconds[seconds.len() - 2];
+    assert!(last_s > 100, "{text}");
 }
 
 /// Calls with a GStreamer sender: a command that gets controller, seconds and folder.
