@@ -192,21 +192,22 @@ impl Allocator {
         }
     }
 
-    /// The highest level of a track that this room clearly has place for.
-    fn clear_level(&self, index: usize, room: Bitrate) -> Level {
+    /// The highest level of a track that this room clearly has place for, if all take `total`.
+    fn clear_level(&self, index: usize, total: Bitrate, room: Bitrate) -> Level {
         let options = &self.options[index];
-        let others = self.total().saturating_sub(options.cost(self.levels[index]));
+        let others = total.saturating_sub(options.cost(self.levels[index]));
         let room = room * (1.0 / CLEAR);
         (0..options.layers.len()).rev().find(|&layer| others + options.cost(Some(layer)) <= room)
     }
 
     /// The highest level that each track may go to now, if this much is known to fit.
     fn caps(&self, now: Timestamp, room: Bitrate) -> Vec<Level> {
+        let total = self.total();
         let mut caps = Vec::with_capacity(self.tracks.len());
         for (index, track) in self.tracks.iter().enumerate() {
             let layers = &track.config.layers[..self.options[index].layers.len()];
             let current = self.levels[index].max(track.held).min(layers.len().checked_sub(1));
-            let clear = self.clear_level(index, room);
+            let clear = self.clear_level(index, total, room);
             caps.push(track.falls.cap(now, current, layers, clear));
         }
         caps
@@ -248,7 +249,7 @@ impl Allocator {
             let step = self.options[index].best_step(level, Bitrate::MAX, highest);
             let refused = step.map(|step| {
                 let need = (total + step.more) * MARGIN;
-                let clear = self.clear_level(index, self.room);
+                let clear = self.clear_level(index, total, self.room);
                 let is_free = track.falls.cap(now, level, layers, clear) >= Some(step.layer);
                 let reason = match (need <= self.room, is_free) {
                     _ if need > self.budget => Reason::BudgetTooSmall,
