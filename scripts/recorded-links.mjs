@@ -2,7 +2,7 @@
 // Runs controllers over recorded radio links, or compares how the links vary, as Markdown tables. All runs
 // are simulated, but for the calls of `called`.
 //
-// usage: scripts/recorded-links.mjs results|held|seen|statistics|called FOLDER [CONTROLLER,...]
+// usage: scripts/recorded-links.mjs results|held|waits|seen|statistics|called FOLDER [CONTROLLER,...]
 //
 // FOLDER holds mahimahi traces, such as `traces` of https://github.com/ravinet/mahimahi (Winstein and
 // others, NSDI 2013). Every file whose name ends in .up or .down is one, or only those that `--only` names.
@@ -12,6 +12,7 @@
 //              The filler has no chance in it; the encoder runs with the seeds 1 to 10.
 // held         what holds the use: the first controller with the filler and reports every 20, 50 and 100 ms, means of ten start
 //              bitrates, beside laws that know more than a sender (scripts/recorded-laws.mjs), at the p95 that it has with 50 ms
+// waits        what holds the wait in the sender: its p95 under the first controller as it is, and with one thing changed
 // seen         what a viewer sees of a film of 720p over these links with at most 6 Mbit/s, as means over the
 //              recordings, and how it compares with the first controller's
 // statistics   how the recordings vary, beside 200 scenarios of the family `radio` of `weir research generate`
@@ -221,6 +222,54 @@ function held(folder, recordings, controller, constants) {
   }
 }
 
+/** A recording whose gaps without a packet are at most this long: what follows a longer one comes earlier. */
+function shortened(packets, longest_ms) {
+  const lines = [];
+  let earlier = 0;
+  let last = 0;
+  for (const line of packets.trim().split("\n")) {
+    const at = Number(line);
+    earlier += Math.max(at - last - longest_ms, 0);
+    last = at;
+    lines.push(at - earlier);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** What `waits` changes: heading, constants of sluice, longest gap of the recording in ms, lowest bitrate. */
+const CHANGES = [
+  ["as it is", [], undefined, "50kbps"],
+  ["no window", ["t_window=100000000"], undefined, "50kbps"],
+  ["no radio link", ["radio_variation=100"], undefined, "50kbps"],
+  ["5 kbit/s at least", [], undefined, "5kbps"],
+  ["outages of 1 s at most", [], 1000, "50kbps"],
+  ["outages of 0.1 s at most", [], 100, "50kbps"],
+];
+
+/** The p95 of the wait in the sender and that of the queue, in ms, and the use, with each change. */
+function waits(folder, recordings, controller, seeds) {
+  const heads = CHANGES.map(([head]) => head);
+  console.log(
+    `| recording | source | ${heads.join(" | ")} |\n|---|---|${"---|".repeat(heads.length)}`,
+  );
+  for (const recording of recordings) {
+    const packets = readFileSync(join(folder, recording), "utf8");
+    for (const source of ["filler", "encoder"]) {
+      const file = join(folder, `${recording}-waits.toml`);
+      const runs = source === "filler" ? 1 : seeds;
+      const cells = [];
+      for (const [, settings, longest, lowest] of CHANGES) {
+        writeFileSync(join(folder, "changed"), longest ? shortened(packets, longest) : packets);
+        writeFileSync(file, scenario("changed", source).replace('"50kbps"', `"${lowest}"`));
+        const constants = settings.flatMap((setting) => ["--set", `sluice.${setting}`]);
+        const { use, queue, waits } = measured(file, controller, runs, constants);
+        cells.push(`${fixed(waits, 0)}; ${fixed(queue, 0)}; ${fixed(use, 2)}`);
+      }
+      console.log(`| ${recording} | ${source} | ${cells.join(" | ")} |`);
+    }
+  }
+}
+
 /** What is seen: heading, value of a flow, decimals. */
 const SEEN = [
   ["rate (Mbit/s)", (flow) => flow.rate_mbps?.mean, 2],
@@ -380,8 +429,10 @@ if (options.help) {
 }
 const [what, from, list] = positionals;
 const controllers = (list ?? (what === "called" ? SENDERS.join() : "sluice")).split(",");
-if (!["results", "held", "seen", "statistics", "called"].includes(what) || !from) {
-  fail("write recorded-links.mjs results|held|seen|statistics|called FOLDER; --help says more");
+if (!["results", "held", "waits", "seen", "statistics", "called"].includes(what) || !from) {
+  fail(
+    "write recorded-links.mjs results|held|waits|seen|statistics|called FOLDER; --help says more",
+  );
 }
 if (!/^[1-9][0-9]*$/.test(options.seeds)) fail("--seeds wants a number of 1 or more");
 const wanted = options.only?.split(",");
@@ -402,6 +453,8 @@ try {
   } else if (what === "held") {
     const constants = options.set.flatMap((constant) => ["--set", constant]);
     held(folder, recordings, controllers[0], constants);
+  } else if (what === "waits") {
+    waits(folder, recordings, controllers[0], Number(options.seeds));
   } else if (what === "seen") {
     seen(folder, recordings, controllers, Number(options.seeds));
   } else if (what === "called") {
