@@ -4,11 +4,13 @@
     scripts/record-pipelines.py CONTROLLER FOLDER [NAME]...
 
 Each call is a sender with `weircc` under the controller, 640x360 in VP8, and a receiver with `weirfeedback`, over plain RTP
-and RTCP in `weir link`. FOLDER gets networks__NAME.pcapng, captured at the sender. It needs the plugin (`make install-gst`), dumpcap,
+and RTCP in `weir link`. FOLDER gets networks__NAME.pcapng.gz, captured at the sender. It needs the plugin (`make install-gst`), dumpcap,
 iperf3 for `tcp`, and the rights of `weir link`. WEIR names the program.
 """
 
+import gzip
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -18,6 +20,9 @@ from pathlib import Path
 NETWORKS = Path(__file__).parents[1] / "lab/analyze/tests/networks"
 TWCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 A, B = "10.45.0.1", "10.45.0.2"
+RTP_PORT = 5004
+#: Kinds of blocks, and of a link, in pcapng.
+INTERFACE, PACKET, ETHERNET = 1, 6, 1
 #: Bytes of a packet that are kept: headers of RTP, and whole RTCP as far as it is small.
 KEPT = 160
 SENDER = f"""videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1
@@ -27,9 +32,9 @@ SENDER = f"""videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1
 ! rtpvp8pay mtu=1200 picture-id-mode=15-bit
 ! application/x-rtp,media=video,encoding-name=VP8,payload=96,clock-rate=90000,extmap-1=(string){TWCC}
 ! weircc name=weircc local=true overhead=28 algorithm=CONTROLLER
-! udpsink host={B} port=5004 sync=false async=false
+! udpsink host={B} port={RTP_PORT} sync=false async=false
 udpsrc port=5005 caps=application/x-rtcp ! weircc.rtcp_sink"""
-RECEIVER = f"""udpsrc port=5004
+RECEIVER = f"""udpsrc port={RTP_PORT}
   caps="application/x-rtp,media=video,encoding-name=VP8,clock-rate=90000,extmap-1=(string){TWCC}"
 ! weirfeedback name=feedback interval=50000000 feedback=twcc ! fakesink sync=false async=false
 feedback.rtcp_src ! udpsink host={A} port=5005 sync=false async=false"""
@@ -79,6 +84,26 @@ def receive(seconds: float) -> None:
     server.terminate()
 
 
+def without_pictures(capture: bytes) -> bytes:
+    """The capture with zeros for the payloads of RTP, which nobody needs and nothing packs."""
+    data, at, head = bytearray(capture), 0, 0
+    while at + 12 <= len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == INTERFACE:
+            (link,) = struct.unpack_from("<H", data, at + 8)
+            head = 14 if link == ETHERNET else 0
+        elif kind == PACKET:
+            (kept,) = struct.unpack_from("<I", data, at + 20)
+            udp = at + 28 + head + 20
+            (port,) = struct.unpack_from(">H", data, udp + 2)
+            if port == RTP_PORT:
+                (words,) = struct.unpack_from(">H", data, udp + 8 + 14)
+                begin, end = udp + 8 + 16 + 4 * words, at + 28 + kept
+                data[begin:end] = bytes(max(end - begin, 0))
+        at += length
+    return bytes(data)
+
+
 def call(name: str, controller: str, folder: Path) -> None:
     """One call over a known network."""
     network = NETWORKS / f"{name}.toml"
@@ -91,6 +116,9 @@ def call(name: str, controller: str, folder: Path) -> None:
     words = [os.environ.get("WEIR", "weir"), "link", str(network)]
     words += ["--peer", " ".join([*me, "--receive", str(seconds)]), "--"]
     subprocess.run([*words, *me, "--send", controller, str(seconds), rival, capture], check=True)
+    packed = gzip.compress(without_pictures(Path(capture).read_bytes()), 9, mtime=0)
+    Path(f"{capture}.gz").write_bytes(packed)
+    Path(capture).unlink()
 
 
 def main() -> int:
