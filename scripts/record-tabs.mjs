@@ -5,8 +5,8 @@
 //     scripts/record-tabs.mjs hidden FILE         another tab in front from 7 s to 14 s; a camera sends
 //     scripts/record-tabs.mjs hidden-canvas FILE  the same, but the page draws what it sends
 //
-// The call runs in `weir link` (WEIR names the program), 18 s long, on the known network FREE. Needs Chromium and the
-// rights of `weir link`. No driver is attached to the page: Playwright's keeps each page visible.
+// The call runs in `weir link` (WEIR names the program), 18 s long, on the known network FREE. The camera shows a moving
+// zone plate, which fills a link; a canvas shows the same. Needs Chromium, gst-launch-1.0 and the rights of `weir link`. No driver is attached to the page: Playwright's keeps each page visible.
 
 import { spawn, spawnSync } from "node:child_process";
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -57,7 +57,9 @@ async function call(me, isDrawn) {
   for (const track of stream.getTracks()) connection.addTrack(track, stream);
   connection.ontrack = ({ streams }) => {
     const seen = document.createElement("video");
-    document.body.append(Object.assign(seen, { srcObject: streams[0], muted: true, autoplay: true }));
+    document.body.append(
+      Object.assign(seen, { srcObject: streams[0], muted: true, autoplay: true }),
+    );
   };
   const described = async () => {
     if (connection.iceGatheringState !== "complete")
@@ -112,10 +114,22 @@ function serve(kind, file, onConnected) {
   }).listen(PORT, "0.0.0.0");
 }
 
+/** Writes what the camera shows, for 3 s that repeat: in the browser's own picture little moves. */
+function film(file) {
+  const pattern = "pattern=zone-plate kx2=20 ky2=20 kt=1 num-buffers=90";
+  const form = "video/x-raw,format=I420,width=640,height=360,framerate=30/1";
+  const words = `-q videotestsrc ${pattern} ! ${form} ! y4menc ! filesink location=${file}`;
+  const { status } = spawnSync("gst-launch-1.0", words.split(" "), { stdio: "inherit" });
+  if (status !== 0) throw new Error("gst-launch-1.0 cannot make the camera's film");
+}
+
 /** Starts Chromium at an address. Returns what ends it. */
 function browse(address, ...options) {
   const profile = mkdtempSync(join(tmpdir(), "record-tabs-"));
+  const camera = join(profile, "camera.y4m");
+  film(camera);
   const media = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"];
+  media.push(`--use-file-for-fake-video-capture=${camera}`);
   const words = ["--headless=new", "--no-sandbox", "--no-first-run", `--user-data-dir=${profile}`];
   const browser = spawn("chromium", [...words, ...media, ...options, address], { stdio: "ignore" });
   return async () => {
@@ -163,7 +177,7 @@ async function atA(kind, file) {
 
 async function atB(kind) {
   narrow(kind);
-  await sleep(2_000);
+  await sleep(3_000);
   const origin = `http://${A}:${PORT}`;
   browse(`${origin}/?b`, `--unsafely-treat-insecure-origin-as-secure=${origin}`);
 }
