@@ -235,7 +235,7 @@ def test_each_shown_call_has_a_link_to_its_report_which_is_as_analyze_writes_it(
     links = [unquote(it) for it in re.findall(r'href="([^"]+)"', page)]
     # Four calls among the worst, and the same four among the typical ones.
     assert len(links) == 6 and len(set(links)) == 3, links
-    assert page.count("no report: ") == 2 and "no such file" in page
+    assert page.count("no report: ") == 2 and "No such file" in page
     for link in set(links):
         report = (tmp_path / "pages" / link).read_text()
         assert "Weir report" in report and "weir analyze" in report
