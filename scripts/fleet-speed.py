@@ -5,10 +5,13 @@
 
 DUMP is a dump of rtcstats with the reports of a browser, such as lab/analyze/tests/dumps/drop.rtcstats.gz. Its reports
 are repeated until they are 300, one for each second, in 300 dumps that differ in a note. A lake of more than a
-million calls is made of copies of their rows, and its report is written.
+million calls is made of copies of their rows, and its report is written. Machines differ in speed from hour to hour, so a peer
+is timed beside: Python's own json reads the same dumps, in a process for each processor, and does nothing with them.
 """
 
 import gzip
+import json
+import multiprocessing
 import sys
 import time
 from pathlib import Path
@@ -50,6 +53,20 @@ def multiply(lake: Path, large: Path) -> None:
             )
 
 
+def parsed(file: Path) -> int:
+    """Parses every line of a dump. Returns how many there are."""
+    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    return len([json.loads(line) for line in lines if line.startswith(("[", "{"))])
+
+
+def peer(dumps: Path) -> float:
+    """Dumps a second that Python's json reads."""
+    begin = time.monotonic()
+    with multiprocessing.Pool() as pool:
+        pool.map(parsed, sorted(dumps.iterdir()), chunksize=4)
+    return DUMPS / (time.monotonic() - begin)
+
+
 def main() -> int:
     if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
@@ -57,7 +74,12 @@ def main() -> int:
     dump, folder = Path(sys.argv[1]), Path(sys.argv[2])
     size = make_dumps(dump, folder / "dumps")
     print(f"{DUMPS} dumps of {size / 1e6:.1f} MB, unpacked")
+    begin = time.monotonic()
     print(fleet.analyze([folder / "dumps"], folder / "lake").words())
+    rate, peers = DUMPS / (time.monotonic() - begin), peer(folder / "dumps")
+    print(
+        f"{rate:.0f} dumps/s; Python's json alone {peers:.0f}/s: {rate / peers:.2f} times as many"
+    )
     multiply(folder / "lake", folder / "large")
     begin = time.monotonic()
     write(Asked(folder / "large", folder / "fleet.html"))

@@ -260,6 +260,7 @@ built_beside() {
 # The Go module: equal numbers in the vectors, and calls between two pions. A server with it, if that is asked for.
 go_module() {
     own 'Go module' scripts/test-go.sh
+    own 'dashboards' scripts/check-dashboards.sh
     own 'LiveKit with the Go module' scripts/test-livekit.sh
 }
 

@@ -34,6 +34,14 @@ const BROWSER: [&str; 4] = [
     "repair = { nack = true }",
     "probe_when_limited = false",
 ];
+/// The same of a pipeline: a capture with readable RTCP has one. Its own limits are not known.
+const PIPELINE: [&str; 3] = [
+    "start_bitrate = \"300kbps\"",
+    "source = { kind = \"encoder\", fps = 30, driver = \"pipeline\" }",
+    "repair = { nack = true }",
+];
+/// The receiver tells what is seen.
+const WATCHED: &str = "quality = true";
 /// Width and height of a picture where the dump tells none.
 const USUAL_PICTURE: (u32, u32) = (640, 360);
 /// Shortest scenario.
@@ -330,6 +338,12 @@ fn quoted(text: &str) -> String {
 
 /// A scenario with the network that the call met, as text. `name` is the dump's name.
 pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> String {
+    let sender: &[&str] = if dump.format == Format::Capture { &[] } else { &BROWSER };
+    text_of(name, dump, network, sender)
+}
+
+/// The scenario, with these lines in each flow.
+fn text_of(name: &str, dump: &Dump, network: &NetworkEstimate, sender: &[&str]) -> String {
     let mut lines = Vec::new();
     lines.push(format!("title = {}", quoted(&format!("The network that {name} met"))));
     lines.push(format!("source = {}", quoted(&format!("weir analyze {name}, a {}", dump.format))));
@@ -353,9 +367,7 @@ pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> Stri
         ));
         lines.push(format!("call = {}", plan.call));
         lines.push(format!("max_bitrate = \"{}kbps\"", kilobits(plan.max_bps.max(300e3))));
-        if dump.format != Format::Capture {
-            lines.extend(BROWSER.map(String::from));
-        }
+        lines.extend(sender.iter().copied().map(String::from));
     }
     lines.join("\n") + "\n"
 }
@@ -365,16 +377,13 @@ pub fn scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> Stri
 /// controllers would have given people.
 pub fn watched_scenario_text(name: &str, dump: &Dump, network: &NetworkEstimate) -> String {
     let (width, height) = largest_picture(dump).unwrap_or(USUAL_PICTURE);
-    let text = scenario_text(name, dump, network);
-    let mut lines: Vec<&str> = Vec::new();
-    for line in text.lines() {
-        lines.push(line);
-        if line == BROWSER[0] {
-            lines.push("quality = true");
-        }
-    }
-    lines.join("\n")
-        + &format!("\n\n[call.video]\nwidth = {width}\nheight = {height}\ncontent = \"film\"\n")
+    let mut sender = match dump.format {
+        Format::Capture => PIPELINE.to_vec(),
+        _ => BROWSER.to_vec(),
+    };
+    sender.push(WATCHED);
+    text_of(name, dump, network, &sender)
+        + &format!("\n[call.video]\nwidth = {width}\nheight = {height}\ncontent = \"film\"\n")
 }
 
 /// Width and height of the largest picture.

@@ -56,7 +56,7 @@ fn error_of(bytes: &[u8]) -> String {
 }
 
 /// What each call must find, so that every other rule is silent in it.
-const CAUSES: [(&str, &[&str]); 9] = [
+const CAUSES: [(&str, &[&str]); 12] = [
     ("free", &[]),
     ("drop", &["capacity", "recovery"]),
     ("loss", &["loss", "loss rule"]),
@@ -66,6 +66,9 @@ const CAUSES: [(&str, &[&str]); 9] = [
     ("hard", &["capacity", "picture size"]),
     ("firefox", &["capacity"]),
     ("relay-tcp", &["capacity", "recovery"]),
+    ("hidden", &[]),
+    ("hidden-canvas", &["source"]),
+    ("mtu", &[]),
 ];
 
 #[test]

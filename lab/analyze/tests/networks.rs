@@ -55,6 +55,27 @@ fn the_capacity_is_within_10_percent_wherever_a_call_tested_it() {
 }
 
 #[test]
+fn the_capture_of_a_pipeline_tells_the_capacity_as_well() {
+    for controller in ["gcc", "sluice"] {
+        for (name, known) in KNOWN {
+            let file = format!("tests/pipelines/{controller}/networks__{name}.pcapng.gz");
+            let dump = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+            let up = estimate(&dump).up;
+            for (from, to, kbps) in known {
+                // The sender begins 1 to 2 s after the network.
+                let time = f64::midpoint(*from, *to) - 1.5;
+                let tested = up.tested.iter().find(|it| it.from_s <= time && time < it.to_s);
+                let error = tested.map(|it| it.bps / kbps / 1e3 - 1.0);
+                assert!(
+                    error.is_some_and(|it| it.abs() < 0.1),
+                    "{controller}, {name} at {time} s: {error:?}, {up:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn the_estimate_has_the_delay_loss_and_queue_of_the_simulation() {
     for (name, delay_ms) in [("constant", 25.0), ("loss", 25.0), ("delay", 150.0)] {
         for way in [network(name).up, network(name).down] {

@@ -53,8 +53,10 @@ fn report(args: &FleetReport) -> Vec<OsString> {
     if let Some(calls) = args.what_if {
         words.push(format!("--what-if={calls}").into());
     }
-    if let Some(metadata) = &args.metadata {
-        words.extend(["--metadata".into(), metadata.clone().into()]);
+    for (option, path) in [("--metadata", &args.metadata), ("--calls", &args.calls)] {
+        if let Some(path) = path {
+            words.extend([option.into(), path.clone().into()]);
+        }
     }
     words.extend(["--".into(), args.lake.clone().into()]);
     words

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
@@ -15,10 +16,15 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use weir_analyze::{AnalyzeError, Cause, FleetCall, estimate, fleet_call, watched_scenario_text};
+use weir_analyze::{
+    AnalyzeError, Cause, Dump, FleetCall, estimate, fleet_call, open_loop_records, record,
+    watched_scenario_text,
+};
 use weir_lab::calls::stats::Kind;
+use weir_lab::report::Report;
 
 use crate::error;
+use crate::run::watched;
 
 /// Bytes of the content's hash that name a call.
 const ID_BYTES: usize = 16;
@@ -79,15 +85,61 @@ pub fn fleet_scenario(
     name: &str,
     content: Option<PyBackedBytes>,
 ) -> PyResult<String> {
-    let path = Path::new(name);
     let text = py.detach(|| {
-        let dump = match &content {
-            Some(content) => weir_analyze::read_bytes(path, content.to_vec()),
-            None => weir_analyze::read(path),
-        }?;
+        let dump = dump_of(name, content.as_deref())?;
         Ok::<_, AnalyzeError>(watched_scenario_text(name, &dump, &estimate(&dump)))
     });
     text.map_err(error)
+}
+
+/// Writes the report of one call from its dump, as `weir analyze -o` does. `folder` takes the
+/// records that it is made of. Returns whether the dump has a stream to report of.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands the values over")]
+pub fn fleet_call_report(
+    py: Python<'_>,
+    name: &str,
+    content: Option<PyBackedBytes>,
+    folder: PathBuf,
+    file: PathBuf,
+) -> PyResult<bool> {
+    let stop = AtomicBool::new(false);
+    let content = content.as_deref();
+    let written = watched(py, &stop, || {
+        guarded(|| write_call_report(name, content, [&folder, &file], &stop))
+    })?;
+    written.and_then(|it| it).map_err(error)
+}
+
+/// Writes the report of one call. An error is one line.
+fn write_call_report(
+    name: &str,
+    content: Option<&[u8]>,
+    [folder, file]: [&Path; 2],
+    stop: &AtomicBool,
+) -> Result<bool, String> {
+    let dump = dump_of(name, content).map_err(|error| error.to_string())?;
+    if dump.connections.is_empty() {
+        return Ok(false);
+    }
+    let mut records = vec![record(name, &dump).map_err(|error| error.to_string())?];
+    records.extend(open_loop_records(name, &dump).map_err(|error| error.to_string())?);
+    let mut folders = Vec::with_capacity(records.len());
+    for record in &records {
+        folders.push(record.write(folder).map_err(|error| error.to_string())?);
+    }
+    let report = Report::of(&folders, &format!("weir analyze {name}"), stop);
+    let Some(report) = report.map_err(|error| error.to_string())? else { return Ok(false) };
+    report.write_html(file).map_err(|error| error.to_string())?;
+    Ok(true)
+}
+
+fn dump_of(name: &str, content: Option<&[u8]>) -> Result<Dump, AnalyzeError> {
+    let path = Path::new(name);
+    match content {
+        Some(content) => weir_analyze::read_bytes(path, content.to_vec()),
+        None => weir_analyze::read(path),
+    }
 }
 
 fn analyzed((name, content): &(String, Option<PyBackedBytes>)) -> Analyzed {

@@ -90,6 +90,7 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(fleet::fleet_tables, module)?,
         wrap_pyfunction!(fleet::fleet_causes, module)?,
         wrap_pyfunction!(fleet::fleet_scenario, module)?,
+        wrap_pyfunction!(fleet::fleet_call_report, module)?,
         wrap_pyfunction!(score::score, module)?,
         wrap_pyfunction!(score::contests, module)?,
         wrap_pyfunction!(metric, module)?,

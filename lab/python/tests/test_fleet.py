@@ -12,6 +12,7 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from urllib.parse import unquote
 
 import duckdb
 import pyarrow.parquet
@@ -215,6 +216,34 @@ def test_the_report_is_escaped_offline_and_opens_calls(tmp_path):
     assert command("a b.gz") == "weir analyze 'a b.gz' -o call.html"
     assert command("x.zip!m/a.gz") == "unzip -p x.zip m/a.gz | weir analyze - -o call.html"
     assert command("x.tgz!a") == "tar -xOf x.tgz a | weir analyze - -o call.html"
+
+
+def test_each_shown_call_has_a_link_to_its_report_which_is_as_analyze_writes_it(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("drop.rtcstats.gz", "muted.log.gz", "loss.rtcstats.gz"):
+        shutil.copy(DUMPS / name, tmp_path / "in")
+    with tarfile.open(tmp_path / "in/more.tar.gz", "w:gz") as archive:
+        archive.add(DUMPS / "delay.rtcstats.gz", "m/delay.gz")
+    lake = tmp_path / "lake"
+    fleet.analyze([tmp_path / "in"], lake)
+    # Its dump is gone, but what is known of it is still shown.
+    (tmp_path / "in/loss.rtcstats.gz").unlink()
+    asked = Asked(lake, tmp_path / "pages/fleet.html", calls=tmp_path / "pages/the calls")
+    asked.output.parent.mkdir()
+    write(asked)
+    page = asked.output.read_text()
+    links = [unquote(it) for it in re.findall(r'href="([^"]+)"', page)]
+    # Four calls among the worst, and the same four among the typical ones.
+    assert len(links) == 6 and len(set(links)) == 3, links
+    assert page.count("no report: ") == 2 and "No such file" in page
+    for link in set(links):
+        report = (tmp_path / "pages" / link).read_text()
+        assert "Weir report" in report and "weir analyze" in report
+    verdict = calls(lake, "call_id, verdict")[0]
+    assert verdict[0] in "".join(links)
+    asked.calls = None
+    write(asked)
+    assert "href=" not in asked.output.read_text() and "--calls FOLDER" in asked.output.read_text()
 
 
 def test_a_row_for_each_second_is_made_on_request_and_adds_up_to_the_streams_rate(tmp_path):

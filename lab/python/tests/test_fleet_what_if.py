@@ -37,6 +37,16 @@ def test_each_controller_has_an_answer_for_each_limited_call(tmp_path):
     assert found.changed("gcc") == (0, 0)
 
 
+def test_the_capture_of_a_pipeline_has_an_answer_by_a_simulated_pipeline(tmp_path):
+    lake = lake_of(tmp_path, "full.pcapng.gz")
+    found = of_calls(connect(lake, None), 5, "gcc,sluice")
+    assert (len(found.answers), found.failed) == (1, [])
+    # The call's path carried 600 kbit/s.
+    assert 400 < found.answers[0]["gcc"].rate_kbps < 620
+    flow = scenario_of(str(DUMPS / "full.pcapng.gz")).text
+    assert 'driver = "pipeline"' in flow
+
+
 def test_the_report_has_the_answers_and_says_that_they_are_simulated(tmp_path):
     lake = lake_of(tmp_path, "drop.rtcstats.gz")
     write(Asked(lake, tmp_path / "fleet.html", what_if=5, controllers="gcc,sluice"))

@@ -63,6 +63,7 @@ any others.
 
 Examples:
   weir fleet report lake -o fleet.html
+  weir fleet report lake --calls calls -o fleet.html
   weir fleet report lake --metadata calls.csv --by country -o fleet.html
   weir fleet report lake --metadata calls.csv --by release --before 1.4 --after 1.5 --user user
   weir fleet report lake --what-if 40 --controllers gcc,scream-v2,sluice")]
@@ -100,4 +101,9 @@ pub struct FleetReport {
     /// Controllers of --what-if, that of the calls first.
     #[arg(long, value_name = "LIST", requires = "what_if")]
     pub controllers: Option<String>,
+    /// Write the reports of the worst and the typical calls into this folder, as `weir analyze -o`
+    /// does, and link to them. The dumps must still be there. They have what the dumps have:
+    /// addresses, too.
+    #[arg(long, value_name = "FOLDER")]
+    pub calls: Option<PathBuf>,
 }

@@ -135,6 +135,7 @@ def add_fleet(parser: argparse.ArgumentParser) -> None:
         "--what-if", type=int, help="calls that are simulated under other controllers"
     )
     page.add_argument("--controllers", help="these controllers, that of the calls first")
+    page.add_argument("--calls", type=Path, help="folder for the reports of the calls it shows")
 
 
 def main() -> int:

@@ -40,7 +40,7 @@ MAIN_CAUSES = """select main_cause, count(*) as calls, median(bad_s / duration_s
 from calls where status = 'analyzed' and duration_s > 0
 group by main_cause order by calls desc, main_cause"""
 
-WORST = f"""select source, main_cause, bad_s, duration_s, verdict
+WORST = f"""select call_id, source, main_cause, bad_s, duration_s, verdict
 from calls where status = 'analyzed' and (bad_s > 0 or connection_failed)
 order by connection_failed desc, bad_s desc, source limit {CALLS_SHOWN}"""
 
@@ -53,7 +53,7 @@ TYPICAL = f"""with shares as (
 ), ranked as (
   select *, row_number() over (partition by main_cause order by abs(ratio - middle), source) as place from shares
 )
-select source, main_cause, bad_s, duration_s, verdict
+select call_id, source, main_cause, bad_s, duration_s, verdict
 from ranked order by place, cause_bad_s desc, main_cause limit {CALLS_SHOWN}"""
 
 # The name of the file differs from error to error; what follows it says what is wrong.

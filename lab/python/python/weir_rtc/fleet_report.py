@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ._weir import WeirError, __version__
+from .fleet_calls import Pages, command
 from .fleet_numbers import (
     BY_CAUSE,
     CAUSES,
@@ -27,7 +27,6 @@ from .fleet_numbers import (
     connect,
     rows,
 )
-from .fleet_sources import IN_ARCHIVE
 from .fleet_trend import plot, query, unit_of
 from .fleet_what_if import CONTROLLERS, SAME, WhatIf, of_calls
 
@@ -73,7 +72,7 @@ p{margin:8px 0;max-width:75ch}.muted{color:var(--muted);font-size:13px}
 th,td{padding:6px 12px 6px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
 th{font-size:13px;font-weight:600;color:var(--muted)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;
 white-space:nowrap;overflow-wrap:normal}td:first-child{min-width:130px}.name{max-width:240px;overflow-wrap:anywhere}
-.line code{overflow-wrap:anywhere}.bar{width:30%;min-width:90px}
+a{color:var(--link)}.line code{overflow-wrap:anywhere}.bar{width:30%;min-width:90px}
 .bar i{display:block;height:12px;margin-top:6px;border-radius:2px;background:var(--link);min-width:1px}
 .call{padding:12px 0;border-bottom:1px solid var(--line)}.call p{margin:0 0 4px;max-width:none}
 .line{display:flex;gap:8px;align-items:flex-start}code,pre{font:13px/1.5 ui-monospace,"Liberation Mono",monospace}
@@ -113,6 +112,8 @@ class Asked:
     #: Calls whose networks are simulated under other controllers, and these.
     what_if: int | None = None
     controllers: str | None = None
+    #: A folder for the reports of the calls that the page shows.
+    calls: Path | None = None
     progress: Callable[[int, int], None] | None = None
 
 
@@ -133,14 +134,14 @@ def write(asked: Asked) -> None:
             parts.append(_columns(asked.by, rows(db, by_column(asked.by))))
         if asked.by is not None and asked.before is not None and asked.after is not None:
             parts.append(_compared(compared(db, asked.by, (asked.before, asked.after), asked.user)))
-        parts.append(
-            _calls("The worst calls", "Failed connections, then most bad time.", rows(db, WORST))
-        )
+        pages = None if asked.calls is None else Pages(asked.calls, asked.output)
+        first = "Failed connections, then most bad time."
+        parts.append(_calls("The worst calls", first, rows(db, WORST), pages))
         about = (
             "Of each main cause, the calls whose share of bad time is nearest to that cause's median, "
             "the cause with most bad time first."
         )
-        parts.append(_calls("Typical calls", about, rows(db, TYPICAL)))
+        parts.append(_calls("Typical calls", about, rows(db, TYPICAL), pages))
         if asked.what_if is not None:
             named = asked.controllers or CONTROLLERS
             parts.append(_what_if(of_calls(db, asked.what_if, named, asked.progress)))
@@ -284,18 +285,7 @@ def _compared(it: Compared) -> str:
     )
 
 
-def command(source: str) -> str:
-    """What opens the one-call report of a dump."""
-    archive, mark, member = source.partition(IN_ARCHIVE)
-    lower = archive.lower()
-    if not mark or not lower.endswith((".zip", ".tar", ".tar.gz", ".tgz")):
-        name = f"./{source}" if source.startswith("-") else source
-        return f"weir analyze {shlex.quote(name)} -o call.html"
-    unpack = "unzip -p" if lower.endswith(".zip") else "tar -xOf"
-    return f"{unpack} {shlex.quote(archive)} {shlex.quote(member)} | weir analyze - -o call.html"
-
-
-def _calls(title: str, about: str, found: list[dict[str, Any]]) -> str:
+def _calls(title: str, about: str, found: list[dict[str, Any]], pages: Pages | None) -> str:
     if not found:
         return f"<h2>{title}</h2><p>No call had bad time.</p>"
     body = ""
@@ -304,11 +294,27 @@ def _calls(title: str, about: str, found: list[dict[str, Any]]) -> str:
         words = WORDS.get(row["main_cause"], (row["main_cause"], ""))[0]
         body += (
             f'<div class="call"><p><b>{words[:1].upper()}{words[1:]}</b>: {_time(row["bad_s"])} of '
-            f"{_time(row['duration_s'])} bad ({share})</p><p>{escape((row['verdict'] or '')[:VERDICT_MAX])}</p>"
+            f"{_time(row['duration_s'])} bad ({share}){_link(row, pages)}</p>"
+            f"<p>{escape((row['verdict'] or '')[:VERDICT_MAX])}</p>"
             f'<div class="line"><code>{escape(command(row["source"]))}</code>'
             '<button type="button" data-copy>copy</button></div></div>'
         )
-    return f"<h2>{title}</h2><p>{about} Each command writes the report of that call.</p>{body}"
+    links = "Each link opens the report of that call, which the command writes, too."
+    if pages is None:
+        links = "Each command writes the report of that call; --calls FOLDER writes them all, and links to them."
+    return f"<h2>{title}</h2><p>{about} {links}</p>{body}"
+
+
+def _link(row: dict[str, Any], pages: Pages | None) -> str:
+    """The link to a call's own report, or why there is none."""
+    if pages is None:
+        return ""
+    page = pages.of(row["call_id"], row["source"])
+    if page.link is None:
+        return (
+            f" <span class='muted'>no report: {escape((page.why_not or '')[:VERDICT_MAX])}</span>"
+        )
+    return f' <a href="{escape(page.link)}">its report</a>'
 
 
 def _what_if(found: WhatIf) -> str:

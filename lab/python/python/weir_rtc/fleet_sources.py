@@ -205,6 +205,16 @@ def content_of(source: str) -> bytes:
             return content.read()
 
 
+def kept_content(source: str) -> bytes | None:
+    """The same, and nothing of a plain file, which is read by its name. Raises `WeirError` if it is not there."""
+    if IN_ARCHIVE not in source and STORE not in source:
+        return None
+    try:
+        return content_of(source)
+    except (OSError, KeyError, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise WeirError(f"{source}: {error}") from None
+
+
 def _fetched(files: list[tuple[StoredFile, Dump]]) -> Iterator[Dump]:
     """The dumps with their contents, which are fetched together: a store takes long to answer."""
     wanted: dict[int, tuple[AbstractFileSystem, list[tuple[str, Dump]]]] = {}

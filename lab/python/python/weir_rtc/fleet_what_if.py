@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import statistics
-import tarfile
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _weir
 from ._weir import Scenario, WeirError
-from .fleet_sources import IN_ARCHIVE, STORE, content_of
+from .fleet_sources import kept_content
 
 #: Controllers that are compared; the first is that of browsers.
 CONTROLLERS = "gcc,nada,scream-v2,sluice"
@@ -91,13 +89,7 @@ def of_scenario(scenario: Scenario, controllers: Sequence[str]) -> Answer:
 
 def scenario_of(source: str) -> Scenario:
     """The network that the call of a dump met. Raises `WeirError` if the dump is not there any more, or has none."""
-    content = None
-    if IN_ARCHIVE in source or STORE in source:
-        try:
-            content = content_of(source)
-        except (OSError, KeyError, tarfile.TarError, zipfile.BadZipFile) as error:
-            raise WeirError(f"{source}: {error}") from None
-    return Scenario(_weir.fleet_scenario(source, content), id="estimated")
+    return Scenario(_weir.fleet_scenario(source, kept_content(source)), id="estimated")
 
 
 def of_calls(
