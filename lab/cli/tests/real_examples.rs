@@ -129,6 +129,7 @@ fn link_or_disturbed(peer: &str, command: &[&str]) -> (Vec<Line>, bool) {
     (lines, is_disturbed)
 }
 
+/// The same lines, whether the machine disturbed them or not.
 fn link(peer: &str, command: &[&str]) -> Vec<Line> {
     link_or_disturbed(peer, command).0
 }
