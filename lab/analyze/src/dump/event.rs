@@ -4,17 +4,36 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-use super::{is_wanted, names};
+use super::names;
+use super::object::{Name, Object};
 
-/// Members of an object that are kept, about.
-const MEMBERS: usize = 24;
+/// Most bytes of text in a member that is kept.
+pub(super) const TEXT_MAX: usize = 200;
+/// Where the report of an event stands.
+const REPORT: usize = 2;
 
-/// The parts of an event, not read yet.
-pub(super) struct Event<'a>(Vec<&'a RawValue>);
+/// The parts of an event, not read yet but for its report.
+pub(super) struct Event<'a> {
+    /// All of them; that of the report is empty.
+    parts: Vec<&'a str>,
+    /// `None` if it has none.
+    report: Option<Report<'a>>,
+}
+
+/// The objects of a report, as they are written.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Report<'a> {
+    /// Objects by their ids; `None` for one that is gone.
+    pub objects: Vec<(Cow<'a, str>, Option<Object>)>,
+    /// A time that stands for those of the objects.
+    pub time: Option<Value>,
+}
 
 /// What a line of a dump is.
 pub(super) enum Line<'a> {
@@ -23,18 +42,35 @@ pub(super) enum Line<'a> {
     Other,
 }
 
-/// Reads a line.
-pub(super) fn line(line: &[u8]) -> Result<Line<'_>, serde_json::Error> {
-    if line.trim_ascii_start().first() == Some(&b'[') {
-        return serde_json::from_slice(line).map(|parts| Line::Event(Event(parts)));
-    }
-    serde_json::from_slice::<IgnoredAny>(line).map(|_| Line::Other)
+/// Reads a line. Fails with the place of the first byte, counted from 1, that is no JSON.
+pub(super) fn line(line: &[u8]) -> Result<Line<'_>, usize> {
+    // All at once: one by one, the texts of a line take longer.
+    let text = str::from_utf8(line).map_err(|error| error.valid_up_to() + 1)?;
+    let read = if text.trim_ascii_start().starts_with('[') {
+        serde_json::from_str(text).map(Line::Event)
+    } else {
+        serde_json::from_str::<IgnoredAny>(text).map(|_| Line::Other)
+    };
+    read.map_err(|error| error.column())
+}
+
+/// Whether an event of this name has a report.
+pub(super) fn is_report(name: &str) -> bool {
+    matches!(name, "getStats" | "getstats" | "g")
 }
 
 impl<'a> Event<'a> {
+    /// Its name, also where a number stands for it.
+    pub fn name(&self) -> Cow<'a, str> {
+        match self.text(0) {
+            Some(name) => name,
+            None => self.whole(0).and_then(names::event).unwrap_or_default().into(),
+        }
+    }
+
     /// A part that is a text.
     pub fn text(&self, place: usize) -> Option<Cow<'a, str>> {
-        let raw = self.0.get(place)?.get();
+        let raw = *self.parts.get(place)?;
         if !raw.starts_with('"') {
             return None;
         }
@@ -46,26 +82,55 @@ impl<'a> Event<'a> {
 
     /// A part that is a whole number.
     pub fn whole(&self, place: usize) -> Option<u64> {
-        self.0.get(place)?.get().parse().ok()
+        self.parts.get(place)?.parse().ok()
     }
 
-    /// A part of any kind; null if it is not there.
+    /// A part of any kind but a report; null if it is not there.
     pub fn value(&self, place: usize) -> Value {
-        let raw = self.0.get(place);
-        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+        let raw = self.parts.get(place);
+        raw.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default()
     }
 
     /// The numbers at its end, the last one first.
     pub fn last_numbers(&self) -> impl Iterator<Item = f64> {
-        self.0.iter().rev().map_while(|raw| serde_json::from_str(raw.get()).ok())
+        self.parts.iter().rev().map_while(|raw| serde_json::from_str(raw).ok())
     }
 
-    /// A part that is a report: its objects with those of their members that are used, named, and
-    /// short. `None` if it is none. An id of more than `text_max` bytes is no id.
-    pub fn report(&self, place: usize, text_max: usize) -> Option<Map<String, Value>> {
-        let raw = self.0.get(place)?.get();
-        let mut from = serde_json::Deserializer::from_str(raw);
-        from.deserialize_map(OfReport { text_max }).ok()
+    /// Its report: the objects with those of their members that are used, named, and short. `None`
+    /// if it has none.
+    pub fn take_report(&mut self) -> Option<Report<'a>> {
+        self.report.take()
+    }
+}
+
+impl<'de> Deserialize<'de> for Event<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(OfEvent)
+    }
+}
+
+struct OfEvent;
+
+impl<'de> Visitor<'de> for OfEvent {
+    type Value = Event<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+        let mut event = Event { parts: Vec::new(), report: None };
+        loop {
+            if event.parts.len() == REPORT && is_report(&event.name()) {
+                let Some(report) = from.next_element_seed(OfReport)? else { break };
+                event.report = report;
+                event.parts.push("");
+                continue;
+            }
+            let Some(raw) = from.next_element::<&RawValue>()? else { break };
+            event.parts.push(raw.get());
+        }
+        Ok(event)
     }
 }
 
@@ -96,109 +161,151 @@ impl<'de> Visitor<'de> for Key {
     }
 }
 
-struct OfReport {
-    text_max: usize,
+struct OfReport;
+
+impl<'de> DeserializeSeed<'de> for OfReport {
+    type Value = Option<Report<'de>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_any(self)
+    }
 }
 
 impl<'de> Visitor<'de> for OfReport {
-    type Value = Map<String, Value>;
+    type Value = Option<Report<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a report")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
-        let mut report = Map::new();
+        let mut report = Report::default();
         while let Some(id) = from.next_key_seed(Key)? {
-            if id.len() > self.text_max {
+            if id.len() > TEXT_MAX {
                 from.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let object = from.next_value_seed(OfObject { text_max: self.text_max })?;
-            report.insert(id.into_owned(), object);
+            match from.next_value_seed(OfPart)? {
+                Part::Object(object) => report.objects.push((id, Some(object))),
+                Part::Time(time) if id == "t" || (id == "timestamp" && report.time.is_none()) => {
+                    report.time = Some(time);
+                }
+                Part::Time(_) | Part::Other => report.objects.push((id, None)),
+            }
         }
-        Ok(report)
+        Ok(Some(report))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+        while from.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
     }
 }
 
-/// An object of a report, or any other value.
-struct OfObject {
-    text_max: usize,
+/// A part of a report.
+enum Part {
+    Object(Object),
+    /// A number.
+    Time(Value),
+    Other,
 }
 
-impl<'de> DeserializeSeed<'de> for OfObject {
-    type Value = Value;
+struct OfPart;
 
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+impl<'de> DeserializeSeed<'de> for OfPart {
+    type Value = Part;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Part, D::Error> {
         from.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for OfObject {
-    type Value = Value;
+impl<'de> Visitor<'de> for OfPart {
+    type Value = Part;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object of a report")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
-        // An object grows by doubling, and most have about as many members.
-        let mut object = Map::with_capacity(MEMBERS);
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Part, A::Error> {
+        let mut object = Object::with_room();
         while let Some(written) = from.next_key_seed(Key)? {
-            let name = if written == "t" { "timestamp" } else { names::member(&written) };
-            if !is_wanted(name) {
+            let member = if written == "t" { "timestamp" } else { names::member(&written) };
+            let Some(name) = Name::of(member) else {
                 from.next_value::<IgnoredAny>()?;
                 continue;
-            }
+            };
             let mut value = from.next_value::<Value>()?;
-            if name == "type" {
+            if member == "type" {
                 let kind = value.as_u64().and_then(names::kind);
                 value = kind.map_or(value, Value::from);
             }
-            if is_small(&value, self.text_max) {
-                object.insert(name.into(), value);
+            if is_small(&value) {
+                object.set(name, value);
             }
         }
-        Ok(Value::Object(object))
+        Ok(Part::Object(object))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Part, A::Error> {
         while from.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Value::Array(Vec::new()))
+        Ok(Part::Other)
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
-        Ok(if text.len() <= self.text_max { text.into() } else { Value::Bool(false) })
+    fn visit_str<E: Error>(self, _: &str) -> Result<Part, E> {
+        Ok(Part::Other)
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Part, E> {
+        Ok(Part::Other)
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Part, E> {
+        Ok(Part::Time(value.into()))
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Part, E> {
+        Ok(Part::Time(value.into()))
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Part, E> {
+        Ok(Part::Time(value.into()))
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E: Error>(self) -> Result<Part, E> {
+        Ok(Part::Other)
     }
 }
 
 /// Whether a value is kept from report to report.
-fn is_small(value: &Value, text_max: usize) -> bool {
+fn is_small(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.len() <= text_max,
-        Value::Object(parts) => {
-            parts.values().all(|part| !part.is_array() && is_small(part, text_max))
-        }
+        Value::String(text) => text.len() <= TEXT_MAX,
+        Value::Object(parts) => parts.values().all(|part| !part.is_array() && is_small(part)),
         Value::Array(_) => false,
         _ => true,
     }
@@ -220,13 +327,28 @@ mod tests {
     #[test]
     fn of_a_report_only_what_is_used_remains() {
         let text = r#"["getStats","a",{"1":{"type":2,"80":7,"bytesSent":8,
-            "nobody":{"needs":[1]},"rid":"X","t":5,"mid":[1]},"2":null,"3":7,"LONG":{}},1]"#
-            .replace("LONG", &"x".repeat(50))
-            .replace("\"X\"", &format!("\"{}\"", "x".repeat(50)));
-        let report = event(&text).report(2, 40);
-        let object = json!({ "type": "outbound-rtp", "bytesSent": 8, "timestamp": 5 });
-        assert_eq!(Value::from(report.unwrap()), json!({ "1": object, "2": null, "3": 7 }));
-        assert_eq!(event("[1,2,3]").report(2, 40), None);
+            "nobody":{"needs":[1]},"rid":"X","t":5,"mid":[1]},"2":null,"3":7,"t":9,"LONG":{}},1]"#
+            .replace("LONG", &"x".repeat(250))
+            .replace("\"X\"", &format!("\"{}\"", "x".repeat(250)));
+        let report = event(&text).take_report().unwrap();
+        let mut object = Object::default();
+        object.insert("type", "outbound-rtp");
+        object.insert("bytesSent", 8);
+        object.insert("timestamp", 5);
+        let objects = [("1", Some(object)), ("2", None), ("3", None)];
+        let objects = objects.map(|(id, object)| (Cow::from(id), object));
+        assert_eq!(report, Report { objects: objects.into(), time: Some(json!(9)) });
+    }
+
+    #[test]
+    fn an_event_without_objects_has_no_report() {
+        for part in ["3", "-3", "3.5", "\"text\"", "null", "true", "[{}]"] {
+            let text = format!("[\"getStats\",\"a\",{part},1]");
+            assert_eq!(event(&text).take_report(), None, "{part}");
+        }
+        assert_eq!(event("[1,2]").take_report(), None);
+        assert_eq!(event("[\"create\",\"a\",{},1]").take_report(), None);
+        assert_eq!(event("[1,\"a\",{},1]").take_report(), Some(Report::default()));
     }
 
     #[test]
@@ -244,5 +366,6 @@ mod tests {
         for broken in ["[1,", "{", "[1]x", "[\"\\q\"]", ""] {
             assert!(line(broken.as_bytes()).is_err(), "{broken}");
         }
+        assert_eq!(line(b"[\"a\xff\"]").err(), Some(4));
     }
 }

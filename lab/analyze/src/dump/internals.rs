@@ -17,11 +17,12 @@ use serde::Deserialize;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::cells::{Cell, Cells, VALUES_MAX};
 use super::left_out::{LeftOut, Refusal};
-use super::{Collector, Dump, EventLog, is_wanted};
+use super::object::{self, Name};
+use super::{Collector, Dump, EventLog};
 use crate::format::Format;
 
 /// Most values in all reports of a connection: this bounds the time.
@@ -231,7 +232,7 @@ struct Objects {
 #[derive(Default)]
 struct Object {
     kind: String,
-    members: BTreeMap<String, Series>,
+    members: BTreeMap<&'static str, Series>,
 }
 
 #[derive(Deserialize)]
@@ -284,8 +285,8 @@ impl<'de> Visitor<'de> for AllSeries<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             // Names in brackets are computed by the page.
-            let parts = key.rsplit_once('-').filter(|(_, member)| is_wanted(member));
-            let Some((id, member)) = parts else {
+            let parts = key.rsplit_once('-');
+            let Some((id, member)) = parts.and_then(|(id, it)| Some((id, Name::of(it)?))) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -295,7 +296,7 @@ impl<'de> Visitor<'de> for AllSeries<'_> {
                     self.0.values += series.values.len() + 10;
                     let object = self.0.by_id.entry(id.into()).or_default();
                     object.kind = kind;
-                    object.members.insert(member.into(), series);
+                    object.members.insert(member.text(), series);
                 }
                 Err(what) if self.0.skipped.len() < SKIPPED_MAX => {
                     self.0.skipped.push(format!("{key}: {what}"));
@@ -312,7 +313,7 @@ impl<'de> Visitor<'de> for AllSeries<'_> {
 }
 
 /// A member, its series, and the number of the time at which the series starts.
-type Start<'a> = (&'a String, &'a Series, usize);
+type Start<'a> = (&'static str, &'a Series, usize);
 
 impl Objects {
     /// Hands the reports to the collector, one by one.
@@ -323,7 +324,7 @@ impl Objects {
         let mut starts: Vec<(&String, &Object, Vec<Start>)> = Vec::new();
         for (id, object) in &self.by_id {
             let members = object.members.iter();
-            let members = members.map(|(name, series)| (name, series, nearest(&times, series)));
+            let members = members.map(|(name, series)| (*name, series, nearest(&times, series)));
             starts.push((id, object, members.collect()));
         }
         for (index, time) in times.iter().enumerate() {
@@ -331,21 +332,25 @@ impl Objects {
                 let what = format!("its reports have more than {WORK_MAX} members together");
                 return Err(Refusal::Full(what));
             }
-            let mut objects = Map::new();
+            let mut objects = object::Objects::new();
             for (id, object, members) in &starts {
-                let mut values = Map::new();
+                let mut values = object::Object::with_room();
                 for (name, series, start) in members {
                     let at = index.checked_sub(*start);
                     if let Some(value) = at.and_then(|at| series.values.get(at)) {
-                        values.insert((*name).clone(), value.clone());
+                        values.insert(name, value.clone());
                     }
                 }
                 if values.is_empty() {
                     continue;
                 }
-                values.entry("type").or_insert_with(|| object.kind.clone().into());
-                values.entry("timestamp").or_insert_with(|| (*time).into());
-                objects.insert((*id).clone(), values.into());
+                if values.get("type").is_none() {
+                    values.insert("type", object.kind.as_str());
+                }
+                if values.get("timestamp").is_none() {
+                    values.insert("timestamp", *time);
+                }
+                objects.insert((*id).clone(), values);
             }
             collector.add(name, *time, &objects)?;
         }

@@ -7,11 +7,11 @@
 //!                          "bytesSent": "1361947", "googRtt": "51", "googFrameRateSent": "30"}
 //! ```
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-type Object = Map<String, Value>;
+use super::object::{Object, Objects};
 
-/// Members that are read; `is_wanted` of [`super::objects`] lets them pass.
+/// Members that are read; [`super::objects`] has them among those that it uses.
 pub(super) const MEMBERS: &[&str] = &[
     "googActiveConnection",
     "googAvailableSendBandwidth",
@@ -40,18 +40,17 @@ pub(super) const MEMBERS: &[&str] = &[
 
 /// The same in the standard's objects; `None` if the report is not an old one. A page reads reports
 /// of its own browser only, which are never old, and must stay small.
-pub(super) fn standard(objects: &Object, time_ms: f64) -> Option<Object> {
+pub(super) fn standard(objects: &Objects, time_ms: f64) -> Option<Objects> {
     if cfg!(target_family = "wasm") {
         return None;
     }
-    let mut report = Object::new();
-    let estimate = all(objects).find(|(_, object)| text(object, "type") == Some("VideoBwe"));
-    let estimate = estimate.map(|(_, object)| object);
-    for (id, object) in all(objects) {
-        match text(object, "type") {
+    let mut report = Objects::new();
+    let estimate = objects.values().find(|object| object.text("type") == Some("VideoBwe"));
+    for (id, object) in objects {
+        match object.text("type") {
             Some("ssrc") if id.ends_with("_send") => sent(&mut report, id, object, estimate),
             Some("ssrc") => received(&mut report, id, object),
-            Some("googCandidatePair") if text(object, "googActiveConnection") == Some("true") => {
+            Some("googCandidatePair") if object.text("googActiveConnection") == Some("true") => {
                 pair(&mut report, id, object, estimate);
             }
             _ => {}
@@ -60,17 +59,13 @@ pub(super) fn standard(objects: &Object, time_ms: f64) -> Option<Object> {
     if report.is_empty() {
         return None;
     }
-    for object in report.values_mut().filter_map(Value::as_object_mut) {
-        object.insert("timestamp".into(), time_ms.into());
+    for object in report.values_mut() {
+        object.insert("timestamp", time_ms);
     }
     Some(report)
 }
 
-fn all(objects: &Object) -> impl Iterator<Item = (&String, &Object)> {
-    objects.iter().filter_map(|(id, object)| Some((id, object.as_object()?)))
-}
-
-fn sent(report: &mut Object, id: &str, object: &Object, estimate: Option<&Object>) {
+fn sent(report: &mut Objects, id: &str, object: &Object, estimate: Option<&Object>) {
     let Some(mut stream) = stream("outbound-rtp", object) else { return };
     let names = [
         ("packetsSent", "packetsSent"),
@@ -85,31 +80,31 @@ fn sent(report: &mut Object, id: &str, object: &Object, estimate: Option<&Object
         ("googPlisReceived", "pliCount"),
     ];
     copy(&mut stream, object, &names);
-    if text(object, "mediaType") == Some("video") {
-        let reason = if text(object, "googCpuLimitedResolution") == Some("true") {
+    if object.text("mediaType") == Some("video") {
+        let reason = if object.text("googCpuLimitedResolution") == Some("true") {
             "cpu"
-        } else if text(object, "googBandwidthLimitedResolution") == Some("true") {
+        } else if object.text("googBandwidthLimitedResolution") == Some("true") {
             "bandwidth"
         } else {
             "none"
         };
-        stream.insert("qualityLimitationReason".into(), reason.into());
+        stream.insert("qualityLimitationReason", reason);
         if let Some(estimate) = estimate {
             copy(&mut stream, estimate, &[("googTargetEncBitrate", "targetBitrate")]);
         }
     }
-    let mut remote = Object::new();
-    remote.insert("type".into(), "remote-inbound-rtp".into());
-    remote.insert("ssrc".into(), stream["ssrc"].clone());
+    let mut remote = Object::default();
+    remote.insert("type", "remote-inbound-rtp");
+    remote.insert("ssrc", stream.integer("ssrc"));
     copy(&mut remote, object, &[("packetsLost", "packetsLost")]);
     if let Some(rtt) = seconds(object, "googRtt") {
-        remote.insert("roundTripTime".into(), rtt.into());
+        remote.insert("roundTripTime", rtt);
     }
-    report.insert(format!("{id}_remote"), remote.into());
-    report.insert(id.into(), stream.into());
+    report.insert(format!("{id}_remote"), remote);
+    report.insert(id.into(), stream);
 }
 
-fn received(report: &mut Object, id: &str, object: &Object) {
+fn received(report: &mut Objects, id: &str, object: &Object) {
     let Some(mut stream) = stream("inbound-rtp", object) else { return };
     let names = [
         ("packetsReceived", "packetsReceived"),
@@ -124,17 +119,17 @@ fn received(report: &mut Object, id: &str, object: &Object) {
     ];
     copy(&mut stream, object, &names);
     if let Some(jitter) = seconds(object, "googJitterReceived") {
-        stream.insert("jitter".into(), jitter.into());
+        stream.insert("jitter", jitter);
     }
-    report.insert(id.into(), stream.into());
+    report.insert(id.into(), stream);
 }
 
 /// The pair in use, with its two candidates.
-fn pair(report: &mut Object, id: &str, object: &Object, estimate: Option<&Object>) {
-    let mut pair = Object::new();
-    pair.insert("type".into(), "candidate-pair".into());
-    pair.insert("state".into(), "succeeded".into());
-    pair.insert("nominated".into(), true.into());
+fn pair(report: &mut Objects, id: &str, object: &Object, estimate: Option<&Object>) {
+    let mut pair = Object::default();
+    pair.insert("type", "candidate-pair");
+    pair.insert("state", "succeeded");
+    pair.insert("nominated", true);
     let names = [
         ("packetsSent", "packetsSent"),
         ("bytesSent", "bytesSent"),
@@ -143,7 +138,7 @@ fn pair(report: &mut Object, id: &str, object: &Object, estimate: Option<&Object
     ];
     copy(&mut pair, object, &names);
     if let Some(rtt) = seconds(object, "googRtt") {
-        pair.insert("currentRoundTripTime".into(), rtt.into());
+        pair.insert("currentRoundTripTime", rtt);
     }
     if let Some(estimate) = estimate {
         copy(&mut pair, estimate, &[("googAvailableSendBandwidth", "availableOutgoingBitrate")]);
@@ -155,56 +150,51 @@ fn pair(report: &mut Object, id: &str, object: &Object, estimate: Option<&Object
     for (end, address, kind) in ends {
         let candidate = candidate(object, address, kind);
         let name = format!("{id}_{end}");
-        pair.insert(format!("{end}CandidateId"), name.clone().into());
+        pair.insert(&format!("{end}CandidateId"), name.as_str());
         report.insert(name, candidate);
     }
-    report.insert(id.into(), pair.into());
+    report.insert(id.into(), pair);
 }
 
-fn candidate(pair: &Object, address: &str, kind: &str) -> Value {
-    let (address, port) =
-        text(pair, address).and_then(|it| it.rsplit_once(':')).unwrap_or_default();
-    let kind = match text(pair, kind) {
+fn candidate(pair: &Object, address: &str, kind: &str) -> Object {
+    let (address, port) = pair.text(address).and_then(|it| it.rsplit_once(':')).unwrap_or_default();
+    let kind = match pair.text(kind) {
         Some("local") => "host",
         Some("stun") => "srflx",
         other => other.unwrap_or_default(),
     };
-    json!({
-        "address": address.trim_matches(['[', ']']),
-        "port": port.parse::<u16>().ok(),
-        "protocol": text(pair, "googTransportType").unwrap_or_default(),
-        "candidateType": kind,
-    })
+    let mut candidate = Object::default();
+    candidate.insert("address", address.trim_matches(['[', ']']));
+    candidate.insert("port", port.parse::<u16>().ok());
+    candidate.insert("protocol", pair.text("googTransportType").unwrap_or_default());
+    candidate.insert("candidateType", kind);
+    candidate
 }
 
 /// An object of this type with what all streams have; `None` without an SSRC.
 fn stream(kind: &str, object: &Object) -> Option<Object> {
-    let ssrc: u32 = text(object, "ssrc")?.parse().ok()?;
-    let mut stream = Object::new();
-    stream.insert("type".into(), kind.into());
-    stream.insert("kind".into(), text(object, "mediaType")?.into());
-    stream.insert("ssrc".into(), ssrc.into());
+    let ssrc: u32 = object.text("ssrc")?.parse().ok()?;
+    let mut stream = Object::default();
+    stream.insert("type", kind);
+    stream.insert("kind", object.text("mediaType")?);
+    stream.insert("ssrc", ssrc);
     Some(stream)
 }
 
 /// Copies numbers under their names in the standard.
 fn copy(to: &mut Object, from: &Object, names: &[(&str, &str)]) {
     for (old, new) in names {
-        let Some(value) = text(from, old) else { continue };
+        let Some(value) = from.text(old) else { continue };
         let value = match value.parse::<i64>() {
             Ok(whole) => Value::from(whole),
             Err(_) => value.parse::<f64>().map_or(Value::Null, Value::from),
         };
-        to.insert((*new).into(), value);
+        to.insert(new, value);
     }
 }
 
 /// A time that is written in ms; `None` while it is unknown, which is written as 0.
 fn seconds(object: &Object, name: &str) -> Option<f64> {
-    let ms: f64 = text(object, name)?.parse().ok()?;
+    let ms: f64 = object.text(name)?.parse().ok()?;
     (ms > 0.0 && ms.is_finite()).then_some(ms / 1_000.0)
-}
-
-fn text<'a>(object: &'a Object, member: &str) -> Option<&'a str> {
-    object.get(member)?.as_str()
 }

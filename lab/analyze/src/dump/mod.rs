@@ -9,6 +9,7 @@ pub(crate) mod internals;
 pub(crate) mod left_out;
 mod legacy;
 mod names;
+mod object;
 mod objects;
 mod repair;
 pub(crate) mod rtcstats;
@@ -22,7 +23,7 @@ use crate::packets::PacketLog;
 
 pub(crate) use connection::EventLog;
 pub use connection::{ConnectionChange, ConnectionEvent, ConnectionState};
-pub(crate) use objects::{Collector, is_wanted};
+pub(crate) use objects::Collector;
 pub(crate) use rtcstats::Reader;
 
 /// What a file holds.

@@ -131,7 +131,7 @@ pub(super) fn event(number: u64) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::is_wanted;
+    use super::super::object::Name;
     use super::*;
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn each_number_has_one_name_that_the_analysis_uses() {
         for (at, (number, name)) in MEMBERS.iter().enumerate() {
-            assert!(is_wanted(name), "{name}");
+            assert!(Name::of(name).is_some(), "{name}");
             let twice = |it: &(u16, &str)| it.0 == *number || it.1 == *name;
             assert!(!MEMBERS[..at].iter().any(twice), "{name}");
         }

@@ -1,7 +1,6 @@
 //! From the objects of one getStats report [WEBRTC-STATS §8] to a report for each stream.
 
-use std::collections::{BTreeMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::Serialize;
@@ -16,6 +15,7 @@ use weir_lab::calls::stats::{
 };
 
 use super::left_out::Refusal;
+use super::object::{Object, Objects};
 use super::{Connection, Stream, StreamDirection, StreamReport, legacy, repair};
 
 /// Largest number of streams, and of reports of streams, in one dump. A report takes about five
@@ -58,46 +58,19 @@ const MORE: &[&str] = &[
     "availableOutgoingBitrate",
 ];
 
-/// Whether the analysis uses this member of a statistics object.
-pub(crate) fn is_wanted(member: &str) -> bool {
-    WANTED.contains(member)
-}
-
 /// The members of all structs, and those besides them.
-static WANTED: LazyLock<HashSet<String, BuildHasherDefault<Fnv>>> = LazyLock::new(|| {
-    let mut wanted: HashSet<String, BuildHasherDefault<Fnv>> =
-        MORE.iter().chain(legacy::MEMBERS).map(|name| (*name).into()).collect();
-    for members in [
-        OutboundRtp::defaults(),
-        InboundRtp::defaults(),
-        RemoteInboundRtp::defaults(),
-        MediaSource::defaults(),
-        Transport::defaults(),
+pub(super) fn used_members() -> BTreeSet<&'static str> {
+    let mut used: BTreeSet<&str> = MORE.iter().chain(legacy::MEMBERS).copied().collect();
+    for struct_ in [
+        OutboundRtp::written(),
+        InboundRtp::written(),
+        RemoteInboundRtp::written(),
+        MediaSource::written(),
+        Transport::written(),
     ] {
-        wanted.extend(members.keys().cloned());
+        used.extend(struct_.keys().map(String::as_str));
     }
-    wanted
-});
-
-/// FNV-1a, for a set that never grows: each member of each dump is looked up in it.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+    used
 }
 
 /// The streams of a connection.
@@ -131,7 +104,7 @@ impl Collector {
         &mut self,
         connection: &str,
         time_ms: f64,
-        objects: &Map<String, Value>,
+        objects: &Objects,
     ) -> Result<(), Refusal> {
         if !(0.0..TIME_MAX_MS).contains(&time_ms) {
             return Err(Refusal::Odd(format!("a report has the time {time_ms} ms")));
@@ -139,8 +112,7 @@ impl Collector {
         let zero_ms = *self.zero_ms.get_or_insert(time_ms);
         let time = Timestamp::from_nanos(((time_ms - zero_ms) * 1e6) as i64);
         let shared = Shared::of(objects);
-        let streams = objects.values().filter_map(Value::as_object);
-        for object in streams {
+        for object in objects.values() {
             let Some((way, kind, ssrc)) = identity(object) else { continue };
             self.reports += 1;
             if self.reports > REPORTS_MAX {
@@ -153,7 +125,7 @@ impl Collector {
             let active = object.get("active").and_then(Value::as_bool);
             let timed = TimedReport { time, report };
             if stream.rid.is_none() {
-                stream.rid = text(object, "rid").map(String::from);
+                stream.rid = object.text("rid").map(String::from);
             }
             stream.reports.push(StreamReport { timed, active });
         }
@@ -211,51 +183,51 @@ impl Collector {
 }
 
 /// Direction, kind and SSRC of a stream's object.
-fn identity(object: &Map<String, Value>) -> Option<(StreamDirection, Kind, u32)> {
-    let way = match text(object, "type")? {
+fn identity(object: &Object) -> Option<(StreamDirection, Kind, u32)> {
+    let way = match object.text("type")? {
         "outbound-rtp" => StreamDirection::Sent,
         "inbound-rtp" => StreamDirection::Received,
         _ => return None,
     };
-    let kind = match text(object, "kind").or_else(|| text(object, "mediaType"))? {
+    let kind = match object.text("kind").or_else(|| object.text("mediaType"))? {
         "video" => Kind::Video,
         "audio" => Kind::Audio,
         _ => return None,
     };
-    Some((way, kind, u32::try_from(object.get("ssrc")?.as_u64()?).ok()?))
+    Some((way, kind, u32::try_from(object.integer("ssrc")?).ok()?))
 }
 
 /// The objects that all streams of a connection share.
 struct Shared<'a> {
-    objects: &'a Map<String, Value>,
+    objects: &'a Objects,
     transport: Option<Transport>,
     pair: Option<CandidatePair>,
     /// What the far end reported of each sent stream, by SSRC.
-    remote: BTreeMap<u64, &'a Map<String, Value>>,
+    remote: BTreeMap<u64, &'a Object>,
 }
 
 impl<'a> Shared<'a> {
-    fn of(objects: &'a Map<String, Value>) -> Self {
-        let all: Vec<&Map<String, Value>> = objects.values().filter_map(Value::as_object).collect();
-        let transport =
-            all.iter().copied().find(|object| text(object, "type") == Some("transport"));
-        let selected = transport.and_then(|it| text(it, "selectedCandidatePairId"));
-        let selected = selected.and_then(|id| objects.get(id)?.as_object());
-        // Firefox and old dumps have no transport, or one without the pair.
-        let nominated = all.iter().copied().find(|object| {
-            text(object, "type") == Some("candidate-pair")
-                && text(object, "state") == Some("succeeded")
-                && object.get("nominated").and_then(Value::as_bool) == Some(true)
-        });
-        let used = selected.or(nominated);
-        let mut remote = BTreeMap::new();
-        for object in all {
-            if text(object, "type") == Some("remote-inbound-rtp")
-                && let Some(ssrc) = integer(object, "ssrc")
-            {
-                remote.entry(ssrc).or_insert(object);
+    fn of(objects: &'a Objects) -> Self {
+        let (mut transport, mut nominated, mut remote) = (None, None, BTreeMap::new());
+        for object in objects.values() {
+            match object.text("type") {
+                Some("transport") => {
+                    transport.get_or_insert(object);
+                }
+                // Firefox and old dumps have no transport, or one without the pair.
+                Some("candidate-pair") if is_in_use(object) => {
+                    nominated.get_or_insert(object);
+                }
+                Some("remote-inbound-rtp") => {
+                    if let Some(ssrc) = object.integer("ssrc") {
+                        remote.entry(ssrc).or_insert(object);
+                    }
+                }
+                _ => {}
             }
         }
+        let selected = transport.and_then(|it| it.text("selectedCandidatePairId"));
+        let used = selected.and_then(|id| objects.get(id)).or(nominated);
         Self {
             objects,
             remote,
@@ -264,7 +236,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    fn report(&self, way: StreamDirection, object: &Map<String, Value>) -> Option<StatsReport> {
+    fn report(&self, way: StreamDirection, object: &Object) -> Option<StatsReport> {
         let mut report = StatsReport {
             pair: self.pair.clone(),
             transport: self.transport.clone(),
@@ -274,7 +246,7 @@ impl<'a> Shared<'a> {
             StreamDirection::Sent => {
                 let mut outbound: OutboundRtp = overlaid(object)?;
                 let codec = self.named(object, "codecId");
-                outbound.mime_type = codec.and_then(|it| text(it, "mimeType")).map(String::from);
+                outbound.mime_type = codec.and_then(|it| it.text("mimeType")).map(String::from);
                 report.remote_inbound = self.reported(object, &outbound).and_then(overlaid);
                 report.media_source = self.named(object, "mediaSourceId").and_then(overlaid);
                 report.outbound = Some(outbound);
@@ -285,64 +257,57 @@ impl<'a> Shared<'a> {
     }
 
     /// The object that a member of this one names.
-    fn named(&self, object: &Map<String, Value>, member: &str) -> Option<&'a Map<String, Value>> {
-        self.objects.get(text(object, member)?)?.as_object()
+    fn named(&self, object: &Object, member: &str) -> Option<&'a Object> {
+        self.objects.get(object.text(member)?)
     }
 
     /// What the far end reported about a sent stream.
-    fn reported(
-        &self,
-        object: &Map<String, Value>,
-        outbound: &OutboundRtp,
-    ) -> Option<&'a Map<String, Value>> {
+    fn reported(&self, object: &Object, outbound: &OutboundRtp) -> Option<&'a Object> {
         self.named(object, "remoteId")
             .or_else(|| self.remote.get(&u64::from(outbound.ssrc?)).copied())
     }
 }
 
-fn pair(objects: &Map<String, Value>, object: &Map<String, Value>) -> Option<CandidatePair> {
+/// Whether a candidate pair is the one in use.
+fn is_in_use(pair: &Object) -> bool {
+    pair.text("state") == Some("succeeded")
+        && pair.get("nominated").and_then(Value::as_bool) == Some(true)
+}
+
+fn pair(objects: &Objects, object: &Object) -> Option<CandidatePair> {
     Some(CandidatePair {
-        timestamp: number(object, "timestamp").unwrap_or(0.0),
-        packets_sent: integer(object, "packetsSent").unwrap_or(0),
-        bytes_sent: integer(object, "bytesSent").unwrap_or(0),
-        packets_received: integer(object, "packetsReceived").unwrap_or(0),
-        bytes_received: integer(object, "bytesReceived").unwrap_or(0),
-        current_round_trip_time: number(object, "currentRoundTripTime"),
-        responses_received: integer(object, "responsesReceived"),
-        available_outgoing_bitrate: number(object, "availableOutgoingBitrate"),
+        timestamp: object.number("timestamp").unwrap_or(0.0),
+        packets_sent: object.integer("packetsSent").unwrap_or(0),
+        bytes_sent: object.integer("bytesSent").unwrap_or(0),
+        packets_received: object.integer("packetsReceived").unwrap_or(0),
+        bytes_received: object.integer("bytesReceived").unwrap_or(0),
+        current_round_trip_time: object.number("currentRoundTripTime"),
+        responses_received: object.integer("responsesReceived"),
+        available_outgoing_bitrate: object.number("availableOutgoingBitrate"),
         local: candidate(objects, object, "localCandidateId"),
         remote: candidate(objects, object, "remoteCandidateId"),
     })
 }
 
-fn candidate(objects: &Map<String, Value>, pair: &Map<String, Value>, member: &str) -> Candidate {
-    let unknown = Map::new();
-    let named = text(pair, member).and_then(|id| objects.get(id)?.as_object());
+fn candidate(objects: &Objects, pair: &Object, member: &str) -> Candidate {
+    let unknown = Object::default();
+    let named = pair.text(member).and_then(|id| objects.get(id));
     let object = named.unwrap_or(&unknown);
     Candidate {
-        address: ["address", "ip"].iter().find_map(|name| text(object, name)?.parse().ok()),
-        port: integer(object, "port").and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
-        protocol: text(object, "protocol").unwrap_or_default().to_owned(),
-        candidate_type: text(object, "candidateType").unwrap_or_default().to_owned(),
-        relay_protocol: text(object, "relayProtocol").map(str::to_owned),
+        address: ["address", "ip"].iter().find_map(|name| object.text(name)?.parse().ok()),
+        port: object.integer("port").and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
+        protocol: object.text("protocol").unwrap_or_default().to_owned(),
+        candidate_type: object.text("candidateType").unwrap_or_default().to_owned(),
+        relay_protocol: object.text("relayProtocol").map(str::to_owned),
     }
-}
-
-fn text<'a>(object: &'a Map<String, Value>, member: &str) -> Option<&'a str> {
-    object.get(member)?.as_str()
-}
-
-fn integer(object: &Map<String, Value>, member: &str) -> Option<u64> {
-    object.get(member)?.as_u64()
-}
-
-fn number(object: &Map<String, Value>, member: &str) -> Option<f64> {
-    object.get(member)?.as_f64()
 }
 
 /// A struct of a report, with all of its members at their defaults.
 trait Members: Default + Serialize + DeserializeOwned {
-    fn defaults() -> &'static Map<String, Value>;
+    fn written() -> &'static Map<String, Value>;
+
+    /// The same, as an object of a report.
+    fn defaults() -> &'static Object;
 }
 
 fn written<T: Default + Serialize>() -> Map<String, Value> {
@@ -352,11 +317,25 @@ fn written<T: Default + Serialize>() -> Map<String, Value> {
     }
 }
 
+fn object(written: &Map<String, Value>) -> Object {
+    let mut object = Object::default();
+    for (member, value) in written {
+        object.insert(member, value.clone());
+    }
+    object
+}
+
 macro_rules! members {
     ($($name:ty),*) => {
         $(impl Members for $name {
-            fn defaults() -> &'static Map<String, Value> {
-                static DEFAULTS: LazyLock<Map<String, Value>> = LazyLock::new(written::<$name>);
+            fn written() -> &'static Map<String, Value> {
+                static WRITTEN: LazyLock<Map<String, Value>> = LazyLock::new(written::<$name>);
+                &WRITTEN
+            }
+
+            fn defaults() -> &'static Object {
+                static DEFAULTS: LazyLock<Object> =
+                    LazyLock::new(|| object(<$name>::written()));
                 &DEFAULTS
             }
         })*
@@ -367,23 +346,22 @@ members!(OutboundRtp, InboundRtp, RemoteInboundRtp, MediaSource, Transport);
 
 /// The struct with the members that the object has in the right type. Dumps of other browsers and
 /// other years lack some and write others differently.
-fn overlaid<T: Members>(object: &Map<String, Value>) -> Option<T> {
+fn overlaid<T: Members>(object: &Object) -> Option<T> {
     let whole = T::defaults();
-    let known = object.iter().filter(|(name, _)| whole.contains_key(*name));
+    let known = object.iter().filter(|(name, _)| whole.has(*name));
     // Null stands for what a struct need not have.
-    let missing =
-        whole.iter().filter(|(name, value)| !value.is_null() && !object.contains_key(*name));
-    let all = known.chain(missing).map(|(name, value)| (name.as_str(), value));
+    let missing = whole.iter().filter(|(name, value)| !value.is_null() && !object.has(*name));
+    let all = known.chain(missing).map(|(name, value)| (name.text(), value));
     if let Ok(value) = T::deserialize(MapDeserializer::<_, serde_json::Error>::new(all)) {
         return Some(value);
     }
     // One by one, and without those of a wrong type.
-    let mut right = whole.clone();
-    for name in whole.keys() {
-        let Some(value) = object.get(name) else { continue };
-        let before = right.insert(name.clone(), value.clone());
+    let mut right = T::written().clone();
+    for (name, _) in whole.iter() {
+        let Some(value) = object.value(name) else { continue };
+        let before = right.insert(name.text().into(), value.clone());
         if T::deserialize(&right).is_err() {
-            right.insert(name.clone(), before.unwrap_or(Value::Null));
+            right.insert(name.text().into(), before.unwrap_or(Value::Null));
         }
     }
     T::deserialize(&right).ok()

@@ -19,9 +19,10 @@ use std::io::{BufRead, Read};
 
 use serde_json::{Map, Value};
 
-use super::event::{self, Event};
+use super::event::{self, Event, Report, TEXT_MAX};
 use super::left_out::{LeftOut, Refusal};
-use super::{Collector, Dump, EventLog, legacy, names};
+use super::object::{Object, Objects};
+use super::{Collector, Dump, EventLog, legacy};
 use crate::format::{Format, RTCSTATS};
 
 /// The newest version of the format that is known here.
@@ -33,27 +34,25 @@ const LINE_MAX: u64 = 2 << 20;
 /// report to report in the whole file: the first bounds the memory, the second the time.
 const KEPT_MAX: usize = 200_000;
 const WORK_MAX: usize = 20_000_000;
-/// Most bytes of text in a member that is kept.
-const TEXT_MAX: usize = 200;
 /// A larger number is a time since 1970, not since the line before.
 const ABSOLUTE_MS: f64 = 1e11;
 
 /// Reads the dump line by line. Odd lines are skipped, and a file that ends early is read until
 /// there.
 pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
-    let mut lines = Lines { from, count: 0 };
+    let mut lines = Lines { from, count: 0, line: Vec::new() };
     let mut reader = Reader::new(collector, KEPT_MAX);
     let mut left_out = LeftOut::default();
     let mut first = lines.next();
-    if let Ok(Some(Line::Whole(line))) = &first {
-        if line == RTCSTATS {
-            let Ok(Some(Line::Whole(line))) = lines.next() else {
+    if matches!(first, Ok(Line::Whole)) {
+        if lines.line == RTCSTATS {
+            let Ok(Line::Whole) = lines.next() else {
                 return Err("the file ends after its first line".into());
             };
-            heading(&line).map_err(|what| format!("line 2: {what}"))?;
+            heading(&lines.line).map_err(|what| format!("line 2: {what}"))?;
             first = lines.next();
-        } else if line.first() == Some(&b'{') {
-            heading(line).map_err(|what| format!("line 1: {what}"))?;
+        } else if lines.line.first() == Some(&b'{') {
+            heading(&lines.line).map_err(|what| format!("line 1: {what}"))?;
             first = lines.next();
         }
     }
@@ -61,11 +60,9 @@ pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump,
     loop {
         let count = lines.count;
         let taken = match next {
-            Ok(None) => break,
-            Ok(Some(Line::Whole(line))) => reader.line(&line),
-            Ok(Some(Line::TooLong)) => {
-                Err(Refusal::Odd(format!("it is longer than {LINE_MAX} bytes")))
-            }
+            Ok(Line::End) => break,
+            Ok(Line::Whole) => reader.line(&lines.line),
+            Ok(Line::TooLong) => Err(Refusal::Odd(format!("it is longer than {LINE_MAX} bytes"))),
             Err(error) => Err(Refusal::Full(format!("the file cannot be read here: {error}"))),
         };
         match taken {
@@ -93,28 +90,32 @@ struct Lines {
     from: Box<dyn BufRead>,
     /// Number of the last line, from 1.
     count: u64,
+    /// The last line, if it is whole.
+    line: Vec<u8>,
 }
 
+/// What comes next in a file.
 enum Line {
-    Whole(Vec<u8>),
+    Whole,
     /// It was passed over.
     TooLong,
+    End,
 }
 
 impl Lines {
-    /// The next line; `None` at the end of the file.
-    fn next(&mut self) -> std::io::Result<Option<Line>> {
+    /// Reads the next line.
+    fn next(&mut self) -> std::io::Result<Line> {
         self.count += 1;
-        let mut line = Vec::new();
-        self.from.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
-        if line.is_empty() {
-            return Ok(None);
+        self.line.clear();
+        self.from.by_ref().take(LINE_MAX).read_until(b'\n', &mut self.line)?;
+        if self.line.is_empty() {
+            return Ok(Line::End);
         }
-        if line.len() as u64 == LINE_MAX && line.last() != Some(&b'\n') {
+        if self.line.len() as u64 == LINE_MAX && self.line.last() != Some(&b'\n') {
             self.from.skip_until(b'\n')?;
-            return Ok(Some(Line::TooLong));
+            return Ok(Line::TooLong);
         }
-        Ok(Some(Line::Whole(line)))
+        Ok(Line::Whole)
     }
 }
 
@@ -140,7 +141,7 @@ pub(crate) struct Reader {
     /// Number of the last event, where the dump has numbers.
     pub sequence: Option<u64>,
     /// The last whole report of each connection, with the number of its members.
-    last: BTreeMap<String, (Map<String, Value>, usize)>,
+    last: BTreeMap<String, (Objects, usize)>,
     /// Members in all of them, and how many there may be.
     kept: usize,
     kept_max: usize,
@@ -185,13 +186,10 @@ impl Reader {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let event = match event::line(line) {
+        let mut event = match event::line(line) {
             Ok(event::Line::Event(event)) => event,
             Ok(event::Line::Other) => return Ok(()),
-            Err(error) => {
-                let at = error.column();
-                return Err(Refusal::Odd(format!("not whole JSON, at byte {at}")));
-            }
+            Err(at) => return Err(Refusal::Odd(format!("not whole JSON, at byte {at}"))),
         };
         let (time, sequence) = time(&event).ok_or("an event without a time")?;
         self.sequence = sequence.or(self.sequence);
@@ -201,19 +199,16 @@ impl Reader {
         }
         let before = self.time_ms;
         self.time_ms = if time > ABSOLUTE_MS { time } else { self.time_ms + time };
-        let name = match event.text(0) {
-            Some(name) => name,
-            None => event.whole(0).and_then(names::event).unwrap_or_default().into(),
-        };
+        let name = event.name();
         if matches!(&*name, "create" | "connectionInfo") && self.program.is_none() {
             self.program = program(&event.value(2));
         }
         let Some(connection) = connection else { return Ok(()) };
-        if !matches!(&*name, "getStats" | "getstats" | "g") {
+        if !event::is_report(&name) {
             self.note(&connection, &name, &event);
             return Ok(());
         }
-        let Some(report) = event.report(2, TEXT_MAX) else {
+        let Some(report) = event.take_report() else {
             return Err("a report without objects".into());
         };
         let whole = self.whole(&connection, report);
@@ -241,7 +236,7 @@ impl Reader {
     }
 
     /// Remembers a connection's whole report for the next one.
-    fn keep(&mut self, connection: String, whole: Map<String, Value>) -> Result<(), Refusal> {
+    fn keep(&mut self, connection: String, whole: Objects) -> Result<(), Refusal> {
         let count = members(&whole);
         self.work = self.work.saturating_add(count);
         if self.kept + count > self.kept_max {
@@ -261,33 +256,29 @@ impl Reader {
     }
 
     /// A report with what it leaves out because it has not changed.
-    fn whole(&mut self, connection: &str, mut report: Map<String, Value>) -> Map<String, Value> {
-        let shared = ["t", "timestamp"]
-            .into_iter()
-            .find(|name| report.get(*name).is_some_and(Value::is_number));
-        let shared = shared.and_then(|name| report.shift_remove(name));
-        let all_have_types =
-            report.values().all(|it| it.as_object().is_none_or(|it| it.contains_key("type")));
+    fn whole(&mut self, connection: &str, report: Report<'_>) -> Objects {
+        let Report { objects, time } = report;
+        let has_type = |it: &Option<Object>| it.as_ref().is_none_or(|it| it.get("type").is_some());
+        let all_have_types = objects.iter().all(|(_, object)| has_type(object));
         let before = self.last.remove(connection);
         self.kept -= before.as_ref().map_or(0, |(_, count)| *count);
-        let before = before.filter(|_| shared.is_some() || !all_have_types);
+        let before = before.filter(|_| time.is_some() || !all_have_types);
         let mut whole = before.map(|(whole, _)| whole).unwrap_or_default();
-        if let Some(time) = &shared {
+        if let Some(time) = &time {
             set_times(&mut whole, time, |_| true);
         }
-        for (id, object) in report {
-            match (object, whole.get_mut(&id).and_then(Value::as_object_mut)) {
-                // Gone.
-                (Value::Null, _) => {
-                    whole.shift_remove(&id);
+        for (id, object) in objects {
+            match (object, whole.get_mut(&*id)) {
+                (None, _) => {
+                    whole.shift_remove(&*id);
                 }
-                (Value::Object(changed), Some(known)) => merge(known, changed),
-                (new, _) => {
-                    whole.insert(id, new);
+                (Some(changed), Some(known)) => merge(known, changed),
+                (Some(new), None) => {
+                    whole.insert(id.into_owned(), new);
                 }
             }
         }
-        if let Some(time) = &shared {
+        if let Some(time) = &time {
             set_times(&mut whole, time, |own| {
                 own.and_then(Value::as_f64).is_none_or(|it| it == 0.0)
             });
@@ -307,11 +298,11 @@ fn time(event: &Event<'_>) -> Option<(f64, Option<u64>)> {
 }
 
 /// The members of a report, and of the objects in its objects.
-fn members(report: &Map<String, Value>) -> usize {
+fn members(report: &Objects) -> usize {
     let mut count = 0;
     for object in report.values() {
         count += 1;
-        for value in object.as_object().into_iter().flat_map(Map::values) {
+        for (_, value) in object.iter() {
             count += 1 + value.as_object().map_or(0, Map::len);
         }
     }
@@ -319,26 +310,20 @@ fn members(report: &Map<String, Value>) -> usize {
 }
 
 /// Adds what has changed. Of an object within an object, too, only the changed members are written.
-fn merge(known: &mut Map<String, Value>, changed: Map<String, Value>) {
-    for (name, value) in changed {
-        match (value, known.get_mut(&name).and_then(Value::as_object_mut)) {
+fn merge(known: &mut Object, changed: Object) {
+    for (name, value) in changed.into_members() {
+        match (value, known.value_mut(name).and_then(Value::as_object_mut)) {
             (Value::Object(part), Some(whole)) => whole.extend(part),
-            (value, _) => {
-                known.insert(name, value);
-            }
+            (value, _) => known.set(name, value),
         }
     }
 }
 
 /// Gives the time of the report to the objects of which this holds.
-fn set_times(
-    objects: &mut Map<String, Value>,
-    time: &Value,
-    needs_it: impl Fn(Option<&Value>) -> bool,
-) {
-    for object in objects.values_mut().filter_map(Value::as_object_mut) {
+fn set_times(objects: &mut Objects, time: &Value, needs_it: impl Fn(Option<&Value>) -> bool) {
+    for object in objects.values_mut() {
         if needs_it(object.get("timestamp")) {
-            object.insert("timestamp".into(), time.clone());
+            object.insert("timestamp", time.clone());
         }
     }
 }
