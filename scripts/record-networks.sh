@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records the event logs of lab/analyze/tests/networks anew: one real call of 22 s for each network there.
+# Records the event logs of lab/analyze/tests/networks anew: one real call of 22 or 47 s for each network there.
 #
 # usage: scripts/record-networks.sh [NAME.toml]...
 #
