@@ -44,7 +44,11 @@ def counted(data):
             continue
         if 192 <= payload[1] <= 223:
             kind = payload[1]
-            name = KINDS.get((kind, payload[0] & 31)) or REPORTS.get(kind) or f"{kind}/{payload[0] & 31}"
+            name = (
+                KINDS.get((kind, payload[0] & 31))
+                or REPORTS.get(kind)
+                or f"{kind}/{payload[0] & 31}"
+            )
             kinds[name] += 1
         else:
             marks[MARKS[packet[1] & 3]] += 1
