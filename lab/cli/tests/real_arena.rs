@@ -151,8 +151,8 @@ fn a_stack_receives_the_video_of_chromium_and_tells_of_its_pictures() {
     }
 }
 
-/// SRTCP leaves the type of a feedback packet in the clear, so the capture says which one ran. SCReAM
-/// v2 marks each packet of media as ECT(1).
+/// SRTCP leaves the type of a feedback packet in the clear, so the capture says which one ran.
+/// SCReAM v2 marks each packet of media as ECT(1).
 #[test]
 fn by_field_trials_libwebrtc_runs_scream_v2_as_its_packets_show() {
     if !has("wrtc-scream-v2") {
