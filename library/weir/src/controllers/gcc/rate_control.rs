@@ -288,9 +288,8 @@ mod tests {
     /// the estimate and the round-trip time, and the growth in bit/s a second near the capacity.
     #[test]
     fn near_the_capacity_the_growth_is_what_libwebrtcs_unit_tests_expect() {
-        for (estimate_kbps, rtt_ms, expected) in
-            [(30, 200, 4_000), (90, 200, 5_000), (60, 100, 5_000)]
-        {
+        let cases = [(30, 200, 4_000), (90, 200, 5_000), (60, 100, 5_000)];
+        for (estimate_kbps, rtt_ms, expected) in cases {
             let limits = RateLimits::new(kbps(5), kbps(estimate_kbps), kbps(10_000)).unwrap();
             let mut control = RateControl::new(limits);
             control.set_rtt(TimeDelta::from_millis(rtt_ms));
