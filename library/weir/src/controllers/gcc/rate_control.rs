@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(control.estimate(), kbps(460), "and does not pull it down");
     }
 
-    /// What libwebrtc's own unit tests expect of its rate control (`aimd_rate_control_unittest.cc`):
+    /// What libwebrtc's unit tests expect of its rate control (`aimd_rate_control_unittest.cc`):
     /// the estimate and the round-trip time, and the growth in bit/s a second near the capacity.
     #[test]
     fn near_the_capacity_the_growth_is_what_libwebrtcs_unit_tests_expect() {
