@@ -190,12 +190,13 @@ def main():
     parser.add_argument("--as-decoded", action="store_true")
     parser.add_argument("--version", action="store_true")
     options = parser.parse_args()
+    # Before the version: a package without what it needs is not installed.
+    rtc = importlib.import_module(options.module)
+    importlib.import_module(f"{options.module}.sdp")
     if options.version:
         name = PACKAGES[options.module]
         print(name, importlib.metadata.version(name))
         return
-    rtc = importlib.import_module(options.module)
-    importlib.import_module(f"{options.module}.sdp")
     asyncio.run(serve(rtc, options.controller, options.as_decoded))
 
 

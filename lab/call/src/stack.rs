@@ -227,6 +227,15 @@ impl Stack {
         Ok(stack)
     }
 
+    /// Whether it asks for this feedback. Of a command that was named nothing is known.
+    #[must_use]
+    pub fn asks_for(&self, feedback: FeedbackKind) -> bool {
+        match &self.origin {
+            Origin::Folder(manifest) => manifest.feedback.contains(&feedback),
+            Origin::Command(_) => false,
+        }
+    }
+
     /// What its driver can do in a call. A command is taken at its user's word.
     pub fn roles(&self) -> Vec<StackRole> {
         match &self.origin {

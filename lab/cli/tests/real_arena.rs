@@ -151,6 +151,33 @@ fn a_stack_receives_the_video_of_chromium_and_tells_of_its_pictures() {
     }
 }
 
+/// SRTCP leaves the type of a feedback packet in the clear, so the capture says which one ran.
+/// SCReAM v2 marks each packet of media as ECT(1).
+#[test]
+fn by_field_trials_libwebrtc_runs_scream_v2_as_its_packets_show() {
+    if !has("wrtc-scream-v2") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("short.toml");
+    fs::write(&scenario, SCENARIO).unwrap();
+    let out = folder.path().join("runs");
+    let [scenario, path] = [&scenario, &out].map(|path| path.to_str().unwrap());
+    let made = weir(&["call", scenario, "--stack=wrtc-scream-v2", "--capture", "--out", path]);
+    if needs_root(&made) {
+        return;
+    }
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let told = Command::new("python3")
+        .arg(root().join("scripts/feedback-kinds.py"))
+        .arg(only(&only(&out)).join("host-1.pcapng"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(told.stdout).unwrap();
+    assert!(text.contains(" ccfb") && !text.contains("twcc"), "{text}");
+    assert!(text.contains(" ECT(1)") && !text.contains("not ECT"), "{text}");
+}
+
 /// Firefox' own picture needs little of a link, so the rate shows that the film is sent.
 #[test]
 fn firefox_sends_the_film_that_its_page_draws() {

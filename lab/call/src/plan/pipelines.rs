@@ -9,7 +9,7 @@ use weir_lab::scenario::{Feedback, Flow, Scenario};
 use super::{Call, CallConfig, ChromiumMode, PlanResult, Player, Unplayable};
 use crate::janus::ForwardingRole;
 use crate::message::Peer;
-use crate::stack::Stack;
+use crate::stack::{FeedbackKind, Stack};
 
 /// The controller of a pipeline that sends the video of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +87,9 @@ impl CallConfig {
             if participant.player == Player::Pipeline {
                 participant.player = Player::Stack;
             }
+        }
+        if stack.asks_for(FeedbackKind::Ccfb) {
+            self.chromium = ChromiumMode::Ccfb;
         }
         self.stack = Some(stack);
         Ok(self)

@@ -284,6 +284,36 @@ mod tests {
         assert_eq!(control.estimate(), kbps(460), "and does not pull it down");
     }
 
+    /// What libwebrtc's unit tests expect of its rate control (`aimd_rate_control_unittest.cc`):
+    /// the estimate and the round-trip time, and the growth in bit/s a second near the capacity.
+    #[test]
+    fn near_the_capacity_the_growth_is_what_libwebrtcs_unit_tests_expect() {
+        let cases = [(30, 200, 4_000), (90, 200, 5_000), (60, 100, 5_000)];
+        for (estimate_kbps, rtt_ms, expected) in cases {
+            let limits = RateLimits::new(kbps(5), kbps(estimate_kbps), kbps(10_000)).unwrap();
+            let mut control = RateControl::new(limits);
+            control.set_rtt(TimeDelta::from_millis(rtt_ms));
+            let step = control.additive_step(TimeDelta::from_secs(1));
+            assert_eq!(step.as_bps(), expected, "{estimate_kbps} kbit/s, {rtt_ms} ms");
+        }
+        let mut control = control(300);
+        run(&mut control, 0, Overuse, 300);
+        let step = control.additive_step(TimeDelta::from_secs(1)).as_bps();
+        assert!(step.abs_diff(14_000) <= 1_000, "{step}");
+    }
+
+    /// The same source: 10 kbit/s arrive for 20 s, and then half of it.
+    #[test]
+    fn the_bound_by_what_arrives_is_what_libwebrtcs_unit_tests_expect() {
+        let mut control = RateControl::new(RateLimits::new(kbps(5), kbps(10), kbps(100)).unwrap());
+        for update in 0..200 {
+            run(&mut control, 100 * update, Normal, 10);
+        }
+        assert_eq!(control.estimate(), kbps(25));
+        run(&mut control, 20_000, Normal, 5);
+        assert_eq!(control.estimate(), kbps(25));
+    }
+
     // [LIBWEBRTC §AimdRateControl]
     #[test]
     fn the_estimate_is_never_below_the_minimum() {
