@@ -9,6 +9,7 @@ kbit/s, complexity 9, with FEC for 10 % of losses. A line for each pause of thre
 
 import array
 import ctypes
+import itertools
 import wave
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def samples():
         between = RATE // file.getframerate()
     spoken = loop * ROUNDS
     result = array.array("h")
-    for this, following in zip(spoken, spoken[1:]):
+    for this, following in itertools.pairwise(spoken):
         result.extend((this * (between - k) + following * k) // between for k in range(between))
     return result
 
