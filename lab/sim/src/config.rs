@@ -422,6 +422,15 @@ pub struct Speech {
     /// How many packets before it have a copy in it: a coarse one of the last (FEC of Opus), or the
     /// last as it was (RED), which has a coarse one of its own.
     pub copies: u8,
+    /// Whether the pauses of the speech are hardly sent (DTX of Opus).
+    pub dtx: bool,
+}
+
+impl Speech {
+    /// Packets of this length, without copies and with every pause.
+    pub const fn plain(length: TimeDelta) -> Self {
+        Self { length, copies: 0, dtx: false }
+    }
 }
 
 impl Udp {

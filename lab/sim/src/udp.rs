@@ -5,8 +5,8 @@ use std::ops::Range;
 use weir::feedback::Ecn;
 use weir::units::Timestamp;
 
-use crate::audio::Player;
-use crate::config::{FlowConfig, Udp};
+use crate::audio::{Player, pauses};
+use crate::config::{FlowConfig, Speech, Udp};
 use crate::flow::{Body, End, Ends, Outbox, Packet, SenderState};
 use crate::trace::Heard;
 
@@ -27,6 +27,12 @@ impl UdpEnds {
         let mut ends = Self { config, pauses, next: flow.start, player };
         ends.skip_pauses();
         ends
+    }
+
+    /// Whether the next packet has silence that is not sent.
+    fn is_pause_of_speech(&self) -> bool {
+        let speech = self.config.speech.filter(|speech| speech.dtx);
+        speech.is_some_and(|Speech { length, .. }| pauses::is_left_out(self.next - length, length))
     }
 
     fn skip_pauses(&mut self) {
@@ -50,7 +56,9 @@ impl Ends for UdpEnds {
         }
         let Udp { rate, packet, speech } = &self.config;
         let body = if speech.is_some() { Body::Audio(self.next) } else { Body::Udp };
-        out.packets.push(Packet { size: *packet, ecn: Ecn::NotEct, body });
+        if !self.is_pause_of_speech() {
+            out.packets.push(Packet { size: *packet, ecn: Ecn::NotEct, body });
+        }
         // Counts from the due time of this packet, so that the rate is exact. That of speech may
         // have no whole number of bits a second.
         self.next = match speech {
@@ -118,6 +126,21 @@ mod tests {
         assert_eq!(departures(&config, &[], 80), [0, 12, 24, 48, 72]);
         let pause = Timestamp::from_millis(20)..Timestamp::from_millis(60);
         assert_eq!(departures(&config, &[pause], 90), [0, 12, 60, 84]);
+    }
+
+    #[test]
+    fn with_dtx_the_packets_of_a_pause_are_not_sent() {
+        let rate = Schedule::constant(Bitrate::from_kbps(20)).unwrap();
+        let speech = Speech { dtx: true, ..Speech::plain(TimeDelta::from_millis(20)) };
+        let config = Udp::new(rate, DataSize::from_bytes(50)).with_speech(Some(speech));
+        let flow = FlowConfig::new("audio-1", TimeDelta::MAX, FlowKind::Udp(config.clone()));
+        let mut ends = UdpEnds::new(&flow, &config);
+        let mut out = Outbox::default();
+        while ends.next < Timestamp::from_secs(10) {
+            ends.on_deadline(ends.next, End::Sender, &mut out);
+        }
+        // One pause: seven of 500 packets.
+        assert_eq!(out.packets.len(), 493);
     }
 
     // [RFC8867 §4.3]: audio of 20 kbit/s.

@@ -51,7 +51,11 @@ impl Opus {
         let rate = Schedule::constant(rate).expect("the rate is not zero");
         // RED's copy is the packet as it was, with its own coarse copy of the one before.
         let copies = u8::from(self.fec) + u8::from(self.red);
-        Udp::new(rate, size).with_speech(is_played.then_some(Speech { length, copies }))
+        Udp::new(rate, size).with_speech(is_played.then_some(Speech {
+            length,
+            copies,
+            dtx: self.dtx,
+        }))
     }
 }
 

@@ -9,6 +9,7 @@
 //! NETEQ-D1 to NETEQ-D6 (docs/reference/quality.md).
 
 mod arrivals;
+pub(crate) mod pauses;
 mod target;
 
 use std::collections::BTreeSet;
@@ -97,7 +98,7 @@ impl Player {
     /// A packet came with the speech up to `end`.
     pub(crate) fn on_packet(&mut self, now: Timestamp, end: Timestamp) {
         let start = end - self.speech.length;
-        // NETEQ-D5: playing begins with the first packet, and there is no silence.
+        // NETEQ-D5: playing begins with the first packet, and a pause is made up as a loss is.
         if self.next_block.is_none() {
             self.next_block = Some(now);
             (self.position, self.decoded) = (start, start);
@@ -106,12 +107,17 @@ impl Player {
         // is there already is no arrival [LIBWEBRTC §PacketArrivalHistory].
         for distance in (1..=i64::from(self.speech.copies)).rev() {
             let before = start - self.speech.length * distance;
-            if self.newest.is_some_and(|newest| newest < before) {
+            if self.newest.is_some_and(|newest| newest < before) && self.has_copy(before) {
                 self.insert(now, before);
             }
         }
         self.newest = self.newest.max(Some(start));
         self.insert(now, start);
+    }
+
+    /// Whether the speech from `start` on is copied. Silence is not, where it is not sent.
+    fn has_copy(&self, start: Timestamp) -> bool {
+        !(self.speech.dtx && pauses::is_silent(start, self.speech.length))
     }
 
     /// Speech came that begins at `start`.

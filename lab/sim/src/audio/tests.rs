@@ -6,7 +6,7 @@ fn millis(ms: i64) -> TimeDelta {
     TimeDelta::from_millis(ms)
 }
 
-const PLAIN: Speech = Speech { length: TimeDelta::from_millis(20), copies: 0 };
+const PLAIN: Speech = Speech::plain(TimeDelta::from_millis(20));
 const WITH_COPIES: Speech = Speech { copies: 1, ..PLAIN };
 
 /// Plays packets that come with these delays in ms; `None` is lost. Returns what was heard after
@@ -131,4 +131,19 @@ fn whatever_the_delays_no_moment_is_heard_before_it_came() {
         assert!(heard.delay.unwrap() >= millis(40), "{:?}", heard.delay);
         assert!(heard.concealed <= heard.played);
     }
+}
+
+// docs/reference/quality.md, NETEQ-D5
+#[test]
+fn with_dtx_a_pause_is_made_up_and_the_delay_stays() {
+    let speech = Speech { dtx: true, ..WITH_COPIES };
+    let starts = (0..PACKETS).map(|number| Timestamp::ZERO + speech.length * number);
+    let sent = starts.map(|start| (!pauses::is_left_out(start, speech.length)).then_some(40));
+    let with = heard_of(speech, sent);
+    let without = heard_of(WITH_COPIES, (0..PACKETS).map(|_| Some(40)));
+    // Five pauses of 140 ms in 50 s.
+    let share = with.concealed.as_secs_f64() / with.played.as_secs_f64();
+    assert!((share - 0.014).abs() < 0.004, "{share}");
+    assert_eq!((with.concealments, without.concealments), (5, 0));
+    assert!((with.delay.unwrap() - without.delay.unwrap()).abs() < millis(15));
 }

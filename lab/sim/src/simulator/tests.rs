@@ -391,7 +391,7 @@ fn watched(kbps: u64, loss: f64) -> Trace {
     media.repair = Some(NACK);
     let rate = Schedule::constant(Bitrate::from_kbps(20)).unwrap();
     let speech = Udp::new(rate, DataSize::from_bytes(50))
-        .with_speech(Some(Speech { length: TimeDelta::from_millis(20), copies: 0 }));
+        .with_speech(Some(Speech::plain(TimeDelta::from_millis(20))));
     let audio = FlowConfig::new("audio-1", TimeDelta::from_secs(20), FlowKind::Udp(speech));
     let mut config = one_mbps(vec![film, audio]);
     config.hops[0].up = link(kbps);
