@@ -1,5 +1,5 @@
-//! Eleven calls of Chromium through the emulator, each on a known network, by the event logs of their
-//! offering ends (`networks/README.md`). What the call tested of its network must come back.
+//! Eleven calls of Chromium through the emulator, each on a known network, by the event logs of
+//! their offering ends (`networks/README.md`). What the call tested of its network must come back.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -11,33 +11,6 @@ use serde_json::Value;
 
 use super::object::{Object, Objects};
 
-/// Members that are read; [`super::objects`] has them among those that it uses.
-pub(super) const MEMBERS: &[&str] = &[
-    "googActiveConnection",
-    "googAvailableSendBandwidth",
-    "googBandwidthLimitedResolution",
-    "googCpuLimitedResolution",
-    "googFirsReceived",
-    "googFrameHeightReceived",
-    "googFrameHeightSent",
-    "googFrameRateDecoded",
-    "googFrameRateSent",
-    "googFrameWidthReceived",
-    "googFrameWidthSent",
-    "googJitterReceived",
-    "googLocalAddress",
-    "googLocalCandidateType",
-    "googNacksReceived",
-    "googNacksSent",
-    "googPlisReceived",
-    "googPlisSent",
-    "googRemoteAddress",
-    "googRemoteCandidateType",
-    "googRtt",
-    "googTargetEncBitrate",
-    "googTransportType",
-];
-
 /// The same in the standard's objects; `None` if the report is not an old one. A page reads reports
 /// of its own browser only, which are never old, and must stay small.
 pub(super) fn standard(objects: &Objects, time_ms: f64) -> Option<Objects> {

@@ -8,6 +8,7 @@ pub(crate) mod event_log;
 pub(crate) mod internals;
 pub(crate) mod left_out;
 mod legacy;
+mod members;
 mod names;
 mod object;
 mod objects;

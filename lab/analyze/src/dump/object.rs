@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::objects::used_members;
+use super::members;
 
 /// The objects of a report by their ids, in the order of the report.
 pub(crate) type Objects = IndexMap<String, Object>;
@@ -41,7 +41,7 @@ struct Names {
 }
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| {
-    let texts: Vec<&'static str> = used_members().into_iter().collect();
+    let texts: Vec<&'static str> = members::used().into_iter().collect();
     let numbers = texts.iter().zip(0..).map(|(text, number)| (*text, number)).collect();
     Names { texts, numbers }
 });

@@ -1,10 +1,8 @@
 //! From the objects of one getStats report [WEBRTC-STATS §8] to a report for each stream.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value};
 use weir::units::Timestamp;
@@ -15,8 +13,9 @@ use weir_lab::calls::stats::{
 };
 
 use super::left_out::Refusal;
+use super::members::Members;
 use super::object::{Object, Objects};
-use super::{Connection, Stream, StreamDirection, StreamReport, legacy, repair};
+use super::{Connection, Stream, StreamDirection, StreamReport, repair};
 
 /// Largest number of streams, and of reports of streams, in one dump. A report takes about five
 /// kilobytes until the page is written.
@@ -24,54 +23,6 @@ const STREAMS_MAX: usize = 1_000;
 const REPORTS_MAX: usize = 50_000;
 /// Largest time in ms since 1970 that a dump may contain: the year 2200.
 const TIME_MAX_MS: f64 = 7.3e12;
-
-/// Members that are read besides those of the report's structs.
-const MORE: &[&str] = &[
-    "type",
-    "kind",
-    "mediaType",
-    "codecId",
-    "mimeType",
-    "selectedCandidatePairId",
-    "nominated",
-    "state",
-    "localCandidateId",
-    "remoteCandidateId",
-    "address",
-    "ip",
-    "port",
-    "protocol",
-    "candidateType",
-    "relayProtocol",
-    "active",
-    "mediaSourceId",
-    "localId",
-    "remoteId",
-    "rid",
-    "timestamp",
-    "bytesSent",
-    "bytesReceived",
-    "packetsSent",
-    "packetsReceived",
-    "currentRoundTripTime",
-    "responsesReceived",
-    "availableOutgoingBitrate",
-];
-
-/// The members of all structs, and those besides them.
-pub(super) fn used_members() -> BTreeSet<&'static str> {
-    let mut used: BTreeSet<&str> = MORE.iter().chain(legacy::MEMBERS).copied().collect();
-    for struct_ in [
-        OutboundRtp::written(),
-        InboundRtp::written(),
-        RemoteInboundRtp::written(),
-        MediaSource::written(),
-        Transport::written(),
-    ] {
-        used.extend(struct_.keys().map(String::as_str));
-    }
-    used
-}
 
 /// The streams of a connection.
 type Streams = BTreeMap<(StreamDirection, bool, u32), Stream>;
@@ -303,18 +254,8 @@ fn candidate(objects: &Objects, pair: &Object, member: &str) -> Candidate {
 }
 
 /// A struct of a report, with all of its members at their defaults.
-trait Members: Default + Serialize + DeserializeOwned {
-    fn written() -> &'static Map<String, Value>;
-
-    /// The same, as an object of a report.
+trait Defaults: Members {
     fn defaults() -> &'static Object;
-}
-
-fn written<T: Default + Serialize>() -> Map<String, Value> {
-    match serde_json::to_value(T::default()) {
-        Ok(Value::Object(map)) => map,
-        _ => Map::new(),
-    }
 }
 
 fn object(written: &Map<String, Value>) -> Object {
@@ -325,14 +266,9 @@ fn object(written: &Map<String, Value>) -> Object {
     object
 }
 
-macro_rules! members {
+macro_rules! defaults {
     ($($name:ty),*) => {
-        $(impl Members for $name {
-            fn written() -> &'static Map<String, Value> {
-                static WRITTEN: LazyLock<Map<String, Value>> = LazyLock::new(written::<$name>);
-                &WRITTEN
-            }
-
+        $(impl Defaults for $name {
             fn defaults() -> &'static Object {
                 static DEFAULTS: LazyLock<Object> =
                     LazyLock::new(|| object(<$name>::written()));
@@ -342,11 +278,11 @@ macro_rules! members {
     };
 }
 
-members!(OutboundRtp, InboundRtp, RemoteInboundRtp, MediaSource, Transport);
+defaults!(OutboundRtp, InboundRtp, RemoteInboundRtp, MediaSource, Transport);
 
 /// The struct with the members that the object has in the right type. Dumps of other browsers and
 /// other years lack some and write others differently.
-fn overlaid<T: Members>(object: &Object) -> Option<T> {
+fn overlaid<T: Defaults>(object: &Object) -> Option<T> {
     let whole = T::defaults();
     let known = object.iter().filter(|(name, _)| whole.has(*name));
     // Null stands for what a struct need not have.

@@ -258,8 +258,8 @@ impl Reader {
     /// A report with what it leaves out because it has not changed.
     fn whole(&mut self, connection: &str, report: Report<'_>) -> Objects {
         let Report { objects, time } = report;
-        let has_type = |it: &Option<Object>| it.as_ref().is_none_or(|it| it.get("type").is_some());
-        let all_have_types = objects.iter().all(|(_, object)| has_type(object));
+        let mut changed = objects.iter().filter_map(|(_, object)| object.as_ref());
+        let all_have_types = changed.all(|object| object.get("type").is_some());
         let before = self.last.remove(connection);
         self.kept -= before.as_ref().map_or(0, |(_, count)| *count);
         let before = before.filter(|_| time.is_some() || !all_have_types);
