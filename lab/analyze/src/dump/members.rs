@@ -68,7 +68,7 @@ const LEGACY: &[&str] = &[
     "googTransportType",
 ];
 
-/// All of them: the members of all structs, and those besides them.
+/// The names of all members that are read, sorted.
 pub(super) fn used() -> BTreeSet<&'static str> {
     let mut used: BTreeSet<&str> = MORE.iter().chain(LEGACY).copied().collect();
     for struct_ in [
