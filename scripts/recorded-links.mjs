@@ -12,7 +12,8 @@
 //              The filler has no chance in it; the encoder runs with the seeds 1 to 10.
 // held         what holds the use: the first controller with the filler and reports every 20, 50 and 100 ms, means of ten start
 //              bitrates, beside laws that know more than a sender (scripts/recorded-laws.mjs), at the p95 that it has with 50 ms
-// waits        what holds the wait in the sender: its p95 under the first controller as it is, and with one thing changed
+// waits        what holds the wait in the sender: its p95 under the first controller as it is, and with one thing changed;
+//              then with other encoders and pictures, where no outage is longer than 0.1 s
 // seen         what a viewer sees of a film of 720p over these links with at most 6 Mbit/s, as means over the
 //              recordings, and how it compares with the first controller's
 // statistics   how the recordings vary, beside 200 scenarios of the family `radio` of `weir research generate`
@@ -246,6 +247,46 @@ const CHANGES = [
   ["outages of 0.1 s at most", [], 100, "50kbps"],
 ];
 
+/** What `waits` puts on the link in place of the usual encoder: heading, source, the call's video. */
+const SENT = [
+  ["filler", 'kind = "filler"'],
+  ["noise, 640x360", 'kind = "encoder"', 'width = 640\nheight = 360\ncontent = "noise"'],
+  ["noise, 320x180", 'kind = "encoder"', 'width = 320\nheight = 180\ncontent = "noise"'],
+  ["film, 1280x720", 'kind = "encoder"', 'width = 1280\nheight = 720\ncontent = "film"'],
+  ["film, 640x360", 'kind = "encoder"', 'width = 640\nheight = 360\ncontent = "film"'],
+  [
+    "film, 640x360, a pipeline's encoder",
+    'kind = "encoder", driver = "pipeline"',
+    'width = 640\nheight = 360\ncontent = "film"',
+  ],
+];
+/** The longest outage that is left for it, in ms. */
+const SHORT_MS = 100;
+
+/** p95 of the wait in the sender, p95 of the queue, and use, in a cell. */
+function waitCell(file, controller, seeds, constants) {
+  const { use, queue, waits } = measured(file, controller, seeds, constants);
+  return `${fixed(waits, 0)}; ${fixed(queue, 0)}; ${fixed(use, 2)}`;
+}
+
+/** What `waits` has of other encoders and pictures. */
+function waitsOfSources(folder, recordings, controller, seeds) {
+  const heads = SENT.map(([head]) => head);
+  console.log(`\n| recording | ${heads.join(" | ")} |\n|---|${"---|".repeat(heads.length)}`);
+  for (const recording of recordings) {
+    const packets = readFileSync(join(folder, recording), "utf8");
+    writeFileSync(join(folder, "changed"), shortened(packets, SHORT_MS));
+    const file = join(folder, `${recording}-sent.toml`);
+    const cells = [];
+    for (const [, source, video] of SENT) {
+      const text = scenario("changed", "filler").replace('kind = "filler"', source);
+      writeFileSync(file, video ? `${text}\n[call.video]\n${video}\n` : text);
+      cells.push(waitCell(file, controller, video ? seeds : 1, []));
+    }
+    console.log(`| ${recording} | ${cells.join(" | ")} |`);
+  }
+}
+
 /** The p95 of the wait in the sender and that of the queue, in ms, and the use, with each change. */
 function waits(folder, recordings, controller, seeds) {
   const heads = CHANGES.map(([head]) => head);
@@ -262,12 +303,12 @@ function waits(folder, recordings, controller, seeds) {
         writeFileSync(join(folder, "changed"), longest ? shortened(packets, longest) : packets);
         writeFileSync(file, scenario("changed", source).replace('"50kbps"', `"${lowest}"`));
         const constants = settings.flatMap((setting) => ["--set", `sluice.${setting}`]);
-        const { use, queue, waits } = measured(file, controller, runs, constants);
-        cells.push(`${fixed(waits, 0)}; ${fixed(queue, 0)}; ${fixed(use, 2)}`);
+        cells.push(waitCell(file, controller, runs, constants));
       }
       console.log(`| ${recording} | ${source} | ${cells.join(" | ")} |`);
     }
   }
+  waitsOfSources(folder, recordings, controller, seeds);
 }
 
 /** What is seen: heading, value of a flow, decimals. */
