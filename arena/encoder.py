@@ -10,10 +10,12 @@ test picture). Lines of the input:
     key         the next frame is a key frame
 
 The output has each frame after its length, four bytes with the highest first. The encoder is that of the
-lab's own pipelines.
+lab's own pipelines. If the variable WEIR_FRAMES names a file, it tells there which frames of the camera went in,
+and when.
 """
 
 import json
+import os
 import pathlib
 import struct
 import sys
@@ -30,7 +32,22 @@ LAB = pathlib.Path(__file__).resolve().parent.parent / "lab" / "call" / "src" / 
 sys.path.insert(0, str(LAB))
 
 import camera
+import tags
 import vp8
+
+
+def sightings_of(settings):
+    """What tells the lab of frames; `None` if it does not ask."""
+    path = os.environ.get("WEIR_FRAMES")
+    if not path:
+        return None
+    pathlib.Path(path).touch()
+
+    def tell(kind, **members):
+        with open(path, "a") as file:
+            file.write(json.dumps({"type": kind, **members}) + "\n")
+
+    return tags.Sightings(tell, settings["width"], settings["height"])
 
 
 class Encoder:
@@ -44,8 +61,8 @@ class Encoder:
         )
         self._encoder = self._pipeline.get_by_name("encoder")
         self._encoder.set_property("target-bitrate", settings["startBitrate"])
-        # Nobody asks which pictures went in.
-        self._camera = camera.open_camera(self._pipeline.get_by_name("camera"), settings, None)
+        source, sightings = self._pipeline.get_by_name("camera"), sightings_of(settings)
+        self._camera = camera.open_camera(source, settings, sightings)
         self._pipeline.get_by_name("frames").connect("new-sample", self._write)
         self._pipeline.set_state(Gst.State.PLAYING)
 
@@ -59,6 +76,10 @@ class Encoder:
             GLib.idle_add(self._loop.quit)
             return Gst.FlowReturn.EOS
         return Gst.FlowReturn.OK
+
+    def stop(self):
+        """Ends the camera, and tells of its last frames."""
+        self._camera.stop()
 
     def obey(self, line):
         """Handles a line of the input."""
@@ -87,6 +108,7 @@ def main():
 
     threading.Thread(target=read, daemon=True).start()
     loop.run()
+    encoder.stop()
 
 
 if __name__ == "__main__":

@@ -29,8 +29,10 @@ use crate::handovers::Handovers;
 use crate::loads::Loads;
 use crate::message::Peer;
 use crate::outcome::{CallOutcome, PlayerOutcome};
-use crate::plan::{Call, CallConfig};
+use crate::pipeline;
+use crate::plan::{Call, CallConfig, Player};
 use crate::players::{self, Opened, Playing};
+use crate::quality::told;
 use crate::server::Session;
 use crate::signalling::{Event, EventKind};
 use crate::sound;
@@ -160,6 +162,7 @@ pub fn run_call(
     let usages: Vec<Option<Usage>> =
         run.meters.iter_mut().map(|watch| watch.as_mut()?.end()).collect();
     run.end()?;
+    let untold = if config.quality { run.read_frames(folder.path()) } else { Vec::new() };
     let (loads, failed_loads) =
         if start.is_some() { run.loads.finish() } else { Default::default() };
     let recorded = recording.stop()?;
@@ -186,6 +189,7 @@ pub fn run_call(
         .into_iter()
         .chain(devices)
         .chain(unscored)
+        .chain(untold)
         .chain(failed_loads)
         .chain(failed_handovers)
         .collect();
@@ -403,6 +407,32 @@ impl Run<'_> {
             }
         }
         self.wait(Some(Instant::now() + STOP_TIMEOUT), Self::is_over, &mut |_| {})
+    }
+
+    /// Reads what the encoders of stacks have told of the camera's frames. Returns what could not
+    /// be read, one line each.
+    fn read_frames(&mut self, folder: &Path) -> Vec<String> {
+        let mut failures = Vec::new();
+        for (call, state) in self.config.calls.iter().zip(&mut self.states) {
+            let Some(sender) = &call.pipeline else { continue };
+            let participant = &self.config.participants[call.ends[sender.peer.index()]];
+            if participant.player != Player::Stack {
+                continue;
+            }
+            let file = pipeline::frames_file(&folder.join(&participant.name));
+            let told = match told::read(&file) {
+                Ok(told) => told,
+                Err(cause) => {
+                    let name = &participant.name;
+                    failures.push(format!("{name}: what it tells of its frames: {cause}"));
+                    continue;
+                }
+            };
+            for (place, frames) in told {
+                state.on_event(Instant::now(), sender.peer, EventKind::Frames(place, frames));
+            }
+        }
+        failures
     }
 
     /// Handles events until `done` or until the deadline.

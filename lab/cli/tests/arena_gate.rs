@@ -80,7 +80,7 @@ fn a_gate_is_green_if_every_expectation_holds() {
     record(folder.path(), "1500kbps", "'/bin/echo mine'");
     let (code, out, error) = gate(folder.path(), "1");
     assert_eq!(code, Some(0), "{out}{error}");
-    assert!(out.contains("1 of 1 hold") && out.contains("0 of 1 cells red"), "{out}");
+    assert!(out.contains("green, 1 of 1 hold") && out.contains("0 of 1 cells red"), "{out}");
     let cases = fs::read_to_string(folder.path().join("arena.xml")).unwrap();
     assert!(cases.contains("tests=\"1\" failures=\"0\""), "{cases}");
 }
@@ -119,7 +119,10 @@ fn a_red_gate_names_the_cause_and_the_command_that_repeats_the_run() {
     let cause = "controller: its target was 300 of 1000 kbit/s and stayed at 300, with neither \
                  queue nor loss";
     let replay = "replay: weir call s.toml --seed 1 --stack mine --driver '/bin/echo mine'";
-    assert!(out.contains(cause) && out.contains(replay), "{out}");
+    assert!(
+        out.contains("red, 0 of 1 hold") && out.contains(cause) && out.contains(replay),
+        "{out}"
+    );
     let cases = fs::read_to_string(folder.path().join("arena.xml")).unwrap();
     assert!(cases.contains("failures=\"1\"") && cases.contains(cause), "{cases}");
 }

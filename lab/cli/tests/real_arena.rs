@@ -58,6 +58,15 @@ const SCENARIO: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\ndura
     [call]\nvideo = { width = 480, height = 270, fps = 15, content = \"film\" }\n\
     [[flow]]\nmax_bitrate = \"800kbps\"\n";
 
+/// A folder with that scenario, and the paths of both: scenario, and where the records go.
+fn short() -> (tempfile::TempDir, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let [scenario, out] = ["short.toml", "runs"].map(|name| folder.path().join(name));
+    fs::write(&scenario, SCENARIO).unwrap();
+    let [scenario, out] = [scenario, out].map(|path| path.to_str().unwrap().to_owned());
+    (folder, scenario, out)
+}
+
 #[test]
 fn the_doctor_tells_how_to_install_what_is_missing() {
     let told = weir(&["arena", "doctor"]);
@@ -87,12 +96,8 @@ fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
     if !has("pion") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let scenario = folder.path().join("short.toml");
-    fs::write(&scenario, SCENARIO).unwrap();
-    let out = folder.path().join("runs");
-    let words = ["arena", "--stacks", "pion", "--scenarios", scenario.to_str().unwrap(), "--out"];
-    let words = [&words[..], &[out.to_str().unwrap()]].concat();
+    let (_folder, scenario, out) = short();
+    let words = ["arena", "--stacks", "pion", "--scenarios", &scenario, "--out", &out];
     let made = weir(&words);
     if needs_root(&made) {
         return;
@@ -135,20 +140,47 @@ fn a_stack_receives_the_video_of_chromium_and_tells_of_its_pictures() {
         if !has(stack) {
             continue;
         }
-        let folder = tempfile::tempdir().unwrap();
-        let scenario = folder.path().join("short.toml");
-        fs::write(&scenario, SCENARIO).unwrap();
-        let out = folder.path().join("runs");
-        let [scenario, out] = [&scenario, &out].map(|path| path.to_str().unwrap());
-        let words = ["arena", "--role", "receiver", "--stacks", stack, "--scenarios", scenario];
-        let made = weir(&[&words[..], &["--out", out]].concat());
+        let (_folder, scenario, out) = short();
+        let words = ["arena", "--role", "receiver", "--stacks", stack, "--scenarios", &scenario];
+        let made = weir(&[&words[..], &["--out", &out]].concat());
         if needs_root(&made) {
             return;
         }
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let (received, pictures) = received(Path::new(out));
+        let (received, pictures) = received(Path::new(&out));
         assert!(received > 30e3 && pictures > 3.0, "{stack}: {received} bit/s, {pictures}/s");
     }
+}
+
+/// The encoder of such a stack tells when each frame went in, so the delay to the screen is known.
+#[test]
+fn what_is_seen_of_a_stack_has_the_delay_of_its_camera_s_frames() {
+    if !has("pion") {
+        return;
+    }
+    let (_folder, scenario, out) = short();
+    let words = ["arena", "--stacks", "pion", "--scenarios", &scenario, "--quality"];
+    let made = weir(&[&words[..], &["--out", &out]].concat());
+    if needs_root(&made) {
+        return;
+    }
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let text = fs::read_to_string(only(&only(Path::new(&out))).join("frames.csv")).unwrap();
+    let mut rows = text.lines();
+    let head: Vec<&str> = rows.next().unwrap().split(',').collect();
+    let [captured, shown] = ["captured_ms", "shown_ms"].map(|name| {
+        head.iter().position(|column| *column == name).unwrap_or_else(|| panic!("{head:?}"))
+    });
+    let mut delays = Vec::new();
+    for row in rows {
+        let row: Vec<&str> = row.split(',').collect();
+        if let (Ok(from), Ok(to)) = (row[captured].parse::<f64>(), row[shown].parse::<f64>()) {
+            delays.push(to - from);
+        }
+    }
+    // The path has 25 ms, and a picture waits for the screen.
+    assert!(delays.len() > 30, "{text}");
+    assert!(delays.iter().all(|delay| (25.0..5e3).contains(delay)), "{delays:?}");
 }
 
 /// SRTCP leaves the type of a feedback packet in the clear, so the capture says which one ran.
@@ -158,19 +190,15 @@ fn by_field_trials_libwebrtc_runs_scream_v2_as_its_packets_show() {
     if !has("wrtc-scream-v2") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let scenario = folder.path().join("short.toml");
-    fs::write(&scenario, SCENARIO).unwrap();
-    let out = folder.path().join("runs");
-    let [scenario, path] = [&scenario, &out].map(|path| path.to_str().unwrap());
-    let made = weir(&["call", scenario, "--stack=wrtc-scream-v2", "--capture", "--out", path]);
+    let (_folder, scenario, out) = short();
+    let made = weir(&["call", &scenario, "--stack=wrtc-scream-v2", "--capture", "--out", &out]);
     if needs_root(&made) {
         return;
     }
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let told = Command::new("python3")
         .arg(root().join("scripts/feedback-kinds.py"))
-        .arg(only(&only(&out)).join("host-1.pcapng"))
+        .arg(only(&only(Path::new(&out))).join("host-1.pcapng"))
         .output()
         .unwrap();
     let text = String::from_utf8(told.stdout).unwrap();
@@ -181,12 +209,8 @@ fn by_field_trials_libwebrtc_runs_scream_v2_as_its_packets_show() {
 /// Firefox' own picture needs little of a link, so the rate shows that the film is sent.
 #[test]
 fn firefox_sends_the_film_that_its_page_draws() {
-    let folder = tempfile::tempdir().unwrap();
-    let scenario = folder.path().join("short.toml");
-    fs::write(&scenario, SCENARIO).unwrap();
-    let out = folder.path().join("runs");
-    let [scenario, out] = [&scenario, &out].map(|path| path.to_str().unwrap());
-    let made = weir(&["arena", "--stacks", "firefox", "--scenarios", scenario, "--out", out]);
+    let (_folder, scenario, out) = short();
+    let made = weir(&["arena", "--stacks", "firefox", "--scenarios", &scenario, "--out", &out]);
     if needs_root(&made) {
         return;
     }
@@ -196,7 +220,7 @@ fn firefox_sends_the_film_that_its_page_draws() {
         return;
     }
     assert!(made.status.success(), "{complaint}");
-    let (received, pictures) = received(Path::new(out));
+    let (received, pictures) = received(Path::new(&out));
     assert!(received > 200e3 && pictures > 3.0, "{received} bit/s, {pictures}/s");
 }
 

@@ -17,4 +17,4 @@ mod sender;
 
 pub(crate) use agent::Agent;
 pub(crate) use process::{Gstreamer, PipelineProcess};
-pub(crate) use sender::{ELEMENTS, start, start_stack};
+pub(crate) use sender::{ELEMENTS, frames_file, start, start_stack};

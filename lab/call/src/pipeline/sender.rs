@@ -117,6 +117,15 @@ struct SenderSettings<'a> {
     stats_interval: u64,
 }
 
+/// The variable of a stack's environment with the name of a file, in which its encoder tells of the
+/// camera's frames, in lines of the driver.
+const FRAMES: &str = "WEIR_FRAMES";
+
+/// That file of the stack with this log.
+pub(crate) fn frames_file(log: &Path) -> PathBuf {
+    log.with_extension("frames")
+}
+
 /// Starts the stack of a participant. `log` is the name of a new file.
 pub(crate) fn start_stack(
     stack: &Stack,
@@ -137,6 +146,9 @@ pub(crate) fn start_stack(
     }
     let output = File::create(&log).map_err(CallError::system("make the stack's log"))?;
     let mut command = stack.command(host);
+    if config.quality {
+        command.env(FRAMES, frames_file(&log));
+    }
     command.stderr(output);
     PipelineProcess::start(command, log, &StackSettings { calls })
 }

@@ -48,7 +48,7 @@ impl Player {
 
     /// Whether its camera plays a file, whose frames have tags. That of Firefox does not.
     pub(crate) fn has_tags(self) -> bool {
-        matches!(self, Self::Browser(BrowserKind::Chromium) | Self::Pipeline)
+        matches!(self, Self::Browser(BrowserKind::Chromium) | Self::Pipeline | Self::Stack)
     }
 
     /// Whether it tells the path of its media.

@@ -52,8 +52,20 @@ impl CallConfig {
     /// # Errors
     /// One line, if a participant cannot do that.
     pub fn with_quality(mut self) -> Result<Self, &'static str> {
-        if !self.participants.iter().all(|one| one.player.tells_of_frames()) {
-            return Err("--quality needs a browser or a pipeline at each end, without a server");
+        // What a stack's encoder tells of its frames is in a file. A stack that receives tells
+        // nothing.
+        let sends_by_stack = self.calls.iter().all(|call| call.pipeline.is_some());
+        for participant in &self.participants {
+            let tells = match participant.player {
+                Player::Stack => sends_by_stack,
+                player => player.tells_of_frames(),
+            };
+            if !tells {
+                return Err(
+                    "--quality needs a browser or a pipeline at each end, or a stack that \
+                            sends, without a server",
+                );
+            }
         }
         self.quality = true;
         Ok(self)

@@ -21,6 +21,7 @@ pub(crate) mod scoring;
 pub(crate) mod sighting;
 mod summary;
 mod timeline;
+pub(crate) mod told;
 
 use std::ops::Range;
 

@@ -11,20 +11,34 @@ use crate::table::with_spread;
 /// What the columns are.
 pub const LEGEND: &str = "Runs that count; share of the link that was used; 95th percentile of the \
     queuing delay; lost packets; seconds from the last rise of the link until half of it was used \
-    for a second; what the receiver decoded; expectations that hold. \
-    ± is the 95 % confidence interval of the mean of several runs.";
+    for a second; what the call received beside the flows that share its link, as a multiple of an \
+    equal part; what the receiver decoded; expectations that hold, and the colour: red if one is \
+    missed, amber if chance may be why, else green. ± is the 95 % confidence interval of the mean of several runs.";
 /// Columns of a cell with numbers of calls.
-const MEASURED: usize = 6;
+const MEASURED: usize = 7;
+
+/// Columns of what the receiver sees, if a run has it: name, path of the metric, factor, decimals.
+const SEEN: [(&str, &str, f64, usize); 4] = [
+    ("to screen p95 ms", "shown_delay_ms.p95", 1.0, 0),
+    ("stalled %", "stalled_ratio", 100.0, 1),
+    ("VMAF", "vmaf.mean", 1.0, 1),
+    ("good %", "good_ratio", 100.0, 0),
+];
 
 /// The cells in the order of the stacks.
 pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
+    let seen = cells.iter().flat_map(|cell| &cell.runs).any(|run| {
+        let flow = run.summary.flows.first();
+        flow.is_some_and(|flow| SEEN.iter().any(|column| flow.metrics.at(column.1).is_some()))
+    });
+    let seen = if seen { &SEEN[..] } else { &[] };
     let mut rows = Vec::new();
     for cell in cells {
         let mut row = vec![cell.competitor.name().to_owned(), cell.scenario.id.clone()];
-        row.extend(values(&cell.runs));
+        row.extend(values(&cell.runs, seen));
         rows.push(row);
     }
-    let head = vec![
+    let mut head = vec![
         "stack",
         "scenario",
         "runs",
@@ -32,50 +46,65 @@ pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
         "queue p95 ms",
         "loss %",
         "back s",
+        "fair part",
         "pictures/s",
         "frozen s",
-        "expectations",
     ];
+    head.extend(seen.iter().map(|column| column.0));
+    head.push("expectations");
     Table { head, rows, left: 2, ..Table::default() }
 }
 
-/// Means over the runs of a cell that count.
-fn values(runs: &[Run]) -> Vec<String> {
-    let (mut sound, mut returns) = (Vec::new(), Vec::new());
+/// Means over the runs of a cell that count; the last columns but one are these.
+fn values(runs: &[Run], seen: &[(&str, &str, f64, usize)]) -> Vec<String> {
+    let (mut sound, mut returns, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
         if run.summary.exclusion().is_none() {
             sound.push(run.summary.clone());
             returns.push(run.returned);
+            parts.extend(run.fair_part);
         }
     }
     if sound.is_empty() {
         let why = if runs.is_empty() { "-" } else { "failed or disturbed" };
         let mut row = vec!["0".to_owned()];
-        row.extend(vec!["-".to_owned(); MEASURED]);
+        row.extend(vec!["-".to_owned(); MEASURED + seen.len()]);
         row.push(why.into());
         return row;
     }
-    vec![
+    let mut row = vec![
         sound.len().to_string(),
         of_flow(&sound, "utilization", 1.0, 2),
         of_flow(&sound, "queuing_delay_ms.p95", 1.0, 0),
         of_flow(&sound, "loss_ratio.mean", 100.0, 1),
         returned::in_words(&returns),
+        with_spread(&parts, 2),
         of_calls(&sound, "calls.b.frame_rate", 1),
         of_calls(&sound, "calls.b.frozen_s", 1),
-        held(&sound),
-    ]
+    ];
+    for (_, path, factor, decimals) in seen {
+        row.push(of_flow(&sound, path, *factor, *decimals));
+    }
+    row.push(held(&sound));
+    row
 }
 
-/// How many of the expectations hold.
+/// The colour of a cell, and how many of its expectations hold.
 pub fn held(summaries: &[Summary]) -> String {
     let judgements = gate::judge(summaries);
-    let failed = judgements.iter().filter(|one| one.outcome == Outcome::Fails).count();
-    match (judgements.len(), failed) {
-        (0, _) => "-".into(),
-        (all, 0) => format!("{all} of {all} hold"),
-        (all, failed) => format!("{} of {all} hold", all - failed),
+    let (mut failed, mut doubted) = (0, 0);
+    for judgement in &judgements {
+        failed += usize::from(judgement.outcome == Outcome::Fails);
+        doubted += usize::from(judgement.outcome == Outcome::InDoubt);
     }
+    let all = judgements.len();
+    let colour = match (all, failed, doubted) {
+        (0, ..) => return "-".into(),
+        (_, 0, 0) => "green",
+        (_, 0, _) => "amber",
+        _ => "red",
+    };
+    format!("{colour}, {} of {all} hold", all - failed - doubted)
 }
 
 /// Mean and spread of a metric of the first flow, which is the call's, times `factor`.

@@ -1,6 +1,7 @@
 //! `weir arena`: WebRTC stacks of others under the same scenarios, as one matrix.
 
 mod doctor;
+mod fairness;
 mod matrix;
 mod returned;
 mod sfu;
@@ -101,6 +102,8 @@ struct Run {
     summary: Summary,
     /// How it came back after the last rise of the link.
     returned: Return,
+    /// What it got beside the flows that share its link, as a multiple of an equal part.
+    fair_part: Option<f64>,
     /// Zero if the record was there before.
     took: Duration,
 }
@@ -235,8 +238,10 @@ fn make_runs(args: &Arena, out: &Path, cells: &mut [Cell<'_>]) -> anyhow::Result
                 folder.display()
             );
             let took = if is_new { begun.elapsed() } else { Duration::ZERO };
-            let (summary, returned) = (record.summary(), Return::of(&record.trace.rows));
-            cell.runs.push(Run { folder, summary, returned, took });
+            let rows = &record.trace.rows;
+            let returned = Return::of(rows);
+            let fair_part = fairness::part(&record.scenario.flows, rows);
+            cell.runs.push(Run { folder, summary: record.summary(), returned, fair_part, took });
             bar.inc(1);
         }
     }
@@ -334,6 +339,9 @@ fn one_call(
     words.extend(["--seed", &info.seed.to_string()].map(OsString::from));
     words.extend(["--attempts", &args.attempts.to_string()].map(OsString::from));
     words.extend(["--out".into(), out.into()]);
+    if args.quality {
+        words.push("--quality".into());
+    }
     match (competitor, &args.driver) {
         (Competitor::Firefox, _) => words.extend(["--controller", FIREFOX].map(OsString::from)),
         (Competitor::Chromium, _) => words.extend(["--controller", CHROMIUM].map(OsString::from)),

@@ -56,6 +56,11 @@ pub struct Arena {
     /// Write a record of each run below this folder.
     #[arg(long, value_name = "DIR", required = true)]
     pub out: Option<PathBuf>,
+    /// Measure what the receiver sees: the delay of each frame from the camera to the screen,
+    /// stalls, and the picture beside the one that was sent. The camera's frames get a row of
+    /// marks. Where a stack does not tell when its frames went in, the delay is not known.
+    #[arg(long)]
+    pub quality: bool,
     /// Make at most N attempts at a run that this machine disturbs. The last attempt is kept and
     /// marked as disturbed.
     #[arg(long, value_name = "N", default_value_t = ATTEMPTS)]

@@ -266,7 +266,7 @@ pub struct Call {
     /// Measure what is seen and heard: the delay of each frame from the camera to the other peer's
     /// screen, stalls on screen, and of calls with audio the delay from mouth to ear and
     /// concealment. The camera's frames get a row of marks. Needs a browser or a pipeline at each
-    /// end. With --app it measures what is seen.
+    /// end, or a stack that sends. With --app and --stack it measures what is seen.
     #[arg(long, conflicts_with = "serve")]
     pub quality: bool,
     /// Keep in the record, as PNG files, the last picture that was received at each of these
@@ -282,7 +282,7 @@ pub struct Call {
     /// Stacks of the arena, separated by commas: folders with a driver. They send, with their own
     /// congestion control in charge, unless --role says that they receive.
     #[arg(long, value_name = "LIST",
-        conflicts_with_all = ["serve", "app", "controller", "ims", "quality"])]
+        conflicts_with_all = ["serve", "app", "controller", "ims"])]
     pub stack: Option<String>,
     /// What the stacks do.
     #[arg(long, value_enum, value_name = "ROLE", requires = "stack",
