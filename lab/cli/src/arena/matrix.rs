@@ -13,8 +13,8 @@ pub const LEGEND: &str = "Runs that count; share of the link that was used; 95th
     queuing delay; lost packets; seconds from the last rise of the link until half of it was used \
     for a second; what the call received beside the flows that share its link, as a multiple of an \
     equal part; what the receiver decoded; expectations that hold, and the colour: red if one is \
-    missed, amber if chance may be why, else green. ± is the 95 % confidence interval of the mean of \
-    several runs.";
+    missed, amber if chance may be why, else green. ± is the 95 % confidence interval of the mean \
+    of several runs.";
 /// Columns of a cell with numbers of calls.
 const MEASURED: usize = 7;
 
