@@ -28,11 +28,8 @@ const SEEN: [(&str, &str, f64, usize); 4] = [
 
 /// The cells in the order of the stacks.
 pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
-    let seen = cells.iter().flat_map(|cell| &cell.runs).any(|run| {
-        let flow = run.summary.flows.first();
-        flow.is_some_and(|flow| SEEN.iter().any(|column| flow.metrics.at(column.1).is_some()))
-    });
-    let seen = if seen { &SEEN[..] } else { &[] };
+    let mut runs = cells.iter().flat_map(|cell| &cell.runs);
+    let seen = if runs.any(|run| is_seen(&run.summary)) { &SEEN[..] } else { &[] };
     let mut rows = Vec::new();
     for cell in cells {
         let mut row = vec![cell.competitor.name().to_owned(), cell.scenario.id.clone()];
@@ -105,13 +102,20 @@ pub fn held(summaries: &[Summary]) -> String {
         (_, 0, _) => "amber",
         _ => "red",
     };
-    format!("{colour}, {} of {all} hold", all - failed - doubted)
+    match doubted {
+        0 => format!("{colour}, {} of {all} hold", all - failed),
+        _ => format!("{colour}, {} of {all} hold, {doubted} in doubt", all - failed - doubted),
+    }
+}
+
+/// Whether something is known of what the receiver saw.
+fn is_seen(summary: &Summary) -> bool {
+    SEEN.iter().any(|column| summary.metric(None, column.1).is_some())
 }
 
 /// Mean and spread of a metric of the first flow, which is the call's, times `factor`.
 fn of_flow(summaries: &[Summary], path: &str, factor: f64, decimals: usize) -> String {
-    let flows = summaries.iter().filter_map(|summary| summary.flows.first());
-    let values = flows.filter_map(|flow| Some(flow.metrics.at(path)? * factor));
+    let values = summaries.iter().filter_map(|summary| Some(summary.metric(None, path)? * factor));
     with_spread(&values.collect::<Vec<f64>>(), decimals)
 }
 
