@@ -5,8 +5,11 @@
 //! Each exported function goes through `border`, which checks the pointers, keeps panics inside
 //! and returns a [`weir_status`]. Numbers are checked where they become typed values. The header
 //! `include/weir.h` is generated from this crate by cbindgen; its names are those of C.
-// The names are those of the header, which also has the rules that make a call safe.
-#![allow(non_camel_case_types, clippy::missing_safety_doc)]
+#![allow(
+    non_camel_case_types,
+    clippy::missing_safety_doc,
+    reason = "the names are those of the header, which also has the rules that make a call safe"
+)]
 
 mod border;
 mod controller;

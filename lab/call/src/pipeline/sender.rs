@@ -118,7 +118,7 @@ struct SenderSettings<'a> {
 }
 
 /// The variable of a stack's environment with the name of a file, in which its encoder tells of the
-/// camera's frames, in lines of the driver.
+/// camera's frames, one message in each line.
 const FRAMES: &str = "WEIR_FRAMES";
 
 /// That file of the stack with this log.

@@ -1,7 +1,7 @@
 //! What the encoder of a stack tells of the camera's frames, in a file.
 //!
 //! A driver without an encoder of its own has a process for it, whose output is frames. So that
-//! process tells the lab in a file, in the lines in which a pipeline does.
+//! process tells the lab in a file. A line is a message `frames`, as a pipeline or a page sends it.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

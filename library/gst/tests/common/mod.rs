@@ -1,7 +1,6 @@
 //! An element in a harness, made-up video, and a receiver that answers with feedback.
 
-// Each test program uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of this")]
 
 use gst::prelude::*;
 use gst_check::Harness;
