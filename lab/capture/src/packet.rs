@@ -87,6 +87,10 @@ pub struct Rtp {
     pub sequence_number: u16,
     /// RTP payload type.
     pub payload_type: u8,
+    /// RTP timestamp, as on the wire.
+    pub timestamp: u32,
+    /// The marker: of video, the last packet of a frame.
+    pub marker: bool,
     /// Bytes of the RTP header with its extensions.
     pub header_size: u32,
     /// Bytes after the header: payload, padding and the SRTP authentication tag.
@@ -254,6 +258,8 @@ fn media(payload: &[u8], length: usize) -> (Content, usize) {
         ssrc: view.ssrc(),
         sequence_number: view.sequence_number(),
         payload_type: view.payload_type().get(),
+        timestamp: view.timestamp(),
+        marker: view.marker(),
         header_size: u32::try_from(header_size).unwrap_or(u32::MAX),
         payload_size: u32::try_from(length.saturating_sub(header_size)).unwrap_or(u32::MAX),
         is_padding: view.is_padded(),
@@ -287,9 +293,9 @@ mod tests {
 
     /// An RTP packet of type 96 with one extension word and this much payload.
     fn media_packet(ssrc: u32, sequence_number: u16, payload: usize) -> Vec<u8> {
-        let mut rtp = vec![0x90, 96];
+        let mut rtp = vec![0x90, 0x80 | 96];
         rtp.extend(sequence_number.to_be_bytes());
-        rtp.extend([0; 4]);
+        rtp.extend(7_u32.to_be_bytes());
         rtp.extend(ssrc.to_be_bytes());
         rtp.extend([0xBE, 0xDE, 0, 1, 0x31, 0, 7, 0]);
         rtp.resize(rtp.len() + payload, 0xAA);
@@ -312,6 +318,8 @@ mod tests {
             ssrc: 0xABCD,
             sequence_number: 65_535,
             payload_type: 96,
+            timestamp: 7,
+            marker: true,
             header_size: 20,
             payload_size: 1_000,
             is_padding: false,

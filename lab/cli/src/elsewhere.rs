@@ -66,6 +66,13 @@ pub mod tcp {
 }
 
 #[cfg(not(calls))]
+pub mod playout {
+    pub fn validate<Args>(_: &Args) -> anyhow::Result<bool> {
+        Err(super::refused("validate playout"))
+    }
+}
+
+#[cfg(not(calls))]
 pub mod emulator {
     use std::process::ExitCode;
 

@@ -419,9 +419,10 @@ pub struct Udp {
 pub struct Speech {
     /// How long its speech lasts.
     pub length: TimeDelta,
-    /// How many packets before it have a copy in it: a coarse one of the last (FEC of Opus), or the
-    /// last as it was (RED), which has a coarse one of its own.
-    pub copies: u8,
+    /// Whether a packet has a coarse copy of the one before (FEC of Opus).
+    pub fec: bool,
+    /// Whether it has the one before as it was (RED), with that one's own copy.
+    pub red: bool,
     /// Whether the pauses of the speech are hardly sent (DTX of Opus).
     pub dtx: bool,
 }
@@ -429,7 +430,7 @@ pub struct Speech {
 impl Speech {
     /// Packets of this length, without copies and with every pause.
     pub const fn plain(length: TimeDelta) -> Self {
-        Self { length, copies: 0, dtx: false }
+        Self { length, fec: false, red: false, dtx: false }
     }
 }
 

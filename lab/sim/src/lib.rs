@@ -38,12 +38,13 @@ mod tcp;
 pub mod trace;
 mod udp;
 
+pub use audio::replay::{SpeechPacket, play_speech};
 pub use config::{
     Codec, Config, Content, Core, Degradation, Direction, EncoderDriver, EncoderVideo, Feedback,
     FlowConfig, FlowKind, Media, PublishedLayer, Publisher, Repair, Source, Speech, Structure,
     TrackKind, Udp, Uplink, Watching,
 };
-pub use media::Freezes;
+pub use media::{Freezes, VideoPacket, play_video};
 pub use receiver_clock::ReceiverClock;
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};

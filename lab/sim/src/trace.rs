@@ -192,8 +192,8 @@ pub struct Seen {
     /// Mean VMAF of the pictures shown, in hundredths, by a model. `None` if none was shown, or if
     /// there is no model for what the camera shows.
     pub vmaf: Option<u64>,
-    /// Mean time from the completion of a frame until it goes to the decoder, over the frames that
-    /// went there.
+    /// Mean time from the first packet of a frame until it goes to the decoder, over the frames
+    /// that went there.
     pub jitter_buffer: Option<TimeDelta>,
 }
 

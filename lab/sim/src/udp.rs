@@ -5,7 +5,7 @@ use std::ops::Range;
 use weir::feedback::Ecn;
 use weir::units::Timestamp;
 
-use crate::audio::{Player, pauses};
+use crate::audio::{Player, recording};
 use crate::config::{FlowConfig, Speech, Udp};
 use crate::flow::{Body, End, Ends, Outbox, Packet, SenderState};
 use crate::trace::Heard;
@@ -32,7 +32,8 @@ impl UdpEnds {
     /// Whether the next packet has silence that is not sent.
     fn is_pause_of_speech(&self) -> bool {
         let speech = self.config.speech.filter(|speech| speech.dtx);
-        speech.is_some_and(|Speech { length, .. }| pauses::is_left_out(self.next - length, length))
+        speech
+            .is_some_and(|Speech { length, .. }| recording::is_left_out(self.next - length, length))
     }
 
     fn skip_pauses(&mut self) {

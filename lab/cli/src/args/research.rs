@@ -183,7 +183,8 @@ Examples:
   weir research validate tcp --quick
   weir research validate tcp --control bbr --runs 3
   weir research validate wifi
-  weir research validate emulator > emulator-accuracy.md")]
+  weir research validate emulator > emulator-accuracy.md
+  weir call 'audio/*' --quality --capture --out calls && weir research validate playout calls")]
 pub struct Validate {
     /// The model.
     #[arg(value_enum, value_name = "MODEL")]
@@ -200,6 +201,9 @@ pub struct Validate {
     /// Only for emulator: measure only which packet rates it can carry.
     #[arg(long)]
     pub rates_only: bool,
+    /// Only for playout, which needs one: folders with records of calls with captures.
+    #[arg(value_name = "DIR")]
+    pub records: Vec<PathBuf>,
 }
 
 /// What can be validated.
@@ -214,4 +218,6 @@ pub enum Model {
     /// The emulator, compared with its own model in virtual time and with the kernel's token
     /// bucket. Prints a page of Markdown.
     Emulator,
+    /// The jitter buffer and NetEq, which get the packets of real calls, compared with getStats.
+    Playout,
 }

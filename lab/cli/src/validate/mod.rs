@@ -4,6 +4,8 @@ mod cellular;
 #[cfg(calls)]
 mod emulator;
 #[cfg(calls)]
+mod playout;
+#[cfg(calls)]
 mod tcp;
 mod wifi;
 
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 
 use crate::args::research::{Model, Validate};
 #[cfg(not(calls))]
-use crate::elsewhere::{emulator, tcp};
+use crate::elsewhere::{emulator, playout, tcp};
 
 /// Measures and prints the table. The exit code says whether all values are within the limits.
 pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
@@ -25,10 +27,16 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
         is_emulator || !args.rates_only,
         "--rates-only belongs to `weir research validate emulator`"
     );
+    let is_playout = matches!(args.model, Model::Playout);
+    anyhow::ensure!(
+        is_playout || args.records.is_empty(),
+        "only `weir research validate playout` takes records"
+    );
     let all_within = match args.model {
         Model::Tcp => tcp::validate(args)?,
         Model::Wifi => wifi::validate(args.quick)?,
         Model::Cellular => cellular::validate(args.quick)?,
+        Model::Playout => playout::validate(args)?,
         Model::Emulator => return emulator::validate(args),
     };
     Ok(if all_within { ExitCode::SUCCESS } else { ExitCode::FAILURE })

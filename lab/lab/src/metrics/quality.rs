@@ -67,7 +67,7 @@ declare! {
         /// film or the head.
         #[serde(skip_serializing_if = "Option::is_none")]
         vmaf: Option<Score> = "0 to 100", Higher, [Quality], title: "VMAF (modelled)";
-        /// Mean time that a frame waited for its turn between its completion and the decoder.
+        /// Mean time of a frame between its first packet and the decoder, as in getStats.
         #[serde(skip_serializing_if = "Option::is_none")]
         jitter_buffer_ms: Option<f64> = "ms", Neither, [Quality];
     }

@@ -224,7 +224,7 @@ const SEEN: &[CsvColumn<Row>] = &[
         "jitter_buffer_us",
         "µs",
         seen?.jitter_buffer,
-        "mean time that a frame waited between its completion and the decoder"
+        "mean time of a frame between its first packet and the decoder"
     ),
 ];
 

@@ -49,13 +49,8 @@ impl Opus {
         let length = TimeDelta::from_millis(ms as i64);
         let rate = Bitrate::from_bps(size.as_bytes() * 8 * 1000 / ms);
         let rate = Schedule::constant(rate).expect("the rate is not zero");
-        // RED's copy is the packet as it was, with its own coarse copy of the one before.
-        let copies = u8::from(self.fec) + u8::from(self.red);
-        Udp::new(rate, size).with_speech(is_played.then_some(Speech {
-            length,
-            copies,
-            dtx: self.dtx,
-        }))
+        let speech = Speech { length, fec: self.fec, red: self.red, dtx: self.dtx };
+        Udp::new(rate, size).with_speech(is_played.then_some(speech))
     }
 }
 
@@ -118,9 +113,10 @@ mod tests {
         );
         let copies = packets("[call.audio]\nred = true\nfec = false");
         assert_eq!((copies.packet.as_bytes(), copies.rate), (65, of_kbps(26)));
-        assert_eq!(copies.speech.unwrap().copies, 1);
-        assert_eq!(packets("[call.audio]\nred = true").speech.unwrap().copies, 2);
-        assert_eq!(packets("[call.audio]\nfec = false").speech.unwrap().copies, 0);
+        let has = |text: &str| packets(text).speech.map(|speech| (speech.fec, speech.red)).unwrap();
+        assert_eq!(has("[call.audio]\nred = true\nfec = false"), (false, true));
+        assert_eq!(has("[call.audio]\nred = true"), (true, true));
+        assert_eq!(has("[call.audio]\nfec = false"), (false, false));
     }
 
     #[test]

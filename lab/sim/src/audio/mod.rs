@@ -9,7 +9,8 @@
 //! NETEQ-D1 to NETEQ-D6 (docs/reference/quality.md).
 
 mod arrivals;
-pub(crate) mod pauses;
+pub(crate) mod recording;
+pub(crate) mod replay;
 mod target;
 
 use std::collections::BTreeSet;
@@ -105,9 +106,12 @@ impl Player {
         }
         // [LIBWEBRTC §AudioDecoderOpus]: a copy is a packet of its own, which came late. One that
         // is there already is no arrival [LIBWEBRTC §PacketArrivalHistory].
-        for distance in (1..=i64::from(self.speech.copies)).rev() {
-            let before = start - self.speech.length * distance;
-            if self.newest.is_some_and(|newest| newest < before) && self.has_copy(before) {
+        let Speech { length, fec, red, .. } = self.speech;
+        for distance in (1..=i64::from(fec) + i64::from(red)).rev() {
+            let before = start - length * distance;
+            let is_whole = red && distance == 1;
+            let is_missing = self.newest.is_some_and(|newest| newest < before);
+            if is_missing && self.is_copied(before, is_whole) {
                 self.insert(now, before);
             }
         }
@@ -115,9 +119,13 @@ impl Player {
         self.insert(now, start);
     }
 
-    /// Whether the speech from `start` on is copied. Silence is not, where it is not sent.
-    fn has_copy(&self, start: Timestamp) -> bool {
-        !(self.speech.dtx && pauses::is_silent(start, self.speech.length))
+    /// Whether the packet with the speech from `start` on is copied, as it was or coarsely. One
+    /// that was not sent is not.
+    fn is_copied(&self, start: Timestamp, is_whole: bool) -> bool {
+        let Speech { length, dtx, .. } = self.speech;
+        let is_sent = !(dtx && recording::is_silent(start, length));
+        // NETEQ-D6: also before the first report of a loss.
+        is_sent && (is_whole || recording::has_copy(start, length))
     }
 
     /// Speech came that begins at `start`.

@@ -21,7 +21,8 @@ pub(super) struct Frame {
     pub(super) skipped_packets: u64,
     /// Whether it is a key frame.
     pub(super) key: bool,
-    /// When its last packet came.
+    /// When the first packet that came of it came, and when the last one did.
+    pub(super) begun: Timestamp,
     pub(super) received: Timestamp,
     /// Bytes of its packets without the headers around them.
     pub(super) size: DataSize,
@@ -127,10 +128,11 @@ impl Assembler {
     }
 
     fn take(&mut self, index: usize, packets: usize) -> Frame {
-        let mut frame = Frame::default();
+        let mut frame = Frame { begun: Timestamp::MAX, ..Frame::default() };
         for packet in self.slots.range(index..index + packets).flatten() {
             frame.captured = packet.captured;
             frame.key |= packet.key && packet.first;
+            frame.begun = frame.begun.min(packet.receipt.at);
             frame.received = frame.received.max(packet.receipt.at);
             frame.size += packet.receipt.size;
             frame.repeated |= packet.receipt.repeated;
@@ -240,7 +242,9 @@ mod tests {
             let (first, last) = (true, true);
             assembler.insert(MediaPacket { number, captured, first, last, key, receipt });
             let Receipt { at: received, size, repeated } = receipt;
-            let frame = Frame { captured, skipped_packets: 0, key, received, size, repeated };
+            let begun = received;
+            let frame =
+                Frame { captured, skipped_packets: 0, key, begun, received, size, repeated };
             assert_eq!(assembler.next_frame(), Some(frame));
         }
     }

@@ -24,6 +24,7 @@ mod protection;
 mod receiver;
 mod receiver_reports;
 mod repair_rates;
+mod replay;
 mod rtx_history;
 mod sender;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub use freezes::Freezes;
 pub(crate) use packets::{Packet, Ssrcs};
 pub(crate) use pictures::Vmaf;
 pub(crate) use receiver::VideoReceiver;
+pub use replay::{VideoPacket, play_video};
 pub(crate) use sender::VideoSender;
 
 /// How a flow's lost packets are repaired.

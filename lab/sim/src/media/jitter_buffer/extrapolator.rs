@@ -2,7 +2,8 @@
 //! it were complete [LIBWEBRTC §TimestampExtrapolator].
 //!
 //! A line through the points (time of completion, time of capture), by recursive least squares
-//! over all frames. A detector of lasting changes of the delay lets its offset move.
+//! over all frames but outliers. Many outliers in a row, or a detector of lasting changes of the
+//! delay, let its offset move.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -18,8 +19,18 @@ const TICKS_PER_MS: f64 = 90.0;
 const DRIFT: f64 = 6_600.0 / TICKS_PER_MS;
 const LARGEST: f64 = 7_000.0 / TICKS_PER_MS;
 const ALARM: f64 = 60_000.0 / TICKS_PER_MS;
-/// After such a time without a frame it starts anew.
+/// After such a time without a frame, or without a capture, it starts anew.
 const SILENCE: TimeDelta = TimeDelta::from_secs(10);
+/// From this frame on, one whose error is off the mean by more standard deviations than the second
+/// number is an outlier, and does not count.
+const OUTLIERS_FROM: u32 = 300;
+const OUTLIER_DEVIATIONS: f64 = 2.0;
+/// Unless as many were outliers in a row.
+const MOST_OUTLIERS: u32 = 150;
+/// Standard deviation at the start, least variance, and what a frame leaves of mean and variance.
+const START_DEVIATION: f64 = 3_000.0 / TICKS_PER_MS;
+const LEAST_VARIANCE: f64 = 1.0 / (TICKS_PER_MS * TICKS_PER_MS);
+const KEEP: f64 = 0.999;
 
 /// The line and the detector. Times are in ms since the first frame.
 #[derive(Clone, Debug)]
@@ -34,6 +45,28 @@ pub(super) struct Extrapolator {
     covariance: [[f64; 2]; 2],
     late: f64,
     early: f64,
+    errors: Errors,
+    outliers: u32,
+}
+
+/// Mean and variance of the errors that were none of outliers.
+#[derive(Clone, Copy, Debug)]
+struct Errors {
+    mean: f64,
+    variance: f64,
+}
+
+impl Errors {
+    fn is_outlier(self, error: f64) -> bool {
+        libm::fabs(error - self.mean) > OUTLIER_DEVIATIONS * libm::sqrt(self.variance)
+    }
+
+    fn push(&mut self, error: f64) {
+        self.mean = KEEP * self.mean + (1.0 - KEEP) * error;
+        let off = error - self.mean;
+        let variance = KEEP * self.variance + (1.0 - KEEP) * off * off;
+        self.variance = variance.max(LEAST_VARIANCE);
+    }
 }
 
 impl Extrapolator {
@@ -50,12 +83,16 @@ impl Extrapolator {
             covariance: [[SLOPE_VARIANCE, 0.0], [0.0, OFFSET_VARIANCE]],
             late: 0.0,
             early: 0.0,
+            errors: Errors { mean: 0.0, variance: START_DEVIATION * START_DEVIATION },
+            outliers: 0,
         }
     }
 
     /// A frame was complete at `received`.
     pub(super) fn on_frame(&mut self, received: Timestamp, captured: Timestamp) {
-        if received - self.last > SILENCE {
+        let has_jumped =
+            self.first_captured.is_some() && (captured - self.last_captured).abs() > SILENCE;
+        if received - self.last > SILENCE || has_jumped {
             *self = Self::new(received);
         }
         self.last = received;
@@ -64,15 +101,23 @@ impl Extrapolator {
             self.first_captured = Some(captured);
             self.last_captured = captured;
             self.offset = -self.slope * time;
+            self.errors.push(0.0);
             self.update(time, 0.0);
             return;
         };
         let residual = (captured - first).as_millis_f64() - time * self.slope - self.offset;
+        if self.frames >= OUTLIERS_FROM && self.errors.is_outlier(residual) {
+            self.outliers += 1;
+            if self.outliers <= MOST_OUTLIERS {
+                return;
+            }
+            self.covariance[1][1] = OFFSET_VARIANCE;
+        } else {
+            self.errors.push(residual);
+        }
+        self.outliers = 0;
         if self.has_changed(residual) && self.frames >= STARTUP_FRAMES {
             self.covariance[1][1] = OFFSET_VARIANCE;
-        }
-        if captured < self.last_captured {
-            return;
         }
         self.last_captured = captured;
         self.update(time, residual);
@@ -90,7 +135,7 @@ impl Extrapolator {
             [p00 - gain_slope * (time * p00 + p10), p01 - gain_slope * (time * p01 + p11)],
             [p10 - gain_offset * (time * p00 + p10), p11 - gain_offset * (time * p01 + p11)],
         ];
-        self.frames = (self.frames + 1).min(STARTUP_FRAMES);
+        self.frames = self.frames.saturating_add(1);
     }
 
     /// When a frame with this capture time would be complete; `None` without any frame before.
@@ -150,6 +195,14 @@ mod tests {
     fn with_a_varying_delay_it_is_expected_after_the_mean() {
         let delays = (0..600).map(|frame| if frame % 2 == 0 { 30 } else { 50 });
         assert!((after(delays) - 40.0).abs() < 2.0);
+    }
+
+    #[test]
+    fn a_single_late_frame_does_not_move_the_line() {
+        let late = |frame: i64| frame >= 400 && frame % 50 == 0;
+        let delays = (0..2_000).map(|frame| if late(frame) { 400 } else { 40 });
+        // Their mean is 46 ms.
+        assert!((after(delays) - 40.0).abs() < 0.5);
     }
 
     // Errors are cut at 7,000 ticks. What they exceed 6,600 by passes 60,000 after 150 frames.

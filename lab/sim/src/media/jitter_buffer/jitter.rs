@@ -132,8 +132,9 @@ impl Jitter {
         let deviation = delay - self.kalman.total(larger_by);
         let is_large = size > self.mean_size + SIZE_OUTLIER * libm::sqrt(self.size_variance);
         if libm::fabs(deviation) < DELAY_OUTLIER * noise || is_large {
+            // The noise counts those that waited as well.
+            self.on_noise(now, deviation);
             if larger_by > CONGESTED * self.largest_size {
-                self.on_noise(now, deviation);
                 self.kalman.on_frame(delay, larger_by, self.largest_size, self.noise_variance);
             }
         } else {

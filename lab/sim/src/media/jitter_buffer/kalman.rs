@@ -4,8 +4,9 @@
 //! The slope is the time that a byte takes on the bottleneck, the offset is what the queue grows
 //! by from frame to frame.
 
-/// State at the start: ms a byte at 512 kbit/s, and ms.
-const START: [f64; 2] = [8.0 / 512.0, 0.0];
+/// State at the start: ms a byte, and ms. libwebrtc means 512 kbit/s and writes a thousandth of it
+/// ("Is there a factor 1000 missing here?").
+const START: [f64; 2] = [1.0 / 64_000.0, 0.0];
 /// Variances of slope and offset at the start.
 const START_VARIANCE: [f64; 2] = [1e-4, 1e2];
 /// What is added to them with each frame.

@@ -30,6 +30,8 @@ const RENDER_DELAY: TimeDelta = TimeDelta::from_millis(10);
 const DECODE: TimeDelta = TimeDelta::from_millis(2);
 /// A frame that is later than this is skipped if a newer one can be decoded without it.
 const MOST_LATE: TimeDelta = TimeDelta::from_millis(5);
+/// Chromium decodes all its streams at common moments, 64 a second [LIBWEBRTC §DecodeSynchronizer].
+const TICK: TimeDelta = TimeDelta::from_nanos(1_000_000_000 / 64);
 /// A time of rendering or a delay beyond this resets the estimates.
 const MOST_DELAY: TimeDelta = TimeDelta::from_secs(10);
 /// A longer time without capture means that the source was paused [WEBRTC-STATS §8].
@@ -123,7 +125,7 @@ impl JitterBuffer {
     fn schedule(&mut self, now: Timestamp) {
         if let Some(Waiting { frame, .. }) = self.waiting.front() {
             self.rendering = self.rendering_of(now, frame.captured);
-            self.release = self.planned_release().max(self.decoder_free).max(now);
+            self.release = tick_before(self.planned_release(), now.max(self.decoder_free));
         }
     }
 
@@ -179,7 +181,8 @@ impl JitterBuffer {
         } else {
             self.learn(now, &frame, rendering);
         }
-        self.buffered.0 += now - frame.received;
+        // From the first packet on, as getStats counts it [LIBWEBRTC §VideoStreamBufferController].
+        self.buffered.0 += now - frame.begun;
         self.buffered.1 += 1;
         self.decoder_free = now + DECODE;
         // PLAYOUT-D3: no wait for the compositor's next refresh.
@@ -209,7 +212,7 @@ impl JitterBuffer {
         }
     }
 
-    /// Mean time from the completion of a frame until it is decoded, since the last call.
+    /// Mean time from the first packet of a frame until it is decoded, since the last call.
     pub(super) fn take_buffered(&mut self) -> Option<TimeDelta> {
         let (sum, count) = std::mem::take(&mut self.buffered);
         (count > 0).then(|| sum / count)
@@ -221,6 +224,17 @@ impl JitterBuffer {
         // A frame may be due after the last packet came.
         self.freezes.on_frame(now.max(self.last_shown))
     }
+}
+
+/// When a frame goes to the decoder that may go at `now` and should at `latest`: at the last tick
+/// before that, or at once if it would be too late at the next one.
+fn tick_before(latest: Timestamp, now: Timestamp) -> Timestamp {
+    let next_tick = last_tick(now) + TICK;
+    if latest < next_tick - MOST_LATE { now } else { last_tick(latest).max(next_tick) }
+}
+
+fn last_tick(time: Timestamp) -> Timestamp {
+    Timestamp::from_nanos(time.as_nanos() / TICK.as_nanos() * TICK.as_nanos())
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Prints which packets of the lab's speech Opus leaves empty with DTX, for lab/sim/src/audio/pauses.rs.
+"""Prints what the packets of the lab's speech have, for lab/sim/src/audio/recording.rs.
 
-    scripts/speech-pauses.py
+    scripts/speech-packets.py
 
 Needs libopus (`apt-get install libopus0`). The encoder has the settings of libwebrtc: voip, 32
-kbit/s, complexity 9, with FEC for 10 % of losses. A line for each pause of three rounds of the loop.
+kbit/s, complexity 9, with FEC for 10 % of losses. A line for each run of packets that are empty
+with DTX, and for each run of packets without a copy of the one before, of three rounds of the loop.
 """
 
 import array
@@ -45,12 +46,32 @@ def encoder(opus):
 
 
 def packets(opus, speech, milliseconds):
-    """Bytes of each packet."""
+    """Each packet as bytes."""
     made, count = encoder(opus), RATE * milliseconds // 1000
     out = (ctypes.c_ubyte * 4000)()
     for at in range(0, len(speech) - count + 1, count):
         block = (ctypes.c_short * count)(*speech[at : at + count])
-        yield opus.opus_encode(made, block, count, out, len(out))
+        yield bytes(out[: opus.opus_encode(made, block, count, out, len(out))])
+
+
+def is_empty(packet):
+    return len(packet) <= EMPTY
+
+
+def has_no_copy(packet):
+    """Whether the only frame of 20 ms has no copy [RFC6716 §4.2.3, §4.2.4]. SILK's flags come first."""
+    is_celt, flags = packet[0] & 0x80, packet[1] if len(packet) > 1 else 0
+    return bool(is_celt) or not flags & 0x40
+
+
+def runs(found, packets, milliseconds):
+    """Where runs of packets begin for which `found` holds, in ms, and their lengths."""
+    number = 0
+    for holds, run in itertools.groupby(packets, found):
+        count = len(list(run))
+        if holds:
+            yield number * milliseconds, count
+        number += count
 
 
 def main():
@@ -58,16 +79,15 @@ def main():
     opus.opus_get_version_string.restype = ctypes.c_char_p
     print(opus.opus_get_version_string().decode())
     speech = samples()
-    print("| packet (ms) | from (ms) | empty packets |")
-    print("|---:|---:|---:|")
-    for milliseconds in [20, 60]:
-        start = None
-        for number, size in enumerate(packets(opus, speech, milliseconds)):
-            if size <= EMPTY and start is None:
-                start = number
-            elif size > EMPTY and start is not None:
-                print(f"| {milliseconds} | {start * milliseconds} | {number - start} |")
-                start = None
+    print("| packet (ms) | from (ms) | packets | what |")
+    print("|---:|---:|---:|---|")
+    for milliseconds, found, what in [
+        (20, is_empty, "empty"),
+        (60, is_empty, "empty"),
+        (20, has_no_copy, "no copy of the one before"),
+    ]:
+        for start, count in runs(found, packets(opus, speech, milliseconds), milliseconds):
+            print(f"| {milliseconds} | {start} | {count} | {what} |")
 
 
 main()
