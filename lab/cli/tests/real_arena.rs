@@ -240,6 +240,19 @@ fn a_stack_without_a_role_is_refused_in_one_line() {
     }
 }
 
+/// Its browser says when a picture came, and nobody when the stack's own did.
+#[test]
+fn what_is_seen_of_a_stack_that_receives_is_refused_in_one_line() {
+    if !has("pion") {
+        return;
+    }
+    let words = ["call", "arena/steps", "--stack=pion", "--role", "receiver", "--quality"];
+    let refused = weir(&words);
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!((refused.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+    assert!(text.contains("or a stack that sends"), "{text}");
+}
+
 /// Without it the stacks that have no encoder of their own connect and send nothing.
 #[test]
 fn the_encoder_of_the_stacks_makes_a_key_frame() {

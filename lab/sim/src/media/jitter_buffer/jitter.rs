@@ -220,7 +220,7 @@ impl Jitter {
             self.repeated = 0;
         }
         if self.repeated >= REPEATED_FRAMES {
-            jitter += (self.rtt.longest() * ROUND_TRIPS).min(MOST_FOR_REPAIR);
+            jitter += (self.rtt.longest(now) * ROUND_TRIPS).min(MOST_FOR_REPAIR);
         }
         let (low, high) = LOW_RATES;
         let rate = self.frame_rate();

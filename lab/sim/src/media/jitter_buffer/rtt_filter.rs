@@ -1,10 +1,14 @@
 //! The round-trip time that counts for the wait for retransmissions: the longest of late, which
 //! only a lasting change replaces [LIBWEBRTC §RttFilter].
 
+use std::collections::VecDeque;
+
 use weir::units::{TimeDelta, Timestamp};
 
-/// Round-trip times come once in this time [LIBWEBRTC §CallStats].
+/// Once in this time the filter takes a sample: the longest round trip of the second time
+/// [LIBWEBRTC §CallStats].
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+const RECENT: TimeDelta = TimeDelta::from_millis(1_500);
 /// Longest one in ms.
 const MOST: f64 = 3_000.0;
 /// Samples over which mean and variance are taken, at most.
@@ -19,7 +23,9 @@ const LASTING: usize = 5;
 /// The filter. Times are in ms.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RttFilter {
-    updated: Option<Timestamp>,
+    /// Round trips of late, and when the next sample is taken.
+    recent: VecDeque<(Timestamp, f64)>,
+    next_sample: Option<Timestamp>,
     mean: f64,
     variance: f64,
     longest: f64,
@@ -31,14 +37,29 @@ pub(super) struct RttFilter {
 }
 
 impl RttFilter {
-    /// Takes the round-trip time that is known now, unless one was taken less than a second ago.
+    /// A round-trip time became known.
     pub(super) fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
-        let is_known = self.count > 0 || rtt > TimeDelta::ZERO;
-        if !is_known || self.updated.is_some_and(|last| now - last < INTERVAL) {
+        if self.next_sample.is_none() && rtt <= TimeDelta::ZERO {
             return;
         }
-        self.updated = Some(now);
-        self.update(rtt.as_millis_f64().min(MOST));
+        self.run_until(now - TimeDelta::from_nanos(1));
+        self.recent.push_back((now, rtt.as_millis_f64().min(MOST)));
+        self.next_sample.get_or_insert(now);
+        self.run_until(now);
+    }
+
+    /// Takes the samples that are due.
+    fn run_until(&mut self, now: Timestamp) {
+        while let Some(due) = self.next_sample.filter(|due| *due <= now) {
+            while self.recent.front().is_some_and(|(known, _)| due - *known > RECENT) {
+                self.recent.pop_front();
+            }
+            let longest = self.recent.iter().map(|(_, ms)| *ms).reduce(f64::max);
+            if let Some(ms) = longest {
+                self.update(ms);
+            }
+            self.next_sample = Some(due + INTERVAL);
+        }
     }
 
     fn update(&mut self, rtt: f64) {
@@ -92,7 +113,8 @@ impl RttFilter {
     }
 
     /// The longest one in ms; 0 before the first.
-    pub(super) fn longest(&self) -> f64 {
+    pub(super) fn longest(&mut self, now: Timestamp) -> f64 {
+        self.run_until(now);
         self.longest
     }
 }
@@ -106,8 +128,9 @@ mod tests {
         let mut filter = RttFilter::default();
         let mut longest = Vec::new();
         for (second, ms) in (0..).zip(samples) {
-            filter.on_round_trip_time(Timestamp::from_secs(second), TimeDelta::from_millis(ms));
-            longest.push(filter.longest());
+            let now = Timestamp::from_secs(second);
+            filter.on_round_trip_time(now, TimeDelta::from_millis(ms));
+            longest.push(filter.longest(now));
         }
         longest
     }
@@ -123,27 +146,43 @@ mod tests {
     fn a_single_long_one_counts_until_five_others_prove_it_gone() {
         let mut samples = vec![60; 10];
         samples.push(200);
-        samples.extend([60; 6]);
+        samples.extend([60; 7]);
         let longest = after(samples);
-        assert_eq!((longest[9], longest[10], longest[13]), (60.0, 200.0, 200.0));
-        assert_eq!(longest[16], 60.0);
+        assert_eq!((longest[9], longest[10], longest[15]), (60.0, 200.0, 200.0));
+        // Two samples have it, as it is not older than 1.5 s at the second.
+        assert_eq!(longest[17], 60.0);
     }
 
     #[test]
     fn a_shorter_path_replaces_the_longest_after_five_samples() {
         let mut samples = vec![200; 20];
-        samples.extend([60; 5]);
+        samples.extend([60; 6]);
         let longest = after(samples);
-        assert_eq!((longest[23], longest[24]), (200.0, 60.0));
+        assert_eq!((longest[24], longest[25]), (200.0, 60.0));
+    }
+
+    // A fall of the link for three seconds, and one for six, whose samples make the variance large.
+    #[test]
+    fn a_path_that_was_longer_is_forgotten_unless_it_was_so_for_five_samples() {
+        let falls = |seconds: usize| {
+            let before = [55, 60, 65, 60, 55, 60, 70, 60, 55, 65];
+            let fall = [330, 310, 300, 290, 280, 290];
+            after([&before, &fall[..seconds], &[60; 20]].concat())
+        };
+        let (short, long) = (falls(3), falls(6));
+        assert_eq!((short[12], short[18]), (330.0, 60.0));
+        assert_eq!(long[35], 330.0);
     }
 
     #[test]
-    fn within_a_second_only_the_first_counts() {
+    fn without_a_new_round_trip_no_sample_is_taken() {
         let mut filter = RttFilter::default();
-        for (at_ms, ms) in [(0, 0), (100, 50), (900, 90), (1_100, 70)] {
-            let rtt = TimeDelta::from_millis(ms);
-            filter.on_round_trip_time(Timestamp::from_millis(at_ms), rtt);
-        }
-        assert_eq!(filter.longest(), 70.0);
+        filter.on_round_trip_time(Timestamp::ZERO, TimeDelta::ZERO);
+        assert_eq!(filter.longest(Timestamp::from_secs(5)), 0.0);
+        filter.on_round_trip_time(Timestamp::from_secs(5), TimeDelta::from_millis(50));
+        filter.on_round_trip_time(Timestamp::from_millis(5_900), TimeDelta::from_millis(70));
+        assert_eq!(filter.longest(Timestamp::from_millis(5_999)), 50.0);
+        assert_eq!(filter.longest(Timestamp::from_secs(60)), 70.0);
+        assert_eq!(filter.count, 3, "at 5, 6 and 7 s");
     }
 }
