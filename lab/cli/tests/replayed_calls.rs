@@ -29,8 +29,8 @@ fn unpack(to: &Path) {
 fn validate(folder: &Path) -> (Option<i32>, String, String) {
     let words = ["research", "validate", "playout"];
     let output = Command::new(WEIR).args(words).arg(folder).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    let told = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), told, String::from_utf8(output.stderr).unwrap())
 }
 
 #[test]

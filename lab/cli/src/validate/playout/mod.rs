@@ -171,8 +171,9 @@ fn buffer(
     let begin = packets.first()?.came;
     // The first packet came in the interval before the first report.
     let begin_s = reports.first()?.0 - INTERVAL.as_secs_f64() / 2.0;
-    // The receiver learns round trips from a browser's answers to its extended reports [RFC3611
-    // §4.5] and does not report them; the sender's are like them. A pipeline does not answer.
+    // A browser's receiver knows round trips in calls with a browser and not with a pipeline, as
+    // the calls show. How is encrypted; extended reports [RFC3611 §4.5] would do it. It does not
+    // tell them, and those of the sender are like them.
     let mut round_trips: Vec<(Timestamp, TimeDelta)> = Vec::new();
     let is_answered = matches!(reader.info.subject, Subject::Browser { .. });
     for report in intervals(call, "a")?.iter().filter(|_| is_answered) {

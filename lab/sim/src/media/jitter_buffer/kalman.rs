@@ -4,8 +4,8 @@
 //! The slope is the time that a byte takes on the bottleneck, the offset is what the queue grows
 //! by from frame to frame.
 
-/// State at the start: ms a byte, and ms. libwebrtc means 512 kbit/s and writes a thousandth of it
-/// ("Is there a factor 1000 missing here?").
+/// State at the start: ms a byte, and ms. libwebrtc means 512 kbit/s, and starts at a thousandth
+/// of the ms that a byte takes there.
 const START: [f64; 2] = [1.0 / 64_000.0, 0.0];
 /// Variances of slope and offset at the start.
 const START_VARIANCE: [f64; 2] = [1e-4, 1e2];

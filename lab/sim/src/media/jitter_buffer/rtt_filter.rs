@@ -161,15 +161,17 @@ mod tests {
         assert_eq!((longest[24], longest[25]), (200.0, 60.0));
     }
 
-    // A fall of the link for three seconds, and one for six, whose samples make the variance large.
+    /// The longest one after each sample, with a fall of the link for so many seconds.
+    fn after_a_fall(seconds: usize) -> Vec<f64> {
+        let before = [55, 60, 65, 60, 55, 60, 70, 60, 55, 65];
+        let fall = [330, 310, 300, 290, 280, 290];
+        after([&before, &fall[..seconds], &[60; 20]].concat())
+    }
+
+    // The samples of a long fall make the variance large.
     #[test]
     fn a_path_that_was_longer_is_forgotten_unless_it_was_so_for_five_samples() {
-        let falls = |seconds: usize| {
-            let before = [55, 60, 65, 60, 55, 60, 70, 60, 55, 65];
-            let fall = [330, 310, 300, 290, 280, 290];
-            after([&before, &fall[..seconds], &[60; 20]].concat())
-        };
-        let (short, long) = (falls(3), falls(6));
+        let (short, long) = (after_a_fall(3), after_a_fall(6));
         assert_eq!((short[12], short[18]), (330.0, 60.0));
         assert_eq!(long[35], 330.0);
     }

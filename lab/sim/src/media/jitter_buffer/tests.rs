@@ -139,10 +139,13 @@ fn frames_that_were_completed_by_retransmissions_say_nothing_of_the_jitter() {
     assert!((millis(55)..millis(58)).contains(&estimate), "{estimate}");
 }
 
+fn at(ms: f64) -> Timestamp {
+    Timestamp::ZERO + TimeDelta::from_secs_f64(ms / 1e3)
+}
+
 // [LIBWEBRTC §DecodeSynchronizer]
 #[test]
 fn a_frame_goes_to_the_decoder_at_the_last_tick_before_its_time() {
-    let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_secs_f64(ms / 1e3);
     // Ticks are at 15.625, 31.25, 46.875 ms.
     assert_eq!(tick_before(at(50.0), at(3.0)), at(46.875));
     assert_eq!(tick_before(at(46.9), at(3.0)), at(46.875));
