@@ -40,6 +40,9 @@ async function main() {
   }
 }
 
-main().catch((error) => {
-  document.getElementById("state").textContent = String(error);
-});
+// A page without a name waits to be told it.
+if (me) {
+  main().catch((error) => {
+    document.getElementById("state").textContent = String(error);
+  });
+}
