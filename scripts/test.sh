@@ -25,6 +25,8 @@ profile=${profile:-default}
 
 target=${CARGO_TARGET_DIR:-target}
 fuzz_seconds=${FUZZ_SECONDS:-10}
+# What a gate from nothing adds to a new machine, in GB.
+needed_gb=25
 passed=0
 failed=0
 skipped=()
@@ -384,6 +386,8 @@ if [ -n "$check" ]; then
     echo "tests: $filter${parts:+; $parts}"
 else
     echo "about 30 minutes on two quiet cores from nothing, 20 if all is built; it ends with the totals"
+    free=$(df --output=avail --block-size=1G . | tail -n 1)
+    [ "$free" -ge "$needed_gb" ] || echo "only ${free// /} GB are free: from nothing, the tests take $needed_gb"
 fi
 [ -z "$gate" ] || step 'lint' make lint
 [ "${#packages[@]}" -eq 0 ] || step 'clippy' cargo clippy --quiet "${packages[@]}" --all-targets -- -D warnings
