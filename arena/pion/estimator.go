@@ -24,11 +24,15 @@ func newAPI(name string, settings settings) (*webrtc.API, <-chan estimator, erro
 		return nil, nil, err
 	}
 	made := make(chan estimator, 1)
+	engine := webrtc.SettingEngine{}
+	engine.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
 	var err error
 	if name == "gcc" {
 		err = addGCC(registry, settings, made)
 	} else {
-		err = addWeir(registry, name, settings, made)
+		buffers := &weircc.Buffers{}
+		engine.BufferFactory = buffers.Make
+		err = addWeir(registry, name, settings, buffers, made)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -42,8 +46,6 @@ func newAPI(name string, settings settings) (*webrtc.API, <-chan estimator, erro
 	if err := webrtc.ConfigureRTCPReports(registry); err != nil {
 		return nil, nil, err
 	}
-	engine := webrtc.SettingEngine{}
-	engine.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
 	api := webrtc.NewAPI(
 		webrtc.WithMediaEngine(media), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(engine))
 	return api, made, nil
@@ -65,8 +67,10 @@ func addGCC(registry *interceptor.Registry, settings settings, made chan<- estim
 	return nil
 }
 
-func addWeir(registry *interceptor.Registry, name string, settings settings, made chan<- estimator) error {
-	options := weircc.Options{Algorithm: weir.Algorithm(name), Settings: weir.Settings{
+func addWeir(
+	registry *interceptor.Registry, name string, settings settings, buffers *weircc.Buffers, made chan<- estimator,
+) error {
+	options := weircc.Options{Algorithm: weir.Algorithm(name), Buffers: buffers, Settings: weir.Settings{
 		MinBitrate:   int64(settings.MinBitrate),
 		StartBitrate: int64(settings.StartBitrate),
 		MaxBitrate:   int64(settings.MaxBitrate),

@@ -12,7 +12,7 @@
 // It reads transport-wide feedback, that of RFC 8888, and limits (REMB). Receiver reports are not used.
 // Padding needs a negotiated retransmission stream (RTX); without one, probes consist of queued media
 // alone. pion does not mark IP headers with ECN. Feedback that names the retransmission stream as its
-// media stream, as it does when the last packet was padding, does not reach interceptors of pion.
+// media stream, as it does when the last packet was padding, comes with Buffers alone.
 package weircc
 
 import (
@@ -43,6 +43,8 @@ type Options struct {
 	Overhead int
 	// NoPadding: probes consist of queued media alone.
 	NoPadding bool
+	// Buffers bring the feedback that names a retransmission stream.
+	Buffers *Buffers
 }
 
 // Estimator is a pacer with one of Weir's controllers. It implements cc.BandwidthEstimator.
@@ -129,6 +131,7 @@ func (e *Estimator) AddStream(info *interceptor.StreamInfo, writer interceptor.R
 	e.lock.Lock()
 	e.streams.all = append(e.streams.all, s)
 	e.lock.Unlock()
+	e.options.Buffers.join(s.rtx, s.ssrc)
 	return interceptor.RTPWriterFunc(s.writeTo(e))
 }
 
@@ -263,6 +266,9 @@ func (e *Estimator) Close() error {
 	}
 	e.closed = true
 	e.pacer.clear()
+	for _, s := range e.streams.all {
+		e.options.Buffers.leave(s.rtx, s.ssrc)
+	}
 	e.lock.Unlock()
 	close(e.done)
 	<-e.finished

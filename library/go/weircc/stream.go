@@ -28,6 +28,7 @@ type packet struct {
 // stream is one stream of RTP, with its retransmissions.
 type stream struct {
 	writer    interceptor.RTPWriter
+	ssrc      uint32
 	twcc      uint8 // id of the header extension; zero without
 	rtx       uint32
 	rtxType   uint8
@@ -43,7 +44,9 @@ type streams struct {
 
 // newStream returns nil for a stream without feedback.
 func newStream(info *interceptor.StreamInfo, writer interceptor.RTPWriter) *stream {
-	s := &stream{writer: writer, rtx: info.SSRCRetransmission, rtxType: info.PayloadTypeRetransmission}
+	s := &stream{
+		writer: writer, ssrc: info.SSRC, rtx: info.SSRCRetransmission, rtxType: info.PayloadTypeRetransmission,
+	}
 	s.rtxNumber = uint16(info.SSRCRetransmission) //nolint:gosec // any number will do
 	for _, extension := range info.RTPHeaderExtensions {
 		if extension.URI == transportCCURI {
