@@ -51,25 +51,27 @@ fn record(folder: &Path, max: &str, driver: &str) {
     fs::write(&file, run.to_string()).unwrap();
 }
 
+/// What all of these runs have in common.
+const GATE: [&str; 11] = [
+    "arena",
+    "--stacks",
+    "mine",
+    "--driver",
+    DRIVER,
+    "--scenarios",
+    "s.toml",
+    "--junit",
+    "arena.xml",
+    "--out",
+    "runs",
+];
+
 fn gate(folder: &Path, runs: &str) -> (Option<i32>, String, String) {
-    let made = weir(
-        folder,
-        &[
-            "arena",
-            "--stacks",
-            "mine",
-            "--driver",
-            DRIVER,
-            "--scenarios",
-            "s.toml",
-            "--junit",
-            "arena.xml",
-            "--out",
-            "runs",
-            "--runs",
-            runs,
-        ],
-    );
+    gate_with(folder, &["--runs", runs])
+}
+
+fn gate_with(folder: &Path, options: &[&str]) -> (Option<i32>, String, String) {
+    let made = weir(folder, &[&GATE[..], options].concat());
     let [out, error] = [made.stdout, made.stderr].map(|text| String::from_utf8(text).unwrap());
     (made.status.code(), out, error)
 }
@@ -125,6 +127,15 @@ fn a_red_gate_names_the_cause_and_the_command_that_repeats_the_run() {
     );
     let cases = fs::read_to_string(folder.path().join("arena.xml")).unwrap();
     assert!(cases.contains("failures=\"1\"") && cases.contains(cause), "{cases}");
+}
+
+#[test]
+fn a_run_that_does_not_say_what_was_seen_is_refused_if_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), "1500kbps", "'/bin/echo mine'");
+    let (code, out, error) = gate_with(folder.path(), &["--quality"]);
+    assert_eq!(code, Some(2), "{out}{error}");
+    assert!(error.contains("was made without --quality: choose another --out"), "{error}");
 }
 
 #[test]

@@ -237,6 +237,11 @@ fn make_runs(args: &Arena, out: &Path, cells: &mut [Cell<'_>]) -> anyhow::Result
                 "{} is a run of another driver: choose another --out, or remove it",
                 folder.display()
             );
+            anyhow::ensure!(
+                is_new || !args.quality || is_seen(&record),
+                "{} was made without --quality: choose another --out, or leave the option out",
+                folder.display()
+            );
             let took = if is_new { begun.elapsed() } else { Duration::ZERO };
             let rows = &record.trace.rows;
             let returned = Return::of(rows);
@@ -247,6 +252,12 @@ fn make_runs(args: &Arena, out: &Path, cells: &mut [Cell<'_>]) -> anyhow::Result
     }
     bar.finish_and_clear();
     Ok(())
+}
+
+/// Whether a run says what its receiver saw. One that does not count need not.
+fn is_seen(record: &Record) -> bool {
+    let is_told = record.call.as_ref().is_some_and(|call| !call.quality().is_empty());
+    is_told || record.summary().exclusion().is_some()
 }
 
 /// The rows, in the order that was asked for.

@@ -4,10 +4,10 @@
 
 mod alone;
 
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::fs;
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
