@@ -64,4 +64,8 @@ case $finding in
         go build -mod=mod "-modfile=$folder/changed.mod" -o "$folder/pion/driver" .
         echo "$folder/pion/driver gcc"
         ;;
+    *)
+        echo "driver.sh: $finding is about a server, which has no driver: ./arena/findings/$finding/README.md" >&2
+        exit 2
+        ;;
 esac

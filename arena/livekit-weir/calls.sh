@@ -25,10 +25,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 application=$here/../../examples/apps/livekit
 for scenario; do
     participants=2 join=join
-    [ "$scenario" != meeting ] || participants=4 join=meeting
     name=$server-$(echo "$scenario" | tr / -) quality='' file=$here/../sfu/$scenario.toml
     case $scenario in
         small/*) quality=--quality ;;
+        # The participants do more than send: the join is the example's, beside the scenario.
+        meeting) participants=4 join=meeting file=$application/meeting.toml ;;
         sfu/*) file=$here/../../scenarios/$scenario.toml ;;
     esac
     "${WEIR:-weir}" call "$file" --app 'http://{server}:9000/' \

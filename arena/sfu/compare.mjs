@@ -42,6 +42,7 @@ const SCENARIOS = [
 /** A scenario as a page names it. */
 function named(scenario) {
   if (scenario.startsWith("sfu-")) return `\`sfu/${scenario.slice(4)}\``;
+  if (scenario === "meeting") return "`./examples/apps/livekit/meeting.toml`";
   return `\`./arena/sfu/${scenario.replace("small-", "small/")}.toml\``;
 }
 

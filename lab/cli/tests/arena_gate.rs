@@ -51,6 +51,21 @@ fn record(folder: &Path, max: &str, driver: &str) {
     fs::write(&file, run.to_string()).unwrap();
 }
 
+/// Copies the run of one folder to another as its second run.
+fn copy_as_second(from: &Path, to: &Path) {
+    let first = only(&from.join("runs")).join("stack_mine-call-seed1");
+    let second = only(&to.join("runs")).join("stack_mine-call-seed2");
+    fs::create_dir(&second).unwrap();
+    for entry in fs::read_dir(&first).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, second.join(path.file_name().unwrap())).unwrap();
+    }
+    let file = second.join("run.json");
+    let mut run: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    run["seed"] = json!("2");
+    fs::write(&file, run.to_string()).unwrap();
+}
+
 /// What all of these runs have in common.
 const GATE: [&str; 11] = [
     "arena",
@@ -95,17 +110,7 @@ fn a_cell_of_several_runs_says_how_many_and_how_far_they_differ() {
     let row = one.lines().find(|line| line.starts_with("mine ")).unwrap();
     assert_eq!(row.split_whitespace().nth(2), Some("1"), "{row}");
     assert!(!row.contains('±'), "one run has no spread: {row}");
-    let first = only(&folder.path().join("runs")).join("stack_mine-call-seed1");
-    let second = first.with_file_name("stack_mine-call-seed2");
-    fs::create_dir(&second).unwrap();
-    for entry in fs::read_dir(&first).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, second.join(path.file_name().unwrap())).unwrap();
-    }
-    let file = second.join("run.json");
-    let mut run: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    run["seed"] = json!("2");
-    fs::write(&file, run.to_string()).unwrap();
+    copy_as_second(folder.path(), folder.path());
     let (_, two, error) = gate(folder.path(), "2");
     let row = two.lines().find(|line| line.starts_with("mine ")).expect(&error);
     assert_eq!(row.split_whitespace().nth(2), Some("2"), "{row}");
@@ -127,6 +132,25 @@ fn a_red_gate_names_the_cause_and_the_command_that_repeats_the_run() {
     );
     let cases = fs::read_to_string(folder.path().join("arena.xml")).unwrap();
     assert!(cases.contains("failures=\"1\"") && cases.contains(cause), "{cases}");
+}
+
+#[test]
+fn an_expectation_in_doubt_is_amber_and_passes_unless_the_gate_is_strict() {
+    let [folder, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    record(folder.path(), "300kbps", "'/bin/echo mine'");
+    record(other.path(), "600kbps", "'/bin/echo mine'");
+    copy_as_second(other.path(), folder.path());
+    let (code, out, error) = gate(folder.path(), "2");
+    assert_eq!(code, Some(0), "{out}{error}");
+    assert!(
+        out.contains("amber, 0 of 1 hold, 1 in doubt") && out.contains("0 of 1 cells red"),
+        "{out}"
+    );
+    let (code, out, error) = gate_with(folder.path(), &["--runs", "2", "--strict"]);
+    assert_eq!(code, Some(1), "{out}{error}");
+    assert!(out.contains("controller: its target was 300 of 1000 kbit/s"), "{out}");
+    let cases = fs::read_to_string(folder.path().join("arena.xml")).unwrap();
+    assert!(cases.contains("failures=\"1\""), "{cases}");
 }
 
 #[test]

@@ -159,10 +159,10 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
 fn judge(args: &Arena, cells: &[Cell<'_>]) -> anyhow::Result<ExitCode> {
     let (mut red, mut unjudged, mut suites) = (0, 0, Vec::new());
     for cell in cells {
-        let verdict = Verdict::of(cell)?;
+        let verdict = Verdict::of(cell, args.strict)?;
         red += usize::from(verdict.is_red());
         unjudged += usize::from(matches!(verdict, Verdict::Disturbed));
-        suites.extend(verdict.suite(cell));
+        suites.extend(verdict.suite(cell, args.strict));
         for line in verdict.lines(cell) {
             output::line(&line)?;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, TestSuite};
 use weir_lab::calls::Exclusion;
 use weir_lab::cause::cause;
-use weir_lab::gate::{self, Judgement, Outcome};
+use weir_lab::gate::{self, Judgement};
 use weir_lab::record::Record;
 use weir_lab::summary::Summary;
 
@@ -14,17 +14,27 @@ use crate::junit::{self, Case};
 
 /// A cell, judged.
 pub enum Verdict {
-    /// The runs count. The judgements of its expectations, each with its cause if it is missed.
-    Judged(Vec<(Judgement, String)>),
+    /// The runs count.
+    Judged(Vec<Judged>),
     /// A call failed, with the reason.
     Failed(String),
     /// No run counts, because this machine disturbed all of them.
     Disturbed,
 }
 
+/// An expectation of a cell, judged.
+pub struct Judged {
+    judgement: Judgement,
+    /// Whether it makes the cell red.
+    is_missed: bool,
+    /// Why it is missed; else empty.
+    cause: String,
+}
+
 impl Verdict {
-    /// Judges the runs of a cell. Records of red ones are read for their cause.
-    pub fn of(cell: &Cell<'_>) -> anyhow::Result<Self> {
+    /// Judges the runs of a cell; `strict` counts an expectation in doubt as missed. Records of red ones
+    /// are read for their cause.
+    pub fn of(cell: &Cell<'_>, strict: bool) -> anyhow::Result<Self> {
         let mut sound = Vec::new();
         for run in &cell.runs {
             match run.summary.exclusion() {
@@ -39,14 +49,15 @@ impl Verdict {
         let summaries: Vec<Summary> = sound.iter().map(|run| run.summary.clone()).collect();
         let mut judged = Vec::new();
         for (index, judgement) in gate::judge(&summaries).into_iter().enumerate() {
+            let is_missed = !judgement.outcome.passes(strict);
             let misses = sound
                 .iter()
                 .find(|run| run.summary.expect.get(index).is_some_and(|expected| !expected.pass));
-            let why = match misses {
-                Some(run) if judgement.outcome == Outcome::Fails => why(run, &judgement)?,
+            let cause = match misses {
+                Some(run) if is_missed => why(run, &judgement)?,
                 _ => String::new(),
             };
-            judged.push((judgement, why));
+            judged.push(Judged { judgement, is_missed, cause });
         }
         Ok(Self::Judged(judged))
     }
@@ -54,7 +65,7 @@ impl Verdict {
     /// Whether an expectation is missed, or the call failed.
     pub fn is_red(&self) -> bool {
         match self {
-            Self::Judged(judged) => judged.iter().any(|(one, _)| one.outcome == Outcome::Fails),
+            Self::Judged(judged) => judged.iter().any(|one| one.is_missed),
             Self::Failed(_) => true,
             Self::Disturbed => false,
         }
@@ -73,13 +84,11 @@ impl Verdict {
                 lines.push(format!("  {why}"));
             }
             Self::Judged(judged) => {
-                for (judgement, why) in judged {
-                    if judgement.outcome == Outcome::Fails {
-                        let expected = &judgement.row.text;
-                        let words = junit::in_words(judgement);
-                        lines.push(format!("{head}: {expected}: {words}"));
-                        lines.push(format!("  {why}"));
-                    }
+                for Judged { judgement, cause, .. } in judged.iter().filter(|one| one.is_missed) {
+                    let expected = &judgement.row.text;
+                    let words = junit::in_words(judgement);
+                    lines.push(format!("{head}: {expected}: {words}"));
+                    lines.push(format!("  {cause}"));
                 }
             }
         }
@@ -90,17 +99,17 @@ impl Verdict {
     }
 
     /// The cell in a JUnit file.
-    pub fn suite(&self, cell: &Cell<'_>) -> Option<TestSuite> {
+    pub fn suite(&self, cell: &Cell<'_>, strict: bool) -> Option<TestSuite> {
         let (scenario, name) = (&cell.scenario.id, cell.competitor.name());
         let kind = match self {
             Self::Judged(judged) => {
                 let mut cases = Vec::new();
-                for (judgement, cause) in judged {
+                for Judged { judgement, cause, .. } in judged {
                     let replay = format!("replay: {}", cell.replay());
                     cases.push(Case { judgement, cause: cause.clone(), replay });
                 }
                 let time = cell.runs.iter().map(|run| run.took).sum::<Duration>();
-                return (!cases.is_empty()).then(|| junit::suite(&cases, time, false));
+                return (!cases.is_empty()).then(|| junit::suite(&cases, time, strict));
             }
             Self::Failed(_) => NonSuccessKind::Failure,
             Self::Disturbed => NonSuccessKind::Error,

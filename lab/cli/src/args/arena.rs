@@ -22,7 +22,9 @@ A run whose record is there is not made again. So a matrix that was interrupted 
 
 With --junit or --driver the command is a gate: exit code 1 if an expectation of a scenario is \
 missed or a call fails, 2 if this machine disturbed each run of a cell. What is red is printed \
-with its cause. A new build of a stack needs a new folder for --out.
+with its cause. With several runs (--runs), an expectation that their mean misses so closely that \
+chance may be the reason is in doubt, and fails with --strict only. A new build of a stack needs a \
+new folder for --out.
 
 Examples:
   weir arena doctor
@@ -30,6 +32,7 @@ Examples:
   weir arena --stacks pion,wrtc,chromium --scenarios arena/steps,arena/outage --out arena-runs
   weir arena --role receiver --stacks pion,aiortc --out arena-receivers
   weir arena --stacks mine --driver './driver --fast' --junit arena.xml --out arena-runs
+  weir arena --stacks mine --driver ./driver --runs 3 --strict --out arena-runs
   weir report arena-runs -o arena.html"
 )]
 pub struct Arena {
@@ -71,6 +74,9 @@ pub struct Arena {
     /// Write the results as JUnit XML, with the cause of each failure.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Count an expectation in doubt as missed.
+    #[arg(long)]
+    pub strict: bool,
     /// Print the table as Markdown.
     #[arg(long)]
     pub markdown: bool,
