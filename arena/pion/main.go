@@ -51,9 +51,15 @@ type peer struct {
 	lines      *lines
 	settings   settings
 	connection *webrtc.PeerConnection
-	setup      map[string]float64
+	setup      *setup
 	described  bool
 	early      []webrtc.ICECandidateInit
+}
+
+// setup has the times of the steps until media can flow, in ms since the driver began.
+type setup struct {
+	lock  sync.Mutex
+	times map[string]float64
 }
 
 // end is one end of the call.
@@ -129,8 +135,9 @@ func main() {
 	}
 	one := first.Calls[0]
 	own := peer{
-		lines: &lines{call: one.Call}, settings: one.Settings, setup: map[string]float64{"joined": sinceStart()},
+		lines: &lines{call: one.Call}, settings: one.Settings, setup: &setup{times: map[string]float64{}},
 	}
+	own.note("joined")
 	var call end = &sender{peer: own}
 	if one.Settings.Role == "receiver" {
 		call = &receiver{peer: own}
@@ -186,7 +193,7 @@ func (s *sender) open(name string) error {
 	go s.readFeedback(rtpSender)
 	s.watch(func() { go s.send() })
 	s.encoder, err = startEncoder(s.settings)
-	s.setup["camera"] = sinceStart()
+	s.note("camera")
 	return err
 }
 
@@ -211,7 +218,7 @@ func (s *sender) receive(message message) error {
 	case "config":
 		s.lines.tell("ready", nil)
 	case "start":
-		s.setup["start"] = sinceStart()
+		s.note("start")
 		offer, err := s.connection.CreateOffer(nil)
 		if err != nil {
 			return err
@@ -228,8 +235,26 @@ func (s *sender) receive(message message) error {
 	return nil
 }
 
-// watch tells the lab of candidates and of the connection, and then calls `connected`.
+// note keeps the time of a step of the set-up.
+func (p *peer) note(step string) {
+	p.setup.lock.Lock()
+	defer p.setup.lock.Unlock()
+	p.setup.times[step] = sinceStart()
+}
+
+// tellConnected tells the lab how long the set-up took.
+func (p *peer) tellConnected() {
+	p.note("ice")
+	p.note("connected")
+	p.setup.lock.Lock()
+	defer p.setup.lock.Unlock()
+	p.lines.tell("connected", map[string]any{"setup": p.setup.times})
+}
+
+// watch tells the lab of candidates and of the connection, and then calls `connected`. A connection that was away for a while
+// is the same one.
 func (p *peer) watch(connected func()) {
+	var once sync.Once
 	p.connection.OnICECandidate(func(candidate *webrtc.ICECandidate) {
 		if candidate != nil {
 			p.lines.tell("candidate", map[string]any{"candidate": candidate.ToJSON()})
@@ -238,9 +263,10 @@ func (p *peer) watch(connected func()) {
 	p.connection.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
 		switch state {
 		case webrtc.PeerConnectionStateConnected:
-			p.setup["ice"], p.setup["connected"] = sinceStart(), sinceStart()
-			p.lines.tell("connected", map[string]any{"setup": p.setup})
-			connected()
+			once.Do(func() {
+				p.tellConnected()
+				connected()
+			})
 		case webrtc.PeerConnectionStateFailed:
 			p.lines.fail("no connection to the other peer")
 		}
@@ -252,7 +278,7 @@ func (p *peer) describe(description webrtc.SessionDescription) error {
 	if err := p.connection.SetRemoteDescription(description); err != nil {
 		return err
 	}
-	p.setup["described"] = sinceStart()
+	p.note("described")
 	p.described = true
 	for _, candidate := range p.early {
 		if err := p.connection.AddICECandidate(candidate); err != nil {

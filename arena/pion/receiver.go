@@ -90,7 +90,7 @@ func (r *receiver) receive(message message) error {
 	case "config":
 		r.lines.tell("ready", nil)
 	case "start":
-		r.setup["start"] = sinceStart()
+		r.note("start")
 	case "offer":
 		if err := r.describe(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: message.SDP}); err != nil {
 			return err

@@ -23,38 +23,46 @@ type arrival struct {
 	ecn  weir.ECN
 }
 
-// clock unwraps the time in feedback packets.
+// clock unwraps the time in feedback packets of one format.
 type clock struct {
-	isCCFB, isRunning bool
-	last              uint32
-	total             int64 // in units of the format
+	isRunning bool
+	last      uint32
+	total     int64 // in units of the format
 }
 
-// advance returns the time in units of the format, of which the packet has these low bits. The second
-// value says that the clock is another one than before.
-func (c *clock) advance(isCCFB bool, low uint32, bits int) (int64, bool) {
-	isNew := c.isRunning && c.isCCFB != isCCFB
-	if !c.isRunning || isNew {
-		*c = clock{isCCFB, true, low, int64(low)}
-		return c.total, isNew
+// advance returns the time in units of the format, of which the packet has these low bits.
+func (c *clock) advance(low uint32, bits int) int64 {
+	if !c.isRunning {
+		*c = clock{true, low, int64(low)}
+		return c.total
 	}
 	shift := 32 - bits
 	step := int32((low-c.last)<<shift) >> shift //nolint:gosec // the difference has a sign
 	c.last, c.total = low, c.total+int64(step)
-	return c.total, false
+	return c.total
 }
+
+// format of feedback. Each has a clock of its own.
+type format int
+
+const (
+	none format = iota
+	transportWide
+	rfc8888
+)
 
 // Join finds the packets of feedback in the history; false if it has no news. A packet that no feedback names is neither lost
 // nor received: the feedback may be lost. (rtpfb of pion calls such packets lost.)
 func (h *History) Join(packet rtcp.Packet) (weir.Feedback, bool) {
 	var arrivals []arrival
 	var feedback weir.Feedback
+	kind := none
 	switch packet := packet.(type) {
 	case *rtcp.TransportLayerCC:
-		arrivals, feedback.IsNewClock = h.readTWCC(packet)
-		feedback.MissingFeedback = h.missingBefore(packet.FbPktCount)
+		kind, arrivals = transportWide, h.readTWCC(packet)
+		h.missing += h.missingBefore(packet.FbPktCount)
 	case *rtcp.CCFeedbackReport:
-		arrivals, feedback.IsNewClock = h.readCCFB(packet)
+		kind, arrivals = rfc8888, h.readCCFB(packet)
 	}
 	for index := range arrivals {
 		found := &arrivals[index]
@@ -77,11 +85,33 @@ func (h *History) Join(packet rtcp.Packet) (weir.Feedback, bool) {
 		}
 		feedback.Packets = append(feedback.Packets, row)
 	}
-	// The blocks of RFC 8888 are in order of the streams.
-	slices.SortFunc(feedback.Packets, func(one, other weir.PacketReport) int {
+	if len(feedback.Packets) == 0 {
+		return weir.Feedback{}, false
+	}
+	feedback.Packets = inOrder(feedback.Packets)
+	// A receiver may send both formats, of which one says nothing new.
+	feedback.IsNewClock = h.heard != none && h.heard != kind
+	feedback.MissingFeedback = h.missing
+	h.heard, h.missing = kind, 0
+	return feedback, true
+}
+
+// inOrder sorts the rows, since the blocks of RFC 8888 are in order of the streams. Blocks that overlap may name a
+// packet twice; if one of them has it, it arrived.
+func inOrder(rows []weir.PacketReport) []weir.PacketReport {
+	slices.SortStableFunc(rows, func(one, other weir.PacketReport) int {
 		return cmp.Compare(one.SequenceNumber, other.SequenceNumber)
 	})
-	return feedback, len(feedback.Packets) > 0
+	kept := rows[:0]
+	for _, row := range rows {
+		if last := len(kept) - 1; last >= 0 && kept[last].SequenceNumber == row.SequenceNumber {
+			row.IsRecovered = false
+			kept[last] = row
+			continue
+		}
+		kept = append(kept, row)
+	}
+	return kept
 }
 
 // missingBefore is the number of feedback packets that are missing before this one.
@@ -97,8 +127,8 @@ func (h *History) missingBefore(count uint8) int {
 }
 
 // readTWCC reads transport-wide feedback, whose times have units of 64 ms.
-func (h *History) readTWCC(packet *rtcp.TransportLayerCC) ([]arrival, bool) {
-	units, isNew := h.clock.advance(false, packet.ReferenceTime, 24)
+func (h *History) readTWCC(packet *rtcp.TransportLayerCC) []arrival {
+	units := h.twcc.advance(packet.ReferenceTime, 24)
 	now := time.Unix(0, 0).Add(time.Duration(units) * 64 * time.Millisecond)
 	var arrivals []arrival
 	deltas, left := packet.RecvDeltas, int(packet.PacketStatusCount)
@@ -128,12 +158,12 @@ func (h *History) readTWCC(packet *rtcp.TransportLayerCC) ([]arrival, bool) {
 			}
 		}
 	}
-	return arrivals, isNew
+	return arrivals
 }
 
 // readCCFB reads feedback of RFC 8888, whose time has units of 1/65536 s.
-func (h *History) readCCFB(packet *rtcp.CCFeedbackReport) ([]arrival, bool) {
-	units, isNew := h.clock.advance(true, packet.ReportTimestamp, 32)
+func (h *History) readCCFB(packet *rtcp.CCFeedbackReport) []arrival {
+	units := h.ccfb.advance(packet.ReportTimestamp, 32)
 	now := time.Unix(units>>16, (units&0xFFFF)*1_000_000_000>>16)
 	var arrivals []arrival
 	for _, block := range packet.ReportBlocks {
@@ -147,5 +177,5 @@ func (h *History) readCCFB(packet *rtcp.CCFeedbackReport) ([]arrival, bool) {
 			arrivals = append(arrivals, one)
 		}
 	}
-	return arrivals, isNew
+	return arrivals
 }

@@ -29,7 +29,9 @@ type record struct {
 type History struct {
 	sent           map[Key]record
 	order          []Key // oldest first
-	clock          clock
+	twcc, ccfb     clock
+	heard          format // of the last feedback with news
+	missing        int    // feedback packets since then
 	received, lost int
 	// Of transport-wide feedback.
 	lastCount uint8

@@ -88,3 +88,36 @@ func TestFeedbackOfRFC8888HasECN(t *testing.T) {
 		t.Fatalf("arrived at %v", at)
 	}
 }
+
+func TestFeedbackInASecondFormatWithoutNewsChangesNothing(t *testing.T) {
+	h := sentBy(4)
+	h.Join(twcc(0, 0, 1, true))
+	other := &rtcp.CCFeedbackReport{ReportTimestamp: 2 << 16, ReportBlocks: []rtcp.CCFeedbackReportBlock{
+		{MediaSSRC: 7, MetricBlocks: []rtcp.CCFeedbackMetricBlock{{Received: true}}},
+	}}
+	if feedback, isNews := h.Join(other); isNews {
+		t.Fatalf("news of packets that have no such name: %+v", feedback)
+	}
+	// Feedback 1 is lost, and 2 has no news: the controller hears of it with 3.
+	if _, isNews := h.Join(twcc(0, 2, 1, true)); isNews {
+		t.Fatal("news of a known packet")
+	}
+	feedback, _ := h.Join(twcc(1, 3, 1, true))
+	if feedback.IsNewClock || feedback.MissingFeedback != 1 {
+		t.Fatalf("%+v", feedback)
+	}
+}
+
+func TestBlocksThatOverlapHaveARowForEachPacket(t *testing.T) {
+	h := sentBy(0)
+	for number := range uint16(2) {
+		h.Add(Key{7, number}, Packet{Number: int64(number), Size: 1_000, Time: time.Now()})
+	}
+	feedback, _ := h.Join(&rtcp.CCFeedbackReport{ReportTimestamp: 2 << 16, ReportBlocks: []rtcp.CCFeedbackReportBlock{
+		{MediaSSRC: 7, MetricBlocks: []rtcp.CCFeedbackMetricBlock{{Received: true}, {}}},
+		{MediaSSRC: 7, BeginSequence: 1, MetricBlocks: []rtcp.CCFeedbackMetricBlock{{Received: true}}},
+	}})
+	if len(feedback.Packets) != 2 || !feedback.Packets[1].Arrived || feedback.Packets[1].IsRecovered {
+		t.Fatalf("%+v", feedback)
+	}
+}

@@ -1,9 +1,11 @@
 package weircc
 
 import (
+	"errors"
 	"io"
 	"sync"
 
+	"github.com/pion/rtcp"
 	"github.com/pion/transport/v5/packetio"
 )
 
@@ -21,7 +23,8 @@ const (
 //	options.Buffers = buffers
 //	engine.BufferFactory = buffers.Make // of webrtc.SettingEngine
 //
-// The zero value is ready. Connections may share it.
+// The zero value is ready. Connections of one API share it, unless two of them call each other: they would have streams of
+// the same name. With a factory, pion reads what a receiving end gets again (RTX) only after the first Read of its track.
 type Buffers struct {
 	lock  sync.Mutex
 	media map[uint32]uint32  // the media stream of a retransmission stream
@@ -54,16 +57,35 @@ func (b *buffer) WriteWithAttributes(packet []byte, attributes packetio.Attribut
 	return b.Buffer.Write(packet, attributes)
 }
 
-// alias passes the RTCP of a retransmission stream on to its media stream. Nobody reads it itself.
+// alias passes the feedback of a retransmission stream on to its media stream. Nobody reads it itself.
 type alias struct {
 	*buffer
 	media *buffer
 }
 
-func (a *alias) Write(packet []byte) (int, error) { return a.media.Write(packet) }
+func (a *alias) Write(packet []byte) (int, error) { return a.WriteWithAttributes(packet, nil) }
 
 func (a *alias) WriteWithAttributes(packet []byte, attributes packetio.Attributes) (int, error) {
-	return a.media.WriteWithAttributes(packet, attributes)
+	if !isFeedback(packet) {
+		// What else names this stream names the media too, or nobody reads it in pion.
+		return len(packet), nil
+	}
+	written, err := a.media.WriteWithAttributes(packet, attributes)
+	if errors.Is(err, io.ErrClosedPipe) {
+		// The stream has ended. An error would have pion drop what other streams get in the same packet.
+		return len(packet), nil
+	}
+	return written, err
+}
+
+// isFeedback says whether a packet of RTCP is transport-wide feedback or that of RFC 8888.
+func isFeedback(packet []byte) bool {
+	const formatMask = 0x1F
+	if len(packet) < 2 || rtcp.PacketType(packet[1]) != rtcp.TypeTransportSpecificFeedback {
+		return false
+	}
+	format := packet[0] & formatMask
+	return format == rtcp.FormatTCC || format == rtcp.FormatCCFB
 }
 
 // Make makes the buffer of a stream, as webrtc.SettingEngine.BufferFactory.
@@ -95,7 +117,7 @@ func (b *Buffers) join(retransmission, media uint32) {
 	b.media[retransmission], b.rtcp[media] = media, newBuffer(maxRTCP)
 }
 
-// leave forgets the streams of a connection that has ended.
+// leave forgets a stream that has ended.
 func (b *Buffers) leave(retransmission, media uint32) {
 	if b == nil {
 		return

@@ -87,6 +87,8 @@ func sender(
 	media, registry := &webrtc.MediaEngine{}, &interceptor.Registry{}
 	must(t, media.RegisterDefaultCodecs())
 	made := make(chan *weircc.Estimator, 1)
+	options.Buffers = &weircc.Buffers{}
+	settings.BufferFactory = options.Buffers.Make
 	must(t, weircc.Register(registry, options, func(_ string, e *weircc.Estimator) { made <- e }))
 	if format == twcc {
 		must(t, webrtc.ConfigureTWCCHeaderExtensionSender(media, registry))

@@ -9,6 +9,9 @@
 //	...
 //	err = webrtc.ConfigureTWCCHeaderExtensionSender(mediaEngine, registry)
 //
+// Send media only while the connection is connected: before that pion drops what it is given, and the controller would
+// wait for feedback on it. Read RTCP from each RTPSender, with simulcast from each of its encodings (ReadSimulcast).
+//
 // It reads transport-wide feedback, that of RFC 8888, and limits (REMB). Receiver reports are not used.
 // Padding needs a negotiated retransmission stream (RTX); without one, probes consist of queued media
 // alone. pion does not mark IP headers with ECN. Feedback that names the retransmission stream as its
@@ -16,7 +19,7 @@
 package weircc
 
 import (
-	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,9 +54,10 @@ type Options struct {
 type Estimator struct {
 	options    Options
 	controller *weir.Controller
-	wake       chan struct{}
+	wake       chan struct{} // something may leave
+	news       chan struct{} // the target may have changed
 	done       chan struct{}
-	finished   chan struct{}
+	finished   chan struct{} // the pacer
 
 	lock     sync.Mutex
 	closed   bool
@@ -67,7 +71,7 @@ type Estimator struct {
 }
 
 type counts struct {
-	sent, padding, probes, feedback int
+	sent, padding, probes, feedback, errors int
 }
 
 var _ cc.BandwidthEstimator = (*Estimator)(nil)
@@ -92,6 +96,7 @@ func New(options Options) (*Estimator, error) {
 		options:    options,
 		controller: controller,
 		wake:       make(chan struct{}, 1),
+		news:       make(chan struct{}, 1),
 		done:       make(chan struct{}),
 		finished:   make(chan struct{}),
 		target:     target,
@@ -99,6 +104,7 @@ func New(options Options) (*Estimator, error) {
 	}
 	e.pacer.setTarget(time.Now(), &target, false)
 	go e.run()
+	go e.tell(target.Bitrate)
 	return e, nil
 }
 
@@ -108,17 +114,52 @@ func New(options Options) (*Estimator, error) {
 func Register(
 	registry *interceptor.Registry, options Options, made func(id string, estimator *Estimator),
 ) error {
-	control, err := cc.NewInterceptor(func() (cc.BandwidthEstimator, error) { return New(options) })
+	own := &factory{made: made}
+	inner, err := cc.NewInterceptor(func() (cc.BandwidthEstimator, error) {
+		estimator, err := New(options)
+		own.newest = estimator
+		return estimator, err
+	})
 	if err != nil {
 		return err
 	}
-	control.OnNewPeerConnection(func(id string, estimator cc.BandwidthEstimator) {
-		if own, isOwn := estimator.(*Estimator); isOwn && made != nil {
-			made(id, own)
-		}
-	})
-	registry.Add(control)
+	own.inner = inner
+	registry.Add(own)
 	return nil
+}
+
+// factory is pion's, whose interceptors also tell of streams that end.
+type factory struct {
+	inner *cc.InterceptorFactory
+	made  func(id string, estimator *Estimator)
+
+	lock   sync.Mutex
+	newest *Estimator
+}
+
+func (f *factory) NewInterceptor(id string) (interceptor.Interceptor, error) {
+	f.lock.Lock()
+	made, err := f.inner.NewInterceptor(id)
+	estimator := f.newest
+	f.lock.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if f.made != nil {
+		f.made(id, estimator)
+	}
+	return &ending{made, estimator}, nil
+}
+
+// ending is pion's interceptor, which does not tell its estimator of streams that end.
+type ending struct {
+	interceptor.Interceptor
+	estimator *Estimator
+}
+
+func (e *ending) UnbindLocalStream(info *interceptor.StreamInfo) {
+	e.estimator.removeStream(info.SSRC)
+	e.Interceptor.UnbindLocalStream(info)
 }
 
 // AddStream returns a writer that queues the packets of a stream. A stream without feedback is left
@@ -135,53 +176,92 @@ func (e *Estimator) AddStream(info *interceptor.StreamInfo, writer interceptor.R
 	return interceptor.RTPWriterFunc(s.writeTo(e))
 }
 
-// WriteRTCP reads feedback and limits (REMB).
+// removeStream discards what waits of a stream that has ended, so that no padding names it any more.
+func (e *Estimator) removeStream(ssrc uint32) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	for index, s := range e.streams.all {
+		if s.ssrc == ssrc {
+			e.options.Buffers.leave(s.rtx, s.ssrc)
+			e.pacer.discard(s)
+			e.streams.all = slices.Delete(e.streams.all, index, index+1)
+			return
+		}
+	}
+}
+
+// WriteRTCP reads feedback and limits (REMB). It returns no error: that would end the application's loop that reads RTCP.
 func (e *Estimator) WriteRTCP(packets []rtcp.Packet, _ interceptor.Attributes) error {
 	now := time.Now()
-	var err error
-	changed := e.change(func() {
+	e.change(func() {
 		if e.closed {
 			return
 		}
 		for _, packet := range packets {
-			var failed error
 			if limit, isLimit := packet.(*rtcp.ReceiverEstimatedMaximumBitrate); isLimit {
-				failed = e.controller.OnReceiverLimit(now, int64(limit.Bitrate))
+				e.note(e.controller.OnReceiverLimit(now, int64(limit.Bitrate)))
 			} else if feedback, isNews := e.history.Join(packet); isNews {
 				e.counts.feedback++
-				failed = e.controller.OnFeedback(now, feedback)
+				e.note(e.controller.OnFeedback(now, feedback))
 			}
-			err = errors.Join(err, failed)
 		}
 	})
-	changed()
-	return err
+	return nil
 }
 
-// change runs a change of the state under the lock and reads the new target. It returns a function
-// that tells the application, for which the lock must be free.
-func (e *Estimator) change(change func()) func() {
+// note counts an error of the controller, whose last target stays.
+func (e *Estimator) note(err error) {
+	if err != nil {
+		e.counts.errors++
+	}
+}
+
+// change runs a change of the state under the lock and reads the new target.
+func (e *Estimator) change(change func()) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	before := e.target.Bitrate
 	change()
 	e.obey(time.Now())
-	after, tell := int(e.target.Bitrate), e.onChange
+	signal(e.wake)
+}
+
+// signal wakes whoever waits for this, now or later.
+func signal(news chan<- struct{}) {
 	select {
-	case e.wake <- struct{}{}:
+	case news <- struct{}{}:
 	default:
 	}
-	if int64(after) == before || tell == nil {
-		return func() {}
-	}
-	return func() { tell(after) }
 }
 
 // obey reads the controller's target.
 func (e *Estimator) obey(now time.Time) {
-	if target, err := e.controller.Target(); err == nil {
-		e.target = target
-		e.pacer.setTarget(now, &target, e.streams.paddingStream() != nil)
+	target, err := e.controller.Target()
+	if err != nil {
+		return
+	}
+	if target.Bitrate != e.target.Bitrate {
+		signal(e.news)
+	}
+	e.target = target
+	e.pacer.setTarget(now, &target, e.streams.paddingStream() != nil)
+}
+
+// tell passes each new target on, after the one that was told last, until the Estimator is closed. The application's
+// function may take its time, and may call the Estimator.
+func (e *Estimator) tell(told int64) {
+	for {
+		select {
+		case <-e.done:
+			return
+		case <-e.news:
+		}
+		e.lock.Lock()
+		target, tell := e.target.Bitrate, e.onChange
+		e.lock.Unlock()
+		if target != told && tell != nil {
+			told = target
+			tell(int(target))
+		}
 	}
 }
 
@@ -192,23 +272,25 @@ func (e *Estimator) GetTargetBitrate() int {
 	return int(e.target.Bitrate)
 }
 
-// OnTargetBitrateChange sets the function that is told of each new target. The target includes the headers of all
+// OnTargetBitrateChange sets the function that is told of each new target, by a goroutine of its own. If the function takes
+// long, it is told of the newest one next. The target includes the headers of all
 // layers. An encoder must get less, or the difference waits in the pacer: about 6 % at 1 Mbit/s and 30 frames a second.
 func (e *Estimator) OnTargetBitrateChange(f func(bitrate int)) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	e.onChange = f
+	signal(e.news)
 }
 
 // SetLimits changes the range of the target, in bit/s.
 func (e *Estimator) SetLimits(lowest, start, highest int64) (err error) {
-	e.change(func() { err = e.controller.SetLimits(time.Now(), lowest, start, highest) })()
+	e.change(func() { err = e.controller.SetLimits(time.Now(), lowest, start, highest) })
 	return err
 }
 
 // SetDesiredBitrate says the most that the source could use now, in bit/s, or weir.NoLimit.
 func (e *Estimator) SetDesiredBitrate(bitrate int64) (err error) {
-	e.change(func() { err = e.controller.SetDesiredBitrate(time.Now(), bitrate) })()
+	e.change(func() { err = e.controller.SetDesiredBitrate(time.Now(), bitrate) })
 	return err
 }
 
@@ -217,7 +299,7 @@ func (e *Estimator) OnRouteChange() (err error) {
 	e.change(func() {
 		e.history.Clear()
 		err = e.controller.OnRouteChange(time.Now())
-	})()
+	})
 	return err
 }
 
@@ -254,6 +336,7 @@ func (e *Estimator) GetStats() map[string]any {
 		"feedback":       e.counts.feedback,
 		"received":       received,
 		"lost":           lost,
+		"errors":         e.counts.errors,
 	}
 }
 

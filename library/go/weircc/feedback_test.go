@@ -127,3 +127,75 @@ func TestThePacerKeepsItsRate(t *testing.T) {
 		t.Fatalf("8 Mbit in %v at 8 Mbit/s", took)
 	}
 }
+
+func discard(*rtp.Header, []byte, interceptor.Attributes) (int, error) { return 0, nil }
+
+// video is a stream of video with feedback and retransmissions.
+func video(ssrc uint32) *interceptor.StreamInfo {
+	return &interceptor.StreamInfo{
+		SSRC: ssrc, SSRCRetransmission: ssrc + 1, PayloadTypeRetransmission: 97, MimeType: "video/VP8",
+		RTPHeaderExtensions: []interceptor.RTPHeaderExtension{{URI: transportCCURI, ID: 3}},
+	}
+}
+
+func TestAStreamThatEndsGetsNoPadding(t *testing.T) {
+	e := sentBy(t, 0)
+	// Its own goroutine would send from the same pacer.
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e.options.Buffers = &Buffers{}
+	for _, ssrc := range []uint32{10, 20} {
+		e.AddStream(video(ssrc), interceptor.RTPWriterFunc(discard))
+	}
+	for _, s := range e.streams.all {
+		s.hasSent = true
+		e.pacer.push(packet{stream: s, size: 100})
+	}
+	e.removeStream(10)
+	if left := e.streams.paddingStream(); left == nil || left.rtx != 21 {
+		t.Errorf("padding is for %+v", left)
+	}
+	if len(e.pacer.queue) != 1 || e.pacer.queued != 100 || len(e.options.Buffers.rtcp) != 1 {
+		t.Errorf("%d packets, %d bytes, buffers of %v", len(e.pacer.queue), e.pacer.queued, e.options.Buffers.rtcp)
+	}
+}
+
+func TestACodecWithoutRetransmissionsGetsNoPadding(t *testing.T) {
+	info := video(10)
+	info.PayloadTypeRetransmission = 0
+	if s := newStream(info, interceptor.RTPWriterFunc(discard)); s == nil || s.rtx != 0 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestAudioGoesBeforeTheVideoThatWaits(t *testing.T) {
+	var p pacer
+	p.push(packet{header: rtp.Header{SequenceNumber: 1}, size: 1})
+	p.insert(packet{header: rtp.Header{SequenceNumber: 2}, size: 1})
+	p.insert(packet{header: rtp.Header{SequenceNumber: 3}, size: 1})
+	for _, want := range []uint16{2, 3, 1} {
+		if have := p.pop().header.SequenceNumber; have != want {
+			t.Fatalf("%d before %d", have, want)
+		}
+	}
+}
+
+// An application may close the connection, and so the Estimator, as it learns of a target.
+func TestTheEstimatorMayBeClosedByWhoIsToldOfATarget(t *testing.T) {
+	e := sentBy(t, 0)
+	closed := make(chan error, 1)
+	e.OnTargetBitrateChange(func(int) { closed <- e.Close() })
+	limit := &rtcp.ReceiverEstimatedMaximumBitrate{Bitrate: 200_000}
+	if err := e.WriteRTCP([]rtcp.Packet{limit}, nil); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for itself")
+	}
+}

@@ -61,7 +61,7 @@ func (d *debt) charge(now time.Time, size int) {
 // the host of a controller paces, and across the border of the WebAssembly each packet would cost.
 type pacer struct {
 	queue     []packet
-	urgent    int // packets at the front that are retransmissions
+	urgent    int // packets at the front: retransmissions and audio
 	queued    int // bytes
 	target    weir.Target
 	paced     debt
@@ -104,10 +104,33 @@ func (p *pacer) pushUrgent(one packet) bool {
 			return false
 		}
 	}
+	p.insert(one)
+	return true
+}
+
+// insert puts a packet before the video that waits.
+func (p *pacer) insert(one packet) {
 	p.queue = slices.Insert(p.queue, p.urgent, one)
 	p.urgent++
 	p.queued += one.size
-	return true
+}
+
+// discard drops the packets of a stream.
+func (p *pacer) discard(s *stream) {
+	kept := make([]packet, 0, len(p.queue))
+	urgent := 0
+	for index := range p.queue {
+		one := &p.queue[index]
+		if one.stream == s {
+			p.queued -= one.size
+			continue
+		}
+		if index < p.urgent {
+			urgent++
+		}
+		kept = append(kept, *one)
+	}
+	p.queue, p.urgent, p.awaited = kept, urgent, none
 }
 
 func (p *pacer) pop() packet {
@@ -229,10 +252,10 @@ func (e *Estimator) run() {
 func (e *Estimator) step() (next packet, isPacket bool, due time.Time) {
 	now := time.Now()
 	e.lock.Lock()
-	before := e.target.Bitrate
+	defer e.lock.Unlock()
 	if !e.closed {
 		if timeout, hasTimeout := e.controller.NextTimeout(); hasTimeout && !timeout.After(now) {
-			_ = e.controller.OnTimeout(now) // it fails only if the controller is broken
+			e.note(e.controller.OnTimeout(now))
 			e.obey(now)
 		}
 		next, isPacket, due = e.take(now)
@@ -241,11 +264,6 @@ func (e *Estimator) step() (next packet, isPacket bool, due time.Time) {
 		}
 	} else {
 		due = now.Add(idle)
-	}
-	after, tell := e.target.Bitrate, e.onChange
-	e.lock.Unlock()
-	if after != before && tell != nil {
-		tell(int(after))
 	}
 	return next, isPacket, due
 }
@@ -273,8 +291,7 @@ func (e *Estimator) take(now time.Time) (packet, bool, time.Time) {
 	probe := e.pacer.charge(now, kind, next.size)
 	e.history.Add(name, history.Packet{Number: e.number, Size: next.size, Time: now, Probe: probe})
 	e.count(probe, next.isPadding)
-	// It fails only if the controller is broken; then the last target stays.
-	_ = e.controller.OnPacketSent(now, e.description(&next, probe))
+	e.note(e.controller.OnPacketSent(now, e.description(&next, probe)))
 	e.number++
 	e.pacer.awaited = e.pacer.next(source != nil)
 	e.obey(now)

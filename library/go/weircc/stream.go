@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pion/interceptor"
@@ -29,6 +30,7 @@ type packet struct {
 type stream struct {
 	writer    interceptor.RTPWriter
 	ssrc      uint32
+	isAudio   bool
 	twcc      uint8 // id of the header extension; zero without
 	rtx       uint32
 	rtxType   uint8
@@ -46,8 +48,13 @@ type streams struct {
 func newStream(info *interceptor.StreamInfo, writer interceptor.RTPWriter) *stream {
 	s := &stream{
 		writer: writer, ssrc: info.SSRC, rtx: info.SSRCRetransmission, rtxType: info.PayloadTypeRetransmission,
+		isAudio: strings.HasPrefix(strings.ToLower(info.MimeType), "audio/"),
 	}
-	s.rtxNumber = uint16(info.SSRCRetransmission) //nolint:gosec // any number will do
+	// A codec may have no retransmissions although another one of the track has.
+	if s.rtxType == 0 {
+		s.rtx = 0
+	}
+	s.rtxNumber = uint16(s.rtx) //nolint:gosec // any number will do
 	for _, extension := range info.RTPHeaderExtensions {
 		if extension.URI == transportCCURI {
 			s.twcc = uint8(extension.ID) //nolint:gosec // ids are small
@@ -79,13 +86,17 @@ func (s *stream) writeTo(e *Estimator) interceptor.RTPWriterFunc {
 				err = io.ErrClosedPipe
 				return
 			}
-			if s.rtx == 0 || p.header.SSRC != s.rtx {
-				e.pacer.push(p)
-			} else if !e.pacer.pushUrgent(p) {
+			switch isRetransmission := s.rtx != 0 && p.header.SSRC == s.rtx; {
+			case isRetransmission && !e.pacer.pushUrgent(p):
 				return
+			case isRetransmission:
+			case s.isAudio:
+				e.pacer.insert(p)
+			default:
+				e.pacer.push(p)
 			}
-			err = e.controller.OnMediaQueued(time.Now(), p.size, e.pacer.queued)
-		})()
+			e.note(e.controller.OnMediaQueued(time.Now(), p.size, e.pacer.queued))
+		})
 		if err != nil {
 			return 0, err
 		}
