@@ -13,7 +13,6 @@ const PACKET_BYTES = 40;
 const TARGET_BYTES = 96;
 const METRICS_BYTES = 752;
 /** Places in the scratch memory. */
-const STRUCTS_AT = 0;
 const NAME_AT = 1_024;
 const HANDLE_AT = 1_088;
 const NUMBERS_AT = 1_096;

@@ -8,15 +8,27 @@ const TRANSPORT_WIDE = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide
 const OVERHEAD_BYTES = 20 + 8 + 10;
 /** A timer of Node is late by up to a millisecond; waiting less long than this is not worth one. */
 const SHORTEST_WAIT_MS = 1;
+/** Packets that are queued in one call: more may not fit into it. */
+const MOST_AT_ONCE = 150;
 
 /** The headers of packets, before encryption. `header` is werift's. */
 function withHeader(header, payload) {
   return Buffer.concat([header.serialize(header.serializeSize), payload]);
 }
 
+/** RTCP in whole words. werift does not write the zeros at the end of feedback whose writer did not announce them. */
+function wholeWords(bytes) {
+  const missing = -bytes.length & 3;
+  if (missing === 0) return bytes;
+  const whole = Buffer.concat([bytes, Buffer.alloc(missing)]);
+  whole.writeUInt16BE(whole.length / 4 - 1, 2);
+  return whole;
+}
+
 /**
- * Takes over what a sender (`RTCRtpSender`) sends. Call it when the connection is up, with werift's own module: the peer
- * must have agreed to RTX and to transport-wide feedback. `onTarget(change)` gets each change of the target.
+ * Takes over what a sender (`RTCRtpSender`) sends. Call it when the connection is up and before the sender has sent anything,
+ * with werift's own module: the peer must have agreed to RTX and to transport-wide feedback. `onTarget(change)` gets each
+ * change of the target. A transport has one at a time. It ends with its transport, or by `close()`.
  */
 export class Congestion {
   #sender;
@@ -24,10 +36,14 @@ export class Congestion {
   #werift;
   #weir;
   #send;
+  #extensionId;
   #frame = [];
+  #timestamp;
   #timer;
-  #rtxNumber = Math.floor(Math.random() * 0x8000);
+  #rtxNumber;
   #onTarget;
+  #subscriptions;
+  #isClosed = false;
 
   constructor(werift, rtpSender, algorithm, options, onTarget = () => {}) {
     const extension = rtpSender.headerExtensions.find(({ uri }) => uri === TRANSPORT_WIDE);
@@ -36,6 +52,10 @@ export class Congestion {
       throw new Error("weir: the peers have not agreed to RTX, which carries probes");
     [this.#werift, this.#sender, this.#onTarget] = [werift, rtpSender, onTarget];
     this.#transport = rtpSender.dtlsTransport;
+    if (Object.hasOwn(this.#transport, "sendRtp"))
+      throw new Error("weir: this transport has a controller: close() it first");
+    // Repeats and padding share a stream, so their numbers are given here, from where the stack is.
+    [this.#rtxNumber, this.#extensionId] = [rtpSender.rtxSequenceNumber, extension.id];
     this.#weir = new Sender(algorithm, performance.now(), {
       ...options,
       ssrc: rtpSender.ssrc,
@@ -46,7 +66,12 @@ export class Congestion {
     });
     this.#send = this.#transport.sendRtp.bind(this.#transport);
     this.#transport.sendRtp = (payload, header) => this.#take(payload, header);
-    this.#transport.onRtcp.subscribe((packet) => this.#hear(packet));
+    this.#subscriptions = [
+      this.#transport.onRtcp.subscribe((packet) => this.#hear(packet)),
+      this.#transport.onStateChange.subscribe((state) => {
+        if (state === "closed" || state === "failed") this.close();
+      }),
+    ];
   }
 
   /** The target in bit/s, headers included. */
@@ -56,39 +81,78 @@ export class Congestion {
 
   /** Gives the sender back. Packets in the queue are lost. */
   close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#transport.sendRtp = this.#send;
+    for (const { unSubscribe } of this.#subscriptions) unSubscribe();
+    delete this.#transport.sendRtp;
+    this.#sender.rtxSequenceNumber = this.#rtxNumber;
   }
 
-  /** A packet that werift wants to send. Those of other streams leave at once. */
+  /** A packet that werift wants to send. Those of other streams leave at once. Like werift's own, it does not throw. */
   async #take(payload, header) {
     const { ssrc, rtxSsrc } = this.#sender;
-    if (header.ssrc !== ssrc && header.ssrc !== rtxSsrc) return this.#send(payload, header);
+    if (header.ssrc !== ssrc && header.ssrc !== rtxSsrc) {
+      // The transport-wide numbers are the controller's.
+      header.extensions = header.extensions.filter(({ id }) => id !== this.#extensionId);
+      return this.#send(payload, header);
+    }
+    // werift has taken the padding off a packet that is passed on, but not its mark.
+    header.padding = false;
     const packet = withHeader(header, payload);
-    if (header.ssrc === rtxSsrc) {
-      this.#weir.enqueueUrgent(performance.now(), [packet]);
-    } else {
-      // The controller hears of a frame at once, so its packets are kept until the last one.
-      this.#frame.push(packet);
-      if (header.marker) this.#weir.enqueue(performance.now(), this.#frame.splice(0));
+    try {
+      this.#queue(packet, header, header.ssrc === rtxSsrc);
+    } catch {
+      return 0;
     }
     this.#pump();
     return packet.length;
   }
 
+  #queue(packet, { timestamp, marker }, isRepeat) {
+    if (isRepeat) {
+      this.#weir.enqueueUrgent(performance.now(), [packet]);
+      return;
+    }
+    // The controller hears of a frame at once, so its packets are kept until the last one, or the next frame.
+    if (timestamp !== this.#timestamp) this.#queueFrame();
+    this.#timestamp = timestamp;
+    this.#frame.push(packet);
+    if (marker) this.#queueFrame();
+  }
+
+  #queueFrame() {
+    const now = performance.now();
+    while (this.#frame.length > 0) this.#weir.enqueue(now, this.#frame.splice(0, MOST_AT_ONCE));
+  }
+
   #hear(packet) {
+    let bytes;
     try {
-      this.#weir.onRtcp(performance.now(), packet.serialize());
+      bytes = wholeWords(packet.serialize());
     } catch {
       // werift cannot write each kind that it can read. Feedback it can.
       return;
     }
+    this.#weir.onRtcp(performance.now(), bytes);
     this.#pump();
+  }
+
+  /** Tells of a target. What the application throws is its own, and ends nothing here. */
+  #tell(change) {
+    try {
+      this.#onTarget(change);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
   }
 
   /** Sends what may leave now, and comes back when more may. */
   #pump() {
     clearTimeout(this.#timer);
+    if (this.#isClosed) return;
     const now = performance.now();
     this.#weir.onTimeout(now);
     for (;;) {
@@ -97,15 +161,16 @@ export class Congestion {
       this.#leave(packet.bytes);
     }
     for (let change = this.#weir.takeChange(); change; change = this.#weir.takeChange())
-      this.#onTarget(change);
+      this.#tell(change);
+    if (this.#isClosed) return;
+    clearTimeout(this.#timer);
     const wait = this.#weir.nextTimeout() - performance.now();
     if (Number.isFinite(wait))
-      this.#timer = setTimeout(() => this.#pump(), Math.max(wait, SHORTEST_WAIT_MS));
+      this.#timer = setTimeout(() => this.#pump(), Math.max(wait, SHORTEST_WAIT_MS)).unref();
   }
 
   #leave(bytes) {
     const header = this.#werift.RtpHeader.deSerialize(bytes);
-    // Repeats and padding share a stream, so their numbers are given here.
     if (header.ssrc === this.#sender.rtxSsrc) {
       header.sequenceNumber = this.#rtxNumber;
       this.#rtxNumber = (this.#rtxNumber + 1) & 0xffff;

@@ -119,16 +119,17 @@ class Change(NamedTuple):
     state: str
 
 
-_loaded: ctypes.CDLL | None = None
+_loaded: ctypes.PyDLL | None = None
 
 
-def load() -> ctypes.CDLL:
+def load() -> ctypes.PyDLL:
     """libweir, loaded once in a process. Raises `WeirError` if there is none."""
     global _loaded
     if _loaded is None:
         name = os.environ.get("WEIR_LIBRARY", "libweir.so.0")
         try:
-            library = ctypes.CDLL(name)
+            # It keeps the interpreter's lock: a handle must not be used by two threads at once, and calls are short.
+            library = ctypes.PyDLL(name)
         except OSError as error:
             raise WeirError(
                 f"there is no libweir ({error}): scripts/c-library.sh makes it, WEIR_LIBRARY names it"

@@ -10,7 +10,7 @@ aiortc has no place for this, so the parts of it that are replaced are private: 
 """
 
 import asyncio
-import random
+import logging
 import struct
 import time
 from collections.abc import Callable
@@ -21,6 +21,8 @@ from aiortc.rtcrtpparameters import RTCRtcpFeedback, RTCRtpHeaderExtensionParame
 from aiortc.rtp import HeaderExtensionsMap, RtpPacket, is_rtcp
 
 from . import Change, Sender, load
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["Congestion", "load", "offer_transport_wide"]
 
@@ -37,7 +39,10 @@ POLL = 0.01
 
 
 def offer_transport_wide() -> None:
-    """Lets all later offers and answers of this process ask for transport-wide feedback of video."""
+    """Lets all later offers and answers of this process ask for transport-wide feedback of video.
+
+    Only for processes that send video: aiortc as a receiver sends no such feedback, for which its peer would wait.
+    """
     extensions = HEADER_EXTENSIONS["video"]
     if all(one.uri != TRANSPORT_WIDE for one in extensions):
         extensions.append(RTCRtpHeaderExtensionParameters(id=EXTENSION_ID, uri=TRANSPORT_WIDE))
@@ -50,7 +55,8 @@ def offer_transport_wide() -> None:
 class Congestion:
     """Takes over what a sender sends. The peer must have agreed to RTX and to transport-wide feedback.
 
-    `on_target` gets each `Change` of the target, whose bitrates include headers.
+    `on_target` gets each `Change` of the target, whose bitrates include headers. Attach it before the sender has sent
+    anything. A transport has one at a time. It ends with its transport, or by `close`.
     """
 
     @classmethod
@@ -89,13 +95,18 @@ class Congestion:
             **limits,
         )
         self._frame: list[bytes] = []
-        # Repeats and padding share a stream, so their numbers are given here.
-        self._number = random.randrange(1 << 15)
-        self._transport = rtp_sender.transport
+        self._sender, self._transport = rtp_sender, rtp_sender.transport
+        if "_send_rtp" in vars(self._transport):
+            raise ValueError("this transport has a controller: close it first")
+        # Repeats and padding share a stream, so their numbers are given here, from where the stack is.
+        self._number = rtp_sender._RTCRtpSender__rtx_sequence_number
         self._send, self._hear = self._transport._send_rtp, self._transport._handle_rtcp_data
         self._transport._send_rtp, self._transport._handle_rtcp_data = self._take, self._on_rtcp
         self._news = asyncio.Event()
+        self._transport.on("statechange", self._on_state)
+        self._is_closed = False
         self._task = asyncio.ensure_future(self._run())
+        self._task.add_done_callback(self._on_end)
 
     @property
     def bitrate(self) -> int:
@@ -104,9 +115,28 @@ class Congestion:
 
     async def close(self) -> None:
         """Gives the sender back. Packets in the queue are lost."""
-        self._transport._send_rtp, self._transport._handle_rtcp_data = self._send, self._hear
+        self._end()
+        if self._task is not asyncio.current_task():
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _end(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        # The transport's own methods are those of its class.
+        del self._transport._send_rtp, self._transport._handle_rtcp_data
+        self._transport.remove_listener("statechange", self._on_state)
+        self._sender._RTCRtpSender__rtx_sequence_number = self._number
         self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+
+    def _on_state(self) -> None:
+        if self._transport.state in ("closed", "failed"):
+            self._end()
+
+    def _on_end(self, task: asyncio.Task) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("the pacer ended, and packets leave without it", exc_info=task.exception())
+        self._end()
 
     async def _take(self, data: bytes) -> None:
         """A packet that aiortc wants to send. Those of other streams leave at once."""
@@ -135,7 +165,7 @@ class Congestion:
 
     async def _run(self) -> None:
         """Sends what may leave, and waits until more may."""
-        while True:
+        while not self._is_closed:
             self._news.clear()
             now = time.monotonic()
             self._weir.on_timeout(now)
@@ -143,14 +173,23 @@ class Congestion:
                 await self._leave(packet.data)
                 now = time.monotonic()
             while change := self._weir.take_change():
-                if self._on_target is not None:
-                    self._on_target(change)
+                self._tell(change)
             due = self._weir.next_timeout()
             wait = None if due is None else max(due - time.monotonic(), SHORTEST_WAIT)
             try:
-                await asyncio.wait_for(self._news.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await self._news.wait()
             except TimeoutError:
                 pass
+
+    def _tell(self, change: Change) -> None:
+        """What the application raises is its own, and does not end the pacer."""
+        if self._on_target is None:
+            return
+        try:
+            self._on_target(change)
+        except Exception:
+            logger.exception("on_target failed")
 
     async def _leave(self, data: bytes) -> None:
         if struct.unpack_from("!L", data, 8)[0] == self._repeats:
@@ -160,3 +199,5 @@ class Congestion:
             await self._send(data)
         except ConnectionError:
             pass  # The call is ending.
+        except Exception:
+            logger.exception("a packet did not leave")
