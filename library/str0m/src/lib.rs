@@ -4,13 +4,12 @@ mod feedback;
 mod filler;
 mod numbers;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use str0m::media::Mid;
+use str0m::media::{Mid, Pt};
 use str0m::rtp::rtcp::Rtcp;
-use str0m::rtp::{ExtensionValues, RawPacket, RtpHeader, RtpWrite, Ssrc};
+use str0m::rtp::{ExtensionValues, RawPacket, RtpHeader, RtpWrite, SeqNo, Ssrc};
 use str0m::{Event, Input, Rtc, RtcError};
 use weir::controller::Controller;
 use weir::feedback::SentPacket;
@@ -18,7 +17,6 @@ use weir::media_sender::{MediaSender, TargetChange};
 use weir::units::{Bitrate, DataSize};
 use weir::{RateLimits, Timestamp};
 
-use feedback::Feedback;
 use filler::Filler;
 pub use filler::{configure, with_filler};
 use numbers::Numbers;
@@ -43,15 +41,16 @@ pub struct Packet {
 pub struct Congestion {
     origin: Instant,
     mid: Mid,
-    /// Whether packets can leave.
+    /// Whether the connection is up.
     is_started: bool,
+    /// Whether packets could leave when the host asked last.
+    can_send: bool,
     /// SSRC of the media, once a packet has left.
     ssrc: Option<Ssrc>,
     media: MediaSender<Packet>,
-    feedback: Feedback,
     numbers: Numbers,
-    /// Packets that str0m has not reported as sent.
-    leaving: VecDeque<SentPacket>,
+    /// The packet that str0m has not reported as sent, with its number.
+    leaving: Option<(u16, SentPacket)>,
     /// RTP's number of the next packet, without wraps.
     next_number: u64,
     /// RTP timestamp of the last packet of media.
@@ -67,11 +66,11 @@ impl Congestion {
             origin: now,
             mid,
             is_started: false,
+            can_send: false,
             ssrc: None,
             media,
-            feedback: Feedback::new(now),
             numbers: Numbers::default(),
-            leaving: VecDeque::new(),
+            leaving: None,
             next_number: 0,
             timestamp: 0,
         }
@@ -82,8 +81,12 @@ impl Congestion {
         self.is_started = true;
     }
 
-    /// Queues the packets of a picture.
+    /// Queues the packets of a picture. Before the connection is up they are discarded: they would be
+    /// old when they can leave. So ask for a key frame then.
     pub fn enqueue(&mut self, now: Instant, packets: impl IntoIterator<Item = Packet>) {
+        if !self.is_started {
+            return;
+        }
         let now = self.time(now);
         let sized = packets.into_iter().map(|packet| (size_of(packet.payload.len()), packet));
         self.media.enqueue(now, sized);
@@ -96,7 +99,7 @@ impl Congestion {
             RawPacket::RtpTx(header, bytes) => self.on_sent(now, header, bytes.len()),
             RawPacket::RtcpRx(Rtcp::Twcc(report)) => {
                 let now = self.time(now);
-                self.feedback.on_report(now, report, &mut self.numbers, &mut self.media);
+                feedback::on_report(now, self.origin, report, &self.numbers, &mut self.media);
             }
             _ => {}
         }
@@ -105,22 +108,23 @@ impl Congestion {
     /// Handles timeouts, and writes the next packet that may leave. Returns whether there was one.
     /// Then poll str0m until it waits, before the next call: it sends and numbers the packet then.
     ///
+    /// While the m-line may not send, what is queued is discarded.
+    ///
     /// # Errors
     /// Those of [`Rtc::handle_input`].
     pub fn release(&mut self, now: Instant, rtc: &mut Rtc) -> Result<bool, RtcError> {
         let time = self.time(now);
         self.media.on_timeout(time);
-        let Some(&payload_type) = rtc.media(self.mid).and_then(|media| media.remote_pts().first())
-        else {
+        let payload_type = self.payload_type(rtc);
+        let mut direct = rtc.direct_api();
+        let stream = direct.stream_tx_by_mid(self.mid, None);
+        self.can_send = payload_type.is_some() && stream.is_some();
+        let (Some(payload_type), Some(stream)) = (payload_type, stream) else {
+            self.media.clear_queue(time);
             return Ok(false);
         };
-        let mut direct = rtc.direct_api();
-        let Some(stream) = direct.stream_tx_by_mid(self.mid, None) else { return Ok(false) };
-        if !self.is_started {
-            return Ok(false);
-        }
         let Some(released) = self.media.next_packet(time) else { return Ok(false) };
-        let number = self.next_number.into();
+        let number = SeqNo::from(self.next_number);
         self.next_number += 1;
         let write = match released.content {
             Some(Packet { payload, timestamp, marker }) => {
@@ -138,14 +142,15 @@ impl Congestion {
         };
         self.ssrc = Some(stream.ssrc());
         stream.write_rtp(write);
-        self.leaving.push_back(released.sent);
+        // The wire has the low 16 bits.
+        self.leaving = Some((*number as u16, released.sent));
         rtc.handle_input(Input::Timeout(now))?;
         Ok(true)
     }
 
     /// When [`Congestion::release`] is due next; `None` if only media or feedback can change that.
     pub fn next_timeout(&self) -> Option<Instant> {
-        let next = self.media.next_timeout().filter(|_| self.is_started)?;
+        let next = self.media.next_timeout().filter(|_| self.can_send)?;
         next.to_instant(self.origin)
     }
 
@@ -176,12 +181,20 @@ impl Congestion {
         self.media.set_desired_bitrate(now, desired);
     }
 
+    /// The payload type of the m-line's packets; `None` while it may not send.
+    fn payload_type(&self, rtc: &Rtc) -> Option<Pt> {
+        let media = rtc.media(self.mid)?;
+        let may_send = self.is_started && media.direction().is_sending() && !media.disabled();
+        media.remote_pts().first().copied().filter(|_| may_send)
+    }
+
     /// A packet left: one of the queue, a repeat of str0m's, or one of another stream.
     fn on_sent(&mut self, now: Instant, header: &RtpHeader, bytes: usize) {
+        let is_ours = self.ssrc == Some(header.ssrc);
+        let own = self.leaving.take_if(|(number, _)| is_ours && *number == header.sequence_number);
         let Some(theirs) = header.ext_vals.transport_cc else { return };
-        let own = if self.ssrc == Some(header.ssrc) { self.leaving.pop_front() } else { None };
         let sent = match own {
-            Some(sent) => sent,
+            Some((_, sent)) => sent,
             None => {
                 let size = DataSize::from_bytes((bytes + OVERHEAD_BYTES) as u64);
                 let now = self.time(now);

@@ -11,7 +11,7 @@ use weir::controller::Controller;
 use weir::feedback::RtpNumber;
 use weir::media_sender::MediaSender;
 use weir::units::{DataSize, Timestamp};
-use weir_rtcp::FeedbackInput;
+use weir_rtcp::{FeedbackInput, Message};
 
 use crate::{padding, since};
 
@@ -102,6 +102,10 @@ impl State {
     pub(crate) fn detach(&mut self, info: &StreamInfo) {
         if self.stream.is_some_and(|stream| stream.ssrc == info.ssrc) {
             self.stream = None;
+            self.frame.clear();
+            self.waiting.clear();
+            // Time does not go back in the sender.
+            self.media.clear_queue(Timestamp::ZERO);
         }
     }
 
@@ -117,6 +121,10 @@ impl State {
         stream.number(packet, 0);
         let (size, is_last) = (size_of(packet), packet.header.marker);
         if is_media {
+            // A forwarded frame may have lost its last packet.
+            if packet.header.timestamp != self.timestamp && !self.frame.is_empty() {
+                self.media.enqueue(now, self.frame.drain(..));
+            }
             self.timestamp = packet.header.timestamp;
             self.frame.push((size, Queued { message, repeats: None }));
             // The controller looks at the queue once per call, so a frame comes whole.
@@ -137,7 +145,11 @@ impl State {
     pub(crate) fn on_rtcp(&mut self, now: Instant, bytes: &[u8]) {
         let now = self.time(now);
         for message in weir_rtcp::messages(bytes).flatten() {
-            // The times of webrtc-rs's own sender reports are unknown here.
+            // The times of webrtc-rs's own sender reports are unknown here, so a report tells nothing. It
+            // must not count as feedback in another format while there is nothing to report.
+            if matches!(message, Message::Report(_)) {
+                continue;
+            }
             self.feedback.on_message(now, &message, &mut self.media, |_| None);
         }
     }
@@ -168,6 +180,8 @@ impl State {
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        // Without a stream nothing may leave.
+        self.stream?;
         self.media.next_timeout()?.to_instant(self.origin)
     }
 }

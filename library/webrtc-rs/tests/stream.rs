@@ -128,6 +128,37 @@ fn a_repeat_overtakes_media_and_one_that_waits_is_not_queued_again() {
 }
 
 #[test]
+fn a_stream_that_ends_leaves_nothing_behind() {
+    let start = Instant::now();
+    let (mut congestion, control) = congestion(start, Algorithm::Sluice);
+    for index in 0..9 {
+        congestion.handle_write(media(start, index, index == 7)).unwrap();
+    }
+    congestion.handle_write(repeat(start, 3)).unwrap();
+    while congestion.poll_write().is_some() {}
+    congestion.unbind_local_stream(&info());
+    assert_eq!((congestion.poll_timeout(), control.queued().as_bytes()), (None, 0));
+    // The next one begins without packets and repeats of the last.
+    congestion.bind_local_stream(&info());
+    congestion.handle_write(repeat(start, 3)).unwrap();
+    assert!(control.queued().as_bytes() > 0 || congestion.poll_write().is_some());
+}
+
+#[test]
+fn a_frame_without_its_last_packet_leaves_with_the_next() {
+    let start = Instant::now();
+    let (mut congestion, control) = congestion(start, Algorithm::Sluice);
+    congestion.handle_write(media(start, 0, false)).unwrap();
+    assert_eq!(control.queued().as_bytes(), 0);
+    let mut next = media(start, 1, false);
+    if let Packet::Rtp(packet) = &mut next.message.packet {
+        packet.header.timestamp = 3_000;
+    }
+    congestion.handle_write(next).unwrap();
+    assert!(control.queued().as_bytes() > 0 || congestion.poll_write().is_some());
+}
+
+#[test]
 fn a_stream_without_feedback_or_repeats_and_rtcp_pass_at_once() {
     let start = Instant::now();
     let limits =

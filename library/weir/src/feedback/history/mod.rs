@@ -127,10 +127,13 @@ pub struct SendHistory {
     first: i64,
     entries: VecDeque<Entry>,
     streams: Streams,
+    /// Of the newest feedback.
     format: Option<Format>,
+    /// Of the newest feedback with news.
+    told: Option<Format>,
     twcc: TwccClock,
     ccfb: CcfbClock,
-    /// True if the format changed and no report has been marked yet.
+    /// True if the packets sent so far were forgotten and no report has been marked yet.
     new_clock: bool,
     report: FeedbackReport,
 }
@@ -150,6 +153,7 @@ impl SendHistory {
             entries: VecDeque::new(),
             streams: Streams::default(),
             format: None,
+            told: None,
             twcc: TwccClock::default(),
             ccfb: CcfbClock::default(),
             new_clock: false,
@@ -176,7 +180,7 @@ impl SendHistory {
         while !self.entries.is_empty() {
             self.forget_first();
         }
-        self.new_clock = self.format.is_some();
+        self.new_clock = self.told.is_some();
     }
 
     /// Sequence number of the next packet, unwrapped. The wire has its low 16 bits.
@@ -223,7 +227,6 @@ impl SendHistory {
     /// Starts a report on feedback of this format.
     fn begin_report(&mut self, format: Format) {
         if self.format.replace(format).is_some_and(|before| before != format) {
-            self.new_clock = true;
             self.twcc.restart();
             self.ccfb.restart();
             self.streams.forget_feedback();
@@ -264,7 +267,11 @@ impl SendHistory {
         if self.report.packets.is_empty() {
             return None;
         }
-        self.report.new_clock = core::mem::take(&mut self.new_clock);
+        // Feedback without news in between, such as receiver reports while nothing is sent, changes no
+        // clock.
+        let told = core::mem::replace(&mut self.told, self.format);
+        let is_changed = told.is_some() && told != self.format;
+        self.report.new_clock = core::mem::take(&mut self.new_clock) || is_changed;
         Some(&self.report)
     }
 }

@@ -359,6 +359,9 @@ fn each_change_of_format_is_a_new_clock_told_once() {
     assert_eq!(clock(report_block(&mut history, block(29, 0))), Some(true));
     assert_eq!(clock(report_block(&mut history, block(39, 0))), Some(false));
     assert_eq!(clock(history.on_twcc(header(9), [(40, Some(1))].into_iter())), Some(true));
+    // While nothing is sent, only receiver reports come, and they have no news.
+    assert_eq!(clock(report_block(&mut history, block(39, 0))), None);
+    assert_eq!(clock(history.on_twcc(header(10), [(41, Some(1))].into_iter())), Some(false));
 }
 
 #[test]
