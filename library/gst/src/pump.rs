@@ -170,8 +170,9 @@ impl Pump {
     }
 
     /// Whether the key frame that is on its way answers a request of the receiver.
-    fn answers_key_frame_request(&self) -> bool {
-        let updated = self.update(|running| running.sender.on_key_frame_request(running.now()));
+    fn answers_key_frame_request(&self, ssrc: Option<u32>) -> bool {
+        let updated =
+            self.update(|running| running.sender.on_key_frame_request(running.now(), ssrc));
         updated.is_some_and(|(is_passed_on, _)| !is_passed_on)
     }
 
@@ -257,7 +258,9 @@ fn src_event<T: Paced>(
 ) -> bool {
     if let gst::EventView::CustomUpstream(custom) = event.view() {
         imp.on_custom_upstream(custom);
-        if event.has_name(KEY_FRAME_REQUEST) && imp.pump().answers_key_frame_request() {
+        // The session names the stream.
+        let ssrc = event.structure().and_then(|structure| structure.get("ssrc").ok());
+        if event.has_name(KEY_FRAME_REQUEST) && imp.pump().answers_key_frame_request(ssrc) {
             return true;
         }
     }

@@ -156,7 +156,9 @@ impl PacedSender {
         let had_numbers = self.streams.has_transport_numbers();
         self.streams.set_caps(caps);
         let is_new = !had_numbers && self.streams.has_transport_numbers();
-        if is_new && self.enqueued > 0 && self.feedback.kind().is_none() {
+        // Receiver reports of the stream that came first name none of these numbers.
+        let is_unheard = self.feedback.kind() < Some(FeedbackKind::Twcc);
+        if is_new && self.enqueued > 0 && is_unheard {
             self.start_anew();
         }
         self.update_padding_size();
@@ -166,6 +168,7 @@ impl PacedSender {
     /// the session numbers only those with the extension. What still waits of them is discarded.
     fn start_anew(&mut self) {
         self.media = self.config.media_sender();
+        self.retransmissions = Retransmissions::default();
         self.counts.packets_discarded += self.enqueued - self.released;
         self.released = self.enqueued;
     }
@@ -391,11 +394,11 @@ impl PacedSender {
         self.media.on_shared_rate(now, share);
     }
 
-    /// Whether the receiver's request for a key frame goes on to the encoder.
-    pub(crate) fn on_key_frame_request(&mut self, now: Timestamp) -> bool {
+    /// Whether the receiver's request for a key frame of a stream goes on to its encoder.
+    pub(crate) fn on_key_frame_request(&mut self, now: Timestamp, ssrc: Option<u32>) -> bool {
         // The key frame waits behind what is in the queue, and arrives after half a round trip.
         let answer_time = self.queue_time() + self.metrics().rtt.unwrap_or(TimeDelta::ZERO);
-        let is_passed_on = self.key_frame_requests.accept(now, answer_time);
+        let is_passed_on = self.key_frame_requests.accept(now, ssrc, answer_time);
         self.counts.key_frame_requests_ignored += u64::from(!is_passed_on);
         is_passed_on
     }

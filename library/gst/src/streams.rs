@@ -271,7 +271,12 @@ impl Streams {
         let sequence_number = if is_rtx {
             self.counted_number(ssrc, own)
         } else {
-            self.last_media = Some(media);
+            // Audio without retransmissions must not hide the video whose retransmissions carry
+            // padding.
+            let carries = self.last_media.is_some_and(|last| self.rtx.contains_key(&last.ssrc));
+            if !carries || self.rtx.contains_key(&ssrc) {
+                self.last_media = Some(media);
+            }
             // If retransmissions exist, the receiver requests packets by the payloader's numbers.
             if self.has_rtx(&media) { own } else { self.raised_number(ssrc, own) }
         };
