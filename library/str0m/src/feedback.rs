@@ -60,7 +60,7 @@ mod tests {
     fn heard(reports: &[Option<&[(i64, i64)]>]) -> Vec<(Vec<(i64, Option<i64>)>, u32)> {
         let kbps = Bitrate::from_kbps;
         let limits = RateLimits::new(kbps(30), kbps(300), kbps(2_500)).unwrap();
-        let mut media = MediaSender::new(Algorithm::Gcc.build(limits));
+        let mut media = MediaSender::<(), _>::new(Algorithm::Gcc.build(limits));
         let mut numbers = Numbers::default();
         for theirs in 0..40 {
             let size = DataSize::from_bytes(1_000);
