@@ -55,9 +55,12 @@ mod tests {
 
     use super::*;
 
+    /// Packets with their arrivals in ms, and how many reports were missing before.
+    type Heard = (Vec<(i64, Option<i64>)>, u32);
+
     /// What the controller gets of these reports, each a list of numbers and arrivals in ms; `None`
     /// is a report that is lost.
-    fn heard(reports: &[Option<&[(i64, i64)]>]) -> Vec<(Vec<(i64, Option<i64>)>, u32)> {
+    fn heard(reports: &[Option<&[(i64, i64)]>]) -> Vec<Heard> {
         let kbps = Bitrate::from_kbps;
         let limits = RateLimits::new(kbps(30), kbps(300), kbps(2_500)).unwrap();
         let mut media = MediaSender::<(), _>::new(Algorithm::Gcc.build(limits));
