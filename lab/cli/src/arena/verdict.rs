@@ -32,8 +32,8 @@ pub struct Judged {
 }
 
 impl Verdict {
-    /// Judges the runs of a cell; `strict` counts an expectation in doubt as missed. Records of red ones
-    /// are read for their cause.
+    /// Judges the runs of a cell; `strict` counts an expectation in doubt as missed. Records of red
+    /// ones are read for their cause.
     pub fn of(cell: &Cell<'_>, strict: bool) -> anyhow::Result<Self> {
         let mut sound = Vec::new();
         for run in &cell.runs {
