@@ -52,6 +52,46 @@ fn a_test_of_playwright_runs_behind_a_network() {
     assert!(told.contains("4 passed"), "{told}");
 }
 
+/// The command of the README that installs the fixtures, without the folder at its end.
+fn install_command() -> Vec<String> {
+    let page = std::fs::read_to_string(folder().join("README.md")).unwrap();
+    let line = page.lines().find(|line| line.starts_with("npm install ")).unwrap();
+    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    words.pop();
+    words
+}
+
+#[test]
+fn as_the_readme_installs_them_the_fixtures_are_found_in_another_project() {
+    if let Some(what) = missing() {
+        println!("skipped: needs {what}");
+        return;
+    }
+    let project = tempfile::tempdir().unwrap();
+    let words = install_command();
+    let installed = Command::new(&words[0])
+        .args(&words[1..])
+        .arg(folder())
+        .args(["--no-audit", "--no-fund", "--prefer-offline"])
+        .current_dir(&project)
+        .output()
+        .unwrap();
+    if !installed.status.success() {
+        println!("skipped: npm reaches no registry");
+        return;
+    }
+    let spec = "import { expect, test } from \"weir-network\";\n\
+        test(\"it is found\", async () => { expect(1).toBe(1); });\n";
+    std::fs::write(project.path().join("one.spec.mjs"), spec).unwrap();
+    let output = Command::new("npx")
+        .args(["playwright", "test", "--list"])
+        .current_dir(&project)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && told.contains("Total: 1 test"), "{told}");
+}
+
 #[test]
 fn it_runs_without_root_where_users_may_make_namespaces() {
     if let Some(what) = missing() {
