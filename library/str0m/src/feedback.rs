@@ -9,9 +9,9 @@ use weir::media_sender::MediaSender;
 
 use crate::numbers::Numbers;
 
-/// Units of a report's reference time and of its arrivals [TWCC §3.1].
+/// Units of a report's reference time and of its arrivals [TWCC].
 ///
-/// [TWCC §3.1]: https://datatracker.ietf.org/doc/html/draft-holmer-rmcat-transport-wide-cc-extensions-01#section-3.1
+/// [TWCC]: https://datatracker.ietf.org/doc/html/draft-holmer-rmcat-transport-wide-cc-extensions-01
 const REFERENCE_TICK: Duration = Duration::from_millis(64);
 const ARRIVAL_TICK_US: i64 = 250;
 /// Arrivals may be before the reference time, so str0m's zero is not at the start of all times.

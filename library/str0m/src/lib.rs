@@ -81,8 +81,8 @@ impl Congestion {
         self.is_started = true;
     }
 
-    /// Queues the packets of a picture. Before the connection is up they are discarded: they would be
-    /// old when they can leave. So ask for a key frame then.
+    /// Queues the packets of a picture. Before the connection is up they are discarded: they
+    /// would be old when they can leave. So ask for a key frame then.
     pub fn enqueue(&mut self, now: Instant, packets: impl IntoIterator<Item = Packet>) {
         if !self.is_started {
             return;

@@ -145,8 +145,8 @@ impl State {
     pub(crate) fn on_rtcp(&mut self, now: Instant, bytes: &[u8]) {
         let now = self.time(now);
         for message in weir_rtcp::messages(bytes).flatten() {
-            // The times of webrtc-rs's own sender reports are unknown here, so a report tells nothing. It
-            // must not count as feedback in another format while there is nothing to report.
+            // The times of webrtc-rs's own sender reports are unknown here, so a report tells
+            // nothing. It must not count as feedback in another format while nothing is sent.
             if matches!(message, Message::Report(_)) {
                 continue;
             }

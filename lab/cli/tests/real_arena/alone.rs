@@ -1,4 +1,5 @@
-//! Gates with a real pion. They break its GCC in a copy of its source, so the gate has something to find.
+//! Gates with a real pion. They break its GCC in a copy of its source, so the gate has something to
+//! find.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

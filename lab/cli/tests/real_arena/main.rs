@@ -1,6 +1,7 @@
 //! The arena with the stacks that are installed here. It needs root and Chromium.
 //!
-//! Those of `alone` judge a stack by limits, so `scripts/test.sh` runs them when nothing else computes.
+//! Those of `alone` judge a stack by limits, so `scripts/test.sh` runs them when nothing else
+//! computes.
 
 mod alone;
 

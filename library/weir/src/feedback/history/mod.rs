@@ -267,8 +267,8 @@ impl SendHistory {
         if self.report.packets.is_empty() {
             return None;
         }
-        // Feedback without news in between, such as receiver reports while nothing is sent, changes no
-        // clock.
+        // Feedback without news in between, such as receiver reports while nothing is sent,
+        // changes no clock.
         let told = core::mem::replace(&mut self.told, self.format);
         let is_changed = told.is_some() && told != self.format;
         self.report.new_clock = core::mem::take(&mut self.new_clock) || is_changed;
