@@ -146,7 +146,8 @@ class Sender(Peer):
             return
         # aiortc tells its own encoder of a request for a key frame, so this is where to hear of it.
         self._sender._send_keyframe = lambda: self._camera.say("key")
-        self._camera.target(self._congestion.bitrate)
+        self._camera_bps = self._congestion.media_bitrate
+        self._camera.target(self._camera_bps)
         self._camera.say("start")
 
     def _on_target(self, change):
@@ -154,14 +155,15 @@ class Sender(Peer):
             self._call,
             target={
                 "timeNs": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
-                "fromBps": change.from_bps,
-                "targetBps": change.to_bps,
+                "fromBps": self._camera_bps,
+                "targetBps": change.media_bps,
                 "reason": "told by the stack",
                 "state": "unknown",
                 "signals": {},
             },
         )
-        self._camera.target(change.to_bps)
+        self._camera_bps = change.media_bps
+        self._camera.target(change.media_bps)
 
 
 async def serve(rtc, controller, as_decoded):

@@ -72,7 +72,8 @@ class Call {
     if (controller) {
       const { minBitrate, startBitrate, maxBitrate } = this.#settings;
       const limits = { minBitrate, startBitrate, maxBitrate };
-      new Congestion(werift, this.#sender, controller, limits, ({ toBps }) => target.set(toBps));
+      const follow = ({ mediaBps }) => target.set(mediaBps);
+      new Congestion(werift, this.#sender, controller, limits, follow);
     } else {
       this.#sender.onRtcp.subscribe((packet) => {
         const isRemb =

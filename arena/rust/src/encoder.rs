@@ -25,6 +25,11 @@ pub fn rate(target_bps: u64, frame_rate: u64) -> u64 {
     target_bps.saturating_sub(headers_bps).max(target_bps / 2)
 }
 
+/// Whether a change of the target is worth telling. What repeats leave of it changes all the time.
+pub fn is_news(told_bps: u64, target_bps: u64) -> bool {
+    target_bps.abs_diff(told_bps) * 50 > told_bps
+}
+
 pub struct Encoder {
     process: Child,
     input: ChildStdin,

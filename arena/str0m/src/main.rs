@@ -26,6 +26,8 @@ use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc};
 use weir::{Algorithm, Bitrate as OurBitrate, RateLimits};
 use weir_str0m::Congestion;
 
+use packets::Picture;
+
 /// What a media line is sent under, if not str0m's own estimator.
 enum Control {
     Theirs,
@@ -166,12 +168,12 @@ impl Call {
         }
     }
 
-    /// Passes a change of our controller's target on.
+    /// Passes a change of what our controller has for the encoder on.
     fn follow_ours(&mut self) {
         let Control::Ours(control) = &mut self.control else { return };
-        if control.take_change().is_some() {
-            let target = control.target().as_bps();
-            self.on_estimate(target);
+        let media_bps = control.media_bitrate().as_bps();
+        if control.take_change().is_some() || encoder::is_news(self.target_bps, media_bps) {
+            self.on_estimate(media_bps);
         }
     }
 
@@ -249,7 +251,11 @@ impl Call {
         let number = self.frames;
         self.frames += 1;
         if let Control::Ours(control) = &mut self.control {
-            let packets = packets::of(&frame, number, time.numer() as u32);
+            let line = self.mid.and_then(|mid| self.rtc.media(mid));
+            let agreed = line.and_then(|line| line.remote_pts().first());
+            let Some(&payload_type) = agreed else { return Ok(()) };
+            let picture = Picture { payload_type, number, timestamp: time.numer() as u32 };
+            let packets = packets::of(&frame, picture);
             control.enqueue(Instant::now(), packets);
             return Ok(());
         }

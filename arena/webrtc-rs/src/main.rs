@@ -158,7 +158,7 @@ impl Call {
 
     fn follow_target(&mut self) {
         let target_bps = self.target.bps();
-        if target_bps != self.target_bps {
+        if self.target.is_news(self.target_bps, target_bps) {
             self.reporter.target(self.target_bps, target_bps);
             self.target_bps = target_bps;
             self.encoder.say(&format!("rate {}", self.encoder_rate()));

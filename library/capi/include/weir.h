@@ -670,6 +670,10 @@ weir_status weir_sender_take_change(weir_sender *sender,
 // Writes the controller's internal signals, for traces and reports.
 weir_status weir_sender_metrics(const weir_sender *sender, weir_metrics *metrics);
 
+// Writes what the encoder may make, in bit/s, headers included: the target less the rate at which
+// packets were sent again in the last second, and at least half of the target.
+weir_status weir_sender_media_bitrate(const weir_sender *sender, uint64_t *bitrate_bps);
+
 // Writes the number of bytes in the send queue, headers included.
 weir_status weir_sender_queued(const weir_sender *sender, uint64_t *bytes);
 

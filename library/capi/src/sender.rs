@@ -383,6 +383,19 @@ pub unsafe extern "C" fn weir_sender_metrics(
     }
 }
 
+/// Writes what the encoder may make, in bit/s, headers included: the target less the rate at which
+/// packets were sent again in the last second, and at least half of the target.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_media_bitrate(
+    sender: *const weir_sender,
+    bitrate_bps: *mut u64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::read(sender, |handle| put(bitrate_bps, handle.sender.media_bitrate().as_bps()))
+    }
+}
+
 /// Writes the number of bytes in the send queue, headers included.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_queued(

@@ -4,7 +4,7 @@
 //	registry := &interceptor.Registry{}
 //	options := weircc.Options{Algorithm: weir.GCC}
 //	err := weircc.Register(registry, options, func(id string, e *weircc.Estimator) {
-//		e.OnTargetBitrateChange(func(target int) { encoder.SetBitrate(withoutHeaders(target)) })
+//		e.OnTargetBitrateChange(func(bitrate int) { encoder.SetBitrate(withoutHeaders(bitrate)) })
 //	})
 //	...
 //	err = webrtc.ConfigureTWCCHeaderExtensionSender(mediaEngine, registry)
@@ -35,6 +35,8 @@ const (
 	transportCCURI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 	// IPv4, UDP, and the authentication tag of SRTP.
 	defaultOverhead = 38
+	// The application is told of a change of the media's bitrate by this part of it.
+	worthTelling = 50
 )
 
 // Options configure an Estimator.
@@ -62,9 +64,11 @@ type Estimator struct {
 	lock     sync.Mutex
 	closed   bool
 	target   weir.Target
+	media    int64 // the newest bitrate of the media that is worth telling
 	onChange func(int)
 	pacer    pacer
 	streams  streams
+	repair   repair
 	number   int64 // of the next packet
 	history  history.History
 	counts   counts
@@ -100,6 +104,7 @@ func New(options Options) (*Estimator, error) {
 		done:       make(chan struct{}),
 		finished:   make(chan struct{}),
 		target:     target,
+		media:      target.Bitrate,
 		streams:    streams{padding: !options.NoPadding},
 	}
 	e.pacer.setTarget(time.Now(), &target, false)
@@ -239,7 +244,9 @@ func (e *Estimator) obey(now time.Time) {
 	if err != nil {
 		return
 	}
-	if target.Bitrate != e.target.Bitrate {
+	media := e.repair.mediaBitrate(now, target.Bitrate)
+	if moved := max(media-e.media, e.media-media); target.Bitrate != e.target.Bitrate || moved*worthTelling > e.media {
+		e.media = media
 		signal(e.news)
 	}
 	e.target = target
@@ -256,24 +263,26 @@ func (e *Estimator) tell(told int64) {
 		case <-e.news:
 		}
 		e.lock.Lock()
-		target, tell := e.target.Bitrate, e.onChange
+		media, tell := e.media, e.onChange
 		e.lock.Unlock()
-		if target != told && tell != nil {
-			told = target
-			tell(int(target))
+		if media != told && tell != nil {
+			told = media
+			tell(int(media))
 		}
 	}
 }
 
-// GetTargetBitrate returns the target in bit/s.
+// GetTargetBitrate returns what new media may take, in bit/s: the target, which is for all packets (Target), less what was
+// sent again in the last second, and at least half of it. An encoder that had all of the target would make a link that
+// loses packets lose more.
 func (e *Estimator) GetTargetBitrate() int {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	return int(e.target.Bitrate)
+	return int(e.media)
 }
 
-// OnTargetBitrateChange sets the function that is told of each new target, by a goroutine of its own. If the function takes
-// long, it is told of the newest one next. The target includes the headers of all
+// OnTargetBitrateChange sets the function that is told of each new GetTargetBitrate, by a goroutine of its own. If the
+// function takes long, it is told of the newest one next. The bitrate includes the headers of all
 // layers. An encoder must get less, or the difference waits in the pacer: about 6 % at 1 Mbit/s and 30 frames a second.
 func (e *Estimator) OnTargetBitrateChange(f func(bitrate int)) {
 	e.lock.Lock()
@@ -328,6 +337,7 @@ func (e *Estimator) GetStats() map[string]any {
 		"queuingDelay":   metrics.QueuingDelay,
 		"ackedBitrate":   metrics.AckedBitrate,
 		"targetBitrate":  e.target.Bitrate,
+		"mediaBitrate":   e.media,
 		"pacingRate":     e.target.PacingRate,
 		"queuedBytes":    e.pacer.queued,
 		"packetsSent":    e.counts.sent,

@@ -90,6 +90,7 @@ func (s *stream) writeTo(e *Estimator) interceptor.RTPWriterFunc {
 			case isRetransmission && !e.pacer.pushUrgent(p):
 				return
 			case isRetransmission:
+				e.repair.add(time.Now(), p.size)
 			case s.isAudio:
 				e.pacer.insert(p)
 			default:

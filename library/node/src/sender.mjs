@@ -141,7 +141,7 @@ export class Sender {
     return due === 0x7fff_ffff_ffff_ffffn ? Number.POSITIVE_INFINITY : Number(due) / 1e6;
   }
 
-  /** What the encoder should make, headers included, and the pacing rate, in bit/s. */
+  /** What all packets should take, headers included, and the pacing rate, in bit/s. */
   target() {
     this.#view().setUint32(this.#scratch, TARGET_BYTES, true);
     this.#call("weir_sender_target", this.#handle, this.#scratch);
@@ -150,20 +150,44 @@ export class Sender {
     return { bitrate, pacingRate: Number(view.getBigUint64(this.#scratch + 24, true)) };
   }
 
-  /** The change of the target since the last call, or `undefined`. */
+  /** The change of the target since the last call, or `undefined`. `mediaBps` is `mediaBitrate()`. */
   takeChange() {
     const [metrics, from, to] = [0, NUMBERS_AT, NUMBERS_AT + 8].map((it) => this.#scratch + it);
     this.#view().setUint32(metrics, METRICS_BYTES, true);
     if (this.#call("weir_sender_take_change", this.#handle, from, to, metrics) === NOTHING) return;
     const view = this.#view();
     const [fromBps, toBps] = [from, to].map((it) => known(view.getBigUint64(it, true)));
-    return { fromBps, toBps, reason: this.#text(metrics + 48), state: this.#text(metrics + 80) };
+    const [reason, state] = [48, 80].map((offset) => this.#text(metrics + offset));
+    return { fromBps, toBps, mediaBps: this.mediaBitrate(), reason, state };
+  }
+
+  /** What the encoder should make, in bit/s: the target's bitrate less what was sent again in the last second. */
+  mediaBitrate() {
+    this.#call("weir_sender_media_bitrate", this.#handle, this.#scratch);
+    return Number(this.#view().getBigUint64(this.#scratch, true));
   }
 
   /** Bytes in the queue. */
   queued() {
     this.#call("weir_sender_queued", this.#handle, this.#scratch);
     return Number(this.#view().getBigUint64(this.#scratch, true));
+  }
+
+  /** The application changed the range of the target. What is known of the path stays known. */
+  setLimits(now, { minBitrate, startBitrate = minBitrate, maxBitrate }) {
+    const rates = [minBitrate, startBitrate, maxBitrate].map((rate) => BigInt(Math.round(rate)));
+    this.#call("weir_sender_set_limits", this.#handle, ns(now), ...rates);
+  }
+
+  /** The most that the source could use now; `undefined` for an unknown amount. */
+  setDesiredBitrate(now, bitrate) {
+    const desired = bitrate === undefined ? NO_VALUE : BigInt(Math.round(bitrate));
+    this.#call("weir_sender_set_desired_bitrate", this.#handle, ns(now), desired);
+  }
+
+  /** Discards what is queued, as when a newer picture replaces it. Ask for a key frame then. */
+  clearQueue(now) {
+    this.#call("weir_sender_clear_queue", this.#handle, ns(now));
   }
 
   #enqueue(name, now, packets) {

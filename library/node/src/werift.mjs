@@ -8,6 +8,8 @@ const TRANSPORT_WIDE = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide
 const OVERHEAD_BYTES = 20 + 8 + 10;
 /** A timer of Node is late by up to a millisecond; waiting less long than this is not worth one. */
 const SHORTEST_WAIT_MS = 1;
+/** A change of what the encoder may make is told from this share of it on. */
+const WORTH_TELLING = 0.02;
 /** Packets that are queued in one call: more may not fit into it. */
 const MOST_AT_ONCE = 150;
 
@@ -28,7 +30,8 @@ function wholeWords(bytes) {
 /**
  * Takes over what a sender (`RTCRtpSender`) sends. Call it when the connection is up and before the sender has sent anything,
  * with werift's own module: the peer must have agreed to RTX and to transport-wide feedback. `onTarget(change)` gets each
- * change of the target. A transport has one at a time. It ends with its transport, or by `close()`.
+ * change of the target (`fromBps`, `toBps`), and of what the encoder may make of it (`mediaBps`): what was sent again in the
+ * last second is taken off. A transport has one at a time. It ends with its transport, or by `close()`.
  */
 export class Congestion {
   #sender;
@@ -41,6 +44,7 @@ export class Congestion {
   #timestamp;
   #timer;
   #rtxNumber;
+  #mediaBps;
   #onTarget;
   #subscriptions;
   #isClosed = false;
@@ -64,6 +68,7 @@ export class Congestion {
       transportSequenceNumberId: extension.id,
       overheadBytes: OVERHEAD_BYTES,
     });
+    this.#mediaBps = this.mediaBitrate;
     this.#send = this.#transport.sendRtp.bind(this.#transport);
     this.#transport.sendRtp = (payload, header) => this.#take(payload, header);
     this.#subscriptions = [
@@ -77,6 +82,29 @@ export class Congestion {
   /** The target in bit/s, headers included. */
   get bitrate() {
     return this.#weir.target().bitrate;
+  }
+
+  /** What the encoder may make of the target: what was sent again in the last second is taken off. */
+  get mediaBitrate() {
+    return this.#weir.mediaBitrate();
+  }
+
+  /** The application changed the range of the target: `{ minBitrate, startBitrate, maxBitrate }`. */
+  setLimits(limits) {
+    this.#weir.setLimits(performance.now(), limits);
+    this.#pump();
+  }
+
+  /** The most that the source could use now; `undefined` for an unknown amount. */
+  setDesiredBitrate(bitrate) {
+    this.#weir.setDesiredBitrate(performance.now(), bitrate);
+    this.#pump();
+  }
+
+  /** Discards what waits, as when a newer picture replaces it. Ask for a key frame then. */
+  clearQueue() {
+    this.#frame = [];
+    this.#weir.clearQueue(performance.now());
   }
 
   /** Gives the sender back. Packets in the queue are lost. */
@@ -138,8 +166,15 @@ export class Congestion {
     this.#pump();
   }
 
-  /** Tells of a target. What the application throws is its own, and ends nothing here. */
-  #tell(change) {
+  /** Tells of a change. What the application throws is its own, and ends nothing here. */
+  #tell() {
+    const { bitrate, mediaBitrate } = this;
+    let change = this.#weir.takeChange();
+    const moved = Math.abs(mediaBitrate - this.#mediaBps);
+    if (!change && moved <= WORTH_TELLING * this.#mediaBps) return;
+    const same = { fromBps: bitrate, toBps: bitrate, reason: "sent again", state: "" };
+    change ??= { ...same, mediaBps: mediaBitrate };
+    this.#mediaBps = change.mediaBps;
     try {
       this.#onTarget(change);
     } catch (error) {
@@ -160,8 +195,7 @@ export class Congestion {
       if (!packet) break;
       this.#leave(packet.bytes);
     }
-    for (let change = this.#weir.takeChange(); change; change = this.#weir.takeChange())
-      this.#tell(change);
+    this.#tell();
     if (this.#isClosed) return;
     clearTimeout(this.#timer);
     const wait = this.#weir.nextTimeout() - performance.now();

@@ -86,6 +86,19 @@ test("the receiver's limit lowers the target", () => {
   assert.equal(change.reason, "receiver limit");
 });
 
+test("the range of the target, what the source can use and the queue change in a call", () => {
+  const from = sender();
+  from.setLimits(10, { minBitrate: 500_000, maxBitrate: 600_000 });
+  assert.equal(from.target().bitrate, 500_000);
+  const limits = { minBitrate: 500_000, maxBitrate: 100_000 };
+  assert.throws(() => from.setLimits(20, limits), /bitrates/);
+  from.setDesiredBitrate(30, 200_000);
+  from.setDesiredBitrate(40, undefined);
+  from.enqueue(50, [packet(0), packet(1)]);
+  from.clearQueue(50);
+  assert.equal(from.queued(), 0);
+});
+
 test("bytes of a stranger are refused without an error", () => {
   const from = sender();
   assert.equal(from.onRtcp(10, Buffer.from("no RTCP at all")), false);

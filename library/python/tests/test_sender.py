@@ -75,6 +75,18 @@ class SenderTest(unittest.TestCase):
         self.assertEqual((change.from_bps, change.reason), (300_000, "receiver limit"))
         self.assertIsNone(one.take_change())
 
+    def test_the_range_of_the_target_what_the_source_can_use_and_the_queue_change_in_a_call(self):
+        one = sender()
+        one.set_limits(0.01, 500_000, 600_000)
+        self.assertEqual(one.bitrate, 500_000)
+        with self.assertRaisesRegex(WeirError, "bitrates"):
+            one.set_limits(0.02, 500_000, 100_000)
+        one.set_desired_bitrate(0.03, 200_000)
+        one.set_desired_bitrate(0.04, None)
+        one.enqueue(0.05, [packet(0), packet(1)])
+        one.clear_queue(0.05)
+        self.assertEqual(one.queued, 0)
+
     def test_bytes_of_a_stranger_are_refused_without_an_error(self):
         one = sender()
         self.assertFalse(one.on_rtcp(0.01, b"no RTCP at all"))

@@ -117,6 +117,8 @@ class Change(NamedTuple):
     to_bps: int
     reason: str
     state: str
+    # What the encoder may make of it: see `Sender.media_bitrate`.
+    media_bps: int
 
 
 _loaded: ctypes.PyDLL | None = None
@@ -147,9 +149,13 @@ def load() -> ctypes.PyDLL:
         library.weir_sender_on_rtcp.argtypes = [pointer, now, ctypes.c_char_p, ctypes.c_size_t]
         library.weir_sender_next_packet.argtypes = [pointer, now, pointer]
         library.weir_sender_on_timeout.argtypes = [pointer, now]
+        library.weir_sender_clear_queue.argtypes = [pointer, now]
+        library.weir_sender_set_limits.argtypes = [pointer, now, *[ctypes.c_uint64] * 3]
+        library.weir_sender_set_desired_bitrate.argtypes = [pointer, now, ctypes.c_uint64]
         library.weir_sender_next_timeout.argtypes = [pointer, pointer]
         library.weir_sender_target.argtypes = [pointer, pointer]
         library.weir_sender_queued.argtypes = [pointer, pointer]
+        library.weir_sender_media_bitrate.argtypes = [pointer, pointer]
         library.weir_sender_take_change.argtypes = [pointer, pointer, pointer, pointer]
         _loaded = library
     return _loaded
@@ -245,10 +251,18 @@ class Sender:
 
     @property
     def bitrate(self) -> int:
-        """The target of the media, headers included."""
+        """The target of all packets, headers included."""
         target = _Target(struct_size=ctypes.sizeof(_Target))
         _checked(self._library.weir_sender_target(self._handle, ctypes.byref(target)))
         return target.bitrate_bps
+
+    @property
+    def media_bitrate(self) -> int:
+        """What the encoder may make: the target less what was sent again in the last second."""
+        bitrate = ctypes.c_uint64()
+        media_bitrate = self._library.weir_sender_media_bitrate
+        _checked(media_bitrate(self._handle, ctypes.byref(bitrate)))
+        return bitrate.value
 
     def take_change(self) -> Change | None:
         """The change of the target since the last call."""
@@ -258,7 +272,7 @@ class Sender:
         if _checked(self._library.weir_sender_take_change(self._handle, *pointers)) == NOTHING:
             return None
         reason, state = metrics.reason_text.decode(), metrics.state.decode()
-        return Change(before.value, after.value, reason, state)
+        return Change(before.value, after.value, reason, state, self.media_bitrate)
 
     @property
     def queued(self) -> int:
@@ -266,6 +280,23 @@ class Sender:
         count = ctypes.c_uint64()
         _checked(self._library.weir_sender_queued(self._handle, ctypes.byref(count)))
         return count.value
+
+    def set_limits(
+        self, now: float, min_bitrate: int, max_bitrate: int, start_bitrate: int | None = None
+    ) -> None:
+        """The application changed the range of the target. What is known of the path stays known."""
+        start = min_bitrate if start_bitrate is None else start_bitrate
+        set_limits = self._library.weir_sender_set_limits
+        _checked(set_limits(self._handle, _ns(now), min_bitrate, start, max_bitrate))
+
+    def set_desired_bitrate(self, now: float, bitrate: int | None) -> None:
+        """The most that the source could use now; `None` for an unknown amount."""
+        desired = NO_VALUE if bitrate is None else bitrate
+        _checked(self._library.weir_sender_set_desired_bitrate(self._handle, _ns(now), desired))
+
+    def clear_queue(self, now: float) -> None:
+        """Discards what is queued, as when a newer picture replaces it. Ask for a key frame then."""
+        _checked(self._library.weir_sender_clear_queue(self._handle, _ns(now)))
 
     def _enqueue(self, function, now: float, packets: Iterable[bytes]) -> None:
         listed = [_Bytes(packet, len(packet)) for packet in packets]

@@ -33,6 +33,8 @@ EXTENSION_ID = 5
 OVERHEAD_BYTES = 20 + 8 + 10
 # The loop's timers are late by up to a millisecond.
 SHORTEST_WAIT = 0.001
+# A change of what the encoder may make is told from this share of it on.
+WORTH_TELLING = 0.02
 # aiortc says that a connection is up a moment before its senders know what was agreed. In seconds.
 PATIENCE = 5.0
 POLL = 0.01
@@ -55,8 +57,8 @@ def offer_transport_wide() -> None:
 class Congestion:
     """Takes over what a sender sends. The peer must have agreed to RTX and to transport-wide feedback.
 
-    `on_target` gets each `Change` of the target, whose bitrates include headers. Attach it before the sender has sent
-    anything. A transport has one at a time. It ends with its transport, or by `close`.
+    `on_target` gets each `Change` of the target, and of what the encoder may make of it (`media_bps`): what was sent
+    again in the last second is taken off. All bitrates include headers. Attach it before the sender has sent anything. A transport has one at a time. It ends with its transport, or by `close`.
     """
 
     @classmethod
@@ -94,6 +96,7 @@ class Congestion:
             overhead_bytes=OVERHEAD_BYTES,
             **limits,
         )
+        self._media_bps = self._weir.media_bitrate
         self._frame: list[bytes] = []
         self._sender, self._transport = rtp_sender, rtp_sender.transport
         if "_send_rtp" in vars(self._transport):
@@ -112,6 +115,28 @@ class Congestion:
     def bitrate(self) -> int:
         """The target, headers included."""
         return self._weir.bitrate
+
+    @property
+    def media_bitrate(self) -> int:
+        """What the encoder may make of the target: what was sent again in the last second is taken off."""
+        return self._weir.media_bitrate
+
+    def set_limits(
+        self, min_bitrate: int, max_bitrate: int, start_bitrate: int | None = None
+    ) -> None:
+        """The application changed the range of the target."""
+        self._weir.set_limits(time.monotonic(), min_bitrate, max_bitrate, start_bitrate)
+        self._news.set()
+
+    def set_desired_bitrate(self, bitrate: int | None) -> None:
+        """The most that the source could use now; `None` for an unknown amount."""
+        self._weir.set_desired_bitrate(time.monotonic(), bitrate)
+        self._news.set()
+
+    def clear_queue(self) -> None:
+        """Discards what waits, as when a newer picture replaces it. Ask for a key frame then."""
+        self._frame = []
+        self._weir.clear_queue(time.monotonic())
 
     async def close(self) -> None:
         """Gives the sender back. Packets in the queue are lost."""
@@ -172,8 +197,7 @@ class Congestion:
             while packet := self._weir.next_packet(now):
                 await self._leave(packet.data)
                 now = time.monotonic()
-            while change := self._weir.take_change():
-                self._tell(change)
+            self._tell()
             due = self._weir.next_timeout()
             wait = None if due is None else max(due - time.monotonic(), SHORTEST_WAIT)
             try:
@@ -182,10 +206,15 @@ class Congestion:
             except TimeoutError:
                 pass
 
-    def _tell(self, change: Change) -> None:
-        """What the application raises is its own, and does not end the pacer."""
-        if self._on_target is None:
+    def _tell(self) -> None:
+        """Tells of a change. What the application raises is its own, and does not end the pacer."""
+        rate, media = self._weir.bitrate, self._weir.media_bitrate
+        change = self._weir.take_change()
+        if change is None and abs(media - self._media_bps) > WORTH_TELLING * self._media_bps:
+            change = Change(rate, rate, "sent again", "", media)
+        if change is None or self._on_target is None:
             return
+        self._media_bps = change.media_bps
         try:
             self._on_target(change)
         except Exception:

@@ -318,9 +318,14 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// The controller's current target; its `bitrate` is for the encoder.
+    /// The controller's current target; its `bitrate` is for all packets.
     pub fn target(&self) -> &Target {
         self.media.target()
+    }
+
+    /// What the encoder may make: see [`MediaSender::media_bitrate`].
+    pub fn media_bitrate(&self) -> Bitrate {
+        self.media.media_bitrate()
     }
 
     /// The change of the target bitrate since the last call, if any, and its reason.

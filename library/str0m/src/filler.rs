@@ -4,6 +4,7 @@
 //! estimator.
 
 use str0m::RtcConfig;
+use str0m::media::Media;
 use str0m::rtp::{Extension, ExtensionSerializer, ExtensionValues};
 
 /// Bytes of the extension, the most that there can be.
@@ -70,6 +71,11 @@ pub fn with_filler(description: &str) -> String {
         }
     }
     text
+}
+
+/// Whether both peers have the extension.
+pub(crate) fn is_agreed(media: &Media) -> bool {
+    media.remote_extmap().lookup(ID).is_some_and(|extension| extension.as_uri() == URI)
 }
 
 #[cfg(test)]

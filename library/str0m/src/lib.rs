@@ -31,13 +31,34 @@ const HEADER_BYTES: usize = 12 + 4 + 12;
 pub struct Packet {
     /// What follows RTP's header.
     pub payload: Arc<[u8]>,
+    /// The payload type of its codec, one that the other peer has agreed to.
+    pub payload_type: Pt,
     /// RTP's timestamp.
     pub timestamp: u32,
+    /// When the picture was taken. Sender reports tell the receiver which time a timestamp means,
+    /// by which it plays sound and picture together.
+    pub captured: Instant,
     /// Whether it is the last one of its picture.
     pub marker: bool,
 }
 
-/// The sender of one stream.
+/// What was agreed for an m-line.
+struct Line {
+    /// The first that the peer prefers.
+    payload_type: Pt,
+    /// Whether padding can be filled.
+    has_filler: bool,
+}
+
+/// What padding has of the media before it.
+#[derive(Clone, Copy)]
+struct Place {
+    payload_type: Pt,
+    timestamp: u32,
+    captured: Instant,
+}
+
+/// The sender of one stream, without layers: an m-line with names of layers (`rid`) does not send.
 pub struct Congestion {
     origin: Instant,
     mid: Mid,
@@ -53,26 +74,24 @@ pub struct Congestion {
     leaving: Option<(u16, SentPacket)>,
     /// RTP's number of the next packet, without wraps.
     next_number: u64,
-    /// RTP timestamp of the last packet of media.
-    timestamp: u32,
+    /// Of the last packet of media.
+    last: Option<Place>,
 }
 
 impl Congestion {
     /// Controls the stream of this m-line, whose time starts at `now`.
     pub fn new(now: Instant, mid: Mid, controller: Box<dyn Controller + Send>) -> Self {
-        let mut media = MediaSender::new(controller);
-        media.set_padding_size(size_of(filler::BYTES));
         Self {
             origin: now,
             mid,
             is_started: false,
             can_send: false,
             ssrc: None,
-            media,
+            media: MediaSender::new(controller),
             numbers: Numbers::default(),
             leaving: None,
             next_number: 0,
-            timestamp: 0,
+            last: None,
         }
     }
 
@@ -115,29 +134,36 @@ impl Congestion {
     pub fn release(&mut self, now: Instant, rtc: &mut Rtc) -> Result<bool, RtcError> {
         let time = self.time(now);
         self.media.on_timeout(time);
-        let payload_type = self.payload_type(rtc);
+        let line = self.line(rtc);
         let mut direct = rtc.direct_api();
         let stream = direct.stream_tx_by_mid(self.mid, None);
-        self.can_send = payload_type.is_some() && stream.is_some();
-        let (Some(payload_type), Some(stream)) = (payload_type, stream) else {
+        // Asked without a name, str0m gives any layer.
+        let stream = stream.filter(|stream| stream.rid().is_none());
+        self.can_send = line.is_some() && stream.is_some();
+        let (Some(line), Some(stream)) = (line, stream) else {
             self.media.clear_queue(time);
             return Ok(false);
         };
+        self.media.set_padding_size(size_of(if line.has_filler { filler::BYTES } else { 0 }));
         let Some(released) = self.media.next_packet(time) else { return Ok(false) };
         let number = SeqNo::from(self.next_number);
         self.next_number += 1;
         let write = match released.content {
-            Some(Packet { payload, timestamp, marker }) => {
-                self.timestamp = timestamp;
-                let write = RtpWrite::new(payload_type, number, timestamp, now, payload);
+            Some(Packet { payload, payload_type, timestamp, captured, marker }) => {
+                self.last = Some(Place { payload_type, timestamp, captured });
+                let write = RtpWrite::new(payload_type, number, timestamp, captured, payload);
                 write.marker(marker).nackable(true)
             }
             // The queue is empty, so the last picture is whole: padding inside of one breaks it.
             None => {
                 let mut values = ExtensionValues::default();
                 values.user_values.set(Filler);
+                let before_media =
+                    Place { payload_type: line.payload_type, timestamp: 0, captured: now };
+                let Place { payload_type, timestamp, captured } = self.last.unwrap_or(before_media);
                 let nothing: &[u8] = &[];
-                RtpWrite::new(payload_type, number, self.timestamp, now, nothing).ext_vals(values)
+                let write = RtpWrite::new(payload_type, number, timestamp, captured, nothing);
+                write.ext_vals(values)
             }
         };
         self.ssrc = Some(stream.ssrc());
@@ -159,6 +185,12 @@ impl Congestion {
         self.media.target().bitrate
     }
 
+    /// What the encoder may make of the target: what str0m sent past the queue in the last second is
+    /// taken off, repeats and other streams with transport-wide numbers.
+    pub fn media_bitrate(&self) -> Bitrate {
+        self.media.media_bitrate()
+    }
+
     /// The change of the target since the last call, if any, and its reason.
     pub fn take_change(&mut self) -> Option<TargetChange> {
         self.media.take_change()
@@ -167,6 +199,13 @@ impl Congestion {
     /// Bytes that wait for the pacer.
     pub fn queued(&self) -> DataSize {
         self.media.queued()
+    }
+
+    /// Discards what waits for the pacer, as when a newer picture replaces it. Ask for a key frame
+    /// then.
+    pub fn clear_queue(&mut self, now: Instant) {
+        let now = self.time(now);
+        self.media.clear_queue(now);
     }
 
     /// The application changed the range of the target.
@@ -181,11 +220,12 @@ impl Congestion {
         self.media.set_desired_bitrate(now, desired);
     }
 
-    /// The payload type of the m-line's packets; `None` while it may not send.
-    fn payload_type(&self, rtc: &Rtc) -> Option<Pt> {
+    /// What was agreed for the m-line; `None` while it may not send.
+    fn line(&self, rtc: &Rtc) -> Option<Line> {
         let media = rtc.media(self.mid)?;
         let may_send = self.is_started && media.direction().is_sending() && !media.disabled();
-        media.remote_pts().first().copied().filter(|_| may_send)
+        let payload_type = media.remote_pts().first().copied().filter(|_| may_send)?;
+        Some(Line { payload_type, has_filler: filler::is_agreed(media) })
     }
 
     /// A packet left: one of the queue, a repeat of str0m's, or one of another stream.

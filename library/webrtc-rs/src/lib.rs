@@ -40,9 +40,15 @@ impl Congestion {
 }
 
 impl Control {
-    /// The target in bit/s, headers included: what the encoder's packets may need.
+    /// The target in bit/s, headers included.
     pub fn target(&self) -> Bitrate {
         lock(&self.0).media.target().bitrate
+    }
+
+    /// What the encoder's packets may take of the target: what was sent again in the last second is
+    /// taken off.
+    pub fn media_bitrate(&self) -> Bitrate {
+        lock(&self.0).media.media_bitrate()
     }
 
     /// The change of the target since the last call, if any, and its reason.
@@ -58,6 +64,14 @@ impl Control {
     /// Whether a stream is under the controller: its peer has agreed to feedback and RTX.
     pub fn is_attached(&self) -> bool {
         lock(&self.0).is_attached()
+    }
+
+    /// Discards what waits for the pacer, as when a newer picture replaces it. Ask for a key frame
+    /// then.
+    pub fn clear_queue(&self, now: Instant) {
+        let mut state = lock(&self.0);
+        let now = state.time(now);
+        state.clear_queue(now);
     }
 
     /// The application changed the range of the target.

@@ -102,11 +102,15 @@ impl State {
     pub(crate) fn detach(&mut self, info: &StreamInfo) {
         if self.stream.is_some_and(|stream| stream.ssrc == info.ssrc) {
             self.stream = None;
-            self.frame.clear();
-            self.waiting.clear();
             // Time does not go back in the sender.
-            self.media.clear_queue(Timestamp::ZERO);
+            self.clear_queue(Timestamp::ZERO);
         }
+    }
+
+    pub(crate) fn clear_queue(&mut self, now: Timestamp) {
+        self.frame.clear();
+        self.waiting.clear();
+        self.media.clear_queue(now);
     }
 
     /// Queues a packet of the controlled stream, and gives back others.

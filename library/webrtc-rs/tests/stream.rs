@@ -145,6 +145,21 @@ fn a_stream_that_ends_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_queue_that_is_cleared_is_empty_and_takes_the_same_repeat_again() {
+    let start = Instant::now();
+    let (mut congestion, control) = congestion(start, Algorithm::Sluice);
+    for index in 0..9 {
+        congestion.handle_write(media(start, index, index == 8)).unwrap();
+    }
+    while congestion.poll_write().is_some() {}
+    congestion.handle_write(repeat(start, 3)).unwrap();
+    control.clear_queue(start);
+    assert_eq!(control.queued().as_bytes(), 0);
+    congestion.handle_write(repeat(start, 3)).unwrap();
+    assert!(control.queued().as_bytes() > 0);
+}
+
+#[test]
 fn a_frame_without_its_last_packet_leaves_with_the_next() {
     let start = Instant::now();
     let (mut congestion, control) = congestion(start, Algorithm::Sluice);

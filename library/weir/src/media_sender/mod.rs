@@ -15,6 +15,7 @@
 //! The crate `weir-rtcp` parses feedback packets and offers the same sender with bytes on both
 //! sides.
 
+mod repair;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use crate::controller::{Controller, Metrics, RateLimits, Target};
 use crate::feedback::{FeedbackReport, Outgoing, RtpNumber, SendHistory, SentPacket};
 use crate::pacer::{Pacer, Release};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use repair::RepairRate;
 
 /// Sends media at the rate that its congestion controller allows.
 ///
@@ -63,6 +65,7 @@ pub struct MediaSender<M, C = Box<dyn Controller + Send>> {
     history: SendHistory,
     control: Control<M, C>,
     uncounted: DataSize,
+    repair: RepairRate,
 }
 
 /// The controller and the pacer that follows its target.
@@ -109,6 +112,7 @@ impl<M, C: Controller> MediaSender<M, C> {
             history: SendHistory::default(),
             control,
             uncounted: DataSize::ZERO,
+            repair: RepairRate::default(),
         }
     }
 
@@ -157,15 +161,21 @@ impl<M, C: Controller> MediaSender<M, C> {
         now: Timestamp,
         packets: impl IntoIterator<Item = (DataSize, M)>,
     ) {
+        let mut added = DataSize::ZERO;
         self.change_queue(now, |pacer| {
-            packets.into_iter().for_each(|(size, packet)| pacer.enqueue_urgent(size, packet));
+            for (size, packet) in packets {
+                added += size;
+                pacer.enqueue_urgent(size, packet);
+            }
         });
+        self.repair.on_packet(self.now, added);
     }
 
     /// Puts a packet at the end of the queue that was computed from packets already sent, such as
     /// parity. It does not count as new media: the controller learns of it only from
     /// [`SentPacket::queued`] of the next packet.
     pub fn enqueue_parity(&mut self, size: DataSize, packet: M) {
+        self.repair.on_packet(self.now, size);
         self.control.pacer.enqueue(size, packet);
     }
 
@@ -251,6 +261,7 @@ impl<M, C: Controller> MediaSender<M, C> {
         rtp: Option<RtpNumber>,
     ) -> SentPacket {
         let now = self.advance(now);
+        self.repair.on_packet(now, size);
         self.control.pacer.on_packet_sent(now, size);
         let outgoing = Outgoing {
             size: size.saturating_sub(self.uncounted),
@@ -355,9 +366,17 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.control.obey(now);
     }
 
-    /// The controller's current target: the bitrate for the encoder, and the limits for the pacer.
+    /// The controller's current target: the bitrate for all packets, and the limits for the pacer.
     pub fn target(&self) -> &Target {
         &self.control.target
+    }
+
+    /// What the encoder may make, headers included: the target less the rate of retransmissions,
+    /// parity and packets past the queue in the last second, and at least half of the target. The
+    /// target is for all of these, so an encoder that has the whole of it makes a link that loses
+    /// packets lose more.
+    pub fn media_bitrate(&self) -> Bitrate {
+        self.repair.media_bitrate(self.now, self.control.target.bitrate)
     }
 
     /// The change of the target bitrate since the last call of this method, if any. Several changes

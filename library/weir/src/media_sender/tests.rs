@@ -188,6 +188,28 @@ fn urgent_packets_leave_first_and_parity_last() {
 }
 
 #[test]
+fn the_encoder_gets_the_target_less_the_repair_of_the_last_second() {
+    let mut sender = MediaSender::new(Script::new(target(100)));
+    let left = |sender: &mut MediaSender<u32, Script>, ms| {
+        sender.on_timeout(at(ms));
+        sender.media_bitrate()
+    };
+    assert_eq!(sender.media_bitrate(), kbps(100));
+    assert_eq!(left(&mut sender, 0), kbps(100));
+    sender.enqueue(at(0), frame(0..1));
+    sender.enqueue_urgent(at(0), frame(8..9));
+    sender.enqueue_parity(SIZE, 7);
+    sender.on_packet_sent(at(500), SIZE, None);
+    assert_eq!(left(&mut sender, 999), kbps(70));
+    assert_eq!(left(&mut sender, 1_000), kbps(90));
+    assert_eq!(left(&mut sender, 1_500), kbps(100));
+    // At least half is left.
+    sender.enqueue_urgent(at(3_000), frame(10..20));
+    assert_eq!(left(&mut sender, 3_950), kbps(50));
+    assert_eq!(left(&mut sender, 4_000), kbps(100));
+}
+
+#[test]
 fn a_cleared_queue_is_told_as_empty() {
     let mut sender = sender();
     sender.enqueue(at(0), frame(0..9));

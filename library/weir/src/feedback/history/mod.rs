@@ -30,7 +30,8 @@ const MAX_PACKETS: usize = 1 << 15;
 pub struct RtpNumber {
     /// The media source.
     pub ssrc: u32,
-    /// Its RTP sequence number: increases by one with each packet of the source.
+    /// Its RTP sequence number: increases by one with each packet of the source. Up to 255 in a row
+    /// may be left out, such as those of a picture that was discarded.
     pub sequence_number: u16,
 }
 

@@ -59,55 +59,70 @@ impl SendHistory {
             return;
         }
         let before = stream.receiver_report.replace((highest, block.cumulative_lost));
-        let unreported = self.unreported_up_to(block.ssrc, highest);
+        let (numbers, unreported) = self.unreported_up_to(block.ssrc, highest);
+        // The receiver misses what was not sent.
+        let not_sent = numbers - unreported;
         let lost = match before {
-            Some((_, before)) => i64::from(block.cumulative_lost) - i64::from(before),
+            Some((_, before)) => {
+                i64::from(block.cumulative_lost) - i64::from(before) - not_sent
+            }
             // The first report after another format, which already reported the losses before. The
             // fraction on the wire is rounded down, so round up here.
-            None => (i64::from(block.fraction_lost) * unreported + 255) / 256,
+            None => ((i64::from(block.fraction_lost) * numbers + 255) / 256 - not_sent).max(0),
         };
         // The highest packet was received, so it is not among the lost ones.
         let share = Share { lost: lost.clamp(0, (unreported - 1).max(0)), of: unreported - 1 };
-        for index in 0..unreported {
-            let number = self.transport_number(block.ssrc, highest - unreported + 1 + index);
+        let mut index = 0;
+        for rtp_number in highest - numbers + 1..=highest {
+            let Some((number, _)) = self.receipt(block.ssrc, rtp_number) else { continue };
             self.judge_by_round_trip(number, rtt, share.is_lost(index));
+            index += 1;
         }
         self.report_recovered(block.ssrc, highest, rtt, -lost);
     }
 
-    /// Number of consecutive packets of a stream, up to this one, whose receipt is unknown.
-    fn unreported_up_to(&mut self, ssrc: u32, highest: i64) -> i64 {
-        let mut unreported = 0;
-        while self
-            .transport_number(ssrc, highest - unreported)
-            .and_then(|number| self.entry(number))
-            .is_some_and(|entry| entry.receipt == Receipt::Unknown)
-        {
-            unreported += 1;
+    /// Numbers in a row of a stream, up to this one, that were not sent or whose receipt is
+    /// unknown. Returns their count and that of the sent ones.
+    fn unreported_up_to(&mut self, ssrc: u32, highest: i64) -> (i64, i64) {
+        let (mut numbers, mut unreported) = (0, 0);
+        loop {
+            let rtp_number = highest - numbers;
+            match self.receipt(ssrc, rtp_number) {
+                Some((_, Receipt::Unknown)) => unreported += 1,
+                None if self.is_skipped(ssrc, rtp_number) => {}
+                _ => return (numbers, unreported),
+            }
+            numbers += 1;
         }
-        unreported
     }
 
     /// Reports the newest `count` packets that were called lost as recovered.
     fn report_recovered(&mut self, ssrc: u32, highest: i64, rtt: TimeDelta, mut count: i64) {
         let mut rtp_number = highest;
         while count > 0 {
-            let number = self.transport_number(ssrc, rtp_number);
-            let Some(entry) = number.and_then(|number| self.entry(number)) else { return };
-            if entry.receipt == Receipt::Lost {
-                self.judge_by_round_trip(number, rtt, false);
-                count -= 1;
+            match self.receipt(ssrc, rtp_number) {
+                Some((number, Receipt::Lost)) => {
+                    self.judge_by_round_trip(number, rtt, false);
+                    count -= 1;
+                }
+                None if !self.is_skipped(ssrc, rtp_number) => return,
+                _ => {}
             }
             rtp_number -= 1;
         }
     }
 
-    fn transport_number(&mut self, ssrc: u32, rtp_number: i64) -> Option<i64> {
-        self.streams.get(ssrc)?.transport_number(rtp_number)
+    /// A packet's number and receipt; `None` if the history does not have it.
+    fn receipt(&mut self, ssrc: u32, rtp_number: i64) -> Option<(i64, Receipt)> {
+        let number = self.streams.get(ssrc)?.transport_number(rtp_number)?;
+        self.entry(number).map(|entry| (number, entry.receipt))
     }
 
-    fn judge_by_round_trip(&mut self, number: Option<i64>, rtt: TimeDelta, is_lost: bool) {
-        let Some(number) = number else { return };
+    fn is_skipped(&mut self, ssrc: u32, rtp_number: i64) -> bool {
+        self.streams.get(ssrc).is_some_and(|stream| stream.is_skipped(rtp_number))
+    }
+
+    fn judge_by_round_trip(&mut self, number: i64, rtt: TimeDelta, is_lost: bool) {
         let Some(&mut entry) = self.entry(number) else { return };
         let verdict =
             if is_lost { Verdict::LOST } else { Verdict::received(entry.send_time + rtt) };

@@ -6,6 +6,14 @@ use alloc::vec::Vec;
 use super::RtpNumber;
 use crate::feedback::{SeqUnwrapper, Unwrapper};
 
+/// A packet that the application numbered and did not send, such as one of a late picture.
+const NOT_SENT: i64 = i64::MIN;
+/// The most packets in a row that can be such. After more the stream has jumped: a large picture
+/// has some 200 packets.
+const MAX_NOT_SENT: i64 = 255;
+/// With more numbers a late one could be mistaken for a new one.
+const MAX_KEPT: i64 = super::MAX_PACKETS as i64;
+
 /// The packets of one media source in the history.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
@@ -14,7 +22,7 @@ pub(super) struct Stream {
     unwrapper: SeqUnwrapper,
     /// RTP sequence number of the front packet, unwrapped.
     first: i64,
-    /// Transport-wide sequence number of each packet, increasing.
+    /// Transport-wide sequence number of each packet, increasing, or [`NOT_SENT`].
     numbers: VecDeque<i64>,
     /// One after the highest number in congestion control feedback; `None` without such feedback.
     pub(super) reported_before: Option<i64>,
@@ -46,10 +54,31 @@ impl Stream {
         self.first + self.numbers.len() as i64
     }
 
+    /// RTP sequence number of the oldest packet, unwrapped.
+    #[cfg(test)]
+    pub(super) fn first_number(&self) -> i64 {
+        self.first
+    }
+
     /// Transport-wide number of a packet; `None` if the history does not have the packet.
     pub(super) fn transport_number(&self, rtp_number: i64) -> Option<i64> {
+        self.number(rtp_number).filter(|&number| number != NOT_SENT)
+    }
+
+    /// Whether the packet was numbered between others that were sent, and not sent.
+    pub(super) fn is_skipped(&self, rtp_number: i64) -> bool {
+        self.number(rtp_number) == Some(NOT_SENT)
+    }
+
+    fn number(&self, rtp_number: i64) -> Option<i64> {
         let index = usize::try_from(rtp_number - self.first).ok()?;
         self.numbers.get(index).copied()
+    }
+
+    /// Whether the next packet can have this number, after some that were not sent.
+    fn can_go_on_with(&self, rtp_number: i64) -> bool {
+        let skipped = rtp_number - self.next_number();
+        (0..=MAX_NOT_SENT).contains(&skipped) && rtp_number - self.first < MAX_KEPT
     }
 }
 
@@ -62,8 +91,9 @@ impl Streams {
         self.0.iter_mut().find(|stream| stream.ssrc == ssrc)
     }
 
-    /// Records a packet. A packet that does not follow the last one of its stream restarts the
-    /// stream: feedback on the packets before could be mistaken for feedback on new ones.
+    /// Records a packet. One that does not follow the last of its stream, or some that were not
+    /// sent, restarts the stream: feedback on the packets before could be mistaken for feedback on
+    /// new ones.
     pub(super) fn on_packet_sent(&mut self, rtp: RtpNumber, transport_number: i64) {
         let index = self.0.iter().position(|stream| stream.ssrc == rtp.ssrc).unwrap_or_else(|| {
             self.0.push(Stream::new(rtp));
@@ -71,9 +101,12 @@ impl Streams {
         });
         let stream = &mut self.0[index];
         let mut number = stream.unwrap(rtp.sequence_number);
-        if number != stream.next_number() {
+        if !stream.can_go_on_with(number) {
             *stream = Stream { receiver_report: None, ..Stream::new(rtp) };
             number = stream.unwrap(rtp.sequence_number);
+        }
+        while stream.next_number() < number {
+            stream.numbers.push_back(NOT_SENT);
         }
         stream.unwrapper.set_last(number);
         stream.numbers.push_back(transport_number);
@@ -82,9 +115,11 @@ impl Streams {
     /// Removes a stream's oldest packet, if it is this one.
     pub(super) fn forget(&mut self, ssrc: u32, transport_number: i64) {
         let Some(stream) = self.get(ssrc) else { return };
-        if stream.numbers.front() == Some(&transport_number) {
-            stream.numbers.pop_front();
-            stream.first += 1;
+        // What was not sent before the next packet stays: a receiver report will count it as lost.
+        let skipped = stream.numbers.iter().take_while(|&&number| number == NOT_SENT).count();
+        if stream.numbers.get(skipped) == Some(&transport_number) {
+            stream.numbers.drain(..=skipped);
+            stream.first += skipped as i64 + 1;
         }
     }
 

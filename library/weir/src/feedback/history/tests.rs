@@ -288,6 +288,55 @@ fn a_stream_that_jumps_begins_anew() {
     assert_eq!(numbers, [5, 6]);
 }
 
+#[test]
+fn numbers_that_were_not_sent_keep_the_feedback_on_those_before() {
+    let mut history = stream_of(65_530, 5);
+    send(&mut history, 3, 2);
+    let reports = (65_530..=65_534).map(|number| ccfb(number, Some(0)));
+    // The receiver reports on the gap, too.
+    let reports = reports.chain([65_535, 0, 1, 2].map(|number| ccfb(number, None)));
+    let report = history.on_ccfb(0, reports.chain(ccfb_range(3..5))).unwrap();
+    let numbers: Vec<_> = report.packets.iter().map(|packet| packet.sequence_number).collect();
+    assert_eq!((numbers, lost(report)), (alloc::vec![0, 1, 2, 3, 4, 5, 6], alloc::vec![]));
+    assert_eq!(report.missing_feedback, 0);
+}
+
+#[test]
+fn a_receiver_report_counts_what_was_not_sent_as_no_loss() {
+    // The gap is after what was reported before, or inside of the first report.
+    for reported in [10, 0] {
+        let mut history = stream_of(0, 10);
+        if reported > 0 {
+            report_block(&mut history, block(9, 0)).unwrap();
+        }
+        send(&mut history, 13, 7);
+        // Three were not sent, and two are lost.
+        let report = report_block(&mut history, block(19, 5)).unwrap();
+        assert_eq!((report.packets.len(), lost(report).len()), (17 - reported, 2));
+    }
+    let mut history = stream_of(0, 10);
+    send(&mut history, 13, 7);
+    report_block(&mut history, block(19, 5)).unwrap();
+    // One of the two arrives.
+    let report = report_block(&mut history, block(19, 4)).unwrap();
+    assert_eq!((report.packets.len(), report.packets[0].recovered), (1, true));
+}
+
+#[test]
+fn gaps_take_no_more_memory_than_packets() {
+    let mut history = SendHistory::default();
+    for packet in 0..1_000_u16 {
+        send(&mut history, packet.wrapping_mul(200), 1);
+    }
+    let stream = history.streams.get(SSRC).unwrap();
+    assert!(stream.next_number() - stream.first_number() <= MAX_PACKETS as i64);
+    // The newest of them fit into the space of numbers, and older ones were given up.
+    let newest = 999_u16.wrapping_mul(200);
+    let before = newest.wrapping_sub(200);
+    let reports = [ccfb(before, Some(0)), ccfb(newest, Some(0))];
+    assert_eq!(history.on_ccfb(0, reports.into_iter()).unwrap().packets.len(), 2);
+}
+
 // [RFC3550 §6.4.1]
 #[test]
 fn a_receiver_report_spreads_its_losses_and_ends_on_a_packet_that_arrived() {
