@@ -185,8 +185,8 @@ impl Congestion {
         self.media.target().bitrate
     }
 
-    /// What the encoder may make of the target: what str0m sent past the queue in the last second is
-    /// taken off, repeats and other streams with transport-wide numbers.
+    /// What the encoder may make of the target: what str0m sent past the queue in the last second
+    /// (repeats, other streams with transport-wide numbers) is taken off.
     pub fn media_bitrate(&self) -> Bitrate {
         self.media.media_bitrate()
     }

@@ -63,9 +63,7 @@ impl SendHistory {
         // The receiver misses what was not sent.
         let not_sent = numbers - unreported;
         let lost = match before {
-            Some((_, before)) => {
-                i64::from(block.cumulative_lost) - i64::from(before) - not_sent
-            }
+            Some((_, before)) => i64::from(block.cumulative_lost) - i64::from(before) - not_sent,
             // The first report after another format, which already reported the losses before. The
             // fraction on the wire is rounded down, so round up here.
             None => ((i64::from(block.fraction_lost) * numbers + 255) / 256 - not_sent).max(0),
