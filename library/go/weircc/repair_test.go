@@ -1,8 +1,12 @@
 package weircc
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/pion/interceptor"
+	"github.com/pion/rtp"
 )
 
 func TestTheEncoderGetsWhatRetransmissionsLeave(t *testing.T) {
@@ -28,4 +32,57 @@ func TestTheEncoderGetsWhatRetransmissionsLeave(t *testing.T) {
 	r.add(at(3_050), 125_000)
 	expect(3_051, target/2)
 	expect(60_000, target)
+}
+
+// under makes a stream with feedback and retransmissions under an Estimator.
+func under(e *Estimator, info interceptor.StreamInfo, writer interceptor.RTPWriterFunc) interceptor.RTPWriter {
+	info.RTPHeaderExtensions = []interceptor.RTPHeaderExtension{{URI: transportCCURI, ID: 1}}
+	return e.AddStream(&info, writer)
+}
+
+func TestWhatIsSentAgainIsTakenOffTheTarget(t *testing.T) {
+	e := sentBy(t, 0)
+	info := interceptor.StreamInfo{SSRC: 7, SSRCRetransmission: 8, PayloadTypeRetransmission: 97, MimeType: "video/VP8"}
+	video := under(e, info, func(*rtp.Header, []byte, interceptor.Attributes) (int, error) { return 0, nil })
+	if e.GetTargetBitrate() != int(e.Target().Bitrate) {
+		t.Fatal("nothing was sent again yet")
+	}
+	sent := 0
+	for number := range 5 {
+		size, err := video.Write(&rtp.Header{Version: 2, SSRC: 8}, append(make([]byte, 1_000), byte(number)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent += size + defaultOverhead
+	}
+	if left := int(e.Target().Bitrate) - 8*sent; e.GetTargetBitrate() != left {
+		t.Fatalf("%d bit/s, not %d", e.GetTargetBitrate(), left)
+	}
+}
+
+func TestAudioLeavesBeforeTheVideoThatWaits(t *testing.T) {
+	e := sentBy(t, 0)
+	const packets = 40
+	left := make(chan uint32, 2*packets)
+	write := func(header *rtp.Header, _ []byte, _ interceptor.Attributes) (int, error) {
+		left <- header.SSRC
+		return 0, nil
+	}
+	video := under(e, interceptor.StreamInfo{SSRC: 7, MimeType: "video/VP8"}, write)
+	audio := under(e, interceptor.StreamInfo{SSRC: 9, MimeType: "audio/opus"}, write)
+	for range packets {
+		if _, err := video.Write(&rtp.Header{Version: 2, SSRC: 7}, make([]byte, 1_000), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := audio.Write(&rtp.Header{Version: 2, SSRC: 9}, make([]byte, 100), nil); err != nil {
+		t.Fatal(err)
+	}
+	order := make([]uint32, 0, packets+1)
+	for range packets + 1 {
+		order = append(order, <-left)
+	}
+	if place := slices.Index(order, 9); place < 0 || place > packets/2 {
+		t.Fatalf("audio left as number %d", place)
+	}
 }
