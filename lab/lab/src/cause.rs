@@ -95,7 +95,7 @@ struct Measured {
     /// Seconds in which nothing was sent.
     silent_s: f64,
     sent: f64,
-    /// `None` if the link is unlimited.
+    /// `None` if the link is unlimited, or a radio cell.
     capacity: Option<f64>,
     /// `None` if nothing tells it.
     target: Option<Target>,
@@ -164,10 +164,10 @@ impl Measured {
         if self.sent < FILLS * target.mean {
             return Cause { part: Part::Encoder, says: format!("{}{around}", self.rates()) };
         }
+        let of_link = self.capacity.map_or(String::new(), |capacity| format!(" of {capacity:.0}"));
         let says = format!(
-            "its target was {:.0} of {} kbit/s and {}{around}",
+            "its target was {:.0}{of_link} kbit/s and {}{around}",
             target.mean,
-            self.link(),
             target.course()
         );
         Cause { part: Part::Controller, says }
@@ -175,11 +175,13 @@ impl Measured {
 
     /// Packets waited, or were lost.
     fn too_much(&self) -> Cause {
-        let (Some(target), Some(capacity)) = (self.target, self.capacity) else {
+        let Some(target) = self.target else {
             let says = format!("{}; nothing tells its target", self.rates());
             return Cause { part: Part::Sender, says };
         };
-        if target.mean > capacity || target.above_s >= OFTEN * self.seconds {
+        if let Some(capacity) = self.capacity
+            && (target.mean > capacity || target.above_s >= OFTEN * self.seconds)
+        {
             let says = format!(
                 "its target was above the link for {:.1} of {:.1} s: {:.0} of {capacity:.0} kbit/s \
                  on average, and {}",
@@ -200,18 +202,16 @@ impl Measured {
     }
 
     fn rates(&self) -> String {
-        let link = self.link();
-        match self.target {
-            Some(target) => format!(
-                "{:.0} kbit/s were sent under a target of {:.0}, where the link carries {link}",
-                self.sent, target.mean
-            ),
-            None => format!("{:.0} kbit/s were sent, where the link carries {link}", self.sent),
-        }
-    }
-
-    fn link(&self) -> String {
-        self.capacity.map_or("any rate".into(), |capacity| format!("{capacity:.0}"))
+        let target = match self.target {
+            Some(target) => format!(" under a target of {:.0}", target.mean),
+            None => String::new(),
+        };
+        // A radio cell has none of its own.
+        let link = match self.capacity {
+            Some(capacity) => format!("where the link carries {capacity:.0}"),
+            None => "where nothing tells the capacity".into(),
+        };
+        format!("{:.0} kbit/s were sent{target}, {link}", self.sent)
     }
 
     /// What the controller may have answered.
@@ -269,12 +269,22 @@ mod tests {
 
     /// Ten seconds of a link of 1 Mbit/s.
     fn rows(target_kbps: Option<u64>, sent_kbps: u64, lost: u64, queue_ms: i64) -> Measured {
+        rows_over(Some(Bitrate::from_kbps(1_000)), target_kbps, sent_kbps, lost, queue_ms)
+    }
+
+    fn rows_over(
+        capacity: Option<Bitrate>,
+        target_kbps: Option<u64>,
+        sent_kbps: u64,
+        lost: u64,
+        queue_ms: i64,
+    ) -> Measured {
         let mut trace = Trace::new(vec!["media-1".into()]);
         for index in 1..=200 {
             let packets = u64::from(sent_kbps > 0) * 10;
             trace.rows.push(
                 Row::new(Timestamp::from_millis(50 * index), 0)
-                    .with_capacity(Some(Bitrate::from_kbps(1_000)))
+                    .with_capacity(capacity)
                     .with_target(target_kbps.map(Bitrate::from_kbps))
                     .with_sent(DataSize::from_bytes(sent_kbps * 50 / 8))
                     .with_sent_packets(packets)
@@ -328,6 +338,21 @@ mod tests {
         assert_eq!(
             silent,
             "sender: nothing was sent for 10.0 of 10.0 s under a target of 900 kbit/s"
+        );
+    }
+
+    #[test]
+    fn a_radio_cell_has_no_capacity_to_compare_with() {
+        let little = rows_over(None, Some(300), 290, 0, 0).too_little().to_string();
+        assert_eq!(
+            little,
+            "controller: its target was 300 kbit/s and stayed at 300, with neither queue nor loss"
+        );
+        let much = rows_over(None, Some(734), 707, 0, 250).too_much().to_string();
+        assert_eq!(
+            much,
+            "controller: 707 kbit/s were sent under a target of 734, where nothing tells the \
+             capacity: too much for the queue to empty"
         );
     }
 
