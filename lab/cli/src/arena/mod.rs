@@ -3,6 +3,7 @@
 mod doctor;
 mod fairness;
 mod matrix;
+mod page;
 mod returned;
 mod sfu;
 mod verdict;
@@ -147,17 +148,19 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
     };
     output::print(&table.written(Form::of(args.markdown)))?;
     output::line(&format!("\n{legend}\n"))?;
-    let code = judge(args, &cells)?;
-    for line in twins(&wanted, &competitors) {
+    let code = judge(args, out, &cells)?;
+    let out = quoted(&out.display().to_string());
+    for line in twins(&wanted, &competitors, &out) {
         output::line(&line)?;
     }
-    output::line(&format!("weir report {} -o arena.html", quoted(&out.display().to_string())))?;
+    output::line(&format!("weir report {out} -o report.html"))?;
     Ok(code)
 }
 
-/// Says what is red and why, and writes the JUnit file.
-fn judge(args: &Arena, cells: &[Cell<'_>]) -> anyhow::Result<ExitCode> {
+/// Says what is red and why, and writes the page and the JUnit file.
+fn judge(args: &Arena, out: &Path, cells: &[Cell<'_>]) -> anyhow::Result<ExitCode> {
     let (mut red, mut unjudged, mut suites) = (0, 0, Vec::new());
+    let mut verdicts = Vec::new();
     for cell in cells {
         let verdict = Verdict::of(cell, args.strict)?;
         red += usize::from(verdict.is_red());
@@ -166,6 +169,12 @@ fn judge(args: &Arena, cells: &[Cell<'_>]) -> anyhow::Result<ExitCode> {
         for line in verdict.lines(cell) {
             output::line(&line)?;
         }
+        verdicts.push(verdict);
+    }
+    if let Some(path) = &args.page {
+        let page = page::page(cells, &verdicts, out)?;
+        whole_file::write(path, page.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let all = cells.len();
     output::line(&format!("{red} of {all} cells red, {unjudged} not judged\n"))?;
@@ -193,7 +202,7 @@ fn wanted(args: &Arena) -> anyhow::Result<Vec<String>> {
 }
 
 /// The commands that simulate the twins of the stacks.
-fn twins(scenarios: &[String], competitors: &[Competitor]) -> Vec<String> {
+fn twins(scenarios: &[String], competitors: &[Competitor], out: &str) -> Vec<String> {
     let mut twins: Vec<(&str, Vec<&str>)> = Vec::new();
     for competitor in competitors {
         let Some(twin) = competitor.twin() else { continue };
@@ -207,7 +216,8 @@ fn twins(scenarios: &[String], competitors: &[Competitor]) -> Vec<String> {
     let mut lines = Vec::new();
     for (twin, stacks) in twins {
         let stacks = stacks.join(", ");
-        lines.push(format!("weir run {scenarios} --controller {twin}   # twin of {stacks}"));
+        let run = format!("weir run {scenarios} --controller {twin} --out {out}");
+        lines.push(format!("{run}   # twin of {stacks}"));
     }
     lines
 }

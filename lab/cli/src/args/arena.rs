@@ -28,12 +28,12 @@ new folder for --out.
 
 Examples:
   weir arena doctor
-  weir arena --out arena-runs
+  weir arena --out arena-runs --page arena.html
   weir arena --stacks pion,wrtc,chromium --scenarios arena/steps,arena/outage --out arena-runs
   weir arena --role receiver --stacks pion,aiortc --out arena-receivers
   weir arena --stacks mine --driver './driver --fast' --junit arena.xml --out arena-runs
   weir arena --stacks mine --driver ./driver --runs 3 --strict --out arena-runs
-  weir report arena-runs -o arena.html"
+  weir report arena-runs -o report.html"
 )]
 pub struct Arena {
     #[command(subcommand)]
@@ -74,6 +74,11 @@ pub struct Arena {
     /// Write the results as JUnit XML, with the cause of each failure.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Write the matrix as one page that needs no network: rows stacks, columns scenarios, and for
+    /// each red cell its curve and its cause. The twins of the stacks have rows if their runs are
+    /// below --out, too.
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
     /// Count an expectation in doubt as missed.
     #[arg(long)]
     pub strict: bool,
