@@ -158,8 +158,10 @@ fn extremes(cells: &[Cell<'_>], scenarios: &[&Scenario]) -> String {
             place.push_str(&format!("<td>{}</td>", named.unwrap_or_else(|| "-".into())));
         }
     }
-    let head = |text| format!("<th scope=row>{text} of the link</th>");
-    format!("<tr>{}{most}</tr><tr>{}{least}</tr>", head("most"), head("least"))
+    format!(
+        "<tr><th scope=row>most of the link</th>{most}</tr>\
+         <tr><th scope=row>least of the link</th>{least}</tr>"
+    )
 }
 
 /// What is red, why, the command that repeats it, and the curve of the first run.
@@ -197,7 +199,7 @@ fn curve(rows: &[Row]) -> String {
     let mut svg = format!(
         "<p class=key><span class=capacity>capacity</span> <span class=target>target</span> \
          <span class=sent>sent</span>, up to {most:.1} Mbit/s, over {end:.0} s</p>\n\
-         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=img aria-label=\"Capacity, target and rate over \
+         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=img aria-label=\"Capacity, target, rate over \
          time\">"
     );
     for (line, class) in lines.iter().zip(["capacity", "target", "sent"]) {
@@ -239,7 +241,6 @@ fn html(text: &str) -> String {
 fn date_of(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (mut day, mut year) = (seconds / 86_400, 1970);
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     while day >= 365 + u64::from(is_leap(year)) {
         day -= 365 + u64::from(is_leap(year));
         year += 1;
@@ -254,6 +255,10 @@ fn date_of(time: SystemTime) -> String {
         month += 1;
     }
     format!("{year}-{month:02}-{:02}", day + 1)
+}
+
+fn is_leap(year: u64) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 #[cfg(test)]
