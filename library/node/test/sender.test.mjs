@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Sender } from "../src/sender.mjs";
+import { SSRC, remb } from "../fixture/remb.mjs";
 
-const SSRC = 7;
 const PADDING_SSRC = 8;
 
 /** An RTP packet of 1,200 bytes with room for the extension of number 1. */
@@ -14,16 +14,6 @@ function packet(number) {
   bytes.writeUInt32BE(SSRC, 8);
   // The one-byte form with one word: id 1, two bytes, and one of padding.
   bytes.set([0xbe, 0xde, 0, 1, 0x11, 0, 0, 0], 12);
-  return bytes;
-}
-
-function remb(bitrate) {
-  const bytes = Buffer.alloc(24);
-  bytes.set([0x8f, 206, 0, 5]);
-  bytes.write("REMB", 12);
-  const exponent = Math.max(0, Math.ceil(Math.log2(bitrate)) - 18);
-  bytes.writeUInt32BE((1 << 24) | (exponent << 18) | (bitrate >> exponent), 16);
-  bytes.writeUInt32BE(SSRC, 20);
   return bytes;
 }
 

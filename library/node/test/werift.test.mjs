@@ -6,8 +6,9 @@ import { test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 
 import { Congestion } from "../src/werift.mjs";
+import { SSRC, remb } from "../fixture/remb.mjs";
 
-const [SSRC, RTX_SSRC, RTX_TYPE, EXTENSION_ID] = [7, 8, 97, 1];
+const [RTX_SSRC, RTX_TYPE, EXTENSION_ID] = [8, 97, 1];
 const TRANSPORT_WIDE = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
 /** RTP's header with one extension of the one-byte form: number 1, two bytes. */
@@ -99,17 +100,6 @@ function frame(timestamp, packets) {
   }));
 }
 
-/** A limit of the receiver (REMB), which lowers the target at once. */
-function remb(bitrate) {
-  const bytes = Buffer.alloc(24);
-  bytes.set([0x8f, 206, 0, 5]);
-  bytes.write("REMB", 12);
-  const exponent = Math.max(0, Math.ceil(Math.log2(bitrate)) - 18);
-  bytes.writeUInt32BE((1 << 24) | (exponent << 18) | (bitrate >> exponent), 16);
-  bytes.writeUInt32BE(SSRC, 20);
-  return { serialize: () => bytes };
-}
-
 /** Waits until this many packets have left. */
 async function until(transport, packets) {
   while (transport.left.length < packets) await wait(5);
@@ -157,7 +147,7 @@ test("each change of the target is told, with what the encoder may make of it", 
   const sender = rtpSender();
   const told = [];
   const controlled = control(sender, (change) => told.push(change));
-  sender.dtlsTransport.onRtcp.execute(remb(200_000));
+  sender.dtlsTransport.onRtcp.execute({ serialize: () => remb(200_000) });
   assert.deepEqual([told[0].fromBps, told[0].reason], [300_000, "receiver limit"]);
   assert.ok(told[0].toBps <= 200_000 && told[0].mediaBps === told[0].toBps);
   controlled.setLimits({ minBitrate: 50_000, maxBitrate: 100_000 });

@@ -19,7 +19,8 @@ const LEGEND: &str = "Bold: share of the link that was used, in %. Below it: 95t
     the queuing delay, lost packets, pictures a second that the receiver decoded, and the \
     expectations of the scenario that hold. Red: one is missed; amber: with several runs, chance \
     may be why; green: all hold. All are means over the runs that count. A radio cell has no \
-    capacity of its own. A red cell leads to its curve, its cause and the command that repeats it.";
+    capacity of its own. A stack's date is that of its first record's file. A red cell leads to \
+    its curve, its cause and the command that repeats it.";
 /// Of a curve, in pixels.
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 160.0;
@@ -64,7 +65,7 @@ pub fn page(cells: &[Cell<'_>], verdicts: &[Verdict], out: &Path) -> anyhow::Res
     ))
 }
 
-/// The name of a stack, what it is, and when it was called first.
+/// The name of a stack, what it is, and the date of its first record's file: a record has none.
 fn stack_head(row: &[Cell<'_>]) -> anyhow::Result<String> {
     let mut head = html(row[0].competitor.name());
     let first = row.iter().flat_map(|cell| &cell.runs).next();
