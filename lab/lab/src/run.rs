@@ -63,11 +63,20 @@ impl RunInfo {
     pub fn folder(&self) -> PathBuf {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let scenario: String = self.scenario.replace('/', "__").chars().map(safe).collect();
-        let controller: String =
-            self.subject.to_string().chars().map(safe).take(NAME_MAX).collect();
+        let label = self.subject.to_string();
+        let mut controller: String = label.chars().map(safe).take(NAME_MAX).collect();
+        if label.chars().count() > NAME_MAX {
+            // Long commands may differ in what is cut off.
+            controller += &format!("_{:08x}", hash(&label));
+        }
         let run = format!("{controller}-{}-seed{}", self.engine.as_str(), self.seed);
         Path::new(scenario.trim_start_matches('.')).join(run.trim_start_matches(['.', '-']))
     }
+}
+
+/// FNV-1a with 32 bits: short, and the same on every machine.
+fn hash(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]
@@ -120,5 +129,7 @@ mod tests {
         assert_eq!(folder("ping -c 3 10.45.0.2"), ping);
         assert_eq!(folder("../../x\n"), "demo__first-call/_.._x_-link-seed7");
         assert!(folder(&"x".repeat(1_000)).len() < 150);
+        let [one, other] = ["a", "b"].map(|end| folder(&("x".repeat(1_000) + end)));
+        assert_ne!(one, other);
     }
 }
