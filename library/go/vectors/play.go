@@ -38,8 +38,9 @@ type sent struct {
 }
 
 var (
-	errFormat = errors.New("not a vector of format 1")
+	errFormat = errors.New("not a vector of format 2")
 	errRow    = errors.New("a row of an unknown kind, or too short")
+	errEmpty  = errors.New("no target is compared: the file is cut")
 )
 
 // Mismatch is the first difference between a controller and a vector.
@@ -76,7 +77,7 @@ func Play(path string) (int, error) {
 		return 0, errFormat
 	}
 	var header Header
-	if err := json.Unmarshal(lines.Bytes(), &header); err != nil || header.Format != 1 {
+	if err := json.Unmarshal(lines.Bytes(), &header); err != nil || header.Format != 2 {
 		return 0, fmt.Errorf("%s: %w", path, errFormat)
 	}
 	modes := map[string]weir.ECNMode{"off": weir.ECNOff, "classic": weir.ECNClassic, "l4s": weir.ECNL4S}
@@ -91,7 +92,11 @@ func Play(path string) (int, error) {
 	}
 	defer controller.Close() //nolint:errcheck // it was open
 	p := &player{controller: controller, origin: time.Now(), sent: map[int64]sent{}}
-	return p.play(path, lines)
+	compared, err := p.play(path, lines)
+	if err == nil && compared == 0 {
+		err = fmt.Errorf("%s: %w", path, errEmpty)
+	}
+	return compared, err
 }
 
 // play compares the target behind each event. A row of a target stands for all events until the

@@ -14,6 +14,8 @@ use crate::record::{Record, Recorder, SharedRecord, hex};
 use crate::scenarios::{Action, Loss, Scenario, Source, feedback_name, rate_limits};
 
 const SSRC: u32 = 1;
+/// RTP number of the first packet, so that they wrap in each file. Transport-wide ones begin at 0.
+const FIRST_RTP: u64 = 65_400;
 const TWCC_ID: ExtensionId = ExtensionId::new(1).unwrap();
 /// The receiver's clock is this far ahead.
 const CLOCK_OFFSET: i64 = 100_000_000;
@@ -88,11 +90,16 @@ fn header(algorithm: Algorithm, scenario: &Scenario, feedback: Feedback) -> Stri
         EcnMode::L4s => "l4s",
     };
     let feedback = feedback_name(feedback);
+    let settings = scenario.settings();
+    let (limited, tcp) = (settings.probe_when_limited, settings.compete_with_tcp);
+    let (random, priority) = (settings.tolerate_random_loss, settings.priority);
     format!(
-        "{{\"format\":1,\"controller\":\"{algorithm}\",\"case\":\"{name}\",\
+        "{{\"format\":2,\"controller\":\"{algorithm}\",\"case\":\"{name}\",\
          \"feedback\":\"{feedback}\",\"seed\":{seed},\"about\":\"{about}\",\
          \"settings\":{{\"min_bps\":{min},\"start_bps\":{start},\"max_bps\":{max},\
-         \"ecn\":\"{ecn}\"}},\"ssrc\":{SSRC},\
+         \"ecn\":\"{ecn}\",\"priority\":{priority},\"probe_when_limited\":{limited},\
+         \"compete_with_tcp\":{tcp},\"tolerate_random_loss\":{random}}},\
+         \"ssrc\":{SSRC},\"first_rtp\":{FIRST_RTP},\
          \"tolerance\":{{\"bitrate_ratio\":0.01,\"bitrate_bps\":1000}}}}"
     )
 }
@@ -182,7 +189,7 @@ impl Run<'_> {
             && packet.key().0 <= self.now
         {
             let ((time, number), ecn) = packet.remove_entry();
-            let bytes = rtp(number as u16);
+            let bytes = rtp(number);
             self.receiver.on_rtp(at(time + CLOCK_OFFSET), &bytes, ecn).expect("it is RTP");
         }
         self.receiver.on_timeout(at(self.now + CLOCK_OFFSET));
@@ -238,7 +245,8 @@ impl Run<'_> {
 
     fn send(&mut self) {
         loop {
-            let rtp = RtpNumber { ssrc: SSRC, sequence_number: self.sent as u16 };
+            let sequence_number = (FIRST_RTP + self.sent) as u16;
+            let rtp = RtpNumber { ssrc: SSRC, sequence_number };
             let packet = self.sender.next_packet_with(at(self.now), |_| ((), Some(rtp)));
             let Some(packet) = packet else { return };
             assert_eq!(packet.sent.sequence_number, self.sent as i64);
@@ -307,10 +315,11 @@ impl Run<'_> {
     }
 }
 
-/// An RTP packet with this number in its header and as its transport-wide number.
-fn rtp(number: u16) -> Vec<u8> {
-    let header = RtpHeader::new(SSRC, PayloadType::new(96).unwrap(), number, 0)
-        .with_transport_sequence_number(Some((TWCC_ID, number)));
+/// The RTP packet with this number.
+fn rtp(number: u64) -> Vec<u8> {
+    let rtp_number = (FIRST_RTP + number) as u16;
+    let header = RtpHeader::new(SSRC, PayloadType::new(96).unwrap(), rtp_number, 0)
+        .with_transport_sequence_number(Some((TWCC_ID, number as u16)));
     let mut bytes = vec![0; header.size()];
     header.emit(&mut bytes);
     bytes

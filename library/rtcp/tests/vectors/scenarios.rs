@@ -228,6 +228,8 @@ pub fn all() -> Vec<Scenario> {
         capacity: vec![(0, 4_000)],
         policer: Some((800, 12_000)),
         end_ms: 20_000,
+        // More than 256 feedback packets, so that their count wraps.
+        feedback_ms: 50,
         ..Scenario::new("policer", 24, "800 kbit/s pass, what is more is dropped without a queue")
     });
     all.push(Scenario {
