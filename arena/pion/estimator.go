@@ -32,6 +32,8 @@ func newAPI(name string, settings settings) (*webrtc.API, <-chan estimator, erro
 	} else {
 		buffers := &weircc.Buffers{}
 		engine.BufferFactory = buffers.Make
+		// The function below offers the header extension alone, for which not all receivers send feedback.
+		media.RegisterFeedback(webrtc.RTCPFeedback{Type: webrtc.TypeRTCPFBTransportCC}, webrtc.RTPCodecTypeVideo)
 		err = addWeir(registry, name, settings, buffers, made)
 	}
 	if err != nil {

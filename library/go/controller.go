@@ -40,7 +40,9 @@ type Controller struct {
 	handle    uint64
 	// Times count from here. The sender's clock begins with the first call.
 	origin, arrivalOrigin time.Time
-	broken                bool
+	// The clock of an application may begin at the zero time.
+	hasOrigin, hasArrivalOrigin bool
+	broken                      bool
 }
 
 // New makes a controller.
@@ -127,8 +129,8 @@ func (c *Controller) noted(err error) error {
 
 // nanoseconds of a time on the sender's clock.
 func (c *Controller) nanoseconds(t time.Time) int64 {
-	if c.origin.IsZero() {
-		c.origin = t
+	if !c.hasOrigin {
+		c.origin, c.hasOrigin = t, true
 	}
 	return t.Sub(c.origin).Nanoseconds()
 }
@@ -202,7 +204,7 @@ func (c *Controller) OnFeedback(now time.Time, feedback Feedback) error {
 // the two are so far apart that a time.Duration is too short.
 func (c *Controller) setArrivalOrigin(first time.Time) {
 	const far = 10 * 365 * 24 * time.Hour
-	c.arrivalOrigin = c.origin
+	c.arrivalOrigin, c.hasArrivalOrigin = c.origin, true
 	if first.Sub(c.origin).Abs() > far {
 		c.arrivalOrigin = first
 	}
@@ -218,7 +220,7 @@ func (c *Controller) writePackets(packets []PacketReport, isNewClock bool) error
 		}
 		arrival := int64(noTime)
 		if packet.Arrived || !packet.ArrivalTime.IsZero() {
-			if c.arrivalOrigin.IsZero() || isNewClock {
+			if !c.hasArrivalOrigin || isNewClock {
 				c.setArrivalOrigin(packet.ArrivalTime)
 				isNewClock = false
 			}
@@ -301,7 +303,7 @@ func (c *Controller) NextTimeout() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	due := int64(order.Uint64(i.bytes(i.scratch, 8)))
-	if due == never || c.origin.IsZero() {
+	if due == never || !c.hasOrigin {
 		return time.Time{}, false
 	}
 	return c.origin.Add(time.Duration(due)), true

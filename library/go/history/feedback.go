@@ -12,8 +12,12 @@ import (
 	weir "weir-go"
 )
 
-// Offsets of RFC 8888 from here on say that the arrival is too long ago, or not known.
-const noOffset = 0x1FFE
+// Offsets of RFC 8888 in units of 1/1024 s: one says that the arrival is at least so long ago, the other that it is not known,
+// or after the time of the report.
+const (
+	offsetTooLong = 0x1FFE
+	offsetUnknown = 0x1FFF
+)
 
 // arrival is what a feedback packet says of one packet.
 type arrival struct {
@@ -170,9 +174,14 @@ func (h *History) readCCFB(packet *rtcp.CCFeedbackReport) []arrival {
 		for index, metric := range block.MetricBlocks {
 			number := block.BeginSequence + uint16(index) //nolint:gosec // 16 bits
 			one := arrival{key: Key{block.MediaSSRC, number}, has: metric.Received}
-			if metric.Received && metric.ArrivalTimeOffset < noOffset {
-				offset := time.Duration(metric.ArrivalTimeOffset) * time.Second / 1_024
-				one.time, one.ecn = now.Add(-offset), weir.ECN(metric.ECN)
+			if metric.Received {
+				offset := min(metric.ArrivalTimeOffset, offsetTooLong)
+				if metric.ArrivalTimeOffset == offsetUnknown {
+					// It arrived while the report was made.
+					offset = 0
+				}
+				one.time = now.Add(-time.Duration(offset) * time.Second / 1_024)
+				one.ecn = weir.ECN(metric.ECN)
 			}
 			arrivals = append(arrivals, one)
 		}

@@ -78,14 +78,17 @@ func TestFeedbackOfRFC8888HasECN(t *testing.T) {
 	feedback, _ := h.Join(&rtcp.CCFeedbackReport{
 		ReportTimestamp: 2 << 16,
 		ReportBlocks: []rtcp.CCFeedbackReportBlock{{MediaSSRC: 7, MetricBlocks: []rtcp.CCFeedbackMetricBlock{
-			{Received: true, ECN: rtcp.ECNCE, ArrivalTimeOffset: 1_024}, {}, {Received: true, ArrivalTimeOffset: 0x1FFF},
+			{Received: true, ECN: rtcp.ECNCE, ArrivalTimeOffset: 1_024}, {},
+			{Received: true, ECN: rtcp.ECNCE, ArrivalTimeOffset: 0x1FFF},
 		}}},
 	})
-	if len(feedback.Packets) != 2 || feedback.Packets[0].ECN != weir.CE {
+	if len(feedback.Packets) != 3 || feedback.Packets[2].ECN != weir.CE || feedback.Packets[0].ECN != weir.CE {
 		t.Fatalf("%+v", feedback)
 	}
-	if at := feedback.Packets[0].ArrivalTime; !at.Equal(time.Unix(1, 0)) {
-		t.Fatalf("arrived at %v", at)
+	for index, seconds := range map[int]int64{0: 1, 2: 2} {
+		if at := feedback.Packets[index].ArrivalTime; !at.Equal(time.Unix(seconds, 0)) {
+			t.Fatalf("packet %d arrived at %v", index, at)
+		}
 	}
 }
 

@@ -91,6 +91,8 @@ func sender(
 	settings.BufferFactory = options.Buffers.Make
 	must(t, weircc.Register(registry, options, func(_ string, e *weircc.Estimator) { made <- e }))
 	if format == twcc {
+		transportWide := webrtc.RTCPFeedback{Type: webrtc.TypeRTCPFBTransportCC}
+		media.RegisterFeedback(transportWide, webrtc.RTPCodecTypeVideo)
 		must(t, webrtc.ConfigureTWCCHeaderExtensionSender(media, registry))
 	} else {
 		media.RegisterFeedback(webrtc.RTCPFeedback{Type: "ack", Parameter: "ccfb"}, webrtc.RTPCodecTypeVideo)

@@ -7,10 +7,14 @@
 //		e.OnTargetBitrateChange(func(bitrate int) { encoder.SetBitrate(withoutHeaders(bitrate)) })
 //	})
 //	...
+//	transportWide := webrtc.RTCPFeedback{Type: webrtc.TypeRTCPFBTransportCC}
+//	mediaEngine.RegisterFeedback(transportWide, webrtc.RTPCodecTypeVideo)
 //	err = webrtc.ConfigureTWCCHeaderExtensionSender(mediaEngine, registry)
 //
 // Send media only while the connection is connected: before that pion drops what it is given, and the controller would
 // wait for feedback on it. Read RTCP from each RTPSender, with simulcast from each of its encodings (ReadSimulcast).
+//
+// Not all receivers send feedback for the header extension alone, which is all that pion's function offers.
 //
 // It reads transport-wide feedback, that of RFC 8888, and limits (REMB). Receiver reports are not used.
 // Padding needs a negotiated retransmission stream (RTX); without one, probes consist of queued media
@@ -263,8 +267,11 @@ func (e *Estimator) tell(told int64) {
 		case <-e.news:
 		}
 		e.lock.Lock()
-		media, tell := e.media, e.onChange
+		media, tell, closed := e.media, e.onChange, e.closed
 		e.lock.Unlock()
+		if closed {
+			return
+		}
 		if media != told && tell != nil {
 			told = media
 			tell(int(media))

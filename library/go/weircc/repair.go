@@ -12,12 +12,19 @@ const (
 type repair struct {
 	parts  [repairParts]int
 	newest int64 // the part of time that is the newest one here
+	start  time.Time
 }
 
-func part(now time.Time) int64 { return now.UnixNano() / int64(repairPart) }
+// part of a time since the start, on the monotonic clock: the wall clock may be set back.
+func (r *repair) part(now time.Time) int64 {
+	if r.start.IsZero() {
+		r.start = now
+	}
+	return repairParts + max(int64(now.Sub(r.start)/repairPart), 0)
+}
 
 func (r *repair) add(now time.Time, size int) {
-	newest := part(now)
+	newest := r.part(now)
 	for passed := range min(max(newest-r.newest, 0), repairParts) {
 		r.parts[(newest-passed)%repairParts] = 0
 	}
@@ -29,7 +36,7 @@ func (r *repair) add(now time.Time, size int) {
 // again in the last second still belongs to the old, higher rate.
 func (r *repair) mediaBitrate(now time.Time, target int64) int64 {
 	sum := 0
-	newest := part(now)
+	newest := r.part(now)
 	for back := max(newest-r.newest, 0); back < repairParts; back++ {
 		sum += r.parts[(newest-back)%repairParts]
 	}
