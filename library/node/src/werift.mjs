@@ -13,6 +13,9 @@ const WORTH_TELLING = 0.02;
 /** Packets that are queued in one call: more may not fit into it. */
 const MOST_AT_ONCE = 150;
 
+/** States of a transport, after which there is no other. */
+const ENDED = ["closed", "failed"];
+
 /** The headers of packets, before encryption. `header` is werift's. */
 function withHeader(header, payload) {
   return Buffer.concat([header.serialize(header.serializeSize), payload]);
@@ -56,6 +59,8 @@ export class Congestion {
       throw new Error("weir: the peers have not agreed to RTX, which carries probes");
     [this.#werift, this.#sender, this.#onTarget] = [werift, rtpSender, onTarget];
     this.#transport = rtpSender.dtlsTransport;
+    if (ENDED.includes(this.#transport.state))
+      throw new Error(`weir: the transport is ${this.#transport.state}`);
     if (Object.hasOwn(this.#transport, "sendRtp"))
       throw new Error("weir: this transport has a controller: close() it first");
     // Repeats and padding share a stream, so their numbers are given here, from where the stack is.
@@ -74,7 +79,7 @@ export class Congestion {
     this.#subscriptions = [
       this.#transport.onRtcp.subscribe((packet) => this.#hear(packet)),
       this.#transport.onStateChange.subscribe((state) => {
-        if (state === "closed" || state === "failed") this.close();
+        if (ENDED.includes(state)) this.close();
       }),
     ];
   }

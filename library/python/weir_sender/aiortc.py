@@ -37,6 +37,8 @@ SHORTEST_WAIT = 0.001
 WORTH_TELLING = 0.02
 # aiortc says that a connection is up a moment before its senders know what was agreed. In seconds.
 PATIENCE = 5.0
+# States of a transport, after which there is no other.
+ENDED = ("closed", "failed")
 POLL = 0.01
 
 
@@ -58,14 +60,20 @@ class Congestion:
     """Takes over what a sender sends. The peer must have agreed to RTX and to transport-wide feedback.
 
     `on_target` gets each `Change` of the target, and of what the encoder may make of it (`media_bps`): what was sent
-    again in the last second is taken off. All bitrates include headers. Attach it before the sender has sent anything. A transport has one at a time. It ends with its transport, or by `close`.
+    again in the last second is taken off. All bitrates include headers. Attach it before the sender has sent anything. A
+    transport has one at a time. It ends with its transport, or by `close`.
     """
 
     @classmethod
     async def attach(cls, rtp_sender: RTCRtpSender, algorithm: str, **options) -> "Congestion":
-        """Waits until the sender knows what was agreed, and takes it over."""
+        """Waits until the sender knows what was agreed, and takes it over.
+
+        Raises `ConnectionError` if the transport has ended, and `TimeoutError` if the call does not begin.
+        """
         end = time.monotonic() + PATIENCE
-        while not rtp_sender._RTCRtpSender__started and time.monotonic() < end:
+        while not rtp_sender._RTCRtpSender__started and rtp_sender.transport.state not in ENDED:
+            if time.monotonic() > end:
+                raise TimeoutError(f"the sender has not started within {PATIENCE:.0f} s")
             await asyncio.sleep(POLL)
         return cls(rtp_sender, algorithm, **options)
 
@@ -77,6 +85,8 @@ class Congestion:
         on_target: Callable[[Change], None] | None = None,
         **limits: int,
     ) -> None:
+        if rtp_sender.transport.state in ENDED:
+            raise ConnectionError(f"the transport is {rtp_sender.transport.state}")
         self._on_target = on_target
         self._media, self._repeats = rtp_sender._ssrc, rtp_sender._rtx_ssrc
         self._extensions: HeaderExtensionsMap = rtp_sender._RTCRtpSender__rtp_header_extensions_map
@@ -155,7 +165,7 @@ class Congestion:
         self._task.cancel()
 
     def _on_state(self) -> None:
-        if self._transport.state in ("closed", "failed"):
+        if self._transport.state in ENDED:
             self._end()
 
     def _on_end(self, task: asyncio.Task) -> None:
