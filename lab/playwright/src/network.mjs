@@ -11,13 +11,15 @@ import { fileURLToPath } from "node:url";
 import * as playwright from "@playwright/test";
 
 const HUB = fileURLToPath(new URL("./hub.mjs", import.meta.url));
-/** Address of the host on which the server and the far browser are. */
+/** Addresses of the hosts. The server and the far browser are on the far one. */
+const NEAR_ADDRESS = "10.45.0.1";
 const FAR_ADDRESS = "10.45.0.2";
 
 /** Lines of JSON to one program and back. */
 class Lines {
   #socket;
   #waiting = [];
+  #hasEnded = false;
   /** Latest status of the network, if this is the socket of --live. */
   status;
 
@@ -25,6 +27,7 @@ class Lines {
     this.#socket = socket;
     socket.on("error", () => {});
     socket.on("close", () => {
+      this.#hasEnded = true;
       for (const { reject } of this.#waiting.splice(0)) reject(new Error("the network has ended"));
     });
     createInterface({ input: socket }).on("line", (line) => this.#receive(JSON.parse(line)));
@@ -32,6 +35,7 @@ class Lines {
 
   /** Sends a line, and resolves to the answer for which `answers` holds. */
   ask(line, answers) {
+    if (this.#hasEnded) return Promise.reject(new Error("the network has ended"));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ answers, resolve, reject });
       this.#socket.write(`${line}\n`);
@@ -54,11 +58,12 @@ class Host {
   #lines;
   #folder;
   #name;
+  #address;
   #count = 0;
   #tunnels = [];
 
-  constructor(name, folder, lines) {
-    [this.#name, this.#folder, this.#lines] = [name, folder, lines];
+  constructor(name, address, folder, lines) {
+    [this.#name, this.#address, this.#folder, this.#lines] = [name, address, folder, lines];
   }
 
   async #ask(task, settings = {}) {
@@ -70,7 +75,7 @@ class Host {
   }
 
   async start(command, port) {
-    await this.#ask("start", { command, port, address: FAR_ADDRESS });
+    await this.#ask("start", { command, port, address: this.#address });
   }
 
   /** A browser of Playwright on this host. */
@@ -104,6 +109,8 @@ async function listen(path) {
     });
   });
   await new Promise((resolve) => server.listen(path, resolve));
+  // A program that never comes keeps no script alive.
+  server.unref();
   return connected;
 }
 
@@ -153,8 +160,8 @@ export class Network {
     const first = await Promise.race([sockets, this.#ended]);
     if (!Array.isArray(first)) throw new Error(first || `${weir} ended at once`);
     this.#live = first[2];
-    this.near = new Host("near", this.#folder, first[0]);
-    this.far = new Host("far", this.#folder, first[1]);
+    this.near = new Host("near", NEAR_ADDRESS, this.#folder, first[0]);
+    this.far = new Host("far", FAR_ADDRESS, this.#folder, first[1]);
   }
 
   /** Where the server is: for both pages, and the only secure origin without a certificate. */
