@@ -28,6 +28,17 @@ use crate::run::Simulated;
 use crate::select::CHROMIUM;
 use crate::{ims, run, select};
 
+/// An error if one of the calls cannot be made. Makes none.
+pub fn refuse_unplayable(args: &Call) -> anyhow::Result<()> {
+    let senders = senders(args)?;
+    for scenario in &select::scenarios(&args.selection.scenarios)? {
+        for sender in &senders {
+            config(args, scenario, sender, 0)?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes the calls and writes records.
 pub fn runs(args: &Call, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;

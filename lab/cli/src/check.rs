@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use weir_lab::gate::{Judgement, Outcome, RequirementVerdict, judge, verdicts};
+use weir_lab::gate::{Certainty, Judgement, Outcome, RequirementVerdict, judge, verdicts};
 use weir_lab::run::Engine;
 use weir_lab::subject;
 use weir_lab::summary::Summary;
@@ -13,7 +13,7 @@ use weir_lab::whole_file;
 
 use crate::args::{Check, CheckEngine};
 use crate::interrupt::Interrupt;
-use crate::junit::{Case, flows, measured};
+use crate::junit::{Case, Who, flows, measured};
 use crate::layout::{Form, Table};
 use crate::run::{Simulated, simulate};
 use crate::{junit, output, real, table};
@@ -24,7 +24,7 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     let runs = runs(args, &Interrupt::listen()?)?;
     let times = times(&runs);
     let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
-    let judgements = judge(&summaries);
+    let judgements = judge(&summaries, Certainty::OfMany);
     anyhow::ensure!(
         !judgements.is_empty(),
         "these scenarios have no expectations of these controllers: add [[expect]] to one of them"
@@ -238,7 +238,7 @@ fn junit_text(
         for judgement in judgements {
             cases.push(Case { judgement, cause: String::new(), replay: replay(judgement) });
         }
-        suites.push(junit::suite(&cases, time, strict));
+        suites.push(junit::suite(&Who::of_label(scenario, controller), &cases, time, strict));
     }
     junit::text("weir check", suites, times.values().sum())
 }

@@ -19,15 +19,38 @@ pub struct Case<'a> {
     pub replay: String,
 }
 
-/// A suite of the expectations of one scenario and controller. `time` is that of its runs, divided
-/// equally between its cases.
-pub fn suite(cases: &[Case<'_>], time: Duration, strict: bool) -> TestSuite {
-    let Judgement { scenario, controller, .. } = cases[0].judgement;
-    let mut suite = TestSuite::new(format!("{scenario} {controller}"));
+/// What a suite is about. Its names are those of earlier runs, whatever came of them.
+pub struct Who {
+    suite: String,
+    class: String,
+}
+
+impl Who {
+    /// A controller under a scenario, by its label.
+    pub fn of_label(scenario: &str, controller: &str) -> Self {
+        let short = match subject::is_application(controller) {
+            true => "app",
+            false => subject::short(controller),
+        };
+        let suite = format!("{scenario} {controller}");
+        Self { suite, class: class_name(scenario, short) }
+    }
+
+    /// A row of the arena under a scenario, by its name and role.
+    #[cfg(calls)]
+    pub fn of_row(scenario: &str, name: &str, role: &str) -> Self {
+        let suite = format!("{scenario} {name} {role}");
+        Self { suite, class: class_name(scenario, &format!("{name}-{role}")) }
+    }
+}
+
+/// A suite of expectations. `time` is that of its runs, divided equally between its cases.
+pub fn suite(who: &Who, cases: &[Case<'_>], time: Duration, strict: bool) -> TestSuite {
+    let mut suite = TestSuite::new(who.suite.as_str());
     suite.set_time(time);
     for one in cases {
         let mut case = TestCase::new(one.judgement.row.text.clone(), status(one, strict));
-        case.set_classname(class_name(scenario, controller));
+        case.set_classname(who.class.as_str());
         case.set_time(time / cases.len() as u32);
         case.set_system_out(in_words(one.judgement));
         suite.add_test_case(case);
@@ -37,17 +60,12 @@ pub fn suite(cases: &[Case<'_>], time: Duration, strict: bool) -> TestSuite {
 
 /// A suite for runs that have no values, with the reason.
 #[cfg(calls)]
-pub fn without_values(
-    scenario: &str,
-    controller: &str,
-    kind: NonSuccessKind,
-    why: &str,
-) -> TestSuite {
+pub fn without_values(who: &Who, kind: NonSuccessKind, why: &str) -> TestSuite {
     let mut status = TestCaseStatus::non_success(kind);
     status.set_message(why);
     let mut case = TestCase::new("the call has values that count", status);
-    case.set_classname(class_name(scenario, controller));
-    let mut suite = TestSuite::new(format!("{scenario} {controller}"));
+    case.set_classname(who.class.as_str());
+    let mut suite = TestSuite::new(who.suite.as_str());
     suite.add_test_case(case);
     suite
 }
@@ -64,10 +82,6 @@ pub fn text(command: &str, suites: Vec<TestSuite>, time: Duration) -> anyhow::Re
 /// folders.
 fn class_name(scenario: &str, controller: &str) -> String {
     let scenario = scenario.replace('.', "_").replace('/', ".");
-    let controller = match subject::is_application(controller) {
-        true => "app",
-        false => subject::short(controller),
-    };
     format!("{}.{controller}", scenario.trim_start_matches(['.', '_']))
 }
 

@@ -48,6 +48,7 @@ fn record(folder: &Path, max: &str, driver: &str) {
     run["engine"] = json!("call");
     run["controller"] = json!("--stack mine");
     run["subject"] = json!({ "kind": "stack", "name": "mine", "driver": driver });
+    run["command"] = json!(format!("weir call s.toml --seed 1 --stack mine --driver {driver}"));
     fs::write(&file, run.to_string()).unwrap();
 }
 
@@ -63,6 +64,8 @@ fn copy_as_second(from: &Path, to: &Path) {
     let file = second.join("run.json");
     let mut run: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     run["seed"] = json!("2");
+    // Its sender may have had another maximum.
+    run["scenario_text"] = json!(fs::read_to_string(to.join("s.toml")).unwrap());
     fs::write(&file, run.to_string()).unwrap();
 }
 
@@ -100,6 +103,8 @@ fn a_gate_is_green_if_every_expectation_holds() {
     assert!(out.contains("green, 1 of 1 hold") && out.contains("0 of 1 cells red"), "{out}");
     let cases = fs::read_to_string(folder.path().join("arena.xml")).unwrap();
     assert!(cases.contains("tests=\"1\" failures=\"0\""), "{cases}");
+    // Of a failed call it would be the same.
+    assert!(cases.contains("classname=\"s_toml.mine-sender\""), "{cases}");
 }
 
 #[test]
@@ -160,6 +165,23 @@ fn a_run_that_does_not_say_what_was_seen_is_refused_if_that_is_asked_for() {
     let (code, out, error) = gate_with(folder.path(), &["--quality"]);
     assert_eq!(code, Some(2), "{out}{error}");
     assert!(error.contains("was made without --quality: choose another --out"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn a_gate_that_judges_nothing_or_by_an_old_limit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), "1500kbps", "'/bin/echo mine'");
+    let file = folder.path().join("s.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("above = 0.5", "above = 0.99")).unwrap();
+    let (code, out, error) = gate(folder.path(), "1");
+    assert_eq!(code, Some(2), "{out}{error}");
+    assert!(error.contains("it was made from another version of the scenario"), "{error}");
+    fs::write(&file, text.split("[[expect]]").next().unwrap()).unwrap();
+    let (code, out, error) = gate(folder.path(), "1");
+    assert_eq!(code, Some(2), "{out}{error}");
+    assert!(error.contains("s.toml expects nothing, so a gate would always pass"), "{error}");
 }
 
 #[test]
@@ -168,5 +190,60 @@ fn the_run_of_another_driver_is_not_taken_for_this_ones() {
     record(folder.path(), "1500kbps", "./other");
     let (code, out, error) = gate(folder.path(), "1");
     assert_eq!(code, Some(2), "{out}{error}");
-    assert!(error.contains("is a run of another driver: choose another --out"), "{error}");
+    assert!(
+        error.contains("is the record of another run: it is the record of `weir call s.toml")
+            && error.contains("--driver ./other")
+            && error.contains("choose another --out"),
+        "{error}"
+    );
+}
+
+/// A call of pion, whose record is among the findings of the arena.
+const FINDING: &str = "arena/findings/pion-minimum";
+
+#[test]
+fn the_page_has_the_figures_of_a_real_call_and_leads_from_a_red_cell_to_its_cause() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = format!("{FINDING}/scenario.toml");
+    let cell = folder.path().join(scenario.replace('/', "__"));
+    let call = cell.join("stack_before-call-seed1");
+    fs::create_dir(&cell).unwrap();
+    let packed = root.join(FINDING).join("before.tar.gz");
+    let unpacked = Command::new("tar").arg("-xzf").arg(packed).arg("-C").arg(&cell).status();
+    assert!(unpacked.unwrap().success());
+    fs::rename(cell.join("before"), &call).unwrap();
+    let file = call.join("run.json");
+    let mut run: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    run["subject"]["driver"] = json!(format!("'{DRIVER}'"));
+    fs::write(&file, run.to_string()).unwrap();
+    let [out, page] = [folder.path().to_path_buf(), folder.path().join("page.html")];
+    let made = Command::new(WEIR)
+        .args(["arena", "--stacks", "before", "--driver", DRIVER, "--scenarios", &scenario])
+        .args([Path::new("--out"), &out, Path::new("--page"), &page])
+        .current_dir(&root)
+        .output()
+        .unwrap();
+    assert_eq!(made.status.code(), Some(1), "{}", String::from_utf8_lossy(&made.stderr));
+    let page = fs::read_to_string(page).unwrap();
+    let summary = fs::read_to_string(call.join("summary.json")).unwrap();
+    let flow = &serde_json::from_str::<Value>(&summary).unwrap()["flows"][0];
+    let share = format!("<b>{:.0} %</b>", 100.0 * flow["utilization"].as_f64().unwrap());
+    let lost = format!("{:.1} % lost", 100.0 * flow["loss_ratio"]["mean"].as_f64().unwrap());
+    let replay = format!("replay: weir call {scenario} --seed 1 --stack before");
+    let anchor = "before-arena-findings-pion-minimum-scenario-toml";
+    for part in [
+        "pion/webrtc v4.2.26, Chromium 156.0.8078.108",
+        &share,
+        &lost,
+        &format!("<a href=\"#{anchor}\">"),
+        &format!("<section id=\"{anchor}\">"),
+        "controller: its target was ",
+        &replay,
+        "<polyline class=target points=\"",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    // It needs no network.
+    assert!(!page.contains("http") && !page.contains("src="), "{page}");
 }

@@ -43,6 +43,16 @@ impl Outcome {
     }
 }
 
+/// How sure a miss of several seeds must be, which depends on how many are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// Hundreds are judged at once, and a test at 5 % would reject some of them by chance: a
+    /// two-sided test at 0.1 % must reject.
+    OfMany,
+    /// A few are judged: the limit must be outside of the 95 % interval, which is shown.
+    OfFew,
+}
+
 /// An expectation of a scenario under one controller, over all seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
@@ -72,10 +82,9 @@ pub struct Judgement {
 /// order of the runs.
 ///
 /// With one seed the result is exact, because equal seeds give equal runs. With several seeds an
-/// expectation fails only if a two-sided test at 0.1 % rejects it: hundreds are judged at once, so
-/// a test at 5 % would reject some of them by chance. A known miss is gone when the expectation
-/// holds with every seed.
-pub fn judge(summaries: &[Summary]) -> Vec<Judgement> {
+/// expectation fails only if it is missed with this certainty. A known miss is gone when the
+/// expectation holds with every seed.
+pub fn judge(summaries: &[Summary], certainty: Certainty) -> Vec<Judgement> {
     let mut groups: Vec<Vec<&Summary>> = Vec::new();
     for summary in summaries {
         let own = groups.iter_mut().find(|group| {
@@ -86,10 +95,10 @@ pub fn judge(summaries: &[Summary]) -> Vec<Judgement> {
             None => groups.push(vec![summary]),
         }
     }
-    groups.iter().flat_map(|group| judge_group(group)).collect()
+    groups.iter().flat_map(|group| judge_group(group, certainty)).collect()
 }
 
-fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
+fn judge_group(runs: &[&Summary], certainty: Certainty) -> Vec<Judgement> {
     let first = runs[0];
     let mut judgements = Vec::new();
     for (index, row) in first.expect.iter().enumerate() {
@@ -100,9 +109,13 @@ fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
         let spread = Spread::of(&values);
         let measured = mean(values);
         let holds = measured.is_some_and(|value| row.bound.holds(value, row.limit));
-        let in_doubt = measured
-            .zip(spread)
-            .is_some_and(|(value, spread)| (value - row.limit).abs() <= spread.doubt);
+        let in_doubt = measured.zip(spread).is_some_and(|(value, spread)| {
+            let half = match certainty {
+                Certainty::OfMany => spread.doubt,
+                Certainty::OfFew => spread.confidence,
+            };
+            (value - row.limit).abs() <= half
+        });
         let outcome = match &row.known_miss {
             None if holds => Outcome::Holds,
             None if in_doubt => Outcome::InDoubt,
@@ -243,7 +256,7 @@ mod tests {
     fn outcome(values: &[Option<f64>], known_miss: bool) -> Outcome {
         let runs: Vec<Summary> =
             values.iter().map(|&value| run("nada", vec![row("e", value, known_miss)])).collect();
-        judge(&runs)[0].outcome
+        judge(&runs, Certainty::OfMany)[0].outcome
     }
 
     #[test]
@@ -273,14 +286,27 @@ mod tests {
     }
 
     #[test]
+    fn of_few_a_miss_counts_once_the_limit_is_outside_of_the_interval_that_is_shown() {
+        // Means 0.25 and 0.7, 95 % intervals of 0.124 and 0.248 to each side.
+        for (values, expected) in [
+            ([0.2, 0.25, 0.3], [Outcome::InDoubt, Outcome::Fails]),
+            ([0.6, 0.7, 0.8], [Outcome::InDoubt, Outcome::InDoubt]),
+        ] {
+            let runs = values.map(|value| run("nada", vec![row("e", Some(value), false)]));
+            let judged = [Certainty::OfMany, Certainty::OfFew].map(|it| judge(&runs, it));
+            assert_eq!(judged.map(|it| it[0].outcome), expected);
+        }
+    }
+
+    #[test]
     fn the_flows_that_decided_are_those_of_the_seeds_that_miss_it() {
         let of = |value: f64, flow: &str| {
             let row = row("e", Some(value), false);
             run("nada", vec![ExpectRow { flow: Some(flow.into()), ..row }])
         };
         let runs = [of(0.9, "media-1"), of(0.1, "media-3"), of(0.1, "media-2"), of(0.1, "media-3")];
-        assert_eq!(judge(&runs)[0].flows, ["media-3", "media-2"]);
-        assert_eq!(judge(&runs[..1])[0].flows, ["media-1"]);
+        assert_eq!(judge(&runs, Certainty::OfMany)[0].flows, ["media-3", "media-2"]);
+        assert_eq!(judge(&runs[..1], Certainty::OfMany)[0].flows, ["media-1"]);
     }
 
     #[test]
@@ -289,10 +315,13 @@ mod tests {
         assert_eq!(outcome(&[Some(0.81), Some(0.95), Some(0.8)], true), Outcome::MissIsGone);
         assert_eq!(outcome(&[Some(0.95), None], true), Outcome::KnownMiss);
         let runs = [0.79, 0.95].map(|value| run("nada", vec![row("e", Some(value), true)]));
-        let judgement = &judge(&runs)[0];
+        let judgement = &judge(&runs, Certainty::OfMany)[0];
         assert_eq!((judgement.held, judgement.seeds.len()), (1, 2));
         let by_chance = ExpectRow { by_chance: true, ..row("e", Some(0.9), true) };
-        assert_eq!(judge(&[run("nada", vec![by_chance])])[0].outcome, Outcome::KnownMiss);
+        assert_eq!(
+            judge(&[run("nada", vec![by_chance])], Certainty::OfMany)[0].outcome,
+            Outcome::KnownMiss
+        );
     }
 
     // [RFC8836 §2]
@@ -302,7 +331,7 @@ mod tests {
             run("nada", vec![row("near", Some(0.81), false), row("far", Some(0.95), false)]),
             run("scream", vec![row("near", Some(0.95), false), row("far", Some(0.4), true)]),
         ];
-        let verdicts = verdicts(&judge(&runs));
+        let verdicts = verdicts(&judge(&runs, Certainty::OfMany));
         let of = |requirement: &str, controller: &str| {
             let wanted = |verdict: &&RequirementVerdict| {
                 (verdict.requirement, verdict.controller.as_str()) == (requirement, controller)

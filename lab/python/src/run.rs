@@ -57,7 +57,7 @@ impl Runs {
     fn judgements(&self) -> Vec<(String, String, String, String, Option<f64>)> {
         let summaries: Vec<Summary> = self.0.iter().map(|run| run.summary.clone()).collect();
         let mut rows = Vec::new();
-        for it in gate::judge(&summaries) {
+        for it in gate::judge(&summaries, gate::Certainty::OfMany) {
             let outcome = it.outcome.as_str().to_string();
             rows.push((it.scenario, it.controller, it.row.text, outcome, it.row.measured));
         }

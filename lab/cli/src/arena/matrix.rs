@@ -1,10 +1,9 @@
 //! The matrix of the arena: a row for each stack and scenario.
 
-use weir_lab::gate::{self, Outcome};
 use weir_lab::summary::Summary;
 
-use super::returned;
-use super::{Cell, Run};
+use super::verdict::Verdict;
+use super::{Cell, Run, returned};
 use crate::layout::Table;
 use crate::table::with_spread;
 
@@ -13,8 +12,8 @@ pub const LEGEND: &str = "Runs that count; share of the link that was used; 95th
     queuing delay; lost packets; seconds from the last rise of the link until half of it was used \
     for a second; what the call received beside the flows that share its link, as a multiple of an \
     equal part; what the receiver decoded; expectations that hold, and the colour: red if one is \
-    missed, amber if chance may be why, else green. ± is the 95 % confidence interval of the mean \
-    of several runs.";
+    missed, amber if the limit is within the ±, else green. ± is the 95 % confidence interval of \
+    the mean of several runs.";
 /// Columns of a cell with numbers of calls.
 const MEASURED: usize = 7;
 
@@ -26,14 +25,15 @@ const SEEN: [(&str, &str, f64, usize); 4] = [
     ("good %", "good_ratio", 100.0, 0),
 ];
 
-/// The cells in the order of the stacks.
-pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
+/// The cells in the order of the stacks, with their verdicts.
+pub fn matrix(cells: &[Cell<'_>], verdicts: &[Verdict]) -> Table<'static> {
     let mut runs = cells.iter().flat_map(|cell| &cell.runs);
     let seen = if runs.any(|run| is_seen(&run.summary)) { &SEEN[..] } else { &[] };
     let mut rows = Vec::new();
-    for cell in cells {
+    for (cell, verdict) in cells.iter().zip(verdicts) {
         let mut row = vec![cell.competitor.name().to_owned(), cell.scenario.id.clone()];
         row.extend(values(&cell.runs, seen));
+        row.push(verdict.in_words());
         rows.push(row);
     }
     let mut head = vec![
@@ -53,7 +53,7 @@ pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
     Table { head, rows, left: 2, ..Table::default() }
 }
 
-/// Means over the runs of a cell that count; the last columns but one are these.
+/// Means over the runs of a cell that count.
 fn values(runs: &[Run], seen: &[(&str, &str, f64, usize)]) -> Vec<String> {
     let (mut sound, mut returns, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
@@ -64,10 +64,8 @@ fn values(runs: &[Run], seen: &[(&str, &str, f64, usize)]) -> Vec<String> {
         }
     }
     if sound.is_empty() {
-        let why = if runs.is_empty() { "-" } else { "failed or disturbed" };
         let mut row = vec!["0".to_owned()];
         row.extend(vec!["-".to_owned(); MEASURED + seen.len()]);
-        row.push(why.into());
         return row;
     }
     let mut row = vec![
@@ -83,29 +81,7 @@ fn values(runs: &[Run], seen: &[(&str, &str, f64, usize)]) -> Vec<String> {
     for (_, path, factor, decimals) in seen {
         row.push(of_flow(&sound, path, *factor, *decimals));
     }
-    row.push(held(&sound));
     row
-}
-
-/// The colour of a cell, and how many of its expectations hold.
-pub fn held(summaries: &[Summary]) -> String {
-    let judgements = gate::judge(summaries);
-    let (mut failed, mut doubted) = (0, 0);
-    for judgement in &judgements {
-        failed += usize::from(judgement.outcome == Outcome::Fails);
-        doubted += usize::from(judgement.outcome == Outcome::InDoubt);
-    }
-    let all = judgements.len();
-    let colour = match (all, failed, doubted) {
-        (0, ..) => return "-".into(),
-        (_, 0, 0) => "green",
-        (_, 0, _) => "amber",
-        _ => "red",
-    };
-    match doubted {
-        0 => format!("{colour}, {} of {all} hold", all - failed),
-        _ => format!("{colour}, {} of {all} hold, {doubted} in doubt", all - failed - doubted),
-    }
 }
 
 /// Whether something is known of what the receiver saw.

@@ -29,7 +29,7 @@ use crate::args::{Arena, ArenaPart, Args, Call, CallRole, Command, Role};
 use crate::interrupt::Interrupt;
 use crate::layout::Form;
 use crate::link::quoted;
-use crate::{COULD_NOT_RUN, junit, output, real, select};
+use crate::{COULD_NOT_RUN, call, junit, output, real, select};
 
 use returned::Return;
 use verdict::Verdict;
@@ -76,6 +76,14 @@ impl Competitor {
         }
     }
 
+    fn role(&self) -> &'static str {
+        match self {
+            Self::Chromium | Self::Firefox => "browser",
+            Self::Stack(_, role) => StackRole::from(*role).name(),
+            Self::Server(..) => "server",
+        }
+    }
+
     /// Our controller whose simulation should behave alike.
     fn twin(&self) -> Option<&str> {
         match self {
@@ -95,6 +103,8 @@ struct Cell<'a> {
     scenario: &'a Scenario,
     competitor: &'a Competitor,
     runs: Vec<Run>,
+    /// What made the runs, with versions.
+    programs: Option<String>,
 }
 
 /// A run whose record is there.
@@ -119,9 +129,9 @@ impl Cell<'_> {
         self.runs.iter().map(|run| run.summary.clone()).collect()
     }
 
-    /// The command that repeats the first run.
-    fn replay(&self) -> String {
-        self.info(1).command()
+    /// The command that repeats the run with this index.
+    fn replay(&self, run: usize) -> String {
+        self.info(1 + run as u64).command()
     }
 }
 
@@ -138,17 +148,23 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
     let mut cells = Vec::new();
     for competitor in &competitors {
         for scenario in &scenarios {
-            cells.push(Cell { scenario, competitor, runs: Vec::new() });
+            cells.push(Cell { scenario, competitor, runs: Vec::new(), programs: None });
         }
     }
+    anyhow::ensure!(!cells.is_empty(), "no stack of this role is installed: `make arena-deps`");
+    refuse_what_cannot_be(args, out, &cells)?;
     make_runs(args, out, &mut cells)?;
+    let mut verdicts = Vec::new();
+    for cell in &cells {
+        verdicts.push(Verdict::of(cell, args.strict)?);
+    }
     let (table, legend) = match args.role {
-        Role::Sender | Role::Receiver => (matrix::matrix(&cells), matrix::LEGEND),
-        Role::Sfu => (sfu::matrix(&cells), sfu::LEGEND),
+        Role::Sender | Role::Receiver => (matrix::matrix(&cells, &verdicts), matrix::LEGEND),
+        Role::Sfu => (sfu::matrix(&cells, &verdicts), sfu::LEGEND),
     };
     output::print(&table.written(Form::of(args.markdown)))?;
     output::line(&format!("\n{legend}\n"))?;
-    let code = judge(args, out, &cells)?;
+    let code = told(args, out, &cells, &verdicts)?;
     let out = quoted(&out.display().to_string());
     for line in twins(&wanted, &competitors, &out) {
         output::line(&line)?;
@@ -158,21 +174,23 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
 }
 
 /// Says what is red and why, and writes the page and the JUnit file.
-fn judge(args: &Arena, out: &Path, cells: &[Cell<'_>]) -> anyhow::Result<ExitCode> {
+fn told(
+    args: &Arena,
+    out: &Path,
+    cells: &[Cell<'_>],
+    verdicts: &[Verdict],
+) -> anyhow::Result<ExitCode> {
     let (mut red, mut unjudged, mut suites) = (0, 0, Vec::new());
-    let mut verdicts = Vec::new();
-    for cell in cells {
-        let verdict = Verdict::of(cell, args.strict)?;
+    for (cell, verdict) in cells.iter().zip(verdicts) {
         red += usize::from(verdict.is_red());
         unjudged += usize::from(matches!(verdict, Verdict::Disturbed));
         suites.extend(verdict.suite(cell, args.strict));
         for line in verdict.lines(cell) {
             output::line(&line)?;
         }
-        verdicts.push(verdict);
     }
     if let Some(path) = &args.page {
-        let page = page::page(cells, &verdicts, out)?;
+        let page = page::page(cells, verdicts, out)?;
         whole_file::write(path, page.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -184,12 +202,35 @@ fn judge(args: &Arena, out: &Path, cells: &[Cell<'_>]) -> anyhow::Result<ExitCod
         whole_file::write(path, text.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let is_gate = args.junit.is_some() || args.driver.is_some();
-    Ok(match (is_gate, red, unjudged) {
+    Ok(match (is_gate(args), red, unjudged) {
         (false, ..) | (true, 0, 0) => ExitCode::SUCCESS,
         (true, 0, _) => ExitCode::from(COULD_NOT_RUN),
         (true, ..) => ExitCode::FAILURE,
     })
+}
+
+fn is_gate(args: &Arena) -> bool {
+    args.junit.is_some() || args.driver.is_some()
+}
+
+/// An error, before anything starts, if a run that is missing cannot be made, or if a gate has
+/// nothing to judge by.
+fn refuse_what_cannot_be(args: &Arena, out: &Path, cells: &[Cell<'_>]) -> anyhow::Result<()> {
+    for cell in cells {
+        let id = &cell.scenario.id;
+        anyhow::ensure!(
+            !is_gate(args) || !cell.scenario.expectations.is_empty(),
+            "{id} expects nothing, so a gate would always pass: add [[expect]] to it"
+        );
+        let info = cell.info(args.runs.get() as u64);
+        let is_server = matches!(cell.competitor, Competitor::Server(..));
+        if !is_server && !out.join(info.folder()).exists() {
+            let call = one_call(args, out, cell.competitor, &info)?;
+            call::refuse_unplayable(&call)
+                .with_context(|| format!("{} in {id}", cell.competitor.name()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The scenarios that were asked for.
@@ -236,20 +277,22 @@ fn make_runs(args: &Arena, out: &Path, cells: &mut [Cell<'_>]) -> anyhow::Result
             let info = cell.info(seed);
             let folder = out.join(info.folder());
             let begun = Instant::now();
-            let is_new = !folder.exists();
+            let is_new = Record::finished(out, &info, cell.scenario)?.is_none();
             if is_new {
                 let call = one_call(args, out, cell.competitor, &info)?;
                 real::runs(&call, &interrupt)?;
             }
             let record = Record::read(&folder)?;
+            if !is_new {
+                refuse_other_quality(args, &record, cell.competitor)
+                    .with_context(|| folder.display().to_string())?;
+            }
+            let programs = programs(&record);
+            let first = cell.programs.get_or_insert_with(|| programs.clone());
             anyhow::ensure!(
-                record.info.subject == info.subject,
-                "{} is a run of another driver: choose another --out, or remove it",
-                folder.display()
-            );
-            anyhow::ensure!(
-                is_new || !args.quality || is_seen(&record),
-                "{} was made without --quality: choose another --out, or leave the option out",
+                *first == programs,
+                "{} is a run of {programs}, and the first run is one of {first}: choose another \
+                 --out, or remove it",
                 folder.display()
             );
             let took = if is_new { begun.elapsed() } else { Duration::ZERO };
@@ -264,10 +307,32 @@ fn make_runs(args: &Arena, out: &Path, cells: &mut [Cell<'_>]) -> anyhow::Result
     Ok(())
 }
 
-/// Whether a run says what its receiver saw. One that does not count need not.
-fn is_seen(record: &Record) -> bool {
-    let is_told = record.call.as_ref().is_some_and(|call| !call.quality().is_empty());
-    is_told || record.summary().exclusion().is_some()
+/// The programs at the ends of the calls, with versions.
+fn programs(record: &Record) -> String {
+    let participants = record.call.iter().flat_map(|file| &file.participants);
+    let mut programs: Vec<&str> = participants.map(|one| one.program.as_str()).collect();
+    programs.dedup();
+    programs.join(", ")
+}
+
+/// An error if a run says what its receiver saw and others of this matrix do not, or the other way
+/// round. One that does not count is neither, and Firefox has no camera with tags.
+fn refuse_other_quality(
+    args: &Arena,
+    record: &Record,
+    competitor: &Competitor,
+) -> anyhow::Result<()> {
+    let is_either = record.summary().exclusion().is_some() || *competitor == Competitor::Firefox;
+    let is_seen = record.call.as_ref().is_some_and(|call| !call.quality().is_empty());
+    anyhow::ensure!(
+        is_either || is_seen || !args.quality,
+        "it was made without --quality: choose another --out, or leave the option out"
+    );
+    anyhow::ensure!(
+        is_either || !is_seen || args.quality,
+        "it was made with --quality: choose another --out, or add the option"
+    );
+    Ok(())
 }
 
 /// The rows, in the order that was asked for.
@@ -279,7 +344,7 @@ fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
                 continue;
             }
             match stack.version() {
-                Ok(_) => competitors.push(competitor(stack, args.role)?),
+                Ok(_) => competitors.push(competitor(stack, args)?),
                 Err(error @ StackError::NotInstalled { .. }) => {
                     eprintln!("weir: left out: {error}");
                 }
@@ -327,7 +392,7 @@ fn named(args: &Arena, name: &str) -> anyhow::Result<Competitor> {
         }
     };
     stack.version()?;
-    competitor(stack, args.role)
+    competitor(stack, args)
 }
 
 /// Whether a stack has this role.
@@ -339,11 +404,11 @@ fn plays(stack: &Stack, role: Role) -> bool {
     }
 }
 
-fn competitor(stack: Stack, role: Role) -> anyhow::Result<Competitor> {
-    match role.in_call() {
+fn competitor(stack: Stack, args: &Arena) -> anyhow::Result<Competitor> {
+    match args.role.in_call() {
         Some(role) => Ok(Competitor::Stack(stack, role)),
         None => {
-            let subject = sfu::subject(&stack)?;
+            let subject = sfu::subject(&stack, args.quality)?;
             Ok(Competitor::Server(stack, subject))
         }
     }

@@ -11,21 +11,46 @@ use weir_lab::subject::Subject;
 use weir_lab::summary::Summary;
 use weir_sim::trace::Row;
 
-use super::verdict::Verdict;
-use super::{Cell, matrix};
+use super::verdict::{self, Verdict};
+use super::{Cell, Competitor, sfu};
 
 const STYLE: &str = include_str!("page.css");
 const LEGEND: &str = "Bold: share of the link that was used, in %. Below it: 95th percentile of \
     the queuing delay, lost packets, pictures a second that the receiver decoded, and the \
-    expectations of the scenario that hold. Red: one is missed; amber: with several runs, chance \
-    may be why; green: all hold. All are means over the runs that count. A radio cell has no \
-    capacity of its own. A stack's date is that of its first record's file. A red cell leads to \
-    its curve, its cause and the command that repeats it.";
+    expectations of the scenario that hold. Red: one is missed; amber: the limit is within the \
+    95 % confidence interval of the mean of several runs; green: all hold. All are means over the \
+    runs that count. A radio cell has no capacity of its own. Of a forwarding server's \
+    participants it says what each received. A stack's date is that of its first record's file. A \
+    red cell leads to its curve, its cause and the command that repeats it.";
+/// What the last rows of the table compare the stacks by.
+const COMPARED: [Compared; 3] = [
+    Compared {
+        most: "most of the link",
+        least: "least of the link",
+        of: |runs| Some(100.0 * mean(runs, "utilization")?),
+        unit: "%",
+    },
+    Compared {
+        most: "longest queue",
+        least: "shortest queue",
+        of: |runs| mean(runs, "queuing_delay_ms.p95"),
+        unit: "ms",
+    },
+    Compared { most: "most pictures", least: "fewest pictures", of: pictures, unit: "pictures/s" },
+];
 /// Of a curve, in pixels.
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 160.0;
 /// Rows of a record that make one point of a curve.
 const ROWS_PER_POINT: usize = 10;
+
+/// A figure of a cell by which the stacks are compared.
+struct Compared {
+    most: &'static str,
+    least: &'static str,
+    of: fn(&[Summary]) -> Option<f64>,
+    unit: &'static str,
+}
 
 /// The page. Simulated twins are shown if their records are below `out`.
 pub fn page(cells: &[Cell<'_>], verdicts: &[Verdict], out: &Path) -> anyhow::Result<String> {
@@ -68,27 +93,23 @@ pub fn page(cells: &[Cell<'_>], verdicts: &[Verdict], out: &Path) -> anyhow::Res
 /// The name of a stack, what it is, and the date of its first record's file: a record has none.
 fn stack_head(row: &[Cell<'_>]) -> anyhow::Result<String> {
     let mut head = html(row[0].competitor.name());
-    let first = row.iter().flat_map(|cell| &cell.runs).next();
-    if let Some(run) = first {
-        let record = Record::read(&run.folder)?;
-        let participants = record.call.map(|file| file.participants).unwrap_or_default();
-        let mut programs: Vec<String> = participants.into_iter().map(|it| it.program).collect();
-        programs.dedup();
-        let programs = programs.join(", ");
+    let first = row.iter().find_map(|cell| Some((cell.runs.first()?, cell.programs.as_ref()?)));
+    if let Some((run, programs)) = first {
         let made = std::fs::metadata(run.folder.join("run.json")).and_then(|it| it.modified());
         let date = made.map(date_of).unwrap_or_default();
-        write!(head, "<small>{}<br>{date}</small>", html(&programs))?;
+        write!(head, "<small>{}<br>{date}</small>", html(programs))?;
     }
     Ok(head)
 }
 
 fn cell_view(cell: &Cell<'_>, verdict: &Verdict) -> String {
-    let held = match verdict {
-        Verdict::Judged(_) => matrix::held(&sound(&cell.summaries())),
-        Verdict::Failed(_) => "red, the call failed".into(),
-        Verdict::Disturbed => "not judged: disturbed".into(),
+    let held = verdict.in_words();
+    let runs = sound(&cell.summaries());
+    let lines = match cell.competitor {
+        Competitor::Server(..) => sfu::received(&runs).iter().map(|line| html(line)).collect(),
+        _ => numbers(&runs),
     };
-    let text = numbers(&sound(&cell.summaries()), &held);
+    let text = written(lines, &held);
     let (colour, _) = held.split_once(',').unwrap_or(("none", ""));
     let colour = if matches!(colour, "green" | "amber" | "red") { colour } else { "none" };
     if verdict.is_red() {
@@ -99,7 +120,7 @@ fn cell_view(cell: &Cell<'_>, verdict: &Verdict) -> String {
 }
 
 /// What the runs of a cell measured.
-fn numbers(runs: &[Summary], held: &str) -> String {
+fn numbers(runs: &[Summary]) -> Vec<String> {
     let mut lines = Vec::new();
     match mean(runs, "utilization") {
         Some(share) => lines.push(format!("<b>{:.0} %</b>", 100.0 * share)),
@@ -111,10 +132,13 @@ fn numbers(runs: &[Summary], held: &str) -> String {
     if let Some(loss) = mean(runs, "loss_ratio.mean") {
         lines.push(format!("{:.1} % lost", 100.0 * loss));
     }
-    let calls = runs.iter().filter_map(|run| run.calls.as_ref()?.at("calls.b.frame_rate"));
-    if let Some(pictures) = mean_of(calls.collect()) {
+    if let Some(pictures) = pictures(runs) {
         lines.push(format!("{pictures:.0} pictures/s"));
     }
+    lines
+}
+
+fn written(mut lines: Vec<String>, held: &str) -> String {
     lines.push(format!("<small>{}</small>", html(held)));
     lines.join("<br>")
 }
@@ -135,41 +159,48 @@ fn twin_row(row: &[Cell<'_>], out: &Path) -> anyhow::Result<String> {
             runs.push(Record::read(&folder)?.summary());
         }
         found |= !runs.is_empty();
-        let held = if runs.is_empty() { "-".into() } else { matrix::held(&runs) };
-        write!(cells, "<td class=none>{}</td>", numbers(&runs, &held))?;
+        let held = verdict::of_simulated(&runs);
+        write!(cells, "<td class=none>{}</td>", written(numbers(&runs), &held))?;
     }
     let name = format!("{}<small>its twin, simulated</small>", html(twin));
     let row = format!("<tr class=twin><th scope=row>{name}</th>{cells}</tr>\n");
     Ok(if found { row } else { String::new() })
 }
 
-/// In each scenario, who used the most of the link and who the least.
+/// In each scenario, which stack has the most and which the least of each figure. A figure that no
+/// two stacks have is left out.
 fn extremes(cells: &[Cell<'_>], scenarios: &[&Scenario]) -> String {
-    let (mut most, mut least) = (String::new(), String::new());
-    for scenario in scenarios {
-        let mut shares: Vec<(f64, &str)> = Vec::new();
-        for cell in cells.iter().filter(|cell| cell.scenario.id == scenario.id) {
-            if let Some(share) = mean(&sound(&cell.summaries()), "utilization") {
-                shares.push((share, cell.competitor.name()));
+    let mut rows = String::new();
+    for Compared { most, least, of, unit } in COMPARED {
+        let (mut firsts, mut lasts, mut compared) = (String::new(), String::new(), 0);
+        for scenario in scenarios {
+            let mut found: Vec<(f64, &str)> = Vec::new();
+            for cell in cells.iter().filter(|cell| cell.scenario.id == scenario.id) {
+                if let Some(value) = of(&sound(&cell.summaries())) {
+                    found.push((value, cell.competitor.name()));
+                }
+            }
+            found.sort_by(|one, other| other.0.total_cmp(&one.0));
+            compared = compared.max(found.len());
+            for (row, value) in [(&mut firsts, found.first()), (&mut lasts, found.last())] {
+                let named =
+                    value.map(|(value, name)| format!("{} ({value:.0} {unit})", html(name)));
+                row.push_str(&format!("<td>{}</td>", named.unwrap_or_else(|| "-".into())));
             }
         }
-        shares.sort_by(|one, other| other.0.total_cmp(&one.0));
-        for (place, share) in [(&mut most, shares.first()), (&mut least, shares.last())] {
-            let named = share.map(|(share, name)| format!("{} ({share:.2})", html(name)));
-            place.push_str(&format!("<td>{}</td>", named.unwrap_or_else(|| "-".into())));
+        if compared > 1 {
+            rows.push_str(&format!("<tr><th scope=row>{most}</th>{firsts}</tr>\n"));
+            rows.push_str(&format!("<tr><th scope=row>{least}</th>{lasts}</tr>\n"));
         }
     }
-    format!(
-        "<tr><th scope=row>most of the link</th>{most}</tr>\
-         <tr><th scope=row>least of the link</th>{least}</tr>"
-    )
+    rows
 }
 
-/// What is red, why, the command that repeats it, and the curve of the first run.
+/// What is red, why, and the command and the curve of the run that decides.
 fn detail(cell: &Cell<'_>, verdict: &Verdict) -> anyhow::Result<String> {
     let title = html(&format!("{} in {}", cell.competitor.name(), cell.scenario.id));
     let words = html(&verdict.lines(cell).join("\n"));
-    let curve = match cell.runs.first() {
+    let curve = match cell.runs.get(verdict.run()) {
         Some(run) => curve(&Record::read(&run.folder)?.trace.rows),
         None => String::new(),
     };
@@ -222,6 +253,12 @@ fn sound(runs: &[Summary]) -> Vec<Summary> {
 
 fn mean(runs: &[Summary], path: &str) -> Option<f64> {
     mean_of(runs.iter().filter_map(|run| run.metric(None, path)).collect())
+}
+
+/// What the receiver decoded, in pictures a second.
+fn pictures(runs: &[Summary]) -> Option<f64> {
+    let calls = runs.iter().filter_map(|run| run.calls.as_ref()?.at("calls.b.frame_rate"));
+    mean_of(calls.collect())
 }
 
 fn mean_of(values: Vec<f64>) -> Option<f64> {

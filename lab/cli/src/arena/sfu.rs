@@ -10,7 +10,8 @@ use weir_call::stack::Stack;
 use weir_lab::subject::Subject;
 use weir_lab::summary::Summary;
 
-use super::{Cell, matrix, parsed};
+use super::verdict::Verdict;
+use super::{Cell, parsed};
 use crate::app;
 use crate::layout::Table;
 use crate::link::quoted;
@@ -48,9 +49,10 @@ pub fn server(arena: &Path, name: &str) -> anyhow::Result<Stack> {
 }
 
 /// What runs with this server are made with.
-pub fn subject(stack: &Stack) -> anyhow::Result<Subject> {
+pub fn subject(stack: &Stack, quality: bool) -> anyhow::Result<Subject> {
     let mut all: Vec<OsString> = ["weir", "call", "x"].map(OsString::from).to_vec();
     all.extend(words(stack));
+    all.extend(quality.then(|| "--quality".into()));
     app::subject(&parsed(all)?)
 }
 
@@ -68,15 +70,12 @@ pub fn words(stack: &Stack) -> Vec<OsString> {
 }
 
 /// A row for each participant of each cell.
-pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
+pub fn matrix(cells: &[Cell<'_>], verdicts: &[Verdict]) -> Table<'static> {
     let mut rows = Vec::new();
-    for cell in cells {
+    for (cell, verdict) in cells.iter().zip(verdicts) {
         let mut sound = cell.summaries();
         sound.retain(|summary| summary.exclusion().is_none());
-        let expectations = match sound.is_empty() {
-            true => "failed or disturbed".into(),
-            false => matrix::held(&sound),
-        };
+        let expectations = verdict.in_words();
         for name in participants(&sound) {
             rows.push(vec![
                 cell.competitor.name().to_owned(),
@@ -109,6 +108,18 @@ pub fn matrix(cells: &[Cell<'_>]) -> Table<'static> {
         "expectations",
     ];
     Table { head, rows, left: 3, ..Table::default() }
+}
+
+/// What each participant received, in a line each.
+pub fn received(summaries: &[Summary]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for name in participants(summaries) {
+        let rate = of(summaries, &name, "participant.receive_rate_mbps", 2);
+        let pictures = of(summaries, &name, "participant.frame_rate", 1);
+        let frozen = of(summaries, &name, "participant.freeze_duration_s", 1);
+        lines.push(format!("{name}: {rate} Mbit/s, {pictures} pictures/s, frozen {frozen} s"));
+    }
+    lines
 }
 
 /// Names of the participants, in order.

@@ -5,19 +5,24 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, TestSuite};
 use weir_lab::calls::Exclusion;
 use weir_lab::cause::cause;
-use weir_lab::gate::{self, Judgement};
+use weir_lab::gate::{self, Certainty, Judgement, Outcome};
 use weir_lab::record::Record;
 use weir_lab::summary::Summary;
 
 use super::{Cell, Run};
-use crate::junit::{self, Case};
+use crate::junit::{self, Case, Who};
 
 /// A cell, judged.
 pub enum Verdict {
     /// The runs count.
     Judged(Vec<Judged>),
-    /// A call failed, with the reason.
-    Failed(String),
+    /// The call of the run with this index failed.
+    Failed {
+        /// The run.
+        run: usize,
+        /// Why.
+        why: String,
+    },
     /// No run counts, because this machine disturbed all of them.
     Disturbed,
 }
@@ -27,6 +32,8 @@ pub struct Judged {
     judgement: Judgement,
     /// Whether it makes the cell red.
     is_missed: bool,
+    /// Index of the first run that misses it, or of the first one.
+    run: usize,
     /// Why it is missed; else empty.
     cause: String,
 }
@@ -36,28 +43,32 @@ impl Verdict {
     /// ones are read for their cause.
     pub fn of(cell: &Cell<'_>, strict: bool) -> anyhow::Result<Self> {
         let mut sound = Vec::new();
-        for run in &cell.runs {
+        for (index, run) in cell.runs.iter().enumerate() {
             match run.summary.exclusion() {
                 Some(Exclusion::Disturbed) => {}
-                Some(Exclusion::Failed) => return Ok(Self::Failed(failure(run)?)),
-                None => sound.push(run),
+                Some(Exclusion::Failed) => {
+                    return Ok(Self::Failed { run: index, why: failure(run)? });
+                }
+                None => sound.push((index, run)),
             }
         }
         if sound.is_empty() {
             return Ok(Self::Disturbed);
         }
-        let summaries: Vec<Summary> = sound.iter().map(|run| run.summary.clone()).collect();
+        let summaries: Vec<Summary> = sound.iter().map(|(_, run)| run.summary.clone()).collect();
         let mut judged = Vec::new();
-        for (index, judgement) in gate::judge(&summaries).into_iter().enumerate() {
+        let judgements = gate::judge(&summaries, Certainty::OfFew);
+        for (index, judgement) in judgements.into_iter().enumerate() {
             let is_missed = !judgement.outcome.passes(strict);
-            let misses = sound
-                .iter()
-                .find(|run| run.summary.expect.get(index).is_some_and(|expected| !expected.pass));
+            let misses = sound.iter().find(|(_, run)| {
+                run.summary.expect.get(index).is_some_and(|expected| !expected.pass)
+            });
             let cause = match misses {
-                Some(run) if is_missed => why(run, &judgement)?,
+                Some((_, run)) if is_missed => why(run, &judgement)?,
                 _ => String::new(),
             };
-            judged.push(Judged { judgement, is_missed, cause });
+            let run = misses.unwrap_or(&sound[0]).0;
+            judged.push(Judged { judgement, is_missed, run, cause });
         }
         Ok(Self::Judged(judged))
     }
@@ -66,8 +77,30 @@ impl Verdict {
     pub fn is_red(&self) -> bool {
         match self {
             Self::Judged(judged) => judged.iter().any(|one| one.is_missed),
-            Self::Failed(_) => true,
+            Self::Failed { .. } => true,
             Self::Disturbed => false,
+        }
+    }
+
+    /// Index of the run that decides: the first one that misses what makes the cell red.
+    pub fn run(&self) -> usize {
+        match self {
+            Self::Judged(judged) => judged.iter().find(|it| it.is_missed).map_or(0, |it| it.run),
+            Self::Failed { run, .. } => *run,
+            Self::Disturbed => 0,
+        }
+    }
+
+    /// The colour of the cell, and how many of its expectations hold.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Judged(judged) => {
+                let missed = judged.iter().filter(|one| one.is_missed).count();
+                let doubted = judged.iter().filter(|one| !one.is_missed && one.is_in_doubt());
+                held(judged.len(), missed, doubted.count())
+            }
+            Self::Failed { .. } => "red, the call failed".into(),
+            Self::Disturbed => "not judged: disturbed".into(),
         }
     }
 
@@ -79,7 +112,7 @@ impl Verdict {
             Self::Disturbed => {
                 lines.push(format!("{head}: not judged: this machine disturbed each run"));
             }
-            Self::Failed(why) => {
+            Self::Failed { why, .. } => {
                 lines.push(format!("{head}: the call failed"));
                 lines.push(format!("  {why}"));
             }
@@ -93,29 +126,57 @@ impl Verdict {
             }
         }
         if !lines.is_empty() {
-            lines.push(format!("  replay: {}", cell.replay()));
+            lines.push(format!("  replay: {}", cell.replay(self.run())));
         }
         lines
     }
 
     /// The cell in a JUnit file.
     pub fn suite(&self, cell: &Cell<'_>, strict: bool) -> Option<TestSuite> {
-        let (scenario, name) = (&cell.scenario.id, cell.competitor.name());
+        let competitor = cell.competitor;
+        let who = Who::of_row(&cell.scenario.id, competitor.name(), competitor.role());
         let kind = match self {
             Self::Judged(judged) => {
                 let mut cases = Vec::new();
-                for Judged { judgement, cause, .. } in judged {
-                    let replay = format!("replay: {}", cell.replay());
+                for Judged { judgement, run, cause, .. } in judged {
+                    let replay = format!("replay: {}", cell.replay(*run));
                     cases.push(Case { judgement, cause: cause.clone(), replay });
                 }
                 let time = cell.runs.iter().map(|run| run.took).sum::<Duration>();
-                return (!cases.is_empty()).then(|| junit::suite(&cases, time, strict));
+                return (!cases.is_empty()).then(|| junit::suite(&who, &cases, time, strict));
             }
-            Self::Failed(_) => NonSuccessKind::Failure,
+            Self::Failed { .. } => NonSuccessKind::Failure,
             Self::Disturbed => NonSuccessKind::Error,
         };
         let why = self.lines(cell).join("\n");
-        Some(junit::without_values(scenario, name, kind, &why))
+        Some(junit::without_values(&who, kind, &why))
+    }
+}
+
+impl Judged {
+    fn is_in_doubt(&self) -> bool {
+        self.judgement.outcome == Outcome::InDoubt
+    }
+}
+
+/// The same for simulated runs. A known miss is a miss.
+pub fn of_simulated(runs: &[Summary]) -> String {
+    let judgements = gate::judge(runs, Certainty::OfFew);
+    let missed = judgements.iter().filter(|one| !one.row.pass).count();
+    held(judgements.len(), missed, 0)
+}
+
+fn held(all: usize, missed: usize, doubted: usize) -> String {
+    let colour = match (all, missed, doubted) {
+        (0, ..) => return "-".into(),
+        (_, 0, 0) => "green",
+        (_, 0, _) => "amber",
+        _ => "red",
+    };
+    let held = all - missed - doubted;
+    match doubted {
+        0 => format!("{colour}, {held} of {all} hold"),
+        _ => format!("{colour}, {held} of {all} hold, {doubted} in doubt"),
     }
 }
 

@@ -6,7 +6,7 @@ use super::format::{
     Expectation, ExpectationOutcome, FairnessRow, FlowMeans, RequirementRow, ThenAndNow,
 };
 use super::{Column, DECIMALS, Run, rounded};
-use crate::gate::{self, Judgement, Outcome};
+use crate::gate::{self, Certainty, Judgement, Outcome};
 use crate::run::Engine;
 use crate::scenario::Scenario;
 use crate::summary::{Bound, ExpectRow, Summary};
@@ -16,7 +16,7 @@ use crate::summary::{Bound, ExpectRow, Summary};
 pub(super) fn judge(runs: &[Run]) -> Vec<Judgement> {
     let trusted = runs.iter().filter(|run| run.record.exclusion().is_none());
     let summaries: Vec<Summary> = trusted.map(|run| run.summary.clone()).collect();
-    gate::judge(&summaries)
+    gate::judge(&summaries, Certainty::OfMany)
 }
 
 pub(super) fn expectations(judgements: &[Judgement], scenario: &str) -> Vec<Expectation> {
