@@ -670,9 +670,14 @@ weir_status weir_sender_take_change(weir_sender *sender,
 // Writes the controller's internal signals, for traces and reports.
 weir_status weir_sender_metrics(const weir_sender *sender, weir_metrics *metrics);
 
-// Writes what the encoder may make, in bit/s, headers included: the target less the rate at which
-// packets were sent again in the last second, and at least half of the target.
+// Writes what the encoder may make, in bit/s, headers included: `source_bitrate_bps` of the target
+// less the rate at which packets were sent again in the last second, less what waits in the queue
+// for more than 50 ms, and at least half of it.
 weir_status weir_sender_media_bitrate(const weir_sender *sender, uint64_t *bitrate_bps);
+
+// Writes 1 if a picture that is taken now should be encoded, and 0 if it would be late, because
+// more than 250 ms wait in the queue: leave it out before the encoder.
+weir_status weir_sender_wants_frame(const weir_sender *sender, uint8_t *wants_frame);
 
 // Writes the number of bytes in the send queue, headers included.
 weir_status weir_sender_queued(const weir_sender *sender, uint64_t *bytes);

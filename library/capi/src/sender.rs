@@ -383,8 +383,9 @@ pub unsafe extern "C" fn weir_sender_metrics(
     }
 }
 
-/// Writes what the encoder may make, in bit/s, headers included: the target less the rate at which
-/// packets were sent again in the last second, and at least half of the target.
+/// Writes what the encoder may make, in bit/s, headers included: `source_bitrate_bps` of the target
+/// less the rate at which packets were sent again in the last second, less what waits in the queue
+/// for more than 50 ms, and at least half of it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_media_bitrate(
     sender: *const weir_sender,
@@ -394,6 +395,17 @@ pub unsafe extern "C" fn weir_sender_media_bitrate(
     unsafe {
         border::read(sender, |handle| put(bitrate_bps, handle.sender.media_bitrate().as_bps()))
     }
+}
+
+/// Writes 1 if a picture that is taken now should be encoded, and 0 if it would be late, because
+/// more than 250 ms wait in the queue: leave it out before the encoder.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_wants_frame(
+    sender: *const weir_sender,
+    wants_frame: *mut u8,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe { border::read(sender, |handle| put(wants_frame, handle.sender.wants_frame().into())) }
 }
 
 /// Writes the number of bytes in the send queue, headers included.

@@ -69,6 +69,7 @@ type Estimator struct {
 	closed   bool
 	target   weir.Target
 	media    int64 // the newest bitrate of the media that is worth telling
+	wants    bool  // whether a picture that is taken now should be encoded
 	onChange func(int)
 	pacer    pacer
 	streams  streams
@@ -248,9 +249,10 @@ func (e *Estimator) obey(now time.Time) {
 	if err != nil {
 		return
 	}
-	media := e.repair.mediaBitrate(now, target.Bitrate)
-	if moved := max(media-e.media, e.media-media); target.Bitrate != e.target.Bitrate || moved*worthTelling > e.media {
-		e.media = media
+	media, wants := mediaBitrate(&target, e.pacer.queued, e.repair.rate(now)), wantsFrame(&target, e.pacer.queued)
+	moved := max(media-e.media, e.media-media)
+	if target.Bitrate != e.target.Bitrate || moved*worthTelling > e.media || wants != e.wants {
+		e.media, e.wants = media, wants
 		signal(e.news)
 	}
 	e.target = target
@@ -260,6 +262,7 @@ func (e *Estimator) obey(now time.Time) {
 // tell passes each new target on, after the one that was told last, until the Estimator is closed. The application's
 // function may take its time, and may call the Estimator.
 func (e *Estimator) tell(told int64) {
+	toldWants := true
 	for {
 		select {
 		case <-e.done:
@@ -267,28 +270,36 @@ func (e *Estimator) tell(told int64) {
 		case <-e.news:
 		}
 		e.lock.Lock()
-		media, tell, closed := e.media, e.onChange, e.closed
+		media, wants, tell, closed := e.media, e.wants, e.onChange, e.closed
 		e.lock.Unlock()
 		if closed {
 			return
 		}
-		if media != told && tell != nil {
-			told = media
+		if (media != told || wants != toldWants) && tell != nil {
+			told, toldWants = media, wants
 			tell(int(media))
 		}
 	}
 }
 
 // GetTargetBitrate returns what new media may take, in bit/s: the target, which is for all packets (Target), less what was
-// sent again in the last second, and at least half of it. An encoder that had all of the target would make a link that
-// loses packets lose more.
+// sent again in the last second, less what waits in the pacer for more than 50 ms, and at least half of it. An encoder that
+// had all of the target would make a link that loses packets lose more, and its pictures would wait.
 func (e *Estimator) GetTargetBitrate() int {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	return int(e.media)
+	return int(mediaBitrate(&e.target, e.pacer.queued, e.repair.rate(time.Now())))
 }
 
-// OnTargetBitrateChange sets the function that is told of each new GetTargetBitrate, by a goroutine of its own. If the
+// WantsFrame says whether a picture that is taken now should be encoded. It would be late if more than 250 ms wait in the
+// pacer: leave it out before the encoder, which may not be able to make as little as it should.
+func (e *Estimator) WantsFrame() bool {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	return wantsFrame(&e.target, e.pacer.queued)
+}
+
+// OnTargetBitrateChange sets the function that is told of each new GetTargetBitrate and WantsFrame, by a goroutine of its own. If the
 // function takes long, it is told of the newest one next. The bitrate includes the headers of all
 // layers. An encoder must get less, or the difference waits in the pacer: about 6 % at 1 Mbit/s and 30 frames a second.
 func (e *Estimator) OnTargetBitrateChange(f func(bitrate int)) {
@@ -345,6 +356,7 @@ func (e *Estimator) GetStats() map[string]any {
 		"ackedBitrate":   metrics.AckedBitrate,
 		"targetBitrate":  e.target.Bitrate,
 		"mediaBitrate":   e.media,
+		"wantsFrame":     e.wants,
 		"pacingRate":     e.target.PacingRate,
 		"queuedBytes":    e.pacer.queued,
 		"packetsSent":    e.counts.sent,

@@ -150,7 +150,10 @@ export class Sender {
     return { bitrate, pacingRate: Number(view.getBigUint64(this.#scratch + 24, true)) };
   }
 
-  /** The change of the target since the last call, or `undefined`. `mediaBps` is `mediaBitrate()`. */
+  /**
+   * The change of the target since the last call, or `undefined`. `mediaBps` is `mediaBitrate()`, `wantsFrame` is
+   * `wantsFrame()`.
+   */
   takeChange() {
     const [metrics, from, to] = [0, NUMBERS_AT, NUMBERS_AT + 8].map((it) => this.#scratch + it);
     this.#view().setUint32(metrics, METRICS_BYTES, true);
@@ -158,13 +161,22 @@ export class Sender {
     const view = this.#view();
     const [fromBps, toBps] = [from, to].map((it) => known(view.getBigUint64(it, true)));
     const [reason, state] = [48, 80].map((offset) => this.#text(metrics + offset));
-    return { fromBps, toBps, mediaBps: this.mediaBitrate(), reason, state };
+    return { fromBps, toBps, mediaBps: this.mediaBitrate(), wantsFrame: this.wantsFrame(), reason, state };
   }
 
-  /** What the encoder should make, in bit/s: the target's bitrate less what was sent again in the last second. */
+  /**
+   * What the encoder should make, in bit/s: the target's bitrate less what was sent again in the last second, and less
+   * what waits in the queue for more than 50 ms.
+   */
   mediaBitrate() {
     this.#call("weir_sender_media_bitrate", this.#handle, this.#scratch);
     return Number(this.#view().getBigUint64(this.#scratch, true));
+  }
+
+  /** Whether a picture that is taken now should be encoded. It would be late if more than 250 ms wait in the queue. */
+  wantsFrame() {
+    this.#call("weir_sender_wants_frame", this.#handle, this.#scratch);
+    return this.#view().getUint8(this.#scratch) === 1;
   }
 
   /** Bytes in the queue. */

@@ -33,8 +33,8 @@ function wholeWords(bytes) {
 /**
  * Takes over what a sender (`RTCRtpSender`) sends. Call it when the connection is up and before the sender has sent anything,
  * with werift's own module: the peer must have agreed to RTX and to transport-wide feedback. `onTarget(change)` gets each
- * change of the target (`fromBps`, `toBps`), and of what the encoder may make of it (`mediaBps`): what was sent again in the
- * last second is taken off. A transport has one at a time. It ends with its transport, or by `close()`.
+ * change of the target (`fromBps`, `toBps`), of what the encoder may make of it (`mediaBps`): what was sent again in the
+ * last second, and what waits, is taken off; and of whether it should make pictures at all (`wantsFrame`). A transport has one at a time. It ends with its transport, or by `close()`.
  */
 export class Congestion {
   #sender;
@@ -48,6 +48,7 @@ export class Congestion {
   #timer;
   #rtxNumber;
   #mediaBps;
+  #wantsFrame = true;
   #onTarget;
   #subscriptions;
   #isClosed = false;
@@ -89,9 +90,14 @@ export class Congestion {
     return this.#weir.target().bitrate;
   }
 
-  /** What the encoder may make of the target: what was sent again in the last second is taken off. */
+  /** What the encoder may make of the target: what was sent again in the last second, and what waits, is taken off. */
   get mediaBitrate() {
     return this.#weir.mediaBitrate();
+  }
+
+  /** Whether a picture that is taken now should be encoded. It would be late if too much waits. */
+  get wantsFrame() {
+    return this.#weir.wantsFrame();
   }
 
   /** The application changed the range of the target: `{ minBitrate, startBitrate, maxBitrate }`. */
@@ -173,13 +179,14 @@ export class Congestion {
 
   /** Tells of a change. What the application throws is its own, and ends nothing here. */
   #tell() {
-    const { bitrate, mediaBitrate } = this;
+    const { bitrate, mediaBitrate, wantsFrame } = this;
     let change = this.#weir.takeChange();
     const moved = Math.abs(mediaBitrate - this.#mediaBps);
-    if (!change && moved <= WORTH_TELLING * this.#mediaBps) return;
-    const same = { fromBps: bitrate, toBps: bitrate, reason: "sent again", state: "" };
-    change ??= { ...same, mediaBps: mediaBitrate };
-    this.#mediaBps = change.mediaBps;
+    const isNews = wantsFrame !== this.#wantsFrame || moved > WORTH_TELLING * this.#mediaBps;
+    if (!change && !isNews) return;
+    const same = { fromBps: bitrate, toBps: bitrate, reason: "encoder's part", state: "" };
+    change ??= { ...same, mediaBps: mediaBitrate, wantsFrame };
+    [this.#mediaBps, this.#wantsFrame] = [change.mediaBps, change.wantsFrame];
     try {
       this.#onTarget(change);
     } catch (error) {

@@ -117,8 +117,9 @@ class Change(NamedTuple):
     to_bps: int
     reason: str
     state: str
-    # What the encoder may make of it: see `Sender.media_bitrate`.
+    # What the encoder may make of it: see `Sender.media_bitrate` and `Sender.wants_frame`.
     media_bps: int
+    wants_frame: bool
 
 
 _loaded: ctypes.PyDLL | None = None
@@ -156,6 +157,7 @@ def load() -> ctypes.PyDLL:
         library.weir_sender_target.argtypes = [pointer, pointer]
         library.weir_sender_queued.argtypes = [pointer, pointer]
         library.weir_sender_media_bitrate.argtypes = [pointer, pointer]
+        library.weir_sender_wants_frame.argtypes = [pointer, pointer]
         library.weir_sender_take_change.argtypes = [pointer, pointer, pointer, pointer]
         _loaded = library
     return _loaded
@@ -258,11 +260,19 @@ class Sender:
 
     @property
     def media_bitrate(self) -> int:
-        """What the encoder may make: the target less what was sent again in the last second."""
+        """What the encoder may make: the target less what was sent again in the last second, and less what waits in
+        the queue for more than 50 ms."""
         bitrate = ctypes.c_uint64()
         media_bitrate = self._library.weir_sender_media_bitrate
         _checked(media_bitrate(self._handle, ctypes.byref(bitrate)))
         return bitrate.value
+
+    @property
+    def wants_frame(self) -> bool:
+        """Whether a picture that is taken now should be encoded. It would be late if more than 250 ms wait."""
+        wants = ctypes.c_uint8()
+        _checked(self._library.weir_sender_wants_frame(self._handle, ctypes.byref(wants)))
+        return wants.value == 1
 
     def take_change(self) -> Change | None:
         """The change of the target since the last call."""
@@ -272,7 +282,8 @@ class Sender:
         if _checked(self._library.weir_sender_take_change(self._handle, *pointers)) == NOTHING:
             return None
         reason, state = metrics.reason_text.decode(), metrics.state.decode()
-        return Change(before.value, after.value, reason, state, self.media_bitrate)
+        now = (self.media_bitrate, self.wants_frame)
+        return Change(before.value, after.value, reason, state, *now)
 
     @property
     def queued(self) -> int:

@@ -59,8 +59,8 @@ def offer_transport_wide() -> None:
 class Congestion:
     """Takes over what a sender sends. The peer must have agreed to RTX and to transport-wide feedback.
 
-    `on_target` gets each `Change` of the target, and of what the encoder may make of it (`media_bps`): what was sent
-    again in the last second is taken off. All bitrates include headers. Attach it before the sender has sent anything. A
+    `on_target` gets each `Change` of the target, of what the encoder may make of it (`media_bps`): what was sent again
+    in the last second, and what waits, is taken off; and of whether it should make pictures at all (`wants_frame`). All bitrates include headers. Attach it before the sender has sent anything. A
     transport has one at a time. It ends with its transport, or by `close`.
     """
 
@@ -106,7 +106,7 @@ class Congestion:
             overhead_bytes=OVERHEAD_BYTES,
             **limits,
         )
-        self._media_bps = self._weir.media_bitrate
+        self._media_bps, self._wants_frame = self._weir.media_bitrate, True
         self._frame: list[bytes] = []
         self._sender, self._transport = rtp_sender, rtp_sender.transport
         if "_send_rtp" in vars(self._transport):
@@ -128,8 +128,13 @@ class Congestion:
 
     @property
     def media_bitrate(self) -> int:
-        """What the encoder may make of the target: what was sent again in the last second is taken off."""
+        """What the encoder may make of the target: what was sent again in the last second, and what waits, is taken off."""
         return self._weir.media_bitrate
+
+    @property
+    def wants_frame(self) -> bool:
+        """Whether a picture that is taken now should be encoded. It would be late if too much waits."""
+        return self._weir.wants_frame
 
     def set_limits(
         self, min_bitrate: int, max_bitrate: int, start_bitrate: int | None = None
@@ -218,13 +223,14 @@ class Congestion:
 
     def _tell(self) -> None:
         """Tells of a change. What the application raises is its own, and does not end the pacer."""
-        rate, media = self._weir.bitrate, self._weir.media_bitrate
+        rate, media, wants = self._weir.bitrate, self._weir.media_bitrate, self._weir.wants_frame
         change = self._weir.take_change()
-        if change is None and abs(media - self._media_bps) > WORTH_TELLING * self._media_bps:
-            change = Change(rate, rate, "sent again", "", media)
+        moved = abs(media - self._media_bps) > WORTH_TELLING * self._media_bps
+        if change is None and (moved or wants != self._wants_frame):
+            change = Change(rate, rate, "encoder's part", "", media, wants)
         if change is None or self._on_target is None:
             return
-        self._media_bps = change.media_bps
+        self._media_bps, self._wants_frame = change.media_bps, change.wants_frame
         try:
             self._on_target(change)
         except Exception:

@@ -328,6 +328,11 @@ impl<C: Controller> Sender<C> {
         self.media.media_bitrate()
     }
 
+    /// Whether a picture that is taken now should be encoded: see [`MediaSender::wants_frame`].
+    pub fn wants_frame(&self) -> bool {
+        self.media.wants_frame()
+    }
+
     /// The change of the target bitrate since the last call, if any, and its reason.
     pub fn take_change(&mut self) -> Option<TargetChange> {
         self.media.take_change()

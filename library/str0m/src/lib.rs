@@ -186,9 +186,14 @@ impl Congestion {
     }
 
     /// What the encoder may make of the target: what str0m sent past the queue in the last second
-    /// (repeats, other streams with transport-wide numbers) is taken off.
+    /// (repeats, other streams with transport-wide numbers), and what waits, is taken off.
     pub fn media_bitrate(&self) -> Bitrate {
         self.media.media_bitrate()
+    }
+
+    /// Whether a picture that is taken now should be encoded. It would be late if too much waits.
+    pub fn wants_frame(&self) -> bool {
+        self.media.wants_frame()
     }
 
     /// The change of the target since the last call, if any, and its reason.

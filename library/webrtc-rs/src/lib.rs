@@ -45,10 +45,15 @@ impl Control {
         lock(&self.0).media.target().bitrate
     }
 
-    /// What the encoder's packets may take of the target: what was sent again in the last second is
-    /// taken off.
+    /// What the encoder's packets may take of the target: what was sent again in the last second,
+    /// and what waits, is taken off.
     pub fn media_bitrate(&self) -> Bitrate {
         lock(&self.0).media.media_bitrate()
+    }
+
+    /// Whether a picture that is taken now should be encoded. It would be late if too much waits.
+    pub fn wants_frame(&self) -> bool {
+        lock(&self.0).media.wants_frame()
     }
 
     /// The change of the target since the last call, if any, and its reason.

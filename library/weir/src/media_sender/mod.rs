@@ -15,7 +15,7 @@
 //! The crate `weir-rtcp` parses feedback packets and offers the same sender with bytes on both
 //! sides.
 
-mod repair;
+mod encoder;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +25,8 @@ use crate::controller::{Controller, Metrics, RateLimits, Target};
 use crate::feedback::{FeedbackReport, Outgoing, RtpNumber, SendHistory, SentPacket};
 use crate::pacer::{Pacer, Release};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use repair::RepairRate;
+pub use encoder::MAX_QUEUE_FOR_FRAMES;
+use encoder::RepairRate;
 
 /// Sends media at the rate that its congestion controller allows.
 ///
@@ -371,12 +372,25 @@ impl<M, C: Controller> MediaSender<M, C> {
         &self.control.target
     }
 
-    /// What the encoder may make, headers included: the target less the rate of retransmissions,
-    /// parity and packets past the queue in the last second, and at least half of the target. The
-    /// target is for all of these, so an encoder that has the whole of it makes a link that loses
-    /// packets lose more.
+    /// What the encoder may make, headers included: [`Target::source_bitrate`] less the rate of
+    /// retransmissions, parity and packets past the queue in the last second, less what waits in
+    /// the queue for more than 50 ms, and at least half of it. The target is for all of these: an
+    /// encoder that has the whole of it makes a link that loses packets lose more, and the queue
+    /// stays long.
     pub fn media_bitrate(&self) -> Bitrate {
-        self.repair.media_bitrate(self.now, self.control.target.bitrate)
+        encoder::media_bitrate(&self.control.target, self.queued(), self.repair.rate(self.now))
+    }
+
+    /// How long the queue takes to leave at the pacing rate.
+    pub fn queue_time(&self) -> TimeDelta {
+        encoder::queue_time(&self.control.target, self.queued())
+    }
+
+    /// Whether a picture that is taken now should be encoded. With more than
+    /// [`MAX_QUEUE_FOR_FRAMES`] in the queue it would be late: leave it out before the encoder,
+    /// which may not be able to make as little as [`MediaSender::media_bitrate`].
+    pub fn wants_frame(&self) -> bool {
+        self.queue_time() <= MAX_QUEUE_FOR_FRAMES
     }
 
     /// The change of the target bitrate since the last call of this method, if any. Several changes

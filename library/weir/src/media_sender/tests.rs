@@ -199,6 +199,8 @@ fn the_encoder_gets_the_target_less_the_repair_of_the_last_second() {
     sender.enqueue(at(0), frame(0..1));
     sender.enqueue_urgent(at(0), frame(8..9));
     sender.enqueue_parity(SIZE, 7);
+    // What waits counts, too.
+    sender.clear_queue(at(0));
     sender.on_packet_sent(at(500), SIZE, None);
     assert_eq!(left(&mut sender, 999), kbps(70));
     assert_eq!(left(&mut sender, 1_000), kbps(90));
@@ -206,7 +208,33 @@ fn the_encoder_gets_the_target_less_the_repair_of_the_last_second() {
     // At least half is left.
     sender.enqueue_urgent(at(3_000), frame(10..20));
     assert_eq!(left(&mut sender, 3_950), kbps(50));
+    sender.clear_queue(at(4_000));
     assert_eq!(left(&mut sender, 4_000), kbps(100));
+}
+
+#[test]
+fn the_encoder_makes_less_while_more_than_a_frame_waits_and_nothing_that_would_be_late() {
+    let mut sender = MediaSender::new(Script::new(target(100)));
+    let paced = sender.target().pacing_rate;
+    let mut queued = DataSize::ZERO;
+    let mut with = |sender: &mut MediaSender<u32, Script>, ms| {
+        let whole = paced * TimeDelta::from_millis(ms);
+        let size = whole.saturating_sub(queued);
+        queued = whole;
+        sender.enqueue(at(0), [(size, 0)]);
+        (sender.media_bitrate(), sender.wants_frame())
+    };
+    assert_eq!(with(&mut sender, 50), (kbps(100), true));
+    // What waits for 25 ms more leaves within half a second.
+    let [usual, more] = [50, 75].map(|ms| paced * TimeDelta::from_millis(ms));
+    let excess = more.saturating_sub(usual);
+    assert_eq!(
+        with(&mut sender, 75),
+        (kbps(100).saturating_sub(excess / TimeDelta::from_millis(500)), true)
+    );
+    assert_eq!(with(&mut sender, 250), (kbps(60), true));
+    assert_eq!(with(&mut sender, 260), (kbps(58), false));
+    assert_eq!(with(&mut sender, 1_000), (kbps(50), false));
 }
 
 #[test]
