@@ -8,8 +8,9 @@ test picture). Lines of the input:
     start       the camera begins
     rate N      the encoder's target in bit/s
     key         the next frame is a key frame
+    skip, take  leaves pictures out before the encoder, and no more
 
-The output has each frame after its length, four bytes with the highest first. The encoder is that of the
+The output has each frame after its length, four bytes with the highest first. A picture that was left out has the length 0. The encoder is that of the
 lab's own pipelines. If the variable WEIR_FRAMES names a file, it tells there which frames of the camera went in,
 and when.
 """
@@ -49,6 +50,31 @@ def sightings_of(settings):
     return tags.Sightings(tell, settings["width"], settings["height"])
 
 
+class Gate:
+    """The way of the camera's pictures into the encoder, which may be shut.
+
+    An encoder spends the bits of pictures that it did not get on the next one, by the times of the pictures. So these are
+    even, whatever was left out.
+    """
+
+    def __init__(self, source, skip):
+        self._source, self._skip = source, skip
+        self.is_shut = False
+        self._time = None
+
+    def __getattr__(self, name):
+        return getattr(self._source, name)
+
+    def emit(self, signal, buffer):
+        """Passes a picture on, or leaves it out."""
+        if self.is_shut:
+            self._skip()
+            return Gst.FlowReturn.OK
+        self._time = buffer.pts if self._time is None else self._time + buffer.duration
+        buffer.pts = self._time
+        return self._source.emit(signal, buffer)
+
+
 class Encoder:
     """The pipeline from the camera's file to standard output."""
 
@@ -60,20 +86,24 @@ class Encoder:
         )
         self._encoder = self._pipeline.get_by_name("encoder")
         self._encoder.set_property("target-bitrate", settings["startBitrate"])
-        source, sightings = self._pipeline.get_by_name("camera"), sightings_of(settings)
-        self._camera = camera.open_camera(source, settings, sightings)
+        self._output = threading.Lock()
+        self._gate = Gate(self._pipeline.get_by_name("camera"), lambda: self._tell(b""))
+        self._camera = camera.open_camera(self._gate, settings, sightings_of(settings))
         self._pipeline.get_by_name("frames").connect("new-sample", self._write)
         self._pipeline.set_state(Gst.State.PLAYING)
 
     def _write(self, sink):
         buffer = sink.emit("pull-sample").get_buffer()
-        frame = buffer.extract_dup(0, buffer.get_size())
-        try:
-            sys.stdout.buffer.write(struct.pack(">I", len(frame)) + frame)
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            GLib.idle_add(self._loop.quit)
-            return Gst.FlowReturn.EOS
+        return self._tell(buffer.extract_dup(0, buffer.get_size()))
+
+    def _tell(self, frame):
+        with self._output:
+            try:
+                sys.stdout.buffer.write(struct.pack(">I", len(frame)) + frame)
+                sys.stdout.buffer.flush()
+            except BrokenPipeError:
+                GLib.idle_add(self._loop.quit)
+                return Gst.FlowReturn.EOS
         return Gst.FlowReturn.OK
 
     def stop(self):
@@ -88,6 +118,8 @@ class Encoder:
         elif words == ["key"]:
             event = GstVideo.video_event_new_upstream_force_key_unit(Gst.CLOCK_TIME_NONE, True, 0)
             self._encoder.get_static_pad("src").send_event(event)
+        elif words in (["skip"], ["take"]):
+            self._gate.is_shut = words == ["skip"]
         elif len(words) == 2 and words[0] == "rate":
             self._encoder.set_property("target-bitrate", int(words[1]))
         else:

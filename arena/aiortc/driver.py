@@ -77,6 +77,7 @@ class Sender(Peer):
     def __init__(self, rtc, call, settings, controller, as_decoded):
         super().__init__(rtc, call, settings)
         self._controller, self._congestion = controller, None
+        self._target_bps = settings["startBitrate"]
         if controller is None:
             pictures = read_pictures(settings)
             self._camera = camera_class(rtc, as_decoded)(pictures, settings["frameRate"])
@@ -146,24 +147,25 @@ class Sender(Peer):
             return
         # aiortc tells its own encoder of a request for a key frame, so this is where to hear of it.
         self._sender._send_keyframe = lambda: self._camera.say("key")
-        self._camera_bps = self._congestion.media_bitrate
-        self._camera.target(self._camera_bps)
+        self._camera.target(self._congestion.media_bitrate)
         self._camera.say("start")
 
     def _on_target(self, change):
-        write(
-            self._call,
-            target={
-                "timeNs": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
-                "fromBps": self._camera_bps,
-                "targetBps": change.media_bps,
-                "reason": "told by the stack",
-                "state": "unknown",
-                "signals": {},
-            },
-        )
-        self._camera_bps = change.media_bps
+        if change.to_bps != self._target_bps:
+            write(
+                self._call,
+                target={
+                    "timeNs": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+                    "fromBps": self._target_bps,
+                    "targetBps": change.to_bps,
+                    "reason": "told by the stack",
+                    "state": "unknown",
+                    "signals": {},
+                },
+            )
+            self._target_bps = change.to_bps
         self._camera.target(change.media_bps)
+        self._camera.say("take" if change.wants_frame else "skip")
 
 
 async def serve(rtc, controller, as_decoded):

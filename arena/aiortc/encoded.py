@@ -58,9 +58,12 @@ class Encoded(MediaStreamTrack):
             self._reader = asyncio.StreamReader(limit=1 << 22)
             protocol = asyncio.StreamReaderProtocol(self._reader)
             await loop.connect_read_pipe(lambda: protocol, self._process.stdout)
-        (length,) = struct.unpack(">I", await self._reader.readexactly(4))
+        length = 0
+        # An empty frame is a picture that was left out.
+        while length == 0:
+            (length,) = struct.unpack(">I", await self._reader.readexactly(4))
+            self._count += 1
         packet = av.Packet(await self._reader.readexactly(length))
-        packet.pts = self._count * VIDEO_CLOCK // self._rate
+        packet.pts = (self._count - 1) * VIDEO_CLOCK // self._rate
         packet.time_base = fractions.Fraction(1, VIDEO_CLOCK)
-        self._count += 1
         return packet

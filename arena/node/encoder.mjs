@@ -16,8 +16,9 @@ export class Encoder {
   #settings;
   #buffered = Buffer.alloc(0);
   #onFrame;
+  #wantsFrame = true;
 
-  /** Starts it. `onFrame` gets each frame. */
+  /** Starts it. `onFrame` gets each frame; an empty one for a picture that was left out. */
   constructor(settings, onFrame) {
     this.#settings = settings;
     this.#onFrame = onFrame;
@@ -44,6 +45,12 @@ export class Encoder {
     const packets = Math.ceil(bitrate / 8 / frameRate / PAYLOAD_BYTES);
     const headers = 8 * packets * HEADER_BYTES * frameRate;
     this.#say(`rate ${Math.round(Math.max(bitrate - headers, bitrate / 2))}`);
+  }
+
+  /** Whether pictures should be encoded, or left out. */
+  wants(wantsFrame) {
+    if (wantsFrame !== this.#wantsFrame) this.#say(wantsFrame ? "take" : "skip");
+    this.#wantsFrame = wantsFrame;
   }
 
   close() {
@@ -82,6 +89,7 @@ export class Packetizer {
   packets(frame) {
     const timestamp = Math.floor((this.#frames * VIDEO_CLOCK) / this.#frameRate);
     this.#frames += 1;
+    if (frame.length === 0) return [];
     const count = Math.ceil(frame.length / PAYLOAD_BYTES);
     // Packets of nearly one size.
     const size = Math.ceil(frame.length / count);
@@ -121,6 +129,14 @@ export class Target {
   start() {
     this.#encoder.target(this.#target);
     this.#encoder.start();
+  }
+
+  /** Follows a controller of Weir, which leaves the encoder a part of its target. */
+  follow({ toBps, mediaBps, wantsFrame }) {
+    if (toBps !== this.#target) this.#reporter.target(this.#target, toBps);
+    this.#target = toBps;
+    this.#encoder.target(mediaBps);
+    this.#encoder.wants(wantsFrame);
   }
 
   /** Sets the bitrate, within the limits. */

@@ -13,9 +13,10 @@ import (
 
 // encoder is a process of ../encoder.py.
 type encoder struct {
-	lock   sync.Mutex
-	input  io.Writer
-	output *bufio.Reader
+	lock       sync.Mutex
+	input      io.Writer
+	output     *bufio.Reader
+	isSkipping bool
 }
 
 func startEncoder(settings settings) (*encoder, error) {
@@ -42,14 +43,27 @@ func startEncoder(settings settings) (*encoder, error) {
 	return &encoder{input: input, output: bufio.NewReaderSize(output, 1<<20)}, command.Start()
 }
 
-// say writes a command: `start`, `key`, or `rate` with bit/s.
+// say writes a command: `start`, `key`, `skip`, `take`, or `rate` with bit/s.
 func (e *encoder) say(command string) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	_, _ = io.WriteString(e.input, command+"\n")
 }
 
-// next is the next frame.
+// wants says whether pictures should be encoded, or left out.
+func (e *encoder) wants(frames bool) {
+	if e.isSkipping != frames {
+		return
+	}
+	e.isSkipping = !frames
+	if frames {
+		e.say("take")
+	} else {
+		e.say("skip")
+	}
+}
+
+// next is the next frame; an empty one for a picture that was left out.
 func (e *encoder) next() ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(e.output, length[:]); err != nil {

@@ -14,9 +14,12 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+	"github.com/pion/rtp/codecs"
 	"github.com/pion/webrtc/v4"
-	"github.com/pion/webrtc/v4/pkg/media"
 	"golang.org/x/sys/unix"
+
+	"weir-go/weircc"
 )
 
 const (
@@ -71,11 +74,12 @@ type end interface {
 // sender is the end that sends the video.
 type sender struct {
 	peer
-	track     *webrtc.TrackLocalStaticSample
+	track     *webrtc.TrackLocalStaticRTP
 	encoder   *encoder
 	estimator estimator
 	lock      sync.Mutex
 	target    int
+	media     int // what the encoder was told of it
 }
 
 // lines writes to the lab, from any goroutine.
@@ -180,10 +184,10 @@ func (s *sender) open(name string) error {
 		return err
 	}
 	s.estimator = <-estimator
-	s.target = s.estimator.GetTargetBitrate()
-	s.estimator.OnTargetBitrateChange(s.onTarget)
+	s.media = s.estimator.GetTargetBitrate()
+	s.target = s.media
 	capability := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeVP8}
-	if s.track, err = webrtc.NewTrackLocalStaticSample(capability, "video", "arena"); err != nil {
+	if s.track, err = webrtc.NewTrackLocalStaticRTP(capability, "video", "arena"); err != nil {
 		return err
 	}
 	rtpSender, err := s.connection.AddTrack(s.track)
@@ -192,9 +196,13 @@ func (s *sender) open(name string) error {
 	}
 	go s.readFeedback(rtpSender)
 	s.watch(func() { go s.send() })
-	s.encoder, err = startEncoder(s.settings)
+	if s.encoder, err = startEncoder(s.settings); err != nil {
+		return err
+	}
+	// From here on targets come at any time.
+	s.estimator.OnTargetBitrateChange(s.onTarget)
 	s.note("camera")
-	return err
+	return nil
 }
 
 // readFeedback asks the encoder for a key frame when the receiver does. RTCP is handled only while it is read.
@@ -305,14 +313,21 @@ func (p *peer) close() {
 func (s *sender) send() {
 	s.encoder.say(fmt.Sprint("rate ", s.encoderRate(s.estimator.GetTargetBitrate())))
 	s.encoder.say("start")
-	interval := time.Second / time.Duration(s.settings.FrameRate)
+	samples := uint32(clock / s.settings.FrameRate) //nolint:gosec // a few thousand
+	payloader := &codecs.VP8Payloader{EnablePictureID: true}
+	packetizer := rtp.NewPacketizer(payload, 0, 0, payloader, rtp.NewRandomSequencer(), clock)
 	for {
 		frame, err := s.encoder.next()
-		if err == nil {
-			err = s.track.WriteSample(media.Sample{Data: frame, Duration: interval})
-		}
 		if err != nil {
-			return // The call has ended, or the encoder, which says so on standard error.
+			return // The encoder has ended, and says why on standard error.
+		}
+		if len(frame) == 0 {
+			packetizer.SkipSamples(samples)
+		}
+		for _, packet := range packetizer.Packetize(frame, samples) {
+			if err := s.track.WriteRTP(packet); err != nil {
+				return // The call has ended.
+			}
 		}
 	}
 }
@@ -320,17 +335,25 @@ func (s *sender) send() {
 func (s *sender) onTarget(bitrate int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if bitrate == s.target {
-		return
+	// A controller of Weir leaves the encoder a part of its target.
+	target := bitrate
+	if ours, isOurs := s.estimator.(*weircc.Estimator); isOurs {
+		target = int(ours.Target().Bitrate)
+		s.encoder.wants(ours.WantsFrame())
 	}
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	s.lines.write(map[string]any{"target": map[string]any{
-		"timeNs": now.Nano(), "fromBps": s.target, "targetBps": bitrate,
-		"reason": "told by the stack", "state": "unknown", "signals": map[string]float64{},
-	}})
-	s.target = bitrate
-	s.encoder.say(fmt.Sprint("rate ", s.encoderRate(bitrate)))
+	if target != s.target {
+		var now unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+		s.lines.write(map[string]any{"target": map[string]any{
+			"timeNs": now.Nano(), "fromBps": s.target, "targetBps": target,
+			"reason": "told by the stack", "state": "unknown", "signals": map[string]float64{},
+		}})
+		s.target = target
+	}
+	if bitrate != s.media {
+		s.media = bitrate
+		s.encoder.say(fmt.Sprint("rate ", s.encoderRate(bitrate)))
+	}
 }
 
 // encoderRate is the encoder's part of a target that includes headers. An encoder that had all of it would fill the

@@ -72,7 +72,7 @@ class Call {
     if (controller) {
       const { minBitrate, startBitrate, maxBitrate } = this.#settings;
       const limits = { minBitrate, startBitrate, maxBitrate };
-      const follow = ({ mediaBps }) => target.set(mediaBps);
+      const follow = (change) => target.follow(change);
       new Congestion(werift, this.#sender, controller, limits, follow);
     } else {
       this.#sender.onRtcp.subscribe((packet) => {

@@ -25,14 +25,13 @@ pub fn rate(target_bps: u64, frame_rate: u64) -> u64 {
     target_bps.saturating_sub(headers_bps).max(target_bps / 2)
 }
 
-/// Whether a change of the target is worth telling. What repeats leave of it changes all the time.
-pub fn is_news(told_bps: u64, target_bps: u64) -> bool {
-    target_bps.abs_diff(told_bps) * 50 > told_bps
-}
-
 pub struct Encoder {
     process: Child,
     input: ChildStdin,
+    frame_rate: u64,
+    /// What a controller of ours left for pictures when it was told last.
+    media_bps: u64,
+    wants_frame: bool,
 }
 
 impl Encoder {
@@ -52,10 +51,24 @@ impl Encoder {
         let input = process.stdin.take().context("the encoder's input")?;
         let output = process.stdout.take().context("the encoder's output")?;
         thread::spawn(move || read_frames(output, &happenings));
-        Ok(Self { process, input })
+        let (frame_rate, media_bps) = (settings.frame_rate, settings.start_bitrate);
+        Ok(Self { process, input, frame_rate, media_bps, wants_frame: true })
     }
 
-    /// Writes a command: `start`, `key`, or `rate` with bit/s.
+    /// Passes on what a controller of ours leaves for pictures, headers included, and whether they
+    /// should be made.
+    pub fn follow(&mut self, media_bps: u64, wants_frame: bool) {
+        if media_bps.abs_diff(self.media_bps) * 50 > self.media_bps {
+            self.media_bps = media_bps;
+            self.say(&format!("rate {}", rate(media_bps, self.frame_rate)));
+        }
+        if wants_frame != self.wants_frame {
+            self.wants_frame = wants_frame;
+            self.say(if wants_frame { "take" } else { "skip" });
+        }
+    }
+
+    /// Writes a command: `start`, `key`, `skip`, `take`, or `rate` with bit/s.
     pub fn say(&mut self, command: &str) {
         // An encoder that ended says why on standard error.
         let _ = writeln!(self.input, "{command}");

@@ -19,7 +19,7 @@ pub enum Happening {
     Line(String),
     /// The lab closed its end.
     End,
-    /// The encoder has a frame.
+    /// The encoder has a frame. It is empty for a picture that was left out.
     Frame(Vec<u8>),
     /// A datagram arrived from this address.
     Datagram(SocketAddr, Vec<u8>),

@@ -48,6 +48,8 @@ struct Call {
     mid: Option<Mid>,
     control: Control,
     target_bps: u64,
+    /// Pictures of the camera, and those of them that were encoded.
+    pictures: u64,
     frames: u64,
 }
 
@@ -94,6 +96,7 @@ impl Call {
             mid: None,
             control,
             target_bps,
+            pictures: 0,
             frames: 0,
         })
     }
@@ -171,9 +174,11 @@ impl Call {
     /// Passes a change of what our controller has for the encoder on.
     fn follow_ours(&mut self) {
         let Control::Ours(control) = &mut self.control else { return };
-        let media_bps = control.media_bitrate().as_bps();
-        if control.take_change().is_some() || encoder::is_news(self.target_bps, media_bps) {
-            self.on_estimate(media_bps);
+        let target_bps = control.target().as_bps();
+        self.encoder.follow(control.media_bitrate().as_bps(), control.wants_frame());
+        if target_bps != self.target_bps {
+            self.reporter.target(self.target_bps, target_bps);
+            self.target_bps = target_bps;
         }
     }
 
@@ -247,7 +252,11 @@ impl Call {
     }
 
     fn send(&mut self, frame: Vec<u8>) -> anyhow::Result<()> {
-        let time = MediaTime::from_90khz(self.frames * 90_000 / self.settings.frame_rate);
+        let time = MediaTime::from_90khz(self.pictures * 90_000 / self.settings.frame_rate);
+        self.pictures += 1;
+        if frame.is_empty() {
+            return Ok(());
+        }
         let number = self.frames;
         self.frames += 1;
         if let Control::Ours(control) = &mut self.control {

@@ -158,10 +158,15 @@ impl Call {
 
     fn follow_target(&mut self) {
         let target_bps = self.target.bps();
-        if self.target.is_news(self.target_bps, target_bps) {
+        if target_bps != self.target_bps {
             self.reporter.target(self.target_bps, target_bps);
             self.target_bps = target_bps;
-            self.encoder.say(&format!("rate {}", self.encoder_rate()));
+            if let Target::Theirs(_) = self.target {
+                self.encoder.say(&format!("rate {}", self.encoder_rate()));
+            }
+        }
+        if let Target::Ours(control) = &self.target {
+            self.encoder.follow(control.media_bitrate().as_bps(), control.wants_frame());
         }
     }
 
@@ -225,6 +230,10 @@ impl Call {
     fn send(&mut self, frame: Vec<u8>) -> anyhow::Result<()> {
         let now = Instant::now();
         let samples = CLOCK_RATE / self.settings.frame_rate as u32;
+        if frame.is_empty() {
+            self.packetizer.skip_samples(samples);
+            return Ok(());
+        }
         for packet in self.packetizer.packetize(now, &Bytes::from(frame), samples)? {
             let mut sender = self.peer.rtp_sender(self.sender).context("the track is gone")?;
             sender.write_rtp(now, packet)?;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use arena_driver::encoder;
 use arena_driver::protocol::Settings;
 use rtc::interceptor::{BandwidthEstimator, Gcc, PacketReport};
 use weir_webrtc_rs::Control;
@@ -21,15 +20,7 @@ impl Target {
     pub fn bps(&self) -> u64 {
         match self {
             Self::Theirs(target) => target.load(Ordering::Relaxed),
-            Self::Ours(control) => control.media_bitrate().as_bps(),
-        }
-    }
-
-    /// Whether a target is worth telling after the one that was told.
-    pub fn is_news(&self, told_bps: u64, target_bps: u64) -> bool {
-        match self {
-            Self::Theirs(_) => target_bps != told_bps,
-            Self::Ours(_) => encoder::is_news(told_bps, target_bps),
+            Self::Ours(control) => control.target().as_bps(),
         }
     }
 }
