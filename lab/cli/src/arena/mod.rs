@@ -1,5 +1,6 @@
 //! `weir arena`: WebRTC stacks of others under the same scenarios, as one matrix.
 
+mod competitor;
 mod doctor;
 mod fairness;
 mod matrix;
@@ -16,14 +17,13 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Parser as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use weir_call::stack::{Origin, Stack, StackError};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
-use weir_lab::scenario::Scenario;
-use weir_lab::scenario::call::BrowserKind;
+use weir_lab::scenario::{Flow, Scenario};
 use weir_lab::subject::{StackRole, Subject};
 use weir_lab::summary::Summary;
 use weir_lab::whole_file;
+use weir_net::path::Direction;
 
 use crate::args::{Arena, ArenaPart, Args, Call, CallRole, Command, Role};
 use crate::interrupt::Interrupt;
@@ -31,72 +31,14 @@ use crate::layout::Form;
 use crate::link::quoted;
 use crate::{COULD_NOT_RUN, call, junit, output, real, select};
 
+use competitor::{CHROMIUM, Competitor, FIREFOX};
 use returned::Return;
 use verdict::Verdict;
 
-/// Chromium as the sender.
-const CHROMIUM: &str = "chromium";
-/// Firefox as the sender.
-const FIREFOX: &str = "firefox";
+/// The folder of the stacks, unless another is named.
+const ARENA: &str = "arena";
 /// The scenarios for senders.
 const SCENARIOS: &str = "arena/*";
-
-/// A row of the matrix.
-#[derive(Clone, Debug, PartialEq)]
-enum Competitor {
-    /// Chromium at both ends.
-    Chromium,
-    /// Firefox, which sends to Chromium.
-    Firefox,
-    /// A stack at one end.
-    Stack(Stack, CallRole),
-    /// A forwarding server.
-    Server(Stack, Subject),
-}
-
-impl Competitor {
-    fn name(&self) -> &str {
-        match self {
-            Self::Chromium => CHROMIUM,
-            Self::Firefox => FIREFOX,
-            Self::Stack(stack, _) | Self::Server(stack, _) => &stack.name,
-        }
-    }
-
-    fn subject(&self) -> Subject {
-        match self {
-            Self::Chromium => Subject::browser(CHROMIUM),
-            Self::Firefox => Subject::browser(FIREFOX),
-            Self::Stack(stack, role) => Subject::Stack {
-                name: stack.name.clone(),
-                driver: stack.named_command().map(quoted),
-                role: (*role).into(),
-            },
-            Self::Server(_, subject) => subject.clone(),
-        }
-    }
-
-    fn role(&self) -> &'static str {
-        match self {
-            Self::Chromium | Self::Firefox => "browser",
-            Self::Stack(_, role) => StackRole::from(*role).name(),
-            Self::Server(..) => "server",
-        }
-    }
-
-    /// Our controller whose simulation should behave alike.
-    fn twin(&self) -> Option<&str> {
-        match self {
-            // Chromium sends to a stack that receives.
-            Self::Chromium | Self::Firefox | Self::Stack(_, CallRole::Receiver) => Some("gcc"),
-            Self::Server(..) => None,
-            Self::Stack(stack, CallRole::Sender) => match &stack.origin {
-                Origin::Folder(manifest) => manifest.twin.as_deref(),
-                Origin::Command(_) => None,
-            },
-        }
-    }
-}
 
 /// The runs of a stack under a scenario.
 struct Cell<'a> {
@@ -105,10 +47,13 @@ struct Cell<'a> {
     runs: Vec<Run>,
     /// What made the runs, with versions.
     programs: Option<String>,
+    /// What the command that repeats a run has beside the run.
+    options: &'a str,
 }
 
 /// A run whose record is there.
 struct Run {
+    seed: u64,
     folder: PathBuf,
     summary: Summary,
     /// How it came back after the last rise of the link.
@@ -131,7 +76,8 @@ impl Cell<'_> {
 
     /// The command that repeats the run with this index.
     fn replay(&self, run: usize) -> String {
-        self.info(1 + run as u64).command()
+        let seed = self.runs.get(run).map_or(1, |run| run.seed);
+        self.info(seed).command() + self.options
     }
 }
 
@@ -142,13 +88,20 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
         return doctor::doctor(&args.arena);
     }
     let out = args.out.as_deref().context("name a folder for the records with --out")?;
-    let competitors = competitors(args)?;
+    let competitors = competitor::competitors(args)?;
     let wanted = wanted(args)?;
     let scenarios = select::scenarios(&wanted)?;
+    let options = options(args);
     let mut cells = Vec::new();
     for competitor in &competitors {
         for scenario in &scenarios {
-            cells.push(Cell { scenario, competitor, runs: Vec::new(), programs: None });
+            cells.push(Cell {
+                scenario,
+                competitor,
+                runs: Vec::new(),
+                programs: None,
+                options: &options,
+            });
         }
     }
     anyhow::ensure!(!cells.is_empty(), "no stack of this role is installed: `make arena-deps`");
@@ -209,8 +162,25 @@ fn told(
     })
 }
 
+/// The options of a command that repeats a run, behind a space each.
+fn options(args: &Arena) -> String {
+    let mut options = String::new();
+    if args.quality {
+        options.push_str(" --quality");
+    }
+    let names_stacks = args.driver.is_none() && args.role != Role::Sfu;
+    if names_stacks && args.arena != Path::new(ARENA) {
+        options.push_str(&format!(" --arena {}", quoted(&args.arena.display().to_string())));
+    }
+    options
+}
+
 fn is_gate(args: &Arena) -> bool {
     args.junit.is_some() || args.driver.is_some()
+}
+
+fn is_video_up(flow: &Flow) -> bool {
+    flow.traffic.media().is_some() && flow.direction == Direction::Up
 }
 
 /// An error, before anything starts, if a run that is missing cannot be made, or if a gate has
@@ -224,7 +194,13 @@ fn refuse_what_cannot_be(args: &Arena, out: &Path, cells: &[Cell<'_>]) -> anyhow
         );
         let info = cell.info(args.runs.get() as u64);
         let is_server = matches!(cell.competitor, Competitor::Server(..));
-        if !is_server && !out.join(info.folder()).exists() {
+        let first = cell.scenario.flows.first();
+        anyhow::ensure!(
+            is_server || first.is_some_and(is_video_up),
+            "{id}: the arena compares the first flow of a scenario, and that is no video from A to \
+             B: put one first"
+        );
+        if !is_server && !args.no_calls && !out.join(info.folder()).exists() {
             let call = one_call(args, out, cell.competitor, &info)?;
             call::refuse_unplayable(&call)
                 .with_context(|| format!("{} in {id}", cell.competitor.name()))?;
@@ -273,37 +249,53 @@ fn make_runs(args: &Arena, out: &Path, cells: &mut [Cell<'_>]) -> anyhow::Result
     order.sort_by_key(|&index| &cells[index].scenario.id);
     for seed in 1..=args.runs.get() as u64 {
         for &index in &order {
-            let cell = &mut cells[index];
-            let info = cell.info(seed);
-            let folder = out.join(info.folder());
-            let begun = Instant::now();
-            let is_new = Record::finished(out, &info, cell.scenario)?.is_none();
-            if is_new {
-                let call = one_call(args, out, cell.competitor, &info)?;
-                real::runs(&call, &interrupt)?;
-            }
-            let record = Record::read(&folder)?;
-            if !is_new {
-                refuse_other_quality(args, &record, cell.competitor)
-                    .with_context(|| folder.display().to_string())?;
-            }
-            let programs = programs(&record);
-            let first = cell.programs.get_or_insert_with(|| programs.clone());
-            anyhow::ensure!(
-                *first == programs,
-                "{} is a run of {programs}, and the first run is one of {first}: choose another \
-                 --out, or remove it",
-                folder.display()
-            );
-            let took = if is_new { begun.elapsed() } else { Duration::ZERO };
-            let rows = &record.trace.rows;
-            let returned = Return::of(rows);
-            let fair_part = fairness::part(&record.scenario.flows, rows);
-            cell.runs.push(Run { folder, summary: record.summary(), returned, fair_part, took });
+            add_run(args, out, &mut cells[index], seed, &interrupt)?;
             bar.inc(1);
         }
     }
     bar.finish_and_clear();
+    Ok(())
+}
+
+/// Adds the run with this seed to a cell; makes it if it is not there.
+fn add_run(
+    args: &Arena,
+    out: &Path,
+    cell: &mut Cell<'_>,
+    seed: u64,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let info = cell.info(seed);
+    let folder = out.join(info.folder());
+    let begun = Instant::now();
+    let is_new = Record::finished(out, &info, cell.scenario)?.is_none();
+    if is_new && args.no_calls {
+        return Ok(());
+    }
+    if is_new {
+        real::runs(&one_call(args, out, cell.competitor, &info)?, interrupt)?;
+    }
+    let took = if is_new { begun.elapsed() } else { Duration::ZERO };
+    let record = Record::read(&folder)?;
+    let summary = record.summary();
+    // A run that does not count may lack what the others have.
+    if summary.exclusion().is_none() {
+        if !is_new && *cell.competitor != Competitor::Firefox {
+            refuse_other_quality(args, &record).with_context(|| folder.display().to_string())?;
+        }
+        let programs = programs(&record);
+        let first = cell.programs.get_or_insert_with(|| programs.clone());
+        anyhow::ensure!(
+            *first == programs,
+            "{} is a run of {programs}, and the first run is one of {first}: choose another \
+             --out, or remove it",
+            folder.display()
+        );
+    }
+    let rows = &record.trace.rows;
+    let returned = Return::of(rows);
+    let fair_part = fairness::part(&record.scenario.flows, rows);
+    cell.runs.push(Run { seed, folder, summary, returned, fair_part, took });
     Ok(())
 }
 
@@ -316,102 +308,18 @@ fn programs(record: &Record) -> String {
 }
 
 /// An error if a run says what its receiver saw and others of this matrix do not, or the other way
-/// round. One that does not count is neither, and Firefox has no camera with tags.
-fn refuse_other_quality(
-    args: &Arena,
-    record: &Record,
-    competitor: &Competitor,
-) -> anyhow::Result<()> {
-    let is_either = record.summary().exclusion().is_some() || *competitor == Competitor::Firefox;
+/// round.
+fn refuse_other_quality(args: &Arena, record: &Record) -> anyhow::Result<()> {
     let is_seen = record.call.as_ref().is_some_and(|call| !call.quality().is_empty());
     anyhow::ensure!(
-        is_either || is_seen || !args.quality,
+        is_seen || !args.quality,
         "it was made without --quality: choose another --out, or leave the option out"
     );
     anyhow::ensure!(
-        is_either || !is_seen || args.quality,
+        !is_seen || args.quality,
         "it was made with --quality: choose another --out, or add the option"
     );
     Ok(())
-}
-
-/// The rows, in the order that was asked for.
-fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
-    let mut competitors = Vec::new();
-    let Some(list) = &args.stacks else {
-        for stack in Stack::all(&args.arena)? {
-            if !plays(&stack, args.role) {
-                continue;
-            }
-            match stack.version() {
-                Ok(_) => competitors.push(competitor(stack, args)?),
-                Err(error @ StackError::NotInstalled { .. }) => {
-                    eprintln!("weir: left out: {error}");
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if args.role != Role::Sfu {
-            competitors.push(Competitor::Chromium);
-        }
-        if args.role == Role::Sender {
-            match weir_call::installed(BrowserKind::Firefox) {
-                Ok(()) => competitors.push(Competitor::Firefox),
-                Err(error) => eprintln!("weir: left out: {error}"),
-            }
-        }
-        return Ok(competitors);
-    };
-    let names: Vec<&str> = list.split(',').map(str::trim).collect();
-    anyhow::ensure!(
-        args.driver.is_none() || names.len() == 1,
-        "--driver is the command of one stack: name it with --stacks NAME"
-    );
-    for name in names {
-        let found = named(args, name)?;
-        if !competitors.contains(&found) {
-            competitors.push(found);
-        }
-    }
-    Ok(competitors)
-}
-
-/// The row of this name. One that is not installed is an error before anything starts.
-fn named(args: &Arena, name: &str) -> anyhow::Result<Competitor> {
-    let stack = match (&args.driver, args.role.in_call(), name) {
-        (None, Some(CallRole::Sender), FIREFOX) => {
-            weir_call::installed(BrowserKind::Firefox)?;
-            return Ok(Competitor::Firefox);
-        }
-        (None, Some(_), CHROMIUM) => return Ok(Competitor::Chromium),
-        (None, Some(role), name) => Stack::with_role(&args.arena, name, role.into())?,
-        (None, None, name) => sfu::server(&args.arena, name)?,
-        (Some(command), Some(_), name) => Stack::of_command(name, command)?,
-        (Some(_), None, _) => {
-            anyhow::bail!("--driver is for one end of a call: leave out --role sfu")
-        }
-    };
-    stack.version()?;
-    competitor(stack, args)
-}
-
-/// Whether a stack has this role.
-fn plays(stack: &Stack, role: Role) -> bool {
-    match (role.in_call(), stack.application()) {
-        (None, application) => application.is_some(),
-        (Some(role), None) => stack.roles().contains(&role.into()),
-        (Some(_), Some(_)) => false,
-    }
-}
-
-fn competitor(stack: Stack, args: &Arena) -> anyhow::Result<Competitor> {
-    match args.role.in_call() {
-        Some(role) => Ok(Competitor::Stack(stack, role)),
-        None => {
-            let subject = sfu::subject(&stack, args.quality)?;
-            Ok(Competitor::Server(stack, subject))
-        }
-    }
 }
 
 /// The arguments of `weir call` for one run.

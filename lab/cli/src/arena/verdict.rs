@@ -25,6 +25,8 @@ pub enum Verdict {
     },
     /// No run counts, because this machine disturbed all of them.
     Disturbed,
+    /// There is no run.
+    NotMade,
 }
 
 /// An expectation of a cell, judged.
@@ -53,7 +55,8 @@ impl Verdict {
             }
         }
         if sound.is_empty() {
-            return Ok(Self::Disturbed);
+            let is_made = !cell.runs.is_empty();
+            return Ok(if is_made { Self::Disturbed } else { Self::NotMade });
         }
         let summaries: Vec<Summary> = sound.iter().map(|(_, run)| run.summary.clone()).collect();
         let mut judged = Vec::new();
@@ -78,7 +81,7 @@ impl Verdict {
         match self {
             Self::Judged(judged) => judged.iter().any(|one| one.is_missed),
             Self::Failed { .. } => true,
-            Self::Disturbed => false,
+            Self::Disturbed | Self::NotMade => false,
         }
     }
 
@@ -87,7 +90,7 @@ impl Verdict {
         match self {
             Self::Judged(judged) => judged.iter().find(|it| it.is_missed).map_or(0, |it| it.run),
             Self::Failed { run, .. } => *run,
-            Self::Disturbed => 0,
+            Self::Disturbed | Self::NotMade => 0,
         }
     }
 
@@ -101,6 +104,7 @@ impl Verdict {
             }
             Self::Failed { .. } => "red, the call failed".into(),
             Self::Disturbed => "not judged: disturbed".into(),
+            Self::NotMade => "-".into(),
         }
     }
 
@@ -109,6 +113,7 @@ impl Verdict {
         let head = format!("{} {}", cell.competitor.name(), cell.scenario.id);
         let mut lines = Vec::new();
         match self {
+            Self::NotMade => {}
             Self::Disturbed => {
                 lines.push(format!("{head}: not judged: this machine disturbed each run"));
             }
@@ -147,6 +152,7 @@ impl Verdict {
             }
             Self::Failed { .. } => NonSuccessKind::Failure,
             Self::Disturbed => NonSuccessKind::Error,
+            Self::NotMade => return None,
         };
         let why = self.lines(cell).join("\n");
         Some(junit::without_values(&who, kind, &why))

@@ -22,14 +22,15 @@ A run whose record is there is not made again. So a matrix that was interrupted 
 
 With --junit or --driver the command is a gate: exit code 1 if an expectation of a scenario is \
 missed or a call fails, 2 if this machine disturbed each run of a cell. What is red is printed \
-with its cause. With several runs (--runs), an expectation that their mean misses so closely that \
-chance may be the reason is in doubt, and fails with --strict only. A new build of a stack needs a \
-new folder for --out.
+with its cause. With several runs (--runs), an expectation that their mean misses is in doubt if \
+the limit is within the 95 % confidence interval, and fails with --strict only. A new build of a \
+stack needs a new folder for --out.
 
 Examples:
   weir arena doctor
   weir arena --out arena-runs --page arena.html
   weir arena --stacks pion,wrtc,chromium --scenarios arena/steps,arena/outage --out arena-runs
+  weir arena --runs 3 --no-calls --out arena-runs --page arena.html
   weir arena --role receiver --stacks pion,aiortc --out arena-receivers
   weir arena --stacks mine --driver './driver --fast' --junit arena.xml --out arena-runs
   weir arena --stacks mine --driver ./driver --runs 3 --strict --out arena-runs
@@ -45,8 +46,8 @@ pub struct Arena {
     /// as senders, chromium as a receiver).
     #[arg(long, value_name = "LIST")]
     pub stacks: Option<String>,
-    /// The driver of the one stack in --stacks: a command in shell syntax, started in the present
-    /// folder, in the place of a folder with a `stack.toml`.
+    /// The driver of the one stack in --stacks: a program and its arguments with the shell's
+    /// quotes, started in the present folder, in the place of a folder with a `stack.toml`.
     #[arg(long, value_name = "COMMAND", requires = "stacks")]
     pub driver: Option<String>,
     /// Scenarios, separated by commas: ids, patterns or TOML files (default: arena/*; with --role
@@ -59,6 +60,9 @@ pub struct Arena {
     /// Write a record of each run below this folder.
     #[arg(long, value_name = "DIR", required = true)]
     pub out: Option<PathBuf>,
+    /// Make no calls: show the runs that are there.
+    #[arg(long)]
+    pub no_calls: bool,
     /// Measure what the receiver sees: the delay of each frame from the camera to the screen,
     /// stalls, and the picture beside the one that was sent. The camera's frames get a row of
     /// marks. Where a stack does not tell when its frames went in, the delay is not known.
