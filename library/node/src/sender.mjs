@@ -161,7 +161,14 @@ export class Sender {
     const view = this.#view();
     const [fromBps, toBps] = [from, to].map((it) => known(view.getBigUint64(it, true)));
     const [reason, state] = [48, 80].map((offset) => this.#text(metrics + offset));
-    return { fromBps, toBps, mediaBps: this.mediaBitrate(), wantsFrame: this.wantsFrame(), reason, state };
+    return {
+      fromBps,
+      toBps,
+      mediaBps: this.mediaBitrate(),
+      wantsFrame: this.wantsFrame(),
+      reason,
+      state,
+    };
   }
 
   /**

@@ -20,12 +20,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::{Flow, Scenario};
-use weir_lab::subject::{StackRole, Subject};
+use weir_lab::subject::StackRole;
 use weir_lab::summary::Summary;
 use weir_lab::whole_file;
 use weir_net::path::Direction;
 
-use crate::args::{Arena, ArenaPart, Args, Call, CallRole, Command, Role};
+use crate::args::{Arena, ArenaPart, Args, Call, Command, Role};
 use crate::interrupt::Interrupt;
 use crate::layout::Form;
 use crate::link::quoted;
