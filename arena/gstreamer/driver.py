@@ -14,6 +14,7 @@ PLUGIN = HERE / "target" / "release" / "libgstrsrtp.so"
 os.environ["GST_PLUGIN_PATH"] = f"{PLUGIN.parent}:{os.environ.get('GST_PLUGIN_PATH', '')}"
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "lab" / "call" / "src" / "pipeline")]
 
+import pipelines
 import receiver
 import sender
 from gi.repository import GLib, Gst
@@ -23,40 +24,8 @@ HEADER_BYTES = 20 + 8 + 24 + 3 + 10
 PAYLOAD_BYTES = 1_127
 
 
-class NoScaler:
-    """The pictures keep their size, as with the other stacks."""
-
-    def start(self):
-        """Nothing."""
-
-    def stop(self):
-        """Nothing."""
-
-
-class NoReporter:
-    """The lab asks no stack about itself."""
-
-    def sample(self):
-        """Nothing."""
-
-    def report(self, _):
-        """Nothing."""
-
-
-class GccSender(sender.Sender):
+class GccSender(pipelines.Sender):
     """One call under rtpgccbwe."""
-
-    def __init__(self, lines, call, settings):
-        # What only the lab's own pipelines have.
-        ours = {
-            "quality": False,
-            "audio": False,
-            "ccfb": False,
-            "ecnBits": 0,
-            "statsInterval": 1000,
-        }
-        super().__init__(lines, call, {**settings, **ours})
-        self._reporter = NoReporter()
 
     def _make_controller(self):
         self._target = self._settings["startBitrate"]
@@ -67,9 +36,6 @@ class GccSender(sender.Sender):
         estimator.set_property("estimated-bitrate", self._target)
         estimator.connect("notify::estimated-bitrate", self._on_estimate)
         return estimator
-
-    def _make_scaler(self):
-        return NoScaler()
 
     def _on_estimate(self, estimator, _):
         target = estimator.get_property("estimated-bitrate")

@@ -1,0 +1,47 @@
+"""What drivers whose sender is a pipeline of GStreamer share: the sender of the lab's own pipelines, as the arena calls it.
+
+A driver puts the folder of the lab's pipelines on its path before it imports this: `import pipelines` needs `sender`.
+"""
+
+import sender
+
+# What only the lab's own pipelines have. The packets are not marked as ECN-capable: the other stacks cannot mark theirs.
+PLAIN = {
+    "quality": False,
+    "audio": False,
+    "ccfb": False,
+    "ecn": "off",
+    "ecnBits": 0,
+    "statsInterval": 1000,
+}
+
+
+class NoScaler:
+    """The pictures keep their size, as with the other stacks."""
+
+    def start(self):
+        """Nothing."""
+
+    def stop(self):
+        """Nothing."""
+
+
+class NoReporter:
+    """The lab asks no stack about itself."""
+
+    def sample(self):
+        """Nothing."""
+
+    def report(self, _):
+        """Nothing."""
+
+
+class Sender(sender.Sender):
+    """One call of a pipeline as a stack."""
+
+    def __init__(self, lines, call, settings):
+        super().__init__(lines, call, {**settings, **PLAIN})
+        self._reporter = NoReporter()
+
+    def _make_scaler(self):
+        return NoScaler()

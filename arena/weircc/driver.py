@@ -1,0 +1,46 @@
+"""Driver of the arena for GStreamer with our element weircc: the sender of the lab's own pipelines, under one controller.
+
+`driver.py CONTROLLER` talks to the lab as docs/guide/arena.md says; `driver.py CONTROLLER --version` prints the version.
+"""
+
+import os
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PLUGIN = HERE / "target" / "release" / "libgstweir.so"
+os.environ["GST_PLUGIN_PATH"] = f"{PLUGIN.parent}:{os.environ.get('GST_PLUGIN_PATH', '')}"
+sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "lab" / "call" / "src" / "pipeline")]
+
+import pipelines
+import sender
+from gi.repository import Gst
+
+
+def version():
+    """The versions of the two parts, or None if the element is missing."""
+    Gst.init(None)
+    plugin = Gst.Registry.get().find_plugin("weir")
+    if plugin is None or Gst.ElementFactory.find("weircc") is None:
+        return None
+    return f"{Gst.version_string()}, weircc {plugin.get_version()}"
+
+
+def main():
+    """Serves the calls, or prints the version."""
+    controller, *options = sys.argv[1:]
+    if options == ["--version"]:
+        found = version()
+        if found is None:
+            sys.exit(f"driver.py: {PLUGIN} is not there or has no weircc")
+        print(found)
+        return
+
+    def make(lines, call, settings):
+        return pipelines.Sender(lines, call, {**settings, "algorithm": controller})
+
+    sender.serve(make)
+
+
+if __name__ == "__main__":
+    main()
