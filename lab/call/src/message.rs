@@ -336,6 +336,18 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().take(PRINTABLE_CHARS).filter(|c| !c.is_control()).collect()
 }
 
+/// The line in which a program says why it ended, or else its last one. Node and Go print more
+/// after their error.
+pub(crate) fn complaint(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    printable(lines.clone().rfind(is_error).or(lines.next_back()).unwrap_or_default())
+}
+
+fn is_error(line: &&str) -> bool {
+    line.contains("Error") || line.contains("error:") || line.starts_with("panic:")
+}
+
 /// A `candidate:` line for this address, in a form that all browsers accept [RFC8839 §5.1].
 fn candidate_at(address: SocketAddr) -> String {
     let IpAddr::V4(ip) = address.ip() else { return String::new() };
@@ -345,6 +357,23 @@ fn candidate_at(address: SocketAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_complaint_of_a_program_is_its_error_or_else_its_last_line() {
+        for (output, said) in [
+            ("Traceback\nModuleNotFoundError: gi\n\n", "ModuleNotFoundError: gi"),
+            ("cannot open the camera\n", "cannot open the camera"),
+            (
+                "node:256\n\nError [ERR_MODULE_NOT_FOUND]: no package 'x'\n    at y\n  \
+                 code: 'ERR_MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n",
+                "Error [ERR_MODULE_NOT_FOUND]: no package 'x'",
+            ),
+            ("panic: no camera\n\ngoroutine 1 [running]:\nexit status 2\n", "panic: no camera"),
+            ("", ""),
+        ] {
+            assert_eq!(complaint(output.as_bytes()), said);
+        }
+    }
 
     fn parse(text: &str) -> Result<PeerMessage, serde_json::Error> {
         serde_json::from_str(text)

@@ -11,6 +11,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use weir::units::{TimeDelta, Timestamp};
@@ -52,6 +53,8 @@ const PEOPLE_TIMEOUT: Duration = Duration::from_secs(600);
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often the lab checks whether it was interrupted and whether the browsers still run.
 const TICK: Duration = Duration::from_millis(100);
+/// A program whose connection has closed ends within this time, or goes on.
+const END_WITHIN: Duration = Duration::from_millis(500);
 /// How often it samples their memory, which takes the kernel some milliseconds for each.
 const MEMORY_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -457,6 +460,9 @@ impl Run<'_> {
                 if let EventKind::Described(user) = &kind {
                     self.bridges[call].introduce(peer, user.clone());
                 }
+                if matches!(kind, EventKind::Left) {
+                    self.await_end(call, peer);
+                }
                 self.states[call].on_event(at, peer, kind);
             }
             self.check_browsers();
@@ -464,6 +470,21 @@ impl Run<'_> {
             self.states.iter_mut().for_each(|state| state.check_deadline(patience));
         }
         Ok(())
+    }
+
+    /// A peer has left. If that is too early, its program may be about to end: the reason that it
+    /// gives then says more.
+    fn await_end(&mut self, call: usize, peer: Peer) {
+        let player = &mut self.players[self.config.calls[call].ends[peer.index()]];
+        let until = Instant::now() + END_WITHIN;
+        while player.pid().is_some()
+            && !self.states[call].is_ending()
+            && player.has_ended().is_none()
+            && Instant::now() < until
+        {
+            thread::sleep(TICK);
+        }
+        self.check_browsers();
     }
 
     /// If a browser has ended, marks all its calls as failed.

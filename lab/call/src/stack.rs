@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
+use weir_controllers::LabAlgorithm;
 use weir_emu::{Host, User};
 use weir_lab::subject::StackRole;
 
-use crate::message::printable;
+use crate::message::{complaint, printable};
 
 const FILE: &str = "stack.toml";
 
@@ -192,6 +193,10 @@ impl Stack {
     pub fn read(folder: &Path, name: &str) -> Result<Self, StackError> {
         let own = folder.join(name);
         let path = own.join(FILE);
+        if is_name(name) && own.is_dir() && !path.is_file() {
+            let cause = "the folder is no stack without this file; docs/guide/arena.md has one";
+            return Err(StackError::File { path, cause: cause.into() });
+        }
         if !is_name(name) || !path.is_file() {
             let names = names(folder);
             let known = match names.is_empty() {
@@ -283,11 +288,8 @@ impl Stack {
         }
     }
 
-    /// All stacks below `folder`, by name.
-    ///
-    /// # Errors
-    /// If a file is damaged.
-    pub fn all(folder: &Path) -> Result<Vec<Self>, StackError> {
+    /// All stacks below `folder`, by name; or what is wrong with the file of one.
+    pub fn all(folder: &Path) -> Vec<Result<Self, StackError>> {
         names(folder).iter().map(|name| Self::read(folder, name)).collect()
     }
 
@@ -306,12 +308,11 @@ impl Stack {
         let text = String::from_utf8_lossy(&output.stdout);
         match text.lines().next().filter(|_| output.status.success()) {
             Some(version) => Ok(printable(version)),
-            None => {
-                let complaint = String::from_utf8_lossy(&output.stderr);
-                let last = complaint.lines().rfind(|line| !line.trim().is_empty());
-                let cause = last.map_or_else(|| output.status.to_string(), printable);
-                Err(self.not_installed(cause))
-            }
+            None => Err(self.not_installed(match complaint(&output.stderr) {
+                said if !said.is_empty() => said,
+                _ if output.status.success() => "its driver printed no version".into(),
+                _ => output.status.to_string(),
+            })),
         }
     }
 
@@ -364,11 +365,18 @@ fn names(folder: &Path) -> Vec<String> {
 fn manifest(path: &Path) -> Result<Manifest, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let manifest: Manifest = toml::from_str(&text).map_err(|error| {
-        let whole = error.to_string();
-        printable(&whole.lines().collect::<Vec<_>>().join(" "))
+        let before = error.span().map_or("", |span| &text[..span.start]);
+        let line = before.matches('\n').count() + 1;
+        printable(&format!("line {line}: {}", error.message().replace('\n', " ")))
     })?;
     if manifest.driver.is_empty() {
         return Err("driver is empty: name a program".into());
+    }
+    if let Some(twin) = &manifest.twin {
+        let known: Vec<&str> = LabAlgorithm::named().map(LabAlgorithm::name).collect();
+        if !known.contains(&twin.as_str()) {
+            return Err(format!("twin: no controller '{}': {}", printable(twin), known.join(", ")));
+        }
     }
     Ok(manifest)
 }
@@ -393,22 +401,30 @@ mod tests {
     #[test]
     fn stacks_are_found_by_name_and_an_unknown_one_is_told_the_others() {
         let folder = folder("driver = [\"/bin/echo\", \"one\"]\n");
-        let found = Stack::all(folder.path()).unwrap();
+        let found = Stack::all(folder.path()).into_iter().map(Result::unwrap);
+        let found: Vec<Stack> = found.collect();
         assert_eq!(found.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(found[0].version().unwrap(), "one --version");
-        for name in ["c", "", "../a", "not-a-stack"] {
+        let file = Stack::read(folder.path(), "not-a-stack").unwrap_err().to_string();
+        assert!(file.contains("not-a-stack/stack.toml: the folder is no stack"), "{file}");
+        for name in ["c", "", "../a"] {
             let error = Stack::read(folder.path(), name).unwrap_err().to_string();
             assert!(error.ends_with("it has a, b"), "{error}");
         }
     }
 
     #[test]
-    fn a_driver_that_does_not_run_says_how_to_install_it() {
-        for driver in ["driver = [\"./missing\"]\n", "driver = [\"/bin/false\"]\n"] {
+    fn a_driver_that_does_not_run_says_why_and_how_to_install_it() {
+        for (driver, why) in [
+            ("driver = [\"./missing\"]\n", "(No such file"),
+            ("driver = [\"/bin/false\"]\n", "(exit status: 1)"),
+            ("driver = [\"/bin/sh\", \"-c\", \"exit 0\"]\n", "(its driver printed no version)"),
+            ("driver = [\"/bin/sh\", \"-c\", \"echo no camera >&2; exit 3\"]\n", "(no camera)"),
+        ] {
             let folder = folder(driver);
             let stack = Stack::read(folder.path(), "a").unwrap();
             let error = stack.version().unwrap_err().to_string();
-            assert!(error.contains("run `make` in"), "{error}");
+            assert!(error.contains("run `make` in") && error.contains(why), "{error}");
         }
     }
 
@@ -459,10 +475,17 @@ mod tests {
 
     #[test]
     fn a_damaged_file_is_one_line_with_its_path() {
-        for driver in ["", "driver = []\n", "driver = [\"x\"]\nspeed = 1\n", "driver = 7\n"] {
+        for (driver, wrong) in [
+            ("", "missing field `driver`"),
+            ("driver = []\n", "driver is empty"),
+            ("driver = [\"x\"]\nspeed = 1\n", "line 9: unknown field `speed`"),
+            ("driver = 7\n", "line 8: invalid type"),
+            ("driver = [\"x\"]\ntwin = \"gc\"\n", "twin: no controller 'gc': gcc,"),
+        ] {
             let folder = folder(driver);
             let error = Stack::read(folder.path(), "a").unwrap_err().to_string();
-            assert!(error.contains("a/stack.toml: ") && !error.contains('\n'), "{error}");
+            let is_told = error.contains("a/stack.toml: ") && error.contains(wrong);
+            assert!(is_told && !error.contains('\n'), "{error}");
         }
     }
 }

@@ -185,6 +185,15 @@ fn a_gate_that_judges_nothing_or_by_an_old_limit_is_refused() {
 }
 
 #[test]
+fn a_gate_does_not_pass_by_runs_that_were_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("s.toml"), scenario("1500kbps")).unwrap();
+    let (code, out, error) = gate_with(folder.path(), &["--no-calls"]);
+    assert_eq!(code, Some(2), "{out}{error}");
+    assert!(out.contains("0 of 0 cells red, 0 not judged, 1 without a run"), "{out}");
+}
+
+#[test]
 fn the_run_of_another_driver_is_not_taken_for_this_ones() {
     let folder = tempfile::tempdir().unwrap();
     record(folder.path(), "1500kbps", "./other");
@@ -196,6 +205,28 @@ fn the_run_of_another_driver_is_not_taken_for_this_ones() {
             && error.contains("choose another --out"),
         "{error}"
     );
+}
+
+/// The commands of the findings' page are gates on these scenarios.
+#[test]
+fn every_finding_has_something_to_judge_by() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().unwrap();
+    let mut count = 0;
+    for entry in fs::read_dir(root.join("arena/findings")).unwrap() {
+        let file = entry.unwrap().path().join("scenario.toml");
+        // Those of servers have participants, and are no gates.
+        let is_call = fs::read_to_string(&file).is_ok_and(|text| !text.contains("[participant."));
+        if !is_call {
+            continue;
+        }
+        fs::copy(&file, folder.path().join("s.toml")).unwrap();
+        let (code, out, error) = gate_with(folder.path(), &["--no-calls"]);
+        assert_eq!(code, Some(2), "{out}{error}");
+        assert!(out.contains("1 without a run"), "{}: {error}", file.display());
+        count += 1;
+    }
+    assert!(count >= 8, "{count} findings");
 }
 
 /// A call of pion, whose record is among the findings of the arena.

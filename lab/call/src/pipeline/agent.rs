@@ -65,8 +65,8 @@ async fn forward(
     }
 }
 
-/// Carries messages in both directions until the pipeline has left its calls or breaks a rule.
-/// Returns the cause.
+/// Carries messages in both directions until the pipeline has left its calls, ends or breaks a
+/// rule. Returns the cause if it breaks one.
 async fn exchange(
     calls: &[Call],
     seats: &mut HashMap<usize, Peer>,
@@ -77,9 +77,8 @@ async fn exchange(
     while !seats.is_empty() {
         tokio::select! {
             Some((call, message)) = from_lab.recv() => {
-                if let Err(error) = writer.write(call, &message).await {
-                    return Some(format!("the pipeline does not read: {error}"));
-                }
+                // One that has ended does not read.
+                writer.write(call, &message).await.ok()?;
             }
             line = reader.next() => {
                 let result = match line? {

@@ -15,7 +15,7 @@ use weir_emu::{Child, Host, User};
 use super::messages::{LabLine, PipelineLine};
 use crate::confinement;
 use crate::error::CallError;
-use crate::message::{LabMessage, printable};
+use crate::message::{LabMessage, complaint, printable};
 
 /// Python programs, in order of preference. The first is the one that Debian's packages extend.
 const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
@@ -145,7 +145,7 @@ fn attempt(
                 found.version = printable(&installed.version);
                 return missing(&installed).map_or(Ok(found), Err);
             }
-            Err(_) => causes.push(format!("{python}: {}", last_line(&output.stderr))),
+            Err(_) => causes.push(format!("{python}: {}", complaint(&output.stderr))),
         }
     }
     Err(CallError::NoGstreamer(causes.join("; ")))
@@ -159,12 +159,6 @@ fn missing(installed: &Installed) -> Option<CallError> {
     }
     let other = installed.missing.first()?;
     Some(CallError::NoGstreamer(format!("it has no element {}", printable(other))))
-}
-
-/// The last line of a program's output that is not empty.
-fn last_line(output: &[u8]) -> String {
-    let text = String::from_utf8_lossy(output);
-    printable(text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim())
 }
 
 /// A running pipeline. Dropping it kills the process.
@@ -190,8 +184,11 @@ impl PipelineProcess {
         let stdout = child.inner().stdout.take().expect("it is piped");
         let mut first = serde_json::to_vec(settings).expect("settings have only text keys");
         first.push(b'\n');
-        io::Write::write_all(&mut stdin, &first)
-            .map_err(CallError::system("configure the pipeline"))?;
+        match io::Write::write_all(&mut stdin, &first) {
+            // It has ended already: its calls fail, and its last words say why.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            written => written.map_err(CallError::system("configure the pipeline"))?,
+        }
         let pipes = Pipes { stdin: stdin.into(), stdout: stdout.into() };
         Ok((Self { pid, child, log }, pipes))
     }
@@ -205,9 +202,9 @@ impl PipelineProcess {
         !matches!(self.child.inner().try_wait(), Ok(None))
     }
 
-    /// The last line that it wrote to standard error, for a message about its end.
+    /// What it complained about on standard error, for a message about its end.
     pub(crate) fn last_words(&self) -> String {
-        last_line(&fs::read(&self.log).unwrap_or_default())
+        complaint(&fs::read(&self.log).unwrap_or_default())
     }
 }
 
@@ -245,7 +242,10 @@ impl LineReader {
         }
         let line = serde_json::from_slice(&self.text).map_err(|error| {
             let line = printable(&String::from_utf8_lossy(&self.text));
-            format!("the pipeline wrote a line that is not part of the protocol: {error}: {line}")
+            format!(
+                "the program wrote a line to standard output that is not part of the protocol: \
+                 {error}: {line}"
+            )
         });
         self.text.clear();
         Some(line)
@@ -283,11 +283,5 @@ mod tests {
         assert!(vp8.contains("vp8enc") && vp8.contains("apt-get install"), "{vp8}");
         // Without its packages the plugin's absence says little, and the other way round.
         assert!(cause(&["vp8enc", "weircc"]).unwrap().contains("make install-gst"));
-    }
-
-    #[test]
-    fn the_last_words_of_a_program_are_its_last_line_with_text() {
-        assert_eq!(last_line(b"Traceback\nModuleNotFoundError: gi\n\n"), "ModuleNotFoundError: gi");
-        assert_eq!(last_line(b""), "");
     }
 }

@@ -74,7 +74,8 @@ impl Competitor {
 pub fn competitors(args: &Arena) -> anyhow::Result<Vec<Competitor>> {
     let mut competitors = Vec::new();
     let Some(list) = &args.stacks else {
-        for stack in Stack::all(&args.arena)? {
+        for stack in Stack::all(&args.arena) {
+            let stack = stack?;
             if !plays(&stack, args.role) {
                 continue;
             }

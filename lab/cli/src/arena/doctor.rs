@@ -10,7 +10,7 @@ use crate::output;
 
 /// A row for each stack, and a line for what does not fit a row.
 pub fn doctor(folder: &Path) -> anyhow::Result<ExitCode> {
-    let stacks = Stack::all(folder)?;
+    let stacks = Stack::all(folder);
     anyhow::ensure!(
         !stacks.is_empty(),
         "no stacks in {}: name the folder `arena` of Weir's sources with --arena",
@@ -18,6 +18,15 @@ pub fn doctor(folder: &Path) -> anyhow::Result<ExitCode> {
     );
     let (mut missing, mut rows, mut lines) = (0, Vec::new(), Vec::new());
     for stack in stacks {
+        let stack = match stack {
+            Ok(stack) => stack,
+            // The others are still told.
+            Err(error) => {
+                missing += 1;
+                lines.push(error.to_string());
+                continue;
+            }
+        };
         let version = match stack.version() {
             Ok(version) => version,
             Err(error) => {

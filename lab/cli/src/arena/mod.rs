@@ -10,6 +10,7 @@ mod sfu;
 mod verdict;
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Parser as _;
 use indicatif::{ProgressBar, ProgressStyle};
+use weir_lab::calls::Exclusion;
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::{Flow, Scenario};
@@ -133,10 +135,11 @@ fn told(
     cells: &[Cell<'_>],
     verdicts: &[Verdict],
 ) -> anyhow::Result<ExitCode> {
-    let (mut red, mut unjudged, mut suites) = (0, 0, Vec::new());
+    let (mut red, mut disturbed, mut missing, mut suites) = (0, 0, 0, Vec::new());
     for (cell, verdict) in cells.iter().zip(verdicts) {
         red += usize::from(verdict.is_red());
-        unjudged += usize::from(matches!(verdict, Verdict::Disturbed));
+        disturbed += usize::from(matches!(verdict, Verdict::Disturbed));
+        missing += usize::from(matches!(verdict, Verdict::NotMade));
         suites.extend(verdict.suite(cell, args.strict));
         for line in verdict.lines(cell) {
             output::line(&line)?;
@@ -147,19 +150,28 @@ fn told(
         whole_file::write(path, page.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let all = cells.len();
-    output::line(&format!("{red} of {all} cells red, {unjudged} not judged\n"))?;
+    let made = cells.len() - missing;
+    output::line(&format!("{red} of {made} cells red, {}\n", unjudged(disturbed, missing)))?;
     if let Some(path) = &args.junit {
         let time = cells.iter().flat_map(|cell| &cell.runs).map(|run| run.took).sum();
         let text = junit::text("weir arena", suites, time)?;
         whole_file::write(path, text.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    Ok(match (is_gate(args), red, unjudged) {
+    // What was not made is no pass.
+    Ok(match (is_gate(args), red, disturbed + missing) {
         (false, ..) | (true, 0, 0) => ExitCode::SUCCESS,
         (true, 0, _) => ExitCode::from(COULD_NOT_RUN),
         (true, ..) => ExitCode::FAILURE,
     })
+}
+
+/// How many cells say nothing, in words.
+fn unjudged(disturbed: usize, missing: usize) -> String {
+    match missing {
+        0 => format!("{disturbed} not judged"),
+        _ => format!("{disturbed} not judged, {missing} without a run"),
+    }
 }
 
 /// The options of a command that repeats a run, behind a space each.
@@ -268,11 +280,15 @@ fn add_run(
     let info = cell.info(seed);
     let folder = out.join(info.folder());
     let begun = Instant::now();
-    let is_new = Record::finished(out, &info, cell.scenario)?.is_none();
-    if is_new && args.no_calls {
+    let finished = Record::finished(out, &info, cell.scenario)?;
+    let is_new = finished.as_ref().is_none_or(is_disturbed) && !args.no_calls;
+    if finished.is_none() && args.no_calls {
         return Ok(());
     }
     if is_new {
+        if finished.is_some() {
+            fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        }
         real::runs(&one_call(args, out, cell.competitor, &info)?, interrupt)?;
     }
     let took = if is_new { begun.elapsed() } else { Duration::ZERO };
@@ -297,6 +313,11 @@ fn add_run(
     let fair_part = fairness::part(&record.scenario.flows, rows);
     cell.runs.push(Run { seed, folder, summary, returned, fair_part, took });
     Ok(())
+}
+
+/// Whether this machine disturbed a run.
+fn is_disturbed(summary: &Summary) -> bool {
+    summary.exclusion() == Some(Exclusion::Disturbed)
 }
 
 /// The programs at the ends of the calls, with versions.

@@ -18,7 +18,8 @@ video of a call, under the control that it has, to Chromium, or receives Chromiu
 delays and losses are those of the packets in the emulated network. `chromium` stands for Chromium \
 at both ends, `firefox` for Firefox as the sender.
 
-A run whose record is there is not made again. So a matrix that was interrupted goes on.
+A run whose record is there is not made again, unless this machine disturbed it. So a matrix that \
+was interrupted goes on.
 
 With --junit or --driver the command is a gate: exit code 1 if an expectation of a scenario is \
 missed or a call fails, 2 if this machine disturbed each run of a cell. What is red is printed \
