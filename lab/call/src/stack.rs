@@ -193,11 +193,7 @@ impl Stack {
     pub fn read(folder: &Path, name: &str) -> Result<Self, StackError> {
         let own = folder.join(name);
         let path = own.join(FILE);
-        if is_name(name) && own.is_dir() && !path.is_file() {
-            let cause = "the folder is no stack without this file; docs/guide/arena.md has one";
-            return Err(StackError::File { path, cause: cause.into() });
-        }
-        if !is_name(name) || !path.is_file() {
+        if !is_name(name) || !own.is_dir() {
             let names = names(folder);
             let known = match names.is_empty() {
                 true => "it has no stacks; name the folder `arena` of Weir's sources".to_owned(),
@@ -406,7 +402,7 @@ mod tests {
         assert_eq!(found.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(found[0].version().unwrap(), "one --version");
         let file = Stack::read(folder.path(), "not-a-stack").unwrap_err().to_string();
-        assert!(file.contains("not-a-stack/stack.toml: the folder is no stack"), "{file}");
+        assert!(file.contains("not-a-stack/stack.toml: No such file"), "{file}");
         for name in ["c", "", "../a"] {
             let error = Stack::read(folder.path(), name).unwrap_err().to_string();
             assert!(error.ends_with("it has a, b"), "{error}");
