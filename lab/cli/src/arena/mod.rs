@@ -1,5 +1,6 @@
 //! `weir arena`: WebRTC stacks of others under the same scenarios, as one matrix.
 
+mod arrived;
 mod competitor;
 mod doctor;
 mod fairness;

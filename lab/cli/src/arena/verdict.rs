@@ -9,7 +9,7 @@ use weir_lab::gate::{self, Certainty, Judgement, Outcome};
 use weir_lab::record::Record;
 use weir_lab::summary::Summary;
 
-use super::{Cell, Run};
+use super::{Cell, Run, arrived};
 use crate::junit::{self, Case, Who};
 
 /// A cell, judged.
@@ -194,8 +194,10 @@ fn why(run: &Run, judgement: &Judgement) -> anyhow::Result<String> {
     let flow = judgement.flows.first().map(String::as_str);
     let Some(expectation) = expectation else { return Ok(String::new()) };
     if expectation.flow.is_of_real_run() {
-        let who = flow.unwrap_or("every participant");
-        return Ok(format!("{who}: no rule knows the cause; the report has its curves"));
+        return Ok(match (flow, &record.call) {
+            (Some(who), Some(call)) => arrived::cause(&call.peers, who),
+            _ => "no rule knows the cause; the report has the curves".into(),
+        });
     }
     let found = cause(&record, expectation, flow);
     Ok(found.map_or("nothing was measured in that time".into(), |found| found.to_string()))
