@@ -7,7 +7,10 @@ const LAYERS = [
   { rid: "l", maxBitrate: 150_000, scaleResolutionDownBy: 4 },
 ];
 
-export default async function join(page) {
+/** Two offers at once are one too many for this page: it takes the server's for the answer to its own. */
+const BETWEEN_MS = 1_500;
+
+export default async function join(page, number) {
   await page.evaluate((layers) => {
     const add = RTCPeerConnection.prototype.addTransceiver;
     RTCPeerConnection.prototype.addTransceiver = function (track, init) {
@@ -16,6 +19,7 @@ export default async function join(page) {
   }, LAYERS);
   await page.click("#rtc");
   await page.waitForSelector("#cam:enabled");
+  await page.waitForTimeout((number - 1) * BETWEEN_MS);
   await page.click("#cam");
   // Whether the others are seen is what is measured: over a narrow link they may not be.
 }
