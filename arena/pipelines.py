@@ -1,11 +1,14 @@
-"""What drivers whose sender is a pipeline of GStreamer share: the sender of the lab's own pipelines, as the arena calls it.
+"""What drivers with a pipeline of GStreamer share: the sender of the lab's own pipelines as the arena calls it, and versions.
 
 A driver puts the folder of the lab's pipelines on its path before it imports this: `import pipelines` needs `sender`.
 """
 
-import sender
+import sys
 
-# What only the lab's own pipelines have. The packets are not marked as ECN-capable: the other stacks cannot mark theirs.
+import sender
+from gi.repository import Gst
+
+# What only the lab's own pipelines have. The packets are not marked as ECN-capable: most other stacks cannot mark theirs.
 PLAIN = {
     "quality": False,
     "audio": False,
@@ -45,3 +48,13 @@ class Sender(sender.Sender):
 
     def _make_scaler(self):
         return NoScaler()
+
+
+def tell_version(plugin, element, package):
+    """Prints the versions of GStreamer and of `package`, the plugin that has the element; ends with 1 without it."""
+    Gst.init(None)
+    found = Gst.Registry.get().find_plugin(plugin)
+    if found is None or Gst.ElementFactory.find(element) is None:
+        sys.exit(f"driver.py: no plugin {plugin} with {element} in the folder target")
+    # What stands behind the number names a commit.
+    print(f"{Gst.version_string()}, {package} {found.get_version().split('-')[0]}")

@@ -57,15 +57,6 @@ class GccSender(pipelines.Sender):
         return GLib.SOURCE_REMOVE
 
 
-def version():
-    """The versions of the two parts, or None if one is missing."""
-    Gst.init(None)
-    plugin = Gst.Registry.get().find_plugin("rsrtp")
-    if plugin is None or Gst.ElementFactory.find("rtpgccbwe") is None:
-        return None
-    return f"{Gst.version_string()}, gst-plugin-rtp {plugin.get_version().split('-')[0]}"
-
-
 def make(lines, call, settings):
     """The end of a call that the settings say."""
     end = receiver.Receiver if settings.get("role") == "receiver" else GccSender
@@ -74,9 +65,6 @@ def make(lines, call, settings):
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--version"]:
-        found = version()
-        if found is None:
-            sys.exit(f"driver.py: {PLUGIN} is not there or has no rtpgccbwe")
-        print(found)
+        pipelines.tell_version("rsrtp", "rtpgccbwe", "gst-plugin-rtp")
     else:
         sender.serve(make)

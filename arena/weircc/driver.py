@@ -14,26 +14,13 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "lab" / "call" / "src
 
 import pipelines
 import sender
-from gi.repository import Gst
-
-
-def version():
-    """The versions of the two parts, or None if the element is missing."""
-    Gst.init(None)
-    plugin = Gst.Registry.get().find_plugin("weir")
-    if plugin is None or Gst.ElementFactory.find("weircc") is None:
-        return None
-    return f"{Gst.version_string()}, weircc {plugin.get_version()}"
 
 
 def main():
     """Serves the calls, or prints the version."""
     controller, *options = sys.argv[1:]
     if options == ["--version"]:
-        found = version()
-        if found is None:
-            sys.exit(f"driver.py: {PLUGIN} is not there or has no weircc")
-        print(found)
+        pipelines.tell_version("weir", "weircc", "weircc")
         return
 
     def make(lines, call, settings):
