@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts aiortc's driver with the libweir that scripts/c-library.sh has made, the fastest build if there are several.
+# Starts aiortc's driver with the libweir that scripts/build/c-library.sh has made, the fastest build if there are several.
 cd "$(dirname "$0")/../.." || exit
 made=${CARGO_TARGET_DIR:-target}
 for file in "$made"/debug/c/libweir.so.* "$made"/dist/c/libweir.so.*; do

@@ -18,7 +18,7 @@ missing() {
     elif [ "${1:-}" = --test ] && ! command -v cc > /dev/null; then
         echo 'no C compiler, which the race detector needs: apt-get install gcc'
     else
-        "$root/scripts/go-wasm.sh" --missing
+        "$root/scripts/build/go-wasm.sh" --missing
     fi
 }
 reason=$(missing "${1:-}")
@@ -37,7 +37,7 @@ if [ -z "$source" ]; then
     echo "livekit-weir: not built: Go's proxy does not give github.com/livekit/livekit-server@$version"
     exit
 fi
-[ -f "$root/library/go/weir.wasm" ] && [ -f "$root/library/go/sfu/weir-sfu.wasm" ] || "$root/scripts/go-wasm.sh"
+[ -f "$root/library/go/weir.wasm" ] && [ -f "$root/library/go/sfu/weir-sfu.wasm" ] || "$root/scripts/build/go-wasm.sh"
 
 cp -r "$source" "$work/livekit"
 chmod -R u+w "$work/livekit"

@@ -50,7 +50,7 @@ source=$here/node_modules/mediasoup/worker
 
 # libweir, which listens beside libwebrtc's controller if WEIR_SHADOW asks for it.
 cd "$here/../.."
-weir=$(scripts/c-library.sh build)
+weir=$(scripts/build/c-library.sh build)
 weir=$(cd "$weir" && pwd)
 
 mkdir -p "$work/debs" "$work/unpacked"

@@ -1,7 +1,7 @@
 // shadow.mjs LOG [PARTICIPANT] [SECONDS]: what the worker's controller and ours said in the last call of a log that
 // WEIR_SHADOW named, for what went to a participant (p3), in rows of so many seconds (5). Bitrates are in kbit/s,
 // without the headers of IP, UDP and SRTP, as the worker counts. `shadow.mjs --estimates LOG [PARTICIPANT]` prints lines of
-// JSON for scripts/finding-plot.mjs: what was sent in the last second, and both targets, in bit/s over s.
+// JSON for scripts/results/finding-plot.mjs: what was sent in the last second, and both targets, in bit/s over s.
 
 import { readFileSync } from "node:fs";
 

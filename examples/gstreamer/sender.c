@@ -7,7 +7,7 @@
 /* The header extension makes the receiver report each packet. A buffer of one second makes the encoder obey soon. */
 #define PIPELINE \
     "videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1 ! video/x-raw,width=640,height=360,framerate=30/1" \
-    " ! videoconvert ! queue ! vp8enc name=encoder deadline=1 cpu-used=8 end-usage=cbr lag-in-frames=0" \
+    " ! videoconvert ! queue ! vp8enc name=encoder deadline=1 cpu-used=-8 end-usage=cbr lag-in-frames=0" \
     " keyframe-max-dist=3000 buffer-size=1000 buffer-initial-size=500 buffer-optimal-size=600 overshoot=15" \
     " ! rtpvp8pay mtu=1200 picture-id-mode=15-bit" \
     " ! application/x-rtp,media=video,encoding-name=VP8,payload=96,clock-rate=90000,extmap-1=(string)" \

@@ -1,4 +1,4 @@
-// A mahimahi trace of an invented uplink on a train: node make-trace.mjs > train.mahi
+// A mahimahi trace of an invented uplink on a train: node make-trace.mjs | gzip -9n > train.mahi.gz
 //
 // The rate wanders between 0.5 and 5 Mbit/s, a step each 250 ms, and there is a tunnel from 30 to 32 s in
 // which nothing gets through. Nothing here was measured. Equal seeds give equal bytes.

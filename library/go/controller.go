@@ -3,6 +3,7 @@ package weir
 import (
 	"bytes"
 	"math"
+	"runtime"
 	"sync"
 	"time"
 
@@ -43,6 +44,8 @@ type Controller struct {
 	// The clock of an application may begin at the zero time.
 	hasOrigin, hasArrivalOrigin bool
 	broken                      bool
+	// Frees the library's memory if the controller is dropped without Close.
+	cleanup runtime.Cleanup
 }
 
 // New makes a controller.
@@ -56,6 +59,7 @@ func New(algorithm Algorithm, settings Settings) (*Controller, error) {
 		instance.close()
 		return nil, err
 	}
+	c.cleanup = runtime.AddCleanup(c, closeInstance, instance)
 	return c, nil
 }
 
@@ -94,13 +98,17 @@ func (c *Controller) start(algorithm Algorithm, settings Settings) error {
 	return nil
 }
 
-// Close frees the controller. Later calls return ErrClosed.
+func closeInstance(i *instance) { i.close() }
+
+// Close frees the controller. Later calls return ErrClosed. A controller that is dropped without it
+// is freed by the garbage collector.
 func (c *Controller) Close() error {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.instance == nil {
 		return ErrClosed
 	}
+	c.cleanup.Stop()
 	c.instance.close()
 	c.instance = nil
 	return nil
@@ -247,7 +255,8 @@ func (c *Controller) OnReceiverLimit(now time.Time, bitrate int64) error {
 	return c.event(now, c.functions.onReceiverLimit, optional(bitrate))
 }
 
-// SetLimits changes the range of the target. What is known of the path stays known.
+// SetLimits changes the range of the target. What is known of the path stays known. The start counts
+// from the next new route; 0 stands for 300,000, or what is nearest to it in the range.
 func (c *Controller) SetLimits(now time.Time, lowest, start, highest int64) error {
 	if lowest < 0 || start < 0 || highest < 0 {
 		return ErrLimits

@@ -11,7 +11,8 @@
 //	controller.OnFeedback(time.Now(), weir.Feedback{Packets: reports})
 //	target, err := controller.Target()
 //
-// The file weir.wasm is made from the same tree: `go generate` makes it, with Rust.
+// The file weir.wasm is made from the same tree: `go generate` makes it, with Rust, and the package of
+// a release has it. Without it, New returns ErrNoLibrary.
 package weir
 
-//go:generate ../../scripts/go-wasm.sh
+//go:generate ../../scripts/build/go-wasm.sh

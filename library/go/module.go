@@ -2,8 +2,9 @@ package weir
 
 import (
 	"context"
-	_ "embed" // the library
+	"embed"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -11,8 +12,14 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-//go:embed weir.wasm
-var binaryModule []byte
+// The library, and a note that is there without it: the module builds before the library is made.
+//
+//go:embed weir.wasm*
+var files embed.FS
+
+// ErrNoLibrary: this copy of the module lacks its WebAssembly.
+var ErrNoLibrary = errors.New("weir: there is no weir.wasm: take the package of a release, or run " +
+	"scripts/build/go-wasm.sh of the project, which needs Rust")
 
 // library is compiled once in a process.
 type library struct {
@@ -21,6 +28,10 @@ type library struct {
 }
 
 var load = sync.OnceValues(func() (*library, error) {
+	binaryModule, err := files.ReadFile("weir.wasm")
+	if err != nil {
+		return nil, ErrNoLibrary
+	}
 	ctx := context.Background()
 	runtime := wazero.NewRuntime(ctx)
 	compiled, err := runtime.CompileModule(ctx, binaryModule)

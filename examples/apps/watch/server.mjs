@@ -51,7 +51,7 @@ async function serve(request, response) {
     const [file, type] = files[pathname];
     const content = createReadStream(file);
     content.on("error", () =>
-      response.writeHead(404).end(`there is no ${file}: scripts/watch-wasm.sh makes it\n`),
+      response.writeHead(404).end(`there is no ${file}: scripts/build/watch-wasm.sh makes it\n`),
     );
     response.setHeader("content-type", type);
     content.pipe(response);

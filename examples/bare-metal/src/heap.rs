@@ -4,8 +4,8 @@
 //! [`weir_fixed_memory`], and the program ends with an error if it does not suffice. So the run
 //! proves that the controller needs no more.
 //!
-//! The change from one owner to another is also a mark for `scripts/count-instructions.c`, which
-//! counts the instructions of each.
+//! The change from one owner to another is also a mark for `scripts/test/count-instructions.c`,
+//! which counts the instructions of each.
 
 use core::alloc::{GlobalAlloc, Layout};
 #[cfg(feature = "fixed-memory")]

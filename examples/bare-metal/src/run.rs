@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 use core::mem::size_of;
 
-use weir::controller::{Controller, Metrics, Target};
-use weir::feedback::{Ecn, FeedbackReport, SentPacket};
-use weir::{Bitrate, DataSize, RateLimits, TimeDelta, Timestamp};
+use weir::controller::Controller;
+use weir::feedback::Ecn;
+use weir::{Bitrate, RateLimits, TimeDelta, Timestamp};
 use weir_rtcp::{Feedback, Receiver, ReceiverConfig, Sender, SenderConfig, is_rtcp};
 use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
 
@@ -35,43 +35,18 @@ const EXTENSIONS: ExtensionIds =
 /// A controller whose allocations and instructions belong to [`Owner::Controller`].
 struct Owned<C>(C);
 
+impl<C> Owned<C> {
+    fn change<T>(&mut self, work: impl FnOnce(&mut C) -> T) -> T {
+        within(Owner::Controller, || work(&mut self.0))
+    }
+
+    fn read<T>(&self, work: impl FnOnce(&C) -> T) -> T {
+        within(Owner::Controller, || work(&self.0))
+    }
+}
+
 impl<C: Controller> Controller for Owned<C> {
-    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
-        within(Owner::Controller, || self.0.on_media_queued(now, added, queued));
-    }
-    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        within(Owner::Controller, || self.0.on_packet_sent(now, packet));
-    }
-    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        within(Owner::Controller, || self.0.on_feedback(now, report));
-    }
-    fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
-        within(Owner::Controller, || self.0.on_round_trip_time(now, rtt));
-    }
-    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
-        within(Owner::Controller, || self.0.on_receiver_limit(now, limit));
-    }
-    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
-        within(Owner::Controller, || self.0.set_limits(now, limits));
-    }
-    fn on_route_change(&mut self, now: Timestamp) {
-        within(Owner::Controller, || self.0.on_route_change(now));
-    }
-    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
-        within(Owner::Controller, || self.0.on_shared_rate(now, share));
-    }
-    fn on_timeout(&mut self, now: Timestamp) {
-        within(Owner::Controller, || self.0.on_timeout(now));
-    }
-    fn next_timeout(&self) -> Option<Timestamp> {
-        within(Owner::Controller, || self.0.next_timeout())
-    }
-    fn target(&self) -> Target {
-        within(Owner::Controller, || self.0.target())
-    }
-    fn metrics(&self) -> Metrics {
-        within(Owner::Controller, || self.0.metrics())
-    }
+    weir::forward_controller!(change, read);
 }
 
 /// The media source and the sender.

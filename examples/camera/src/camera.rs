@@ -3,8 +3,7 @@
 
 use weir::{Algorithm, Bitrate, DataSize, RateLimits, Timestamp};
 use weir_over_udp::{EXTENSIONS, SENDER, random};
-use weir_rtcp::{EnqueueError, Ignored, Sender, SenderConfig};
-use weir_wire::key_frame::PictureLoss;
+use weir_rtcp::{EnqueueError, RtcpEvent, Sender, SenderConfig};
 
 use crate::marks::{Marked, Part, within};
 
@@ -79,12 +78,8 @@ impl Camera {
     /// An RTCP datagram arrived. Returns whether the receiver asks for a key frame.
     pub fn on_rtcp(&mut self, now: Timestamp, bytes: &[u8]) -> bool {
         self.totals.feedback += 1;
-        let ignored = within(Part::Feedback, || self.sender.on_rtcp(now, bytes));
-        let asks_for_key_frame = |other: &Ignored<'_>| match other {
-            Ignored::Other(packet) => PictureLoss::new(*packet).is_ok(),
-            _ => false,
-        };
-        ignored.iter().any(asks_for_key_frame)
+        let events = within(Part::Feedback, || self.sender.on_rtcp(now, bytes));
+        events.iter().any(|event| matches!(event, RtcpEvent::KeyFrame(_)))
     }
 
     /// The controller's target bitrate.

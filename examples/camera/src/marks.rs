@@ -1,14 +1,12 @@
 //! Marks where the work of one part ends and that of another begins.
 //!
-//! `scripts/camera-instructions.sh` counts the instructions between the marks. It finds them by the
-//! names of their functions, so a mark does nothing but to be called. It costs about five
-//! instructions.
+//! `scripts/results/camera-instructions.sh` counts the instructions between the marks. It finds
+//! them by the names of their functions, so a mark does nothing but to be called. It costs about
+//! five instructions.
 
 use std::cell::Cell;
 
-use weir::controller::{Controller, Metrics, Target};
-use weir::feedback::{FeedbackReport, SentPacket};
-use weir::{Bitrate, DataSize, RateLimits, TimeDelta, Timestamp};
+use weir::Controller;
 
 /// What the program is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,48 +70,28 @@ pub fn within<T>(part: Part, work: impl FnOnce() -> T) -> T {
 /// A controller whose work counts towards [`Part::Controller`].
 pub struct Marked<C>(pub C);
 
+impl<C> Marked<C> {
+    fn change<T>(&mut self, work: impl FnOnce(&mut C) -> T) -> T {
+        within(Part::Controller, || work(&mut self.0))
+    }
+
+    fn read<T>(&self, work: impl FnOnce(&C) -> T) -> T {
+        within(Part::Controller, || work(&self.0))
+    }
+}
+
 impl<C: Controller> Controller for Marked<C> {
-    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
-        within(Part::Controller, || self.0.on_media_queued(now, added, queued));
-    }
-    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        within(Part::Controller, || self.0.on_packet_sent(now, packet));
-    }
-    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        within(Part::Controller, || self.0.on_feedback(now, report));
-    }
-    fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
-        within(Part::Controller, || self.0.on_round_trip_time(now, rtt));
-    }
-    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
-        within(Part::Controller, || self.0.on_receiver_limit(now, limit));
-    }
-    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
-        within(Part::Controller, || self.0.set_limits(now, limits));
-    }
-    fn on_route_change(&mut self, now: Timestamp) {
-        within(Part::Controller, || self.0.on_route_change(now));
-    }
-    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
-        within(Part::Controller, || self.0.on_shared_rate(now, share));
-    }
-    fn on_timeout(&mut self, now: Timestamp) {
-        within(Part::Controller, || self.0.on_timeout(now));
-    }
-    fn next_timeout(&self) -> Option<Timestamp> {
-        within(Part::Controller, || self.0.next_timeout())
-    }
-    fn target(&self) -> Target {
-        within(Part::Controller, || self.0.target())
-    }
-    fn metrics(&self) -> Metrics {
-        within(Part::Controller, || self.0.metrics())
-    }
+    weir::forward_controller!(change, read);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_marked_controller_gets_every_call() {
+        weir::testing::check_wrapper(Marked).unwrap();
+    }
 
     #[test]
     fn after_inner_work_the_outer_part_goes_on() {

@@ -42,16 +42,14 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use linked_list_allocator::Heap;
 
 use weir::Algorithm;
-use weir::controller::{Controller, Metrics, RateLimits, Target};
-use weir::feedback::{FeedbackReport, SentPacket};
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::controller::Controller;
 
 /// Bytes in which a controller runs at up to 2.5 Mbit/s with packets of 1200 bytes, feedback every
 /// 50 ms, and a round trip of up to 600 ms, half of which is a queue.
 ///
 /// The sizes are for 64-bit processors, where a test runs each controller in a piece of its size.
 /// 32-bit processors need a little less. On a shorter path a fraction is enough
-/// (`docs/results/bare-metal.md`): look at [`FixedMemory::peak`] of your own test, and leave room
+/// (`docs/results/costs.md`): look at [`FixedMemory::peak`] of your own test, and leave room
 /// beyond it, because a vector that grows needs its old and its new memory at the same time. The
 /// state of the controller itself lies where the program puts it, outside of the piece.
 ///
@@ -227,40 +225,5 @@ impl<C, A> Drop for Confined<C, A> {
 }
 
 impl<C: Controller, A> Controller for Confined<C, A> {
-    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
-        self.change(|it| it.on_media_queued(now, added, queued));
-    }
-    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        self.change(|it| it.on_packet_sent(now, packet));
-    }
-    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        self.change(|it| it.on_feedback(now, report));
-    }
-    fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
-        self.change(|it| it.on_round_trip_time(now, rtt));
-    }
-    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
-        self.change(|it| it.on_receiver_limit(now, limit));
-    }
-    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
-        self.change(|it| it.set_limits(now, limits));
-    }
-    fn on_route_change(&mut self, now: Timestamp) {
-        self.change(|it| it.on_route_change(now));
-    }
-    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
-        self.change(|it| it.on_shared_rate(now, share));
-    }
-    fn on_timeout(&mut self, now: Timestamp) {
-        self.change(|it| it.on_timeout(now));
-    }
-    fn next_timeout(&self) -> Option<Timestamp> {
-        self.read(Controller::next_timeout)
-    }
-    fn target(&self) -> Target {
-        self.read(Controller::target)
-    }
-    fn metrics(&self) -> Metrics {
-        self.read(Controller::metrics)
-    }
+    weir::forward_controller!(change, read);
 }

@@ -1,6 +1,6 @@
 //! Each controller runs in the piece of memory that [`bytes_for`] names, as it runs without one.
 
-#[path = "../../../library/weir/tests/closed_loop/path.rs"]
+#[path = "../../../library/weir/tests/it/closed_loop/path.rs"]
 #[allow(dead_code)]
 mod path;
 
@@ -82,6 +82,9 @@ fn each_controller_runs_in_its_piece_as_it_does_without() {
         assert!(MEMORY.peak() <= bytes);
         assert_eq!(MEMORY.used(), 0, "{algorithm} left something in the piece");
     }
+    give(4_096);
+    let wrap = |controller| MEMORY.confine(|| controller);
+    weir::testing::check_wrapper(wrap).expect("it passes on every call");
     what_does_not_fit_fails_and_the_rest_is_not_touched();
 }
 

@@ -11,8 +11,9 @@ use std::{env, process};
 
 use weir::ControllerFactory;
 use weir::testing::check_controller;
-use weir_lab::scenario::catalogue;
-use weir_lab::{Controllers, simulate};
+use weir_record::simulate;
+use weir_scenario::Controllers;
+use weir_scenario::catalogue;
 
 use cautious::Cautious;
 

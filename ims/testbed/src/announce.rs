@@ -1,18 +1,20 @@
 //! The PCRF's decisions as announcements for a cell: `weir call --ims` listens while it runs.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weir_ims::pcrf::{Bearer, Decision};
+use weir_nodes::pcrf::{Bearer, Decision};
 
 use crate::layout;
 
 /// How long an AAA may wait for the cell.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum length of its answer.
+const ANSWER_BYTES_MAX: u64 = 1_000_000;
 
 /// The socket on which a cell listens.
 pub(crate) fn socket() -> PathBuf {
@@ -31,7 +33,7 @@ fn tell(mut stream: &UnixStream, line: &Value) -> io::Result<String> {
     stream.set_read_timeout(Some(PATIENCE))?;
     writeln!(stream, "{line}")?;
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
+    BufReader::new(stream.take(ANSWER_BYTES_MAX)).read_line(&mut answer)?;
     Ok(answer.trim_end().to_owned())
 }
 
@@ -75,7 +77,7 @@ fn bearer(bearer: &Bearer) -> Value {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use weir_ims::pcrf::Filter;
+    use weir_nodes::pcrf::Filter;
 
     use super::*;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use weir_ims::sip::{Message, Start, parameter_of, uri_of};
+use weir_nodes::sip::{Message, Start, parameter_of, uri_of};
 
 use crate::layout::{FACILITATOR_PORT, PARTS, SIP_PORT, address, folder};
 use crate::serve::is_of_core;
@@ -27,6 +27,8 @@ const MOST_BYTES: usize = 65_536;
 const BRANCH: &str = "as";
 /// How long the facilitator may take.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// What is read of its answer, of which only the status counts.
+const ANSWER_BYTES_MAX: u64 = 100_000;
 
 /// Runs the server until it is ended by a signal.
 pub(crate) fn serve() -> anyhow::Result<ExitCode> {
@@ -98,7 +100,7 @@ fn told(body: &str) -> io::Result<String> {
         body.len()
     )?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
+    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
     Ok(answer.split(' ').nth(1).unwrap_or_default().to_owned())
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
-use weir_ims::agent::{Agent, Binding, Event, OnCall};
+use weir_nodes::agent::{Agent, Binding, Event, OnCall};
 
 use crate::args::{self, Ending, SipAccess};
 use crate::capture;

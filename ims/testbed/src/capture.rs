@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use weir_emu::DatagramTap;
-use weir_ims::sip::Message;
+use weir_nodes::sip::Message;
 
 use crate::layout::{CORE, PARTS, SIP_PORT, address, folder};
 use crate::trace::{Noted, Trace};

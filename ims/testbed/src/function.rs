@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use weir_diameter::{Message, base, frame};
-use weir_ims::af::{Function, Order};
-use weir_ims::peer::{Connection, Identity, Output};
-use weir_ims::sip;
+use weir_nodes::af::{Function, Order};
+use weir_nodes::peer::{Connection, Identity, Output};
+use weir_nodes::sip;
 
 use crate::layout::{DIAMETER_PORT, FUNCTION_PORT, Files, SIP_PORT, address, inner_address};
 use crate::serve::{is_of_core, lock};

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use weir_diameter::base;
-use weir_ims::policy::{Policy, WithoutBearer};
-use weir_ims::subscribers::{Subscriber, Subscribers};
+use weir_nodes::policy::{Policy, WithoutBearer};
+use weir_nodes::subscribers::{Subscriber, Subscribers};
 
 /// Namespace of the core network.
 pub(crate) const CORE: &str = "weir-ims-core";

@@ -12,9 +12,9 @@ use std::{fs, thread};
 
 use anyhow::Context;
 use weir_diameter::{HEADER_SIZE, Message, base, frame};
-use weir_ims::hss::Hss;
-use weir_ims::pcrf::{BEARER_RELEASED, Decision, Pcrf};
-use weir_ims::peer::{Connection, Identity, Output, answer, bounded};
+use weir_nodes::hss::Hss;
+use weir_nodes::pcrf::{BEARER_RELEASED, Decision, Pcrf};
+use weir_nodes::peer::{Connection, Identity, Output, answer, bounded};
 
 use crate::announce::announce;
 use crate::args::{Serve, Server};
@@ -25,6 +25,8 @@ use crate::trace::{Noted, Trace};
 const TICK: Duration = Duration::from_secs(1);
 /// Most connections at a time: a stranger that opens more waits.
 const MOST_CONNECTIONS: usize = 32;
+/// What is read of a line of the control socket.
+const LINE_BYTES_MAX: u64 = 1_000;
 
 /// What answers requests.
 enum Role {
@@ -289,7 +291,7 @@ impl Shared {
     fn on_command(&self, mut stream: UnixStream) {
         let mut line = String::new();
         let _ = stream.set_read_timeout(Some(TICK));
-        let _ = stream.read_to_string(&mut line);
+        let _ = Read::by_ref(&mut stream).take(LINE_BYTES_MAX).read_to_string(&mut line);
         let requests: Vec<Message> = match (&*lock(&self.role), line.trim()) {
             (Role::Pcrf { pcrf, .. }, "abort") => {
                 pcrf.sessions().filter_map(|session| pcrf.abort(session, BEARER_RELEASED)).collect()
@@ -350,6 +352,6 @@ pub(crate) fn send_abort() -> anyhow::Result<usize> {
     stream.write_all(b"abort\n")?;
     stream.shutdown(std::net::Shutdown::Write)?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
+    stream.take(LINE_BYTES_MAX).read_to_string(&mut answer)?;
     answer.trim().parse().context("the PCRF did not answer")
 }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use weir_ims::agent::{Agent, Event, OnCall};
+use weir_nodes::agent::{Agent, Event, OnCall};
 
 use crate::args;
 use crate::args::SipAccess;

@@ -11,10 +11,10 @@ use anyhow::{Context, anyhow};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message as Frame, WebSocket};
-use weir_ims::agent::{Account, Agent, Event, OnCall, Output, Transport};
-use weir_ims::digest::Credentials;
-use weir_ims::sdp::Medium;
-use weir_ims::sip::{self, Start};
+use weir_nodes::agent::{Account, Agent, Event, OnCall, Output, Transport};
+use weir_nodes::digest::Credentials;
+use weir_nodes::sdp::Medium;
+use weir_nodes::sip::{self, Start};
 
 use crate::args::SipAccess;
 use crate::layout::{

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use weir_ims::sip;
+use weir_nodes::sip;
 
 use crate::announce;
 use crate::call::{phases, with_network, write};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::format::Format;
+use crate::read::format::Format;
 
 /// Why a dump could not be read. Each message is one line.
 #[derive(Debug, thiserror::Error)]
@@ -19,11 +19,23 @@ pub enum AnalyzeError {
     },
     /// Not one of the formats.
     #[error(
-        "{} is none of the known formats: webrtc-internals dump, rtcstats dump, RTC event log, \
-         pcap, pcapng (each may be gzip)",
+        "{} is none of the known formats: webrtc-internals dump, rtcstats dump, getStats JSON, \
+         RTC event log, pcap, pcapng, snoop, rtpdump (each may be packed by gzip, bzip2, xz, zstd \
+         or zip)",
         .0.display()
     )]
     Unknown(PathBuf),
+    /// Nothing is in it.
+    #[error("{} is empty", .0.display())]
+    Blank(PathBuf),
+    /// What people attach that is no dump.
+    #[error("{}: {what}", path.display())]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and what to do.
+        what: &'static str,
+    },
     /// The content is not what its format demands.
     #[error("{}: {what}", path.display())]
     Damaged {
@@ -42,7 +54,11 @@ pub enum AnalyzeError {
         format: Format,
     },
     /// A sound file without a single stream.
-    #[error("{}: this {format} has no video or audio stream with two reports", path.display())]
+    #[error(
+        "{}: this {format} has no video or audio stream with two reports{}",
+        path.display(),
+        after_hanging_up(*format)
+    )]
     Empty {
         /// The file.
         path: PathBuf,
@@ -62,6 +78,17 @@ impl AnalyzeError {
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => ": check the name, or write - for the standard input",
+        _ => "",
+    }
+}
+
+/// What to do where a dump of the browser's page has nothing.
+fn after_hanging_up(format: Format) -> &'static str {
+    match format {
+        Format::Internals => {
+            ": Chromium leaves connections out that were closed. Press the button before the call \
+             ends, or the other one (rtcstats dump), which keeps them"
+        }
         _ => "",
     }
 }

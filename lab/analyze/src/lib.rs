@@ -6,69 +6,72 @@
 //!                                                            +-> the network, as a scenario
 //!                                                            +-> a record, for the report
 //! ```
+//!
+//! # Modules
+//!
+//! Four stages, each of which uses those before it:
+//!
+//! - `read/`: a file becomes the reports of each stream. `input` opens and unpacks it and tells the
+//!   format; `dump/` has a reader for each format; `dump/capture/` sorts packets into calls and
+//!   tells which end is this one; `packets/` joins packets with their feedback; `srtp/`
+//!   opens SRTCP.
+//! - `measure/`: `samples` are the values of a stream between two reports; `open_loop` runs every
+//!   controller under the recorded feedback.
+//! - `judge/`: `rules` is the table of what limits a stream, `finding` the times in which a rule
+//!   holds, `network` the network that the call met.
+//! - `tell/`: `says` makes sentences, `verdict` the answer, `table` the streams. `record` and
+//!   `page` make what the report shows, `fleet` a row of many calls, `live` the answer while a call
+//!   runs.
+//!
+//! `found` holds the types between them: rule, evidence, stream, cause and effect.
 #![forbid(unsafe_code)]
 
-mod answer;
-mod app;
-mod browser;
-mod call;
-mod connectivity;
-mod delay_spikes;
-mod dump;
 mod error;
-mod finding;
-mod fleet;
-mod format;
-mod full_again;
-mod good_time;
-mod headroom;
-mod input;
-mod live;
-mod merge;
-mod network;
-mod open_loop;
-mod packets;
-mod page;
-mod private;
-mod quality;
-mod record;
-mod rules;
-mod samples;
-mod seconds;
-mod srtp;
-mod verdict;
+mod found;
+mod judge;
+mod measure;
+mod read;
+mod tell;
 
-use std::io::{BufRead, Cursor};
-use std::net::IpAddr;
+use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
 
-use dump::Collector;
+use read::dump::Collector;
 
-pub use answer::{Answer, answer, findings};
-pub use app::{AppDump, app_record};
-pub use dump::{
-    Connection, ConnectionChange, ConnectionEvent, ConnectionState, Dump, Stream, StreamDirection,
-    StreamReport,
-};
 pub use error::AnalyzeError;
-pub use finding::Finding;
-pub use fleet::{Cause, FleetCall, FleetFinding, FleetStream, fleet_call};
-pub use format::Format;
-pub use good_time::GoodTime;
-pub use live::{LiveCall, LiveFinding};
-pub use network::{NetworkEstimate, WayEstimate, estimate, scenario_text, watched_scenario_text};
-pub use open_loop::{OpenLoop, open_loop};
-pub use packets::PacketLog;
-pub use record::{open_loop_records, record};
-pub use rules::{Part, RULES, Rule};
-pub use seconds::FleetSecond;
-pub use srtp::KeyLog;
+pub use found::Part;
+pub use judge::finding::Finding;
+pub use judge::network::{
+    NetworkEstimate, WayEstimate, estimate, scenario_text, watched_scenario_text,
+};
+pub use judge::rules::{RULES, Rule};
+pub use measure::good_time::GoodTime;
+pub use measure::open_loop::{OpenLoop, open_loop};
+pub use measure::seconds::FleetSecond;
+pub use read::dump::capture::ends::LocalEnd;
+pub use read::dump::{
+    Connection, ConnectionChange, ConnectionEvent, ConnectionState, DataChannel, Dump, Stream,
+    StreamDirection, StreamReport,
+};
+pub use read::format::Format;
+pub use read::packets::PacketLog;
+pub use read::packets::facts::StreamFacts;
+pub use read::srtp::KeyLog;
+pub use read::time_of_day::{clock, date_and_clock, iso_8601};
+pub use tell::answer::{Answer, answer, findings};
+pub use tell::app::{AppDump, app_record};
+pub use tell::fleet::{Cause, FleetCall, FleetFinding, FleetStream, fleet_call};
+pub use tell::live::{LiveCall, LiveFinding};
+pub use tell::record::{open_loop_records, record};
+pub use tell::table::{ConnectionRow, StreamRow};
 
-/// Reads a dump. Its content tells its format; gzip is unpacked.
+/// Reads a dump from a regular file, or from the standard input (`-`). Its content tells its
+/// format; gzip is unpacked.
 ///
 /// # Errors
-/// If the file cannot be opened, has an unknown format, or holds no stream. A dump whose connection
-/// failed needs no stream. What of the file was left out is in [`Dump::warnings`].
+/// If the file cannot be opened, is a folder, pipe or device, has an unknown format, or holds no
+/// stream. A dump whose connection failed needs no stream. What of the file was left out is in
+/// [`Dump::warnings`].
 pub fn read(path: &Path) -> Result<Dump, AnalyzeError> {
     read_with(path, Collector::default(), None)
 }
@@ -78,8 +81,20 @@ pub fn read(path: &Path) -> Result<Dump, AnalyzeError> {
 /// # Errors
 /// As [`read`].
 pub fn read_bytes(path: &Path, content: Vec<u8>) -> Result<Dump, AnalyzeError> {
-    let opened = input::unpacked(path, Box::new(Cursor::new(content)))?;
-    read_opened(path, opened, Collector::default(), None)
+    read_from(path, Box::new(Cursor::new(content)), None)
+}
+
+/// Reads a dump from elsewhere, such as a pipe, as [`read`] and [`read_capture`] do. Errors name it
+/// by `path`.
+///
+/// # Errors
+/// As theirs.
+pub fn read_from(
+    path: &Path,
+    from: Box<dyn Read>,
+    options: Option<&CaptureOptions>,
+) -> Result<Dump, AnalyzeError> {
+    read_opened(path, read::input::unpacked(path, from)?, Collector::default(), options)
 }
 
 /// What a capture does not say itself.
@@ -87,9 +102,8 @@ pub fn read_bytes(path: &Path, content: Vec<u8>) -> Result<Dump, AnalyzeError> {
 pub struct CaptureOptions {
     /// Keys of its RTCP, if that is encrypted.
     pub keys: Option<KeyLog>,
-    /// Address of the end at which it was made. Otherwise, where the file does not say which
-    /// packets were sent, this is the source of the first packet of RTP.
-    pub local: Option<IpAddr>,
+    /// The end at which it was made. Otherwise the packets tell, as far as they can.
+    pub local: Option<LocalEnd>,
 }
 
 /// Reads a capture with what it does not say itself.
@@ -111,7 +125,7 @@ fn read_with(
     collector: Collector,
     options: Option<&CaptureOptions>,
 ) -> Result<Dump, AnalyzeError> {
-    let opened = input::open(path)?;
+    let opened = read::input::open(path)?;
     read_opened(path, opened, collector, options)
 }
 
@@ -125,14 +139,19 @@ fn read_opened(
         return Err(AnalyzeError::NoCapture { path: path.into(), format });
     }
     let dump = match format {
-        Format::Internals => dump::internals::read(from, collector),
-        Format::Rtcstats => dump::rtcstats::read(from, collector),
-        Format::Capture => dump::capture::read(from, options.unwrap_or(&CaptureOptions::default())),
-        Format::EventLog => dump::event_log::read(from),
+        Format::Internals => read::dump::internals::read(from, collector),
+        Format::Rtcstats => read::dump::rtcstats::read(from, collector),
+        Format::Capture => {
+            read::dump::capture::read(from, options.unwrap_or(&CaptureOptions::default()))
+        }
+        Format::EventLog => read::dump::event_log::read(from),
+        Format::GetStats => read::dump::get_stats::read(from, collector),
     };
     let dump = dump.map_err(|what| AnalyzeError::Damaged { path: path.into(), what })?;
     let has_stream = dump.connections.iter().any(|connection| !connection.streams.is_empty());
-    if !has_stream && !connectivity::has_failure(&dump) {
+    let says_something =
+        !dump.data_channels.is_empty() || measure::connectivity::has_failure(&dump);
+    if !has_stream && !says_something {
         // The first problem of the file is a better message than that it has no streams.
         return Err(match dump.warnings.into_iter().next() {
             Some(why) => {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use weir_call::quality::drawn;
-use weir_lab::scenario::call::{Content, Picture};
+use weir_scenario::call::{Content, Picture};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

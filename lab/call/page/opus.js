@@ -7,10 +7,11 @@ const RED = "audio/red";
 /** The description with these options in its section of audio; null leaves it as it is. */
 export function withOptions(sdp, options) {
   if (options === null) return sdp;
-  const { fec, dtx, frame } = options;
+  const { fec, dtx, frame, bitrate } = options;
   const type = /^a=rtpmap:(\d+) opus\/48000/im.exec(sdp)?.[1];
   if (type === undefined) return sdp;
   const wanted = { useinbandfec: Number(fec), usedtx: Number(dtx) };
+  if (bitrate !== null) wanted.maxaveragebitrate = bitrate;
   const line = new RegExp(`^a=fmtp:${type} (.*)$`, "m");
   return sdp.replace(line, (_, parameters) => {
     const kept = parameters.split(";").filter((it) => !(it.trim().split("=")[0] in wanted));

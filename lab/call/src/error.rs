@@ -3,9 +3,9 @@
 use std::io;
 use std::net::Ipv4Addr;
 
-use weir_lab::scenario::call::BrowserKind;
+use weir_scenario::call::BrowserKind;
 
-use crate::stack::StackError;
+use crate::peers::stack::StackError;
 
 /// Why a run has no result. Each message is one line.
 #[derive(Debug, thiserror::Error)]

@@ -5,22 +5,27 @@
 //! [`printable`].
 
 use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir::units::Bitrate;
-use weir_lab::calls::stats::StatsReport;
-use weir_lab::scenario::call::{Content, Opus, Picture, degradation_name};
+use weir_record::calls::stats::StatsReport;
+use weir_scenario::call::{Content, Opus, Picture, degradation_name};
+use weir_scenario::files;
 
-use crate::ims::{PageIms, SipMessage};
-use crate::quality::sighting::{FrameSighting, Place};
+use crate::measure::quality::sighting::{FrameSighting, Place};
+use crate::peers::ims::{PageIms, SipMessage};
 
 /// Interval of a page's `getStats` reports.
 pub const STATS_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum length of a peer's text that the lab prints.
 const PRINTABLE_CHARS: usize = 200;
+/// Bytes at the end of a program's log among which its last words are looked for.
+const LOG_END: u64 = 256 * 1024;
 /// Divisors of the picture's sides for the layers of simulcast.
 const SIMULCAST: [u32; 3] = [4, 2, 1];
 
@@ -283,11 +288,13 @@ struct OpusOptions {
     dtx: bool,
     /// In ms.
     frame: u32,
+    /// In bit/s; `null` for the browser's own.
+    bitrate: Option<u64>,
 }
 
 impl From<Opus> for OpusOptions {
-    fn from(Opus { fec, red, dtx, frame_ms }: Opus) -> Self {
-        Self { fec, red, dtx, frame: frame_ms }
+    fn from(Opus { fec, red, dtx, frame_ms, bitrate }: Opus) -> Self {
+        Self { fec, red, dtx, frame: frame_ms, bitrate: bitrate.map(Bitrate::as_bps) }
     }
 }
 
@@ -336,6 +343,21 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().take(PRINTABLE_CHARS).filter(|c| !c.is_control()).collect()
 }
 
+/// The end of a program's log, which may be of any length; empty if it cannot be read.
+pub(crate) fn end_of(log: &Path) -> Vec<u8> {
+    let mut text = Vec::new();
+    // What was read before an error is still the log's.
+    let _ = read_end(log, &mut text);
+    text
+}
+
+fn read_end(log: &Path, text: &mut Vec<u8>) -> std::io::Result<()> {
+    let mut file = files::open(log)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LOG_END)))?;
+    file.take(LOG_END).read_to_end(text).map(drop)
+}
+
 /// The line in which a program says why it ended, or else its last one. Node and Go print more
 /// after their error.
 pub(crate) fn complaint(output: &[u8]) -> String {
@@ -373,6 +395,20 @@ mod tests {
         ] {
             assert_eq!(complaint(output.as_bytes()), said);
         }
+    }
+
+    #[test]
+    fn of_a_long_log_only_the_end_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        std::fs::write(&log, "short\n").unwrap();
+        assert_eq!(end_of(&log), b"short\n");
+        std::fs::File::create(&log).unwrap().set_len(1 << 40).unwrap();
+        let mut file = std::fs::File::options().append(true).open(&log).unwrap();
+        std::io::Write::write_all(&mut file, b"\nno camera\n").unwrap();
+        let end = end_of(&log);
+        assert!(end.len() as u64 == LOG_END && complaint(&end) == "no camera");
+        assert_eq!(end_of(&folder.path().join("none")), b"");
     }
 
     fn parse(text: &str) -> Result<PeerMessage, serde_json::Error> {

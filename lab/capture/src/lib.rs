@@ -1,7 +1,13 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod file;
+mod ip;
+mod link;
 mod packet;
+pub mod stream;
 pub mod stun;
+mod tunnel;
 
-pub use packet::{Content, LONGEST_HEADERS, Packet, Rtp};
+pub use link::{Inner, NoIp, inner};
+pub use packet::{Content, LONGEST_HEADERS, Packet, Rtp, rtp_of};

@@ -6,27 +6,14 @@
 //! [RFC3711 §3.1]: https://www.rfc-editor.org/rfc/rfc3711#section-3.1
 //! [RFC3711 §3.4]: https://www.rfc-editor.org/rfc/rfc3711#section-3.4
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use weir_wire::rtp;
 
+use crate::ip::{Header, IP_HEADER, TCP, UDP, UDP_HEADER};
 use crate::stun;
 
-const IP_HEADER: usize = 20;
-const IPV6_HEADER: usize = 40;
-// Headers between IPv6 and what it carries [RFC8200 §4].
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const DESTINATION_OPTIONS: u8 = 60;
-const UDP_HEADER: usize = 8;
-const UDP: u8 = 17;
-const TCP: u8 = 6;
 const TCP_HEADER: usize = 20;
-/// Mask of the fragment offset. Later fragments of a datagram have no ports [RFC791 §3.1].
-const FRAGMENT_OFFSET: u16 = 0x1FFF;
-/// The same of IPv6 [RFC8200 §4.5].
-const FRAGMENT_OFFSET_V6: u16 = 0xFFF8;
 /// Unencrypted bytes of RTCP: the header of the first packet of a compound, and its sender's SSRC.
 const RTCP_IN_THE_CLEAR: usize = 8;
 const DTLS_RECORD_HEADER: usize = 13;
@@ -52,8 +39,16 @@ pub struct Packet {
     pub destination: SocketAddr,
     /// Bytes of the IP packet.
     pub size: u32,
+    /// The identification of IPv4, equal in all copies of a packet; 0 in IPv6.
+    pub id: u16,
+    /// Routers that it may still pass: its time to live.
+    pub hops_left: u8,
     /// What it carries.
     pub content: Content,
+    /// Offset of RTP, RTCP, STUN, DTLS, or of the segment of TCP with its header, in the IP packet.
+    pub content_at: u32,
+    /// Its bytes on the wire.
+    pub content_size: u32,
 }
 
 /// What an IP packet carries.
@@ -113,122 +108,108 @@ impl Packet {
     /// Parses a packet of `length` bytes, of which `bytes` are the first. Also returns how many of
     /// these are headers. `None` if the packet is neither IPv4 nor IPv6.
     pub fn parse(bytes: &[u8], length: usize) -> Option<(Self, usize)> {
-        let Header { source, destination, size: header_size, protocol, is_first } =
-            Header::parse(bytes)?;
-        let rest = &bytes[header_size..];
-        let left = length.saturating_sub(header_size);
-        let (content, kept) = match protocol {
-            UDP if is_first && rest.len() >= UDP_HEADER => {
-                let (content, kept) =
-                    datagram(&rest[UDP_HEADER..], left.saturating_sub(UDP_HEADER));
-                (content, UDP_HEADER + kept)
+        let header = Header::parse(bytes)?;
+        let rest = &bytes[header.size..];
+        // An Ethernet frame may be padded behind the IP packet.
+        let whole = if header.length == 0 { length } else { header.length.min(length) };
+        let left = whole.saturating_sub(header.size);
+        let (found, behind, has_ports) = match header.protocol {
+            UDP if header.is_first && rest.len() >= UDP_HEADER => {
+                // The first fragment has the length of the whole datagram.
+                let stated = stun::u16_at(rest, 4).map_or(0, usize::from);
+                let left = if header.has_more { stated.max(left) } else { left };
+                let found = datagram(&rest[UDP_HEADER..], left.saturating_sub(UDP_HEADER));
+                (found, UDP_HEADER, true)
             }
-            TCP if is_first && rest.len() >= TCP_HEADER => {
-                (Content::Tcp, (usize::from(rest[12] >> 4) * 4).max(TCP_HEADER))
+            TCP if header.is_first && rest.len() >= TCP_HEADER => {
+                let size = (usize::from(rest[12] >> 4) * 4).max(TCP_HEADER);
+                (Found { size: left, ..Found::of(Content::Tcp, size) }, 0, true)
             }
-            _ => (Content::Other, 0),
+            _ => (Found::of(Content::Other, 0), 0, false),
         };
-        let (source_port, destination_port) = match kept {
-            0 => (0, 0),
-            _ => (u16::from_be_bytes([rest[0], rest[1]]), u16::from_be_bytes([rest[2], rest[3]])),
-        };
+        let port = |at| if has_ports { stun::u16_at(rest, at).unwrap_or_default() } else { 0 };
+        let start = header.size + behind;
         let packet = Self {
-            source: SocketAddr::new(source, source_port),
-            destination: SocketAddr::new(destination, destination_port),
+            source: SocketAddr::new(header.source, port(0)),
+            destination: SocketAddr::new(header.destination, port(2)),
             size: u32::try_from(length).unwrap_or(u32::MAX),
-            content,
+            id: header.id,
+            hops_left: header.hops_left,
+            content: found.content,
+            content_at: u32::try_from(start + found.at).unwrap_or(u32::MAX),
+            content_size: u32::try_from(found.size).unwrap_or(u32::MAX),
         };
-        Some((packet, (header_size + kept).min(bytes.len())))
+        Some((packet, (start + found.kept).min(bytes.len())))
+    }
+
+    /// A datagram from one end to the other, without the headers of IP and UDP, as recordings of
+    /// servers have it.
+    pub fn of_datagram(payload: &[u8], source: SocketAddr, destination: SocketAddr) -> Self {
+        let found = datagram(payload, payload.len());
+        let size = IP_HEADER + UDP_HEADER + payload.len();
+        Self {
+            source,
+            destination,
+            size: u32::try_from(size).unwrap_or(u32::MAX),
+            id: 0,
+            hops_left: 0,
+            content: found.content,
+            content_at: u32::try_from(found.at).unwrap_or(u32::MAX),
+            content_size: u32::try_from(found.size).unwrap_or(u32::MAX),
+        }
     }
 }
 
-/// The header of IP, with those that IPv6 has behind it.
-struct Header {
-    source: IpAddr,
-    destination: IpAddr,
-    /// In bytes, and no more than there are.
+/// What a datagram carries.
+struct Found {
+    content: Content,
+    /// Offset of the content in the datagram's payload, and its bytes on the wire.
+    at: usize,
     size: usize,
-    /// What follows.
-    protocol: u8,
-    /// Whether this is a whole packet, or its first fragment.
-    is_first: bool,
+    /// Bytes of the payload that are headers.
+    kept: usize,
 }
 
-impl Header {
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let header = match bytes.first()? >> 4 {
-            4 => Self::v4(bytes),
-            6 => Self::v6(bytes),
-            _ => None,
-        };
-        header.filter(|it| it.size <= bytes.len())
-    }
-
-    /// [RFC791 §3.1]
-    fn v4(bytes: &[u8]) -> Option<Self> {
-        let header = bytes.first_chunk::<IP_HEADER>()?;
-        let size = usize::from(header[0] & 0xF) * 4;
-        if size < IP_HEADER {
-            return None;
-        }
-        Some(Self {
-            source: address::<4>(header, 12)?,
-            destination: address::<4>(header, 16)?,
-            size,
-            protocol: header[9],
-            is_first: u16::from_be_bytes([header[6], header[7]]) & FRAGMENT_OFFSET == 0,
-        })
-    }
-
-    /// [RFC8200 §3]
-    fn v6(bytes: &[u8]) -> Option<Self> {
-        let header = bytes.first_chunk::<IPV6_HEADER>()?;
-        let (mut protocol, mut size, mut is_first) = (header[6], IPV6_HEADER, true);
-        loop {
-            let length = match protocol {
-                HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
-                    8 + 8 * usize::from(*bytes.get(size + 1)?)
-                }
-                FRAGMENT => {
-                    is_first = stun::u16_at(bytes, size + 2)? & FRAGMENT_OFFSET_V6 == 0;
-                    8
-                }
-                _ => break,
-            };
-            protocol = *bytes.get(size)?;
-            size += length;
-        }
-        let source = address::<16>(header, 8)?;
-        let destination = address::<16>(header, 24)?;
-        Some(Self { source, destination, size, protocol, is_first })
+impl Found {
+    fn of(content: Content, kept: usize) -> Self {
+        Self { content, at: 0, size: 0, kept }
     }
 }
 
-/// The address in the `N` bytes from an offset: 4 bytes are an IPv4 address, 16 an IPv6 address.
-fn address<const N: usize>(header: &[u8], at: usize) -> Option<IpAddr>
-where
-    IpAddr: From<[u8; N]>,
-{
-    let bytes: &[u8; N] = header.get(at..)?.first_chunk()?;
-    Some(IpAddr::from(*bytes))
-}
-
-/// Classifies a datagram on the port of media by its first byte [RFC7983 §7], and returns how much
-/// of it is headers. It had `length` bytes on the wire.
-fn datagram(payload: &[u8], length: usize) -> (Content, usize) {
+/// Classifies a datagram on the port of media by its first byte [RFC7983 §7]. It had `length` bytes
+/// on the wire.
+fn datagram(payload: &[u8], length: usize) -> Found {
     match payload.first() {
         Some(0..=3) if length >= stun::HEADER_BYTES => {
-            let carried = indicated(payload).and_then(|(at, length)| {
-                let (content, kept) = media(&payload[at..], length);
-                (content != Content::Other).then_some((content, at + kept))
-            });
-            carried.unwrap_or((Content::Stun, stun::HEADER_BYTES))
+            let carried = indicated(payload).map(|(at, size)| (at, media(&payload[at..], size)));
+            match carried {
+                Some((at, found)) if found.content != Content::Other => {
+                    Found { at, kept: at + found.kept, ..found }
+                }
+                _ => Found { size: length, ..Found::of(Content::Stun, stun::HEADER_BYTES) },
+            }
         }
-        Some(20..=63) if length >= DTLS_RECORD_HEADER => (Content::Dtls, DTLS_RECORD_HEADER),
+        Some(20..=63) if length >= DTLS_RECORD_HEADER => {
+            Found { size: length, ..Found::of(Content::Dtls, DTLS_RECORD_HEADER) }
+        }
         Some(64..=79) if payload.len() > CHANNEL_HEADER => {
-            let inner = &payload[CHANNEL_HEADER..];
-            let (content, kept) = media(inner, length.saturating_sub(CHANNEL_HEADER));
-            (content, CHANNEL_HEADER + kept)
+            let stated = stun::u16_at(payload, 2).map_or(0, usize::from);
+            let size = stated.min(length.saturating_sub(CHANNEL_HEADER));
+            let found = carried(&payload[CHANNEL_HEADER..], size);
+            Found { at: found.at + CHANNEL_HEADER, kept: found.kept + CHANNEL_HEADER, ..found }
+        }
+        _ => media(payload, length),
+    }
+}
+
+/// What a channel of a relay carries: anything that the peers exchange.
+fn carried(payload: &[u8], length: usize) -> Found {
+    match payload.first() {
+        Some(0..=3) if length >= stun::HEADER_BYTES => {
+            Found { size: length, ..Found::of(Content::Stun, stun::HEADER_BYTES) }
+        }
+        Some(20..=63) if length >= DTLS_RECORD_HEADER => {
+            Found { size: length, ..Found::of(Content::Dtls, DTLS_RECORD_HEADER) }
         }
         _ => media(payload, length),
     }
@@ -242,19 +223,28 @@ fn indicated(message: &[u8]) -> Option<(usize, usize)> {
     stun::attribute(message, DATA)
 }
 
-fn media(payload: &[u8], length: usize) -> (Content, usize) {
+fn media(payload: &[u8], length: usize) -> Found {
     // On a shared port, RTCP packet types do not overlap with RTP payload types [RFC5761 §4].
     let is_rtcp = payload.get(1).is_some_and(|kind| (192..=223).contains(kind));
     if !matches!(payload.first(), Some(128..=191)) {
-        return (Content::Other, 0);
+        return Found { size: length, ..Found::of(Content::Other, 0) };
     }
     if is_rtcp && let Some(&[_, packet_type, _, _, a, b, c, d]) = payload.first_chunk() {
         let ssrc = u32::from_be_bytes([a, b, c, d]);
-        return (Content::Rtcp { packet_type, ssrc }, RTCP_IN_THE_CLEAR);
+        let content = Content::Rtcp { packet_type, ssrc };
+        return Found { size: length, ..Found::of(content, RTCP_IN_THE_CLEAR) };
     }
-    let Ok(view) = rtp::View::parse_header(payload) else { return (Content::Other, 0) };
+    let Some(stream) = rtp_of(payload, length) else {
+        return Found { size: length, ..Found::of(Content::Other, 0) };
+    };
+    Found { size: length, ..Found::of(Content::Rtp(stream), stream.header_size as usize) }
+}
+
+/// The header of a packet of RTP that had `length` bytes on the wire; `None` if it has none.
+pub fn rtp_of(payload: &[u8], length: usize) -> Option<Rtp> {
+    let view = rtp::View::parse_header(payload).ok()?;
     let header_size = view.header_size();
-    let stream = Rtp {
+    Some(Rtp {
         ssrc: view.ssrc(),
         sequence_number: view.sequence_number(),
         payload_type: view.payload_type().get(),
@@ -263,8 +253,7 @@ fn media(payload: &[u8], length: usize) -> (Content, usize) {
         header_size: u32::try_from(header_size).unwrap_or(u32::MAX),
         payload_size: u32::try_from(length.saturating_sub(header_size)).unwrap_or(u32::MAX),
         is_padding: view.is_padded(),
-    };
-    (Content::Rtp(stream), header_size)
+    })
 }
 
 #[cfg(test)]
@@ -272,6 +261,9 @@ mod tests {
     use std::net::Ipv6Addr;
 
     use super::*;
+    use crate::ip::FRAGMENT;
+
+    const HOP_BY_HOP: u8 = 0;
 
     /// An IPv4 packet from 10.45.0.1:5000 to 10.45.0.2:6000.
     fn ip(protocol: u8, rest: &[u8]) -> Vec<u8> {

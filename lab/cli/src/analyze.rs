@@ -2,22 +2,24 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, stdin};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::json;
 use weir_analyze::{
-    AnalyzeError, Answer, CaptureOptions, Dump, KeyLog, OpenLoop, WayEstimate, answer, estimate,
-    open_loop, open_loop_records, record, scenario_text,
+    AnalyzeError, Answer, CaptureOptions, Dump, Finding, KeyLog, OpenLoop, WayEstimate, answer,
+    date_and_clock, estimate, iso_8601, open_loop, open_loop_records, record, scenario_text,
 };
-use weir_lab::report::Report as Document;
-use weir_lab::{scenario, whole_file};
+use weir_record::shell::CommandLine;
+use weir_record::whole_file;
+use weir_report::Report as Document;
 
 use crate::COULD_NOT_RUN;
 use crate::args::Analyze;
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::output;
+use crate::{output, pipe, streams};
 
 /// Reads the dumps, prints the findings, and writes what was asked for.
 pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
@@ -27,7 +29,7 @@ pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
     );
     check_outputs(args)?;
     // Until the first file is written, a signal may end the program at once.
-    let keys = args.keys.as_deref().map(KeyLog::read).transpose()?;
+    let keys = args.keys.as_deref().map(read_keys).transpose()?;
     let options = CaptureOptions { keys, local: args.local };
     let mut dumps = Vec::new();
     for (file, name) in args.files.iter().zip(names(&args.files)?) {
@@ -50,21 +52,39 @@ pub fn analyze(args: &Analyze) -> anyhow::Result<ExitCode> {
 }
 
 fn read(file: &Path, options: &CaptureOptions) -> Result<Dump, AnalyzeError> {
-    match (&options.keys, options.local) {
-        (None, None) => weir_analyze::read(file),
-        _ => weir_analyze::read_capture(file, options),
+    let has_options = options.keys.is_some() || options.local.is_some();
+    let options = has_options.then_some(options);
+    if file == Path::new("-") {
+        pipe::wait(&stdin(), "the standard input").map_err(|error| failed(file, error))?;
     }
+    match (pipe::open(file).map_err(|error| failed(file, error))?, options) {
+        (Some(pipe), options) => weir_analyze::read_from(file, Box::new(pipe), options),
+        (None, None) => weir_analyze::read(file),
+        (None, Some(options)) => weir_analyze::read_capture(file, options),
+    }
+}
+
+fn read_keys(file: &Path) -> Result<KeyLog, AnalyzeError> {
+    match pipe::open(file).map_err(|error| failed(file, error))? {
+        Some(pipe) => KeyLog::read_from(file, pipe),
+        None => KeyLog::read(file),
+    }
+}
+
+fn failed(file: &Path, error: io::Error) -> AnalyzeError {
+    AnalyzeError::Io { path: file.into(), error }
 }
 
 /// Prints what was found, and writes the files that were asked for.
 fn tell(args: &Analyze, dumps: &[(String, Dump)]) -> anyhow::Result<()> {
-    match args.json {
-        true => output::line(&as_json(dumps))?,
-        false => dumps.iter().try_for_each(|(name, dump)| print(name, dump))?,
+    match (args.json, args.ticket) {
+        (true, _) => output::line(&as_json(dumps))?,
+        (_, true) => dumps.iter().try_for_each(|(name, dump)| print_ticket(name, dump))?,
+        _ => dumps.iter().try_for_each(|(name, dump)| print(name, dump))?,
     }
     if let (Some(file), [(name, dump)]) = (&args.scenario, dumps) {
         let text = scenario_text(name, dump, &estimate(dump));
-        scenario::parse("scenario", &text, None)
+        weir_scenario::parse("scenario", &text, None)
             .map_err(|error| anyhow::anyhow!("this call cannot be a scenario: {error}"))?;
         whole_file::write(file, text.as_bytes()).with_context(|| file.display().to_string())?;
     }
@@ -169,19 +189,31 @@ fn last_parts(file: &Path, count: usize) -> String {
     if name == "-" { "stdin".to_owned() } else { name }
 }
 
+fn print_ticket(name: &str, dump: &Dump) -> anyhow::Result<()> {
+    output::line(&output::escaped(&format!("{name}: {}", answer(dump).ticket)))
+}
+
 fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
-    let streams: usize = dump.connections.iter().map(|it| it.streams.len()).sum();
+    let count: usize = dump.connections.iter().map(|it| it.streams.len()).sum();
     let network = estimate(dump);
-    let Answer { verdict, findings, details, .. } = answer(dump);
+    let Answer { verdict, findings, details, streams: rows, .. } = answer(dump);
     output::line(&output::escaped(&format!("{name}: {verdict}")))?;
     if !findings.is_empty() {
         output::line("\nfindings, the largest effect on the call first:")?;
     }
     for finding in findings {
-        output::line(&output::escaped(&format!("  {finding}")))?;
+        output::line(&output::escaped(&format!("  {}", finding.at_clock(dump.zero_ms))))?;
     }
+    if !rows.is_empty() {
+        output::line("\nstreams:")?;
+        for line in streams::table(&rows).lines() {
+            output::line(&output::escaped(&format!("  {line}")))?;
+        }
+    }
+    let began = dump.zero_ms.and_then(date_and_clock);
+    let began = began.map(|at| format!(" from {at} on")).unwrap_or_default();
     output::line(&format!(
-        "\ndetails: {}, {:.0} s, connections with media: {}, streams: {streams}",
+        "\ndetails: {}, {:.0} s{began}, connections with media: {}, streams: {count}",
         dump.format,
         network.duration_s,
         dump.connections.len(),
@@ -203,8 +235,10 @@ fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
 fn unreadable_rtcp(count: u64) -> String {
     let packets = if count == 1 { "packet" } else { "packets" };
     format!(
-        "{count} {packets} of RTCP unread, encrypted or cut: losses and round trips are unknown. \
-         --keys FILE opens the encrypted ones with the key log of a browser (SSLKEYLOGFILE)"
+        "{count} {packets} of RTCP unread, encrypted or cut: losses of what this end sent, and \
+         round \
+         trips, are known from the rest alone. --keys FILE opens the encrypted \
+         ones with the key log of a browser (SSLKEYLOGFILE)"
     )
 }
 
@@ -240,8 +274,9 @@ fn print_open_loop(played: &[OpenLoop]) -> anyhow::Result<()> {
 fn as_json(dumps: &[(String, Dump)]) -> String {
     let mut all = Vec::new();
     for (name, dump) in dumps {
-        let Answer { verdict, findings, details, good_time, .. } = answer(dump);
-        let found: Vec<_> = findings.into_iter().map(|finding| finding.0).collect();
+        let Answer { verdict, ticket, findings, details, good_time, streams, connections, .. } =
+            answer(dump);
+        let found: Vec<_> = findings.iter().map(|it| finding_json(it, dump.zero_ms)).collect();
         let logs = dump.connections.iter().filter_map(|connection| connection.packets.as_ref());
         let mut played = Vec::new();
         for it in logs.flat_map(open_loop) {
@@ -255,10 +290,14 @@ fn as_json(dumps: &[(String, Dump)]) -> String {
             "file": name,
             "format": dump.format.to_string(),
             "warnings": dump.warnings,
+            "began": dump.zero_ms.and_then(iso_8601),
             "duration_s": network.duration_s,
             "verdict": verdict,
+            "ticket": ticket,
             "findings": found,
             "details": details,
+            "streams": streams.iter().map(streams::stream_json).collect::<Vec<_>>(),
+            "connections": connections.iter().map(streams::connection_json).collect::<Vec<_>>(),
             "good_time": {
                 "good_s": good_time.good_s,
                 "no_picture_s": good_time.no_picture_s,
@@ -270,6 +309,15 @@ fn as_json(dumps: &[(String, Dump)]) -> String {
         }));
     }
     serde_json::to_string_pretty(&all).expect("plain data serializes")
+}
+
+/// A finding with its times of day, where they are known.
+fn finding_json(finding: &Finding, zero_ms: Option<f64>) -> serde_json::Value {
+    let mut value = json!(finding.0);
+    for (name, seconds) in [("from", finding.0.from_s), ("to", finding.0.to_s)] {
+        value[name] = json!(zero_ms.and_then(|zero_ms| iso_8601(zero_ms + seconds * 1e3)));
+    }
+    value
 }
 
 fn way_json(way: &WayEstimate) -> serde_json::Value {
@@ -293,16 +341,28 @@ fn way_json(way: &WayEstimate) -> serde_json::Value {
 }
 
 fn command(args: &Analyze) -> String {
-    let mut words: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
-    words.extend(args.keys.iter().map(|file| format!("--keys {}", file.display())));
-    words.extend(args.local.iter().map(|local| format!("--local {local}")));
-    words.extend(args.output.iter().map(|file| format!("-o {}", file.display())));
-    format!("weir analyze {}", words.join(" "))
+    let mut line = CommandLine::new("weir analyze");
+    for file in &args.files {
+        line = line.name(&file.display().to_string());
+    }
+    if let Some(keys) = &args.keys {
+        line = line.path("--keys", &keys.display().to_string());
+    }
+    if let Some(local) = args.local {
+        line = line.option("--local", &local.to_string());
+    }
+    if let Some(output) = &args.output {
+        line = line.path("-o", &output.display().to_string());
+    }
+    line.to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::args::{Args, Command};
 
     #[test]
     fn the_verdict_comes_before_the_findings_in_json() {
@@ -315,6 +375,10 @@ mod tests {
         assert!(verdict.starts_with("Uplink fell to 0.4 Mbit/s from 5 to 15 s"), "{verdict}");
         assert!(all[0]["findings"].as_array().is_some_and(|it| !it.is_empty()));
         assert!(all[0]["details"].is_array());
+        assert_eq!(all[0]["streams"].as_array().map(Vec::len), Some(2));
+        let began = all[0]["began"].as_str().unwrap();
+        assert!(began.starts_with("20") && began.ends_with('Z'), "{began}");
+        assert_ne!(all[0]["findings"][0]["from"], serde_json::Value::Null);
     }
 
     #[test]
@@ -325,5 +389,19 @@ mod tests {
         assert_eq!(of(&["a/d/x.gz", "b/d/x.gz"]).unwrap(), ["a/d/x.gz", "b/d/x.gz"]);
         assert_eq!(of(&["x.gz", "b/x.gz"]).unwrap(), ["x.gz", "b/x.gz"]);
         assert_eq!(of(&["a/x.gz", "a/x.gz"]).unwrap_err().to_string(), "a/x.gz is named twice");
+    }
+
+    #[test]
+    fn the_command_of_an_analysis_has_one_word_for_each_name() {
+        let of = |words: &[&str]| {
+            let words = ["weir", "analyze"].into_iter().chain(words.iter().copied());
+            let Command::Analyze(args) = Args::try_parse_from(words).unwrap().command else {
+                panic!("an analysis")
+            };
+            command(&args)
+        };
+        assert_eq!(of(&["-", "-o", "a.html"]), "weir analyze - -o a.html");
+        let line = of(&["-o", "$(id)", "--keys", "k; id", "--", "-x", "a b", "it's"]);
+        assert_eq!(line, r"weir analyze ./-x 'a b' 'it'\''s' --keys 'k; id' -o '$(id)'");
     }
 }

@@ -9,19 +9,19 @@ use weir_analyze::{AppDump, app_record};
 use weir_call::{
     AppOutcome, AppPlan, WATCHED_MAX, app_facts, app_rows, is_inside, quality, run_app, warnings,
 };
-use weir_lab::calls::derive::Interval;
-use weir_lab::record::Record;
-use weir_lab::run::{Engine, RunInfo};
-use weir_lab::scenario::Scenario;
-use weir_lab::scenario::call::BrowserKind;
-use weir_lab::subject::Subject;
 use weir_net::Seed;
+use weir_record::Record;
+use weir_record::calls::derive::Interval;
+use weir_record::run::{Engine, RunInfo};
+use weir_record::shell::quoted;
+use weir_record::subject::Subject;
+use weir_scenario::Scenario;
+use weir_scenario::call::BrowserKind;
 
 use crate::args::Call;
 use crate::args::application::AppBrowser;
 use crate::captures::Captures;
 use crate::interrupt::Interrupt;
-use crate::link::quoted;
 use crate::run::Simulated;
 use crate::{call, output, run, select};
 

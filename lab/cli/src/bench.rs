@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use weir_controllers::LabAlgorithm;
-use weir_lab::scenario::{self, Scenario, catalogue};
 use weir_net::Seed;
+use weir_scenario::{Scenario, catalogue};
 
 use crate::args::research::Bench;
 use crate::output;
@@ -120,7 +120,7 @@ count = {flows}
 "#,
         2 * flows
     );
-    Ok(scenario::parse("flows on one link", &text, None)?)
+    Ok(weir_scenario::parse("flows on one link", &text, None)?)
 }
 
 /// Nanoseconds per packet, without the cost of storing rows.

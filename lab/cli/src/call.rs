@@ -11,19 +11,19 @@ use weir_call::sound::{self, HeardSpeech};
 use weir_call::stack::Stack;
 use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, SipMessage, run_call};
 use weir_controllers::LabController;
-use weir_lab::calls::quality::{PictureQuality, Quality};
-use weir_lab::calls::sound::Speech;
-use weir_lab::record::Record;
-use weir_lab::run::{Engine, RunInfo};
-use weir_lab::scenario::Scenario;
-use weir_lab::subject::{BrowserControl, StackRole, Subject};
+use weir_record::Record;
+use weir_record::calls::quality::{PictureQuality, Quality};
+use weir_record::calls::sound::Speech;
+use weir_record::run::{Engine, RunInfo};
+use weir_record::shell::quoted;
+use weir_record::subject::{BrowserControl, StackRole, Subject};
+use weir_scenario::Scenario;
 
 use crate::args::Call;
 use crate::captures::Captures;
 use crate::console::{Console, Wish};
 use crate::ims::Wic;
 use crate::interrupt::Interrupt;
-use crate::link::quoted;
 use crate::run::Simulated;
 use crate::select::CHROMIUM;
 use crate::{ims, run, select};
@@ -473,7 +473,7 @@ fn origin(url: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use weir_lab::scenario::catalogue;
+    use weir_scenario::catalogue;
 
     use super::*;
     use crate::args::{Args, Command};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use weir_call::capture::CapturePlan;
-use weir_lab::run::RunInfo;
+use weir_record::run::RunInfo;
 
 /// The folder of one run's captures. It stays if there is no record, because captures of a failed
 /// or interrupted call are worth a look.

@@ -5,32 +5,61 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use weir_lab::gate::{Certainty, Judgement, Outcome, RequirementVerdict, judge, verdicts};
-use weir_lab::run::Engine;
-use weir_lab::subject;
-use weir_lab::summary::Summary;
-use weir_lab::whole_file;
+use quick_junit::TestCaseStatus;
+use weir_record::calls::Exclusion;
+use weir_record::gate::{Certainty, Judgement, Outcome, RequirementVerdict, judge, verdicts};
+use weir_record::run::Engine;
+use weir_record::subject;
+use weir_record::summary::Summary;
+use weir_record::whole_file;
 
-use crate::args::{Check, CheckEngine};
+use crate::args::{ATTEMPTS, Check, CheckEngine};
 use crate::interrupt::Interrupt;
 use crate::junit::{Case, Who, flows, measured};
 use crate::layout::{Form, Table};
 use crate::run::{Simulated, simulate};
 use crate::{junit, output, real, table};
 
+/// Exit code if nothing failed, and something was not judged.
+const NOT_JUDGED: u8 = 3;
+
+/// A scenario and controller of which this machine disturbed each run.
+struct NotJudged {
+    scenario: String,
+    controller: String,
+    runs: usize,
+}
+
+impl NotJudged {
+    fn reason(&self) -> String {
+        match self.runs {
+            1 => "not judged: this machine disturbed the call".into(),
+            runs => format!("not judged: this machine disturbed each of {runs} calls"),
+        }
+    }
+}
+
 /// Runs the scenarios and prints the results of their expectations. The exit code says whether all
 /// pass.
 pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     let runs = runs(args, &Interrupt::listen()?)?;
     let times = times(&runs);
-    let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
+    let summaries = runs.into_iter().map(|run| run.summary).collect();
+    let (summaries, not_judged) = counting(summaries);
     let judgements = judge(&summaries, Certainty::OfMany);
     anyhow::ensure!(
-        !judgements.is_empty(),
+        !judgements.is_empty() || !not_judged.is_empty(),
         "these scenarios have no expectations of these controllers: add [[expect]] to one of them"
     );
     let form = Form::of(args.markdown);
-    output::print(&matrix(&judgements, form))?;
+    if !judgements.is_empty() {
+        output::print(&matrix(&judgements, form))?;
+    }
+    for one in &not_judged {
+        let controller = subject::short(&one.controller);
+        let line = format!("{} {controller}: {}", one.scenario, one.reason());
+        output::line(&output::escaped(&line))?;
+    }
     // With Markdown the single expectations follow the matrix only with `--list`.
     let mut shown: Vec<&Judgement> = judgements.iter().collect();
     shown.retain(|one| args.list || (!args.markdown && one.outcome != Outcome::Holds));
@@ -50,7 +79,8 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         output::print(&format!("\n{heading}\n{gap}{requirements}"))?;
     }
     if let Some(path) = &args.junit {
-        whole_file::write(path, junit_text(&judgements, &times, args.strict)?.as_bytes())
+        let text = junit_text(&judgements, &not_judged, &times, args.strict)?;
+        whole_file::write(path, text.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let doubt = match count(&judgements, Outcome::InDoubt) {
@@ -67,7 +97,31 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         count(&judgements, Outcome::KnownMiss),
         count(&judgements, Outcome::MissIsGone)
     ))?;
-    Ok(if replays.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(match (replays.is_empty(), not_judged.is_empty()) {
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(NOT_JUDGED),
+        (false, _) => ExitCode::FAILURE,
+    })
+}
+
+/// The runs that this machine did not disturb, and what has no other ones.
+fn counting(summaries: Vec<Summary>) -> (Vec<Summary>, Vec<NotJudged>) {
+    let (disturbed, counting): (Vec<Summary>, Vec<Summary>) =
+        summaries.into_iter().partition(|run| run.exclusion() == Some(Exclusion::Disturbed));
+    let mut not_judged: Vec<NotJudged> = Vec::new();
+    for Summary { scenario, controller, .. } in disturbed {
+        if counting.iter().any(|run| (&run.scenario, &run.controller) == (&scenario, &controller)) {
+            continue;
+        }
+        let known = not_judged
+            .iter_mut()
+            .find(|one| (&one.scenario, &one.controller) == (&scenario, &controller));
+        match known {
+            Some(one) => one.runs += 1,
+            None => not_judged.push(NotJudged { scenario, controller, runs: 1 }),
+        }
+    }
+    (counting, not_judged)
 }
 
 fn count<'a>(judgements: impl IntoIterator<Item = &'a Judgement>, outcome: Outcome) -> usize {
@@ -80,6 +134,10 @@ fn runs(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
         anyhow::ensure!(
             args.application.app.is_none() && args.out.is_none(),
             "--app and --out are for real calls: add --engine call"
+        );
+        anyhow::ensure!(
+            !args.quality && args.attempts == ATTEMPTS,
+            "--quality and --attempts are for real calls: add --engine call"
         );
         return simulate(&args.selection, None, interrupt);
     }
@@ -225,6 +283,7 @@ fn times(runs: &[Simulated]) -> HashMap<(String, String), Duration> {
 /// A JUnit file with one suite for each scenario and controller, and one case for each expectation.
 fn junit_text(
     judgements: &[Judgement],
+    not_judged: &[NotJudged],
     times: &HashMap<(String, String), Duration>,
     strict: bool,
 ) -> anyhow::Result<String> {
@@ -240,6 +299,10 @@ fn junit_text(
         }
         suites.push(junit::suite(&Who::of_label(scenario, controller), &cases, time, strict));
     }
+    for one in not_judged {
+        let who = Who::of_label(&one.scenario, &one.controller);
+        suites.push(junit::without_values(&who, TestCaseStatus::skipped(), &one.reason()));
+    }
     junit::text("weir check", suites, times.values().sum())
 }
 
@@ -250,10 +313,49 @@ fn replay(judgement: &Judgement) -> String {
         [seed] => format!("--seed {seed}"),
         several => format!("--seeds {}", several.len()),
     };
-    let controller = match subject::is_application(controller) {
-        true => controller.clone(),
-        false => format!("--controller {controller}"),
-    };
+    let mut options = subject::options(controller);
+    if !options.is_empty() {
+        options.push(' ');
+    }
     let command = if engine == Engine::Call.as_str() { "call" } else { "run" };
-    format!("replay: weir {command} {scenario} {controller} {seeds}")
+    format!("replay: weir {command} {scenario} {options}{seeds}")
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_record::calls::{Calls, CallsMade};
+    use weir_record::run::RunInfo;
+    use weir_record::subject::Subject;
+    use weir_sim::trace::Trace;
+
+    use super::*;
+
+    /// A call with this outcome.
+    fn run(scenario: &str, disturbed: bool) -> Summary {
+        let text = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"1s\"\n\
+                    [network]\n[[flow]]\n";
+        let info = RunInfo {
+            scenario: scenario.into(),
+            subject: Subject::controller("gcc"),
+            engine: Engine::Call,
+            seed: 1,
+        };
+        let count = CallsMade { made: 1, succeeded: 1, disturbed };
+        let calls = Calls { count, ..Calls::default() };
+        let trace = Trace::new(vec!["media-1".into()]);
+        let scenario = weir_scenario::parse(scenario, text, None).unwrap();
+        Summary::of(&scenario, &info, &trace, Some(calls))
+    }
+
+    #[test]
+    fn a_disturbed_call_is_not_judged_and_says_so_if_there_is_no_other() {
+        let runs = vec![run("a", true), run("b", true), run("b", false), run("a", true)];
+        let (counting, not_judged) = counting(runs);
+        assert_eq!(counting.len(), 1);
+        assert_eq!(counting[0].scenario, "b");
+        let [one] = &not_judged[..] else { panic!("{} are not judged", not_judged.len()) };
+        assert_eq!((one.scenario.as_str(), one.runs), ("a", 2));
+        let text = junit_text(&[], &not_judged, &HashMap::new(), false).unwrap();
+        assert!(text.contains("<skipped") && text.contains("each of 2 calls"), "{text}");
+    }
 }

@@ -4,12 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use weir_lab::compare::{By, ComparisonResult, Difference, differences, found_in, nothing_of_both};
-use weir_lab::record::{self, Record};
-use weir_lab::scenario::{Change, Scenario, changes};
-use weir_lab::summary::Summary;
+use weir_record::compare::{
+    By, ComparisonResult, Difference, differences, found_in, nothing_of_both,
+};
+use weir_record::summary::Summary;
+use weir_record::{Reader, Scenarios};
+use weir_scenario::{Change, Scenario, changes};
 
 use crate::args::{Compare, CompareBy, Match};
 use crate::layout::{self, Table, wrapped};
@@ -38,7 +41,7 @@ struct Set {
     summaries: Vec<Summary>,
     sections: Vec<Sections>,
     /// The scenario of each id, from the first record with that id.
-    scenarios: BTreeMap<String, Scenario>,
+    scenarios: BTreeMap<String, Arc<Scenario>>,
 }
 
 /// Prints the metrics of flows that both sets have, over each set's seeds. If one set has real
@@ -51,8 +54,10 @@ pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
         anyhow::bail!("write two folders of records: weir compare BEFORE AFTER");
     };
     let (old_folder, new_folder) = (before, after);
-    let before = Set::read(old_folder, args.r#match)?;
-    let after = Set::read(new_folder, args.r#match)?;
+    // Runs of one scenario share it, and so its traces.
+    let parsed = Scenarios::default();
+    let before = Set::read(old_folder, args.r#match, &parsed)?;
+    let after = Set::read(new_folder, args.r#match, &parsed)?;
     let lines = sim_real::lines(&before.sections, &after.sections);
     let differences = differences(&before.summaries, &after.summaries, By::Controller);
     if differences.is_empty() && lines.is_empty() {
@@ -110,7 +115,7 @@ fn two_controllers(args: &Compare) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(!folders.is_empty(), "no folder of records is named: {usage}");
     let (mut before, mut after, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for folder in folders {
-        for run in Set::read(folder, args.r#match)?.summaries {
+        for run in Set::read(folder, args.r#match, &Scenarios::default())?.summaries {
             if run.controller == first {
                 before.push(run.clone());
             } else if run.controller == second {
@@ -138,20 +143,22 @@ fn two_controllers(args: &Compare) -> anyhow::Result<ExitCode> {
 }
 
 impl Set {
-    fn read(folder: &Path, by: Match) -> anyhow::Result<Self> {
-        let folders = record::find(folder)?;
+    fn read(folder: &Path, by: Match, parsed: &Scenarios) -> anyhow::Result<Self> {
+        let folders = weir_record::find(folder)?;
         anyhow::ensure!(!folders.is_empty(), "{} contains no record of a run", folder.display());
         let mut set =
             Self { summaries: Vec::new(), sections: Vec::new(), scenarios: BTreeMap::new() };
         let mut mixed = BTreeSet::new();
         for path in &folders {
-            let mut record = Record::read(path)?;
+            let reader = Reader::open(path, parsed)?;
+            let scenario = Arc::clone(&reader.scenario);
+            let mut record = reader.record()?;
             if by == Match::Name {
                 record.info.scenario = file_name(&record.info.scenario).into();
             }
             set.summaries.push(record.summary());
             set.sections.push(Sections::of(&record));
-            let (id, scenario) = (record.info.scenario, record.scenario);
+            let id = record.info.scenario;
             let Some(known) = set.scenarios.get(&id) else {
                 set.scenarios.insert(id, scenario);
                 continue;
@@ -164,7 +171,7 @@ impl Set {
                 known.id,
                 scenario.id
             );
-            if *known != scenario {
+            if !Arc::ptr_eq(known, &scenario) && *known != scenario {
                 mixed.insert(id);
             }
         }
@@ -198,7 +205,7 @@ fn file_name(id: &str) -> &str {
 fn changed(before: &Set, after: &Set) -> Vec<(String, Change)> {
     let mut changed = Vec::new();
     for (id, old) in &before.scenarios {
-        if let Some(new) = after.scenarios.get(id) {
+        if let Some(new) = after.scenarios.get(id).filter(|new| !Arc::ptr_eq(old, new)) {
             changed.extend(changes(old, new).into_iter().map(|change| (id.clone(), change)));
         }
     }

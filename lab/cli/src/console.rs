@@ -14,9 +14,10 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use weir_call::LiveStats;
 use weir_emu::{Change, DirectionStatus, Handle, Property, Status};
-use weir_lab::scenario::quantity;
 use weir_net::path::Direction;
 use weir_net::{Jitter, LossModel};
+use weir_record::lines;
+use weir_scenario::quantity;
 
 const HELP: &str = "type 'capacity 1Mbps', 'delay 50ms', 'jitter 10ms' or 'loss 5%', with 'up' or \
                     'down' before the value for one direction alone, 'end', which keeps the \
@@ -24,6 +25,8 @@ const HELP: &str = "type 'capacity 1Mbps', 'delay 50ms', 'jitter 10ms' or 'loss 
 
 /// Time between two statuses for a program, in seconds.
 const STATUS_INTERVAL_S: f64 = 0.2;
+/// Bytes of a line that are read. A change is shorter.
+const LINE_BYTES_MAX: usize = 1_000;
 /// A program that does not read for so long is not written to any more.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(50);
 
@@ -159,7 +162,7 @@ impl Console {
 fn lines_of(open: impl FnOnce() -> Box<dyn BufRead> + Send + 'static) -> Receiver<String> {
     let (sender, lines) = channel();
     thread::spawn(move || {
-        let typed = open().lines().map_while(Result::ok);
+        let typed = lines::cut(open(), LINE_BYTES_MAX);
         // Without a receiver there is no run left to change.
         let _ = typed.map(|line| sender.send(line)).take_while(Result::is_ok).last();
     });
@@ -178,7 +181,7 @@ impl Program {
             if self.stats_s.insert((*call, peer.name()), end_s) == Some(end_s) {
                 continue;
             }
-            let mut entry = json!(weir_lab::calls::interval_entry(interval));
+            let mut entry = json!(weir_record::calls::interval_entry(interval));
             entry["call"] = (*call).into();
             entry["peer"] = peer.name().into();
             self.write(&json!({ "stats": entry }));

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
-use weir_lab::protocol::Family;
-use weir_lab::protocol::generate::{Generated, Set, generate, generate_as};
-use weir_lab::whole_file;
+use weir_record::whole_file;
+use weir_research::Family;
+use weir_research::generate::{Generated, Set, generate, generate_as};
 
 use crate::args::research::Generate;
 use crate::output;
@@ -28,10 +28,10 @@ pub fn run(args: &Generate) -> anyhow::Result<ExitCode> {
     let family = args.family.as_deref().map(known_family).transpose()?;
     open_seal(args, &chosen)?;
     let scenarios = match family {
-        // The sets for training and validation came before this family, so no seed of theirs is one
-        // of it.
-        Some(Family::Radio) => {
-            chosen.into_iter().map(|seed| generate_as(Family::Radio, seed)).collect()
+        // The sets for training and validation came before these families, so no seed of theirs is
+        // one of them.
+        Some(family) if Family::ASKED_FOR.contains(&family) => {
+            chosen.into_iter().map(|seed| generate_as(family, seed)).collect()
         }
         family => {
             let mut scenarios: Vec<Generated> = chosen.into_iter().map(generate).collect();

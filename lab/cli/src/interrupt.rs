@@ -29,6 +29,9 @@ impl Interrupt {
         let set = Arc::clone(&flag);
         ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
             .context("cannot listen for Ctrl-C")?;
+        // A program that is asked something must not delay the end.
+        #[cfg(calls)]
+        weir_emu::interrupt_answers(Arc::clone(&flag));
         Ok(Self(flag))
     }
 
@@ -42,6 +45,15 @@ impl Interrupt {
     pub fn wait(&self) {
         while self.check().is_ok() {
             std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// The result of work that was not interrupted. An error of work that was is not its own.
+    #[cfg(calls)]
+    pub fn or<T>(&self, result: anyhow::Result<T>) -> anyhow::Result<T> {
+        match result {
+            Ok(done) => Ok(done),
+            Err(error) => self.check().and(Err(error)),
         }
     }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use weir_lab::gate::{Judgement, Outcome};
-use weir_lab::subject;
-use weir_lab::summary::Bound;
+use weir_record::gate::{Judgement, Outcome};
+use weir_record::subject;
+use weir_record::summary::Bound;
 
 use crate::table;
 
@@ -59,9 +59,7 @@ pub fn suite(who: &Who, cases: &[Case<'_>], time: Duration, strict: bool) -> Tes
 }
 
 /// A suite for runs that have no values, with the reason.
-#[cfg(calls)]
-pub fn without_values(who: &Who, kind: NonSuccessKind, why: &str) -> TestSuite {
-    let mut status = TestCaseStatus::non_success(kind);
+pub fn without_values(who: &Who, mut status: TestCaseStatus, why: &str) -> TestSuite {
     status.set_message(why);
     let mut case = TestCase::new("the call has values that count", status);
     case.set_classname(who.class.as_str());

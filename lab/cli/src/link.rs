@@ -8,10 +8,11 @@ use anyhow::Context;
 use weir_call::capture::{CapturePlan, Recorded, Recording};
 use weir_call::{LinkRun, link_record};
 use weir_emu::{Emulation, Emulator, HostPlan, Plan, Running, Signals, self_test};
-use weir_lab::run::{Engine, RunInfo};
-use weir_lab::scenario::{Scenario, catalogue};
-use weir_lab::subject::Subject;
 use weir_net::Seed;
+use weir_record::run::{Engine, RunInfo};
+use weir_record::shell::quoted;
+use weir_record::subject::Subject;
+use weir_scenario::{Scenario, catalogue};
 
 use crate::args::Link;
 use crate::captures::Captures;
@@ -76,23 +77,6 @@ fn info(args: &Link, scenario: &Scenario) -> RunInfo {
     let command = args.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let subject = Subject::Command { command, peer: args.peer.as_deref().map(quoted) };
     RunInfo { scenario: scenario.id.clone(), subject, engine: Engine::Link, seed: args.seed }
-}
-
-/// A word in shell syntax, in one line.
-pub fn quoted(word: &str) -> String {
-    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c));
-    if is_plain && !word.is_empty() {
-        return word.into();
-    }
-    if word.contains(char::is_control) {
-        let escaped = word.chars().map(|c| match c {
-            '\\' | '\'' => format!("\\{c}"),
-            c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
-            c => c.into(),
-        });
-        return format!("$'{}'", escaped.collect::<String>());
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn print_lateness(emulation: &Emulation) {
@@ -178,18 +162,4 @@ fn test() -> anyhow::Result<ExitCode> {
     let result = self_test()?;
     output::print(&result.to_string())?;
     Ok(if result.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_quoted_where_a_shell_would_take_it_apart() {
-        assert_eq!(quoted("--time=3"), "--time=3");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("ping $WEIR_PEER"), "'ping $WEIR_PEER'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted("it's\n"), "$'it\\'s\\u000a'");
-    }
 }

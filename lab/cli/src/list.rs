@@ -1,14 +1,14 @@
-//! `weir list`: the scenarios, source by source.
+//! `weir list`: the sources of the catalogue, or the scenarios, source by source.
 
 use std::process::ExitCode;
 
 use anyhow::bail;
 use serde_json::json;
-use weir_lab::scenario::{Scenario, catalogue, nearest};
+use weir_scenario::{Scenario, catalogue, nearest};
 
 use crate::args::List;
-use crate::layout::{self, wrapped};
-use crate::output;
+use crate::layout::{self, Form, Table, wrapped};
+use crate::{output, sources};
 
 /// Lines are at most this long, unless the terminal is wider.
 const WIDTH: usize = 80;
@@ -17,12 +17,20 @@ const LONGEST_ID: usize = 26;
 /// Width of a duration such as `3600 s`.
 const LENGTH_WIDTH: usize = 6;
 
-/// Prints the selected scenarios.
+/// The last line of the list of sources.
+const GO_ON: &str = "Go on: `weir list lund`, `weir list --all`, `weir run lund/rmcat-ns3`";
+
+/// Prints the sources, or the selected scenarios.
 pub fn list(args: &List) -> anyhow::Result<ExitCode> {
     let scenarios = chosen(args)?;
     if args.json {
         let entries: Vec<_> = scenarios.iter().map(entry).collect();
         output::json(&serde_json::to_string_pretty(&entries)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.pattern.is_none() && args.source.is_none() && !args.all {
+        output::print(&by_source(&scenarios))?;
+        output::line(&format!("\n{GO_ON}"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let width = layout::width().unwrap_or(WIDTH).max(WIDTH);
@@ -34,10 +42,14 @@ pub fn list(args: &List) -> anyhow::Result<ExitCode> {
 
 /// The scenarios that match the pattern and the source, by id.
 fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
-    let pattern = args.pattern.as_deref();
+    let mut pattern = args.pattern.as_deref();
+    let mut wanted_source = args.source.as_deref();
+    if wanted_source.is_none() && pattern.is_some_and(is_source) {
+        wanted_source = pattern.take();
+    }
     let selected = pattern.filter(|pattern| !is_word(pattern)).unwrap_or("*");
     let mut scenarios = catalogue::find(selected)?;
-    if let Some(wanted) = &args.source {
+    if let Some(wanted) = wanted_source {
         let mut sources: Vec<String> = scenarios.iter().map(source).map(String::from).collect();
         sources.dedup();
         scenarios.retain(|scenario| source(scenario).eq_ignore_ascii_case(wanted));
@@ -64,6 +76,11 @@ fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
     Ok(scenarios)
 }
 
+/// Whether a pattern is the name of a source.
+fn is_source(pattern: &str) -> bool {
+    sources::SOURCES.iter().any(|(name, _)| name.eq_ignore_ascii_case(pattern))
+}
+
 /// Whether a pattern is a word to look for, rather than a pattern of ids or a file.
 fn is_word(pattern: &str) -> bool {
     !pattern.contains(['*', '?', '[']) && !pattern.contains(".toml")
@@ -75,6 +92,18 @@ fn source(scenario: &Scenario) -> &str {
         Some((source, _)) if !scenario.id.contains(".toml") => source,
         _ => &scenario.id,
     }
+}
+
+/// A line for each source: its name, what it is, and how many scenarios it has.
+fn by_source(scenarios: &[Scenario]) -> String {
+    let mut rows = Vec::new();
+    for group in scenarios.chunk_by(|a, b| source(a) == source(b)) {
+        let name = source(&group[0]);
+        rows.push(vec![name.into(), sources::about(name).into(), group.len().to_string()]);
+    }
+    let head = vec!["source", "what it is", "scenarios"];
+    let table = Table { head, rows, left: 2, words: Some(1), ..Table::default() };
+    table.written(Form::of(false))
 }
 
 /// The scenarios of one source under its name, with their titles.

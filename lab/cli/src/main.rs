@@ -10,7 +10,6 @@ mod args;
 mod bench;
 #[cfg(calls)]
 mod call;
-mod capacity;
 #[cfg(calls)]
 mod captures;
 mod check;
@@ -33,7 +32,10 @@ mod layout;
 mod link;
 mod list;
 mod man;
+mod next;
 mod output;
+#[cfg(feature = "analyze")]
+mod pipe;
 #[cfg(calls)]
 mod real;
 mod report;
@@ -43,14 +45,17 @@ mod select;
 #[cfg(calls)]
 mod serve;
 mod sim_real;
+mod sources;
+mod streams;
 mod sweep;
 mod table;
+mod trace;
 mod validate;
 
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 #[cfg(not(feature = "analyze"))]
 use elsewhere::analyze;
 #[cfg(all(calls, not(feature = "analyze")))]
@@ -70,8 +75,7 @@ const COULD_NOT_RUN: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let args = args::Args::shown().try_get_matches();
-    let args = match args.and_then(|matches| args::Args::from_arg_matches(&matches)) {
+    let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) => return report_usage_error(&error),
     };
@@ -80,25 +84,30 @@ fn main() -> ExitCode {
         // Must happen before the first thread starts.
         weir_emu::gain_rights();
     }
-    let result = match args.command {
-        args::Command::List(args) => list::list(&args),
-        args::Command::Run(args) => run::run(&args),
-        args::Command::Call(args) => real::call(&args),
-        args::Command::Link(args) => link::link(&args),
-        args::Command::Arena(args) => arena::arena(&args),
-        args::Command::Serve(args) => serve::serve(&args),
-        args::Command::Analyze(args) => analyze::analyze(&args),
-        args::Command::Collect(args) => collect::collect(&args),
-        args::Command::Report(args) => report::report(&args),
-        args::Command::Compare(args) => compare::compare(&args),
-        args::Command::Check(args) => check::check(&args),
-        args::Command::Sweep(args) => sweep::sweep(&args),
-        args::Command::Fleet(args) => fleet::fleet(&args),
-        args::Command::Ims(args) => weir_testbed::run(&args),
-        args::Command::Research(args) | args::Command::Bare(args) => research(&args),
-        args::Command::Completions(args) => completions::completions(&args),
-        args::Command::Man(args) => man::man(&args),
+    let command = args.command;
+    let result = match &command {
+        args::Command::List(args) => list::list(args),
+        args::Command::Run(args) => run::run(args),
+        args::Command::Call(args) => real::call(args),
+        args::Command::Link(args) => link::link(args),
+        args::Command::Arena(args) => arena::arena(args),
+        args::Command::Serve(args) => serve::serve(args),
+        args::Command::Analyze(args) => analyze::analyze(args),
+        args::Command::Collect(args) => collect::collect(args),
+        args::Command::Report(args) => report::report(args),
+        args::Command::Compare(args) => compare::compare(args),
+        args::Command::Check(args) => check::check(args),
+        args::Command::Sweep(args) => sweep::sweep(args),
+        args::Command::Fleet(args) => fleet::fleet(args),
+        args::Command::Trace(args) => trace::run(args),
+        args::Command::Ims(args) => weir_testbed::run(args),
+        args::Command::Research(args) => research(args),
+        args::Command::Completions(args) => completions::completions(args),
+        args::Command::Man(args) => man::man(args),
     };
+    if matches!(&result, Ok(code) if *code == ExitCode::SUCCESS) {
+        next::tell(&command);
+    }
     result.unwrap_or_else(|error| {
         eprintln!("weir: {}", output::escaped(&format!("{error:#}")));
         let interrupted = error.is::<interrupt::Interrupted>();
@@ -111,7 +120,6 @@ fn research(args: &args::Research) -> anyhow::Result<ExitCode> {
     match args {
         args::Research::Generate(args) => generate::run(args),
         args::Research::Score(args) => score::run(args),
-        args::Research::Capacity(args) => capacity::run(args),
         args::Research::Bench(args) => bench::bench(args),
         args::Research::Validate(args) => validate::validate(args),
     }
@@ -124,8 +132,22 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
     if is_help || !error.use_stderr() {
         error.exit();
     }
-    eprintln!("weir: {}", output::escaped(&one_line(&error.to_string())));
+    let mut line = one_line(&error.to_string());
+    if let Some(name) = of_research(error) {
+        line = format!("unrecognized subcommand '{name}'; it is `weir research {name}`");
+    }
+    eprintln!("weir: {}", output::escaped(&line));
     ExitCode::from(COULD_NOT_RUN)
+}
+
+/// The word of the command line that is no command, if `weir research` has a command of this name.
+fn of_research(error: &clap::Error) -> Option<&str> {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let command = args::Args::command();
+    let research = command.find_subcommand("research")?;
+    research.find_subcommand(name).map(|_| name.as_str())
 }
 
 /// Clap's paragraphs in one line. The last one, which points to `--help`, is replaced by a short

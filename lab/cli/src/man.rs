@@ -4,6 +4,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::CommandFactory;
 
 use crate::args;
 
@@ -11,7 +12,7 @@ use crate::args;
 pub fn man(args: &args::Man) -> anyhow::Result<ExitCode> {
     let folder = &args.folder;
     fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(args::Args::shown(), folder))
+        .and_then(|()| clap_mangen::generate_to(args::Args::command(), folder))
         .with_context(|| format!("cannot write manual pages to {}", folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,22 +3,23 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weir_lab::summary::{self, Summary};
+use weir_record::summary::{self, Summary};
 
-use crate::args::{ATTEMPTS, Call, CallRole, Check, Output};
+use crate::args::{Call, CallRole, Check, Output};
 use crate::interrupt::Interrupt;
 use crate::run::{self, Simulated};
 use crate::{app, call, select};
 
 /// Makes the runs of `weir call`, writes records and prints results.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
-    let runs = runs(args, &Interrupt::listen()?)?;
+    let interrupt = Interrupt::listen()?;
+    let runs = interrupt.or(runs(args, &interrupt))?;
     let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
     run::print(&summaries, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes the runs of `weir check`, with as many attempts at a disturbed one as `weir call` makes.
+/// Makes the runs of `weir check`.
 pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
     let args = Call {
         selection: args.selection.clone(),
@@ -32,24 +33,33 @@ pub fn checked(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simula
         application: args.application.clone(),
         capture: false,
         interactive: false,
-        quality: judges_the_screen(args)?,
+        quality: args.quality || judges_the_screen(args)?,
         picture_at: Vec::new(),
         live: None,
         quick: false,
-        attempts: ATTEMPTS,
+        attempts: args.attempts,
         output: Output { out: args.out.clone(), json: false, markdown: false },
     };
     runs(&args, interrupt)
 }
 
 /// Whether a scenario expects something of what people see. The calls then measure their screens.
+/// What this build cannot measure is an error now, and not after the calls.
 fn judges_the_screen(args: &Check) -> anyhow::Result<bool> {
+    let mut judges = false;
     for scenario in select::scenarios(&args.selection.scenarios)? {
-        if scenario.expectations.iter().any(|it| summary::is_of_the_screen(&it.metric)) {
-            return Ok(true);
+        for expectation in &scenario.expectations {
+            anyhow::ensure!(
+                cfg!(feature = "vmaf") || !summary::needs_vmaf(&expectation.metric),
+                "{} expects {}, which needs VMAF, and this program has none: build it with \
+                 `cargo build --release -p weir-cli --features vmaf`",
+                scenario.id,
+                expectation.metric
+            );
+            judges |= summary::is_of_the_screen(&expectation.metric);
         }
     }
-    Ok(false)
+    Ok(judges)
 }
 
 /// Makes the runs of calls, or of an application.

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use weir_lab::report::{self, Report as Document};
+use weir_record::shell::CommandLine;
+use weir_report::Report as Document;
 
 use crate::args::Report;
 use crate::interrupt::{Interrupt, Interrupted};
@@ -17,7 +18,7 @@ pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
     }
     let mut folders = Vec::new();
     for folder in &args.folders {
-        let found = report::find(folder)?;
+        let found = weir_report::find(folder)?;
         anyhow::ensure!(!found.is_empty(), "{} contains no record of a run", folder.display());
         folders.extend(found);
     }
@@ -31,7 +32,26 @@ pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
 }
 
 fn command(args: &Report) -> String {
-    let folders: Vec<String> =
-        args.folders.iter().map(|folder| folder.display().to_string()).collect();
-    format!("weir report {} -o {}", folders.join(" "), args.output.display())
+    let mut line = CommandLine::new("weir report");
+    for folder in &args.folders {
+        line = line.name(&folder.display().to_string());
+    }
+    line.path("-o", &args.output.display().to_string()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    #[test]
+    fn the_command_of_a_report_has_one_word_for_each_name() {
+        let words = ["weir", "report", "-o", "a b.html", "--", "-x", "a; id", "plain"];
+        let Command::Report(args) = Args::try_parse_from(words).unwrap().command else {
+            panic!("a report")
+        };
+        assert_eq!(command(&args), "weir report ./-x 'a; id' plain -o 'a b.html'");
+    }
 }

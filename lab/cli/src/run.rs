@@ -8,12 +8,13 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use weir::units::Timestamp;
-use weir_lab::record::{self, Record, airtime, blocks};
-use weir_lab::run::RunInfo;
-use weir_lab::summary::Summary;
-use weir_lab::whole_file;
 use weir_net::Seed;
 use weir_net::path::AccessConfig;
+use weir_record::run::RunInfo;
+use weir_record::shell::CommandLine;
+use weir_record::summary::Summary;
+use weir_record::whole_file;
+use weir_record::{Record, airtime, blocks};
 
 use crate::args::{Output, Run, Selection};
 use crate::interrupt::{Interrupt, Interrupted};
@@ -95,7 +96,7 @@ fn write_dumps(selection: &Selection, out: &Path, interrupt: &Interrupt) -> anyh
 
 fn write_dump(job: &Job<'_>, out: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
     let Job { scenario, controller, info } = job;
-    let dump = weir_lab::stats_dump(scenario, controller, info.seed, &interrupt.flag());
+    let dump = weir_record::stats_dump(scenario, controller, info.seed, &interrupt.flag());
     let dump = dump.ok_or(Interrupted)?;
     let file = out.join(info.folder()).with_extension("rtcstats");
     let folder = file.parent().expect("the file is below the folder");
@@ -185,7 +186,7 @@ fn simulate_jobs(
 /// Reads, before anything runs, the summary of each job whose record exists already. Without
 /// `--resume` an existing record is an error. Also removes what killed runs left unfinished.
 fn finished(records: Records<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Option<Summary>>> {
-    record::clean(records.out);
+    weir_record::clean(records.out);
     let mut finished = Vec::new();
     for job in jobs {
         let folder = records.out.join(job.info.folder());
@@ -203,7 +204,7 @@ fn finished(records: Records<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Option
 /// Simulates one run, unless the program is asked to stop.
 fn make(job: &Job<'_>, out: Option<&Path>, interrupt: &Interrupt) -> anyhow::Result<Summary> {
     let Job { scenario, controller, info } = job;
-    let summary = weir_lab::simulate(scenario, controller, info.seed, out, &interrupt.flag())?;
+    let summary = weir_record::simulate(scenario, controller, info.seed, out, &interrupt.flag())?;
     Ok(summary.ok_or(Interrupted)?)
 }
 
@@ -214,7 +215,7 @@ pub fn refuse_existing<'a>(
     out: &Path,
     runs: impl Iterator<Item = &'a RunInfo>,
 ) -> anyhow::Result<()> {
-    record::clean(out);
+    weir_record::clean(out);
     for info in runs {
         let folder = out.join(info.folder());
         anyhow::ensure!(
@@ -240,8 +241,10 @@ pub fn print(summaries: &[Summary], output: &Output) -> anyhow::Result<()> {
     } else {
         output::print(&table::results(summaries).written(Form::of(output.markdown)))?;
         if let Some(out) = output.out.as_ref().filter(|_| !output.markdown) {
-            let out = output::escaped(&out.display().to_string());
-            output::line(&format!("\nrecords in {out}; make a report with `weir report {out}`"))?;
+            let out = out.display().to_string();
+            let report = CommandLine::new("weir report").name(&out);
+            let out = output::escaped(&out);
+            output::line(&format!("\nrecords in {out}; make a report with `{report}`"))?;
         }
     }
     Ok(())

@@ -4,12 +4,13 @@ use std::ops::RangeInclusive;
 
 use anyhow::{Context, Error, bail, ensure};
 use weir_controllers::{LabAlgorithm, LabController};
-use weir_lab::Controllers;
-use weir_lab::constants::sluice_with;
-use weir_lab::run::RunInfo;
-use weir_lab::scenario::{CallSender, Scenario, catalogue};
+use weir_record::run::RunInfo;
+use weir_scenario::constants::sluice_with;
+use weir_scenario::{CallSender, Scenario, catalogue};
+use weir_scenario::{Controllers, LIBRARY};
 
 use crate::args::Selection;
+use crate::output::escaped;
 
 /// Maximum number of runs of one command: a typing error must not fill the memory.
 const RUNS_MAX: u128 = 1_000_000;
@@ -27,6 +28,9 @@ pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
     for name in names {
         for scenario in catalogue::find(name)? {
             if !found.iter().any(|known| known.id == scenario.id) {
+                for warning in scenario.warnings() {
+                    eprintln!("weir: {}: {}", scenario.id, escaped(&warning));
+                }
                 found.push(scenario);
             }
         }
@@ -57,9 +61,9 @@ pub fn note_nats(scenarios: &[Scenario]) {
 }
 
 /// The controllers of the selection: those of a list such as `nada,scream`, or `all`. Without a
-/// list, all.
+/// list, those of the library.
 pub fn controllers(selection: &Selection) -> anyhow::Result<Vec<LabController>> {
-    named(selection.controller.as_deref().unwrap_or("all"), &selection.constants)
+    named(selection.controller.as_deref().unwrap_or(LIBRARY), &selection.constants)
 }
 
 /// The controllers of a list such as `nada,scream`, or `all`, where `sluice` has these constants.
@@ -78,7 +82,8 @@ pub fn named(list: &str, constants: &[String]) -> anyhow::Result<Vec<LabControll
 pub const CHROMIUM: &str = "chromium";
 
 /// Each scenario as a call plays it under each controller of the list, in that order of nesting.
-/// `gcc` stands for the congestion control of Chromium.
+/// `gcc` stands for the congestion control of Chromium. A scenario without a flow that is under the
+/// controller is there once.
 pub fn called(selection: &Selection) -> anyhow::Result<Vec<(Scenario, LabController)>> {
     let list = selection.controller.as_deref().unwrap_or(CHROMIUM);
     let scenarios = scenarios(&selection.scenarios)?;
@@ -86,15 +91,20 @@ pub fn called(selection: &Selection) -> anyhow::Result<Vec<(Scenario, LabControl
     note_nats(&scenarios);
     let mut called = Vec::new();
     for scenario in scenarios {
+        let mut of_scenario = Vec::new();
         for name in list.split(',').map(str::trim) {
             let (sender, name) = match name {
                 CHROMIUM => (CallSender::Chromium, LabAlgorithm::Gcc.name()),
                 name => (CallSender::Pipeline, name),
             };
             for controller in named(name, &selection.constants)? {
-                called.push((scenario.as_called(sender).map_err(Error::msg)?, controller));
+                of_scenario.push((scenario.as_called(sender).map_err(Error::msg)?, controller));
             }
         }
+        if !scenario.is_controlled() {
+            of_scenario.truncate(1);
+        }
+        called.append(&mut of_scenario);
     }
     Ok(called)
 }
@@ -127,16 +137,18 @@ pub fn refuse_too_many(things: usize, seeds: &RangeInclusive<u64>) -> anyhow::Re
     Ok(())
 }
 
-/// Every scenario under every controller with every seed, in that order of nesting.
+/// Every scenario under every controller with every seed, in that order of nesting. A scenario
+/// without a flow that is under the controller runs once with each seed.
 pub fn jobs<'a>(
     scenarios: &'a [Scenario],
     controllers: &[LabController],
     seeds: RangeInclusive<u64>,
 ) -> anyhow::Result<Vec<Job<'a>>> {
-    refuse_too_many(scenarios.len() * controllers.len(), &seeds)?;
+    let runs = scenarios.iter().map(|scenario| scenario.controllers_to_run(controllers).len());
+    refuse_too_many(runs.sum(), &seeds)?;
     let mut jobs = Vec::new();
     for scenario in scenarios {
-        for controller in controllers {
+        for controller in scenario.controllers_to_run(controllers) {
             for seed in seeds.clone() {
                 let info = RunInfo::simulated(scenario, controller, seed);
                 jobs.push(Job { scenario, controller: controller.clone(), info });

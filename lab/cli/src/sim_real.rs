@@ -2,12 +2,12 @@
 //! of `weir compare`.
 
 use serde_json::json;
-use weir_lab::calls::{Exclusion, counting};
-use weir_lab::metrics::{Metrics, capacity_changes, mean};
-use weir_lab::record::Record;
-use weir_lab::run::Engine;
-use weir_lab::spread::{Spread, differ_by_chance};
-use weir_lab::subject::Subject;
+use weir_metrics::{Metrics, capacity_changes, mean};
+use weir_record::Record;
+use weir_record::calls::{Exclusion, counting};
+use weir_record::run::Engine;
+use weir_record::spread::{Spread, differ_by_chance};
+use weir_record::subject::Subject;
 use weir_sim::trace::Row;
 
 use crate::layout::{Table, wrapped};

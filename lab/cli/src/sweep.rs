@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, ensure};
 
@@ -56,12 +56,16 @@ pub fn report(folder: &Path, file: &Path) -> anyhow::Result<ExitCode> {
 /// belongs.
 pub fn package(what: &str, module: &str, words: &[&OsStr]) -> anyhow::Result<ExitCode> {
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
-    let has_package = Command::new(&python)
+    // What it says is not read, so that it cannot be too much.
+    let status = Command::new(&python)
         .args(["-c", &format!("import weir_rtc.sweeps, {module}")])
-        .output()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
         .with_context(|| format!("{what} needs Python: {}", python.display()))?;
     ensure!(
-        has_package.status.success(),
+        status.success(),
         "{what} needs the Python package weir-rtc[sweep] in {}: see docs/guide/python.md, or set \
          {PYTHON}",
         python.display()

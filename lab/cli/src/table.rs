@@ -1,11 +1,11 @@
 //! Results as text tables.
 
-use weir_lab::calls::{Exclusion, counting};
-use weir_lab::compare::groups;
-use weir_lab::metrics::mean;
-use weir_lab::spread::Spread;
-use weir_lab::subject;
-use weir_lab::summary::Summary;
+use weir_metrics::mean;
+use weir_record::calls::{Exclusion, counting};
+use weir_record::compare::groups;
+use weir_record::spread::Spread;
+use weir_record::subject;
+use weir_record::summary::Summary;
 
 use crate::layout::Table;
 

@@ -60,6 +60,9 @@ impl fmt::Display for Change {
             Property::Jitter(Jitter::HalfNormal { sd, .. }) => {
                 write!(f, "half-normal jitter of {} ms", sd.as_millis_f64())?;
             }
+            Property::Jitter(Jitter::Netem(of)) => {
+                write!(f, "jitter {} ms", of.amount.as_millis_f64())?;
+            }
             Property::Loss(LossModel::None) => write!(f, "loss 0 %")?,
             Property::Loss(LossModel::Random(share)) => write!(f, "loss {} %", share * 100.0)?,
             Property::Loss(LossModel::GilbertElliott(model)) => {

@@ -22,6 +22,8 @@ const PROGRAM: &str = "iperf3";
 /// Maximum time from the end of a load to the reports. The ends exchange results over the network
 /// and may have to wait for its queues.
 const REPORT_PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum size of a report. An interval has about 1 kB.
+const REPORT_BYTES_MAX: u64 = 100_000_000;
 /// Size of an IPv4 and a UDP header.
 const UDP_HEADERS: DataSize = DataSize::from_bytes(28);
 /// Interval of the reports: the minimum of iperf3.
@@ -139,13 +141,13 @@ impl End {
         command.args(["--json", "--interval", INTERVAL_S]).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = Child::spawn(&mut command)?;
-        let mut stdout = child.inner().stdout.take().expect("stdout is piped");
+        let stdout = child.inner().stdout.take().expect("stdout is piped");
         let (sender, output) = channel();
         let thread = thread::Builder::new().name("weir-iperf3".into()).spawn(move || {
             let mut text = String::new();
             // An incomplete output is detected when it is parsed. The channel is closed if the load
             // was dropped.
-            let _ = stdout.read_to_string(&mut text);
+            let _ = stdout.take(REPORT_BYTES_MAX).read_to_string(&mut text);
             let _ = sender.send(text);
         });
         thread.map_err(Error::system("start a thread"))?;

@@ -4,8 +4,21 @@
 //! It moves packets between them through a [`Bottleneck`](weir_net::Bottleneck) for each direction
 //! of each hop, the same type that the simulator uses. Linux only. It needs root, or a kernel that
 //! lets users create user namespaces ([`gain_rights`]).
+//!
+//! One thread moves the packets. It sleeps in `ppoll` until the model's next event or the next
+//! packet, and measures how late it wakes up. Its hosts are namespaces along a row of hops, or
+//! terminals of an access network in front of the hops, and may be behind a NAT. All programs that
+//! only answer a question, such as for their version, run by [`output`]: with a time limit, a
+//! bound, and an end with the process.
+//!
+//! Why TUN: many machines lack the kernel's netem module, and netem knows neither our traces nor
+//! our seeds. A TUN device delivers whole IP packets without ARP, and works for any program. With
+//! virtio headers one system call moves many packets; `offload` splits them before the model sees
+//! them.
 
+mod answer;
 mod emulator;
+mod enclosure;
 mod error;
 mod handle;
 mod interfaces;
@@ -30,7 +43,9 @@ mod sys;
 mod tap;
 mod user;
 
+pub use answer::{Limits, interrupt_answers, output, status};
 pub use emulator::Emulator;
+pub use enclosure::Enclosure;
 pub use error::Error;
 pub use handle::{Change, DirectionStatus, Handle, Property, Status};
 pub use interfaces::{OwnAddress, own_addresses};

@@ -92,7 +92,7 @@ impl Host {
     pub fn command_as(&self, user: User, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         let (network, init) = (Arc::clone(&self.network), Arc::clone(&self.init));
-        sys::run_on_host(&mut command, network, init, move || user.take_over());
+        sys::run_inside(&mut command, Some(network), init, move || user.take_over());
         command
     }
 
@@ -213,7 +213,7 @@ fn address_of(host: u8) -> Ipv4Addr {
 /// The first process of the process namespace. Dropping it kills all processes of all hosts and
 /// waits until they are gone.
 #[derive(Debug)]
-struct Init {
+pub(crate) struct Init {
     pid: c_int,
     process: Arc<OwnedFd>,
     _lifeline: PipeWriter,
@@ -222,7 +222,7 @@ struct Init {
 impl Init {
     /// Call this on a temporary thread, because it moves the thread to the mount namespace of the
     /// hosts.
-    fn new() -> Result<Self, Error> {
+    pub(crate) fn new() -> Result<Self, Error> {
         sys::unshare_mounts_and_processes().map_err(Error::system("make a process namespace"))?;
         let (lifeline, held) = io::pipe().map_err(Error::system("make a pipe"))?;
         let (mut report, reported) = io::pipe().map_err(Error::system("make a pipe"))?;
@@ -237,6 +237,11 @@ impl Init {
             0 => Ok(init),
             errno => Err(io::Error::from_raw_os_error(errno)).map_err(Error::system("mount /proc")),
         }
+    }
+
+    /// A descriptor that leads into its namespaces.
+    pub(crate) fn process(&self) -> &Arc<OwnedFd> {
+        &self.process
     }
 }
 
@@ -298,7 +303,9 @@ fn open_tun() -> Result<File, Error> {
 
 /// Runs a function on a temporary thread. A namespace belongs to a thread, so other threads are not
 /// affected.
-fn on_thread<R: Send>(function: impl FnOnce() -> Result<R, Error> + Send) -> Result<R, Error> {
+pub(crate) fn on_thread<R: Send>(
+    function: impl FnOnce() -> Result<R, Error> + Send,
+) -> Result<R, Error> {
     thread::scope(|scope| {
         let handle = thread::Builder::new()
             .name("weir-namespace".into())

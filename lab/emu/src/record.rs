@@ -99,6 +99,8 @@ pub struct Sample {
     pub time: Timestamp,
     /// Capacity; `None` if unlimited.
     pub capacity: Option<Bitrate>,
+    /// Mean capacity over the interval; `None` if unlimited.
+    pub mean_capacity: Option<Bitrate>,
     /// Bytes in the queue.
     pub queued: DataSize,
     /// Time to send these bytes at the nominal capacity, also in an outage.

@@ -1,18 +1,17 @@
 //! Self-test of the emulator: compares its parameters with measurements by unmodified programs.
 
 use std::fmt;
-use std::io::{self, Read};
-use std::process::Stdio;
+use std::io;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{Capacity, LinkConfig, QueueLimit, Schedule, Seed};
 
+use crate::answer::{self, Limits};
 use crate::emulator::Emulator;
 use crate::error::Error;
 use crate::iperf::{IperfLoad, LoadReceiver};
 use crate::namespaces::Host;
 use crate::plan::Plan;
-use crate::process::Child;
 use crate::record::LATENESS_LIMIT;
 
 /// Capacity and one-way delay of the tested links, in both directions: the link of the scenario
@@ -208,13 +207,10 @@ fn iperf3(from: &Host, to: &Host) -> Result<f64, Error> {
 fn run(host: &Host, program: &str, arguments: &[&str]) -> Result<String, Error> {
     let mut command = host.command(program);
     command.args(arguments).env("LC_ALL", "C");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = Child::spawn(&mut command)?;
-    let mut output = String::new();
-    let stdout = child.inner().stdout.take().expect("stdout is piped");
-    { stdout }.read_to_string(&mut output).map_err(Error::system("read a program's output"))?;
-    let status = child.wait().map_err(Error::system("wait for a program"))?;
-    if status.success() { Ok(output) } else { Err(unexpected(program, &output)) }
+    let done =
+        answer::output(&mut command, Limits::SHORT).map_err(Error::spawn(program.as_ref()))?;
+    let output = String::from_utf8_lossy(&done.stdout).into_owned();
+    if done.status.success() { Ok(output) } else { Err(unexpected(program, &output)) }
 }
 
 fn unexpected(program: &str, output: &str) -> Error {

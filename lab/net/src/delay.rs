@@ -10,11 +10,12 @@ use crate::capacity::ScheduleError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay {
     steps: Vec<(Timestamp, TimeDelta)>,
+    keeps_order: bool,
 }
 
 impl From<TimeDelta> for Delay {
     fn from(delay: TimeDelta) -> Self {
-        Self { steps: vec![(Timestamp::ZERO, delay)] }
+        Self { steps: vec![(Timestamp::ZERO, delay)], keeps_order: false }
     }
 }
 
@@ -34,7 +35,17 @@ impl Delay {
             let at = pair[1].0.as_secs_f64();
             return Err(ScheduleError::new(&format!("the delay step at {at} s must come later")));
         }
-        Ok(Self { steps })
+        Ok(Self { steps, keeps_order: false })
+    }
+
+    /// The same delay, but no packet overtakes another: as in a queue, or on one path.
+    #[must_use]
+    pub fn in_order(self) -> Self {
+        Self { keeps_order: true, ..self }
+    }
+
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.keeps_order
     }
 
     /// The steps, by increasing time.
@@ -54,7 +65,7 @@ impl Delay {
 
     /// Whether a packet may overtake an earlier one.
     pub(crate) fn may_reorder(&self) -> bool {
-        self.steps.windows(2).any(|pair| pair[1].1 < pair[0].1)
+        !self.keeps_order && self.steps.windows(2).any(|pair| pair[1].1 < pair[0].1)
     }
 }
 

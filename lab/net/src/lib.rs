@@ -7,6 +7,22 @@
 //! ```text
 //! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
+//!
+//! # Modules
+//!
+//! - `bottleneck`: one direction of a hop.
+//! - `queue/`: the queue disciplines, one file each.
+//! - `wifi/`: the Wi-Fi cell, computed from frame to frame, with one file for each word of its
+//!   figure.
+//! - `cellular/`: the cellular cell, computed from TTI to TTI, with one file for each step of its
+//!   figure.
+//! - `path/`: the router. Every kind of network implements its trait `Network`: a packet enters,
+//!   the next event, a packet leaves. A network with terminals, such as the cell, also implements
+//!   `AccessNetwork`.
+//! - `nat`: a NAT as a table over packets of bytes; only the emulator uses it.
+//! - `access/`: the two kinds of access networks: configuration, log, changes, and the trait
+//!   `AccessNetwork`. Simulator, emulator, calls and records use them through these.
+//! - `seed`: the random streams of a seed.
 #![forbid(unsafe_code)]
 
 /// Builder methods that set one field each, for `#[non_exhaustive]` structs that callers must
@@ -40,9 +56,9 @@ pub mod seed;
 pub mod wifi;
 
 pub use bottleneck::{Bottleneck, Changes, Counters, LinkConfig};
-pub use capacity::{Capacity, CapacityTrace, Schedule, ScheduleError, TraceEnd};
+pub use capacity::{Capacity, CapacityTrace, Opportunity, Schedule, ScheduleError, TraceEnd};
 pub use delay::Delay;
-pub use jitter::Jitter;
+pub use jitter::{Jitter, JitterShape, NetemJitter};
 pub use loss::LossModel;
 pub use packet::{Delivery, DropCause, Dropped, FlowKey, Header, Outcome};
 pub use path::Hop;

@@ -30,6 +30,14 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
+    /// Losses of this ratio in which the fates of successive packets have a correlation, from 0 up
+    /// to but not 1.
+    pub fn correlated(ratio: f64, correlation: f64) -> Self {
+        let leave = 1.0 - correlation;
+        let (to_bad, to_good) = (ratio * leave, (1.0 - ratio) * leave);
+        Self { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0 }
+    }
+
     /// Mean loss ratio over a long time.
     pub fn mean_loss(&self) -> f64 {
         let bad = self.to_bad / (self.to_bad + self.to_good);
@@ -101,5 +109,18 @@ mod tests {
         let lost = draws.iter().filter(|&&lost| lost).count();
         let mean_burst = lost as f64 / bursts as f64;
         assert!((mean_burst - 4.0).abs() < 0.15, "{mean_burst}");
+    }
+
+    #[test]
+    fn correlated_loss_has_its_ratio_and_its_correlation() {
+        for correlation in [0.0, 0.25, 0.9] {
+            let model = GilbertElliott::correlated(0.05, correlation);
+            let draws = draws(LossModel::GilbertElliott(model));
+            assert!((ratio(&draws) - 0.05).abs() < 0.006, "{correlation}");
+            let pairs = draws.windows(2).filter(|pair| pair[0]);
+            let after: Vec<bool> = pairs.map(|pair| pair[1]).collect();
+            let expected = 0.05 + correlation * 0.95;
+            assert!((ratio(&after) - expected).abs() < 0.02, "{correlation}");
+        }
     }
 }

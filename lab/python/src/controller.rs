@@ -267,6 +267,11 @@ impl Controller for Own {
         self.call(|object| object.call_method1("on_limits", arguments).map(drop));
     }
 
+    fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
+        let arguments = (now.as_micros(), desired.map(Bitrate::as_bps));
+        self.call(|object| object.call_method1("on_desired_bitrate", arguments).map(drop));
+    }
+
     fn on_route_change(&mut self, now: Timestamp) {
         self.call(|object| object.call_method1("on_route_change", (now.as_micros(),)).map(drop));
     }

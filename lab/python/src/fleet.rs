@@ -1,8 +1,8 @@
 //! Dumps of many calls as Arrow tables.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, Read, Take};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,8 +20,9 @@ use weir_analyze::{
     AnalyzeError, Cause, Dump, FleetCall, estimate, fleet_call, open_loop_records, record,
     watched_scenario_text,
 };
-use weir_lab::calls::stats::Kind;
-use weir_lab::report::Report;
+use weir_record::calls::stats::Kind;
+use weir_record::shell::CommandLine;
+use weir_report::Report;
 
 use crate::error;
 use crate::run::watched;
@@ -86,10 +87,12 @@ pub fn fleet_scenario(
     content: Option<PyBackedBytes>,
 ) -> PyResult<String> {
     let text = py.detach(|| {
-        let dump = dump_of(name, content.as_deref())?;
-        Ok::<_, AnalyzeError>(watched_scenario_text(name, &dump, &estimate(&dump)))
+        guarded(|| {
+            let dump = dump_of(name, content.as_deref())?;
+            Ok::<_, AnalyzeError>(watched_scenario_text(name, &dump, &estimate(&dump)))
+        })
     });
-    text.map_err(error)
+    text.map_err(error)?.map_err(error)
 }
 
 /// Writes the report of one call from its dump, as `weir analyze -o` does. `folder` takes the
@@ -128,7 +131,8 @@ fn write_call_report(
     for record in &records {
         folders.push(record.write(folder).map_err(|error| error.to_string())?);
     }
-    let report = Report::of(&folders, &format!("weir analyze {name}"), stop);
+    let command = CommandLine::new("weir analyze").name(name).to_string();
+    let report = Report::of(&folders, &command, stop);
     let Some(report) = report.map_err(|error| error.to_string())? else { return Ok(false) };
     report.write_html(file).map_err(|error| error.to_string())?;
     Ok(true)
@@ -138,8 +142,23 @@ fn dump_of(name: &str, content: Option<&[u8]>) -> Result<Dump, AnalyzeError> {
     let path = Path::new(name);
     match content {
         Some(content) => weir_analyze::read_bytes(path, content.to_vec()),
-        None => weir_analyze::read(path),
+        None => weir_analyze::read_from(path, Box::new(opened(path)?), None),
     }
+}
+
+/// A file as long as it is now. What is no regular file is not opened: a pipe would wait for
+/// another program, and a device may have no end.
+fn opened(path: &Path) -> Result<Take<File>, AnalyzeError> {
+    open_regular(path).map_err(|error| AnalyzeError::Io { path: path.into(), error })
+}
+
+fn open_regular(path: &Path) -> io::Result<Take<File>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("no regular file"));
+    }
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    Ok(file.take(length))
 }
 
 fn analyzed((name, content): &(String, Option<PyBackedBytes>)) -> Analyzed {
@@ -150,8 +169,8 @@ fn analyzed((name, content): &(String, Option<PyBackedBytes>)) -> Analyzed {
             (id, guarded(|| weir_analyze::read_bytes(path, content.to_vec())))
         }
         None => {
-            let id = File::open(path).and_then(|mut file| hash(&mut file)).unwrap_or_default();
-            (id, guarded(|| weir_analyze::read(path)))
+            let content = opened(path).map(|mut file| hash(&mut file).unwrap_or_default());
+            (content.unwrap_or_default(), guarded(|| dump_of(name, None)))
         }
     };
     let call = match dump {

@@ -1,6 +1,7 @@
 //! Python module `weir_rtc._weir`. The package `weir_rtc` in `python/` is what users import; it
 //! adds what is simpler in Python.
 
+mod commands;
 mod controller;
 mod fleet;
 mod run;
@@ -12,7 +13,7 @@ mod tables;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::{create_exception, types::PyModule};
-use weir_lab::metrics::{Better, Declared};
+use weir_metrics::{Better, Declared};
 
 create_exception!(
     weir_rtc,
@@ -35,20 +36,20 @@ fn controllers() -> Vec<&'static str> {
 /// The names of the controllers that a text such as `gcc,nada` or `all` means, each once.
 #[pyfunction]
 fn choose(names: &str) -> PyResult<Vec<String>> {
-    let chosen = weir_lab::Controllers::default().choose(names).map_err(error)?;
+    let chosen = weir_scenario::Controllers::default().choose(names).map_err(error)?;
     Ok(chosen.iter().map(|controller| controller.name().to_string()).collect())
 }
 
 /// The ids of the catalogue of scenarios.
 #[pyfunction]
 fn catalogue() -> Vec<&'static str> {
-    weir_lab::scenario::catalogue::ids().collect()
+    weir_scenario::catalogue::ids().collect()
 }
 
 /// The columns of the series as (name, unit, meaning).
 #[pyfunction]
 fn series_columns() -> Vec<(&'static str, &'static str, &'static str)> {
-    weir_lab::record::number_columns().map(|it| (it.name(), it.unit(), it.meaning())).collect()
+    weir_record::number_columns().map(|it| (it.name(), it.unit(), it.meaning())).collect()
 }
 
 /// Unit, better side (`higher`, `lower` or nothing) and meaning of the metric at a dotted path;
@@ -87,6 +88,8 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(run::sweep_report, module)?,
         wrap_pyfunction!(run::compare, module)?,
         wrap_pyfunction!(run::controllers_of, module)?,
+        wrap_pyfunction!(commands::command_line, module)?,
+        wrap_pyfunction!(commands::unpacking, module)?,
         wrap_pyfunction!(fleet::fleet_tables, module)?,
         wrap_pyfunction!(fleet::fleet_causes, module)?,
         wrap_pyfunction!(fleet::fleet_scenario, module)?,

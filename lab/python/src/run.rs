@@ -12,12 +12,13 @@ use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 use weir_controllers::LabController;
-use weir_lab::compare::{By, differences, found_in, nothing_of_both};
-use weir_lab::record::{self, RecordError, Writer};
-use weir_lab::run::RunInfo;
-use weir_lab::summary::{Measurer, Summary};
-use weir_lab::{Controllers, gate, report as lab_report};
 use weir_net::Seed;
+use weir_record::compare::{By, differences, found_in, nothing_of_both};
+use weir_record::gate;
+use weir_record::run::RunInfo;
+use weir_record::summary::{Measurer, Summary};
+use weir_record::{RecordError, Writer};
+use weir_scenario::Controllers;
 use weir_sim::Trace;
 
 use crate::controller::{Fault, own_factory};
@@ -95,7 +96,7 @@ fn shared(table: Result<Table, ArrowError>) -> PyResult<PyTable> {
 
 /// A run that was asked for.
 struct Planned<'a> {
-    scenario: Arc<weir_lab::scenario::Scenario>,
+    scenario: Arc<weir_scenario::Scenario>,
     controller: &'a LabController,
     seed: u64,
 }
@@ -135,7 +136,7 @@ pub fn run(
     }
     let mut planned = Vec::new();
     for scenario in &scenarios {
-        for factory in &factories {
+        for factory in scenario.0.controllers_to_run(&factories) {
             for &seed in &seeds {
                 let scenario = Arc::clone(&scenario.0);
                 planned.push(Planned { scenario, controller: factory, seed });
@@ -202,7 +203,7 @@ pub fn watched<T: Send>(
 
 /// One run, measured, with its record below `out`. `None` if `stop` was set.
 pub fn measure(
-    scenario: &weir_lab::scenario::Scenario,
+    scenario: &weir_scenario::Scenario,
     factory: &LabController,
     seed: u64,
     out: Option<&Path>,
@@ -243,13 +244,13 @@ pub fn report(py: Python<'_>, folders: Vec<PathBuf>, file: PathBuf) -> PyResult<
 fn write_report(folders: &[PathBuf], file: &Path, stop: &AtomicBool) -> Result<(), String> {
     let mut records = Vec::new();
     for folder in folders {
-        let found = lab_report::find(folder).map_err(|error| error.to_string())?;
+        let found = weir_report::find(folder).map_err(|error| error.to_string())?;
         if found.is_empty() {
             return Err(format!("{} contains no record of a run", folder.display()));
         }
         records.extend(found);
     }
-    let report = lab_report::Report::of(&records, "weir_rtc.report(...)", stop);
+    let report = weir_report::Report::of(&records, "weir_rtc.report(...)", stop);
     match report.map_err(|error| error.to_string())? {
         Some(report) => report.write_html(file).map_err(|error| error.to_string()),
         None => Ok(()),
@@ -260,7 +261,7 @@ fn write_report(folders: &[PathBuf], file: &Path, stop: &AtomicBool) -> Result<(
 #[pyfunction]
 pub fn sweep_report(py: Python<'_>, json: &str, file: PathBuf) -> PyResult<()> {
     py.detach(|| {
-        let report = lab_report::SweepReport::of_json(json).map_err(|error| error.to_string())?;
+        let report = weir_report::SweepReport::of_json(json).map_err(|error| error.to_string())?;
         report.write_html(&file).map_err(|error| error.to_string())
     })
     .map_err(error)
@@ -275,7 +276,7 @@ pub fn read_runs(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Runs> {
 fn of_records(folders: &[PathBuf]) -> Result<Vec<MeasuredRun>, RecordError> {
     let mut measured = Vec::new();
     for folder in folders {
-        let record = record::Record::read(folder)?;
+        let record = weir_record::Record::read(folder)?;
         let summary = record.summary();
         measured.push(MeasuredRun { info: record.info, trace: record.trace, summary });
     }
@@ -296,13 +297,13 @@ impl Side<'_> {
         match self {
             Self::Runs(runs) => Ok(runs.0.iter().map(|run| run.summary.clone()).collect()),
             Self::Folder(folder) => {
-                let found = record::find(folder).map_err(error)?;
+                let found = weir_record::find(folder).map_err(error)?;
                 if found.is_empty() {
                     return Err(error(format!("{} contains no record of a run", folder.display())));
                 }
                 let mut summaries = Vec::new();
                 for path in &found {
-                    summaries.push(record::Record::read(path).map_err(error)?.summary());
+                    summaries.push(weir_record::Record::read(path).map_err(error)?.summary());
                 }
                 Ok(summaries)
             }

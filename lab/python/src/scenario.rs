@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use weir_lab::scenario::{self, catalogue};
+use weir_scenario::catalogue;
 
 use crate::error;
 
 /// A scenario: the network, the flows, and what is expected of them.
 #[pyclass(frozen, module = "weir_rtc")]
 #[derive(Clone)]
-pub struct Scenario(pub Arc<scenario::Scenario>);
+pub struct Scenario(pub Arc<weir_scenario::Scenario>);
 
 #[pymethods]
 impl Scenario {
@@ -27,9 +27,11 @@ impl Scenario {
     ) -> PyResult<Self> {
         let folder = std::env::current_dir().ok();
         let parsed = match (traces, variant) {
-            (Some(traces), _) => scenario::parse_recorded(id, text, variant, &traces),
-            (None, Some(variant)) => scenario::parse_variant(id, text, variant, folder.as_deref()),
-            (None, None) => scenario::parse(id, text, folder.as_deref()),
+            (Some(traces), _) => weir_scenario::parse_recorded(id, text, variant, traces),
+            (None, Some(variant)) => {
+                weir_scenario::parse_variant(id, text, variant, folder.as_deref())
+            }
+            (None, None) => weir_scenario::parse(id, text, folder.as_deref()),
         };
         Ok(Self(Arc::new(parsed.map_err(error)?)))
     }
@@ -66,7 +68,7 @@ impl Scenario {
 
     /// The text of a file that means this scenario without naming a variant.
     fn whole_text(&self) -> String {
-        scenario::whole_text(&self.0)
+        weir_scenario::whole_text(&self.0)
     }
 
     /// How long it lasts, in seconds.
@@ -79,6 +81,13 @@ impl Scenario {
     #[getter]
     fn flows(&self) -> Vec<&str> {
         self.0.flows.iter().map(|flow| flow.name.as_str()).collect()
+    }
+
+    /// Whether a flow is under the controller of the run. Without one, every controller gives the
+    /// same run.
+    #[getter]
+    fn is_controlled(&self) -> bool {
+        self.0.is_controlled()
     }
 
     fn __repr__(&self) -> String {

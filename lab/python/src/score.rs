@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use weir_controllers::LabController;
-use weir_lab::Controllers;
-use weir_lab::protocol::contest::Contest;
-use weir_lab::protocol::oracle::possible;
-use weir_lab::protocol::results;
-use weir_lab::protocol::score::{Score, score as score_run};
+use weir_research::contest::Contest;
+use weir_research::results;
+use weir_research::score::{Score, score as score_run};
+use weir_scenario::Controllers;
+use weir_scenario::oracle::possible;
 
 use crate::controller::{Fault, own_factory};
 use crate::error;
@@ -37,7 +37,7 @@ pub fn score(
 
 /// The score of one run. `None` if `stop` was set, or no flow is under the controller.
 fn score_of(
-    scenario: &weir_lab::scenario::Scenario,
+    scenario: &weir_scenario::Scenario,
     factory: &LabController,
     seed: u64,
     stop: &AtomicBool,

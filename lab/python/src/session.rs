@@ -40,7 +40,7 @@ pub struct Observation {
     pub reports: u32,
 }
 
-type Outcome = Result<Option<MeasuredRun>, weir_lab::record::RecordError>;
+type Outcome = Result<Option<MeasuredRun>, weir_record::RecordError>;
 
 struct Running {
     observations: Receiver<Observation>,
@@ -72,7 +72,7 @@ impl Session {
             return Err(error(format!("{} has no media flow", scenario.id)));
         };
         let limits = media.settings.limits;
-        let controllers = weir_lab::Controllers::default();
+        let controllers = weir_scenario::Controllers::default();
         let others = controllers.find(others).map_err(error)?.clone();
         let (put_observation, observations) = mpsc::channel();
         let (actions, take_action) = mpsc::channel();

@@ -7,10 +7,10 @@ use arrow_array::builder::{Float64Builder, MapBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde_json::{Map, Value};
-use weir_lab::metrics::Metrics;
-use weir_lab::record::number_columns;
-use weir_lab::run::RunInfo;
-use weir_lab::summary::{FlowSummary, Summary};
+use weir_metrics::Metrics;
+use weir_record::number_columns;
+use weir_record::run::RunInfo;
+use weir_record::summary::{FlowSummary, Summary};
 use weir_sim::Trace;
 
 /// A table: its columns, and a batch for each run.

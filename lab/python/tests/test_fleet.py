@@ -215,7 +215,7 @@ def test_the_report_is_escaped_offline_and_opens_calls(tmp_path):
     assert "<b>in" not in page and "http" not in page.replace("http-equiv", "")
     assert command("a b.gz") == "weir analyze 'a b.gz' -o call.html"
     assert command("x.zip!m/a.gz") == "unzip -p x.zip m/a.gz | weir analyze - -o call.html"
-    assert command("x.tgz!a") == "tar -xOf x.tgz a | weir analyze - -o call.html"
+    assert command("x.tgz!a") == "tar -xOf x.tgz -- a | weir analyze - -o call.html"
 
 
 def test_each_shown_call_has_a_link_to_its_report_which_is_as_analyze_writes_it(tmp_path):

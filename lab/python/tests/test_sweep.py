@@ -32,6 +32,11 @@ if __name__ == "__main__":
 """
 
 
+def test_a_scenario_without_media_is_one_run_a_seed(tmp_path):
+    transfer = LOSSY | {"flow": [{"kind": "tcp"}]}
+    assert sweep(transfer, "gcc,nada", [1], out=tmp_path, workers=1).simulated == 1
+
+
 def test_a_sweep_has_the_rows_of_its_runs_and_makes_none_twice(tmp_path):
     points = grid({"network.up.delay": ["10ms", "100ms"], "flow.0.max_bitrate": ["1Mbps"]})
     first = sweep(LOSSY, "gcc,nada", range(2), points, out=tmp_path, workers=1)

@@ -216,6 +216,18 @@ def test_numbers_that_fill_the_memory_are_one_line(tmp_path, monkeypatch, capsys
     assert not (tmp_path / "none").exists()
 
 
+def test_points_drawn_without_scipy_are_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    file = tmp_path / "drawn.toml"
+    for draw in ["sobol", "latin-hypercube"]:
+        file.write_text(
+            'scenarios = "demo/first-call"\ncontrollers = "gcc"\n'
+            f"[{draw}]\npoints = 2\nx = {{ low = 1, high = 2 }}"
+        )
+        found = refused(monkeypatch, capsys, "sweep", file, "--out", tmp_path / "none")
+        assert "pip install 'weir-rtc[sweep]'" in found
+
+
 def test_a_parameter_that_looks_like_a_number_and_is_none_is_a_text():
     from weir_rtc.sweep_report import _order
 

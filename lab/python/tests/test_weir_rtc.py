@@ -46,6 +46,13 @@ def test_a_run_gives_arrow_tables_that_others_read():
     assert summaries["rate_mbps.mean"][0] == whole
 
 
+def test_a_scenario_without_media_runs_once_with_each_seed(tmp_path):
+    transfer = LOSSY | {"flow": [{"kind": "tcp"}]}
+    runs = weir_rtc.run(transfer, "gcc,nada", range(2), out=tmp_path / "runs")
+    assert [run["controller"] for run in runs.json()] == ["none", "none"]
+    runs.report(tmp_path / "report.html")
+
+
 def test_tables_are_read_without_a_copy():
     series = weir_rtc.run("demo/first-call", "gcc", [1]).series
     address = lambda array: array.buffers()[1].address

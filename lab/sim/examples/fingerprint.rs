@@ -1,7 +1,7 @@
 //! Prints a hash of one simulated call for each controller.
 //!
-//! The hashes are the same on every processor. `scripts/test-arm.sh` compares those of ARM with
-//! those of this machine.
+//! The hashes are the same on every processor. `scripts/test/test-arm.sh` compares those of ARM
+//! with those of this machine.
 //!
 //! ```text
 //! cargo run --package weir-sim --example fingerprint

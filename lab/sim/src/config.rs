@@ -419,8 +419,9 @@ pub struct Udp {
 pub struct Speech {
     /// How long its speech lasts.
     pub length: TimeDelta,
-    /// Whether a packet has a coarse copy of the one before (FEC of Opus).
-    pub fec: bool,
+    /// How much of the end of the packet before a packet has as a coarse copy (FEC of Opus); zero:
+    /// nothing.
+    pub copied: TimeDelta,
     /// Whether it has the one before as it was (RED), with that one's own copy.
     pub red: bool,
     /// Whether the pauses of the speech are hardly sent (DTX of Opus).
@@ -430,7 +431,7 @@ pub struct Speech {
 impl Speech {
     /// Packets of this length, without copies and with every pause.
     pub const fn plain(length: TimeDelta) -> Self {
-        Self { length, fec: false, red: false, dtx: false }
+        Self { length, copied: TimeDelta::ZERO, red: false, dtx: false }
     }
 }
 

@@ -1,7 +1,6 @@
 //! A controller whose sender pads up to a rate of its own.
 
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir::{Controller, FeedbackReport, Metrics, RateLimits, SentPacket, Target};
+use weir::{Bitrate, Controller, Target};
 
 /// A controller, and the rate up to which its sender pads whatever the controller asks for. Such a
 /// sender is not limited by its source, so its estimate can grow to that rate.
@@ -10,50 +9,20 @@ pub(crate) struct Padded<C> {
     pub up_to: Bitrate,
 }
 
+impl<C> Padded<C> {
+    fn change<T>(&mut self, work: impl FnOnce(&mut C) -> T) -> T {
+        work(&mut self.controller)
+    }
+
+    fn read<T>(&self, work: impl FnOnce(&C) -> T) -> T {
+        work(&self.controller)
+    }
+}
+
 impl<C: Controller> Controller for Padded<C> {
-    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
-        self.controller.on_media_queued(now, added, queued);
-    }
-
-    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        self.controller.on_packet_sent(now, packet);
-    }
-
-    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        self.controller.on_feedback(now, report);
-    }
-
-    fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
-        self.controller.on_round_trip_time(now, rtt);
-    }
-
-    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
-        self.controller.on_receiver_limit(now, limit);
-    }
-
-    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
-        self.controller.set_limits(now, limits);
-    }
-
-    fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
-        self.controller.set_desired_bitrate(now, desired);
-    }
-
-    fn on_route_change(&mut self, now: Timestamp) {
-        self.controller.on_route_change(now);
-    }
-
-    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
-        self.controller.on_shared_rate(now, share);
-    }
-
-    fn on_timeout(&mut self, now: Timestamp) {
-        self.controller.on_timeout(now);
-    }
-
-    fn next_timeout(&self) -> Option<Timestamp> {
-        self.controller.next_timeout()
-    }
+    weir::forward_controller!(change, read: on_media_queued on_packet_sent on_feedback
+        on_round_trip_time on_receiver_limit set_limits set_desired_bitrate on_route_change
+        on_shared_rate on_timeout next_timeout metrics);
 
     /// The padding is limited by the target [LIBWEBRTC §GoogCcNetworkController].
     fn target(&self) -> Target {
@@ -61,16 +30,19 @@ impl<C: Controller> Controller for Padded<C> {
         let padding = self.up_to.min(target.bitrate).max(target.padding_rate);
         target.with_padding_rate(padding)
     }
-
-    fn metrics(&self) -> Metrics {
-        self.controller.metrics()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir::RateLimits;
     use weir_controllers::LabAlgorithm;
+
+    #[test]
+    fn a_padded_controller_gets_every_call() {
+        let up_to = Bitrate::from_kbps(100);
+        weir::testing::check_wrapper(|controller| Padded { controller, up_to }).unwrap();
+    }
 
     #[test]
     fn the_padding_goes_up_to_its_rate_but_not_beyond_the_target() {

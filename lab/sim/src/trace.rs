@@ -77,6 +77,9 @@ pub struct Row {
     /// Capacity of the bottleneck in the flow's direction at the beginning of the interval; `None`
     /// if unlimited.
     pub capacity: Option<Bitrate>,
+    /// Mean capacity over the interval: the integral of what the bottleneck carries. `None` if it
+    /// is `capacity`.
+    pub mean_capacity: Option<Bitrate>,
     /// Target bitrate at the end of the interval.
     pub target: Option<Bitrate>,
     /// Pacing rate at the end of the interval.
@@ -123,8 +126,14 @@ impl Row {
         Self { time, flow, ..Self::default() }
     }
 
+    /// The capacity over the interval; `None` if unlimited.
+    pub fn capacity_over_it(&self) -> Option<Bitrate> {
+        self.mean_capacity.or(self.capacity)
+    }
+
     with! {
         with_capacity: capacity: Option<Bitrate>,
+        with_mean_capacity: mean_capacity: Option<Bitrate>,
         with_target: target: Option<Bitrate>,
         with_pacing_rate: pacing_rate: Option<Bitrate>,
         with_congestion_window: congestion_window: Option<DataSize>,

@@ -2,7 +2,8 @@
 //! `score WIDTH HEIGHT SENT.gray RECEIVED.gray` prints VMAF, SSIM and PSNR, one line a picture.
 //!
 //! The files have the luma of each pixel, one picture after the other
-//! (`ffmpeg -i FILM -vf extractplanes=y -f rawvideo FILE`). scripts/vmaf-beside-ffmpeg.sh uses it.
+//! (`ffmpeg -i FILM -vf extractplanes=y -f rawvideo FILE`). `scripts/results/vmaf-beside-ffmpeg.sh`
+//! uses it.
 
 use std::env;
 use std::error::Error;

@@ -1,6 +1,6 @@
 //! Simulates twenty scenarios and prints a hash of each record, then the time that this took.
-//! `scripts/test-wasm.sh` compares the hashes of this machine, of aarch64, of Node and of Chromium.
-//! With `--ask` it prints the requests that give the hashes in place of them.
+//! `scripts/test/test-wasm.sh` compares the hashes of this machine, of aarch64, of Node and of
+//! Chromium. With `--ask` it prints the requests that give the hashes in place of them.
 
 use std::time::Instant;
 

@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicBool;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use weir_controllers::{LabAlgorithm, LabController};
-use weir_lab::Controllers;
-use weir_lab::record::Record;
-use weir_lab::record::memory::Files;
-use weir_lab::report::Report;
-use weir_lab::run::RunInfo;
-use weir_lab::scenario::{self, Scenario, catalogue, whole_text};
 use weir_net::Seed;
+use weir_record::Record;
+use weir_record::memory::Files;
+use weir_record::run::RunInfo;
+use weir_report::Report;
+use weir_scenario::Controllers;
+use weir_scenario::{Scenario, catalogue, whole_text};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
@@ -83,13 +83,14 @@ fn find(id: &str) -> Result<Scenario, Failed> {
 impl Runs {
     fn records(&self) -> Result<Vec<Files>, Failed> {
         let scenario = match &self.text {
-            Some(text) => scenario::parse(&self.scenario, text, None)?,
+            Some(text) => weir_scenario::parse(&self.scenario, text, None)?,
             None => find(&self.scenario)?,
         };
         let mut records = Vec::new();
-        for controller in Controllers::default().choose(&self.controllers)? {
+        let chosen = Controllers::default().choose(&self.controllers)?;
+        for controller in scenario.controllers_to_run(&chosen) {
             for seed in &self.seeds {
-                records.push(simulated(&scenario, &controller, *seed)?);
+                records.push(simulated(&scenario, controller, *seed)?);
             }
         }
         Ok(records)

@@ -1,5 +1,5 @@
 // The report's data as the lab writes it: the contract between the Rust side and this page.
-// Generated from lab/lab/src/report/{format,call_format,server_format,signalling,sweep}.rs by `WEIR_UPDATE=1 cargo test -p weir-lab generated`.
+// Generated from lab/report/src/{format,call_format,server_format,signalling,sweep}.rs by `WEIR_UPDATE=1 cargo test -p weir-report generated`.
 //
 // Every number carries its unit in its name. `null` means that the value does not apply or that
 // nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.

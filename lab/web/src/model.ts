@@ -330,6 +330,24 @@ export function capacityOf(groups: Group[]): [number, number | null][] {
   return group === undefined ? [] : pairs(group.series.time_s, group.series.capacity_mbps);
 }
 
+/** A capacity this many times above the curves would make them a line at zero. */
+const FAR_ABOVE = 4;
+
+/** Where the axis of these curves ends if the capacity is far above them, and the capacity. */
+export function cutOff(
+  groups: Group[],
+  columns: Exclude<keyof Series, "time_s">[],
+): { end: number; capacity: number } | null {
+  const largest = (column: Exclude<keyof Series, "time_s">) =>
+    groups
+      .flatMap((group) => group.series[column])
+      .reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
+  const curves = Math.max(...columns.map(largest));
+  const capacity = largest("capacity_mbps");
+  if (curves === 0 || capacity <= FAR_ABOVE * curves) return null;
+  return { end: Number((1.5 * curves).toPrecision(2)), capacity };
+}
+
 /** What the groups could reach, if they show the same flow. */
 export function possibleOf(groups: Group[]): [number, number | null][] {
   const group = groups.find((g) => hasValues(g.series.possible_mbps));

@@ -5,6 +5,7 @@ import {
   comparedGroups,
   controllerOrder,
   cumulative,
+  cutOff,
   describeSeries,
   eventsNear,
   flowsOf,
@@ -402,3 +403,15 @@ test("the controllers of an open loop are no calls", () => {
 function near(value: number) {
   return expect.closeTo(value);
 }
+
+test("the axis ends above the flows where the capacity is far above them", () => {
+  const group = fixture().scenarios[0]!.groups[0]!;
+  const of = (mbps: number, capacity: number) => {
+    const all = (value: number) => group.series.time_s.map(() => value);
+    const series = { ...group.series, capacity_mbps: all(capacity), received_mbps: all(mbps) };
+    return cutOff([{ ...group, series }], ["received_mbps"]);
+  };
+  expect(of(8, 1400)).toEqual({ end: 12, capacity: 1400 });
+  expect(of(8, 30)).toBeNull();
+  expect(of(0, 30)).toBeNull();
+});

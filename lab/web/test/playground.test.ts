@@ -20,10 +20,10 @@ import { ABOUT, verdict } from "../src/playground/verdict";
 import type { Group, Scenario } from "../src/format";
 import { OUT, available } from "./chromium";
 
-/** scripts/test-wasm.sh names the page of a quick build. */
+/** scripts/test/test-wasm.sh names the page of a quick build. */
 const PAGE = process.env["PLAYGROUND"] ?? "dist/playground.html";
 
-// scripts/test.sh runs this at the lowest priority, beside tests that have both processors at times.
+// scripts/test/test.sh runs this at the lowest priority, beside tests that have both processors at times.
 const PATIENCE_MS = 300_000;
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS });
 
@@ -55,6 +55,19 @@ test("equal steps are one step of the scenario", () => {
   ]);
   expect(toScenario({ ...DEFAULT, tcp: true })).toContain('kind = "tcp"');
   expect(toCommand(DEFAULT)).toBe("weir run drawn.toml --controller gcc,sluice --seed 1");
+});
+
+test("a command has one word for each name that a link holds", () => {
+  const of = (scenario: string, controllers = ["gcc"]) =>
+    toCommand({ ...DEFAULT, scenario, controllers });
+  const rest = "--controller gcc --seed 1";
+  expect(of("x; touch written")).toBe(`weir run 'x; touch written' ${rest}`);
+  expect(of("it's $(touch written)")).toBe(`weir run 'it'\\''s $(touch written)' ${rest}`);
+  expect(of("--out=written")).toBe(`weir run ./--out=written ${rest}`);
+  expect(of("a\nb\u202e'\\")).toBe(`weir run $'a\\u000ab\\u202e\\'\\\\' ${rest}`);
+  expect(of("=ls")).toBe(`weir run '=ls' ${rest}`);
+  expect(of("a", ["-x"])).toBe("weir run a --controller=-x --seed 1");
+  expect(of("a", ["gcc;id"])).toBe("weir run a --controller 'gcc;id' --seed 1");
 });
 
 /** A controller's only flow: rate in Mbit/s, queuing delay in ms and loss in per cent. */

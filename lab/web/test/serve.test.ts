@@ -1,4 +1,4 @@
-// The page of `weir serve`: what it computes. lab/cli/tests/real_serve_page.rs opens it in a browser.
+// The page of `weir serve`: what it computes. lab/cli/tests/real/serve_page.rs opens it in a browser.
 
 import { expect, test } from "vitest";
 import { found } from "../src/serve/editor";

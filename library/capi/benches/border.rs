@@ -5,7 +5,7 @@
 //! made in advance on both sides, as a host has them from its RTP stack. The C functions are called
 //! through pointers that the compiler cannot see through, as a C program calls a library.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use std::ffi::CString;

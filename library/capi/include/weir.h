@@ -98,6 +98,9 @@ enum weir_status
   // A defect of the library; a message is on stderr. The handle can only be freed. Each other
   // call with it returns this status.
   WEIR_STATUS_INTERNAL = -9,
+  // The RTP packet has the SSRC or the payload type of padding packets: choose others for them
+  // in the configuration.
+  WEIR_STATUS_PADDING_CLASH = -10,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -213,6 +216,8 @@ enum weir_arrival_times
   WEIR_ARRIVAL_TIMES_MEASURED = 0,
   // Derived from RTCP receiver reports: send time plus round-trip time.
   WEIR_ARRIVAL_TIMES_ROUND_TRIP = 1,
+  // The times at which the acknowledgements came, on the sender's clock, as in QUIC.
+  WEIR_ARRIVAL_TIMES_ACKNOWLEDGED = 2,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -240,6 +245,47 @@ enum weir_feedback_format
 typedef enum weir_feedback_format weir_feedback_format;
 #else
 typedef uint32_t weir_feedback_format;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What a packet carries. It decides when the packet leaves, and what is left to the encoder.
+enum weir_packet_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // Pictures, and everything else: in order, at the pacing rate.
+  WEIR_PACKET_KIND_VIDEO = 0,
+  // A packet that is sent again: it leaves before the pictures that wait.
+  WEIR_PACKET_KIND_REPAIR = 1,
+  // Sound: it leaves at once, before everything else.
+  WEIR_PACKET_KIND_AUDIO = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum weir_packet_kind weir_packet_kind;
+#else
+typedef uint32_t weir_packet_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What the receiver asks for.
+enum weir_request_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // It misses the packet `sequence_number` (NACK): queue it again as `WEIR_PACKET_KIND_REPAIR`,
+  // if it is still at hand.
+  WEIR_REQUEST_KIND_RETRANSMIT = 1,
+  // It cannot go on without a key frame (PLI or FIR): let the encoder make one.
+  WEIR_REQUEST_KIND_KEY_FRAME = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum weir_request_kind weir_request_kind;
+#else
+typedef uint32_t weir_request_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -441,7 +487,7 @@ typedef struct {
   uint64_t random_seed;
   // SSRC of the media stream. The default is 1.
   uint32_t ssrc;
-  // SSRC of padding packets. Media must not use it. The default is 2.
+  // SSRC of padding packets. Media must not use it: such packets are refused. The default is 2.
   uint32_t padding_ssrc;
   // Clock rate of the RTP timestamps, in Hz. The default is 90,000.
   uint32_t clock_rate_hz;
@@ -454,7 +500,8 @@ typedef struct {
   // Id of the header extension with the absolute send time, which receivers need that answer
   // with REMB; zero if the packets do not have it. The default is zero.
   uint8_t abs_send_time_id;
-  // Payload type of padding packets, at most 127. The default is 127.
+  // Payload type of padding packets, at most 127. Media must not use it: such packets are
+  // refused. The default is 127.
   uint8_t padding_payload_type;
   // 1: send sender reports, 0: the host sends its own. The default is 1.
   uint8_t sender_reports;
@@ -480,6 +527,20 @@ typedef struct {
   // Zero.
   uint8_t reserved[7];
 } weir_packet;
+
+// A request of the receiver. Set `struct_size` to `sizeof(weir_request)`.
+typedef struct {
+  // `sizeof(weir_request)`.
+  size_t struct_size;
+  // A `weir_request_kind`.
+  uint32_t kind;
+  // The stream that it is about.
+  uint32_t media_ssrc;
+  // The packet that is missing; zero for a key frame.
+  uint16_t sequence_number;
+  // Zero.
+  uint8_t reserved[6];
+} weir_request;
 
 #ifdef __cplusplus
 extern "C" {
@@ -521,7 +582,8 @@ weir_status weir_controller_on_receiver_limit(weir_controller *controller,
                                               uint64_t limit_bps);
 
 // The application changed the range of the target bitrate, in bit/s: `0 < min <= start <= max`.
-// What is known of the path stays known. The start counts from the next new route.
+// What is known of the path stays known. The start counts from the next new route; 0 stands for
+// 300,000, or what is nearest to it in the range.
 weir_status weir_controller_set_limits(weir_controller *controller,
                                        int64_t now_ns,
                                        uint64_t min_bps,
@@ -617,9 +679,10 @@ weir_status weir_sender_new(int64_t now_ns,
 // Frees a sender. NULL is allowed.
 void weir_sender_free(weir_sender *sender);
 
-// Copies the RTP packets of a frame to the end of the send queue. Pass all packets of a frame in
+// Copies the RTP packets of a picture to the end of the send queue. Pass all packets of a frame in
 // one call. Each packet has the header extensions of the configuration; their values are filled in
-// later. After an error, none of the packets is queued.
+// later. Sound that is passed here waits behind the pictures: use `weir_sender_enqueue_as`. After
+// an error, none of the packets is queued.
 weir_status weir_sender_enqueue(weir_sender *sender,
                                 int64_t now_ns,
                                 const weir_bytes *packets,
@@ -632,16 +695,32 @@ weir_status weir_sender_enqueue_urgent(weir_sender *sender,
                                        const weir_bytes *packets,
                                        size_t count);
 
+// Copies RTP packets of this `weir_packet_kind` to the send queue: sound leaves at once, before
+// repair and pictures. Otherwise as `weir_sender_enqueue`.
+weir_status weir_sender_enqueue_as(weir_sender *sender,
+                                   int64_t now_ns,
+                                   uint32_t kind,
+                                   const weir_bytes *packets,
+                                   size_t count);
+
 // Writes the next packet to `packet` if one may leave now, else returns `WEIR_STATUS_NONE`. Call
 // it until it does, and send each packet at once.
 weir_status weir_sender_next_packet(weir_sender *sender, int64_t now_ns, weir_packet *packet);
 
-// An RTCP datagram arrived. It may contain any bytes. Feedback, reports and REMB are used;
-// everything else, such as NACK and PLI, is for the host to read.
+// An RTCP datagram arrived. It may contain any bytes. Feedback, reports and REMB are used. What
+// the receiver asks for, NACK, PLI and FIR, waits for `weir_sender_next_request`.
 weir_status weir_sender_on_rtcp(weir_sender *sender,
                                 int64_t now_ns,
                                 const uint8_t *data,
                                 size_t length);
+
+// Takes what the receiver asks for next, or returns `WEIR_STATUS_NONE`. The last 1,024 requests
+// are kept.
+weir_status weir_sender_next_request(weir_sender *sender, weir_request *request);
+
+// The receiver limits the bitrate by signalling of the host's own, in bit/s; `WEIR_NO_VALUE` lifts
+// the limit. REMB is read by `weir_sender_on_rtcp`.
+weir_status weir_sender_on_receiver_limit(weir_sender *sender, int64_t now_ns, uint64_t limit_bps);
 
 // Handles timeouts. RTCP that is due then waits for `weir_sender_next_rtcp`. A call before
 // `weir_sender_next_timeout` does nothing.
@@ -670,9 +749,9 @@ weir_status weir_sender_take_change(weir_sender *sender,
 // Writes the controller's internal signals, for traces and reports.
 weir_status weir_sender_metrics(const weir_sender *sender, weir_metrics *metrics);
 
-// Writes what the encoder may make, in bit/s, headers included: `source_bitrate_bps` of the target
-// less the rate at which packets were sent again in the last second, less what waits in the queue
-// for more than 50 ms, and at least half of it.
+// Writes what the encoder of the pictures may make, in bit/s, headers included:
+// `source_bitrate_bps` of the target less the rate of sound and of packets that were sent again in
+// the last second, less what waits in the queue for more than 50 ms, and at least half of it.
 weir_status weir_sender_media_bitrate(const weir_sender *sender, uint64_t *bitrate_bps);
 
 // Writes 1 if a picture that is taken now should be encoded, and 0 if it would be late, because
@@ -686,7 +765,8 @@ weir_status weir_sender_queued(const weir_sender *sender, uint64_t *bytes);
 weir_status weir_sender_on_round_trip_time(weir_sender *sender, int64_t now_ns, int64_t rtt_ns);
 
 // The application changed the range of the target bitrate, in bit/s: `0 < min <= start <= max`.
-// What is known of the path stays known. The start counts from the next new route.
+// What is known of the path stays known. The start counts from the next new route; 0 stands for
+// 300,000, or what is nearest to it in the range.
 weir_status weir_sender_set_limits(weir_sender *sender,
                                    int64_t now_ns,
                                    uint64_t min_bps,

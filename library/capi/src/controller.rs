@@ -10,7 +10,7 @@ use crate::border::{self, Guard, Handle, Outcome, array, put, switch};
 use crate::growing::{get, growing, set};
 use crate::metrics::weir_metrics;
 use crate::rtp::ecn;
-use crate::settings::{build, limits, weir_settings};
+use crate::settings::{build, new_limits, weir_settings};
 use crate::status::weir_status;
 use crate::target::weir_target;
 use crate::{WEIR_NEVER, WEIR_NO_PROBE, WEIR_NO_TIME, WEIR_NO_VALUE};
@@ -90,6 +90,8 @@ pub enum weir_arrival_times {
     Measured = 0,
     /// Derived from RTCP receiver reports: send time plus round-trip time.
     RoundTrip = 1,
+    /// The times at which the acknowledgements came, on the sender's clock, as in QUIC.
+    Acknowledged = 2,
 }
 
 /// The news in one feedback packet. Set `struct_size` to `sizeof(weir_feedback)`.
@@ -253,7 +255,8 @@ pub unsafe extern "C" fn weir_controller_on_receiver_limit(
 }
 
 /// The application changed the range of the target bitrate, in bit/s: `0 < min <= start <= max`.
-/// What is known of the path stays known. The start counts from the next new route.
+/// What is known of the path stays known. The start counts from the next new route; 0 stands for
+/// 300,000, or what is nearest to it in the range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_controller_set_limits(
     controller: *mut weir_controller,
@@ -265,7 +268,7 @@ pub unsafe extern "C" fn weir_controller_set_limits(
     // SAFETY: as this function requires.
     unsafe {
         border::change(controller, |handle| {
-            let limits = limits(min_bps, start_bps, max_bps)?;
+            let limits = new_limits(min_bps, start_bps, max_bps)?;
             let now = handle.guard.now(now_ns);
             handle.controller.set_limits(now, limits);
             Ok(())
@@ -425,6 +428,7 @@ impl weir_feedback {
         report.arrival_times = match self.arrival_times {
             0 => ArrivalTimes::Measured,
             1 => ArrivalTimes::RoundTrip,
+            2 => ArrivalTimes::Acknowledged,
             _ => return Err(weir_status::InvalidArgument),
         };
         report.new_clock = switch(self.is_new_clock)?;

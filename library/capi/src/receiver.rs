@@ -1,7 +1,7 @@
 //! A receiver: RTP and RTCP in, feedback and reports out.
 
 use weir::units::TimeDelta;
-use weir_rtcp::{Feedback, Ignored, Receiver, ReceiverConfig};
+use weir_rtcp::{Feedback, Receiver, ReceiverConfig, RtcpEvent};
 
 use crate::border::{self, Guard, Handle, Outcome, packet, put, weir_bytes};
 use crate::growing::{get, growing, init};
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn weir_receiver_on_rtcp(
             let bytes = packet(&data, length)?;
             let now = handle.guard.now(now_ns);
             let ignored = handle.receiver.on_rtcp(now, bytes);
-            let is_malformed = ignored.iter().any(|it| matches!(it, Ignored::Malformed(_)));
+            let is_malformed = ignored.iter().any(|it| matches!(it, RtcpEvent::Malformed(_)));
             if is_malformed { Err(weir_status::NotRtcp) } else { Ok(()) }
         })
     }

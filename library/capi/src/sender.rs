@@ -1,17 +1,19 @@
 //! A sender: RTP and RTCP in, paced RTP and sender reports out.
 
 use core::ffi::c_char;
+use std::collections::VecDeque;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_rtcp::{EnqueueError, Ignored, Sender, SenderConfig};
+use weir_rtcp::{EnqueueError, RtcpEvent, Sender, SenderConfig};
 use weir_wire::rtp::PayloadType;
 
 use crate::border::{self, Guard, Handle, Outcome, array, packet, put, switch, weir_bytes};
 use crate::growing::{Growing, check_size, get, growing, init, set};
 use crate::metrics::weir_metrics;
 use crate::random::random;
+use crate::request::{kind_of, weir_packet_kind, weir_request, weir_request_kind};
 use crate::rtp::extensions;
-use crate::settings::{build, limits, weir_settings};
+use crate::settings::{build, new_limits, weir_settings};
 use crate::status::weir_status;
 use crate::target::{number_of, weir_target};
 use crate::{WEIR_NEVER, WEIR_NO_PROBE, WEIR_NO_VALUE};
@@ -24,6 +26,8 @@ pub struct weir_sender {
     incoming: Vec<Vec<u8>>,
     /// The packet that the caller has at the moment.
     handed_out: Vec<u8>,
+    /// What the receiver asked for, until the caller takes it.
+    requests: VecDeque<weir_request>,
 }
 
 impl Handle for weir_sender {
@@ -43,7 +47,7 @@ pub struct weir_sender_config {
     pub random_seed: u64,
     /// SSRC of the media stream. The default is 1.
     pub ssrc: u32,
-    /// SSRC of padding packets. Media must not use it. The default is 2.
+    /// SSRC of padding packets. Media must not use it: such packets are refused. The default is 2.
     pub padding_ssrc: u32,
     /// Clock rate of the RTP timestamps, in Hz. The default is 90,000.
     pub clock_rate_hz: u32,
@@ -56,7 +60,8 @@ pub struct weir_sender_config {
     /// Id of the header extension with the absolute send time, which receivers need that answer
     /// with REMB; zero if the packets do not have it. The default is zero.
     pub abs_send_time_id: u8,
-    /// Payload type of padding packets, at most 127. The default is 127.
+    /// Payload type of padding packets, at most 127. Media must not use it: such packets are
+    /// refused. The default is 127.
     pub padding_payload_type: u8,
     /// 1: send sender reports, 0: the host sends its own. The default is 1.
     pub sender_reports: u8,
@@ -155,8 +160,8 @@ pub unsafe extern "C" fn weir_sender_new(
             let mut guard = Guard::new();
             let now = guard.now(now_ns);
             let sender = Sender::new(now, controller, raw.checked()?, random(raw.random_seed));
-            let (incoming, handed_out) = Default::default();
-            Ok(weir_sender { guard, sender, incoming, handed_out })
+            let (incoming, handed_out, requests) = Default::default();
+            Ok(weir_sender { guard, sender, incoming, handed_out, requests })
         })
     }
 }
@@ -168,9 +173,10 @@ pub unsafe extern "C" fn weir_sender_free(sender: *mut weir_sender) {
     unsafe { border::free(sender) };
 }
 
-/// Copies the RTP packets of a frame to the end of the send queue. Pass all packets of a frame in
+/// Copies the RTP packets of a picture to the end of the send queue. Pass all packets of a frame in
 /// one call. Each packet has the header extensions of the configuration; their values are filled in
-/// later. After an error, none of the packets is queued.
+/// later. Sound that is passed here waits behind the pictures: use `weir_sender_enqueue_as`. After
+/// an error, none of the packets is queued.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_enqueue(
     sender: *mut weir_sender,
@@ -179,11 +185,7 @@ pub unsafe extern "C" fn weir_sender_enqueue(
     count: usize,
 ) -> weir_status {
     // SAFETY: as this function requires.
-    unsafe {
-        enqueue_with(sender, now_ns, (packets, count), |sender, now, packets| {
-            sender.enqueue(now, packets)
-        })
-    }
+    unsafe { enqueue(sender, now_ns, weir_packet_kind::Video as u32, (packets, count)) }
 }
 
 /// Copies RTP packets to the front of the send queue, for retransmissions. Otherwise as
@@ -196,24 +198,33 @@ pub unsafe extern "C" fn weir_sender_enqueue_urgent(
     count: usize,
 ) -> weir_status {
     // SAFETY: as this function requires.
-    unsafe {
-        enqueue_with(sender, now_ns, (packets, count), |sender, now, packets| {
-            sender.enqueue_urgent(now, packets)
-        })
-    }
+    unsafe { enqueue(sender, now_ns, weir_packet_kind::Repair as u32, (packets, count)) }
 }
 
-type Enqueue = fn(&mut Sender, Timestamp, std::vec::Drain<'_, Vec<u8>>) -> Result<(), EnqueueError>;
-
-unsafe fn enqueue_with(
+/// Copies RTP packets of this `weir_packet_kind` to the send queue: sound leaves at once, before
+/// repair and pictures. Otherwise as `weir_sender_enqueue`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_enqueue_as(
     sender: *mut weir_sender,
     now_ns: i64,
+    kind: u32,
+    packets: *const weir_bytes,
+    count: usize,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe { enqueue(sender, now_ns, kind, (packets, count)) }
+}
+
+unsafe fn enqueue(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    kind: u32,
     (packets, count): (*const weir_bytes, usize),
-    enqueue: Enqueue,
 ) -> weir_status {
     // SAFETY: as the exported functions require.
     unsafe {
         border::change(sender, |handle| {
+            let kind = kind_of(kind)?;
             let now = handle.guard.now(now_ns);
             handle.incoming.clear();
             for bytes in array(&packets, count)? {
@@ -222,10 +233,11 @@ unsafe fn enqueue_with(
                 buffer.extend_from_slice(bytes);
                 handle.incoming.push(buffer);
             }
-            let result = enqueue(&mut handle.sender, now, handle.incoming.drain(..));
+            let result = handle.sender.enqueue_as(now, kind, handle.incoming.drain(..));
             result.map_err(|error| match error {
                 EnqueueError::NoExtension(_) => weir_status::NoExtension,
-                _ => weir_status::NotRtp,
+                EnqueueError::NotRtp(_) => weir_status::NotRtp,
+                _ => weir_status::PaddingClash,
             })
         })
     }
@@ -260,8 +272,8 @@ pub unsafe extern "C" fn weir_sender_next_packet(
     }
 }
 
-/// An RTCP datagram arrived. It may contain any bytes. Feedback, reports and REMB are used;
-/// everything else, such as NACK and PLI, is for the host to read.
+/// An RTCP datagram arrived. It may contain any bytes. Feedback, reports and REMB are used. What
+/// the receiver asks for, NACK, PLI and FIR, waits for `weir_sender_next_request`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_on_rtcp(
     sender: *mut weir_sender,
@@ -274,9 +286,63 @@ pub unsafe extern "C" fn weir_sender_on_rtcp(
         border::change(sender, |handle| {
             let bytes = packet(&data, length)?;
             let now = handle.guard.now(now_ns);
-            let ignored = handle.sender.on_rtcp(now, bytes);
-            let is_malformed = ignored.iter().any(|it| matches!(it, Ignored::Malformed(_)));
-            if is_malformed { Err(weir_status::NotRtcp) } else { Ok(()) }
+            let mut result = Ok(());
+            for event in handle.sender.on_rtcp(now, bytes) {
+                match event {
+                    RtcpEvent::Retransmit(nack) => {
+                        let kind = weir_request_kind::Retransmit;
+                        for number in nack.sequence_numbers() {
+                            let request = weir_request::new(kind, nack.media_ssrc(), number);
+                            request.wait_in(&mut handle.requests);
+                        }
+                    }
+                    RtcpEvent::KeyFrame(request) => {
+                        for ssrc in request.media_ssrcs() {
+                            let request = weir_request::new(weir_request_kind::KeyFrame, ssrc, 0);
+                            request.wait_in(&mut handle.requests);
+                        }
+                    }
+                    RtcpEvent::Malformed(_) => result = Err(weir_status::NotRtcp),
+                    _ => {}
+                }
+            }
+            result
+        })
+    }
+}
+
+/// Takes what the receiver asks for next, or returns `WEIR_STATUS_NONE`. The last 1,024 requests
+/// are kept.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_next_request(
+    sender: *mut weir_sender,
+    request: *mut weir_request,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            check_size(request)?;
+            let next = handle.requests.pop_front().ok_or(weir_status::None)?;
+            set(request, &next)
+        })
+    }
+}
+
+/// The receiver limits the bitrate by signalling of the host's own, in bit/s; `WEIR_NO_VALUE` lifts
+/// the limit. REMB is read by `weir_sender_on_rtcp`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_on_receiver_limit(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    limit_bps: u64,
+) -> weir_status {
+    let limit = (limit_bps != WEIR_NO_VALUE).then(|| Bitrate::from_bps(limit_bps));
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let now = handle.guard.now(now_ns);
+            handle.sender.on_receiver_limit(now, limit);
+            Ok(())
         })
     }
 }
@@ -383,9 +449,9 @@ pub unsafe extern "C" fn weir_sender_metrics(
     }
 }
 
-/// Writes what the encoder may make, in bit/s, headers included: `source_bitrate_bps` of the target
-/// less the rate at which packets were sent again in the last second, less what waits in the queue
-/// for more than 50 ms, and at least half of it.
+/// Writes what the encoder of the pictures may make, in bit/s, headers included:
+/// `source_bitrate_bps` of the target less the rate of sound and of packets that were sent again in
+/// the last second, less what waits in the queue for more than 50 ms, and at least half of it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_media_bitrate(
     sender: *const weir_sender,
@@ -436,7 +502,8 @@ pub unsafe extern "C" fn weir_sender_on_round_trip_time(
 }
 
 /// The application changed the range of the target bitrate, in bit/s: `0 < min <= start <= max`.
-/// What is known of the path stays known. The start counts from the next new route.
+/// What is known of the path stays known. The start counts from the next new route; 0 stands for
+/// 300,000, or what is nearest to it in the range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_sender_set_limits(
     sender: *mut weir_sender,
@@ -448,7 +515,7 @@ pub unsafe extern "C" fn weir_sender_set_limits(
     // SAFETY: as this function requires.
     unsafe {
         border::change(sender, |handle| {
-            let limits = limits(min_bps, start_bps, max_bps)?;
+            let limits = new_limits(min_bps, start_bps, max_bps)?;
             let now = handle.guard.now(now_ns);
             handle.sender.set_limits(now, limits);
             Ok(())

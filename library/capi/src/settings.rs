@@ -85,6 +85,15 @@ pub(crate) fn limits(min_bps: u64, start_bps: u64, max_bps: u64) -> Outcome<Rate
     RateLimits::new(min, start, max).map_err(|_| weir_status::Limits)
 }
 
+/// New limits of a flow; a start of zero stands for the default.
+pub(crate) fn new_limits(min_bps: u64, start_bps: u64, max_bps: u64) -> Outcome<RateLimits> {
+    if start_bps > 0 {
+        return limits(min_bps, start_bps, max_bps);
+    }
+    let [min, max] = [min_bps, max_bps].map(Bitrate::from_bps);
+    RateLimits::between(min, max).map_err(|_| weir_status::Limits)
+}
+
 impl weir_settings {
     fn checked(&self) -> Outcome<Settings> {
         if !(self.priority > 0.0 && self.priority.is_finite() && self.reserved == 0) {

@@ -33,10 +33,13 @@ pub enum weir_status {
     /// A defect of the library; a message is on stderr. The handle can only be freed. Each other
     /// call with it returns this status.
     Internal = -9,
+    /// The RTP packet has the SSRC or the payload type of padding packets: choose others for them
+    /// in the configuration.
+    PaddingClash = -10,
 }
 
 impl weir_status {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Ok,
         Self::None,
         Self::NullPointer,
@@ -48,6 +51,7 @@ impl weir_status {
         Self::NotRtcp,
         Self::NoExtension,
         Self::Internal,
+        Self::PaddingClash,
     ];
 
     const fn text(self) -> &'static CStr {
@@ -71,6 +75,9 @@ impl weir_status {
                 c"the packet lacks a header extension of the configuration: write it with zeros"
             }
             Self::Internal => c"a defect of the library: free the handle and report the message",
+            Self::PaddingClash => {
+                c"the packet has the SSRC or payload type of padding: choose others for padding"
+            }
         }
     }
 }

@@ -151,6 +151,10 @@ func (h *History) readTWCC(packet *rtcp.TransportLayerCC) []arrival {
 		arrivals = append(arrivals, one)
 	}
 	for _, chunk := range packet.PacketChunks {
+		// Chunks may name many times more packets than the packet counts.
+		if left == 0 {
+			break
+		}
 		switch chunk := chunk.(type) {
 		case *rtcp.RunLengthChunk:
 			for range chunk.RunLength {

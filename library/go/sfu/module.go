@@ -2,7 +2,8 @@ package sfu
 
 import (
 	"context"
-	_ "embed" // the library
+	"embed"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -10,8 +11,14 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-//go:embed weir-sfu.wasm
-var binaryModule []byte
+// The library, and a note that is there without it: the module builds before the library is made.
+//
+//go:embed weir-sfu.wasm*
+var files embed.FS
+
+// ErrNoLibrary: this copy of the module lacks its WebAssembly.
+var ErrNoLibrary = errors.New("weir/sfu: there is no weir-sfu.wasm: take the package of a release, or run " +
+	"scripts/build/go-wasm.sh of the project, which needs Rust")
 
 // library is compiled once in a process.
 type library struct {
@@ -20,6 +27,10 @@ type library struct {
 }
 
 var load = sync.OnceValues(func() (*library, error) {
+	binaryModule, err := files.ReadFile("weir-sfu.wasm")
+	if err != nil {
+		return nil, ErrNoLibrary
+	}
 	ctx := context.Background()
 	runtime := wazero.NewRuntime(ctx)
 	compiled, err := runtime.CompileModule(ctx, binaryModule)

@@ -222,7 +222,7 @@ var settings = weir.Settings{MinBitrate: 150_000, StartBitrate: 300_000, MaxBitr
 
 func TestEachControllerRunsInACallBetweenTwoPions(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a call in real time: scripts/test-go.sh --calls")
+		t.Skip("a call in real time: scripts/test/test-go.sh --calls")
 	}
 	for _, algorithm := range weir.Algorithms() {
 		for _, format := range []feedback{twcc, ccfb} {
@@ -247,7 +247,7 @@ func TestEachControllerRunsInACallBetweenTwoPions(t *testing.T) {
 
 func TestTheTargetFollowsTheCapacity(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a call in real time: scripts/test-go.sh --calls")
+		t.Skip("a call in real time: scripts/test/test-go.sh --calls")
 	}
 	for _, algorithm := range weir.Algorithms() {
 		t.Run(string(algorithm), func(t *testing.T) {

@@ -23,6 +23,7 @@
 package weircc
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -209,7 +210,7 @@ func (e *Estimator) WriteRTCP(packets []rtcp.Packet, _ interceptor.Attributes) e
 		}
 		for _, packet := range packets {
 			if limit, isLimit := packet.(*rtcp.ReceiverEstimatedMaximumBitrate); isLimit {
-				e.note(e.controller.OnReceiverLimit(now, int64(limit.Bitrate)))
+				e.note(e.controller.OnReceiverLimit(now, limitOf(limit)))
 			} else if feedback, isNews := e.history.Join(packet); isNews {
 				e.counts.feedback++
 				e.note(e.controller.OnFeedback(now, feedback))
@@ -217,6 +218,14 @@ func (e *Estimator) WriteRTCP(packets []rtcp.Packet, _ interceptor.Attributes) e
 		}
 	})
 	return nil
+}
+
+// limitOf is the bitrate of REMB, whose exponent has six bits: 2^81 bit/s are no integer of 64 bits.
+func limitOf(limit *rtcp.ReceiverEstimatedMaximumBitrate) int64 {
+	if limit.Bitrate >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(max(limit.Bitrate, 0))
 }
 
 // note counts an error of the controller, whose last target stays.

@@ -1,6 +1,7 @@
 package weircc
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -197,5 +198,16 @@ func TestTheEstimatorMayBeClosedByWhoIsToldOfATarget(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("it waits for itself")
+	}
+}
+
+func TestALimitBeyondAllIntegersIsTheLargestOne(t *testing.T) {
+	const most = 0x3FFFF
+	for bitrate, want := range map[float32]int64{
+		0: 0, 1_000_000: 1_000_000, most * (1 << 44): most << 44, most * (1 << 63): math.MaxInt64, -1: 0,
+	} {
+		if limit := limitOf(&rtcp.ReceiverEstimatedMaximumBitrate{Bitrate: bitrate}); limit != want {
+			t.Errorf("%v bit/s are %d", bitrate, limit)
+		}
 	}
 }

@@ -3,6 +3,18 @@
 //! The plugin is an adapter. Its controllers and its pacer are those of the crate `weir`, the same
 //! objects that the simulator tests. `docs/reference/gstreamer.md` describes the elements for
 //! users.
+//!
+//! # Modules
+//!
+//! - `sender`: the sender without a pipeline: packets, events and RTCP in; packets, events and a
+//!   target out.
+//! - `streams`: what was negotiated: header extensions, retransmission streams, the stream that
+//!   carries padding.
+//! - `pump`: pads, task and lock of the paced elements.
+//! - `cc/`: the element `weircc`: properties and signals, the RTP session, encoders, coupled
+//!   elements.
+//! - `shaper`, `feedback`, `twcc_parse`: the elements `weirshaper`, `weirfeedback` and
+//!   `weirtwccparse`.
 
 mod cc;
 mod class;

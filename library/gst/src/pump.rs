@@ -284,7 +284,7 @@ fn sink_event<T: Paced>(imp: &T, pad: &gst::Pad, event: gst::Event) -> bool {
         gst::EventView::Caps(caps) => {
             let caps = caps.caps_owned();
             imp.on_caps(&caps);
-            let _ = pump.update(|running| running.sender.set_caps(&caps));
+            let _ = pump.update(|running| running.sender.set_caps(running.now(), &caps));
         }
         _ => {}
     }

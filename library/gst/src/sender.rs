@@ -152,22 +152,23 @@ impl PacedSender {
     }
 
     /// The caps of the packets that follow.
-    pub(crate) fn set_caps(&mut self, caps: &gst::Caps) {
+    pub(crate) fn set_caps(&mut self, now: Timestamp, caps: &gst::Caps) {
         let had_numbers = self.streams.has_transport_numbers();
         self.streams.set_caps(caps);
         let is_new = !had_numbers && self.streams.has_transport_numbers();
         // Receiver reports of the stream that came first name none of these numbers.
         let is_unheard = self.feedback.kind() < Some(FeedbackKind::Twcc);
         if is_new && self.enqueued > 0 && is_unheard {
-            self.start_anew();
+            self.start_anew(now);
         }
         self.update_padding_size();
     }
 
     /// Counts the transport-wide numbers from 0 again. Packets of another stream came first, and
     /// the session numbers only those with the extension. What still waits of them is discarded.
-    fn start_anew(&mut self) {
+    fn start_anew(&mut self, now: Timestamp) {
         self.media = self.config.media_sender();
+        self.media.on_receiver_limit(now, self.receiver_limit);
         self.retransmissions = Retransmissions::default();
         self.counts.packets_discarded += self.enqueued - self.released;
         self.released = self.enqueued;

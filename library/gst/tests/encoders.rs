@@ -97,7 +97,7 @@ fn run(case: &Case) -> Option<Run> {
 
 #[test]
 fn vp8enc_follows_in_a_pipeline() {
-    let options = "vp8enc deadline=1 cpu-used=8 end-usage=cbr lag-in-frames=0";
+    let options = "vp8enc deadline=1 cpu-used=-8 end-usage=cbr lag-in-frames=0";
     check(&Case(options, "rtpvp8pay", "target-bitrate", 1));
 }
 

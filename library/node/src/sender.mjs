@@ -4,7 +4,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** In the package, or where `scripts/go-wasm.sh` of the project puts it. */
+/** In the package, or where `scripts/build/go-wasm.sh` of the project puts it. */
 const PLACES = ["../weir.wasm", "../../go/weir.wasm"];
 const PAGE_BYTES = 65_536;
 const SETTINGS_BYTES = 48;
@@ -12,6 +12,9 @@ const CONFIG_BYTES = 40;
 const PACKET_BYTES = 40;
 const TARGET_BYTES = 96;
 const METRICS_BYTES = 752;
+const REQUEST_BYTES = 20;
+const SIGNALS_AT = 112;
+const SIGNAL_BYTES = 40;
 /** Places in the scratch memory. */
 const NAME_AT = 1_024;
 const HANDLE_AT = 1_088;
@@ -20,7 +23,13 @@ const LIST_AT = 2_048;
 const BYTES_AT = 16_384;
 const MAX_PACKETS = (BYTES_AT - LIST_AT) / 8;
 const NOTHING = 1;
+/** Kinds of packets, and of requests, as numbers of `weir.h`. */
+const KINDS = { video: 0, repair: 1, audio: 2 };
+const RETRANSMIT = 1;
 const NO_VALUE = 0xffff_ffff_ffff_ffffn;
+/** The largest time, which means never, and the smallest one, in ns. The smallest is a time that does not exist, too. */
+const NEVER = 0x7fff_ffff_ffff_ffffn;
+const FIRST = -NEVER - 1n;
 
 let compiled;
 
@@ -29,7 +38,10 @@ function library() {
   if (compiled) return compiled;
   const files = PLACES.map((place) => fileURLToPath(new URL(place, import.meta.url)));
   const file = files.find(existsSync);
-  if (!file) throw new Error("weir: there is no weir.wasm: scripts/go-wasm.sh makes it");
+  if (!file)
+    throw new Error(
+      "weir: there is no weir.wasm beside the package: scripts/build/go-wasm.sh of the project makes it, with Rust",
+    );
   compiled = new WebAssembly.Module(readFileSync(file));
   return compiled;
 }
@@ -52,8 +64,9 @@ export class Sender {
 
   /**
    * `algorithm` is `gcc`, `nada`, `scream`, `scream-v2` or `sluice`. Options: `minBitrate`, `startBitrate`,
-   * `maxBitrate`; `ssrc` of the media; `paddingSsrc` and `paddingPayloadType` of packets that only probe;
-   * `transportSequenceNumberId` of the header extension; `overheadBytes` that other layers add to a packet.
+   * `maxBitrate` (150,000, 300,000 and 2,500,000); `ssrc` of the media (1); `paddingSsrc` (2) and `paddingPayloadType`
+   * (127) of packets that only probe, which media must not use; `transportSequenceNumberId` of the header extension (1);
+   * `overheadBytes` that other layers add to a packet (28).
    */
   constructor(algorithm, now, options = {}) {
     const { exports } = new WebAssembly.Instance(library(), {});
@@ -78,27 +91,37 @@ export class Sender {
     const view = this.#view();
     const rates = { 8: options.minBitrate, 16: options.startBitrate, 24: options.maxBitrate };
     for (const [offset, rate] of Object.entries(rates))
-      if (rate !== undefined)
-        view.setBigUint64(this.#scratch + Number(offset), BigInt(Math.round(rate)), true);
+      if (rate !== undefined) view.setBigUint64(this.#scratch + Number(offset), bps(rate), true);
     const config = this.#scratch + SETTINGS_BYTES;
     const numbers = { 16: options.ssrc, 20: options.paddingSsrc, 28: options.overheadBytes };
     for (const [offset, number] of Object.entries(numbers))
-      if (number !== undefined) view.setUint32(config + Number(offset), number, true);
+      if (number !== undefined)
+        view.setUint32(config + Number(offset), whole(number, 0xffff_ffff), true);
     const { transportSequenceNumberId: id, paddingPayloadType: type } = options;
-    if (id !== undefined) view.setUint8(config + 32, id);
-    if (type !== undefined) view.setUint8(config + 34, type);
+    if (id !== undefined) view.setUint8(config + 32, whole(id, 0xff));
+    if (type !== undefined) view.setUint8(config + 34, whole(type, 0xff));
     // The host's RTP stack sends its own reports.
     view.setUint8(config + 35, 0);
   }
 
-  /** Puts the packets of a frame at the end of the queue. Each has room for the header extension. */
+  /**
+   * Puts the packets of a picture at the end of the queue. Each has room for the header extension. Sound that is passed
+   * here waits behind the pictures: use `enqueueAs`.
+   */
   enqueue(now, packets) {
-    this.#enqueue("weir_sender_enqueue", now, packets);
+    this.enqueueAs(now, "video", packets);
   }
 
-  /** Puts packets at the front of the queue: those that are sent again. */
+  /** Puts packets that are sent again before the pictures. */
   enqueueUrgent(now, packets) {
-    this.#enqueue("weir_sender_enqueue_urgent", now, packets);
+    this.enqueueAs(now, "repair", packets);
+  }
+
+  /** Puts packets of this kind into the queue: `"audio"` leaves at once, then `"repair"`, then `"video"`. */
+  enqueueAs(now, kind, packets) {
+    if (!Object.hasOwn(KINDS, kind))
+      throw new Error(`weir: a kind of packet is audio, repair or video, not ${kind}`);
+    this.#enqueue(KINDS[kind], now, packets);
   }
 
   /**
@@ -116,7 +139,10 @@ export class Sender {
     return { bytes, isPadding: view.getUint8(at + 32) === 1 };
   }
 
-  /** An RTCP datagram arrived. Feedback and REMB are used; what else it has is the host's. */
+  /**
+   * An RTCP datagram arrived. Feedback and REMB are used. What the receiver asks for, NACK, PLI and FIR, waits for
+   * `nextRequest`. Returns whether it was RTCP.
+   */
   onRtcp(now, datagram) {
     if (datagram.length > this.#room) throw new Error("weir: the datagram is too long");
     this.#bytes(this.#scratch + BYTES_AT, datagram.length).set(datagram);
@@ -130,6 +156,20 @@ export class Sender {
     return status >= 0;
   }
 
+  /**
+   * What the receiver asks for next, or `undefined`: `{ mediaSsrc, sequenceNumber }` is a packet that it misses, to be
+   * queued again as `"repair"`; `{ mediaSsrc }` a key frame that the encoder should make.
+   */
+  nextRequest() {
+    const at = this.#scratch;
+    this.#view().setUint32(at, REQUEST_BYTES, true);
+    if (this.#call("weir_sender_next_request", this.#handle, at) === NOTHING) return;
+    const view = this.#view();
+    const mediaSsrc = view.getUint32(at + 8, true);
+    if (view.getUint32(at + 4, true) !== RETRANSMIT) return { mediaSsrc };
+    return { mediaSsrc, sequenceNumber: view.getUint16(at + 12, true) };
+  }
+
   onTimeout(now) {
     this.#call("weir_sender_on_timeout", this.#handle, ns(now));
   }
@@ -138,16 +178,22 @@ export class Sender {
   nextTimeout() {
     this.#call("weir_sender_next_timeout", this.#handle, this.#scratch);
     const due = this.#view().getBigInt64(this.#scratch, true);
-    return due === 0x7fff_ffff_ffff_ffffn ? Number.POSITIVE_INFINITY : Number(due) / 1e6;
+    return due === NEVER ? Number.POSITIVE_INFINITY : Number(due) / 1e6;
   }
 
-  /** What all packets should take, headers included, and the pacing rate, in bit/s. */
+  /**
+   * What all packets should take, headers included, and the pacing rate, in bit/s. A source that can leave pictures out
+   * follows `sourceBitrate`, which is lower while too much is in flight.
+   */
   target() {
     this.#view().setUint32(this.#scratch, TARGET_BYTES, true);
     this.#call("weir_sender_target", this.#handle, this.#scratch);
     const view = this.#view();
     const bitrate = Number(view.getBigUint64(this.#scratch + 8, true));
-    return { bitrate, pacingRate: Number(view.getBigUint64(this.#scratch + 24, true)) };
+    const [sourceBitrate, pacingRate] = [16, 24].map((offset) =>
+      Number(view.getBigUint64(this.#scratch + offset, true)),
+    );
+    return { bitrate, sourceBitrate, pacingRate };
   }
 
   /**
@@ -172,8 +218,8 @@ export class Sender {
   }
 
   /**
-   * What the encoder should make, in bit/s: the target's bitrate less what was sent again in the last second, and less
-   * what waits in the queue for more than 50 ms.
+   * What the encoder of the pictures should make, in bit/s: the target's bitrate less sound and what was sent again in
+   * the last second, and less what waits in the queue for more than 50 ms.
    */
   mediaBitrate() {
     this.#call("weir_sender_media_bitrate", this.#handle, this.#scratch);
@@ -192,15 +238,63 @@ export class Sender {
     return Number(this.#view().getBigUint64(this.#scratch, true));
   }
 
-  /** The application changed the range of the target. What is known of the path stays known. */
-  setLimits(now, { minBitrate, startBitrate = minBitrate, maxBitrate }) {
-    const rates = [minBitrate, startBitrate, maxBitrate].map((rate) => BigInt(Math.round(rate)));
+  /**
+   * The application changed the range of the target. What is known of the path stays known. `startBitrate` counts from
+   * the next new route; without it, it is what is nearest to 300,000 in the range.
+   */
+  setLimits(now, { minBitrate, startBitrate = 0, maxBitrate } = {}) {
+    for (const [name, rate] of Object.entries({ minBitrate, maxBitrate }))
+      if (rate === undefined) throw new Error(`weir: setLimits needs ${name}, in bit/s`);
+    const rates = [minBitrate, startBitrate, maxBitrate].map(bps);
     this.#call("weir_sender_set_limits", this.#handle, ns(now), ...rates);
+  }
+
+  /** The receiver limits the bitrate by signalling of the host's own; `undefined` lifts the limit. */
+  onReceiverLimit(now, bitrate) {
+    const limit = bitrate === undefined ? NO_VALUE : bps(bitrate);
+    this.#call("weir_sender_on_receiver_limit", this.#handle, ns(now), limit);
+  }
+
+  /**
+   * Packets take another route from now on, as after an ICE restart or a change from Wi-Fi to cellular. The controller
+   * begins at the start bitrate.
+   */
+  onRouteChange(now) {
+    this.#call("weir_sender_on_route_change", this.#handle, ns(now));
+  }
+
+  /** The host's stack measured this round-trip time of the path, in ms. */
+  onRoundTripTime(now, rtt) {
+    this.#call("weir_sender_on_round_trip_time", this.#handle, ns(now), ns(rtt));
+  }
+
+  /**
+   * The controller's internals, for a log: `rttMs`, `queuingDelayMs` and `ackedBps` (`undefined` before they are known),
+   * `lossRatio`, `reason`, `state`, and `signals` by name.
+   */
+  metrics() {
+    const at = this.#scratch;
+    this.#view().setUint32(at, METRICS_BYTES, true);
+    this.#call("weir_sender_metrics", this.#handle, at);
+    const view = this.#view();
+    const [rttMs, queuingDelayMs] = [8, 16].map((offset) => {
+      const nanos = view.getBigInt64(at + offset, true);
+      return nanos === FIRST ? undefined : Number(nanos) / 1e6;
+    });
+    const signals = {};
+    for (let index = 0; index < view.getUint32(at + 44, true); index++) {
+      const row = at + SIGNALS_AT + index * SIGNAL_BYTES;
+      signals[this.#text(row)] = view.getFloat64(row + 32, true);
+    }
+    const lossRatio = view.getFloat64(at + 32, true);
+    const ackedBps = known(view.getBigUint64(at + 24, true));
+    const [reason, state] = [48, 80].map((offset) => this.#text(at + offset));
+    return { rttMs, queuingDelayMs, ackedBps, lossRatio, reason, state, signals };
   }
 
   /** The most that the source could use now; `undefined` for an unknown amount. */
   setDesiredBitrate(now, bitrate) {
-    const desired = bitrate === undefined ? NO_VALUE : BigInt(Math.round(bitrate));
+    const desired = bitrate === undefined ? NO_VALUE : bps(bitrate);
     this.#call("weir_sender_set_desired_bitrate", this.#handle, ns(now), desired);
   }
 
@@ -209,7 +303,7 @@ export class Sender {
     this.#call("weir_sender_clear_queue", this.#handle, ns(now));
   }
 
-  #enqueue(name, now, packets) {
+  #enqueue(kind, now, packets) {
     const bytes = packets.reduce((sum, packet) => sum + packet.length, 0);
     if (packets.length > MAX_PACKETS || bytes > this.#room)
       throw new Error("weir: too many packets in one call");
@@ -221,7 +315,8 @@ export class Sender {
       this.#bytes(at, packet.length).set(packet);
       at += packet.length;
     }
-    this.#call(name, this.#handle, ns(now), this.#scratch + LIST_AT, packets.length);
+    const list = this.#scratch + LIST_AT;
+    this.#call("weir_sender_enqueue_as", this.#handle, ns(now), kind, list, packets.length);
   }
 
   /** New memory that the library's allocator does not know. */
@@ -252,7 +347,25 @@ export class Sender {
   }
 }
 
-/** Milliseconds as nanoseconds. */
+/** Milliseconds as nanoseconds. `Infinity` is never, and so is what 64 bits cannot hold: they would wrap. */
 function ns(ms) {
-  return BigInt(Math.round(ms * 1e6));
+  const nanos = Math.round(ms * 1e6);
+  if (Number.isNaN(nanos)) throw new Error(`weir: a time is a number of milliseconds, not ${ms}`);
+  if (nanos >= Number(NEVER)) return NEVER;
+  return nanos <= Number(FIRST) ? FIRST : BigInt(nanos);
+}
+
+/** A bitrate as an integer. */
+function bps(rate) {
+  const rounded = Math.round(rate);
+  if (!(rounded >= 0 && rounded < Number(NO_VALUE)))
+    throw new Error(`weir: a bitrate is a number of bit/s from 0 to 2^64, not ${rate}`);
+  return BigInt(rounded);
+}
+
+/** An integer from zero to `most`. */
+function whole(number, most) {
+  if (!Number.isInteger(number) || number < 0 || number > most)
+    throw new Error(`weir: ${number} is no integer from 0 to ${most}`);
+  return number;
 }

@@ -100,6 +100,22 @@ export class Congestion {
     return this.#weir.wantsFrame();
   }
 
+  /** The target for a source that can leave pictures out: lower while too much is in flight. */
+  get sourceBitrate() {
+    return this.#weir.target().sourceBitrate;
+  }
+
+  /** The controller's internals, for a log: see `Sender.metrics`. */
+  metrics() {
+    return this.#weir.metrics();
+  }
+
+  /** Packets take another route from now on, as after an ICE restart. */
+  onRouteChange() {
+    this.#weir.onRouteChange(performance.now());
+    this.#pump();
+  }
+
   /** The application changed the range of the target: `{ minBitrate, startBitrate, maxBitrate }`. */
   setLimits(limits) {
     this.#weir.setLimits(performance.now(), limits);

@@ -101,3 +101,67 @@ test("what cannot be sent is an error in one line", () => {
   const limits = { minBitrate: 500_000, startBitrate: 100_000 };
   assert.throws(() => new Sender("gcc", 0, limits), /bitrates/);
 });
+
+test("times of any size are taken, and the time that means never", () => {
+  const times = [-1e300, -1, 0, 1e12, 1e300, Number.POSITIVE_INFINITY];
+  for (const algorithm of ["gcc", "nada", "scream", "scream-v2", "sluice"]) {
+    const from = sender(algorithm);
+    for (const now of times) {
+      from.enqueue(now, [packet(1)]);
+      from.onTimeout(now);
+      from.nextPacket(now);
+      from.onRtcp(now, remb(400_000));
+    }
+    // A clock that goes back counts as one that stands.
+    from.onTimeout(5);
+    assert.ok(from.target().bitrate <= 400_000, algorithm);
+  }
+});
+
+test("numbers that no bitrate, no time and no identifier can be are refused", () => {
+  const from = sender();
+  for (const odd of [Number.NaN, -1, 2 ** 64, Number.POSITIVE_INFINITY]) {
+    assert.throws(() => from.setDesiredBitrate(0, odd), /weir: a bitrate is a number/);
+    assert.throws(() => from.setLimits(0, { minBitrate: 1, maxBitrate: odd }), /weir: a bitrate/);
+    assert.throws(() => new Sender("gcc", 0, { maxBitrate: odd }), /weir: a bitrate/);
+    assert.throws(() => new Sender("gcc", 0, { overheadBytes: odd }), /weir: .* no integer/);
+  }
+  assert.throws(() => from.onTimeout(Number.NaN), /weir: a time is a number/);
+  assert.throws(() => new Sender("gcc", 0, { transportSequenceNumberId: 257 }), /no integer/);
+  assert.equal(from.target().bitrate, 300_000);
+});
+
+test("sound leaves before the pictures that wait", () => {
+  const from = sender();
+  from.enqueue(
+    0,
+    Array.from({ length: 30 }, (_, number) => packet(number)),
+  );
+  assert.ok(from.nextPacket(0));
+  from.enqueueAs(0, "audio", [packet(500)]);
+  assert.equal(from.nextPacket(20).bytes.readUInt16BE(2), 500);
+  assert.throws(() => from.enqueueAs(0, "sound", [packet(501)]), /a kind of packet is/);
+});
+
+test("what the receiver asks for is told", () => {
+  const from = sender();
+  const nack = Buffer.from([0x81, 205, 0, 3, 0, 0, 0, 9, 0, 0, 0, 0, 1, 244, 0, 1]);
+  const loss = Buffer.from([0x81, 206, 0, 2, 0, 0, 0, 9, 0, 0, 0, 0]);
+  for (const bytes of [nack, loss]) bytes.writeUInt32BE(SSRC, 8);
+  assert.ok(from.onRtcp(10, Buffer.concat([nack, loss])));
+  assert.deepEqual(from.nextRequest(), { mediaSsrc: SSRC, sequenceNumber: 500 });
+  assert.deepEqual(from.nextRequest(), { mediaSsrc: SSRC, sequenceNumber: 501 });
+  assert.deepEqual(from.nextRequest(), { mediaSsrc: SSRC });
+  assert.equal(from.nextRequest(), undefined);
+});
+
+test("limits need no start, and a missing one is named", () => {
+  const from = sender();
+  from.setLimits(10, { minBitrate: 500_000, maxBitrate: 600_000 });
+  assert.equal(from.target().bitrate, 500_000);
+  assert.throws(() => from.setLimits(20, { minBitrate: 1 }), /setLimits needs maxBitrate/);
+  from.onRouteChange(30);
+  from.onReceiverLimit(40, undefined);
+  assert.equal(from.target().sourceBitrate, 500_000);
+  assert.equal(from.metrics().lossRatio, 0);
+});

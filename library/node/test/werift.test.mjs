@@ -1,5 +1,5 @@
 // The plug for werift, over stand-ins for the parts of werift that it touches. Real calls are in
-// lab/cli/tests/real_bindings.rs of the project.
+// lab/cli/tests/real/bindings.rs of the project.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

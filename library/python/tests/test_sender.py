@@ -77,15 +77,41 @@ class SenderTest(unittest.TestCase):
 
     def test_the_range_of_the_target_what_the_source_can_use_and_the_queue_change_in_a_call(self):
         one = sender()
-        one.set_limits(0.01, 500_000, 600_000)
+        one.set_limits(0.01, min_bitrate=500_000, max_bitrate=600_000)
         self.assertEqual(one.bitrate, 500_000)
         with self.assertRaisesRegex(WeirError, "bitrates"):
-            one.set_limits(0.02, 500_000, 100_000)
+            one.set_limits(0.02, min_bitrate=500_000, max_bitrate=100_000)
         one.set_desired_bitrate(0.03, 200_000)
         one.set_desired_bitrate(0.04, None)
         one.enqueue(0.05, [packet(0), packet(1)])
         one.clear_queue(0.05)
         self.assertEqual(one.queued, 0)
+
+    def test_sound_leaves_before_the_pictures_that_wait(self):
+        one = sender()
+        one.enqueue(0, [packet(number) for number in range(30)])
+        self.assertIsNotNone(one.next_packet(0))
+        one.enqueue_as(0, "audio", [packet(201)])
+        self.assertEqual(one.next_packet(0.02).data[3], 201)
+        with self.assertRaisesRegex(WeirError, "a kind of packet is"):
+            one.enqueue_as(0, "sound", [packet(202)])
+
+    def test_what_the_receiver_asks_for_is_told(self):
+        one = sender()
+        nack = struct.pack("!BBHIIHH", 0x81, 205, 3, 9, SSRC, 500, 1)
+        self.assertTrue(one.on_rtcp(0.01, nack + struct.pack("!BBHII", 0x81, 206, 2, 9, SSRC)))
+        asked = iter(one.next_request, None)
+        self.assertEqual(list(asked), [(SSRC, 500), (SSRC, 501), (SSRC, None)])
+
+    def test_a_new_route_begins_at_the_start_bitrate_and_signals_are_told(self):
+        one = sender()
+        one.on_receiver_limit(0.01, 200_000)
+        self.assertLessEqual(one.source_bitrate, 200_000)
+        one.on_receiver_limit(0.02, None)
+        one.on_route_change(0.03)
+        self.assertEqual(one.bitrate, 300_000)
+        one.on_round_trip_time(0.04, 0.05)
+        self.assertEqual((one.metrics.loss_ratio, one.metrics.acked_bps), (0.0, None))
 
     def test_bytes_of_a_stranger_are_refused_without_an_error(self):
         one = sender()
@@ -99,6 +125,35 @@ class SenderTest(unittest.TestCase):
             sender().enqueue(0, [bytes(20)])
         with self.assertRaisesRegex(WeirError, "bitrates"):
             sender(min_bitrate=500_000, start_bitrate=100_000)
+
+    def test_times_of_any_size_are_taken(self):
+        for algorithm in ("gcc", "nada", "scream", "scream-v2", "sluice"):
+            one = sender(algorithm)
+            for now in (-1e300, -1.0, 0.0, 1e9, 1e300, math.inf):
+                one.enqueue(now, [packet(1)])
+                one.on_timeout(now)
+                one.next_packet(now)
+                one.on_rtcp(now, remb(400_000))
+            # A clock that goes back counts as one that stands.
+            one.on_timeout(5.0)
+            self.assertLessEqual(one.bitrate, 400_000, algorithm)
+
+    def test_numbers_that_cannot_be_are_refused(self):
+        one = sender()
+        for odd in (math.nan, -1, 1 << 64, math.inf):
+            with self.assertRaisesRegex(WeirError, "a bitrate is a number"):
+                one.set_desired_bitrate(0.0, odd)
+            with self.assertRaisesRegex(WeirError, "a bitrate is a number"):
+                one.set_limits(0.0, min_bitrate=1, max_bitrate=odd)
+            with self.assertRaisesRegex(WeirError, "a bitrate is a number"):
+                sender(max_bitrate=odd)
+            with self.assertRaisesRegex(WeirError, "no integer"):
+                Sender("gcc", 0.0, overhead_bytes=odd)
+        with self.assertRaisesRegex(WeirError, "a time is a number"):
+            one.on_timeout(math.nan)
+        with self.assertRaisesRegex(WeirError, "no integer"):
+            Sender("gcc", 0.0, transport_sequence_number_id=257)
+        self.assertEqual(one.bitrate, 300_000)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,25 @@
 """The sending half of a media flow: RTP packets and RTCP datagrams in, paced RTP out.
 
-It is `weir_sender` of libweir, by ctypes. `scripts/c-library.sh build` of the project makes the library; it is
-found by `WEIR_LIBRARY`, or by the system's loader as `libweir.so.0`.
+It is `weir_sender` of libweir, by ctypes. The package of a release has the library. Otherwise
+`scripts/build/c-library.sh build` of the project makes it; it is found by `WEIR_LIBRARY`, or by the system's loader as
+`libweir.so.0`.
 """
 
 import ctypes
+import math
 import os
+import pathlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
 NOTHING = 1
 NO_VALUE = (1 << 64) - 1
 NEVER = (1 << 63) - 1
+FIRST = -(1 << 63)
+NO_TIME = FIRST
 NAME_SIZE = 32
+KINDS = {"video": 0, "repair": 1, "audio": 2}
+RETRANSMIT = 1
 
 
 class _Settings(ctypes.Structure):
@@ -99,6 +106,16 @@ class _Metrics(ctypes.Structure):
     ]
 
 
+class _Request(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("kind", ctypes.c_uint32),
+        ("media_ssrc", ctypes.c_uint32),
+        ("sequence_number", ctypes.c_uint16),
+        ("reserved", ctypes.c_uint8 * 6),
+    ]
+
+
 class WeirError(Exception):
     """The library refused a call. The text says why."""
 
@@ -108,6 +125,25 @@ class Packet(NamedTuple):
 
     data: bytes
     is_padding: bool
+
+
+class Request(NamedTuple):
+    """What the receiver asks for: a packet that it misses, or a key frame if there is no number."""
+
+    media_ssrc: int
+    sequence_number: int | None
+
+
+class Metrics(NamedTuple):
+    """The controller's internals, for a log. Times in seconds and rates in bit/s are `None` before they are known."""
+
+    rtt: float | None
+    queuing_delay: float | None
+    acked_bps: int | None
+    loss_ratio: float
+    reason: str
+    state: str
+    signals: dict[str, float]
 
 
 class Change(NamedTuple):
@@ -129,13 +165,15 @@ def load() -> ctypes.PyDLL:
     """libweir, loaded once in a process. Raises `WeirError` if there is none."""
     global _loaded
     if _loaded is None:
-        name = os.environ.get("WEIR_LIBRARY", "libweir.so.0")
+        packaged = pathlib.Path(__file__).with_name("libweir.so.0")
+        usual = str(packaged) if packaged.exists() else "libweir.so.0"
+        name = os.environ.get("WEIR_LIBRARY", usual)
         try:
             # It keeps the interpreter's lock: a handle must not be used by two threads at once, and calls are short.
             library = ctypes.PyDLL(name)
         except OSError as error:
             raise WeirError(
-                f"there is no libweir ({error}): scripts/c-library.sh makes it, WEIR_LIBRARY names it"
+                f"there is no libweir ({error}): scripts/build/c-library.sh makes it, WEIR_LIBRARY names it"
             ) from error
         pointer, now = ctypes.c_void_p, ctypes.c_int64
         library.weir_status_text.restype = ctypes.c_char_p
@@ -144,9 +182,18 @@ def load() -> ctypes.PyDLL:
         library.weir_sender_new.argtypes = [now, ctypes.c_char_p, pointer, pointer, pointer]
         library.weir_sender_free.argtypes = [pointer]
         library.weir_sender_free.restype = None
-        for name in ("enqueue", "enqueue_urgent", "on_rtcp"):
-            function = getattr(library, f"weir_sender_{name}")
-            function.argtypes = [pointer, now, pointer, ctypes.c_size_t]
+        library.weir_sender_enqueue_as.argtypes = [
+            pointer,
+            now,
+            ctypes.c_uint32,
+            pointer,
+            ctypes.c_size_t,
+        ]
+        library.weir_sender_next_request.argtypes = [pointer, pointer]
+        library.weir_sender_on_receiver_limit.argtypes = [pointer, now, ctypes.c_uint64]
+        library.weir_sender_on_route_change.argtypes = [pointer, now]
+        library.weir_sender_on_round_trip_time.argtypes = [pointer, now, ctypes.c_int64]
+        library.weir_sender_metrics.argtypes = [pointer, pointer]
         library.weir_sender_on_rtcp.argtypes = [pointer, now, ctypes.c_char_p, ctypes.c_size_t]
         library.weir_sender_next_packet.argtypes = [pointer, now, pointer]
         library.weir_sender_on_timeout.argtypes = [pointer, now]
@@ -198,11 +245,11 @@ class Sender:
         rates = {"min": min_bitrate, "start": start_bitrate, "max": max_bitrate}
         for name, rate in rates.items():
             if rate is not None:
-                setattr(settings, f"{name}_bitrate_bps", rate)
-        config.ssrc, config.padding_ssrc = ssrc, padding_ssrc
-        config.padding_payload_type = padding_payload_type
-        config.transport_sequence_number_id = transport_sequence_number_id
-        config.overhead_bytes = overhead_bytes
+                setattr(settings, f"{name}_bitrate_bps", _bps(rate))
+        config.ssrc, config.padding_ssrc = _whole(ssrc, 32), _whole(padding_ssrc, 32)
+        config.padding_payload_type = _whole(padding_payload_type, 8)
+        config.transport_sequence_number_id = _whole(transport_sequence_number_id, 8)
+        config.overhead_bytes = _whole(overhead_bytes, 32)
         # The host's RTP stack sends its own reports.
         config.sender_reports = 0
         _checked(
@@ -220,12 +267,24 @@ class Sender:
             self._library.weir_sender_free(self._handle)
 
     def enqueue(self, now: float, packets: Iterable[bytes]) -> None:
-        """Puts the packets of a frame at the end of the queue. Each has room for the header extension."""
-        self._enqueue(self._library.weir_sender_enqueue, now, packets)
+        """Puts the packets of a picture at the end of the queue. Each has room for the header extension.
+
+        Sound that is passed here waits behind the pictures: use `enqueue_as`.
+        """
+        self.enqueue_as(now, "video", packets)
 
     def enqueue_urgent(self, now: float, packets: Iterable[bytes]) -> None:
-        """Puts packets at the front of the queue: those that are sent again."""
-        self._enqueue(self._library.weir_sender_enqueue_urgent, now, packets)
+        """Puts packets that are sent again before the pictures."""
+        self.enqueue_as(now, "repair", packets)
+
+    def enqueue_as(self, now: float, kind: str, packets: Iterable[bytes]) -> None:
+        """Puts packets of this kind into the queue: `audio` leaves at once, then `repair`, then `video`."""
+        if kind not in KINDS:
+            raise WeirError(f"a kind of packet is audio, repair or video, not {kind}")
+        listed = [_Bytes(packet, len(packet)) for packet in packets]
+        array = (_Bytes * len(listed))(*listed)
+        enqueue_as = self._library.weir_sender_enqueue_as
+        _checked(enqueue_as(self._handle, _ns(now), KINDS[kind], array, len(listed)))
 
     def next_packet(self, now: float) -> Packet | None:
         """The next packet that may leave now. Ask until there is none, and send each at once."""
@@ -236,10 +295,22 @@ class Sender:
         return Packet(ctypes.string_at(packet.data, packet.length), packet.is_padding == 1)
 
     def on_rtcp(self, now: float, datagram: bytes) -> bool:
-        """An RTCP datagram arrived. Feedback and REMB are used. Returns whether it was RTCP."""
+        """An RTCP datagram arrived. Feedback and REMB are used. Returns whether it was RTCP.
+
+        What the receiver asks for, NACK, PLI and FIR, waits for `next_request`.
+        """
         on_rtcp = self._library.weir_sender_on_rtcp
         # Bytes of a stranger are no error of the host.
         return on_rtcp(self._handle, _ns(now), datagram, len(datagram)) >= 0
+
+    def next_request(self) -> Request | None:
+        """What the receiver asks for next: a packet, to be queued again as `repair`, or a key frame."""
+        request = _Request(struct_size=ctypes.sizeof(_Request))
+        next_request = self._library.weir_sender_next_request
+        if _checked(next_request(self._handle, ctypes.byref(request))) == NOTHING:
+            return None
+        number = request.sequence_number if request.kind == RETRANSMIT else None
+        return Request(request.media_ssrc, number)
 
     def on_timeout(self, now: float) -> None:
         """Handles what is due."""
@@ -254,14 +325,22 @@ class Sender:
     @property
     def bitrate(self) -> int:
         """The target of all packets, headers included."""
+        return self._target().bitrate_bps
+
+    @property
+    def source_bitrate(self) -> int:
+        """The same for a source that can leave pictures out: lower while too much is in flight."""
+        return self._target().source_bitrate_bps
+
+    def _target(self) -> _Target:
         target = _Target(struct_size=ctypes.sizeof(_Target))
         _checked(self._library.weir_sender_target(self._handle, ctypes.byref(target)))
-        return target.bitrate_bps
+        return target
 
     @property
     def media_bitrate(self) -> int:
-        """What the encoder may make: the target less what was sent again in the last second, and less what waits in
-        the queue for more than 50 ms."""
+        """What the encoder of the pictures may make: the target less sound and what was sent again in the last second,
+        and less what waits in the queue for more than 50 ms."""
         bitrate = ctypes.c_uint64()
         media_bitrate = self._library.weir_sender_media_bitrate
         _checked(media_bitrate(self._handle, ctypes.byref(bitrate)))
@@ -293,27 +372,84 @@ class Sender:
         return count.value
 
     def set_limits(
-        self, now: float, min_bitrate: int, max_bitrate: int, start_bitrate: int | None = None
+        self,
+        now: float,
+        *,
+        min_bitrate: int,
+        start_bitrate: int | None = None,
+        max_bitrate: int,
     ) -> None:
-        """The application changed the range of the target. What is known of the path stays known."""
-        start = min_bitrate if start_bitrate is None else start_bitrate
+        """The application changed the range of the target. What is known of the path stays known.
+
+        The start counts from the next new route. Without it, it is what is nearest to 300,000 in the range.
+        """
         set_limits = self._library.weir_sender_set_limits
-        _checked(set_limits(self._handle, _ns(now), min_bitrate, start, max_bitrate))
+        rates = (_bps(rate) for rate in (min_bitrate, start_bitrate or 0, max_bitrate))
+        _checked(set_limits(self._handle, _ns(now), *rates))
+
+    def on_receiver_limit(self, now: float, bitrate: int | None) -> None:
+        """The receiver limits the bitrate by signalling of the host's own; `None` lifts the limit."""
+        limit = NO_VALUE if bitrate is None else _bps(bitrate)
+        _checked(self._library.weir_sender_on_receiver_limit(self._handle, _ns(now), limit))
+
+    def on_route_change(self, now: float) -> None:
+        """Packets take another route from now on, as after an ICE restart: the controller begins at the start."""
+        _checked(self._library.weir_sender_on_route_change(self._handle, _ns(now)))
+
+    def on_round_trip_time(self, now: float, rtt: float) -> None:
+        """The host's stack measured this round-trip time of the path, in seconds."""
+        on_round_trip_time = self._library.weir_sender_on_round_trip_time
+        _checked(on_round_trip_time(self._handle, _ns(now), _ns(rtt)))
+
+    @property
+    def metrics(self) -> Metrics:
+        """The controller's internals."""
+        raw = _Metrics(struct_size=ctypes.sizeof(_Metrics))
+        _checked(self._library.weir_sender_metrics(self._handle, ctypes.byref(raw)))
+        rtt, delay = (
+            None if time == NO_TIME else time / 1e9 for time in (raw.rtt_ns, raw.queuing_delay_ns)
+        )
+        acked = raw.acknowledged_bitrate_bps
+        signals = {one.name.decode(): one.value for one in raw.signals[: raw.signal_count]}
+        return Metrics(
+            rtt,
+            delay,
+            None if acked == NO_VALUE else acked,
+            raw.loss_ratio,
+            raw.reason_text.decode(),
+            raw.state.decode(),
+            signals,
+        )
 
     def set_desired_bitrate(self, now: float, bitrate: int | None) -> None:
         """The most that the source could use now; `None` for an unknown amount."""
-        desired = NO_VALUE if bitrate is None else bitrate
+        desired = NO_VALUE if bitrate is None else _bps(bitrate)
         _checked(self._library.weir_sender_set_desired_bitrate(self._handle, _ns(now), desired))
 
     def clear_queue(self, now: float) -> None:
         """Discards what is queued, as when a newer picture replaces it. Ask for a key frame then."""
         _checked(self._library.weir_sender_clear_queue(self._handle, _ns(now)))
 
-    def _enqueue(self, function, now: float, packets: Iterable[bytes]) -> None:
-        listed = [_Bytes(packet, len(packet)) for packet in packets]
-        array = (_Bytes * len(listed))(*listed)
-        _checked(function(self._handle, _ns(now), array, len(listed)))
-
 
 def _ns(seconds: float) -> int:
-    return round(seconds * 1e9)
+    """Seconds as nanoseconds. What 64 bits cannot hold is the first or the last time: ctypes would let it wrap."""
+    nanos = seconds * 1e9
+    if math.isnan(nanos):
+        raise WeirError(f"a time is a number of seconds, not {seconds}")
+    if nanos >= NEVER:
+        return NEVER
+    return FIRST if nanos <= FIRST else round(nanos)
+
+
+def _bps(rate: float) -> int:
+    """A bitrate as an integer."""
+    if not 0 <= rate < NO_VALUE:
+        raise WeirError(f"a bitrate is a number of bit/s from 0 to 2^64, not {rate}")
+    return round(rate)
+
+
+def _whole(number: int, bits: int) -> int:
+    """An integer that has so many bits at most."""
+    if not 0 <= number < 1 << bits:
+        raise WeirError(f"{number} is no integer from 0 to {(1 << bits) - 1}")
+    return number

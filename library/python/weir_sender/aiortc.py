@@ -20,7 +20,7 @@ from aiortc.codecs import CODECS, HEADER_EXTENSIONS
 from aiortc.rtcrtpparameters import RTCRtcpFeedback, RTCRtpHeaderExtensionParameters
 from aiortc.rtp import HeaderExtensionsMap, RtpPacket, is_rtcp
 
-from . import Change, Sender, load
+from . import Change, Metrics, Sender, load
 
 logger = logging.getLogger(__name__)
 
@@ -136,11 +136,31 @@ class Congestion:
         """Whether a picture that is taken now should be encoded. It would be late if too much waits."""
         return self._weir.wants_frame
 
+    @property
+    def source_bitrate(self) -> int:
+        """The target for a source that can leave pictures out: lower while too much is in flight."""
+        return self._weir.source_bitrate
+
+    @property
+    def metrics(self) -> Metrics:
+        """The controller's internals, for a log."""
+        return self._weir.metrics
+
     def set_limits(
-        self, min_bitrate: int, max_bitrate: int, start_bitrate: int | None = None
+        self, *, min_bitrate: int, start_bitrate: int | None = None, max_bitrate: int
     ) -> None:
         """The application changed the range of the target."""
-        self._weir.set_limits(time.monotonic(), min_bitrate, max_bitrate, start_bitrate)
+        self._weir.set_limits(
+            time.monotonic(),
+            min_bitrate=min_bitrate,
+            start_bitrate=start_bitrate,
+            max_bitrate=max_bitrate,
+        )
+        self._news.set()
+
+    def on_route_change(self) -> None:
+        """Packets take another route from now on, as after an ICE restart."""
+        self._weir.on_route_change(time.monotonic())
         self._news.set()
 
     def set_desired_bitrate(self, bitrate: int | None) -> None:

@@ -8,6 +8,27 @@ use weir::units::TimeDelta;
 /// regular reports, so their quality matters little.
 pub type Random = Box<dyn FnMut() -> f64 + Send>;
 
+/// Random numbers from a seed, for hosts that have no generator of their own. Give each end another
+/// seed, such as its SSRC.
+///
+/// ```
+/// let (mut one, mut same) = (weir_rtcp::seeded(7), weir_rtcp::seeded(7));
+/// assert_eq!(one(), same());
+/// assert!((0.0..1.0).contains(&one()));
+/// ```
+pub fn seeded(seed: u64) -> Random {
+    // SplitMix64 (Steele, Lea and Flood, 2014).
+    let mut state = seed;
+    Box::new(move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        (mixed >> 11) as f64 / (1_u64 << 53) as f64
+    })
+}
+
 /// Default mean time between regular reports. RTP/AVPF has no minimum interval of its own
 /// [RFC4585 §3.4]; one second is what endpoints use for video.
 pub(crate) const DEFAULT_MEAN: TimeDelta = TimeDelta::from_secs(1);

@@ -32,6 +32,10 @@ extern crate std;
 #[doc = include_str!("../../../README.md")]
 struct FrontPage;
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/embed-a-controller.md")]
+struct Guide;
+
 /// Defines `with_*` methods, which return the value with one field changed. Callers build types
 /// that are `non_exhaustive` with these.
 macro_rules! with {
@@ -46,6 +50,7 @@ macro_rules! with {
     )*};
 }
 
+mod circuit_breaker;
 mod feedback_input;
 mod interval;
 mod message;
@@ -56,9 +61,12 @@ mod rtp_packet;
 mod sender;
 mod sender_reports;
 
+pub use circuit_breaker::{CircuitBreak, CircuitBreaker};
 pub use feedback_input::FeedbackInput;
-pub use interval::Random;
-pub use message::{FeedbackKind, Ignored, Message, compact_ntp_to_time, messages, rtcp_from_fci};
+pub use interval::{Random, seeded};
+pub use message::{
+    FeedbackKind, KeyFrameRequest, Message, RtcpEvent, compact_ntp_to_time, messages, rtcp_from_fci,
+};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use reporter::{Feedback, Reporter, ReporterConfig};
 pub use rtp_packet::{is_rtcp, write_element};

@@ -7,8 +7,9 @@ use weir::feedback::{
 };
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_wire::header::{Packet, Packets};
+use weir_wire::key_frame::{FullIntraView, PictureLoss};
 use weir_wire::report::{self, ReportBlock, compact_ntp_from_micros};
-use weir_wire::{Error, ccfb, remb, twcc};
+use weir_wire::{Error, ccfb, nack, remb, twcc};
 
 use crate::rtp_packet::ecn_from_wire;
 
@@ -156,27 +157,80 @@ pub fn compact_ntp_to_time(units: u32) -> TimeDelta {
     TimeDelta::from_micros((i64::from(units) * 1_000_000) >> 16)
 }
 
-/// Parts of an RTCP datagram that are not messages for congestion control.
+/// What an RTCP datagram contains besides congestion control. The host acts on the first two.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Ignored<'a> {
-    /// A packet of another kind: a request for retransmission or for a key frame, or a source
-    /// description. The host may want to read it.
+pub enum RtcpEvent<'a> {
+    /// The receiver misses packets of a stream (NACK). Send them again, if they are still at hand:
+    /// [`Sender::enqueue_as`](crate::Sender::enqueue_as) with
+    /// [`PacketKind::Repair`](weir::PacketKind::Repair).
+    Retransmit(nack::View<'a>),
+    /// The receiver cannot go on without a key frame (PLI or FIR). Let the encoder make one.
+    KeyFrame(KeyFrameRequest<'a>),
+    /// A packet of another kind, such as a source description.
     Other(Packet<'a>),
-    /// A packet for congestion control with malformed content. The packets after it are still read.
+    /// A packet of a known kind with malformed content. The packets after it are still read.
     Damaged(Packet<'a>, Error),
     /// From here on the bytes are not RTCP. The rest of the datagram is not read.
     Malformed(Error),
 }
 
+/// A request for a key frame.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum KeyFrameRequest<'a> {
+    /// Picture loss indication [RFC4585 §6.3.1].
+    ///
+    /// [RFC4585 §6.3.1]: https://www.rfc-editor.org/rfc/rfc4585#section-6.3.1
+    Pli(PictureLoss),
+    /// Full intra request, for one or more streams [RFC5104 §4.3.1].
+    ///
+    /// [RFC5104 §4.3.1]: https://www.rfc-editor.org/rfc/rfc5104#section-4.3.1
+    Fir(FullIntraView<'a>),
+}
+
+impl KeyFrameRequest<'_> {
+    /// The streams of which a key frame is wanted.
+    pub fn media_ssrcs(&self) -> impl Iterator<Item = u32> {
+        let (one, several) = match self {
+            Self::Pli(loss) => (Some(loss.media_ssrc), None),
+            Self::Fir(view) => (None, Some(view.requests().map(|request| request.media_ssrc))),
+        };
+        one.into_iter().chain(several.into_iter().flatten())
+    }
+}
+
+impl<'a> RtcpEvent<'a> {
+    /// Reads a packet that is not for congestion control.
+    fn read(packet: Packet<'a>) -> Self {
+        let nack = nack::View::new(packet).map(Self::Retransmit);
+        let found = match nack {
+            Err(Error::PacketType) => {
+                PictureLoss::new(packet).map(|loss| Self::KeyFrame(KeyFrameRequest::Pli(loss)))
+            }
+            found => found,
+        };
+        let found = match found {
+            Err(Error::PacketType) => {
+                FullIntraView::new(packet).map(|view| Self::KeyFrame(KeyFrameRequest::Fir(view)))
+            }
+            found => found,
+        };
+        found.unwrap_or_else(|error| match error {
+            Error::PacketType => Self::Other(packet),
+            error => Self::Damaged(packet, error),
+        })
+    }
+}
+
 /// Reads the packets of one datagram, compound or of reduced size, in its order: messages for
 /// congestion control, and everything else as an error. Accepts any bytes.
-pub fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Ignored<'_>>> {
+pub fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<Message<'_>, RtcpEvent<'_>>> {
     Packets::new(bytes).map(|packet| {
-        let packet = packet.map_err(Ignored::Malformed)?;
+        let packet = packet.map_err(RtcpEvent::Malformed)?;
         Message::read(packet).map_err(|error| match error {
-            Error::PacketType => Ignored::Other(packet),
-            error => Ignored::Damaged(packet, error),
+            Error::PacketType => RtcpEvent::read(packet),
+            error => RtcpEvent::Damaged(packet, error),
         })
     })
 }

@@ -8,7 +8,7 @@ use weir_wire::Error;
 use weir_wire::rtp::{ExtensionIds, View};
 
 use crate::interval::Random;
-use crate::message::{Ignored, Message, messages};
+use crate::message::{Message, RtcpEvent, messages};
 use crate::reporter::{Feedback, Reporter, ReporterConfig};
 
 /// Configuration of a [`Receiver`].
@@ -53,6 +53,29 @@ impl ReceiverConfig {
 }
 
 /// Reports arrived packets to a congestion-controlled sender.
+///
+/// ```
+/// use weir::Timestamp;
+/// use weir::feedback::Ecn;
+/// use weir_rtcp::{Feedback, Receiver, ReceiverConfig, seeded};
+/// use weir_wire::rtp::{ExtensionId, ExtensionIds, PayloadType, RtpHeader};
+///
+/// let id = ExtensionId::new(1); // Of the transport-wide number, from the SDP.
+/// let ids = ExtensionIds::NONE.with_transport_sequence_number(id);
+/// let mut now = Timestamp::ZERO;
+/// let config = ReceiverConfig::new(0xbeef, ids, Feedback::Twcc);
+/// let mut receiver = Receiver::new(now, config, seeded(0xbeef));
+///
+/// let header = RtpHeader::new(0xcafe, PayloadType::new(96).unwrap(), 0, 0)
+///     .with_transport_sequence_number(id.map(|id| (id, 0)));
+/// let mut packet = vec![0; header.size() + 1_000];
+/// header.emit(&mut packet);
+/// receiver.on_rtp(now, &packet, Ecn::NotEct)?;
+/// now = receiver.next_timeout();
+/// receiver.on_timeout(now);
+/// assert!(receiver.next_rtcp().is_some(), "feedback, for the socket");
+/// # Ok::<(), weir_wire::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Receiver {
     reporter: Reporter,
@@ -79,8 +102,8 @@ impl Receiver {
     /// An RTCP datagram arrived; it may contain any bytes. Sender reports are used. Messages for a
     /// sender's congestion control are dropped. Returns everything else, in the order of the
     /// datagram.
-    pub fn on_rtcp<'a>(&mut self, now: Timestamp, bytes: &'a [u8]) -> Vec<Ignored<'a>> {
-        let mut ignored = Vec::new();
+    pub fn on_rtcp<'a>(&mut self, now: Timestamp, bytes: &'a [u8]) -> Vec<RtcpEvent<'a>> {
+        let mut events = Vec::new();
         for message in messages(bytes) {
             match message {
                 Ok(Message::Report(view)) => {
@@ -89,10 +112,10 @@ impl Receiver {
                     }
                 }
                 Ok(_) => {}
-                Err(other) => ignored.push(other),
+                Err(event) => events.push(event),
             }
         }
-        ignored
+        events
     }
 
     /// When [`Receiver::on_timeout`] is due.

@@ -5,16 +5,19 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU8;
 
-use weir::RateLimits;
 use weir::controller::{Controller, Target};
+use weir::feedback::LossCounts;
 use weir::media_sender::{MediaSender, PacedPacket, TargetChange};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::{PacketKind, RateLimits};
 use weir_wire::Error;
+use weir_wire::report::ReportBlock;
 use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader, View};
 
+use crate::circuit_breaker::{CircuitBreak, CircuitBreaker};
 use crate::feedback_input::FeedbackInput;
 use crate::interval::Random;
-use crate::message::{Ignored, Message, messages};
+use crate::message::{Message, RtcpEvent, messages};
 use crate::outbox::Outbox;
 use crate::rtp_packet::{rtp_number, rtp_units, write_element};
 use crate::sender_reports::SenderReports;
@@ -39,9 +42,11 @@ pub struct SenderConfig {
     /// Bytes that other layers add to each RTP packet; they count towards the rate. The default is
     /// 28: IPv4 and UDP. Add the overhead of encryption.
     pub overhead: DataSize,
-    /// SSRC of padding packets. The default is `ssrc` plus one. Media must not use it.
+    /// SSRC of padding packets. The default is `ssrc` plus one. Media must not use it: such packets
+    /// are refused, except for [`PacketKind::Repair`] of a host that numbers both itself.
     pub padding_ssrc: u32,
-    /// Payload type of padding packets. The default is 127.
+    /// Payload type of padding packets. The default is 127. The receiver need not know it. Media
+    /// must not use it: such packets are refused, except for [`PacketKind::Repair`].
     pub padding_payload_type: PayloadType,
     /// Clock rate of the RTP timestamps, in Hz. The default is 90,000, as for video.
     pub clock_rate: u32,
@@ -51,6 +56,11 @@ pub struct SenderConfig {
     /// [`SendHistory::set_capacity`](weir::SendHistory::set_capacity). The default is `None`: the
     /// memory grows as far as 10 s of packets need.
     pub history_capacity: Option<usize>,
+    /// Whether [`Sender::circuit_break`] says when the flow must stop [RFC8083]. The default is
+    /// false.
+    ///
+    /// [RFC8083]: https://www.rfc-editor.org/rfc/rfc8083
+    pub circuit_breaker: bool,
 }
 
 impl SenderConfig {
@@ -65,6 +75,7 @@ impl SenderConfig {
             clock_rate: 90_000,
             sender_reports: true,
             history_capacity: None,
+            circuit_breaker: false,
         }
     }
 
@@ -81,6 +92,7 @@ impl SenderConfig {
         with_clock_rate: clock_rate: u32,
         with_sender_reports: sender_reports: bool,
         with_history_capacity: history_capacity: Option<usize>,
+        with_circuit_breaker: circuit_breaker: bool,
     }
 }
 
@@ -92,6 +104,12 @@ pub enum EnqueueError {
     NotRtp(Error),
     /// The packet lacks a configured header extension, or the extension has the wrong length.
     NoExtension(ExtensionId),
+    /// The packet has the SSRC of padding: choose another with
+    /// [`SenderConfig::with_padding_ssrc`].
+    PaddingSsrc(u32),
+    /// The packet has the payload type of padding: choose another with
+    /// [`SenderConfig::with_padding_payload_type`].
+    PaddingPayloadType(PayloadType),
 }
 
 impl fmt::Display for EnqueueError {
@@ -99,6 +117,13 @@ impl fmt::Display for EnqueueError {
         match self {
             Self::NotRtp(error) => write!(f, "not an RTP packet: {error}"),
             Self::NoExtension(id) => write!(f, "no header extension with id {}", id.get()),
+            Self::PaddingSsrc(ssrc) => {
+                write!(f, "{ssrc:#x} is the SSRC of padding packets; choose another one for them")
+            }
+            Self::PaddingPayloadType(payload_type) => {
+                let number = payload_type.get();
+                write!(f, "{number} is the payload type of padding; choose another one for it")
+            }
         }
     }
 }
@@ -113,6 +138,7 @@ pub struct Sender<C = Box<dyn Controller + Send>> {
     media: MediaSender<Vec<u8>, C>,
     config: SenderConfig,
     reports: Option<SenderReports>,
+    breaker: Option<CircuitBreaker>,
     padding_number: u16,
     /// When the last media packet was queued, and its RTP timestamp.
     last_media: Option<(Timestamp, u32)>,
@@ -139,6 +165,7 @@ impl<C: Controller> Sender<C> {
             media,
             config,
             reports: config.sender_reports.then(|| SenderReports::new(now, config.ssrc, random)),
+            breaker: config.circuit_breaker.then(|| CircuitBreaker::new(now)),
             padding_number: 0,
             last_media: None,
             feedback: FeedbackInput::default(),
@@ -148,7 +175,8 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// Puts the RTP packets of a frame at the end of the send queue.
+    /// Puts the RTP packets of a picture at the end of the send queue. Sound that is passed here
+    /// waits behind the pictures: use [`enqueue_as`](Self::enqueue_as).
     ///
     /// # Errors
     /// If one of the packets cannot be sent. Then none of them is queued.
@@ -157,12 +185,47 @@ impl<C: Controller> Sender<C> {
         now: Timestamp,
         packets: impl IntoIterator<Item = Vec<u8>>,
     ) -> Result<(), EnqueueError> {
-        self.check(now, packets)?;
-        self.media.enqueue(now, self.checked.drain(..));
+        self.enqueue_as(now, PacketKind::Video, packets)
+    }
+
+    /// Puts RTP packets of this kind into the send queue: sound leaves at once, before repair and
+    /// pictures.
+    ///
+    /// ```
+    /// # use weir::{Algorithm, Bitrate, PacketKind, RateLimits, Timestamp};
+    /// # use weir_rtcp::{Sender, SenderConfig, seeded};
+    /// # use weir_wire::rtp::{ExtensionIds, PayloadType, RtpHeader};
+    /// # let limits = RateLimits::between(Bitrate::from_kbps(50), Bitrate::MAX)?;
+    /// # let config = SenderConfig::new(1, ExtensionIds::NONE);
+    /// # let now = Timestamp::ZERO;
+    /// # let mut sender = Sender::new(now, Algorithm::Gcc.build(limits), config, seeded(1));
+    /// # let packet = |ssrc| {
+    /// #     let mut bytes = vec![0; 1_200];
+    /// #     RtpHeader::new(ssrc, PayloadType::new(96).unwrap(), 0, 0).emit(&mut bytes);
+    /// #     bytes
+    /// # };
+    /// # let (picture, sound) = (vec![packet(1); 20], packet(7));
+    /// sender.enqueue(now, picture)?;
+    /// sender.enqueue_as(now, PacketKind::Audio, [sound])?;
+    /// let first = sender.next_packet(now).expect("sound waits for nothing");
+    /// # assert_eq!(first.content[11], 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The same as [`Sender::enqueue`].
+    pub fn enqueue_as(
+        &mut self,
+        now: Timestamp,
+        kind: PacketKind,
+        packets: impl IntoIterator<Item = Vec<u8>>,
+    ) -> Result<(), EnqueueError> {
+        self.check(now, kind, packets)?;
+        self.media.enqueue_as(now, kind, self.checked.drain(..));
         Ok(())
     }
 
-    /// Puts RTP packets before the queued media. Use it for retransmissions.
+    /// Puts RTP packets before the queued pictures: [`PacketKind::Repair`].
     ///
     /// # Errors
     /// The same as [`Sender::enqueue`].
@@ -171,9 +234,7 @@ impl<C: Controller> Sender<C> {
         now: Timestamp,
         packets: impl IntoIterator<Item = Vec<u8>>,
     ) -> Result<(), EnqueueError> {
-        self.check(now, packets)?;
-        self.media.enqueue_urgent(now, self.checked.drain(..));
-        Ok(())
+        self.enqueue_as(now, PacketKind::Repair, packets)
     }
 
     /// Puts a packet of padding at the end of the send queue. A probe starts with a queued packet:
@@ -190,11 +251,12 @@ impl<C: Controller> Sender<C> {
     fn check(
         &mut self,
         now: Timestamp,
+        kind: PacketKind,
         packets: impl IntoIterator<Item = Vec<u8>>,
     ) -> Result<(), EnqueueError> {
         let mut last_media = self.last_media;
         for packet in packets {
-            match check(&self.config, &packet) {
+            match check(&self.config, kind, &packet) {
                 Ok(view) if view.ssrc() == self.config.ssrc => {
                     last_media = Some((now, view.timestamp()));
                 }
@@ -216,16 +278,16 @@ impl<C: Controller> Sender<C> {
 
     /// An RTCP datagram arrived, compound or of reduced size. It may come from anyone and contain
     /// any bytes. Returns everything that is not for congestion control, in the order of the
-    /// datagram.
-    pub fn on_rtcp<'a>(&mut self, now: Timestamp, bytes: &'a [u8]) -> Vec<Ignored<'a>> {
-        let mut ignored = Vec::new();
+    /// datagram: the receiver asks for packets again, and for key frames.
+    pub fn on_rtcp<'a>(&mut self, now: Timestamp, bytes: &'a [u8]) -> Vec<RtcpEvent<'a>> {
+        let mut events = Vec::new();
         for message in messages(bytes) {
             match message {
                 Ok(message) => self.on_message(now, message),
-                Err(other) => ignored.push(other),
+                Err(event) => events.push(event),
             }
         }
-        ignored
+        events
     }
 
     /// A message for congestion control arrived that the host parsed itself. If the receiver sends
@@ -235,9 +297,44 @@ impl<C: Controller> Sender<C> {
         if reports.is_none() && matches!(message, Message::Report(_)) {
             return; // It answers the host's sender reports, whose times are unknown here.
         }
-        self.feedback.on_message(now, &message, &mut self.media, |block| {
+        let counts = self.feedback.on_message(now, &message, &mut self.media, |block| {
             reports.and_then(|reports| reports.round_trip_time(now, block))
         });
+        self.tell_breaker(now, &message, counts);
+    }
+
+    /// Like [`on_message`](Self::on_message), for a host with sender reports of its own.
+    /// `round_trip_time` computes the round-trip time of a report block: see
+    /// [`SenderReports::round_trip_time`].
+    pub fn on_message_with(
+        &mut self,
+        now: Timestamp,
+        message: Message<'_>,
+        round_trip_time: impl Fn(&ReportBlock) -> Option<TimeDelta>,
+    ) {
+        let counts = self.feedback.on_message(now, &message, &mut self.media, round_trip_time);
+        self.tell_breaker(now, &message, counts);
+    }
+
+    /// A limit alone is no report. Feedback that tells nothing new is one.
+    fn tell_breaker(&mut self, now: Timestamp, message: &Message<'_>, counts: Option<LossCounts>) {
+        if let Some(breaker) = self.breaker.as_mut().filter(|_| message.kind().is_some()) {
+            let rtt = self.media.controller().metrics().rtt;
+            breaker.on_feedback(now, counts.unwrap_or_default(), rtt);
+        }
+    }
+
+    /// Why the flow must stop, if it must: with
+    /// [`with_circuit_breaker`](SenderConfig::with_circuit_breaker), and about once a second. Then
+    /// send nothing until the user or the signalling starts the flow again, with a new sender.
+    pub fn circuit_break(&self, now: Timestamp) -> Option<CircuitBreak> {
+        self.breaker.as_ref()?.check(now)
+    }
+
+    /// The receiver limits the bitrate by signalling of the host's own; `None` lifts the limit. A
+    /// limit in RTCP (REMB) is read by [`on_rtcp`](Self::on_rtcp).
+    pub fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
+        self.media.on_receiver_limit(now, limit);
     }
 
     /// When [`Sender::on_timeout`] and [`Sender::next_packet`] are due next.
@@ -307,6 +404,9 @@ impl<C: Controller> Sender<C> {
             write_element(&mut packet.content, id, &time.to_bytes());
         }
         self.count(&packet);
+        if let Some(breaker) = &mut self.breaker {
+            breaker.on_packet_sent(now, packet.size);
+        }
         Some(packet)
     }
 
@@ -366,6 +466,12 @@ impl<C: Controller> Sender<C> {
         self.media.on_round_trip_time(now, rtt);
     }
 
+    /// Changes something of the controller that [`Controller`] has no method for: see
+    /// [`MediaSender::change_controller`].
+    pub fn change_controller<R>(&mut self, now: Timestamp, change: impl FnOnce(&mut C) -> R) -> R {
+        self.media.change_controller(now, change)
+    }
+
     /// Discards all queued packets.
     pub fn clear_queue(&mut self, now: Timestamp) {
         self.media.clear_queue(now);
@@ -378,8 +484,16 @@ impl<C: Controller> Sender<C> {
 }
 
 /// Checks that a packet has space for everything that the sender fills in.
-fn check<'a>(config: &SenderConfig, packet: &'a [u8]) -> Result<View<'a>, EnqueueError> {
+fn check<'a>(
+    config: &SenderConfig,
+    kind: PacketKind,
+    packet: &'a [u8],
+) -> Result<View<'a>, EnqueueError> {
     let view = View::parse(packet).map_err(EnqueueError::NotRtp)?;
+    // A host may pad in the stream of its repeats, and number both.
+    if kind != PacketKind::Repair {
+        check_padding(config, &view)?;
+    }
     let ExtensionIds { transport_sequence_number, abs_send_time, .. } = config.extensions;
     let lengths = [(transport_sequence_number, NUMBER_SIZE), (abs_send_time, TIME_SIZE)];
     for (id, length) in lengths {
@@ -389,6 +503,16 @@ fn check<'a>(config: &SenderConfig, packet: &'a [u8]) -> Result<View<'a>, Enqueu
         }
     }
     Ok(view)
+}
+
+fn check_padding(config: &SenderConfig, view: &View<'_>) -> Result<(), EnqueueError> {
+    if view.ssrc() == config.padding_ssrc {
+        return Err(EnqueueError::PaddingSsrc(config.padding_ssrc));
+    }
+    if view.payload_type() == config.padding_payload_type {
+        return Err(EnqueueError::PaddingPayloadType(config.padding_payload_type));
+    }
+    Ok(())
 }
 
 fn padding_header(config: &SenderConfig, number: u16, timestamp: u32) -> RtpHeader {

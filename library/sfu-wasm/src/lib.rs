@@ -79,6 +79,7 @@ impl Chooser {
         let chosen = self.allocator.total() + other;
         let relied = (chosen > self.prober.inner().target().bitrate).then_some(chosen);
         let next = self.allocator.next_need(now).map(|need| need + other);
+        self.prober.set_wanted(Some(self.allocator.most_need() + other));
         self.prober.set_desired_bitrate(now, next.or(relied));
         self.note_outcome();
     }

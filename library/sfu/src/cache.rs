@@ -8,16 +8,35 @@ use weir_wire::rtp::{PayloadType, View};
 /// Most repetitions of a packet.
 const MAX_REPEATS: u8 = 8;
 
-/// A bounded number of packets, by their sequence numbers. Its memory is that of its packets.
+/// Places at the start.
+const FEWEST: usize = 128;
+
+/// The packets of some time, by their sequence numbers. It grows with the rate of its stream, up to
+/// a number of packets. Its memory is that of its packets, and does not shrink.
+///
+/// ```
+/// use weir::{TimeDelta, Timestamp};
+/// use weir_sfu::{Cache, Resend};
+///
+/// let now = Timestamp::ZERO;
+/// let mut cache = Cache::new(TimeDelta::from_secs(1), 1_024);
+/// cache.insert(now, 7, b"a packet");
+/// let soon = TimeDelta::from_millis(40); // No second repeat within a round trip.
+/// assert_eq!(cache.request(now, 7, soon), Resend::Packet(b"a packet"));
+/// assert_eq!(cache.request(now, 7, soon), Resend::TooSoon);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Cache {
     entries: Vec<Entry>,
+    time: TimeDelta,
+    most: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Entry {
     number: u16,
     bytes: Vec<u8>,
+    kept: Timestamp,
     repeats: u8,
     last: Option<Timestamp>,
 }
@@ -35,28 +54,52 @@ pub enum Resend<'a> {
 }
 
 impl Cache {
-    /// A cache of this many packets.
-    pub fn new(packets: usize) -> Self {
+    /// A cache that keeps packets for this time, but at most this many, up to 32,768.
+    pub fn new(time: TimeDelta, packets: usize) -> Self {
+        let most = packets.min(1 << 15);
         let mut entries = Vec::new();
-        entries.resize(packets, Entry::default());
-        Self { entries }
+        entries.resize(most.min(FEWEST), Entry::default());
+        Self { entries, time, most }
     }
 
     /// Keeps a copy of a packet in place of the oldest.
-    pub fn insert(&mut self, number: u16, packet: &[u8]) {
-        let Some(place) = usize::from(number).checked_rem(self.entries.len()) else { return };
+    pub fn insert(&mut self, now: Timestamp, number: u16, packet: &[u8]) {
+        let Some(mut place) = self.place(number) else { return };
+        while self.is_young(now, place) && self.entries.len() < self.most {
+            self.grow();
+            place = self.place(number).unwrap_or_default();
+        }
         let entry = &mut self.entries[place];
         entry.bytes.clear();
         entry.bytes.extend_from_slice(packet);
-        (entry.number, entry.repeats, entry.last) = (number, 0, None);
+        (entry.number, entry.kept, entry.repeats, entry.last) = (number, now, 0, None);
+    }
+
+    fn place(&self, number: u16) -> Option<usize> {
+        usize::from(number).checked_rem(self.entries.len())
+    }
+
+    /// Whether there is a packet that is to be kept longer.
+    fn is_young(&self, now: Timestamp, place: usize) -> bool {
+        let entry = &self.entries[place];
+        !entry.bytes.is_empty() && now - entry.kept < self.time
+    }
+
+    /// Doubles the places.
+    fn grow(&mut self) {
+        let mut before = core::mem::take(&mut self.entries);
+        self.entries.resize((before.len() * 2).min(self.most), Entry::default());
+        for entry in &mut before {
+            if let Some(place) = self.place(entry.number).filter(|_| !entry.bytes.is_empty()) {
+                self.entries[place] = core::mem::take(entry);
+            }
+        }
     }
 
     /// The receiver misses a packet. So soon after a repetition that one is still on its way, or
     /// still in the sender's queue.
     pub fn request(&mut self, now: Timestamp, number: u16, soon: TimeDelta) -> Resend<'_> {
-        let Some(place) = usize::from(number).checked_rem(self.entries.len()) else {
-            return Resend::Unknown;
-        };
+        let Some(place) = self.place(number) else { return Resend::Unknown };
         let entry = &mut self.entries[place];
         if entry.number != number || entry.bytes.is_empty() {
             return Resend::Unknown;
@@ -103,10 +146,12 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
+    const SECOND: TimeDelta = TimeDelta::from_secs(1);
+
     #[test]
     fn a_packet_is_repeated_but_not_at_once_and_not_without_end() {
-        let mut cache = Cache::new(4);
-        cache.insert(7, b"seven");
+        let mut cache = Cache::new(SECOND, 4);
+        cache.insert(at(0), 7, b"seven");
         let soon = TimeDelta::from_millis(40);
         assert_eq!(cache.request(at(0), 7, soon), Resend::Packet(b"seven"));
         assert_eq!(cache.request(at(39), 7, soon), Resend::TooSoon);
@@ -118,14 +163,30 @@ mod tests {
 
     #[test]
     fn the_oldest_makes_room() {
-        let mut cache = Cache::new(2);
+        let mut cache = Cache::new(SECOND, 2);
         for number in [65_535, 0, 1] {
-            cache.insert(number, b"x");
+            cache.insert(at(0), number, b"x");
         }
         let soon = TimeDelta::ZERO;
         assert_eq!(cache.request(at(0), 65_535, soon), Resend::Unknown);
         assert_eq!(cache.request(at(0), 0, soon), Resend::Packet(b"x"));
-        assert_eq!(Cache::new(0).request(at(0), 0, soon), Resend::Unknown);
+        assert_eq!(Cache::new(SECOND, 0).request(at(0), 0, soon), Resend::Unknown);
+    }
+
+    #[test]
+    fn it_grows_to_what_a_stream_sends_in_its_time_and_no_further() {
+        for (per_ms, most, known) in [(1_u16, 1 << 14, 900), (10, 1 << 14, 900), (10, 2_000, 190)] {
+            let mut cache = Cache::new(SECOND, most);
+            for ms in 0..3_000_u16 {
+                for packet in 0..per_ms {
+                    cache.insert(at(ms.into()), ms.wrapping_mul(per_ms) + packet, b"x");
+                }
+            }
+            let back = |ms: u16| 2_999_u16.wrapping_sub(ms).wrapping_mul(per_ms);
+            assert_eq!(cache.request(at(3_000), back(known), SECOND), Resend::Packet(b"x"));
+            let places = cache.entries.len();
+            assert!(places <= most.min(usize::from(per_ms) * 2_048), "{places}");
+        }
     }
 
     // [RFC4588 §4]

@@ -18,6 +18,14 @@ const MEMORY: TimeDelta = TimeDelta::from_secs(2);
 /// within this time.
 const SETTLES: TimeDelta = TimeDelta::from_secs(1);
 
+/// From one packet to the next, a queue grows by less. A clock that steps moves all its times.
+const STEP: TimeDelta = TimeDelta::from_secs(1);
+
+/// Whether a one-way delay changed because a clock stepped.
+fn is_step(change: TimeDelta) -> bool {
+    change >= STEP || change <= -STEP
+}
+
 /// The rate that arrived when the path was last full, and the arrivals from which it follows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ceiling {
@@ -28,6 +36,9 @@ pub(crate) struct Ceiling {
     windows: VecDeque<(Timestamp, Bitrate)>,
     /// End of the newest window when the path was last full, until it has settled.
     full_at: Option<Timestamp>,
+    last_arrival: Option<Timestamp>,
+    /// Arrival less departure of the last packet.
+    delay: Option<TimeDelta>,
 }
 
 impl Ceiling {
@@ -36,16 +47,30 @@ impl Ceiling {
         self.rate
     }
 
-    /// Packets arrived.
-    pub fn on_feedback(&mut self, report: &FeedbackReport) {
+    /// The rate of the newest arrivals, if they are of now.
+    pub fn newest(&self) -> Option<Bitrate> {
+        let &(end, rate) = self.windows.back()?;
+        (self.last_arrival? - end <= WINDOW * 3).then_some(rate)
+    }
+
+    /// Packets arrived. Returns the rate if it is lower than it was: what arrived before was of a
+    /// path that carried more.
+    pub fn on_feedback(&mut self, report: &FeedbackReport) -> Option<Bitrate> {
+        let before = self.rate;
         for packet in &report.packets {
             if let Some(arrival) = packet.arrival_time {
+                let delay = arrival - packet.send_time;
+                if self.delay.replace(delay).is_some_and(|last| is_step(delay - last)) {
+                    self.on_new_clock();
+                }
                 self.on_arrival(arrival, packet.size);
             }
         }
+        self.rate.filter(|&rate| before.is_some_and(|before| rate < before))
     }
 
     fn on_arrival(&mut self, arrival: Timestamp, size: DataSize) {
+        self.last_arrival = Some(arrival);
         let Some((start, bytes)) = &mut self.open else {
             self.open = Some((arrival, DataSize::ZERO));
             return;
@@ -85,8 +110,10 @@ impl Ceiling {
             return;
         };
         self.rate = Some(rate.max(self.peak_since(newest - MEMORY - WINDOW)));
-        // No window is of both the time before and after.
-        (self.full_at, self.open) = (Some(newest), None);
+        // No window is of both the time before and after. A path that stays full is measured.
+        if self.full_at.replace(newest) != Some(newest) {
+            self.open = None;
+        }
     }
 
     /// Packets arrived at this rate without queuing.
@@ -96,7 +123,7 @@ impl Ceiling {
 
     /// The clock of the arrivals changed.
     pub fn on_new_clock(&mut self) {
-        (self.open, self.full_at) = (None, None);
+        (self.open, self.full_at, self.delay) = (None, None, None);
         self.windows.clear();
     }
 }
@@ -152,6 +179,27 @@ mod tests {
         arrive(&mut ceiling, 2_000, kbps(200));
         let rate = ceiling.rate().expect("it was full");
         assert!(rate > kbps(230) && rate < kbps(300), "{rate}");
+    }
+
+    #[test]
+    fn a_receiver_whose_clock_steps_is_measured_as_before() {
+        for step_s in [-3_600, -120, -2, 2, 3_600] {
+            let mut ceiling = Ceiling::default();
+            arrive(&mut ceiling, 0, kbps(1_000));
+            let step = TimeDelta::from_secs(step_s);
+            let size = DataSize::from_bytes(1_000);
+            for number in 0..200 {
+                let sent = Timestamp::from_secs(1) + TimeDelta::from_millis(8) * number;
+                let packet = PacketReport::new(number, size, sent);
+                let packet = packet.with_arrival_time(Some(sent + step));
+                ceiling.on_feedback(&FeedbackReport::new(alloc::vec![packet]));
+                if number == 100 {
+                    ceiling.on_full(Bitrate::ZERO);
+                }
+            }
+            let rate = ceiling.rate().expect("it was full");
+            assert!(rate > kbps(900) && rate < kbps(1_100), "{step_s} s: {rate}");
+        }
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub use cache::{Cache, Resend};
 pub use decision::{Change, Decision, Reason};
 pub use prober::{ProbeOutcome, ProbeResult, Probing};
 pub use rewriter::{Rewriter, Verdict};
-pub use subscriber::{ForwardError, OutgoingStream, Subscriber, SubscriberConfig};
+pub use subscriber::{ForwardError, OutgoingStream, Subscriber, SubscriberConfig, TrackStats};
 pub use targets::{DependencyReader, Selection, TargetSelector};
 pub use track::{Frame, Kind, Layer, Structure, TrackConfig, TrackId};
 pub use uplink::{LayerDemand, Uplink};

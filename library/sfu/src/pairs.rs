@@ -1,9 +1,10 @@
 //! Pairs of media packets that left close together, and whether the path still spreads them.
 //!
 //! A probe that queued tells the rate of a full path, at which packets arrive one by one. When two
-//! that left faster arrive as fast again, the path may carry more than it did. That proves nothing,
-//! because a radio link delivers in groups, but it costs nothing and says when a probe is worth its
-//! bytes.
+//! that left faster arrive as fast again, the path may carry more than it did. On a fast path more
+//! packets than two are needed: feedback tells times in steps of 0.25 ms, and hosts in larger ones.
+//! That proves nothing, because a radio link delivers in groups, but it costs nothing and says when
+//! a probe is worth its bytes.
 
 use weir::feedback::PacketReport;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -12,8 +13,8 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 const ABOVE: f64 = 1.2;
 /// Packets of a pair leave within this time.
 const MAX_GAP: TimeDelta = TimeDelta::from_millis(20);
-/// The second packet has at least this size: the rate of a small one is that of timestamps.
-const MIN_SIZE: DataSize = DataSize::from_bytes(300);
+/// What follows the first packet takes at least this time: the rate of less is that of timestamps.
+const MIN_TIME: TimeDelta = TimeDelta::from_millis(2);
 /// Pairs that are looked at together.
 const WINDOW: u32 = 8;
 /// So many of them arrived fast if the path has opened.
@@ -26,8 +27,8 @@ const FULL: u32 = 2;
 pub(crate) struct Pairs {
     /// The rate of the full path.
     full: Option<Bitrate>,
-    /// When the packet before left and arrived.
-    last: Option<(Timestamp, Timestamp)>,
+    /// When the first packet left and arrived, and the size of those after it.
+    first: Option<(Timestamp, Timestamp, DataSize)>,
     /// One bit a pair, the newest lowest: 1 arrived fast.
     fast: u32,
     seen: u32,
@@ -45,16 +46,20 @@ impl Pairs {
     pub fn on_packet(&mut self, packet: &PacketReport) -> bool {
         let Some(full) = self.full else { return false };
         let Some(arrival) = packet.arrival_time.filter(|_| packet.probe.is_none()) else {
-            self.last = None;
+            self.first = None;
             return false;
         };
-        let Some((sent, arrived)) = self.last.replace((packet.send_time, arrival)) else {
-            return false;
-        };
+        let this = (packet.send_time, arrival, DataSize::ZERO);
+        let Some((sent, arrived, before)) = self.first.replace(this) else { return false };
+        let size = before + packet.size;
         let (gap, spread) = (packet.send_time - sent, arrival - arrived);
-        // How long the packet takes at a rate that is clearly above.
-        let most = packet.size / (full * ABOVE);
-        if packet.size < MIN_SIZE || gap < TimeDelta::ZERO || gap > most.min(MAX_GAP) {
+        // How long they take at a rate that is clearly above.
+        let most = size / (full * ABOVE);
+        if gap < TimeDelta::ZERO || gap > most.min(MAX_GAP) {
+            return false;
+        }
+        if most < MIN_TIME {
+            self.first = Some((sent, arrived, size));
             return false;
         }
         self.fast = self.fast << 1 | u32::from(spread <= most);
@@ -107,6 +112,22 @@ mod tests {
         assert!(pairs(&mut seen, 1, 5, None));
         // It is told once.
         assert!(!pairs(&mut seen, 20, 5, None));
+    }
+
+    // At 100 Mbit/s a packet takes 0.1 ms.
+    #[test]
+    fn on_a_fast_path_coarse_times_do_not_open_it() {
+        let mut pairs = Pairs::default();
+        pairs.on_full(Bitrate::from_kbps(100_000));
+        let size = DataSize::from_bytes(1_200);
+        for number in 0..10_000 {
+            // Bursts of 20 packets, which arrive at the full rate, in steps of 1 ms.
+            let burst = Timestamp::from_millis(10 * (number / 20));
+            let arrival = TimeDelta::from_micros(96 * (number % 20)).as_micros() / 1_000;
+            let arrival = burst + TimeDelta::from_millis(20 + arrival);
+            let packet = PacketReport::new(number, size, burst).with_arrival_time(Some(arrival));
+            assert!(!pairs.on_packet(&packet), "at {number}");
+        }
     }
 
     // A Wi-Fi cell delivers what waited together at once, and is as full as it was.

@@ -12,6 +12,8 @@ const MAX_LENGTH: TimeDelta = TimeDelta::from_millis(250);
 /// A shorter train says nothing: a radio link delivers packets in groups of some milliseconds.
 const MIN_LENGTH: TimeDelta = TimeDelta::from_millis(40);
 const MIN_PACKETS: u32 = 6;
+/// Networks reorder by less. A clock that steps back would make a full path look empty.
+const MAX_BACK: TimeDelta = TimeDelta::from_millis(100);
 /// Standard deviations of the number of losses that are chance.
 const CHANCE: f64 = 2.0;
 
@@ -32,6 +34,8 @@ pub(crate) struct Train {
     last_sent: Timestamp,
     first_arrived: Option<Timestamp>,
     last_arrived: Option<Timestamp>,
+    /// The receiver's clock went back.
+    is_broken: bool,
 }
 
 impl Train {
@@ -47,6 +51,7 @@ impl Train {
             last_sent: packet.send_time,
             first_arrived: packet.arrival_time,
             last_arrived: packet.arrival_time,
+            is_broken: false,
         }
     }
 
@@ -62,6 +67,7 @@ impl Train {
         if self.first_arrived.is_some() {
             self.arrived_after_first += packet.size;
         }
+        self.is_broken |= self.last_arrived.is_some_and(|last| last - arrival > MAX_BACK);
         self.first_arrived = self.first_arrived.or(Some(arrival));
         self.last_arrived = self.last_arrived.max(Some(arrival));
     }
@@ -74,7 +80,8 @@ impl Train {
 
     /// Whether it is long enough to say something.
     pub fn is_meaningful(&self) -> bool {
-        self.packets >= MIN_PACKETS && self.last_sent - self.first_sent >= MIN_LENGTH
+        let is_long = self.last_sent - self.first_sent >= MIN_LENGTH;
+        self.packets >= MIN_PACKETS && is_long && !self.is_broken
     }
 
     /// The rate at which it was sent.
@@ -144,11 +151,17 @@ impl Trains {
         self.open.filter(|train| train.probe.is_none() && train.is_meaningful())
     }
 
-    /// Ends the open train if it is a probe that is over. Where nothing else is sent, no packet
-    /// follows that would end it.
-    pub fn end_probe(&mut self, id: ProbeId, size: DataSize) -> Option<Train> {
+    /// Ends the open train if it is a probe that is over, and no media has left since: no packet
+    /// follows that would end it. `media` is when media last left.
+    pub fn end_probe(
+        &mut self,
+        id: ProbeId,
+        size: DataSize,
+        media: Option<Timestamp>,
+    ) -> Option<Train> {
         let is_over = self.open.is_some_and(|train| {
-            train.probe == Some(id) && train.sent >= size && train.is_meaningful()
+            let is_last = media.is_none_or(|media| media <= train.last_sent);
+            train.probe == Some(id) && train.sent >= size && is_last && train.is_meaningful()
         });
         if is_over { self.open.take() } else { None }
     }

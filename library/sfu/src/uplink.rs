@@ -91,6 +91,17 @@ impl Stream {
 }
 
 /// One track of a publisher, for all who watch it.
+///
+/// ```
+/// use weir::Timestamp;
+/// use weir_sfu::{Structure, Uplink};
+///
+/// let mut uplink = Uplink::new(Structure::Simulcast);
+/// let now = Timestamp::ZERO;
+/// uplink.set_watched(now, 7, Some(2)); // Subscriber 7 watches the third stream.
+/// assert!(uplink.on_key_frame_request(now, 2), "ask the publisher");
+/// assert!(!uplink.on_key_frame_request(now, 2), "another subscriber asked a moment ago");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Uplink {
     streams: Vec<Stream>,

@@ -97,5 +97,5 @@ pub use controllers::Algorithm;
 pub use duration::NegativeDuration;
 pub use factory::ControllerFactory;
 pub use feedback::{FeedbackReport, PacketReport, SendHistory, SentPacket};
-pub use media_sender::{MediaSender, PacedPacket, TargetChange};
+pub use media_sender::{MediaSender, PacedPacket, PacketKind, TargetChange};
 pub use units::{Bitrate, DataSize, TimeDelta, Timestamp};

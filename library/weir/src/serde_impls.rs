@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::controller::{EcnMode, LimitsError, RateLimits, Reason, Settings, Signals};
 use crate::controllers::Algorithm;
-use crate::units::Bitrate;
+use crate::units::{Bitrate, TimeDelta};
 
 /// Unchecked limits.
 #[derive(Deserialize)]
@@ -39,6 +39,7 @@ pub(crate) struct AnySettings {
     tolerate_random_loss: Option<bool>,
     compete_with_tcp: Option<bool>,
     probe_when_limited: Option<bool>,
+    burst: Option<TimeDelta>,
 }
 
 impl From<AnySettings> for Settings {
@@ -51,6 +52,7 @@ impl From<AnySettings> for Settings {
             tolerate_random_loss: any.tolerate_random_loss.unwrap_or(usual.tolerate_random_loss),
             compete_with_tcp: any.compete_with_tcp.unwrap_or(usual.compete_with_tcp),
             probe_when_limited: any.probe_when_limited.unwrap_or(usual.probe_when_limited),
+            burst: any.burst,
         }
     }
 }

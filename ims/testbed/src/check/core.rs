@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_ims::sip::{Message, Start, uri_of};
+use weir_nodes::sip::{Message, Start, uri_of};
 
 use super::{Flow, Rule, has, is_call, is_proxy};
 use crate::layout::address;

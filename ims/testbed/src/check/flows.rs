@@ -1,7 +1,7 @@
 //! Rules of flows that not every call has: registration with a token, an application server, the
 //! facilitator, the media gateway, and hold.
 
-use weir_ims::sip::{Message, uri_of};
+use weir_nodes::sip::{Message, uri_of};
 
 use super::{Flow, Rule, contains, has};
 use crate::layout::{GATEWAYS, address};

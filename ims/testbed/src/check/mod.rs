@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use weir_ims::sdp::Description;
-use weir_ims::sip::{Message, uri_of};
+use weir_nodes::sdp::Description;
+use weir_nodes::sip::{Message, uri_of};
 
 use crate::args;
 use crate::layout::PARTS;

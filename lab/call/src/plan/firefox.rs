@@ -1,6 +1,6 @@
 //! Firefox as the sender. Its camera plays no file, so the page draws the camera's pictures.
 
-use weir_lab::scenario::call::{BrowserKind, Content, Degradation};
+use weir_scenario::call::{BrowserKind, Content, Degradation};
 
 use super::{Call, CallConfig, Player};
 
@@ -47,7 +47,7 @@ impl CallConfig {
 
 #[cfg(test)]
 mod tests {
-    use weir_lab::scenario::parse;
+    use weir_scenario::parse;
 
     use super::*;
 

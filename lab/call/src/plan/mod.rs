@@ -7,17 +7,17 @@ use std::ops::Range;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_controllers::LabAlgorithm;
 use weir_emu::{HostPlan, Plan};
-use weir_lab::scenario::call::{
+use weir_net::Seed;
+use weir_scenario::call::{
     BrowserKind, Degradation, IceRestart, Opus, Picture, PlannedCall, Topology,
 };
-use weir_lab::scenario::{Direction, ReceiverClock, Scenario, Traffic};
-use weir_net::Seed;
+use weir_scenario::{Direction, ReceiverClock, Scenario, Traffic};
 
-use crate::capture::CapturePlan;
-use crate::ims::Ims;
-use crate::janus::ForwardingRole;
+use crate::measure::capture::CapturePlan;
 use crate::message::Peer;
-use crate::stack::Stack;
+use crate::peers::ims::Ims;
+use crate::peers::janus::ForwardingRole;
+use crate::peers::stack::Stack;
 
 mod firefox;
 mod participant;
@@ -398,8 +398,8 @@ impl<'a> Builder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_lab::scenario::call::Relay;
-    use weir_lab::scenario::parse;
+    use weir_scenario::call::Relay;
+    use weir_scenario::parse;
 
     fn scenario(network: &str, flows: &str) -> Scenario {
         let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n";
@@ -547,7 +547,7 @@ mod tests {
     #[test]
     fn the_testbeds_of_browsers_can_be_called() {
         for pattern in ["aalto/*", "bari/*", "delft/wired*", "demo/*"] {
-            let found = weir_lab::scenario::catalogue::find(pattern).unwrap();
+            let found = weir_scenario::catalogue::find(pattern).unwrap();
             assert!(!found.is_empty());
             for scenario in found {
                 assert_eq!(CallConfig::of(&scenario, 1).err().map(|error| error.to_string()), None);

@@ -1,6 +1,6 @@
 //! Who takes part in a run.
 
-use weir_lab::scenario::call::BrowserKind;
+use weir_scenario::call::BrowserKind;
 
 /// A participant on its own host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{HostPlan, NatPlan, OwnNetwork, Plan};
-use weir_lab::scenario::Scenario;
-use weir_lab::scenario::call::{IceRestart, IceServer, Relay, Topology};
+use weir_scenario::Scenario;
+use weir_scenario::call::{IceRestart, IceServer, Relay, Topology};
 
 use super::{Builder, CallConfig, PlanResult};
 
@@ -160,10 +160,10 @@ impl Builder<'_> {
 
 #[cfg(test)]
 mod tests {
-    use weir_lab::scenario::parse;
+    use weir_scenario::parse;
 
     use super::*;
-    use crate::app::app_network;
+    use crate::peers::app::app_network;
 
     const TABLES: &str = "[nat.a]\n[nat.far]\nparticipants = [\"b\", \"p2\"]\nudp = \"blocked\"\n\
         [handover.a]\nat = \"2s\"\nup = { delay = \"40ms\" }\n";

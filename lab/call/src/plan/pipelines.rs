@@ -3,13 +3,13 @@
 use weir::controller::EcnMode;
 use weir::units::Bitrate;
 use weir_controllers::{LabAlgorithm, LabController};
-use weir_lab::scenario::call::{Codec, Degradation, degradation_name};
-use weir_lab::scenario::{Feedback, Flow, Scenario};
+use weir_scenario::call::{Codec, Degradation, degradation_name};
+use weir_scenario::{Feedback, Flow, Scenario};
 
 use super::{Call, CallConfig, ChromiumMode, PlanResult, Player, Unplayable};
-use crate::janus::ForwardingRole;
 use crate::message::Peer;
-use crate::stack::{FeedbackKind, Stack};
+use crate::peers::janus::ForwardingRole;
+use crate::peers::stack::{FeedbackKind, Stack};
 
 /// The controller of a pipeline that sends the video of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,7 +248,7 @@ pub(super) fn limit(flow: &Flow) -> Option<Bitrate> {
 
 #[cfg(test)]
 mod tests {
-    use weir_lab::scenario::parse;
+    use weir_scenario::parse;
 
     use super::*;
 

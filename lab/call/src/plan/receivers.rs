@@ -1,12 +1,12 @@
 //! Changes the plan to calls whose receivers are stacks of the arena.
 
-use weir_lab::scenario::Scenario;
-use weir_lab::scenario::call::Codec;
+use weir_scenario::Scenario;
+use weir_scenario::call::Codec;
 
 use super::{CallConfig, PlanResult, Player, Unplayable};
-use crate::janus::ForwardingRole;
 use crate::message::Peer;
-use crate::stack::Stack;
+use crate::peers::janus::ForwardingRole;
+use crate::peers::stack::Stack;
 
 /// The end that answers. A stack receives there, because the browser that sends offers.
 const RECEIVER: Peer = Peer::B;
@@ -72,8 +72,8 @@ impl CallConfig {
 
 #[cfg(test)]
 mod tests {
-    use weir_lab::scenario::call::BrowserKind;
-    use weir_lab::scenario::parse;
+    use weir_scenario::call::BrowserKind;
+    use weir_scenario::parse;
 
     use super::*;
 

@@ -1,12 +1,12 @@
 //! The hosts and participants of each topology.
 
 use weir_emu::HostPlan;
-use weir_lab::scenario::Flow;
-use weir_lab::scenario::call::{BrowserKind, Codec, PlannedCall, Topology};
 use weir_net::Capacity;
+use weir_scenario::Flow;
+use weir_scenario::call::{BrowserKind, Codec, PlannedCall, Topology};
 
 use super::{Builder, Call, Participant, PlanResult, Player};
-use crate::janus::ForwardingRole;
+use crate::peers::janus::ForwardingRole;
 
 impl Builder<'_> {
     /// Simulcast goes from page to page in one media section, which the sender offers.

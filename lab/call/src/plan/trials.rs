@@ -1,6 +1,6 @@
 //! Experiments of libwebrtc that a run switches on in Chromium.
 
-use weir_lab::scenario::call::BrowserKind;
+use weir_scenario::call::BrowserKind;
 
 use super::{CallConfig, Player};
 
@@ -80,7 +80,7 @@ impl CallConfig {
 #[cfg(test)]
 mod tests {
     use weir_controllers::LabAlgorithm;
-    use weir_lab::scenario::{Scenario, parse};
+    use weir_scenario::{Scenario, parse};
 
     use super::*;
 

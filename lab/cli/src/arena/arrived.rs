@@ -1,6 +1,6 @@
 //! What a forwarding server made of the way to a participant, from the reports of its page.
 
-use weir_lab::calls::file::Peer;
+use weir_record::calls::file::Peer;
 
 /// Above this share of lost packets, more was sent than the way carries.
 const FLOODED: f64 = 0.1;

@@ -1,12 +1,12 @@
 //! Who is compared: browsers, stacks and forwarding servers.
 
 use weir_call::stack::{Origin, Stack, StackError};
-use weir_lab::scenario::call::BrowserKind;
-use weir_lab::subject::{StackRole, Subject};
+use weir_record::shell::quoted;
+use weir_record::subject::{StackRole, Subject};
+use weir_scenario::call::BrowserKind;
 
 use super::sfu;
 use crate::args::{Arena, CallRole, Role};
-use crate::link::quoted;
 
 /// Chromium as the sender.
 pub const CHROMIUM: &str = "chromium";

@@ -1,6 +1,6 @@
 //! The matrix of the arena: a row for each stack and scenario.
 
-use weir_lab::summary::Summary;
+use weir_record::summary::Summary;
 
 use super::verdict::Verdict;
 use super::{Cell, Run, returned};

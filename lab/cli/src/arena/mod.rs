@@ -19,19 +19,19 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Parser as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use weir_lab::calls::Exclusion;
-use weir_lab::record::Record;
-use weir_lab::run::{Engine, RunInfo};
-use weir_lab::scenario::{Flow, Scenario};
-use weir_lab::subject::StackRole;
-use weir_lab::summary::Summary;
-use weir_lab::whole_file;
 use weir_net::path::Direction;
+use weir_record::Record;
+use weir_record::calls::Exclusion;
+use weir_record::run::{Engine, RunInfo};
+use weir_record::shell::CommandLine;
+use weir_record::subject::StackRole;
+use weir_record::summary::Summary;
+use weir_record::whole_file;
+use weir_scenario::{Flow, Scenario};
 
 use crate::args::{Arena, ArenaPart, Args, Call, Command, Role};
 use crate::interrupt::Interrupt;
 use crate::layout::Form;
-use crate::link::quoted;
 use crate::{COULD_NOT_RUN, call, junit, output, real, select};
 
 use competitor::{CHROMIUM, Competitor, FIREFOX};
@@ -121,11 +121,12 @@ pub fn arena(args: &Arena) -> anyhow::Result<ExitCode> {
     output::print(&table.written(Form::of(args.markdown)))?;
     output::line(&format!("\n{legend}\n"))?;
     let code = told(args, out, &cells, &verdicts)?;
-    let out = quoted(&out.display().to_string());
+    let out = out.display().to_string();
     for line in twins(&wanted, &competitors, &out) {
-        output::line(&line)?;
+        output::line(&output::escaped(&line))?;
     }
-    output::line(&format!("weir report {out} -o report.html"))?;
+    let report = CommandLine::new("weir report").name(&out).path("-o", "report.html");
+    output::line(&report.to_string())?;
     Ok(code)
 }
 
@@ -177,15 +178,15 @@ fn unjudged(disturbed: usize, missing: usize) -> String {
 
 /// The options of a command that repeats a run, behind a space each.
 fn options(args: &Arena) -> String {
-    let mut options = String::new();
+    let mut options = CommandLine::new("");
     if args.quality {
-        options.push_str(" --quality");
+        options = options.flag("--quality");
     }
     let names_stacks = args.driver.is_none() && args.role != Role::Sfu;
     if names_stacks && args.arena != Path::new(ARENA) {
-        options.push_str(&format!(" --arena {}", quoted(&args.arena.display().to_string())));
+        options = options.path("--arena", &args.arena.display().to_string());
     }
-    options
+    options.to_string()
 }
 
 fn is_gate(args: &Arena) -> bool {
@@ -241,13 +242,14 @@ fn twins(scenarios: &[String], competitors: &[Competitor], out: &str) -> Vec<Str
             None => twins.push((twin, vec![competitor.name()])),
         }
     }
-    let scenarios: Vec<String> = scenarios.iter().map(|id| quoted(id)).collect();
-    let scenarios = scenarios.join(" ");
     let mut lines = Vec::new();
     for (twin, stacks) in twins {
-        let stacks = stacks.join(", ");
-        let run = format!("weir run {scenarios} --controller {twin} --out {out}");
-        lines.push(format!("{run}   # twin of {stacks}"));
+        let mut run = CommandLine::new("weir run");
+        for scenario in scenarios {
+            run = run.name(scenario);
+        }
+        let run = run.option("--controller", twin).path("--out", out);
+        lines.push(format!("{run}   # twin of {}", stacks.join(", ")));
     }
     lines
 }
@@ -290,7 +292,8 @@ fn add_run(
         if finished.is_some() {
             fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
         }
-        real::runs(&one_call(args, out, cell.competitor, &info)?, interrupt)?;
+        let call = one_call(args, out, cell.competitor, &info)?;
+        interrupt.or(real::runs(&call, interrupt))?;
     }
     let took = if is_new { begun.elapsed() } else { Duration::ZERO };
     let record = Record::read(&folder)?;

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_lab::record::Record;
-use weir_lab::run::{Engine, RunInfo};
-use weir_lab::scenario::Scenario;
-use weir_lab::subject::Subject;
-use weir_lab::summary::Summary;
+use weir_record::Record;
+use weir_record::run::{Engine, RunInfo};
+use weir_record::subject::Subject;
+use weir_record::summary::Summary;
+use weir_scenario::Scenario;
 use weir_sim::trace::Row;
 
 use super::verdict::{self, Verdict};

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use weir_call::stack::Stack;
-use weir_lab::subject::Subject;
-use weir_lab::summary::Summary;
+use weir_record::shell::quoted;
+use weir_record::subject::Subject;
+use weir_record::summary::Summary;
 
 use super::verdict::Verdict;
 use super::{Cell, parsed};
 use crate::app;
 use crate::layout::Table;
-use crate::link::quoted;
 use crate::table::with_spread;
 
 /// What the columns are.
@@ -62,7 +62,8 @@ pub fn words(stack: &Stack) -> Vec<OsString> {
     let folder = quoted(&stack.folder().display().to_string());
     let serve = format!("cd {folder} && {}", application.serve);
     let mut words: Vec<OsString> = Vec::new();
-    words.extend(["--app", &application.page].map(OsString::from));
+    // One word, whatever the page begins with.
+    words.push(format!("--app={}", application.page).into());
     words.extend(["--join".into(), stack.folder().join(&application.join).into()]);
     words.extend(["--serve-app", &serve].map(OsString::from));
     words.extend(["--participants", &application.participants.to_string()].map(OsString::from));

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use quick_junit::{NonSuccessKind, TestSuite};
-use weir_lab::calls::Exclusion;
-use weir_lab::cause::cause;
-use weir_lab::gate::{self, Certainty, Judgement, Outcome};
-use weir_lab::record::Record;
-use weir_lab::summary::Summary;
+use quick_junit::{NonSuccessKind, TestCaseStatus, TestSuite};
+use weir_record::Record;
+use weir_record::calls::Exclusion;
+use weir_record::cause::cause;
+use weir_record::gate::{self, Certainty, Judgement, Outcome};
+use weir_record::summary::Summary;
 
 use super::{Cell, Run, arrived};
 use crate::junit::{self, Case, Who};
@@ -155,7 +155,7 @@ impl Verdict {
             Self::NotMade => return None,
         };
         let why = self.lines(cell).join("\n");
-        Some(junit::without_values(&who, kind, &why))
+        Some(junit::without_values(&who, TestCaseStatus::non_success(kind), &why))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Arguments of `weir analyze`.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use weir_analyze::LocalEnd;
 
 /// `weir analyze`
 #[derive(ClapArgs)]
@@ -19,6 +19,7 @@ Examples:
   weir analyze webrtc_internals_dump.gz
   weir analyze webrtc_internals_dump.gz -o report.html --scenario met.toml
   weir analyze alice/webrtc_internals_dump.gz bob/webrtc_internals_dump.gz -o both.html
+  weir analyze webrtc_internals_dump.gz --ticket
   weir analyze call.pcapng --keys keys.txt --local 192.0.2.7
   weir run met.toml --controller gcc")]
 pub struct Analyze {
@@ -38,11 +39,15 @@ pub struct Analyze {
     /// DTLS 1.2, EXPORTER_SECRET lines of DTLS 1.3), or a=crypto lines.
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
-    /// Address of the end at which a capture was made, if the file does not say which packets were
-    /// sent (default: the source of its first RTP packet).
-    #[arg(long, value_name = "ADDRESS")]
-    pub local: Option<IpAddr>,
+    /// The end at which a capture was made: its address, with a port where both ends have one
+    /// address (default: what the packets tell; the answer says why).
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub local: Option<LocalEnd>,
     /// Print the findings as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Print three sentences for a customer's ticket: what was noticed, where it comes from, what
+    /// to try.
+    #[arg(long, conflicts_with = "json")]
+    pub ticket: bool,
 }

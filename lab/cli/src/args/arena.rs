@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use weir_lab::subject::StackRole;
+use weir_record::subject::StackRole;
 
 use super::ATTEMPTS;
 

@@ -7,7 +7,13 @@ use clap::Args as ClapArgs;
 
 /// `weir collect`
 #[derive(ClapArgs)]
-#[command(after_help = "\
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+It listens until Ctrl-C, and writes one dump for each end of a call into LAKE/dumps. The first \
+start \
+makes a secret in LAKE/.collect-secret, from which the tokens of the rooms follow.
+
 Clients send their getStats reports while they call: rtcstats-js and Jitsi's client over a \
 WebSocket, the small client at /client.js, and anything else by POST:
 
@@ -23,10 +29,11 @@ Examples:
   weir collect --out lake --token-for room-7
   weir collect --out lake --port 8090 --otlp http://127.0.0.1:4318
   weir collect --out lake --port 8090 --webhook http://127.0.0.1:9000/weir --webhook-cause \
-uplink_capacity,connection")]
+uplink_capacity,connection"
+)]
 pub struct Collect {
-    /// Folder of the dumps and of the secret.
-    #[arg(long, value_name = "LAKE", default_value = "lake")]
+    /// Folder of the dumps, and of the secret without --secret-file.
+    #[arg(long, value_name = "LAKE")]
     pub out: PathBuf,
     /// Port (default: any free one).
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]

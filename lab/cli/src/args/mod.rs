@@ -8,6 +8,7 @@ mod fleet;
 mod link;
 pub mod research;
 mod serve;
+mod trace;
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroUsize;
@@ -18,13 +19,14 @@ pub use application::Application;
 pub use arena::{Arena, CallRole};
 #[cfg(calls)]
 pub use arena::{ArenaPart, Role};
-use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use collect::Collect;
 pub use fleet::{Fleet, FleetAnalyze, FleetCommand, FleetReport};
 pub use link::Link;
 pub use research::Research;
 pub use serve::Serve;
+pub use trace::{TraceArgs, TraceTo, TraceUse, Way};
 
 #[cfg(not(ims))]
 use crate::elsewhere::weir_testbed;
@@ -55,21 +57,10 @@ pub struct Args {
     pub command: Command,
 }
 
-impl Args {
-    /// The whole command line, as help, completions and manual pages show it.
-    pub fn shown() -> clap::Command {
-        let mut command = Self::command();
-        for name in research::NAMES {
-            command = command.mut_subcommand(name, |bare| bare.hide(true));
-        }
-        command
-    }
-}
-
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show the scenarios.
+    /// Show where the scenarios come from, or the scenarios.
     List(List),
     /// Simulate scenarios in virtual time.
     Run(Run),
@@ -92,18 +83,17 @@ pub enum Command {
     /// Show how two sets of runs differ.
     Compare(Compare),
     /// Check the expectations of scenarios. Exit code: 0 none failed, 1 at least one failed, 2
-    /// could not run.
+    /// could not run, 3 not judged.
     Check(Check),
     /// Make the runs that a file describes, on the cores of this machine or on Dask workers.
     Sweep(Sweep),
+    /// Say what a trace of a network is and how its capacity varies, and convert it.
+    Trace(TraceArgs),
     /// Run an IMS with Kamailio, HSS and PCRF in network namespaces, and calls through it.
     Ims(weir_testbed::Args),
     /// Work on the models and controllers: draw scenarios, score, measure speed, validate.
     #[command(subcommand)]
     Research(Research),
-    /// The same without `research`.
-    #[command(flatten)]
-    Bare(Research),
     /// Print the completions of a shell.
     Completions(Completions),
     /// Write the manual pages.
@@ -117,9 +107,7 @@ impl Command {
     pub fn needs_network_rights(&self) -> bool {
         match self {
             Self::Call(_) | Self::Link(_) | Self::Arena(_) => true,
-            Self::Research(research) | Self::Bare(research) => {
-                matches!(research, Research::Validate(_))
-            }
+            Self::Research(research) => matches!(research, Research::Validate(_)),
             Self::Check(check) => check.engine == CheckEngine::Call,
             _ => false,
         }
@@ -132,8 +120,9 @@ pub struct Selection {
     /// Scenario id, pattern ('lund/*') or TOML file.
     #[arg(required = true, value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
-    /// Controllers, separated by commas, or `all`, or `peers`, the newest of others (default: all;
-    /// with `weir call`, the browsers' own congestion control).
+    /// Controllers, separated by commas; `library` means those that products embed, `all` also
+    /// the historical ones, `peers` the newest of others (default: library; with `weir call`, the
+    /// browsers' own congestion control).
     #[arg(long, value_name = "LIST")]
     pub controller: Option<String>,
     /// Run with each of the seeds 1 to N.
@@ -169,17 +158,22 @@ pub struct Output {
 #[command(after_help = "\
 Examples:
   weir list
+  weir list lund
   weir list 'rfc8867/*'
-  weir list jitter --source lund")]
+  weir list jitter --source lund
+  weir list --all")]
 pub struct List {
-    /// Show only these: a pattern of ids ('rfc8867/*'), or a part of an id or title, or a TOML
-    /// file.
+    /// Show these scenarios: those of a source ('lund'), of a pattern of ids ('rfc8867/*'), with a
+    /// part of an id or title, or of a TOML file (default: show the sources).
     #[arg(value_name = "PATTERN")]
     pub pattern: Option<String>,
     /// Show only the scenarios of one source, which is the first word of their ids.
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
-    /// Print one JSON array.
+    /// Show every scenario.
+    #[arg(long, conflicts_with_all = ["pattern", "source"])]
+    pub all: bool,
+    /// Print one JSON array of scenarios; without a pattern or a source, of all.
     #[arg(long)]
     pub json: bool,
 }
@@ -425,6 +419,8 @@ as failed
   1  an expectation failed, or a known miss holds now. With --strict, also if an expectation is \
 in doubt
   2  could not run
+  3  nothing failed, but this machine disturbed each call of a scenario, so it was not judged \
+(only with --engine call)
 
 With one seed, each expectation holds or fails. With several seeds (--seeds), it is judged by the \
 mean over the seeds. It is in doubt if the mean is on the wrong side of the limit, but so close \
@@ -444,6 +440,12 @@ pub struct Check {
     pub engine: CheckEngine,
     #[command(flatten)]
     pub application: Application,
+    /// Measure what is seen and heard (only with --engine call), also if no expectation needs it.
+    #[arg(long)]
+    pub quality: bool,
+    /// Make at most N attempts at a call that this machine disturbs (only with --engine call).
+    #[arg(long, value_name = "N", default_value_t = ATTEMPTS)]
+    pub attempts: NonZeroUsize,
     /// Write a record of each call below this folder (only with --engine call).
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

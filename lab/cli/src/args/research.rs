@@ -13,18 +13,12 @@ pub enum Research {
     Generate(Generate),
     /// Compare what controllers reach with what is possible, and with each other.
     Score(Score),
-    /// Show how much a capacity varies: of recordings, of scenarios' links, and of what cells give.
-    Capacity(Capacity),
     /// Measure how fast the simulator and the controllers are on this machine.
     Bench(Bench),
     /// Compare a model with the real thing or with reference figures. Exit code: 0 all values are
     /// within the limits, 1 at least one is not, 2 could not run.
     Validate(Validate),
 }
-
-/// The names of these commands. They also run without `research` before them, hidden from the help,
-/// because scripts and records of older versions name them so.
-pub const NAMES: [&str; 5] = ["generate", "score", "capacity", "bench", "validate"];
 
 /// `weir research generate`
 #[derive(ClapArgs)]
@@ -124,48 +118,6 @@ pub enum ScoreTable {
     Contest,
     /// The worst scenarios.
     Worst,
-}
-
-/// `weir research capacity`
-#[derive(ClapArgs)]
-#[command(after_help = "\
-A file is a trace in one of the formats that scenarios take, or a scenario (.toml). Of a cell, \
-each media flow always has data to send, and what arrives is the capacity that it gets beside the \
-other traffic: that is simulated. A cv is the coefficient of variation (standard deviation over \
-mean) of the rates over 50 ms, 200 ms and 1 s. An outage is 150 ms or more without any capacity.
-
-Examples:
-  weir research capacity mahimahi/traces/*.up
-  weir research capacity mobile/lte-walking --seed 2
-  weir research capacity train/radio/*.toml --json")]
-pub struct Capacity {
-    /// Trace files, scenario ids, patterns ('mobile/*') or TOML files.
-    #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<String>,
-    /// The direction for which a table with both is read.
-    #[arg(long, value_enum, value_name = "WAY", default_value_t = Way::Up)]
-    pub direction: Way,
-    /// Seed of the cells.
-    #[arg(long, value_name = "K", default_value_t = 1)]
-    pub seed: u64,
-    /// Number of cells at the same time. It does not change the results (default: one per core).
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<usize>,
-    /// Print a JSON list instead of a table.
-    #[arg(long)]
-    pub json: bool,
-    /// Print the table as Markdown.
-    #[arg(long, conflicts_with = "json")]
-    pub markdown: bool,
-}
-
-/// A direction of a link, as seen from the terminal.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Way {
-    /// From the terminal.
-    Up,
-    /// To the terminal.
-    Down,
 }
 
 /// `weir research bench`

@@ -5,17 +5,20 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use weir_analyze::{Cause, GoodTime, LiveCall, LiveFinding};
+use tokio::sync::oneshot;
+use weir_analyze::{Cause, LiveCall, LiveFinding};
 
 use super::access::Seat;
+use super::budget::Budgets;
+use super::counters::{Counters, Refused, WATCHED, watched_s};
 
 /// Bytes of one end of a call that wait for the disk. A second brings 64 kB; more is a disk that
 /// does not follow.
 const UNWRITTEN_MAX: usize = 8 << 20;
-/// Bytes that one end may send a second in the long run, and at once: a client that was away sends
-/// what it has kept.
-const BYTES_S: f64 = 64e3;
-const BURST_BYTES: f64 = 4e6;
+/// The same for all ends, and the bytes from which on each client waits after a message.
+const ALL_UNWRITTEN_MAX: usize = 256 << 20;
+const ALL_UNWRITTEN_MANY: usize = 128 << 20;
+const SLOW_DISK: Duration = Duration::from_secs(1);
 /// Time between two analyses of a call.
 const ANALYSIS: Duration = Duration::from_secs(5);
 
@@ -30,36 +33,6 @@ pub struct Limits {
     pub told_after_s: f64,
 }
 
-/// Why something is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refused {
-    /// The token is wrong, or the address names nothing.
-    Token,
-    /// There are too many calls.
-    Calls,
-    /// This end of a call has sent too much, or faster than the disk takes it.
-    Bytes,
-    /// It is no event.
-    Event,
-    /// Another connection of the same end came later.
-    Replaced,
-}
-
-impl Refused {
-    pub const ALL: [Self; 5] = [Self::Token, Self::Calls, Self::Bytes, Self::Event, Self::Replaced];
-
-    /// Its name in the metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Token => "token",
-            Self::Calls => "calls",
-            Self::Bytes => "bytes",
-            Self::Event => "event",
-            Self::Replaced => "replaced",
-        }
-    }
-}
-
 /// A cause that began to limit a call, or ceased to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
@@ -72,34 +45,26 @@ pub struct Change {
     pub to_s: f64,
 }
 
-/// What happened since the start.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    pub reports: u64,
-    pub events: u64,
-    pub bytes: u64,
-    pub joined: u64,
-    pub ended: u64,
-    pub lost_writes: u64,
-    pub untold: u64,
-    pub refused: BTreeMap<Refused, u64>,
-    /// Seconds of calls in which each cause held, in the order of [`Cause::ALL`].
-    pub bad_s: [f64; Cause::ALL.len()],
-    /// Seconds of received videos, in the order of [`WATCHED`].
-    pub watched_s: [f64; WATCHED.len()],
-}
-
-/// What seconds of received videos were like.
-pub const WATCHED: [&str; 3] = ["good", "no_picture", "late"];
-
-fn watched_s(good: GoodTime) -> [f64; WATCHED.len()] {
-    [good.good_s, good.no_picture_s, good.late_s]
+/// Lines of one end for the disk.
+#[derive(Debug)]
+pub struct Batch {
+    pub seat: Seat,
+    pub lines: Vec<u8>,
+    /// Number of the last event among them.
+    sequence: u64,
 }
 
 /// The calls that run.
 pub struct Calls {
     limits: Limits,
     ends: BTreeMap<Seat, End>,
+    /// Seats whose client waits until what it had sent before is read again, with the number of
+    /// its connections.
+    expected: BTreeMap<Seat, u32>,
+    /// What each seat may send. A call that ends and begins again has no more.
+    pub budgets: Budgets,
+    /// Bytes of all ends that wait for the disk.
+    waiting: usize,
     next: u64,
     pub counters: Counters,
 }
@@ -115,12 +80,13 @@ struct End {
     /// Seconds of its videos that are in the counters.
     counted_watched_s: [f64; WATCHED.len()],
     unwritten: Vec<u8>,
+    /// Number of the last event that is on the disk.
+    written: u64,
     bytes: u64,
-    /// Bytes that it may send at once, as of `credit_at`.
-    credit: f64,
-    credit_at: Instant,
     /// The connection that may send; `None` while it is away.
     connection: Option<u64>,
+    /// Ends the wait of this connection when another one takes its place, by being dropped.
+    replaced: Option<oneshot::Sender<()>>,
     last_at: Instant,
     due: Instant,
     is_new: bool,
@@ -128,15 +94,44 @@ struct End {
 
 impl Calls {
     pub fn new(limits: Limits) -> Self {
-        Self { limits, ends: BTreeMap::new(), next: 0, counters: Counters::default() }
+        Self {
+            limits,
+            ends: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            budgets: Budgets::default(),
+            waiting: 0,
+            next: 0,
+            counters: Counters::default(),
+        }
     }
 
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    pub fn is_known(&self, seat: &Seat) -> bool {
+    /// Whether this end's call runs.
+    pub fn runs(&self, seat: &Seat) -> bool {
         self.ends.contains_key(seat)
+    }
+
+    /// Whether this end's call runs, or its client is about to join. Its dump must stay.
+    pub fn is_known(&self, seat: &Seat) -> bool {
+        self.runs(seat) || self.expected.contains_key(seat)
+    }
+
+    /// A client is about to join.
+    pub fn expect(&mut self, seat: &Seat) {
+        *self.expected.entry(seat.clone()).or_default() += 1;
+    }
+
+    /// The client has joined, or is gone before that.
+    pub fn no_longer_expect(&mut self, seat: &Seat) {
+        if let Some(count) = self.expected.get_mut(seat) {
+            *count -= 1;
+            if *count == 0 {
+                self.expected.remove(seat);
+            }
+        }
     }
 
     pub fn refuse(&mut self, why: Refused) {
@@ -181,6 +176,7 @@ impl Calls {
             let counted_s = *call.cause_s();
             let counted_watched_s = watched_s(call.good_time());
             self.counters.joined += 1;
+            let written = call.sequence().unwrap_or(0);
             let end = End {
                 call,
                 findings,
@@ -188,10 +184,10 @@ impl Calls {
                 counted_s,
                 counted_watched_s,
                 unwritten: Vec::new(),
+                written,
                 bytes,
-                credit: BURST_BYTES,
-                credit_at: now,
                 connection: None,
+                replaced: None,
                 last_at: now,
                 due: now + ANALYSIS,
                 is_new: true,
@@ -201,9 +197,21 @@ impl Calls {
         self.next += 1;
         if let Some(end) = self.ends.get_mut(seat) {
             end.connection = Some(self.next);
+            end.replaced = None;
             end.last_at = now;
         }
         Ok(self.next)
+    }
+
+    /// Completes when the connection may not send any more, because another one came.
+    pub fn replaced(&mut self, seat: &Seat, connection: u64) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        if let Some(end) = self.ends.get_mut(seat)
+            && end.connection == Some(connection)
+        {
+            end.replaced = Some(sender);
+        }
+        receiver
     }
 
     /// The connection is gone. Its end may join again.
@@ -212,57 +220,83 @@ impl Calls {
             && end.connection == Some(connection)
         {
             end.connection = None;
+            end.replaced = None;
             end.last_at = now;
         }
     }
 
-    /// Takes an event in one line, as JSON. Returns how long the client must wait before it may
-    /// send more.
+    /// Takes an event in one line, as JSON, and keeps it for the disk.
     pub fn take(
         &mut self,
         now: Instant,
         seat: &Seat,
         connection: u64,
         line: &[u8],
-    ) -> Result<Duration, Refused> {
-        let taken = self.taken(now, seat, connection, line);
+    ) -> Result<(), Refused> {
+        self.look_at(now, seat, connection, line)?;
+        if let Some(end) = self.ends.get_mut(seat) {
+            end.unwritten.extend(line);
+            end.unwritten.push(b'\n');
+            self.waiting += line.len() + 1;
+        }
+        Ok(())
+    }
+
+    /// Takes an event in one line, as JSON, for the rules alone.
+    pub fn look_at(
+        &mut self,
+        now: Instant,
+        seat: &Seat,
+        connection: u64,
+        line: &[u8],
+    ) -> Result<(), Refused> {
+        let taken = self.looked_at(now, seat, connection, line);
         if let Err(why) = taken {
             self.refuse(why);
         }
         taken
     }
 
-    fn taken(
+    fn looked_at(
         &mut self,
         now: Instant,
         seat: &Seat,
         connection: u64,
         line: &[u8],
-    ) -> Result<Duration, Refused> {
+    ) -> Result<(), Refused> {
         let end = self.ends.get_mut(seat).filter(|end| end.connection == Some(connection));
         let end = end.ok_or(Refused::Replaced)?;
-        let size = line.len() as u64 + 1;
+        let size = line.len() + 1;
         end.last_at = now;
-        end.bytes += size;
-        self.counters.bytes += size;
-        let is_full = end.unwritten.len() + line.len() > UNWRITTEN_MAX;
-        if end.bytes > self.limits.call_bytes || is_full {
+        end.bytes += size as u64;
+        self.counters.bytes += size as u64;
+        if end.bytes > self.limits.call_bytes {
             return Err(Refused::Bytes);
         }
-        let waited_s = now.saturating_duration_since(end.credit_at).as_secs_f64();
-        end.credit = (end.credit + waited_s * BYTES_S).min(BURST_BYTES) - size as f64;
-        end.credit_at = now;
+        let is_full = end.unwritten.len() + size > UNWRITTEN_MAX;
+        if is_full || self.waiting + size > ALL_UNWRITTEN_MAX {
+            return Err(Refused::Disk);
+        }
         let is_report = end.call.take(line).map_err(|_| Refused::Event)?;
         self.counters.events += 1;
         self.counters.reports += u64::from(is_report);
-        end.unwritten.extend(line);
-        end.unwritten.push(b'\n');
-        Ok(Duration::from_secs_f64((-end.credit / BYTES_S).max(0.0)))
+        Ok(())
+    }
+
+    /// How long a client waits before its next message.
+    pub fn wait(&self, now: Instant, seat: &Seat) -> Duration {
+        let slow = if self.waiting > ALL_UNWRITTEN_MANY { SLOW_DISK } else { Duration::ZERO };
+        self.budgets.wait(now, seat).max(slow)
     }
 
     /// Number of the last event that an end has sent; 0 before the first.
     pub fn sequence(&self, seat: &Seat) -> u64 {
         self.ends.get(seat).and_then(|end| end.call.sequence()).unwrap_or(0)
+    }
+
+    /// Number of the last event of an end that is on the disk.
+    pub fn written(&self, seat: &Seat) -> u64 {
+        self.ends.get(seat).map_or(0, |end| end.written)
     }
 
     /// Analyzes the calls whose turn it is, and returns what began or ended.
@@ -282,15 +316,37 @@ impl Calls {
         changes
     }
 
-    /// What waits for the disk. It is as good as written.
-    pub fn unwritten(&mut self) -> Vec<(Seat, Vec<u8>)> {
+    /// What waits for the disk. The caller says with [`wrote`](Self::wrote) what became of it.
+    pub fn unwritten(&mut self) -> Vec<Batch> {
         let mut all = Vec::new();
         for (seat, end) in &mut self.ends {
             if !end.unwritten.is_empty() {
-                all.push((seat.clone(), std::mem::take(&mut end.unwritten)));
+                let lines = std::mem::take(&mut end.unwritten);
+                let sequence = end.call.sequence().unwrap_or(0);
+                all.push(Batch { seat: seat.clone(), lines, sequence });
             }
         }
         all
+    }
+
+    /// A batch is on the disk. What the disk did not take waits for the next time.
+    pub fn wrote(&mut self, batch: Batch, is_written: bool) {
+        let end = self.ends.get_mut(&batch.seat);
+        if is_written || end.is_none() {
+            self.waiting -= batch.lines.len();
+        }
+        let Some(end) = end else { return };
+        if is_written {
+            end.written = batch.sequence;
+        } else {
+            let later = std::mem::replace(&mut end.unwritten, batch.lines);
+            end.unwritten.extend(later);
+        }
+    }
+
+    /// Bytes that wait for the disk.
+    pub fn waiting(&self) -> usize {
+        self.waiting
     }
 
     /// Removes the ends that are gone for too long to come back. What they sent must be written.
@@ -433,22 +489,76 @@ mod tests {
         assert!(calls.counters.bad_s[1] > 15.0, "{:?}", calls.counters.bad_s);
     }
 
+    fn large() -> String {
+        format!("[\"ontrack\",\"a\",\"{}\",1700000000000]", "x".repeat(1_000_000))
+    }
+
     #[test]
-    fn what_is_sent_too_fast_must_wait_and_what_is_too_much_is_refused() {
+    fn an_end_that_has_sent_too_much_is_refused() {
         let (mut calls, now) = (calls(6_000_000), Instant::now());
         let place = calls.join(now, &seat(), None).unwrap();
-        let large = format!("[\"ontrack\",\"a\",\"{}\",1700000000000]", "x".repeat(1_000_000));
-        let mut waits = Vec::new();
         for _ in 0..5 {
-            waits.push(calls.take(now, &seat(), place, large.as_bytes()).unwrap().as_secs());
+            calls.take(now, &seat(), place, large().as_bytes()).unwrap();
         }
-        assert_eq!(waits[..3], [0, 0, 0]);
-        assert!(waits[4] > 10, "{waits:?}");
-        let refused = calls.take(now, &seat(), place, large.as_bytes());
+        let refused = calls.take(now, &seat(), place, large().as_bytes());
         assert_eq!(refused, Err(Refused::Bytes));
         // Nothing is kept of an event that is none.
-        let before = calls.unwritten()[0].1.len();
+        let before = calls.unwritten()[0].lines.len();
         assert!(before < 6_000_000, "{before}");
         assert_eq!(calls.take(now, &seat(), place, b"{"), Err(Refused::Bytes));
+    }
+
+    #[test]
+    fn what_the_disk_does_not_take_waits_in_its_order_up_to_a_bound() {
+        let (mut calls, now) = (calls(1 << 30), Instant::now());
+        let place = calls.join(now, &seat(), None).unwrap();
+        let numbered = |number: u32| format!("[\"ontrack\",\"a\",0,1700000000000,{number}]");
+        for number in 1..=3 {
+            calls.take(now, &seat(), place, numbered(number).as_bytes()).unwrap();
+            let batch = calls.unwritten().pop().unwrap();
+            calls.wrote(batch, number == 1);
+        }
+        // What was told to a client is on the disk.
+        assert_eq!((calls.sequence(&seat()), calls.written(&seat())), (3, 1));
+        let batch = calls.unwritten().pop().unwrap();
+        let expected = format!("{}\n{}\n", numbered(2), numbered(3));
+        assert_eq!(String::from_utf8_lossy(&batch.lines), expected);
+        calls.wrote(batch, true);
+        assert_eq!((calls.written(&seat()), calls.waiting()), (3, 0));
+        let mut refused = None;
+        for _ in 0..20 {
+            if let Err(why) = calls.take(now, &seat(), place, large().as_bytes()) {
+                refused = Some(why);
+            }
+        }
+        assert_eq!(refused, Some(Refused::Disk));
+        assert!(calls.waiting() <= UNWRITTEN_MAX);
+        // The call may not end before its events are on the disk.
+        calls.leave(now, &seat(), place);
+        assert!(calls.ended(now + Duration::from_secs(3600)).is_empty());
+    }
+
+    #[test]
+    fn a_connection_learns_at_once_that_another_one_replaced_it() {
+        let (mut calls, now) = (calls(1 << 20), Instant::now());
+        let older = calls.join(now, &seat(), None).unwrap();
+        let mut replaced = calls.replaced(&seat(), older);
+        assert_eq!(replaced.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+        let newer = calls.join(now, &seat(), None).unwrap();
+        assert_eq!(replaced.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        let mut own = calls.replaced(&seat(), newer);
+        assert_eq!(own.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+        assert_eq!(calls.take(now, &seat(), older, b"[]"), Err(Refused::Replaced));
+    }
+
+    #[test]
+    fn a_seat_is_known_while_one_of_its_clients_waits_to_join() {
+        let mut calls = calls(1 << 20);
+        calls.expect(&seat());
+        calls.expect(&seat());
+        calls.no_longer_expect(&seat());
+        assert!(calls.is_known(&seat()) && !calls.runs(&seat()));
+        calls.no_longer_expect(&seat());
+        assert!(!calls.is_known(&seat()));
     }
 }

@@ -5,12 +5,16 @@
 //! LAKE/dumps/ROOM/CALL.PEER.rtcstats     when it has ended; .2, .3, ... if the name was there
 //! ```
 //!
-//! `weir fleet` passes over hidden files, so it takes each call once, when it is whole.
+//! `weir fleet` passes over hidden files, so it takes each call once, when it is whole. No time of
+//! day decides when a dump is finished, since clocks are set.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use weir_analyze::LiveCall;
 
@@ -28,11 +32,13 @@ const REPLAY_TAIL: u64 = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Dumps {
     folder: PathBuf,
+    /// One thread writes at a time, so that what one takes back is its own.
+    writing: Arc<Mutex<()>>,
 }
 
 impl Dumps {
     pub fn new(lake: &Path) -> Self {
-        Self { folder: lake.join("dumps") }
+        Self { folder: lake.join("dumps"), writing: Arc::default() }
     }
 
     fn running(&self, seat: &Seat) -> PathBuf {
@@ -40,28 +46,45 @@ impl Dumps {
         self.folder.join(room).join(format!(".{call}.{peer}{ENDING}"))
     }
 
-    /// Appends whole lines to the dump of a call that runs.
+    /// Appends whole lines to the dump of a call that runs: all of them, or none.
     pub fn append(&self, seat: &Seat, lines: &[u8]) -> io::Result<()> {
+        let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.running(seat);
-        let open = OpenOptions::new().create(true).append(true).open(&path);
-        let mut file = match open {
+        let mut options = OpenOptions::new();
+        options.create(true).read(true).append(true);
+        let mut file = match options.open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
-                OpenOptions::new().create(true).append(true).open(&path)?
+                options.open(&path)?
             }
             opened => opened?,
         };
-        if file.metadata()?.len() > 0 {
-            return file.write_all(lines);
+        let mut size = file.metadata()?.len();
+        if size < HEADING.len() as u64 {
+            // It is new, or the program was ended within the heading.
+            file.set_len(0)?;
+            size = 0;
         }
-        file.write_all(&[HEADING, lines].concat())
+        let written = if size == 0 {
+            file.write_all(&[HEADING, lines].concat())
+        } else if ends_a_line(&file, size)? {
+            file.write_all(lines)
+        } else {
+            // The program was ended within a line: what follows must not become part of it.
+            file.write_all(&[b"\n", lines].concat())
+        };
+        if written.is_err() {
+            // A full disk takes a part.
+            file.set_len(size)?;
+        }
+        written
     }
 
     /// What a call had sent before this program started, played into a new [`LiveCall`], with its
     /// size in bytes. `None` if there is nothing.
     pub fn replay(&self, seat: &Seat, window_s: f64) -> io::Result<Option<(LiveCall, u64)>> {
         let path = self.running(seat);
-        let mut file = match OpenOptions::new().read(true).append(true).open(&path) {
+        let mut file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
@@ -71,10 +94,6 @@ impl Dumps {
         }
         let mut text = Vec::new();
         Read::by_ref(&mut file).take(REPLAY_MAX).read_to_end(&mut text)?;
-        // The program was ended within a line: what follows must not become part of it.
-        if text.last().is_some_and(|last| *last != b'\n') {
-            file.write_all(b"\n")?;
-        }
         let mut call = LiveCall::new(window_s);
         for line in text.split(|byte| *byte == b'\n').filter(|line| line.first() == Some(&b'[')) {
             // A broken line was refused when it came, or is the one that was cut.
@@ -88,25 +107,54 @@ impl Dumps {
         finish(&self.running(seat))
     }
 
-    /// Finishes the dumps that nothing was added to for this time, such as those of calls that
-    /// ended while this program did not run.
-    pub fn finish_old(&self, age: Duration) -> io::Result<()> {
+    /// The seats of calls that run, or ran when the program was ended, by their dumps.
+    pub fn running_seats(&self) -> io::Result<Vec<Seat>> {
+        let mut seats = Vec::new();
         if !self.folder.exists() {
-            return Ok(());
+            return Ok(seats);
         }
-        let newest = SystemTime::now() - age;
         for room in fs::read_dir(&self.folder)? {
             let room = room?.path();
             for file in fs::read_dir(&room).into_iter().flatten() {
-                let path = file?.path();
-                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                let is_running = name.starts_with('.') && name.ends_with(ENDING);
-                if is_running && fs::metadata(&path)?.modified()? < newest {
-                    finish(&path)?;
-                }
+                seats.extend(seat_of(&room, &file?.path()));
             }
         }
-        Ok(())
+        Ok(seats)
+    }
+}
+
+/// Whether a file ends with a line break.
+fn ends_a_line(file: &File, size: u64) -> io::Result<bool> {
+    let mut last = [0];
+    file.read_exact_at(&mut last, size - 1)?;
+    Ok(last == *b"\n")
+}
+
+/// The seat whose call runs, by the name of its dump.
+fn seat_of(room: &Path, dump: &Path) -> Option<Seat> {
+    let name = dump.file_name()?.to_str()?;
+    let (call, peer) = name.strip_prefix('.')?.strip_suffix(ENDING)?.split_once('.')?;
+    Seat::new(room.file_name()?.to_str()?, call, peer)
+}
+
+/// Dumps of calls that no client came back for, such as those that ended while this program did not
+/// run.
+#[derive(Debug, Default)]
+pub struct Abandoned(BTreeMap<Seat, Instant>);
+
+impl Abandoned {
+    /// The seats that have been seen for this time. `seats` are those that no client has now.
+    pub fn see(&mut self, now: Instant, seats: Vec<Seat>, age: Duration) -> Vec<Seat> {
+        let before = std::mem::take(&mut self.0);
+        let mut old = Vec::new();
+        for seat in seats {
+            let since = before.get(&seat).copied().unwrap_or(now);
+            if now.saturating_duration_since(since) >= age {
+                old.push(seat.clone());
+            }
+            self.0.insert(seat, since);
+        }
+        old
     }
 }
 
@@ -118,7 +166,13 @@ fn finish(running: &Path) -> io::Result<()> {
         let whole = running.with_file_name(format!("{stem}{number}{ENDING}"));
         // Takes the name if it is free.
         match File::create_new(&whole) {
-            Ok(_) => return fs::rename(running, &whole),
+            Ok(_) => {
+                let renamed = fs::rename(running, &whole);
+                if renamed.is_err() {
+                    let _ = fs::remove_file(&whole);
+                }
+                return renamed;
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -171,14 +225,47 @@ mod tests {
     }
 
     #[test]
-    fn only_dumps_that_are_left_alone_are_finished() {
+    fn a_line_or_heading_that_was_cut_does_not_swallow_the_next_line() {
         let lake = tempfile::tempdir().unwrap();
         let dumps = Dumps::new(lake.path());
-        dumps.finish_old(Duration::ZERO).unwrap();
+        for (left, expected) in [
+            ("RTCStatsDump\n{\"fileFormat\":3}\n[1]\n[\"ontr", "[1]\n[\"ontr\n[2]\n"),
+            ("RTCStatsD", "[2]\n"),
+            ("", "[2]\n"),
+        ] {
+            dumps.append(&seat(), b"[0]\n").unwrap();
+            fs::write(dumps.running(&seat()), left).unwrap();
+            dumps.append(&seat(), b"[2]\n").unwrap();
+            let text = fs::read_to_string(dumps.running(&seat())).unwrap();
+            let expected = format!("{}{expected}", String::from_utf8_lossy(HEADING));
+            assert_eq!(text, expected, "after {left:?}");
+        }
+    }
+
+    #[test]
+    fn a_dump_is_abandoned_when_no_client_had_its_seat_for_some_time() {
+        let (mut abandoned, now) = (Abandoned::default(), Instant::now());
+        let age = Duration::from_secs(100);
+        let at = |s: u64| now + Duration::from_secs(s);
+        let other = Seat::new("room", "call", "bert").unwrap();
+        assert!(abandoned.see(now, vec![seat(), other.clone()], age).is_empty());
+        // A client has the other seat for a while.
+        assert!(abandoned.see(at(60), vec![seat()], age).is_empty());
+        assert_eq!(abandoned.see(at(120), vec![seat(), other.clone()], age), [seat()]);
+        assert!(abandoned.see(at(180), vec![other.clone()], age).is_empty());
+        assert_eq!(abandoned.see(at(220), vec![other.clone()], age), [other]);
+    }
+
+    #[test]
+    fn only_dumps_of_calls_that_run_name_seats() {
+        let lake = tempfile::tempdir().unwrap();
+        let dumps = Dumps::new(lake.path());
+        assert!(dumps.running_seats().unwrap().is_empty());
         dumps.append(&seat(), b"[1]\n").unwrap();
-        dumps.finish_old(Duration::from_secs(3600)).unwrap();
-        assert_eq!(names(lake.path()), [".call.anna.rtcstats"]);
-        dumps.finish_old(Duration::ZERO).unwrap();
-        assert_eq!(names(lake.path()), ["call.anna.rtcstats"]);
+        let room = lake.path().join("dumps/room");
+        for name in ["call.bert.rtcstats", ".rtcstats", ".a.b", ".a.b.c.rtcstats", ".a.rtcstats"] {
+            fs::write(room.join(name), "").unwrap();
+        }
+        assert_eq!(dumps.running_seats().unwrap(), [seat()]);
     }
 }

@@ -6,6 +6,8 @@
 //! {"statsSessionId": .., "type": "stats-entry", "data": "[...]"}     Jitsi's client
 //! {id: object} or [object, ...]                                      a snapshot, by POST
 //! ```
+//!
+//! Snapshots may be in lists and within other objects, as programs wrap them.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -57,29 +59,80 @@ pub fn of_body(body: &[u8], connection: &str, now_ms: f64) -> Result<Vec<String>
             return Err(());
         }
         let is_event =
-            text.strip_prefix('[').is_some_and(|rest| !rest.trim_start().starts_with('{'));
-        lines.push(if is_event { in_one_line(text) } else { snapshot(text, connection, now_ms)? });
+            text.strip_prefix('[').is_some_and(|rest| !rest.trim_start().starts_with(['{', '[']));
+        if is_event {
+            lines.push(in_one_line(text));
+            continue;
+        }
+        let value = serde_json::from_str(text).map_err(|_| ())?;
+        let before = lines.len();
+        add_snapshots(value, connection, now_ms, &mut lines);
+        // What has no report is nothing that a client should go on to send.
+        if lines.len() == before || lines.len() > EVENTS_MAX {
+            return Err(());
+        }
     }
     Ok(lines)
 }
 
-/// A snapshot as an event.
-fn snapshot(text: &str, connection: &str, now_ms: f64) -> Result<String, ()> {
-    let objects = match serde_json::from_str(text).map_err(|_| ())? {
-        Value::Object(objects) => objects,
-        Value::Array(list) => {
-            let mut objects = Map::new();
-            for object in list {
-                let id = object.get("id").and_then(Value::as_str).ok_or(())?.to_owned();
-                objects.insert(id, object);
-            }
-            objects
+/// Whether this is an object of a report.
+fn is_statistics(value: &Value) -> bool {
+    value.get("type").is_some_and(Value::is_string)
+}
+
+/// Adds the snapshots in a value as events: its own, or those in its parts. Values are nested at
+/// most as deep as the parser allows.
+fn add_snapshots(value: Value, connection: &str, now_ms: f64, lines: &mut Vec<String>) {
+    match value {
+        Value::Object(parts) if parts.values().any(is_statistics) => {
+            lines.push(snapshot(parts, connection, now_ms));
         }
-        _ => return Err(()),
-    };
+        Value::Array(list) if list.iter().any(is_statistics) => {
+            let mut objects = Map::new();
+            for (number, object) in list.into_iter().enumerate() {
+                let id = object.get("id").and_then(Value::as_str).map(String::from);
+                objects.insert(id.unwrap_or_else(|| number.to_string()), object);
+            }
+            lines.push(snapshot(objects, connection, now_ms));
+        }
+        Value::Array(pairs) if pairs.iter().any(is_pair) => {
+            let mut objects = Map::new();
+            for pair in pairs {
+                if let Value::Array(mut pair) = pair
+                    && let (Some(object), Some(Value::String(id))) = (pair.pop(), pair.pop())
+                {
+                    objects.insert(id, object);
+                }
+            }
+            lines.push(snapshot(objects, connection, now_ms));
+        }
+        Value::Object(parts) => {
+            for (_, part) in parts {
+                add_snapshots(part, connection, now_ms, lines);
+            }
+        }
+        Value::Array(list) => {
+            for part in list {
+                add_snapshots(part, connection, now_ms, lines);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `[id, object]`, as `Array.from` makes it of a report.
+fn is_pair(value: &Value) -> bool {
+    matches!(
+        value.as_array().map(Vec::as_slice),
+        Some([Value::String(_), object]) if is_statistics(object)
+    )
+}
+
+/// A snapshot as an event.
+fn snapshot(objects: Map<String, Value>, connection: &str, now_ms: f64) -> String {
     let times = objects.values().filter_map(|object| object.get("timestamp")?.as_f64());
     let latest = times.filter(|ms| *ms > ABSOLUTE_MS).max_by(f64::total_cmp);
-    Ok(json!(["getStats", connection, objects, latest.unwrap_or(now_ms)]).to_string())
+    json!(["getStats", connection, objects, latest.unwrap_or(now_ms)]).to_string()
 }
 
 /// JSON without line breaks, which are only between its words.
@@ -123,9 +176,26 @@ mod tests {
         assert_eq!(lines[0], r#"["ontrack","0",1,1700000000000]"#);
         let last = r#"["getStats","1",{"i":{"id":"i","type":"inbound-rtp"}},1700000000000.0]"#;
         assert_eq!(lines[2], last);
-        for odd in ["7", "{", "[{}]", "null"] {
+        for odd in ["7", "{", "[{}]", "null", "{}", r#"{"log":{"entries":[]}}"#] {
             assert_eq!(of_body(odd.as_bytes(), "0", 1.7e12), Err(()), "{odd}");
         }
-        assert!(of_body("{}".repeat(EVENTS_MAX + 1).as_bytes(), "0", 1.7e12).is_err());
+        let one = r#"{"o":{"type":"codec"}}"#;
+        assert!(of_body(one.repeat(EVENTS_MAX + 1).as_bytes(), "0", 1.7e12).is_err());
+    }
+
+    #[test]
+    fn snapshots_are_found_in_any_wrapper() {
+        let report = r#"{"o":{"id":"o","type":"codec"}}"#;
+        let forms = [
+            format!("[{report},{report}]"),
+            r#"[[{"id":"o","type":"codec"}],[{"id":"o","type":"codec"}]]"#.into(),
+            r#"[[["o",{"type":"codec"}]],[["o",{"type":"codec"}]]]"#.into(),
+            format!(r#"{{"timestamp":1,"stats":[{report},{report}]}}"#),
+        ];
+        for form in forms {
+            let lines = of_body(form.as_bytes(), "1", 1.7e12).unwrap();
+            assert_eq!(lines.len(), 2, "{form}");
+            assert!(lines[1].starts_with(r#"["getStats","1",{"o":{"#), "{lines:?}");
+        }
     }
 }

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use weir_analyze::Cause;
 
-use super::calls::{Calls, Refused, WATCHED};
+use super::calls::Calls;
+use super::counters::{Refused, WATCHED};
 
 /// How values of a metric follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

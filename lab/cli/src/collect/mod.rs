@@ -10,7 +10,9 @@
 //! One thread does all but the disk's work.
 
 mod access;
+mod budget;
 mod calls;
+mod counters;
 mod dumps;
 mod forms;
 mod metrics;
@@ -35,20 +37,20 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 use weir_analyze::Cause;
-use weir_call::{TokenListener, random_token};
+use weir_call::{Bounds, TokenListener, random_token};
 
 use crate::args::Collect;
 use crate::interrupt::Interrupt;
 use access::{Seat, Secret};
-use calls::{Calls, Change, Limits};
-use dumps::Dumps;
+use calls::{Batch, Calls, Change, Limits};
+use dumps::{Abandoned, Dumps};
 use push::{Receiver, message};
 use web::Shared;
 
 /// Time between two rounds of analyses, and between two of writing. A kill loses a round of these.
 const ANALYZED: Duration = Duration::from_millis(250);
 const WRITTEN: Duration = Duration::from_secs(1);
-/// Time between two looks for dumps that nobody came back for.
+/// Longest time between two looks for dumps that nobody came back for.
 const SWEPT: Duration = Duration::from_secs(60);
 /// Time between two messages to an OTLP receiver.
 const PUSHED: Duration = Duration::from_secs(15);
@@ -56,6 +58,8 @@ const PUSHED: Duration = Duration::from_secs(15);
 const CHANGES_MAX: usize = 1000;
 /// Connections beyond one for each call: requests, and clients that come back.
 const MORE_CONNECTIONS: usize = 256;
+/// Clients that the system keeps until this program accepts them. All come at once after a restart.
+const BACKLOG: i32 = 4096;
 /// A shorter secret could be guessed.
 const SECRET_MIN: usize = 16;
 const LOCK: &str = ".collect-lock";
@@ -77,9 +81,10 @@ pub fn collect(args: &Collect) -> anyhow::Result<ExitCode> {
     let webhook = args.webhook.as_deref().map(Receiver::new).transpose()?;
     let otlp = args.otlp.as_deref().map(Receiver::new).transpose()?;
     let told = causes(&args.webhook_cause)?;
-    raise_descriptors(args.max_calls)?;
+    let bounds = bounds(args.max_calls)?;
     let listener = TcpListener::bind((args.listen, args.port))
         .with_context(|| format!("cannot listen at {} port {}", args.listen, args.port))?;
+    rustix::net::listen(&listener, BACKLOG)?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     let interrupt = Interrupt::listen()?;
@@ -89,17 +94,16 @@ pub fn collect(args: &Collect) -> anyhow::Result<ExitCode> {
         dumps: Dumps::new(&args.out),
         idle: Duration::from_secs_f64(args.idle),
         refused_tokens: AtomicU64::new(0),
-        replays: Semaphore::new(1),
+        hand_over: Semaphore::new(1),
     });
     let (shutdown, stopped) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .max_blocking_threads(2)
         .enable_all()
         .build()?;
-    let known_max = args.max_calls + MORE_CONNECTIONS;
     let serving = shared.clone();
     let thread = std::thread::Builder::new().name("weir-collect".into()).spawn(move || {
-        runtime.block_on(run(serving, listener, known_max, (webhook, told), otlp, stopped))
+        runtime.block_on(run(serving, listener, bounds, (webhook, told), otlp, stopped))
     })?;
     eprintln!("weir: collects at http://{address}/c/ROOM/CALL/PEER?token=TOKEN");
     eprintln!("weir: dumps are in {}; Ctrl-C ends", args.out.join("dumps").display());
@@ -144,8 +148,17 @@ fn secret_of(file: &Path) -> anyhow::Result<String> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let secret = random_token().context("cannot make a secret")?;
             let mut options = fs::OpenOptions::new();
-            let created = options.write(true).create_new(true).mode(0o600).open(file);
-            created.and_then(|mut file| writeln!(file, "{secret}")).context(place)?;
+            let mut created = options
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(file)
+                .context(place.clone())?;
+            if let Err(error) = writeln!(created, "{secret}") {
+                // Half a secret would be none at the next start.
+                let _ = fs::remove_file(file);
+                return Err(error).context(place);
+            }
             Ok(secret)
         }
         Err(error) => Err(error).context(place),
@@ -161,21 +174,27 @@ fn lock(out: &Path) -> anyhow::Result<fs::File> {
     Ok(file)
 }
 
-/// Lets this process have a descriptor for each call.
-fn raise_descriptors(calls: usize) -> anyhow::Result<()> {
-    let wanted = (calls + 2 * MORE_CONNECTIONS) as u64;
+/// How many connections there may be, for which this process gets descriptors. As many strangers
+/// as clients may wait, since all clients are strangers until their request is here; fewer if the
+/// system does not allow it.
+fn bounds(calls: usize) -> anyhow::Result<Bounds> {
+    let known = calls + MORE_CONNECTIONS;
+    let (needed, wanted) = (known + MORE_CONNECTIONS, 2 * known + MORE_CONNECTIONS);
     let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_some_and(|current| current < wanted) {
+    if limit.current.is_some_and(|current| current < wanted as u64) {
+        let wanted = wanted as u64;
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
         setrlimit(Resource::Nofile, limit).context("cannot raise the number of open files")?;
-        let got = limit.current.unwrap_or(wanted);
-        anyhow::ensure!(
-            got >= wanted,
-            "{calls} calls need {wanted} open files, and this system allows {got}: raise `ulimit \
-             -Hn`, or lower --max-calls"
-        );
     }
-    Ok(())
+    let got = limit.current.and_then(|got| usize::try_from(got).ok()).unwrap_or(wanted);
+    anyhow::ensure!(
+        got >= needed,
+        "{calls} calls need {needed} open files, and this system allows {got}: raise `ulimit \
+         -Hn`, or lower --max-calls"
+    );
+    // The rest of what is needed is for public requests and files.
+    let unknown = (got.min(wanted) - known - MORE_CONNECTIONS / 2).min(known);
+    Ok(Bounds { known, unknown })
 }
 
 type Webhook = (Option<Receiver>, Vec<Cause>);
@@ -183,7 +202,7 @@ type Webhook = (Option<Receiver>, Vec<Cause>);
 async fn run(
     shared: Arc<Shared>,
     listener: TcpListener,
-    known_max: usize,
+    bounds: Bounds,
     webhook: Webhook,
     otlp: Option<Receiver>,
     stopped: oneshot::Receiver<()>,
@@ -191,7 +210,7 @@ async fn run(
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let gate = shared.clone();
     let gate = Arc::new(move |target: &str| gate.admits(target));
-    let listener = TokenListener::with_gate(listener, gate, known_max);
+    let listener = TokenListener::with_gate(listener, gate, bounds);
     let router = web::router(shared.clone());
     tokio::spawn(async move { axum::serve(listener, router).await });
     let (changes, waiting) = mpsc::channel(CHANGES_MAX);
@@ -206,13 +225,11 @@ async fn run(
     }
     tokio::spawn(analyze(shared.clone(), changes.clone()));
     tokio::spawn(sweep(shared.clone()));
-    tokio::select! {
-        () = write(shared.clone(), changes) => {}
-        // An error means that the program ends, too.
-        _ = stopped => {}
-    }
+    write(&shared, changes, stopped).await;
     // Calls that run may go on after a restart: their dumps stay as they are.
-    written(&shared, Vec::new()).await;
+    written(&shared).await;
+    let left = shared.calls().waiting();
+    anyhow::ensure!(left == 0, "{left} bytes of events could not be written");
     Ok(())
 }
 
@@ -237,49 +254,98 @@ fn note(shared: &Shared, changes: &mpsc::Sender<Change>, found: Vec<Change>) {
 }
 
 /// Writes what came, and gives the dumps of ended calls their names, again and again.
-async fn write(shared: Arc<Shared>, changes: mpsc::Sender<Change>) {
+async fn write(
+    shared: &Arc<Shared>,
+    changes: mpsc::Sender<Change>,
+    mut stopped: oneshot::Receiver<()>,
+) {
     let mut round = interval(WRITTEN);
     round.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_failing = false;
     loop {
-        round.tick().await;
+        // A round is never cut: what became of its writes must be known.
+        tokio::select! {
+            _ = round.tick() => {}
+            // An error means that the program ends, too.
+            _ = &mut stopped => return,
+        }
         let mut ended = Vec::new();
-        let gone = shared.calls().ended(Instant::now());
+        let now = Instant::now();
+        let gone = shared.calls().ended(now);
+        shared.calls().budgets.forget(now);
         for (seat, last) in gone {
-            note(&shared, &changes, last);
+            note(shared, &changes, last);
             ended.push(seat);
         }
-        written(&shared, ended).await;
+        finish(shared, ended).await;
+        match written(shared).await {
+            Some(error) if !is_failing => {
+                eprintln!("weir: cannot write dumps, and tries again: {error}");
+                is_failing = true;
+            }
+            Some(_) => {}
+            None => is_failing = false,
+        }
     }
 }
 
-async fn written(shared: &Arc<Shared>, ended: Vec<Seat>) {
-    let lines = shared.calls().unwritten();
+/// Writes what waits. Returns the last error.
+async fn written(shared: &Arc<Shared>) -> Option<std::io::Error> {
+    let batches = shared.calls().unwritten();
     let dumps = shared.dumps.clone();
     let job = spawn_blocking(move || {
-        let mut lost = 0;
-        for (seat, lines) in lines {
-            lost += u64::from(dumps.append(&seat, &lines).is_err());
+        let mut results = Vec::new();
+        for batch in batches {
+            let result = dumps.append(&batch.seat, &batch.lines);
+            results.push((batch, result));
         }
+        results
+    });
+    let mut failed = None;
+    let results: Vec<(Batch, std::io::Result<()>)> = job.await.unwrap_or_default();
+    let mut calls = shared.calls();
+    for (batch, result) in results {
+        calls.wrote(batch, result.is_ok());
+        if let Err(error) = result {
+            calls.counters.lost_writes += 1;
+            failed = Some(error);
+        }
+    }
+    failed
+}
+
+/// Gives the dumps of calls that have ended their names. The call of a client that came back
+/// meanwhile goes on in its dump.
+async fn finish(shared: &Arc<Shared>, mut ended: Vec<Seat>) {
+    if ended.is_empty() {
+        return;
+    }
+    let _one = shared.hand_over.acquire().await;
+    ended.retain(|seat| !shared.calls().is_known(seat));
+    let dumps = shared.dumps.clone();
+    let job = spawn_blocking(move || {
         for seat in ended {
-            // A call that sent nothing has no dump.
+            // A call that sent nothing has no dump. What fails is tried again by `sweep`.
             let _ = dumps.finish(&seat);
         }
-        lost
     });
-    let lost = job.await.unwrap_or(1);
-    shared.calls().counters.lost_writes += lost;
+    let _ = job.await;
 }
 
 /// Finishes the dumps of calls that ended while this program did not run.
 async fn sweep(shared: Arc<Shared>) {
-    let mut round = interval(SWEPT);
     let age = shared.calls().limits().rejoin + 2 * WRITTEN;
-    let idle = shared.idle;
+    let mut round = interval(age.min(SWEPT));
+    round.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut abandoned = Abandoned::default();
     loop {
         round.tick().await;
         let dumps = shared.dumps.clone();
-        // A client that is connected may be silent for its idle time.
-        let _ = spawn_blocking(move || dumps.finish_old(age + idle)).await;
+        let found = spawn_blocking(move || dumps.running_seats()).await;
+        let Ok(Ok(mut seats)) = found else { continue };
+        seats.retain(|seat| !shared.calls().is_known(seat));
+        let old = abandoned.see(Instant::now(), seats, age);
+        finish(&shared, old).await;
     }
 }
 
@@ -299,12 +365,14 @@ async fn tell(
 
 /// Sends the metrics, again and again.
 async fn push(shared: Arc<Shared>, receiver: Receiver) {
-    let started_ns = now_ns();
+    let (started, mut started_ns) = (Instant::now(), now_ns());
     let mut round = interval(PUSHED);
     round.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         round.tick().await;
-        let body = metrics::otlp(&shared.metrics(), started_ns, now_ns());
+        let now_ns = now_ns();
+        started_ns = push::start_before(started_ns, now_ns, started.elapsed());
+        let body = metrics::otlp(&shared.metrics(), started_ns, now_ns);
         if !receiver.post(&body).await {
             shared.calls().counters.untold += 1;
         }

@@ -1,7 +1,9 @@
 //! Sends JSON by HTTP to a receiver that its operator named: one short connection a message.
 //!
 //! Receivers are beside this program: an OpenTelemetry collector, or a program that passes a
-//! message on. So there is no TLS.
+//! message on. So there is no TLS, and addresses of this machine and of its network are as good as
+//! any other. No client has a part in the address: its names stand in the body, and an answer that
+//! points elsewhere is not followed.
 
 use std::time::Duration;
 
@@ -14,8 +16,10 @@ use super::calls::Change;
 
 /// Time limit for a whole message.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Enough for the first line of an answer.
-const ANSWER_MAX: usize = 512;
+/// Time limit for what follows the first line of an answer.
+const REST: Duration = Duration::from_millis(200);
+/// Enough for an answer.
+const ANSWER_MAX: usize = 4_096;
 
 /// Where messages go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,9 +68,11 @@ impl Receiver {
         let mut answer = Vec::new();
         while answer.len() < ANSWER_MAX && !answer.contains(&b'\n') {
             if stream.read_buf(&mut answer).await? == 0 {
-                break;
+                return Ok(answer);
             }
         }
+        // A receiver that still writes would see a reset.
+        let _ = timeout(REST, stream.take(ANSWER_MAX as u64).read_to_end(&mut Vec::new())).await;
         Ok(answer)
     }
 }
@@ -74,6 +80,12 @@ impl Receiver {
 /// Whether an answer begins with a status of success.
 fn is_taken(answer: &[u8]) -> bool {
     answer.starts_with(b"HTTP/1.") && answer.get(8..10) == Some(b" 2")
+}
+
+/// When the counters began, in ns since 1970. It stays, unless the clock was set to a time before:
+/// then the time that has passed tells it.
+pub fn start_before(started_ns: u128, now_ns: u128, passed: Duration) -> u128 {
+    if started_ns <= now_ns { started_ns } else { now_ns.saturating_sub(passed.as_nanos()) }
 }
 
 /// A change as a message.
@@ -107,6 +119,16 @@ mod tests {
         {
             assert!(Receiver::new(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn the_start_of_counters_is_never_after_now() {
+        let passed = Duration::from_nanos(30);
+        assert_eq!(start_before(1000, 1030, passed), 1000);
+        // The clock was set ahead, and back.
+        assert_eq!(start_before(1000, 9000, passed), 1000);
+        assert_eq!(start_before(1000, 500, passed), 470);
+        assert_eq!(start_before(1000, 20, passed), 0);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
-use axum::body::to_bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -14,10 +14,13 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
+use weir_analyze::LiveCall;
+use weir_call::Holder;
 
 use super::access::{Asked, Seat, Secret, asked, value};
-use super::calls::{Calls, Refused};
+use super::calls::Calls;
+use super::counters::Refused;
 use super::dumps::Dumps;
 use super::{forms, metrics};
 
@@ -30,6 +33,8 @@ const SHORT: Duration = Duration::from_secs(10);
 const BUFFER_BYTES: usize = 8 << 10;
 /// Time between two acknowledgements to Jitsi's client, which keeps 1000 events until then.
 const ACKNOWLEDGED: Duration = Duration::from_secs(10);
+/// A message costs at least its head.
+const FRAME_BYTES: usize = 6;
 /// Close codes of WebSockets (RFC 6455, section 7.4.1): policy violation, and bad data.
 const POLICY: u16 = 1008;
 const BAD_DATA: u16 = 1007;
@@ -43,8 +48,8 @@ pub struct Shared {
     pub dumps: Dumps,
     pub idle: Duration,
     pub refused_tokens: AtomicU64,
-    /// One dump is read again at a time.
-    pub replays: Semaphore,
+    /// Held while a dump is read again until its client has joined, and while one gets its name.
+    pub hand_over: Semaphore,
 }
 
 impl Shared {
@@ -52,13 +57,18 @@ impl Shared {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the listener lets a request in.
-    pub fn admits(&self, target: &str) -> bool {
-        let is_known = asked(&self.secret, target).is_some();
-        if !is_known {
-            self.refused_tokens.fetch_add(1, Ordering::Relaxed);
+    /// Who the listener lets in.
+    pub fn admits(&self, target: &str) -> Option<Holder> {
+        match asked(&self.secret, target) {
+            Some(Asked::Public) => Some(Holder::Public),
+            Some(Asked::Reports(seat) | Asked::Jitsi(seat)) => {
+                Some(Holder::Named(format!("{}/{}/{}", seat.room, seat.call, seat.peer)))
+            }
+            None => {
+                self.refused_tokens.fetch_add(1, Ordering::Relaxed);
+                None
+            }
         }
-        is_known
     }
 
     /// All metrics.
@@ -67,16 +77,63 @@ impl Shared {
     }
 
     /// Seats a client. A call that ran before this program started goes on.
-    async fn join(self: &Arc<Self>, seat: &Seat) -> Result<u64, Refused> {
+    async fn join<'a>(self: &'a Arc<Self>, seat: &'a Seat) -> Result<Joined<'a>, Refused> {
+        if self.calls().runs(seat) {
+            return self.seated(seat, None);
+        }
+        let _expected = Expected::new(self, seat);
+        let _one = self.hand_over.acquire().await;
         let mut before = None;
-        if !self.calls().is_known(seat) {
-            let _one = self.replays.acquire().await;
+        // Another connection of this seat may have been faster.
+        if !self.calls().runs(seat) {
             let (shared, own) = (self.clone(), seat.clone());
             let window_s = self.calls().limits().window_s;
             let replayed = spawn_blocking(move || shared.dumps.replay(&own, window_s)).await;
             before = replayed.ok().and_then(Result::ok).flatten();
         }
-        self.calls().join(Instant::now(), seat, before)
+        self.seated(seat, before)
+    }
+
+    fn seated<'a>(
+        &'a self,
+        seat: &'a Seat,
+        before: Option<(LiveCall, u64)>,
+    ) -> Result<Joined<'a>, Refused> {
+        let place = self.calls().join(Instant::now(), seat, before)?;
+        Ok(Joined { shared: self, seat, place })
+    }
+}
+
+/// A client on its seat. It leaves when this is dropped: the server drops what it was doing for a
+/// connection that is closed.
+struct Joined<'a> {
+    shared: &'a Shared,
+    seat: &'a Seat,
+    place: u64,
+}
+
+impl Drop for Joined<'_> {
+    fn drop(&mut self) {
+        self.shared.calls().leave(Instant::now(), self.seat, self.place);
+    }
+}
+
+/// A client that is about to join. Its dump stays as long as this lives.
+struct Expected<'a> {
+    shared: &'a Shared,
+    seat: &'a Seat,
+}
+
+impl<'a> Expected<'a> {
+    fn new(shared: &'a Shared, seat: &'a Seat) -> Self {
+        shared.calls().expect(seat);
+        Self { shared, seat }
+    }
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        self.shared.calls().no_longer_expect(self.seat);
     }
 }
 
@@ -119,12 +176,11 @@ fn public(shared: &Shared, path: &str) -> Response {
     ([(header::CONTENT_TYPE, kind), any_site], body).into_response()
 }
 
-/// Takes the events and snapshots of a request.
+/// Takes the events and snapshots of a request. The answer says whether they are on the disk.
 async fn posted(shared: &Arc<Shared>, seat: &Seat, target: &str, request: Request) -> Response {
-    let body = match timeout(SHORT, to_bytes(request.into_body(), MESSAGE_MAX)).await {
-        Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
-        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-        Ok(Ok(body)) => body,
+    let body = match body_of(shared, seat, request).await {
+        Ok(body) => body,
+        Err(answer) => return answer,
     };
     let query = target.split_once('?').map_or("", |(_, query)| query);
     let connection = value(query, "connection").unwrap_or("0");
@@ -134,21 +190,66 @@ async fn posted(shared: &Arc<Shared>, seat: &Seat, target: &str, request: Reques
         shared.calls().refuse(Refused::Event);
         return (StatusCode::BAD_REQUEST, "neither events nor a snapshot\n").into_response();
     };
-    let Ok(place) = shared.join(seat).await else {
+    let Ok(joined) = shared.join(seat).await else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let mut refused = None;
+    let mut taken = Vec::new();
     for line in &lines {
-        if let Err(why) = shared.calls().take(Instant::now(), seat, place, line.as_bytes()) {
-            refused = Some(why);
+        match shared.calls().look_at(Instant::now(), seat, joined.place, line.as_bytes()) {
+            Ok(()) => taken.extend([line.as_bytes(), b"\n"].concat()),
+            Err(why) => refused = Some(why),
         }
     }
-    shared.calls().leave(Instant::now(), seat, place);
+    if !taken.is_empty() && !kept(shared, seat, taken).await {
+        refused = Some(Refused::Disk);
+    }
     match refused {
         None => StatusCode::NO_CONTENT.into_response(),
         Some(Refused::Event) => (StatusCode::BAD_REQUEST, "an event is odd\n").into_response(),
+        Some(Refused::Disk) => StatusCode::INSUFFICIENT_STORAGE.into_response(),
         Some(_) => StatusCode::TOO_MANY_REQUESTS.into_response(),
     }
+}
+
+/// The body of a request, within what its seat may send.
+async fn body_of(shared: &Shared, seat: &Seat, request: Request) -> Result<Bytes, Response> {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let size = length.unwrap_or(MESSAGE_MAX);
+    if size > MESSAGE_MAX {
+        return Err(StatusCode::PAYLOAD_TOO_LARGE.into_response());
+    }
+    let now = Instant::now();
+    let wait = shared.calls().wait(now, seat);
+    if !wait.is_zero() {
+        shared.calls().refuse(Refused::Bytes);
+        let seconds = wait.as_secs() + 1;
+        let later = [(header::RETRY_AFTER, seconds.to_string())];
+        return Err((StatusCode::TOO_MANY_REQUESTS, later).into_response());
+    }
+    // Before it is here, since several requests may come together.
+    shared.calls().budgets.spend(now, seat, size);
+    match timeout(SHORT, to_bytes(request.into_body(), MESSAGE_MAX)).await {
+        Err(_) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
+        Ok(Err(_)) => Err(StatusCode::PAYLOAD_TOO_LARGE.into_response()),
+        Ok(Ok(body)) => {
+            shared.calls().budgets.give_back(Instant::now(), seat, size - body.len());
+            Ok(body)
+        }
+    }
+}
+
+/// Writes lines to the dump of a seat at once. Whether they are there.
+async fn kept(shared: &Arc<Shared>, seat: &Seat, lines: Vec<u8>) -> bool {
+    let (dumps, own) = (shared.dumps.clone(), seat.clone());
+    let written = spawn_blocking(move || dumps.append(&own, &lines)).await;
+    let is_kept = written.is_ok_and(|written| written.is_ok());
+    if !is_kept {
+        shared.calls().counters.lost_writes += 1;
+        shared.calls().refuse(Refused::Disk);
+    }
+    is_kept
 }
 
 async fn upgraded(shared: Arc<Shared>, seat: Seat, is_jitsi: bool, request: Request) -> Response {
@@ -176,70 +277,99 @@ fn first_protocol(headers: &HeaderMap) -> Option<String> {
 
 /// Takes the messages of a client until it goes, or may not send any more.
 async fn serve(shared: Arc<Shared>, seat: Seat, is_jitsi: bool, mut socket: WebSocket) {
-    let place = match shared.join(&seat).await {
-        Ok(place) => place,
+    let joined = match shared.join(&seat).await {
+        Ok(joined) => joined,
         Err(why) => return close(&mut socket, why).await,
     };
-    let mut acknowledged = Instant::now();
-    if is_jitsi && !acknowledge(&shared, &seat, &mut socket, true).await {
-        return shared.calls().leave(Instant::now(), &seat, place);
-    }
-    while let Ok(Some(Ok(message))) = timeout(shared.idle, socket.recv()).await {
-        let text = match &message {
-            Message::Text(text) => text.as_str(),
-            Message::Binary(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
-            Message::Ping(_) | Message::Pong(_) => continue,
-            Message::Close(_) => break,
-        };
-        match taken(&shared, &seat, place, text, is_jitsi) {
-            // What a client sends too fast waits in its own socket.
-            Ok(wait) if wait > Duration::ZERO => tokio::time::sleep(wait).await,
-            Ok(_) => {}
-            // One odd event is not the end of a call.
-            Err(Refused::Event) if !text.is_empty() => {}
-            Err(why) => {
-                close(&mut socket, why).await;
-                break;
-            }
+    let mut replaced = shared.calls().replaced(&seat, joined.place);
+    let client = Client { shared: &shared, seat: &seat, place: joined.place, is_jitsi };
+    let ended = tokio::select! {
+        ended = client.listen(&mut socket) => ended,
+        _ = &mut replaced => {
+            shared.calls().refuse(Refused::Replaced);
+            Some(Refused::Replaced)
         }
-        if is_jitsi && acknowledged.elapsed() > ACKNOWLEDGED {
-            acknowledged = Instant::now();
-            if !acknowledge(&shared, &seat, &mut socket, false).await {
-                break;
-            }
-        }
+    };
+    if let Some(why) = ended {
+        close(&mut socket, why).await;
     }
-    shared.calls().leave(Instant::now(), &seat, place);
 }
 
-fn taken(
-    shared: &Shared,
-    seat: &Seat,
+/// The client at a WebSocket.
+struct Client<'a> {
+    shared: &'a Shared,
+    seat: &'a Seat,
     place: u64,
-    text: &str,
     is_jitsi: bool,
-) -> Result<Duration, Refused> {
-    let mut calls = shared.calls();
-    match forms::of_message(text, is_jitsi) {
-        Ok(Some(line)) => calls.take(Instant::now(), seat, place, line.as_bytes()),
-        Ok(None) => Ok(Duration::ZERO),
-        Err(()) => {
-            calls.refuse(Refused::Event);
-            Err(Refused::Event)
-        }
-    }
 }
 
-/// Tells Jitsi's client which of its events are here. It begins to send after the first time.
-/// Returns whether it was told.
-async fn acknowledge(shared: &Shared, seat: &Seat, socket: &mut WebSocket, first: bool) -> bool {
-    let mut body = json!({ "value": shared.calls().sequence(seat) });
-    if first {
-        body["state"] = "initial".into();
+impl Client<'_> {
+    /// Takes messages until the client is gone, or is refused for a reason.
+    async fn listen(&self, socket: &mut WebSocket) -> Option<Refused> {
+        let mut acknowledged = Instant::now();
+        if self.is_jitsi && !self.acknowledge(socket, true).await {
+            return None;
+        }
+        loop {
+            // What a client sends too fast waits in its own socket, also if it comes back.
+            let wait = self.shared.calls().wait(Instant::now(), self.seat);
+            sleep(wait).await;
+            let Ok(Some(Ok(message))) = timeout(self.shared.idle, socket.recv()).await else {
+                return None;
+            };
+            let text = match &message {
+                Message::Text(text) => text.as_str(),
+                Message::Binary(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
+                Message::Ping(bytes) | Message::Pong(bytes) => {
+                    self.spend(bytes.len());
+                    continue;
+                }
+                Message::Close(_) => return None,
+            };
+            self.spend(text.len());
+            match self.taken(text) {
+                // One odd event is not the end of a call.
+                Err(Refused::Event) if !text.is_empty() => {}
+                Err(why) => return Some(why),
+                Ok(()) => {}
+            }
+            if self.is_jitsi && acknowledged.elapsed() > ACKNOWLEDGED {
+                acknowledged = Instant::now();
+                if !self.acknowledge(socket, false).await {
+                    return None;
+                }
+            }
+        }
     }
-    let message = json!({ "type": "sn", "body": body }).to_string();
-    let sent = timeout(SHORT, socket.send(Message::Text(message.into()))).await;
-    matches!(sent, Ok(Ok(())))
+
+    fn spend(&self, bytes: usize) {
+        self.shared.calls().budgets.spend(Instant::now(), self.seat, bytes + FRAME_BYTES);
+    }
+
+    fn taken(&self, text: &str) -> Result<(), Refused> {
+        let mut calls = self.shared.calls();
+        match forms::of_message(text, self.is_jitsi) {
+            Ok(Some(line)) => calls.take(Instant::now(), self.seat, self.place, line.as_bytes()),
+            Ok(None) => Ok(()),
+            Err(()) => {
+                calls.refuse(Refused::Event);
+                Err(Refused::Event)
+            }
+        }
+    }
+
+    /// Tells Jitsi's client which of its events are here. It begins to send after the first time,
+    /// and forgets what it is told later, so that must be on the disk. Returns whether it was told.
+    async fn acknowledge(&self, socket: &mut WebSocket, first: bool) -> bool {
+        let body = if first {
+            json!({ "value": self.shared.calls().sequence(self.seat), "state": "initial" })
+        } else {
+            json!({ "value": self.shared.calls().written(self.seat) })
+        };
+        let message = json!({ "type": "sn", "body": body }).to_string();
+        let sent = timeout(SHORT, socket.send(Message::Text(message.into()))).await;
+        matches!(sent, Ok(Ok(())))
+    }
 }
 
 async fn close(socket: &mut WebSocket, why: Refused) {

@@ -8,11 +8,12 @@ use std::process::ExitCode;
 use anyhow::Context;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use weir_lab::protocol::contest::{Bout, Contest, FamilyResult, Outcome, mean_and_worst_tenth};
-use weir_lab::protocol::oracle::{Possible, possible};
-use weir_lab::protocol::results::{WORST_WEIGHT, good_ratio, of, to_json};
-use weir_lab::protocol::score::{Score, oracle_with_queue, score};
-use weir_lab::scenario::Scenario;
+use weir_record::shell::CommandLine;
+use weir_research::contest::{Bout, Contest, FamilyResult, Outcome, mean_and_worst_tenth};
+use weir_research::results::{WORST_WEIGHT, good_ratio, of, to_json};
+use weir_research::score::{Score, oracle_with_queue, score};
+use weir_scenario::Scenario;
+use weir_scenario::oracle::{Possible, possible};
 
 use crate::args::research::{Score as Args, ScoreTable};
 use crate::interrupt::{Interrupt, Interrupted};
@@ -30,7 +31,7 @@ const TABLES: [ScoreTable; 4] =
 /// Makes the runs, scores them and prints the tables.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.list_constants {
-        for (name, value) in weir_lab::constants::constants() {
+        for (name, value) in weir_scenario::constants::constants() {
             output::line(&format!("{name} {value}"))?;
         }
         return Ok(ExitCode::SUCCESS);
@@ -267,10 +268,11 @@ fn worst(own: &str, contests: &[Contest], count: usize) -> Table<'static> {
         rows.push(vec![
             format!("{}/{}", bout.family, name(&bout.scenario)),
             rival.to_owned(),
-            format!(
-                "weir research score {} --controller {own},{rival} --seed {}",
-                bout.scenario, bout.worst_seed
-            ),
+            CommandLine::new("weir research score")
+                .name(&bout.scenario)
+                .option("--controller", &format!("{own},{rival}"))
+                .option("--seed", &bout.worst_seed.to_string())
+                .to_string(),
             format!("{:.3}", bout.own),
             format!("{:.3}", bout.rival),
         ]);

@@ -1,9 +1,9 @@
 //! How far the objective moves with each constant of `sluice`, and without each of its boxes.
 
 use anyhow::Context;
-use weir_lab::constants::{boxes, constants, sluice_with};
-use weir_lab::protocol::contest::mean_and_worst_tenth;
-use weir_lab::scenario::Scenario;
+use weir_research::contest::mean_and_worst_tenth;
+use weir_scenario::Scenario;
+use weir_scenario::constants::{boxes, constants, sluice_with};
 
 use super::{WORST_WEIGHT, scores};
 use crate::args::research::Score as Args;

@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use weir_lab::record;
-
 use super::job::Job;
 
 /// The current run, or the last one; `None` before the first.
@@ -38,6 +36,6 @@ pub fn name_below(out: &Path, folder: &Path) -> String {
 
 /// The names of the records in a folder below `out`.
 pub fn names_in(out: &Path, folder: &Path) -> Vec<String> {
-    let found = record::find(folder).unwrap_or_default();
+    let found = weir_record::find(folder).unwrap_or_default();
     found.iter().map(|folder| name_below(out, folder)).collect()
 }

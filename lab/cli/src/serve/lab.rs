@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use weir::units::Timestamp;
 use weir_call::CallConfig;
 use weir_controllers::LabAlgorithm;
-use weir_lab::record::{self, Reader, Scenarios};
-use weir_lab::report::Report;
-use weir_lab::scenario::{self, Scenario, catalogue};
+use weir_record::shell::CommandLine;
+use weir_record::{Reader, Scenarios};
+use weir_report::Report;
+use weir_scenario::{Scenario, catalogue};
 
 use super::current::{LinkCommand, Shared, lock, name_below};
 use super::job::{Job, JobState, Kind};
@@ -312,7 +313,7 @@ impl Lab {
     pub fn records(&self) -> anyhow::Result<Value> {
         let scenarios = Scenarios::default();
         let mut found = Vec::new();
-        for folder in record::find(&self.out)? {
+        for folder in weir_record::find(&self.out)? {
             let changed = std::fs::metadata(&folder).and_then(|it| it.modified()).ok();
             // A record that cannot be read is not offered.
             let Ok(reader) = Reader::open(&folder, &scenarios) else { continue };
@@ -333,12 +334,14 @@ impl Lab {
     pub fn report(&self, names: &[String]) -> anyhow::Result<String> {
         ensure!(names.len() <= COMPARED_MAX, "a report has at most {COMPARED_MAX} records");
         // Only records below the folder are read, even if a name contains a path.
-        let mut folders = record::find(&self.out)?;
+        let mut folders = weir_record::find(&self.out)?;
         folders.retain(|folder| names.contains(&name_below(&self.out, folder)));
         ensure!(!folders.is_empty(), "there are no such records");
-        let words = folders.iter().map(|folder| crate::link::quoted(&folder.display().to_string()));
-        let command = format!("weir report {}", words.collect::<Vec<_>>().join(" "));
-        let report = Report::of(&folders, &command, &AtomicBool::new(false))?;
+        let mut command = CommandLine::new("weir report");
+        for folder in &folders {
+            command = command.name(&folder.display().to_string());
+        }
+        let report = Report::of(&folders, &command.to_string(), &AtomicBool::new(false))?;
         Ok(report.context("the report was stopped")?.to_html()?)
     }
 
@@ -366,7 +369,7 @@ impl Lab {
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     #[error(transparent)]
-    Scenario(#[from] scenario::ScenarioError),
+    Scenario(#[from] weir_scenario::ScenarioError),
     #[error("the text is longer than {TEXT_MAX} bytes")]
     Long,
 }
@@ -376,7 +379,7 @@ fn edited(text: &str) -> Result<Scenario, Failed> {
     if text.len() > TEXT_MAX {
         return Err(Failed::Long);
     }
-    Ok(scenario::parse(EDITED, text, None)?)
+    Ok(weir_scenario::parse(EDITED, text, None)?)
 }
 
 /// A scenario by its id alone. A path would read a file of this machine.

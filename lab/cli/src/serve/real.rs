@@ -1,6 +1,6 @@
 //! A call or a link: this program once more, as a process that reports on a socket.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
+use weir_record::lines;
 
 use super::current::{self, Shared};
 
@@ -18,6 +19,11 @@ use super::current::{self, Shared};
 const TICK: Duration = Duration::from_millis(50);
 /// A process that does not take a line for so long is not sent it.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Bytes of a line of a process that are kept. Such a line may be that of a command in a link.
+const SAID_BYTES_MAX: usize = 10_000;
+/// Maximum length of a line that it reports.
+const REPORT_BYTES_MAX: usize = 16_000_000;
 
 /// The last line that a process has written to an output.
 type LastLine = Arc<Mutex<Option<String>>>;
@@ -117,7 +123,7 @@ impl Task {
     fn listen(&self, output: impl Read + Send + 'static, last: LastLine) -> JoinHandle<()> {
         let task = self.clone();
         thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
+            for line in lines::cut(BufReader::new(output), SAID_BYTES_MAX) {
                 current::update(&task.shared, task.number, |job| job.say(&line));
                 *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
             }
@@ -132,7 +138,7 @@ impl Task {
             let Some(connected) = accept(&listener, &ended) else { return };
             let Ok(reader) = connected.try_clone() else { return };
             *stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(connected);
-            for line in BufReader::new(reader).lines().map_while(Result::ok) {
+            for line in lines::cut(BufReader::new(reader), REPORT_BYTES_MAX) {
                 current::update(&task.shared, task.number, |job| job.take(&line));
             }
         })

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use crate::link::quoted;
+use weir_record::shell::quoted;
 
 /// Name of an edited scenario, as a file and in records.
 pub const EDITED: &str = "edited.toml";

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_controllers::LabController;
-use weir_lab::record::Record;
-use weir_lab::record::memory::Files;
-use weir_lab::report::Report;
-use weir_lab::run::RunInfo;
-use weir_lab::scenario::Scenario;
 use weir_net::Seed;
+use weir_record::Record;
+use weir_record::memory::Files;
+use weir_record::run::RunInfo;
+use weir_report::Report;
+use weir_scenario::Scenario;
 use weir_sim::Trace;
 
 use super::current::{self, Shared};
@@ -48,10 +48,11 @@ impl Task {
     }
 
     fn simulate(&self) -> anyhow::Result<()> {
-        let count = self.controllers.len();
+        let controllers = self.scenario.controllers_to_run(&self.controllers);
+        let count = controllers.len();
         let mut finished: Vec<Files> = Vec::new();
         self.update(|job| job.finished = [0, count]);
-        for controller in &self.controllers {
+        for controller in controllers {
             let trace = self.trace(controller, &finished)?;
             let record = self.record(controller, trace);
             record.write(&self.out)?;

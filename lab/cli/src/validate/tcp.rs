@@ -12,9 +12,9 @@ use std::time::Duration;
 use anyhow::Context;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_emu::{Emulator, KernelTcp, Lateness, Plan, kernel_congestion_controls, kernel_tcp};
-use weir_lab::metrics::mean;
-use weir_lab::spread::Spread;
+use weir_metrics::mean;
 use weir_net::{Capacity, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_record::spread::Spread;
 use weir_sim::{Config, Congestion, Cubic, FlowConfig, FlowKind, Tcp};
 
 use crate::args::research::Validate;

@@ -154,7 +154,7 @@ impl Controller for Gcc2013 {
         self.loss_based.set_ceiling(now, self.ceiling());
         let capped = self.loss_based.rate();
         self.retarget(Reason::OverUse);
-        let each_packet = report.arrival_times == ArrivalTimes::Measured;
+        let each_packet = report.arrival_times.is_per_packet();
         self.loss_based.on_counts(now, report.loss_counts(), each_packet, self.rtt);
         // The TCP-friendly floor may raise the rate despite losses.
         let grown = self.loss_based.rate() > capped;

@@ -5,8 +5,8 @@
 use self::path::{Path, Trace, run};
 use super::*;
 
-#[allow(dead_code, reason = "shared with tests/gcc_loop, which reads the rest")]
-#[path = "../../../../library/weir/tests/gcc_loop/path.rs"]
+#[allow(dead_code, reason = "shared with tests/it/gcc_loop, which reads the rest")]
+#[path = "../../../../library/weir/tests/it/gcc_loop/path.rs"]
 mod path;
 
 fn controller() -> GccDraft {

@@ -144,7 +144,7 @@ impl GccDraft {
     /// `As_hat` starts from the bitrate in use. `A_hat` follows it, so that it can take over again
     /// later.
     fn run_without_delay(&mut self) -> Reason {
-        if self.arrival_times == ArrivalTimes::Measured {
+        if self.arrival_times.is_per_packet() {
             self.loss_based.start_from(self.rate_control.estimate());
         }
         for arrival in &self.arrivals {
@@ -227,7 +227,7 @@ impl Controller for GccDraft {
         self.loss_based.on_counts(now, report.loss_counts(), marked, in_use);
         let delay_based = match report.arrival_times {
             _ if self.arrivals.is_empty() => self.reason,
-            ArrivalTimes::Measured => self.run_delay_based(now),
+            ArrivalTimes::Measured | ArrivalTimes::Acknowledged => self.run_delay_based(now),
             ArrivalTimes::RoundTrip => self.run_without_delay(),
         };
         self.arrival_times = report.arrival_times;

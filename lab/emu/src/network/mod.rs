@@ -362,6 +362,7 @@ impl Samples {
         let sample = Sample {
             time,
             capacity: link.capacity(time),
+            mean_capacity: link.mean_capacity(time - SAMPLE_INTERVAL, time),
             queued: link.queued(time),
             queuing_delay: link.queuing_delay(time),
             traffic: total.since(&self.counted),

@@ -326,25 +326,40 @@ pub(crate) fn kill_group(leader: u32) {
     }
 }
 
-/// Makes a command run on a host, see [`move_child`]; it keeps the descriptors open. `become_user`
-/// must be async-signal-safe.
-pub(crate) fn run_on_host(
+/// Makes a command run in a process namespace, and on a host if it has a network, see
+/// [`move_child`]; it keeps the descriptors open. `become_user` must be async-signal-safe.
+pub(crate) fn run_inside(
     command: &mut Command,
-    network: Arc<OwnedFd>,
+    network: Option<Arc<OwnedFd>>,
     init: Arc<OwnedFd>,
     become_user: impl Fn() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    let enter = move || move_child(network.as_raw_fd(), init.as_raw_fd(), &become_user);
+    let enter = move || {
+        let network = network.as_ref().map(|network| network.as_raw_fd());
+        move_child(network, init.as_raw_fd(), &become_user)
+    };
     // SAFETY: `move_child` is async-signal-safe, and `become_user` by the caller's promise.
     unsafe { command.pre_exec(enter) };
 }
 
-/// Moves a forked child into a network namespace and into the process and mount namespaces of
-/// `init`, and forks there; the inner process becomes its user and returns, to `exec`. The outer
-/// one stays, outside, to pass signals in and the exit status out. Runs after `fork`:
-/// async-signal-safe.
+/// Makes a command end with the thread that spawns it.
+pub(crate) fn end_with_parent(command: &mut Command) {
+    // SAFETY: `die_with_parent` is async-signal-safe.
+    unsafe { command.pre_exec(die_with_parent) };
+}
+
+/// Runs after `fork`: one async-signal-safe system call.
+fn die_with_parent() -> io::Result<()> {
+    // SAFETY: it takes no pointer.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
+}
+
+/// Moves a forked child into a network namespace, if one is given, and into the process and mount
+/// namespaces of `init`, and forks there; the inner process becomes its user and returns, to
+/// `exec`. The outer one stays, outside, to pass signals in and the exit status out. Runs after
+/// `fork`: async-signal-safe.
 fn move_child(
-    network: RawFd,
+    network: Option<RawFd>,
     init: RawFd,
     become_user: &dyn Fn() -> io::Result<()>,
 ) -> io::Result<()> {
@@ -357,7 +372,9 @@ fn move_child(
         check(libc::setns(init, libc::CLONE_NEWPID | libc::CLONE_NEWNS))?;
         // Entering other mounts leads to their root.
         check(libc::chdir(directory.as_ptr()))?;
-        check(libc::setns(network, libc::CLONE_NEWNET))?;
+        if let Some(network) = network {
+            check(libc::setns(network, libc::CLONE_NEWNET))?;
+        }
         // Before the fork, so that no signal ends the outer process while the inner one lives.
         let old = block_all_signals();
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);

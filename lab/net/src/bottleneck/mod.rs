@@ -17,12 +17,15 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use crate::capacity::{Capacity, TraceCursor};
 use crate::delay::Delay;
-use crate::jitter::{Jitter, Order};
+use crate::jitter::{Deviates, Jitter, Order};
 use crate::loss::{Loss, LossModel};
 use crate::packet::{Delivery, DropCause, Header, Outcome, Waiting};
 use crate::policer::{Policer, PolicerConfig};
 use crate::queue::{Aqm, Discipline, Log, Queue, QueueLimit, Room};
 use crate::seed::{Seed, Stream};
+
+/// A token bucket has filled since then, so it is full at the start.
+const LONG_AGO: Timestamp = Timestamp::from_secs(-100_000);
 
 /// Configuration of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +47,12 @@ pub struct LinkConfig {
     pub loss: LossModel,
     /// Probability that a packet is duplicated.
     pub duplicate: f64,
+    /// Probability that a packet skips the delay, and so overtakes others, as with netem's
+    /// `reorder`.
+    pub reorder: f64,
+    /// Size of a token bucket that fills at the rates of a schedule: so much may leave at once
+    /// after a pause, as with tc's tbf.
+    pub burst: Option<DataSize>,
     /// Later changes of jitter and loss.
     pub changes: Changes,
 }
@@ -83,6 +92,8 @@ impl LinkConfig {
             jitter: Jitter::None,
             loss: LossModel::None,
             duplicate: 0.0,
+            reorder: 0.0,
+            burst: None,
             changes: Changes::default(),
         }
     }
@@ -96,6 +107,8 @@ impl LinkConfig {
         with_jitter: jitter: Jitter,
         with_loss: loss: LossModel,
         with_duplicate: duplicate: f64,
+        with_reorder: reorder: f64,
+        with_burst: burst: Option<DataSize>,
         with_changes: changes: Changes,
     }
 
@@ -104,6 +117,16 @@ impl LinkConfig {
     pub fn rate(&self, at: Timestamp) -> Option<Bitrate> {
         let policed = self.policer.map(|policer| policer.rate);
         self.capacity.rate(at).into_iter().chain(policed).min()
+    }
+
+    /// What the link can carry between two times, in bits: the integral of [`LinkConfig::rate`];
+    /// `None` if nothing limits it.
+    pub fn bits(&self, from: Timestamp, to: Timestamp) -> Option<f64> {
+        let policed = self.policer.map(|of| of.rate.as_bps_f64() * (to - from).as_secs_f64());
+        match (self.capacity.bits(from, to), policed) {
+            (Some(bits), Some(policed)) => Some(bits.min(policed)),
+            (bits, policed) => bits.or(policed),
+        }
     }
 
     /// All jitter settings over time, the first included.
@@ -186,7 +209,10 @@ pub struct Bottleneck<T> {
     losses: Steps<LossModel>,
     loss: Loss,
     duplicate: Stream,
-    jitter: Stream,
+    jitter: Deviates,
+    reorder: Stream,
+    /// When the tokens in the bucket began to flow in.
+    filling_since: Timestamp,
     counters: Counters,
 }
 
@@ -195,7 +221,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     pub fn new(config: &LinkConfig, seed: Seed, name: &str) -> Self {
         Self {
             config: config.clone(),
-            cursor: TraceCursor::new(),
+            cursor: TraceCursor::default(),
             policer: config.policer.map(Policer::new),
             queue: Queue::new(config.aqm, seed.stream(&format!("{name}/queue"))),
             log: Log::new(),
@@ -203,16 +229,21 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             busy_until: None,
             stuck: None,
             line: DelayLine::new(
-                config.jitters().any(|jitter| jitter.may_reorder()) || config.delay.may_reorder(),
+                config.jitters().any(|jitter| jitter.may_reorder())
+                    || config.delay.may_reorder()
+                    || config.reorder > 0.0,
             ),
             least_delay: least_delay(config),
             order: Order::default(),
-            varies: config.jitters().any(|jitter| jitter != Jitter::None),
+            varies: config.jitters().any(|jitter| jitter != Jitter::None)
+                || config.delay.keeps_order(),
             jitters: Steps::new(&config.changes.jitter),
             losses: Steps::new(&config.changes.loss),
             loss: Loss::new(config.loss, seed.stream(&format!("{name}/loss"))),
             duplicate: seed.stream(&format!("{name}/duplicate")),
-            jitter: seed.stream(&format!("{name}/jitter")),
+            jitter: Deviates::new(seed.stream(&format!("{name}/jitter"))),
+            reorder: seed.stream(&format!("{name}/reorder")),
+            filling_since: LONG_AGO,
             counters: Counters::default(),
         }
     }
@@ -275,8 +306,16 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     fn start_service(&mut self, start: Timestamp, packet: Waiting<T>) {
         let finish = match &self.config.capacity {
             Capacity::Unlimited => Some(start),
-            Capacity::Schedule(schedule) => schedule.finish(start, packet.size()),
-            Capacity::Trace(trace) => Some(self.cursor.finish(trace, start, packet.size())),
+            Capacity::Schedule(schedule) => match self.config.burst {
+                Some(burst) => {
+                    let since = schedule.filling_since(self.filling_since, start, burst);
+                    let paid = schedule.finish(since, packet.size());
+                    self.filling_since = paid.unwrap_or(since);
+                    paid.map(|paid| paid.max(start))
+                }
+                None => schedule.finish(start, packet.size()),
+            },
+            Capacity::Trace(trace) => self.cursor.finish(trace, packet.since, start, packet.size()),
         };
         self.busy_until = finish;
         match finish {
@@ -297,10 +336,14 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         if let Some(jitter) = self.jitters.take(finish) {
             self.config.jitter = jitter;
         }
-        let delay = self.config.delay.at(finish) + self.config.jitter.draw(&mut self.jitter);
+        let mut delay = self.config.delay.at(finish) + self.config.jitter.draw(&mut self.jitter);
+        let overtakes = self.config.reorder > 0.0 && self.reorder.chance(self.config.reorder);
+        if overtakes {
+            delay = TimeDelta::ZERO;
+        }
         // A packet cannot arrive before it was sent, however large the jitter.
         let mut due = finish + delay.max(TimeDelta::ZERO);
-        if self.varies && !self.config.jitter.may_reorder() {
+        if self.varies && !overtakes && !self.config.jitter.may_reorder() {
             // If the rate falls during a packet's transmission, it takes less time than at the new
             // rate alone.
             let transmission = self.config.capacity.transmission_time(finish, packet.size());
@@ -342,6 +385,12 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     /// unlimited.
     pub fn capacity(&self, at: Timestamp) -> Option<Bitrate> {
         self.config.rate(at)
+    }
+
+    /// The mean of what the link carries between two times; `None` if unlimited.
+    pub fn mean_capacity(&self, from: Timestamp, to: Timestamp) -> Option<Bitrate> {
+        let bits = self.config.bits(from, to)?;
+        Some(Bitrate::from_bps_f64(bits / (to - from).as_secs_f64()))
     }
 
     /// The propagation delay at a time, without jitter.
@@ -401,7 +450,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     pub fn set_jitter(&mut self, now: Timestamp, jitter: Jitter) {
         self.serve_until(now);
         self.config.jitter = jitter;
-        self.varies = jitter != Jitter::None;
+        self.varies = jitter != Jitter::None || self.config.delay.keeps_order();
         (self.jitters, self.config.changes.jitter) = (Steps::new(&[]), Vec::new());
         if jitter.may_reorder() {
             self.line.allow_reordering();
@@ -418,6 +467,9 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
 
 /// Minimum one-way delay over all delays and jitters of a link.
 fn least_delay(config: &LinkConfig) -> TimeDelta {
+    if config.reorder > 0.0 {
+        return TimeDelta::ZERO;
+    }
     let jitter = config.jitters().map(|jitter| jitter.minimum()).min();
     (config.delay.minimum() + jitter.unwrap_or(TimeDelta::ZERO)).max(TimeDelta::ZERO)
 }

@@ -231,7 +231,7 @@ fn spacing_in_order_is_the_transmission_time_at_the_rate_of_the_last_bit() {
     // packet that waited half a second for the next opportunity is spaced by the rate, not by that
     // wait.
     let trace = || Capacity::Trace(CapacityTrace::parse("1\n1\n500\n").unwrap());
-    assert_eq!(spaced(trace(), &[750; 4]), [1, 1, 1, 1]);
+    assert_eq!(spaced(trace(), &[748; 4]), [1, 1, 1, 1]);
     assert_eq!(spaced(trace(), &[1_500, 1_500, 300]), [1, 1, 1 + 40]);
 }
 
@@ -374,4 +374,37 @@ fn loss_and_jitter_change_for_the_packets_that_come_after() {
     let arrivals = arrivals(&mut link);
     assert_eq!((arrivals[0], arrivals.len()), ((35, 0), 2));
     assert!(arrivals[1].0 != 85 && (75..=95).contains(&arrivals[1].0), "{arrivals:?}");
+}
+
+#[test]
+fn a_share_of_the_packets_skips_the_delay_and_overtakes() {
+    let config = LinkConfig { reorder: 0.1, ..link(QueueLimit::Packets(10)) };
+    let (delivered, _) = run(&config, &(0..5_000).map(|n| n * 12).collect::<Vec<i64>>());
+    let early = delivered.iter().filter(|it| it.0 == it.1 as i64 * 12 + 10).count();
+    let others = delivered.iter().filter(|it| it.0 == it.1 as i64 * 12 + 35).count();
+    assert_eq!(early + others, 5_000);
+    assert!((400..600).contains(&early), "{early}");
+    let late = LinkConfig { reorder: 1.0, ..link(QueueLimit::Packets(10)) };
+    assert_eq!(run(&late, &[0, 100]).0, [(10, 0), (110, 1)]);
+}
+
+#[test]
+fn a_delay_in_order_lets_nothing_overtake() {
+    let step = |at, delay| (ms(at), TimeDelta::from_millis(delay));
+    let steps = vec![step(0, 25), step(100, 325), step(200, 25)];
+    let delay = crate::Delay::new(steps).unwrap().in_order();
+    let config = LinkConfig { delay, ..link(QueueLimit::Packets(10)) };
+    // The packet at 220 ms waits for the one at 120 ms, and takes 10 ms more.
+    assert_eq!(run(&config, &[0, 120, 220]).0, [(35, 0), (455, 1), (465, 2)]);
+}
+
+#[test]
+fn a_token_bucket_passes_a_burst_at_once_and_then_its_rate() {
+    // 1250 bytes take 10 ms.
+    let burst = Some(DataSize::from_bytes(3_750));
+    let config = LinkConfig { burst, ..link(QueueLimit::Packets(20)) };
+    // It starts full, and after a pause three packets find their tokens.
+    let (delivered, _) = run(&config, &[0, 1_000, 1_000, 1_000, 1_000, 1_000, 1_025]);
+    let left: Vec<i64> = delivered.iter().map(|it| it.0 - 25).collect();
+    assert_eq!(left, [0, 1_000, 1_000, 1_000, 1_010, 1_020, 1_030]);
 }

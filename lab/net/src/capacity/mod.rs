@@ -1,16 +1,16 @@
 //! Capacity of a link over time: a schedule of rates, or a trace of delivery opportunities.
 
+mod opportunities;
 mod recording;
 
 use std::fmt;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
+pub(crate) use opportunities::TraceCursor;
+pub use opportunities::{CapacityTrace, Opportunity};
 use recording::Recording;
 pub use recording::TraceEnd;
-
-/// Bytes that one line of a mahimahi trace delivers.
-const OPPORTUNITY: DataSize = DataSize::from_bytes(1500);
 
 /// Capacity of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +47,8 @@ impl Capacity {
         }
     }
 
-    /// What can leave from `from` on and before `to`, in bits. Of a trace, each opportunity counts
-    /// whole. `None` if unlimited.
+    /// What can leave from `from` on and before `to`, in bits: the integral of the rate. Of a
+    /// trace, each opportunity counts whole. `None` if unlimited.
     pub fn bits(&self, from: Timestamp, to: Timestamp) -> Option<f64> {
         match self {
             Self::Unlimited => None,
@@ -62,7 +62,7 @@ impl Capacity {
         match self {
             Self::Unlimited => None,
             Self::Schedule(schedule) => schedule.recording().map(|recording| recording.0),
-            Self::Trace(trace) => Some(TimeDelta::from_millis(trace.period_ms())),
+            Self::Trace(trace) => Some(trace.length()),
         }
     }
 
@@ -192,8 +192,8 @@ impl Schedule {
         nearest_first.map(|step| step.1).find(|&rate| rate > Bitrate::ZERO)
     }
 
-    /// What the rates between two times carry, in bits.
-    fn bits(&self, from: Timestamp, to: Timestamp) -> f64 {
+    /// What the rates between two times carry, in bits; nothing if `to` is not after `from`.
+    pub fn bits(&self, from: Timestamp, to: Timestamp) -> f64 {
         let (mut now, mut bits) = (from, 0.0);
         while now < to {
             let round = self.recording.map_or(TimeDelta::ZERO, |recording| recording.round(now));
@@ -210,6 +210,21 @@ impl Schedule {
             now = until;
         }
         bits
+    }
+
+    /// The time since which the tokens of a bucket flowed in that it holds at `now`, if they have
+    /// flowed in since `since` and what is above its size is lost.
+    pub(crate) fn filling_since(
+        &self,
+        since: Timestamp,
+        now: Timestamp,
+        size: DataSize,
+    ) -> Timestamp {
+        let over = self.bits(since, now) - size.as_bits() as f64;
+        match over > 0.0 {
+            true => self.finish(since, DataSize::from_bytes((over / 8.0) as u64)).unwrap_or(since),
+            false => since,
+        }
     }
 
     /// When the transmission of data that starts at `start` ends. `None` if it never ends, because
@@ -233,130 +248,6 @@ impl Schedule {
             now = next;
             index += 1;
         }
-    }
-}
-
-/// A mahimahi trace. Each line is the time in milliseconds of an opportunity to deliver 1500 bytes.
-/// The trace repeats after the time of its last line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CapacityTrace {
-    /// Times in milliseconds. They never decrease, and the last is above zero.
-    opportunities_ms: Vec<u32>,
-}
-
-impl CapacityTrace {
-    /// Parses a trace. Empty lines and lines that start with `#` are skipped.
-    ///
-    /// # Errors
-    /// Names the first line that is not a time in whole milliseconds or is earlier than the line
-    /// before. A trace without a time above zero is an error too.
-    pub fn parse(text: &str) -> Result<Self, ScheduleError> {
-        let mut opportunities_ms: Vec<u32> = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let refuse = |what: &str| {
-                let shown: String = line.chars().take(30).collect();
-                Err(ScheduleError(format!("trace line {}: {what}, not '{shown}'", index + 1)))
-            };
-            let Ok(ms) = line.parse::<u32>() else {
-                return refuse("expected a time in whole milliseconds");
-            };
-            if opportunities_ms.last().is_some_and(|&last| last > ms) {
-                return refuse("expected a time no earlier than the line before");
-            }
-            opportunities_ms.push(ms);
-        }
-        if opportunities_ms.last().is_none_or(|&last| last == 0) {
-            return Err(ScheduleError("a trace needs a line with a time above 0".into()));
-        }
-        Ok(Self { opportunities_ms })
-    }
-
-    fn period_ms(&self) -> i64 {
-        (*self.opportunities_ms.last().expect("a trace has lines: parse checked it")).into()
-    }
-
-    /// The time of an opportunity; `index` counts over all repetitions.
-    fn time(&self, index: u64) -> Timestamp {
-        let lines = self.opportunities_ms.len() as u64;
-        let (round, line) = (index / lines, index % lines);
-        Timestamp::from_millis(
-            round as i64 * self.period_ms() + i64::from(self.opportunities_ms[line as usize]),
-        )
-    }
-
-    /// Index of the first opportunity at or after a time.
-    fn first_at(&self, at: Timestamp) -> u64 {
-        let lines = self.opportunities_ms.len() as u64;
-        let ms = TimeDelta::from_nanos(at.as_nanos().max(0) + 999_999).as_millis();
-        // The end of one round is also the start of the next. Count such a time as the end.
-        let round = (ms - 1).max(0) / self.period_ms();
-        let within = ms - round * self.period_ms();
-        let line = self.opportunities_ms.partition_point(|&time| i64::from(time) < within);
-        round as u64 * lines + line as u64
-    }
-
-    /// Mean rate over the whole second that contains a time.
-    fn rate(&self, at: Timestamp) -> Bitrate {
-        let second = Timestamp::from_secs(at.as_nanos().max(0) / 1_000_000_000);
-        let end = second + TimeDelta::from_secs(1);
-        let opportunities = self.first_at(end) - self.first_at(second);
-        Bitrate::from_bps(opportunities * OPPORTUNITY.as_bits())
-    }
-
-    /// What the opportunities from `from` on and before `to` carry, in bits.
-    fn bits(&self, from: Timestamp, to: Timestamp) -> f64 {
-        let opportunities = self.first_at(to).saturating_sub(self.first_at(from));
-        (opportunities * OPPORTUNITY.as_bits()) as f64
-    }
-
-    /// Mean rate over the whole period.
-    fn mean_rate(&self) -> Bitrate {
-        let period = TimeDelta::from_millis(self.period_ms());
-        DataSize::from_bytes(self.opportunities_ms.len() as u64 * OPPORTUNITY.as_bytes()) / period
-    }
-}
-
-/// Position in a trace: the current opportunity and what is left of it.
-#[derive(Clone, Debug)]
-pub(crate) struct TraceCursor {
-    index: u64,
-    left: DataSize,
-}
-
-impl TraceCursor {
-    pub(crate) fn new() -> Self {
-        Self { index: 0, left: OPPORTUNITY }
-    }
-
-    /// When the transmission of data that waits since `start` ends. Unused bytes of an opportunity
-    /// are lost if no packet waits, as in mahimahi.
-    pub(crate) fn finish(
-        &mut self,
-        trace: &CapacityTrace,
-        start: Timestamp,
-        size: DataSize,
-    ) -> Timestamp {
-        if trace.time(self.index) < start {
-            self.index = trace.first_at(start);
-            self.left = OPPORTUNITY;
-        }
-        let mut size = size;
-        while size > self.left {
-            size = size.saturating_sub(self.left);
-            self.index += 1;
-            self.left = OPPORTUNITY;
-        }
-        self.left = self.left.saturating_sub(size);
-        let finish = trace.time(self.index);
-        if self.left == DataSize::ZERO {
-            self.index += 1;
-            self.left = OPPORTUNITY;
-        }
-        finish
     }
 }
 
@@ -449,29 +340,6 @@ mod tests {
         assert!(Schedule::new(vec![(ms(0), Bitrate::ZERO), (ms(1), Bitrate::ZERO)]).is_err());
     }
 
-    #[test]
-    fn a_trace_with_text_in_it_is_refused_with_its_line() {
-        let error = CapacityTrace::parse("1\n2\nthree\n").unwrap_err().to_string();
-        assert_eq!(error, "trace line 3: expected a time in whole milliseconds, not 'three'");
-        assert!(CapacityTrace::parse("").is_err());
-        assert!(CapacityTrace::parse("0\n0\n").is_err());
-        assert!(CapacityTrace::parse("5\n4\n").is_err());
-        assert!(CapacityTrace::parse("-5\n").is_err());
-    }
-
-    #[test]
-    fn a_trace_gives_1500_bytes_a_line_and_repeats() {
-        let trace = CapacityTrace::parse("# comment\n2\n4\n4\n10\n").unwrap();
-        let times: Vec<i64> = (0..6).map(|index| trace.time(index).as_millis()).collect();
-        assert_eq!(times, [2, 4, 4, 10, 12, 14]);
-        assert_eq!(trace.rate(ms(1_000)), Bitrate::from_bps(400 * 1500 * 8));
-        for at in 0..45 {
-            let first = trace.first_at(ms(at));
-            assert!(trace.time(first) >= ms(at), "{at}");
-            assert!(first == 0 || trace.time(first - 1) < ms(at), "{at}");
-        }
-    }
-
     /// 1000 kbit/s for 10 ms, an outage of 20 ms, then 100 kbit/s.
     fn three_steps() -> Vec<(Timestamp, Bitrate)> {
         [(0, 1000), (10, 0), (30, 100)].map(|(at, kbps)| (ms(at), Bitrate::from_kbps(kbps))).into()
@@ -507,19 +375,5 @@ mod tests {
         assert_eq!(trace.recorded_length(), Some(ms(10)));
         let plain = Capacity::Schedule(Schedule::new(three_steps()).unwrap());
         assert_eq!(plain.recorded_length(), None);
-    }
-
-    #[test]
-    fn a_large_packet_takes_several_opportunities_and_small_ones_share_one() {
-        let trace = CapacityTrace::parse("2\n4\n6\n").unwrap();
-        let mut cursor = TraceCursor::new();
-        let mut finish = |start, bytes| {
-            cursor.finish(&trace, ms(start), DataSize::from_bytes(bytes)).as_millis()
-        };
-        assert_eq!(finish(0, 2000), 4);
-        assert_eq!(finish(0, 900), 4);
-        assert_eq!(finish(0, 200), 6);
-        // Idle until 7 ms: the unused bytes of the opportunity at 6 ms are lost.
-        assert_eq!(finish(7, 100), 8);
     }
 }

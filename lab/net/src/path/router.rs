@@ -368,4 +368,14 @@ impl<T: Routable> Router<T> {
         });
         of_links.min()
     }
+
+    /// The smallest mean capacity of the links on a route between two times; `None` if all links
+    /// are unlimited.
+    pub fn mean_capacity(&self, from: Timestamp, to: Timestamp, route: RouteId) -> Option<Bitrate> {
+        let of_links = self.routes[route.0].iter().filter_map(|leg| match *leg {
+            Leg::Link(link) => self.links[link].mean_capacity(from, to),
+            Leg::Access(..) => None,
+        });
+        of_links.min()
+    }
 }

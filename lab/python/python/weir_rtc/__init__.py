@@ -162,7 +162,7 @@ def scenarios(scenario: ScenarioLike) -> list[Scenario]:
 
 
 def chosen(controller: ControllerLike) -> list[str | type[Controller]]:
-    """The controllers that this means, each a name or a class; `"gcc,nada"` and `"all"` stand for several names."""
+    """The controllers that this means, each a name or a class; `"gcc,nada"`, `"library"` and `"all"` stand for several names."""
     if isinstance(controller, str):
         return [*_weir.choose(controller)]
     if isinstance(controller, type) and issubclass(controller, Controller):
@@ -193,7 +193,8 @@ def run(
 ) -> Runs:
     """Simulates every scenario under every controller with every seed.
 
-    `scenario`: see `scenarios`. `controller`: a name, a list such as `"gcc,nada"`, `"all"`, a subclass
+    A scenario without a flow that is under the controller runs once with each seed, under `none`.
+    `scenario`: see `scenarios`. `controller`: a name, a list such as `"gcc,nada"`, `"library"`, `"all"`, a subclass
     of `Controller`, or an iterable of these. `jobs`: runs at a time; 0 means one for each core. Several runs of
     controllers in Python are made in processes; with `jobs=1`, all in this one.
     `out`: a folder that gets the records, as with `weir run --out`. Raises `WeirError`, or what a
@@ -202,13 +203,27 @@ def run(
     if jobs < 0:
         raise WeirError(f"jobs is a number of runs at a time, or 0, not {jobs}")
     found, kinds, drawn = scenarios(scenario), chosen(controller), numbers(seeds)
-    planned = [(one, kind, seed) for one in found for kind in kinds for seed in drawn]
+    planned = planned_runs(found, kinds, drawn)
     if apart(kinds, len(planned), jobs):
         return Runs(_in_processes(planned, jobs, out), planned)
     # The interpreter's lock lets one thread at a time into Python: more would only wait for it.
     jobs = jobs if all(isinstance(kind, str) for kind in kinds) else 1
     raw = _weir.run(found, kinds, drawn, jobs, None if out is None else Path(out))
     return Runs(raw, planned)
+
+
+def planned_runs(
+    found: Iterable[Scenario],
+    kinds: list[str | type[Controller]],
+    seeds: Iterable[int],
+) -> list[tuple[Scenario, str | type[Controller], int]]:
+    """Every run, in the order of results. A scenario without a flow under the controller needs one controller."""
+    seeds = list(seeds)
+    planned: list[tuple[Scenario, str | type[Controller], int]] = []
+    for one in found:
+        for kind in kinds if one.is_controlled else kinds[:1]:
+            planned.extend((one, kind, seed) for seed in seeds)
+    return planned
 
 
 def apart(kinds: list[str | type[Controller]], runs: int, jobs: int) -> bool:
@@ -316,7 +331,7 @@ def compare(
 
 def check(
     scenario: ScenarioLike,
-    controller: ControllerLike = "all",
+    controller: ControllerLike = "library",
     seeds: Iterable[int] = (1,),
     *,
     jobs: int = 0,
@@ -330,7 +345,7 @@ def check(
 
 def score(
     scenario: ScenarioLike,
-    controller: ControllerLike = "all",
+    controller: ControllerLike = "library",
     seeds: Iterable[int] = (1,),
     *,
     own: str | None = None,
@@ -348,7 +363,7 @@ def score(
     own = names[0] if own is None else own
     if own not in names:
         raise WeirError(f"own is one of the controllers, {', '.join(names)}, not {own!r}")
-    tasks = [(one, kind, seed) for one in found for kind in kinds for seed in drawn]
+    tasks = planned_runs(found, kinds, drawn)
     count = jobs or pool.cores()
     numbered = list(enumerate(tasks))
     if count > 1 and all(map(pool.travels, kinds)):

@@ -14,6 +14,7 @@ unit_s = 10                                 # how long a unit of work should tak
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -155,8 +156,7 @@ def main() -> int:
         print(f"weir_rtc: {about}: {words_of(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("weir_rtc: stopped; the same command goes on", file=sys.stderr)
-        return 130
+        return stopped()
     return 0
 
 
@@ -195,13 +195,26 @@ def fleet(given: argparse.Namespace) -> int:
     except (WeirError, OSError) as error:
         print(f"weir_rtc: {words_of(error)}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return stopped()
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print(counts.words())
-    if counts.is_stopped:
-        print("weir_rtc: stopped; the same command goes on", file=sys.stderr)
-        return 130
-    return 0
+    if not counts.is_stopped:
+        return 0
+    code = stopped()
+    if counts.is_given_up:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Python's own end may wait for what the thread that was left behind waits for.
+        os._exit(code)
+    return code
+
+
+def stopped() -> int:
+    """Says that a signal came, and returns the exit code of that."""
+    print("weir_rtc: stopped; the same command goes on", file=sys.stderr)
+    return 130
 
 
 def arguments() -> argparse.Namespace:
@@ -238,7 +251,7 @@ def sweep_of_file(given: argparse.Namespace) -> None:
     try:
         done = sweep(
             document["scenarios"],
-            document.get("controllers", "all"),
+            document.get("controllers", "library"),
             seeds_of(document),
             parameters(document),
             out=given.out,

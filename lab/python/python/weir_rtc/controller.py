@@ -76,6 +76,9 @@ class Controller:
             self.target_bps = min(max(self.target_bps, min_bps), max_bps)
             self.reason = "limits"
 
+    def on_desired_bitrate(self, now_us: int, desired_bps: int | None) -> None:
+        """The source can use at most this rate now, ``None`` for an unknown amount. The target may be higher."""
+
     def on_route_change(self, now_us: int) -> None:
         """Packets take another route: what was measured, above all the base delay, holds no longer."""
 

@@ -7,12 +7,13 @@ That of the calls is written last: parts without it do not count, so whatever en
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import fcntl
 import functools
 import os
+import queue
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ from typing import TYPE_CHECKING
 
 from . import _weir
 from ._weir import WeirError, __version__
-from .fleet_sources import MEMBER_BYTES_MAX, Dump, Mark, dumps_of, files_of
+from .fleet_archives import why
+from .fleet_sources import Dump, LocalFile, Mark, check_name, dumps_of, files_of
 from .pool import AHEAD, cores, hands_of
 
 if TYPE_CHECKING:
@@ -118,6 +120,9 @@ SENT_BYTES, SENT_BYTES_MAX = 4 << 20, 256 << 20
 RETRIES = 3
 #: Calls of a part, and seconds after which a smaller one is written.
 PART_CALLS, PART_S = 5000, 15.0
+#: How often it is looked whether a signal came, and how long the dumps under way may take after one. A program that is
+#: told to end must do so within a second.
+LOOK_S, GRACE_S = 0.05, 0.4
 UNFINISHED = ".unfinished"
 LOCK = ".lock"
 
@@ -133,6 +138,8 @@ class Counts:
     kept: int = 0
     took_s: float = 0.0
     is_stopped: bool = False
+    #: Whether a thread was left behind when it was stopped.
+    is_given_up: bool = False
 
     def words(self) -> str:
         new = self.analyzed + self.failed + self.duplicate
@@ -190,6 +197,8 @@ class Lake:
         self._marks: set[int] = set()
         self._ids: set[int] = set()
         self._next = 1
+        self._lock = threading.RLock()
+        self._is_closed = False
 
     def open(self) -> None:
         """Removes what is not finished, and reads which dumps are there."""
@@ -201,7 +210,8 @@ class Lake:
         for table in self.names:
             for file in (self.folder / table).iterdir():
                 is_orphan = file.suffix == ".parquet" and file.name not in calls
-                if is_orphan or file.name.endswith(UNFINISHED):
+                # Another program may write by now, if this one was stopped.
+                if (is_orphan or file.name.endswith(UNFINISHED)) and not self._is_closed:
                     file.unlink()
         for file in sorted((self.folder / "calls").glob("*.parquet")):
             check_version(file)
@@ -220,6 +230,11 @@ class Lake:
 
     def add(self, dumps: list[Dump], found: list[pyarrow.Table], counts: Counts) -> None:
         """Keeps the rows of these dumps."""
+        with self._lock:
+            if not self._is_closed:
+                self._add(dumps, found, counts)
+
+    def _add(self, dumps: list[Dump], found: list[pyarrow.Table], counts: Counts) -> None:
         tables = dict(zip(self.names, found, strict=True))
         calls, repeated = self._without_repeated(tables["calls"])
         for status in calls.column("status").to_pylist():
@@ -250,23 +265,40 @@ class Lake:
             return calls, repeated
         return pyarrow.Table.from_pylist(rows, schema=calls.schema), repeated
 
+    def close(self) -> None:
+        """Writes what is kept. What comes later is not added."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                self.flush()
+
     def flush(self) -> None:
         """Writes what is kept as a part."""
-        import pyarrow
-        import pyarrow.parquet
-
         if self._calls:
             name = f"part-{self._next:06}.parquet"
-            for table in reversed(self.names):
-                whole = pyarrow.concat_tables(self._tables[table])
-                unfinished = self.folder / table / f".{name}{UNFINISHED}"
-                pyarrow.parquet.write_table(whole, unfinished, compression="zstd")
-            for table in reversed(self.names):
-                unfinished = self.folder / table / f".{name}{UNFINISHED}"
-                unfinished.rename(self.folder / table / name)
+            try:
+                self._write(name)
+            except BaseException:
+                # On a full disk, the space of what is not finished is needed.
+                for table in self.names:
+                    self._unfinished(table, name).unlink(missing_ok=True)
+                raise
             self._next += 1
         self._tables = {table: [] for table in self.names}
         self._calls, self._since = 0, time.monotonic()
+
+    def _unfinished(self, table: str, name: str) -> Path:
+        return self.folder / table / f".{name}{UNFINISHED}"
+
+    def _write(self, name: str) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        for table in reversed(self.names):
+            whole = pyarrow.concat_tables(self._tables[table])
+            pyarrow.parquet.write_table(whole, self._unfinished(table, name), compression="zstd")
+        for table in reversed(self.names):
+            self._unfinished(table, name).rename(self.folder / table / name)
 
 
 def tables_of(dumps: list[Dump], jobs: int = 1, has_seconds: bool = False) -> list[pyarrow.Table]:
@@ -354,25 +386,87 @@ def analyze(
     """Analyzes the dumps of files, folders, patterns and archives into the lake `out`, each once.
 
     `workers`: threads of this machine. `scheduler`: address of a Dask scheduler such as `tcp://10.0.0.1:8786`, whose
-    workers analyze instead; they have the same wheel, and get the dumps through the scheduler. `seconds`: also a row for each second of each stream. A dump that cannot be read is a row with its error. Ctrl-C ends after the dumps under way, and the next call goes on.
+    workers analyze instead; they have the same wheel, and get the dumps through the scheduler. `seconds`: also a row for each
+    second of each stream. `progress` is called by another thread. A dump that cannot be read is a row with its error.
+    Ctrl-C and SIGTERM end within a second, and the next call goes on.
     Raises `WeirError` if a name means no file, if the folder has tables of another version, or if another program
     writes into it.
     """
     begin, counts, lake = time.monotonic(), Counts(), Lake(Path(out), seconds)
+    check_name(lake.folder)
     found = list(files_of(files)) if not isinstance(files, str) else list(files_of([files]))
     lake.folder.mkdir(parents=True, exist_ok=True)
     with _alone(lake.folder), _stops() as is_stopped:
-        lake.open()
-        dumps = dumps_of(found, lake.is_known)
         drive = _Drive(lake, counts, begin, seconds, progress, is_stopped)
-        if scheduler is None:
-            drive.here(dumps, workers or cores())
-        else:
-            drive.elsewhere(_with_content(dumps), scheduler)
-        lake.flush()
+
+        def work() -> None:
+            lake.open()
+            dumps = dumps_of(found, lake.is_known)
+            if scheduler is None:
+                drive.here(dumps, workers or cores())
+            else:
+                drive.elsewhere(_with_content(dumps), scheduler)
+
+        try:
+            counts.is_given_up = not _done_or_given_up(work, is_stopped)
+        except Exception:
+            # What is known is kept, so that the next call goes on behind it.
+            lake.close()
+            raise
+        lake.close()
         counts.is_stopped = is_stopped()
     counts.took_s = time.monotonic() - begin
     return counts
+
+
+def _done_or_given_up(work: Callable[[], None], is_stopped: Callable[[], bool]) -> bool:
+    """Does the work, and returns whether it came to its end.
+
+    It has a thread of its own, which a signal leaves alone with what takes too long, such as a file on a disk that
+    does not answer.
+    """
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive() and not is_stopped():
+        thread.join(LOOK_S)
+    if is_stopped():
+        thread.join(GRACE_S)
+    if errors:
+        raise errors[0]
+    return not thread.is_alive()
+
+
+class _Ahead:
+    """Unpacks the next batch while this one is analyzed."""
+
+    def __init__(self, dumps: Iterator[Dump | None]):
+        self._dumps = dumps
+        self._made: queue.SimpleQueue[_Batch | BaseException] = queue.SimpleQueue()
+
+    def start(self) -> None:
+        # Nobody waits for a thread that is given up.
+        threading.Thread(target=self._make, daemon=True).start()
+
+    def _make(self) -> None:
+        try:
+            self._made.put(_next_batch(self._dumps))
+        except BaseException as error:  # noqa: BLE001 - raised by `wait`
+            self._made.put(error)
+
+    def wait(self) -> _Batch:
+        """The batch that was begun. Raises what was raised while it was made."""
+        made = self._made.get()
+        if isinstance(made, BaseException):
+            raise made
+        return made
 
 
 @dataclass
@@ -388,15 +482,15 @@ class _Drive:
 
     def here(self, dumps: Iterator[Dump | None], threads: int) -> None:
         """On threads of this process. One more unpacks the next batch while this one is analyzed."""
-        with concurrent.futures.ThreadPoolExecutor(1) as reader:
-            coming = reader.submit(_next_batch, dumps)
-            while True:
-                batch = coming.result()
-                self.counts.kept += batch.kept
-                if not batch.dumps or self.is_stopped():
-                    return
-                coming = reader.submit(_next_batch, dumps)
-                self._add(batch.dumps, tables_of(batch.dumps, threads, self.has_seconds))
+        coming = _Ahead(dumps)
+        coming.start()
+        while True:
+            batch = coming.wait()
+            self.counts.kept += batch.kept
+            if not batch.dumps or self.is_stopped():
+                return
+            coming.start()
+            self._add(batch.dumps, tables_of(batch.dumps, threads, self.has_seconds))
 
     def elsewhere(self, dumps: Iterator[Dump | None], scheduler: str) -> None:
         """By the workers of a Dask scheduler, with a bounded number of bytes under way."""
@@ -433,13 +527,10 @@ def _with_content(dumps: Iterator[Dump | None]) -> Iterator[Dump | None]:
     """The dumps with what is in their files: a worker on another machine cannot open them."""
     for dump in dumps:
         if dump is not None and dump.content is None and dump.error is None:
-            if dump.size > MEMBER_BYTES_MAX:
-                dump.error = f"{dump.source}: larger than {MEMBER_BYTES_MAX >> 20} MiB: analyze it without --scheduler"
-            else:
-                try:
-                    dump.content = Path(dump.source).read_bytes()
-                except OSError as error:
-                    dump.error = f"{dump.source}: {error.strerror}"
+            try:
+                dump.content = LocalFile(Path(dump.source)).read()
+            except (OSError, ValueError) as error:
+                dump.fail(why(error))
         yield dump
 
 

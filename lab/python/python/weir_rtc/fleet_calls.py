@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from urllib.parse import quote
 
 from . import _weir
 from ._weir import WeirError
-from .fleet_sources import IN_ARCHIVE, kept_content
+from .fleet_archives import parts_of
+from .fleet_sources import kept_content
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,13 @@ class Pages:
         return Page(quote(f"{Path(self.beside).as_posix()}/{name}"), None)
 
 
+#: The report that a command writes.
+REPORT = "call.html"
+
+
 def command(source: str) -> str:
     """What opens the one-call report of a dump."""
-    archive, mark, member = source.partition(IN_ARCHIVE)
-    lower = archive.lower()
-    if not mark or not lower.endswith((".zip", ".tar", ".tar.gz", ".tgz")):
-        name = f"./{source}" if source.startswith("-") else source
-        return f"weir analyze {shlex.quote(name)} -o call.html"
-    unpack = "unzip -p" if lower.endswith(".zip") else "tar -xOf"
-    return f"{unpack} {shlex.quote(archive)} {shlex.quote(member)} | weir analyze - -o call.html"
+    file, member = parts_of(source)
+    if member is None:
+        return _weir.command_line("weir analyze", [file], paths=[("-o", REPORT)])
+    return _weir.unpacking(file, member, REPORT)

@@ -61,10 +61,24 @@ ERRORS = """select replace(error, source, 'FILE') as error, count(*) as calls, m
 from calls where status = 'failed' group by 1 order by calls desc, 1 limit 5"""
 
 
+def quoted(column: str) -> str:
+    """A column's name in SQL. It may come from another person's file."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def pattern(path: Path) -> str:
+    """The pattern of DuckDB that means this file and no other, in SQL."""
+    return text("".join(f"[{it}]" if it in "*?[" else it for it in str(path)))
+
+
 def by_column(column: str) -> str:
     """The query of the calls by a column."""
-    name = '"' + column.replace('"', '""') + '"'
-    return f"""select coalesce({name}::varchar, 'unknown') as value, count(*) as calls, sum(duration_s) as call_time_s,
+    return f"""select coalesce({quoted(column)}::varchar, 'unknown') as value, count(*) as calls, sum(duration_s) as call_time_s,
   sum(bad_s) as bad_s,
   {SUMS}
 from known where status = 'analyzed' group by 1 order by calls desc, value"""
@@ -104,54 +118,67 @@ def connect(lake: Path, metadata: Path | None) -> duckdb.DuckDBPyConnection:
 
     files = sorted((lake / "calls").glob("*.parquet"))
     if not files:
-        raise WeirError(f"{lake} has no table of calls: `weir fleet analyze FILES --out {lake}`")
+        make = _weir.command_line("weir fleet analyze FILES", [], paths=[("--out", str(lake))])
+        raise WeirError(f"{lake} has no table of calls: `{make}`")
     for file in files:
         check_version(file)
     db = duckdb.connect()
     db.execute(f"set memory_limit = '{MEMORY}'")
+    parts = {table: [lake / table / file.name for file in files] for table in TABLES}
     for table in TABLES:
-        parts = [str(lake / table / file.name) for file in files]
-        _view(db, table, parts)
+        _view(db, table, parts[table])
     if metadata is None:
         db.execute("create view known as select * from calls")
     else:
         _join(db, metadata)
+    lock(db, [part for table in TABLES for part in parts[table]])
     return db
 
 
-def _view(db: duckdb.DuckDBPyConnection, table: str, parts: list[str]) -> None:
+def lock(db: duckdb.DuckDBPyConnection, parts: Sequence[Path]) -> None:
+    """From here on, no query opens a file other than these, or changes that."""
+    # DuckDB asks for the pattern, and then for what it means.
+    listed = ", ".join(f"{text(str(part))}, {pattern(part)}" for part in parts)
+    db.execute(f"set allowed_paths = [{listed}]")
+    db.execute("set python_enable_replacements = false")
+    db.execute("set enable_external_access = false")
+    db.execute("set lock_configuration = true")
+
+
+def _view(db: duckdb.DuckDBPyConnection, table: str, parts: Sequence[Path]) -> None:
     """A view of the parts of a table. Columns that are younger than a part are null in it."""
     from .fleet import COLUMNS
 
-    db.read_parquet(parts, union_by_name=True).create_view("parts")
-    known = {row[0] for row in db.execute("describe parts").fetchall()}
+    listed = ", ".join(pattern(part) for part in parts)
+    source = f"read_parquet([{listed}], union_by_name = true)"
+    known = {row[0] for row in db.execute(f"describe select * from {source}").fetchall()}
     younger = "".join(
         f", null::{'double' if kind == 'double' else 'varchar'} as {name}"
         for name, kind in COLUMNS[table].items()
         if name not in known
     )
-    db.execute("drop view parts")
-    listed = ", ".join("'" + part.replace("'", "''") + "'" for part in parts)
-    db.execute(
-        f"create view {table} as select *{younger} from read_parquet([{listed}], union_by_name = true)"
-    )
+    db.execute(f"create view {table} as select *{younger} from {source}")
 
 
 def _join(db: duckdb.DuckDBPyConnection, metadata: Path) -> None:
     import duckdb
 
+    if not metadata.exists():
+        # DuckDB would take such a name for a pattern, or for an address.
+        raise WeirError(f"{metadata}: no such file")
     try:
         # As text: a release 1.10 is no number.
-        db.read_csv(str(metadata), header=True, all_varchar=True).create("given")
+        db.execute(
+            f"create table given as select * from read_csv({pattern(metadata)}, header = true, all_varchar = true)"
+        )
     except duckdb.Error as error:
         raise WeirError(f"{metadata}: {str(error).splitlines()[0]}") from None
     columns = [row[0] for row in db.execute("describe given").fetchall()]
     if "call_id" in columns:
-        key, on = "call_id", "calls.call_id = given.call_id"
+        key = "call_id"
     elif "file" in columns:
         # A path, or what follows its last slash.
         key = "file"
-        on = "given.file in (calls.source, regexp_extract(calls.source, '[^/!]*$'))"
     else:
         raise WeirError(f"{metadata} has neither a column `file` nor `call_id`")
     twice = db.execute(
@@ -159,9 +186,9 @@ def _join(db: duckdb.DuckDBPyConnection, metadata: Path) -> None:
     ).fetchone()
     if twice is not None:
         raise WeirError(f"{metadata} has two rows of {twice[0]}")
-    taken = {row[0] for row in db.execute("describe calls").fetchall()}
-    more = ", ".join(f'given."{it}"' for it in columns if it not in taken)
-    join = f"left join given on {on}"
+    # In SQL, names that differ in capital letters alone are the same.
+    taken = {row[0].casefold() for row in db.execute("describe calls").fetchall()}
+    more = "".join(f", given.{quoted(it)}" for it in columns if it.casefold() not in taken)
     if key == "file":
         # One pass for each form of the name, so that both are hash joins.
         db.execute(
@@ -170,12 +197,13 @@ def _join(db: duckdb.DuckDBPyConnection, metadata: Path) -> None:
             "left join given as last on last.file = regexp_extract(calls.source, '[^/!]*$')"
         )
         db.execute(
-            f"create temp view known as select named.* exclude (given_file){', ' + more if more else ''} "
+            f"create temp view known as select named.* exclude (given_file){more} "
             "from named left join given on given.file = named.given_file"
         )
         return
     db.execute(
-        f"create temp view known as select calls.*{', ' + more if more else ''} from calls {join}"
+        f"create temp view known as select calls.*{more} from calls "
+        "left join given on calls.call_id = given.call_id"
     )
 
 
@@ -200,14 +228,13 @@ def compared(
     """Compares the share of bad time of the calls with two values of a column."""
     import numpy
 
-    quoted = '"' + column.replace('"', '""') + '"'
-    who = "source" if user is None else f'coalesce("{user}"::varchar, source)'
+    who = "source" if user is None else f"coalesce({quoted(user)}::varchar, source)"
     sums = ", ".join(f"sum(bad_{cause}_s)" for cause in CAUSES)
     found = []
     for name in names:
         query = (
             f"select {who} as who, count(*), sum(duration_s), sum(bad_s), {sums} from known "
-            f"where status = 'analyzed' and {quoted}::varchar = $1 group by 1 order by 1"
+            f"where status = 'analyzed' and {quoted(column)}::varchar = $1 group by 1 order by 1"
         )
         of_users = db.execute(query, [name]).fetchall()
         if not of_users:

@@ -25,8 +25,11 @@ from .fleet_numbers import (
     check_columns,
     compared,
     connect,
+    pattern,
     rows,
+    text,
 )
+from .fleet_sources import check_name
 from .fleet_trend import plot, query, unit_of
 from .fleet_what_if import CONTROLLERS, SAME, WhatIf, of_calls
 
@@ -119,8 +122,28 @@ class Asked:
 
 def write(asked: Asked) -> None:
     """Writes the report of a lake. Raises `WeirError`."""
+    import duckdb
+
     if asked.before is not None and asked.by is None:
         raise WeirError("--before and --after need --by COLUMN")
+    for path in (asked.lake, asked.output, asked.metadata, asked.calls):
+        if path is not None:
+            check_name(path)
+    try:
+        body = _body(asked)
+    except duckdb.Error as error:
+        raise WeirError(f"{asked.lake}: {str(error).splitlines()[0]}") from None
+    unfinished = asked.output.with_name(f".{asked.output.name}.unfinished")
+    try:
+        unfinished.write_text(_page(body), encoding="utf-8")
+        unfinished.rename(asked.output)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _body(asked: Asked) -> str:
+    """What the page shows."""
     db = connect(asked.lake, asked.metadata)
     check_columns(db, [asked.by, asked.user, asked.over])
     parts = [_head(rows(db, TOTALS), asked)]
@@ -152,9 +175,7 @@ def write(asked: Asked) -> None:
         )
     parts.append(_errors(rows(db, ERRORS)))
     parts.append(_queries(asked))
-    unfinished = asked.output.with_name(f".{asked.output.name}.unfinished")
-    unfinished.write_text(_page("".join(parts)), encoding="utf-8")
-    unfinished.rename(asked.output)
+    return "".join(parts)
 
 
 def _page(body: str) -> str:
@@ -363,18 +384,16 @@ def _errors(found: list[dict[str, Any]]) -> str:
 
 
 def _queries(asked: Asked) -> str:
-    lake = str(asked.lake).replace("'", "''")
     views = "\n".join(
-        f"create view {table} as select * from '{lake}/{table}/*.parquet';"
+        f"create view {table} as select * from {text(f'{asked.lake}/{table}/*.parquet')};"
         for table in ("calls", "streams", "findings")
     )
     views += "\ncreate view known as select * from calls;"
     if asked.metadata is not None:
-        path = str(asked.metadata).replace("'", "''")
         views = views.replace(
             "create view known as select * from calls;",
             "-- by file names; with a column call_id, join on that\n"
-            f"create view known as select * from calls left join read_csv('{path}', all_varchar = true) as given\n"
+            f"create view known as select * from calls left join read_csv({pattern(asked.metadata)}, all_varchar = true) as given\n"
             "  on given.file in (calls.source, regexp_extract(calls.source, '[^/!]*$'));",
         )
     texts = {

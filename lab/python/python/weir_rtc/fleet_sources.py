@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
-import tarfile
-import zipfile
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,20 +15,27 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ._weir import WeirError
+from .fleet_archives import (
+    IN_ARCHIVE,
+    MEMBER_BYTES_MAX,
+    Member,
+    is_archive,
+    members_of,
+    parts_of,
+    why,
+)
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-TAR_ENDINGS = (".tar", ".tar.gz", ".tgz")
-ZIP_ENDING = ".zip"
-#: Between an archive's name and that of a member.
-IN_ARCHIVE = "!"
-#: A larger member of an archive, or file of a store, is not read.
-MEMBER_BYTES_MAX = 64 << 20
 #: In the name of a store.
 STORE = "://"
 #: Files of a store that are fetched at the same time.
 FETCHED = 32
+#: Numbers that a table can hold.
+INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
+#: The time of a dump that tells one that no table can hold.
+NO_TIME = 0
 
 #: What tells that a dump was read before: name, size, time of change.
 Mark = tuple[str, int, int]
@@ -50,6 +56,46 @@ class Dump:
     def mark(self) -> Mark:
         return (self.source, self.size, self.modified_ns)
 
+    def fail(self, reason: str) -> Dump:
+        """The same with this error, if it has none."""
+        if self.error is None:
+            self.error = f"{self.source}: {shown_name(reason)}"
+        return self
+
+
+def told_dump(name: str, size: int, modified_ns: Callable[[], int]) -> Dump:
+    """A dump as a file or an archive tells of it. What a table cannot hold is its error."""
+    shown = shown_name(name)
+    dump = Dump(shown, min(max(size, INT64_MIN), INT64_MAX), NO_TIME)
+    if shown != name:
+        dump.fail("its name is not UTF-8: rename it")
+    try:
+        number = modified_ns()
+    except (OverflowError, ValueError):
+        return dump.fail("the time of its change is no time that a table can hold")
+    if not INT64_MIN <= number <= INT64_MAX:
+        return dump.fail(
+            "the time of its change is beyond what a table can hold, the years 1678 to 2261"
+        )
+    dump.modified_ns = number
+    return dump
+
+
+def shown_name(name: str) -> str:
+    """The name as text that every table and page can hold: a byte that is not UTF-8 becomes `\\xff`."""
+    try:
+        return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        # Halves of a pair that no byte became.
+        return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def check_name(path: Path) -> None:
+    """Raises `WeirError` for a name that neither a table nor a page can hold."""
+    shown = shown_name(str(path))
+    if shown != str(path):
+        raise WeirError(f"{shown}: its name is not UTF-8: name another one")
+
 
 @dataclass(frozen=True)
 class LocalFile:
@@ -60,13 +106,41 @@ class LocalFile:
     def name(self) -> str:
         return str(self.path)
 
-    def about(self) -> tuple[int, int]:
-        """Size in bytes, and time of the last change in ns since 1970."""
-        about = self.path.stat()
-        return about.st_size, about.st_mtime_ns
+    def dump(self) -> Dump:
+        """What is known of it before it is read."""
+        try:
+            about = self.path.stat()
+        except (OSError, ValueError) as error:
+            return self._itself().fail(why(error))
+        if not stat.S_ISREG(about.st_mode):
+            # A pipe would wait for another program, and a device may have no end.
+            return self._itself().fail("no regular file")
+        return told_dump(self.name(), about.st_size, lambda: about.st_mtime_ns)
+
+    def _itself(self) -> Dump:
+        """A name that leads to no file, such as a link without its end."""
+        try:
+            about = self.path.lstat()
+        except (OSError, ValueError):
+            return told_dump(self.name(), 0, lambda: NO_TIME)
+        return told_dump(self.name(), about.st_size, lambda: about.st_mtime_ns)
 
     def open(self) -> IO[bytes]:
-        return self.path.open("rb")
+        """Opens it. Raises `OSError` if it is no regular file, and never waits for another program."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        opened = os.fdopen(descriptor, "rb")
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            opened.close()
+            raise OSError("no regular file")
+        return opened
+
+    def read(self) -> bytes:
+        """What is in it. Raises `OSError`, and `ValueError` if it is too large."""
+        with self.open() as opened:
+            content = opened.read(MEMBER_BYTES_MAX + 1)
+        if len(content) > MEMBER_BYTES_MAX:
+            raise ValueError(f"larger than {MEMBER_BYTES_MAX >> 20} MiB")
+        return content
 
 
 @dataclass(frozen=True)
@@ -81,16 +155,19 @@ class StoredFile:
     def name(self) -> str:
         return self.store.unstrip_protocol(self.path)
 
-    def about(self) -> tuple[int, int]:
-        """Size in bytes, and time of the last change in ns since 1970; 0 if the store does not tell it."""
-        size = int(self.told.get("size") or 0)
+    def dump(self) -> Dump:
+        """What is known of it before it is read."""
+        return told_dump(self.name(), int(self.told.get("size") or 0), self._modified_ns)
+
+    def _modified_ns(self) -> int:
+        """Time of the last change in ns since 1970; 0 if the store does not tell it."""
         for key in ("LastModified", "mtime", "modified", "created"):
             when = self.told.get(key)
             if isinstance(when, datetime):
-                return size, int(when.timestamp() * 1e9)
+                return int(when.timestamp() * 1e9)
             if isinstance(when, (int, float)):
-                return size, int(when * 1e9)
-        return size, 0
+                return int(when * 1e9)
+        return 0
 
     def open(self) -> IO[bytes]:
         return self.store.open(self.path, "rb")
@@ -157,62 +234,78 @@ def dumps_of(
     """The dumps of the files and of the archives among them; `None` for each one that is known."""
     waiting: list[tuple[StoredFile, Dump]] = []
     for file in files:
-        try:
-            size, modified_ns = file.about()
-        except OSError as error:
-            yield Dump(file.name(), 0, 0, error=f"{file.name()}: {error.strerror}")
-            continue
-        dump = Dump(file.name(), size, modified_ns)
-        lower = file.name().lower()
-        try:
-            if lower.endswith(TAR_ENDINGS):
-                yield from _of_tar(file, is_known)
-            elif lower.endswith(ZIP_ENDING):
-                yield from _of_zip(file, is_known)
-            elif is_known(dump.mark()):
-                yield None
-            elif isinstance(file, LocalFile):
-                yield dump
-            else:
-                waiting.append((file, dump))
-        except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, ValueError) as error:
-            # What came before the broken place is there; the archive itself is a row with the error.
-            dump.error = f"{file.name()}: {error}"
-            yield None if is_known(dump.mark()) else dump
+        dump = file.dump()
+        if dump.error is None and is_archive(dump.source):
+            yield from _of_archive(file, dump, is_known)
+        elif is_known(dump.mark()):
+            yield None
+        elif dump.error is not None or isinstance(file, LocalFile):
+            yield dump
+        else:
+            waiting.append((file, dump))
         if len(waiting) == FETCHED:
             yield from _fetched(waiting)
             waiting = []
     yield from _fetched(waiting)
 
 
-def content_of(source: str) -> bytes:
-    """What is in a member of an archive or a file of a store, by the name of a dump.
+def _of_archive(
+    file: LocalFile | StoredFile, whole: Dump, is_known: Callable[[Mark], bool]
+) -> Iterator[Dump | None]:
+    """The dumps in an archive. If it is damaged, what came before is there, and it is a row itself."""
+    try:
+        with file.open() as opened:
+            for member in members_of(whole.source, opened):
+                dump = told_dump(
+                    f"{whole.source}{IN_ARCHIVE}{member.name}", member.size, member.version_ns
+                )
+                yield None if is_known(dump.mark()) else _read(dump, member)
+    # The modules that unpack raise errors of many kinds for what is damaged.
+    except Exception as error:  # noqa: BLE001
+        yield None if is_known(whole.mark()) else whole.fail(why(error))
 
-    Raises what the archive or the store raises if it is not there any more.
-    """
-    archive, mark, member = source.partition(IN_ARCHIVE)
-    [file] = files_of([archive])
-    with file.open() as opened:
-        if not mark:
-            return opened.read()
-        if archive.lower().endswith(ZIP_ENDING):
-            with zipfile.ZipFile(opened) as read:
-                return read.read(member)
-        with tarfile.open(fileobj=opened, mode="r:*") as packed:
-            content = packed.extractfile(member)
-            if content is None:
-                raise KeyError(f"{source} is no file")
-            return content.read()
+
+def _read(dump: Dump, member: Member) -> Dump:
+    """The dump with its content."""
+    if dump.error is not None:
+        return dump
+    if member.size > MEMBER_BYTES_MAX:
+        return dump.fail(f"larger than {MEMBER_BYTES_MAX >> 20} MiB: unpack it")
+    try:
+        dump.content = member.read()
+    except Exception as error:
+        if not member.stands_alone:
+            # The rest of the archive cannot be read. When it is whole, this member is to be read again.
+            raise
+        return dump.fail(why(error))
+    return dump
+
+
+def content_of(source: str) -> bytes:
+    """What is in a member of an archive or a file of a store, by the name of a dump. Raises `WeirError`."""
+    archive, wanted = parts_of(source)
+    file: LocalFile | StoredFile = LocalFile(Path(archive))
+    try:
+        if STORE in archive:
+            [file] = files_of([archive])
+        with file.open() as opened:
+            if wanted is None:
+                return opened.read(MEMBER_BYTES_MAX)
+            for member in members_of(archive, opened):
+                if member.name == wanted and member.size <= MEMBER_BYTES_MAX:
+                    return member.read()
+    except FileNotFoundError:
+        raise WeirError(f"{source}: no such file") from None
+    except Exception as error:  # noqa: BLE001 - as above
+        raise WeirError(f"{source}: {why(error)}") from None
+    raise WeirError(f"{source}: there is no such member any more")
 
 
 def kept_content(source: str) -> bytes | None:
-    """The same, and nothing of a plain file, which is read by its name. Raises `WeirError` if it is not there."""
-    if IN_ARCHIVE not in source and STORE not in source:
+    """The same, and nothing of a plain file, which is read by its name."""
+    if parts_of(source)[1] is None and STORE not in source:
         return None
-    try:
-        return content_of(source)
-    except (OSError, KeyError, tarfile.TarError, zipfile.BadZipFile) as error:
-        raise WeirError(f"{source}: {error}") from None
+    return content_of(source)
 
 
 def _fetched(files: list[tuple[StoredFile, Dump]]) -> Iterator[Dump]:
@@ -220,7 +313,7 @@ def _fetched(files: list[tuple[StoredFile, Dump]]) -> Iterator[Dump]:
     wanted: dict[int, tuple[AbstractFileSystem, list[tuple[str, Dump]]]] = {}
     for file, dump in files:
         if dump.size > MEMBER_BYTES_MAX:
-            dump.error = f"{dump.source}: larger than {MEMBER_BYTES_MAX >> 20} MiB: fetch it first"
+            dump.fail(f"larger than {MEMBER_BYTES_MAX >> 20} MiB: fetch it first")
         else:
             wanted.setdefault(id(file.store), (file.store, []))[1].append((file.path, dump))
     for store, some in wanted.values():
@@ -230,49 +323,6 @@ def _fetched(files: list[tuple[StoredFile, Dump]]) -> Iterator[Dump]:
             if isinstance(content, bytes):
                 dump.content = content
             else:
-                dump.error = f"{dump.source}: {content or 'is not there any more'}"
+                dump.fail(str(content or "is not there any more"))
     for _, dump in files:
         yield dump
-
-
-def _of_tar(
-    file: LocalFile | StoredFile, is_known: Callable[[Mark], bool]
-) -> Iterator[Dump | None]:
-    with file.open() as opened, tarfile.open(fileobj=opened, mode="r|*") as archive:
-        for member in archive:
-            if not member.isfile():
-                continue
-            source = f"{file.name()}{IN_ARCHIVE}{member.name}"
-            dump = Dump(source, member.size, int(member.mtime * 1e9))
-            if is_known(dump.mark()):
-                yield None
-                continue
-            content = archive.extractfile(member)
-            if member.size > MEMBER_BYTES_MAX or content is None:
-                dump.error = f"{dump.source}: larger than {MEMBER_BYTES_MAX >> 20} MiB: unpack it"
-            else:
-                dump.content = content.read()
-            yield dump
-
-
-def _of_zip(
-    file: LocalFile | StoredFile, is_known: Callable[[Mark], bool]
-) -> Iterator[Dump | None]:
-    with file.open() as opened, zipfile.ZipFile(opened) as archive:
-        for member in archive.infolist():
-            if member.is_dir():
-                continue
-            # The time has two seconds' steps; the checksum tells more.
-            source = f"{file.name()}{IN_ARCHIVE}{member.filename}"
-            dump = Dump(source, member.file_size, member.CRC)
-            if is_known(dump.mark()):
-                yield None
-                continue
-            if member.file_size > MEMBER_BYTES_MAX:
-                dump.error = f"{dump.source}: larger than {MEMBER_BYTES_MAX >> 20} MiB: unpack it"
-            else:
-                try:
-                    dump.content = archive.read(member)
-                except (OSError, RuntimeError, zipfile.BadZipFile, NotImplementedError) as error:
-                    dump.error = f"{dump.source}: {error}"
-            yield dump

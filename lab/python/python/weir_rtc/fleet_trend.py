@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ._weir import WeirError
-from .fleet_numbers import rows
+from .fleet_numbers import quoted, rows
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,7 +27,7 @@ LABELS = 6
 
 def query(column: str, unit: str) -> str:
     """The calls of each part of time."""
-    name = '"' + column.replace('"', '""') + '"'
+    name = quoted(column)
     return f"""select date_trunc('{unit}', try_cast({name} as timestamp)) as at, count(*) as calls,
   sum(bad_s) as bad_s, sum(duration_s) as call_time_s
 from known where status = 'analyzed' and try_cast({name} as timestamp) is not null
@@ -36,7 +36,7 @@ group by 1 order by 1"""
 
 def unit_of(db: duckdb.DuckDBPyConnection, column: str) -> str:
     """The unit in which the times of a column are plotted. Raises `WeirError` if it has no times."""
-    name = '"' + column.replace('"', '""') + '"'
+    name = quoted(column)
     [span] = rows(
         db,
         f"""select epoch(max(try_cast({name} as timestamp))) - epoch(min(try_cast({name} as timestamp))) as s

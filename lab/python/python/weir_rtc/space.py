@@ -63,9 +63,8 @@ def grid(values: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
 
 def sobol(ranges: Mapping[str, Range], points: int, seed: int = 1) -> list[dict[str, Any]]:
     """Points of a scrambled Sobol sequence (SciPy), which fill the space evenly. A power of two is best."""
-    from scipy.stats import qmc
-
     _check(ranges, points)
+    qmc = _quasi_monte_carlo()
     with warnings.catch_warnings():
         # SciPy's word on other numbers than powers of two is in the line above.
         warnings.simplefilter("ignore", UserWarning)
@@ -76,10 +75,18 @@ def latin_hypercube(
     ranges: Mapping[str, Range], points: int, seed: int = 1
 ) -> list[dict[str, Any]]:
     """Points of a Latin hypercube (SciPy): each of `points` equal parts of each range has one point."""
-    from scipy.stats import qmc
-
     _check(ranges, points)
-    return _drawn(qmc.LatinHypercube(len(ranges), rng=seed), ranges, points)
+    return _drawn(_quasi_monte_carlo().LatinHypercube(len(ranges), rng=seed), ranges, points)
+
+
+def _quasi_monte_carlo() -> Any:
+    try:
+        from scipy.stats import qmc
+    except ImportError:
+        raise WeirError(
+            "points drawn from ranges need SciPy: pip install 'weir-rtc[sweep]'"
+        ) from None
+    return qmc
 
 
 def _check(ranges: Mapping[str, Range], points: int) -> None:

@@ -10,7 +10,6 @@ import glob
 import itertools
 import json
 import re
-import shlex
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -45,6 +44,8 @@ VALUES_MAX = 12
 RANGES = 8
 #: Runs in a list of the worst.
 WORST = 10
+#: What the rows of a scenario without a flow under the controller name as the controller.
+NO_CONTROLLER = "none"
 #: Dots of a scenario, without those of the fronts.
 DOTS_MAX = 2000
 #: Letters of a key in a command: enough that no two of a sweep are equal.
@@ -73,12 +74,14 @@ def has_sweep(folder: Path) -> bool:
 def write(folder: Path, file: Path, command: str | None = None) -> None:
     """Writes the report of the sweep in this folder: one HTML file that needs no network."""
     folder = Path(folder)
-    made_with = command or f"weir report {shlex.quote(str(folder))} -o {shlex.quote(str(file))}"
+    made_with = command or _weir.command_line(
+        "weir report", [str(folder)], paths=[("-o", str(file))]
+    )
     _weir.sweep_report(json.dumps(data(folder, made_with)), Path(file))
 
 
 def data(folder: Path, command: str) -> dict:
-    """What the page shows, in the form of `lab/lab/src/report/sweep.rs`. Raises `WeirError`."""
+    """What the page shows, in the form of `lab/report/src/sweep.rs`. Raises `WeirError`."""
     import duckdb
 
     files = result_files(folder)
@@ -310,7 +313,12 @@ class _Made:
                     "seed": str(seed),
                     "at": ["" if it is None else it for it in where],
                     "values": [_rounded(value) for value in measured],
-                    "command": f"weir sweep --replay {shlex.quote(key[:KEY_SHOWN])} --out {shlex.quote(str(self.folder))}",
+                    "command": _weir.command_line(
+                        "weir sweep",
+                        [],
+                        options=[("--replay", key[:KEY_SHOWN])],
+                        paths=[("--out", str(self.folder))],
+                    ),
                 }
                 by_controller[controller].append(run)
             for controller in self.controllers:
@@ -363,7 +371,11 @@ def replay(folder: Path, key: str) -> dict:
         raise WeirError(f"{file} has no whole row of the run {key}")
     if not HASH.fullmatch(old["key"]):
         raise WeirError(f"{file} has a key that no sweep writes: {old['key']!r}")
-    if old["controller"] not in _weir.controllers():
+    controller = old["controller"]
+    if controller == NO_CONTROLLER:
+        # No flow is under it, so any gives this run.
+        controller = "library"
+    elif controller not in _weir.controllers():
         raise WeirError(f"{old['controller']} is no controller of the library: run it from Python")
     metadata = table.schema.metadata or {}
     of_scenario = metadata.get(SCENARIO)
@@ -387,7 +399,7 @@ def replay(folder: Path, key: str) -> dict:
     out = folder / "replays" / old["key"]
     if not out.resolve().is_relative_to(folder.resolve()):
         raise WeirError(f"{out} leads out of the folder")
-    made = run(scenario, old["controller"], [old["seed"]], out=out)
+    made = run(scenario, controller, [old["seed"]], out=out)
     new = next(it for it in pyarrow.table(made.summaries).to_pylist() if not it["section"])
     same = all(old.get(name) == value for name, value in new.items())
     if not same:

@@ -157,7 +157,9 @@ def _points(
             whole = scenario.whole_text()
             base = hashlib.sha256(f"{binary}\0{scenario.id}\0{whole}\0{of_traces}".encode())
             named = tuple(point.items())
-            for (controller, code), seed in itertools.product(codes, seeds):
+            # Without a flow under the controller every one gives the same run.
+            different = codes if scenario.is_controlled else codes[:1]
+            for (controller, code), seed in itertools.product(different, seeds):
                 key = base.copy()
                 key.update(code + f"\0{seed}".encode())
                 yield Point(
@@ -301,7 +303,7 @@ def _put(out: Path, have: set[str], unit: Unit, results: bytes, series: bytes | 
 
 def sweep(
     scenario: ScenarioLike,
-    controllers: ControllerLike = "all",
+    controllers: ControllerLike = "library",
     seeds: Iterable[int] = (1,),
     parameters: Iterable[Mapping[str, Any]] = ({},),
     *,
@@ -315,7 +317,7 @@ def sweep(
 ) -> Sweep:
     """Simulates every scenario with every point of the parameters, controller and seed, and keeps the results.
 
-    `scenario`: see `weir_rtc.scenarios`. `controllers`: names, `"all"`, subclasses of `Controller`, or an iterable of
+    `scenario`: see `weir_rtc.scenarios`. `controllers`: names, `"library"`, `"all"`, subclasses of `Controller`, or an iterable of
     these. `parameters`: points from `grid`, `sobol` or `latin_hypercube`, or any dicts of paths and values. `out`: the
     folder of the results; what is there is not computed again. `scheduler`: address of a Dask scheduler such as
     `tcp://10.0.0.1:8786`, whose workers have the same wheel; without one, `workers` processes of this machine, one for

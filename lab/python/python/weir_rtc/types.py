@@ -16,7 +16,7 @@ __all__ = ["ArrowTable", "Buildable", "ControllerLike", "Judgement", "Progress",
 ScenarioLike: TypeAlias = (
     "Scenario | Buildable | Mapping[str, Any] | str | os.PathLike[str] | Iterable[ScenarioLike]"
 )
-#: A name, names such as `"gcc,nada"`, `"all"`, a subclass of `Controller`, or an iterable of these.
+#: A name, names such as `"gcc,nada"`, `"library"`, `"all"`, a subclass of `Controller`, or an iterable of these.
 ControllerLike: TypeAlias = "str | type[Controller] | Iterable[str | type[Controller]]"
 #: Called with the numbers of finished and of all runs.
 Progress: TypeAlias = "Callable[[int, int], object]"

@@ -13,7 +13,7 @@ pub(crate) mod recording;
 pub(crate) mod replay;
 mod target;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -52,8 +52,8 @@ pub(crate) struct Player {
     next_block: Option<Timestamp>,
     arrivals: Arrivals,
     target: Target,
-    /// Packets that are not decoded, by where their speech begins.
-    packets: BTreeSet<Timestamp>,
+    /// Length of what came and is not decoded, by where its speech begins.
+    packets: BTreeMap<Timestamp, TimeDelta>,
     /// The moment of the speech that is played next, and up to which it is decoded.
     position: Timestamp,
     decoded: Timestamp,
@@ -85,7 +85,7 @@ impl Player {
             next_block: None,
             arrivals: Arrivals::default(),
             target: Target::default(),
-            packets: BTreeSet::new(),
+            packets: BTreeMap::new(),
             position: Timestamp::ZERO,
             decoded: Timestamp::ZERO,
             concealed: TimeDelta::ZERO,
@@ -106,36 +106,35 @@ impl Player {
         }
         // [LIBWEBRTC §AudioDecoderOpus]: a copy is a packet of its own, which came late. One that
         // is there already is no arrival [LIBWEBRTC §PacketArrivalHistory].
-        let Speech { length, fec, red, .. } = self.speech;
-        for distance in (1..=i64::from(fec) + i64::from(red)).rev() {
-            let before = start - length * distance;
-            let is_whole = red && distance == 1;
-            let is_missing = self.newest.is_some_and(|newest| newest < before);
-            if is_missing && self.is_copied(before, is_whole) {
-                self.insert(now, before);
-            }
+        let Speech { length, copied, red, .. } = self.speech;
+        let oldest = if red { start - length } else { start };
+        // NETEQ-D6: also before the first report of a loss.
+        let coarse = oldest - copied;
+        if self.is_missing(oldest - length) && recording::has_copy(coarse, copied) {
+            self.insert(now, coarse, copied);
+        }
+        if red && self.is_missing(start - length) {
+            self.insert(now, start - length, length);
         }
         self.newest = self.newest.max(Some(start));
-        self.insert(now, start);
+        self.insert(now, start, length);
     }
 
-    /// Whether the packet with the speech from `start` on is copied, as it was or coarsely. One
-    /// that was not sent is not.
-    fn is_copied(&self, start: Timestamp, is_whole: bool) -> bool {
+    /// Whether the packet with the speech from `start` on was sent and did not come.
+    fn is_missing(&self, start: Timestamp) -> bool {
         let Speech { length, dtx, .. } = self.speech;
         let is_sent = !(dtx && recording::is_silent(start, length));
-        // NETEQ-D6: also before the first report of a loss.
-        is_sent && (is_whole || recording::has_copy(start, length))
+        is_sent && self.newest.is_some_and(|newest| newest < start)
     }
 
-    /// Speech came that begins at `start`.
-    fn insert(&mut self, now: Timestamp, start: Timestamp) {
+    /// Speech of this length came that begins at `start`.
+    fn insert(&mut self, now: Timestamp, start: Timestamp, length: TimeDelta) {
         if let Some(delay) = self.arrivals.on_packet(now, start) {
             self.target.on_arrival(now, delay);
         }
         // NETEQ-D3: a packet that is too late is thrown away, also one that was reordered.
         if start >= self.decoded {
-            self.packets.insert(start);
+            self.packets.insert(start, length);
         }
     }
 
@@ -153,7 +152,7 @@ impl Player {
                 self.play(now);
             }
             Decision::Skip => {
-                if let Some(start) = self.packets.first() {
+                if let Some((start, _)) = self.packets.first_key_value() {
                     (self.position, self.decoded) = (*start, *start);
                 }
                 self.decode();
@@ -186,9 +185,8 @@ impl Player {
     }
 
     fn decode(&mut self) {
-        if self.packets.first() == Some(&self.decoded) {
-            self.packets.pop_first();
-            self.decoded += self.speech.length;
+        if let Some(length) = self.packets.remove(&self.decoded) {
+            self.decoded += length;
         }
     }
 
@@ -200,7 +198,7 @@ impl Player {
     }
 
     fn play_faster(&mut self, now: Timestamp) {
-        while self.ready() < FASTER_NEEDS && self.packets.first() == Some(&self.decoded) {
+        while self.ready() < FASTER_NEEDS && self.packets.contains_key(&self.decoded) {
             self.decode();
         }
         if self.ready() >= FASTER_NEEDS {
@@ -212,7 +210,7 @@ impl Player {
     }
 
     fn decide(&self, now: Timestamp) -> Decision {
-        let Some(&next) = self.packets.first() else { return Decision::Conceal };
+        let Some((&next, _)) = self.packets.first_key_value() else { return Decision::Conceal };
         if self.concealed >= QUIET && self.waiting(now) < self.target.delay() / 2 {
             return Decision::Conceal;
         }
@@ -249,8 +247,8 @@ impl Player {
 
     /// Speech in the buffer, and how long the newest of it has waited.
     fn waiting(&self, now: Timestamp) -> TimeDelta {
-        match (self.packets.first(), self.packets.last()) {
-            (Some(first), Some(last)) => (*last - *first) + self.arrivals.since_last(now),
+        match (self.packets.first_key_value(), self.packets.last_key_value()) {
+            (Some((first, _)), Some((last, _))) => (*last - *first) + self.arrivals.since_last(now),
             _ => TimeDelta::ZERO,
         }
     }

@@ -3,14 +3,15 @@
 //!
 //! That speech is ten seconds of a recording in a loop, which begins with the run. The places are
 //! those of libopus 1.3.1 with the settings of a browser (voip, 32 kbit/s, complexity 9), by
-//! `scripts/speech-packets.py`. Chromium leaves out copies at the same places.
+//! `scripts/results/speech-packets.py places`. Chromium leaves out copies at the same places.
 
 use weir::units::{TimeDelta, Timestamp};
 
 /// The loop, in ms.
 const LOOP: i64 = 10_090;
-/// The only pause in it: eight packets of 20 ms, or two of 60 ms, are nothing but a header.
-const PAUSE: (i64, i64) = (7_200, 7_360);
+/// Length of packets, and from and to of the only pause in it, whose packets are nothing but a
+/// header. Longer packets all have something.
+const PAUSES: [(i64, (i64, i64)); 2] = [(10, (7_240, 7_360)), (20, (7_200, 7_360))];
 /// Speech without a copy, from and to: Opus copies only what it takes for a voice.
 const UNCOPIED: [(i64, i64); 18] = [
     (30, 50),
@@ -34,9 +35,9 @@ const UNCOPIED: [(i64, i64); 18] = [
 ];
 
 /// Whether the speech from `start` on has a copy in a later packet, unless all of it is taken for
-/// no voice.
+/// no voice. Nothing has none.
 pub(crate) fn has_copy(start: Timestamp, length: TimeDelta) -> bool {
-    !UNCOPIED.iter().any(|&part| is_within(part, start, length))
+    length > TimeDelta::ZERO && !UNCOPIED.iter().any(|&part| is_within(part, start, length))
 }
 
 fn is_within((from, to): (i64, i64), start: Timestamp, length: TimeDelta) -> bool {
@@ -48,7 +49,9 @@ fn is_within((from, to): (i64, i64), start: Timestamp, length: TimeDelta) -> boo
 
 /// Whether a packet with the speech from `start` on has nothing but silence.
 pub(crate) fn is_silent(start: Timestamp, length: TimeDelta) -> bool {
-    is_within(PAUSE, start, length)
+    PAUSES
+        .iter()
+        .any(|&(ms, pause)| length == TimeDelta::from_millis(ms) && is_within(pause, start, length))
 }
 
 /// Whether such a packet is left out. The first of a pause is sent, so that the receiver knows
@@ -68,13 +71,14 @@ mod tests {
         starts.filter(|ms| is_left_out(Timestamp::from_millis(*ms), length)).collect()
     }
 
-    // In the first loop as many as `scripts/speech-packets.py` counts, less the first.
+    // In the first loop as many as `scripts/results/speech-packets.py places` counts, less the
+    // first.
     #[test]
     fn all_of_a_pause_but_its_first_packet_is_left_out() {
         let short = left_out(20);
         assert_eq!(short[..7], [7_220, 7_240, 7_260, 7_280, 7_300, 7_320, 7_340]);
         assert_eq!(short[7], 17_320);
-        // Of the second pause, from 17.29 s to 17.45 s, only one packet of 60 ms is whole.
-        assert_eq!(left_out(60)[..2], [7_260, 27_480]);
+        assert_eq!(left_out(10)[..2], [7_250, 7_260]);
+        assert_eq!((left_out(40), left_out(60)), (vec![], vec![]));
     }
 }

@@ -7,7 +7,7 @@ fn millis(ms: i64) -> TimeDelta {
 }
 
 const PLAIN: Speech = Speech::plain(TimeDelta::from_millis(20));
-const WITH_COPIES: Speech = Speech { fec: true, ..PLAIN };
+const WITH_COPIES: Speech = Speech { copied: PLAIN.length, ..PLAIN };
 
 /// Whether the speech of a packet of 20 ms is taken for a voice, and so copied.
 fn has_copy(number: i64) -> bool {
@@ -115,10 +115,24 @@ fn a_lost_packet_of_60_ms_is_made_up_for_60_ms_and_the_target_is_a_packet_long_w
     let plain = heard_of(long, (0..1_000).map(lossy));
     let share = plain.concealed.as_secs_f64() / plain.played.as_secs_f64();
     assert!((share - 0.09).abs() < 0.01, "{share}");
-    let copies = heard_of(Speech { fec: true, ..long }, (0..1_000).map(lossy));
+    let copies = heard_of(Speech { copied: long.length, ..long }, (0..1_000).map(lossy));
     let share = copies.concealed.as_secs_f64() / copies.played.as_secs_f64();
     assert!(share < 0.01, "{share}");
     assert_eq!(copies.target, Some(millis(80)));
+}
+
+// [RFC6716 §3.1]: hybrid frames have 20 ms at most.
+#[test]
+fn of_a_lost_packet_with_short_copies_only_the_end_is_not_made_up() {
+    let long = Speech { length: millis(60), ..PLAIN };
+    let is_voice = |number: i64| {
+        recording::has_copy(Timestamp::ZERO + long.length * (number + 1) - millis(20), millis(20))
+    };
+    let lossy = |number: i64| (number % 10 != 0 || !is_voice(number)).then_some(40);
+    let plain = heard_of(long, (0..1_000).map(lossy));
+    let short = heard_of(Speech { copied: millis(20), ..long }, (0..1_000).map(lossy));
+    let share = short.concealed.as_secs_f64() / plain.concealed.as_secs_f64();
+    assert!((share - 2.0 / 3.0).abs() < 0.05, "{share}");
 }
 
 #[test]

@@ -54,8 +54,7 @@ pub(crate) struct MediaEnds {
 impl MediaEnds {
     pub(crate) fn new(flow: &FlowConfig, media: &Media, index: usize, seed: Seed) -> Self {
         let ssrc = ssrc_of(index);
-        let estimator = media.controller.build_receiver();
-        let remb = estimator.map(|half| RembReporter::new(half, ssrc, EXTENSION_ID, &[ssrc]));
+        let remb = remb_reporter(media, ssrc);
         // If the receiver estimates the rate from delay, the sender only needs reports of losses.
         let plan = match remb {
             Some(_) => &[(Timestamp::ZERO, Feedback::ReceiverReports)],
@@ -65,6 +64,12 @@ impl MediaEnds {
         sender.sends_departure_times = remb.is_some();
         Self { sender, receiver: Receiver::new(flow, media, index, (plan, remb), seed) }
     }
+}
+
+/// The half of the controller that runs at the receiver, if it has one.
+fn remb_reporter(media: &Media, ssrc: u32) -> Option<RembReporter> {
+    let estimator = media.controller.build_receiver();
+    estimator.map(|half| RembReporter::new(half, ssrc, EXTENSION_ID, &[ssrc]))
 }
 
 impl MediaEnds {
@@ -430,6 +435,13 @@ impl Sender {
 struct Receiver {
     /// Its clock. Feedback is made by it; the video is played by the simulation's time.
     clock: ReceiverClock,
+    /// How often its program has begun anew.
+    beginnings: usize,
+    /// What a new program needs.
+    plan: Vec<(Timestamp, Feedback)>,
+    media: Media,
+    ssrc: u32,
+    timing: Stream,
     reporter: PlannedReporter,
     remb: Option<RembReporter>,
     video: Option<VideoReceiver>,
@@ -443,32 +455,43 @@ impl Receiver {
         (plan, remb): (&Plan, Option<RembReporter>),
         seed: Seed,
     ) -> Self {
-        let ssrcs = Ssrcs::of(ssrc_of(index));
+        let ssrc = ssrc_of(index);
+        let ssrcs = Ssrcs::of(ssrc);
         let clock = media.receiver_clock.clone();
-        let plan: Vec<_> = plan.iter().map(|&(from, format)| (clock.at(from), format)).collect();
-        let reporter = PlannedReporter::new(
-            clock.at(flow.start),
-            &plan,
-            media.feedback_interval,
-            ssrcs,
-            seed.stream(&format!("{}/rtcp/receiver", flow.name)),
-        );
+        let timing = seed.stream(&format!("{}/rtcp/receiver", flow.name));
+        let reporter = reporter(&clock, flow.start, plan, media, ssrcs, timing.clone());
         let mut video = media.repair.map(|repair| VideoReceiver::new(repair, ssrcs));
         if let Some(video) = video.as_mut().filter(|_| flow.quality) {
             video.play_as_browser(flow.start);
         }
-        Self { clock, reporter, remb, video }
+        let beginnings = clock.beginnings(flow.start);
+        let (plan, media) = (plan.to_vec(), media.clone());
+        Self { clock, beginnings, plan, media, ssrc, timing, reporter, remb, video }
+    }
+
+    /// A program that restarts knows nothing of what arrived before.
+    fn begin_anew(&mut self, now: Timestamp) {
+        let beginnings = self.clock.beginnings(now);
+        if beginnings == self.beginnings {
+            return;
+        }
+        self.beginnings = beginnings;
+        let (ssrcs, timing) = (Ssrcs::of(self.ssrc), self.timing.clone());
+        self.reporter = reporter(&self.clock, now, &self.plan, &self.media, ssrcs, timing);
+        self.remb = remb_reporter(&self.media, self.ssrc);
     }
 
     fn next_deadline(&self) -> Timestamp {
         let limit = self.remb.as_ref().and_then(RembReporter::next_timeout);
-        let limit = limit.map(|local| self.clock.when(local));
+        let limit = limit.map(|local| self.clock.when(local, self.beginnings));
         let video = self.video.as_ref().and_then(VideoReceiver::next_deadline);
-        earliest(self.clock.when(self.reporter.next_deadline()), [limit, video])
+        let report = self.clock.when(self.reporter.next_deadline(), self.beginnings);
+        earliest(report, [limit, video])
     }
 
     fn on_packet(&mut self, now: Timestamp, bytes: &[u8], packet: &Packet, out: &mut Outbox) {
         let view = rtp::View::parse(bytes).expect("the simulator's own sender made this header");
+        self.begin_anew(now);
         let local = self.clock.at(now);
         self.reporter.on_packet(local, &view, packet.ecn);
         if let Some(remb) = &mut self.remb {
@@ -482,12 +505,14 @@ impl Receiver {
 
     fn on_rtcp(&mut self, now: Timestamp, bytes: &[u8]) {
         let view = report::View::parse(bytes).expect("the simulator's own sender made this report");
+        self.begin_anew(now);
         if let Some(info) = view.sender_info() {
             self.reporter.on_sender_report(self.clock.at(now), info);
         }
     }
 
     fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
+        self.begin_anew(now);
         let local = self.clock.at(now);
         if self.reporter.next_deadline() <= local {
             self.reporter.on_deadline(local);
@@ -502,6 +527,22 @@ impl Receiver {
             video.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
         }
     }
+}
+
+/// What makes the feedback of a receiver whose program begins now.
+fn reporter(
+    clock: &ReceiverClock,
+    now: Timestamp,
+    plan: &Plan,
+    media: &Media,
+    ssrcs: Ssrcs,
+    timing: Stream,
+) -> PlannedReporter {
+    let plan = plan
+        .iter()
+        .filter(|(from, _)| *from <= now || clock.beginnings(*from) == clock.beginnings(now));
+    let plan: Vec<_> = plan.map(|&(from, format)| (clock.at(from.max(now)), format)).collect();
+    PlannedReporter::new(clock.at(now), &plan, media.feedback_interval, ssrcs, timing)
 }
 
 /// The earliest of a deadline and of timers, some of which may be off.

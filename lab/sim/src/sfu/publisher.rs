@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_net::seed::Stream;
 use weir_sfu::{DependencyReader, Layer, PayloadDescriptor, Structure, TrackConfig, Uplink};
@@ -216,6 +216,11 @@ impl PublisherState {
         }
         let rate = self.config.layers[stream].rate.rate(now);
         let encoder = &mut self.encoders[stream];
+        if rate == Bitrate::ZERO {
+            // The layer is not sent. It begins again with a key frame.
+            encoder.key_frame_at = Some(now);
+            return (Vec::new(), TimeDelta::from_secs_f64(1.0 / self.config.fps));
+        }
         let is_audio = self.config.kind == TrackKind::Audio;
         let is_key = encoder.key_frame_at.is_some_and(|due| due <= now);
         let is_key = is_key || encoder.history.is_empty();

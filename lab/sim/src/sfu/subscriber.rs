@@ -101,6 +101,7 @@ impl SubscriberEnds {
         let limits = media.settings.limits;
         let sender = SenderConfig::twcc(PADDING_SSRC, EXTENSION_ID)
             .with_padding_ssrc(PADDING_SSRC)
+            .with_sender_reports(false)
             .with_overhead(DataSize::from_bytes(IP_UDP + SRTP_TAG));
         let server: Box<dyn Forwarder> = match watching.core {
             Core::Weir => {

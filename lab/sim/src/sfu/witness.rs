@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use weir::controller::Controller;
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir::{FeedbackReport, Metrics, RateLimits, SentPacket, Target};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir::{FeedbackReport, Target};
 
 /// Passes everything on and notes the shortest feedback response time since the last look.
 pub(super) struct Witness {
@@ -33,51 +33,25 @@ impl Witness {
     }
 }
 
-impl Controller for Witness {
-    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
-        self.controller.on_media_queued(now, added, queued);
+impl Witness {
+    fn change<T>(&mut self, work: impl FnOnce(&mut Box<dyn Controller + Send>) -> T) -> T {
+        work(&mut self.controller)
     }
 
-    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        self.controller.on_packet_sent(now, packet);
+    fn read<T>(&self, work: impl FnOnce(&Box<dyn Controller + Send>) -> T) -> T {
+        work(&self.controller)
     }
+}
+
+impl Controller for Witness {
+    weir::forward_controller!(change, read: on_media_queued on_packet_sent on_round_trip_time
+        on_receiver_limit set_limits set_desired_bitrate on_route_change on_shared_rate on_timeout
+        next_timeout metrics);
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
         let least = self.rtt.get().into_iter().chain(report.rtt(now)).min();
         self.rtt.set(least);
         self.controller.on_feedback(now, report);
-    }
-
-    fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
-        self.controller.on_round_trip_time(now, rtt);
-    }
-
-    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
-        self.controller.on_receiver_limit(now, limit);
-    }
-
-    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
-        self.controller.set_limits(now, limits);
-    }
-
-    fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
-        self.controller.set_desired_bitrate(now, desired);
-    }
-
-    fn on_route_change(&mut self, now: Timestamp) {
-        self.controller.on_route_change(now);
-    }
-
-    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
-        self.controller.on_shared_rate(now, share);
-    }
-
-    fn on_timeout(&mut self, now: Timestamp) {
-        self.controller.on_timeout(now);
-    }
-
-    fn next_timeout(&self) -> Option<Timestamp> {
-        self.controller.next_timeout()
     }
 
     fn target(&self) -> Target {
@@ -87,8 +61,14 @@ impl Controller for Witness {
         }
         target
     }
+}
 
-    fn metrics(&self) -> Metrics {
-        self.controller.metrics()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watched_controller_gets_every_call() {
+        weir::testing::check_wrapper(|controller| Witness::new(Box::new(controller))).unwrap();
     }
 }

@@ -445,14 +445,14 @@ impl<'a> Simulator<'a> {
             }
             let state = &mut self.flows[index];
             let there = route(index, End::Sender);
-            let capacity = self.router.capacity(now - ROW_INTERVAL, there);
+            let before = now - ROW_INTERVAL;
+            let capacity = self.router.capacity(before, there);
+            let mean_capacity = self.router.mean_capacity(before, now, there);
             let queue = self.router.queued(now, there);
             let sender = state.ends.state();
             let share = match &self.carried {
-                Some(carried) if flow.attachment.is_some() => {
-                    carried.rate(index, now - ROW_INTERVAL)
-                }
-                _ => share(self.config, index, now - ROW_INTERVAL, capacity),
+                Some(carried) if flow.attachment.is_some() => carried.rate(index, before),
+                _ => share(self.config, index, before, capacity),
             };
             let end = flow.stop.min(Timestamp::ZERO + self.config.duration);
             let video = state.ends.take_video(now, now + ROW_INTERVAL > end);
@@ -464,6 +464,7 @@ impl<'a> Simulator<'a> {
                 time: now,
                 flow: index,
                 capacity,
+                mean_capacity: mean_capacity.filter(|mean| Some(*mean) != capacity),
                 target: sender.target,
                 pacing_rate: sender.pacing_rate,
                 congestion_window: sender.congestion_window,

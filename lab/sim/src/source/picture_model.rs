@@ -4,8 +4,8 @@
 //! on content, codec, size and frame rate. The ceiling c is 100, but less for VP8, which removes
 //! what it takes for a camera's noise before it codes a picture [LIBWEBRTC §LibvpxVp8Encoder].
 //! Fitted to measured encodings; data, error and range are in docs/reference/quality.md.
-//! `scripts/picture-model.py` prints the error of the film's constants, and
-//! `scripts/picture-contents.py` that of the head's.
+//! `scripts/results/picture-model.py` prints the error of the film's constants, and
+//! `scripts/results/picture-contents.py` that of the head's.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,7 @@
 // What the reader has chosen. The address's fragment holds all of it, so that a link leads to the same curves.
 
+import { named, option } from "./shell";
+
 /** The drawn capacity has this many steps of equal length. */
 export const STEPS = 30;
 /** Ranges of the numbers, each with its unit in the name. */
@@ -130,5 +132,6 @@ export const DRAWN = "drawn.toml";
 /** The command that repeats the runs. */
 export function toCommand(state: State): string {
   const scenario = state.scenario === "" ? DRAWN : state.scenario;
-  return `weir run ${scenario} --controller ${state.controllers.join(",")} --seed ${state.seed}`;
+  const controllers = option("--controller", state.controllers.join(","));
+  return `weir run ${named(scenario)} ${controllers} ${option("--seed", String(state.seed))}`;
 }

@@ -19,6 +19,7 @@ import type { Group, Series } from "../format";
 import { marksAt, type Mark } from "../marks";
 import {
   capacityOf,
+  cutOff,
   eventsNear,
   formatNumber,
   formatSignal,
@@ -106,7 +107,8 @@ export function timePlot(view: TimeView, surface: Surface): Plot {
     shown.push(POSSIBLE);
   }
   const names = [...shown, ...view.groups.map((g) => groupLabel(g, view.flows))];
-  const { option: frame, height } = panelFrame(view, names, surface);
+  const panels = view.panels.map((panel) => withMost(panel, view.groups));
+  const { option: frame, height } = panelFrame({ ...view, panels }, names, surface);
   const option: Option = {
     ...frame,
     tooltip: {
@@ -122,9 +124,19 @@ export function timePlot(view: TimeView, surface: Surface): Plot {
   return { option, height };
 }
 
+/** The panel, whose axis ends above its curves where the capacity is far above them. */
+function withMost(panel: Panel, groups: Group[]): Panel & { most: number | null } {
+  const columns = [panel.thick, ...(panel.thin === null ? [] : [panel.thin])];
+  const cut = panel.capacity ? cutOff(groups, columns) : null;
+  if (cut === null) return { ...panel, most: null };
+  const capacity = formatNumber(cut.capacity, 0);
+  return { ...panel, title: `${panel.title}; capacity up to ${capacity}`, most: cut.end };
+}
+
 /** Panels under each other over one time axis. */
 export interface Panels {
-  panels: { title: string; axis: string; height: number }[];
+  /** `most` is the end of the axis; without it, that of the curves. */
+  panels: { title: string; axis: string; height: number; most?: number | null }[];
   duration_s: number;
 }
 
@@ -199,6 +211,7 @@ function panelAxes(view: Panels, tops: number[]): Option {
       ...valueAxis(panel.axis, 42),
       gridIndex,
       min: 0,
+      ...(panel.most ? { max: panel.most } : {}),
       splitNumber: Math.max(2, Math.round(panel.height / 45)),
     })),
   };

@@ -1,6 +1,6 @@
 /* A sender and a receiver of libweir over a path in memory, under every controller, and what the
  * library answers to NULL and to garbage. Prints a line for each controller; the exit code is 1 if
- * something is wrong. tests/c_programs.rs runs it, also under sanitizers and valgrind. */
+ * something is wrong. tests/it/c_programs.rs runs it, also under sanitizers and valgrind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

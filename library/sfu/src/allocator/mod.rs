@@ -29,12 +29,27 @@ const ROOM_TIME: TimeDelta = TimeDelta::from_secs(1);
 const OVER_TIME: TimeDelta = TimeDelta::from_millis(500);
 /// A choice that exceeds the budget by more than this factor goes down at once.
 const FAR_OVER: f64 = 1.15;
+/// A path with room for this many times what all took at a fall is another one: what fell returns
+/// at once.
+const OTHER_PATH: f64 = 1.5;
 /// Decisions that the host has not taken. The oldest go first.
 const MAX_DECISIONS: usize = 256;
 
 /// Chooses a layer for each track of one subscriber, so that the pictures together are worth most.
 ///
 /// It knows nothing of packets: [`Subscriber`](crate::Subscriber) carries out what it chooses.
+///
+/// ```
+/// use weir::{Bitrate, Timestamp};
+/// use weir_sfu::{Allocator, Layer, TrackConfig, TrackId};
+///
+/// let kbps = Bitrate::from_kbps;
+/// let layers = vec![Layer::new(0, 320, 180, kbps(150)), Layer::new(1, 1280, 720, kbps(1_500))];
+/// let mut allocator = Allocator::default();
+/// allocator.set_track(TrackId(1), TrackConfig::camera(layers));
+/// allocator.allocate(Timestamp::ZERO, kbps(400));
+/// assert_eq!(allocator.level(TrackId(1)), Some(0));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Allocator {
     tracks: Vec<Track>,
@@ -57,7 +72,11 @@ struct Track {
     id: TrackId,
     config: TrackConfig,
     falls: Falls,
+    /// What all tracks took together when it last fell.
+    fell_from: Bitrate,
     refused: Option<(usize, Reason)>,
+    /// Streams that cannot be forwarded now, one bit each.
+    silent: u8,
     /// What it had when it was hidden. To show it again is no return after a fall.
     held: Level,
 }
@@ -65,15 +84,25 @@ struct Track {
 impl Allocator {
     /// Adds a track, or replaces what is known of it.
     pub fn set_track(&mut self, id: TrackId, config: TrackConfig) {
-        let options = options_of(&config);
         self.changed = Some(Reason::Configured);
-        if let Some(index) = self.index(id) {
+        let found = self.index(id);
+        let silent = found.map_or(0, |index| self.tracks[index].silent);
+        let options = options_of(&config, silent);
+        if let Some(index) = found {
             self.levels[index] = self.levels[index].filter(|&layer| options.is_sent(layer));
             self.options[index] = options;
             self.tracks[index].config = config;
             return;
         }
-        self.tracks.push(Track { id, config, falls: Falls::default(), refused: None, held: None });
+        self.tracks.push(Track {
+            id,
+            config,
+            falls: Falls::default(),
+            fell_from: Bitrate::ZERO,
+            refused: None,
+            silent,
+            held: None,
+        });
         self.options.push(options);
         self.levels.push(None);
     }
@@ -92,7 +121,7 @@ impl Allocator {
     /// beyond the track's layers are ignored.
     pub fn set_bitrates(&mut self, id: TrackId, bitrates: &[Bitrate]) {
         let Some(index) = self.index(id) else { return };
-        let config = &mut self.tracks[index].config;
+        let Track { config, silent, .. } = &mut self.tracks[index];
         let mut is_new = false;
         for (layer, &bitrate) in config.layers.iter_mut().zip(bitrates) {
             if (layer.bitrate > Bitrate::ZERO) != (bitrate > Bitrate::ZERO) {
@@ -102,7 +131,19 @@ impl Allocator {
             layer.bitrate = bitrate;
         }
         if is_new {
-            self.options[index] = options_of(config);
+            self.options[index] = options_of(config, *silent);
+        }
+    }
+
+    /// Streams of a track that its publisher does not send now, whatever their bitrates were: one
+    /// bit each. None of their layers is chosen.
+    pub fn set_silent(&mut self, id: TrackId, streams: u8) {
+        let Some(index) = self.index(id) else { return };
+        let track = &mut self.tracks[index];
+        if track.silent != streams {
+            track.silent = streams;
+            self.options[index] = options_of(&track.config, streams);
+            self.changed = Some(Reason::LayerChanged);
         }
     }
 
@@ -207,6 +248,10 @@ impl Allocator {
         for (index, track) in self.tracks.iter().enumerate() {
             let layers = &track.config.layers[..self.options[index].layers.len()];
             let current = self.levels[index].max(track.held).min(layers.len().checked_sub(1));
+            if self.room > track.fell_from * OTHER_PATH {
+                caps.push(layers.len().checked_sub(1));
+                continue;
+            }
             let clear = self.clear_level(index, total, room);
             caps.push(track.falls.cap(now, current, layers, clear));
         }
@@ -214,6 +259,7 @@ impl Allocator {
     }
 
     fn adopt(&mut self, now: Timestamp, levels: Vec<Level>, reason: Reason) {
+        let total = self.total();
         let before = core::mem::replace(&mut self.levels, levels);
         for (index, from) in before.into_iter().enumerate() {
             let to = self.levels[index];
@@ -230,6 +276,7 @@ impl Allocator {
                 track.falls.on_rise(now, from, to);
             } else if matches!(reason, Reason::OverBudget | Reason::NoRoom) {
                 track.falls.on_fall(now, from, to);
+                track.fell_from = total;
             }
             track.refused = None;
             track.held = if reason == Reason::Hidden { from } else { None };
@@ -250,7 +297,8 @@ impl Allocator {
             let refused = step.map(|step| {
                 let need = (total + step.more) * MARGIN;
                 let clear = self.clear_level(index, total, self.room);
-                let is_free = track.falls.cap(now, level, layers, clear) >= Some(step.layer);
+                let is_free = self.room > track.fell_from * OTHER_PATH
+                    || track.falls.cap(now, level, layers, clear) >= Some(step.layer);
                 let reason = match (need <= self.room, is_free) {
                     _ if need > self.budget => Reason::BudgetTooSmall,
                     (false, _) => Reason::CapacityUnknown,
@@ -328,6 +376,19 @@ impl Allocator {
         need.map(|(more, margin)| (self.total() + more) * margin)
     }
 
+    /// The budget that the best layers of all tracks need, with its margin.
+    pub fn most_need(&self) -> Bitrate {
+        let mut sum = Bitrate::ZERO;
+        for options in &self.options {
+            let mut most = Bitrate::ZERO;
+            for &(worth, cost) in &options.layers {
+                most = if worth > 0.0 { most.max(cost) } else { most };
+            }
+            sum = sum + most;
+        }
+        sum * MARGIN
+    }
+
     /// What the step up that is worth most costs more.
     fn best_more(&self, caps: &[Level]) -> Option<Bitrate> {
         let mut best: Option<plan::Step> = None;
@@ -348,13 +409,15 @@ impl Allocator {
 }
 
 /// What can be chosen for a track. Audio is not chosen: it is always forwarded.
-fn options_of(config: &TrackConfig) -> Options {
+fn options_of(config: &TrackConfig, silent: u8) -> Options {
     if config.kind == Kind::Audio {
         return Options::default();
     }
     let mut layers = Vec::with_capacity(config.layers.len());
     for layer in &config.layers {
-        layers.push((utility(config, layer), layer.bitrate));
+        let is_silent = silent.checked_shr(layer.stream.into()).unwrap_or(0) & 1 != 0;
+        let cost = if is_silent { Bitrate::ZERO } else { layer.bitrate };
+        layers.push((utility(config, layer), cost));
     }
     let is_shown = config.shown_pixels() > 0.0;
     Options { layers, may_pause: config.may_pause || !is_shown }

@@ -7,12 +7,13 @@
 //! without queuing counts as proved, until the controller sees congestion or some seconds have
 //! passed.
 
+mod drive;
 mod outcome;
 #[cfg(test)]
 mod tests;
 
-use weir::controller::{Controller, Metrics, Probe, RateLimits, Reason, Target};
-use weir::feedback::{FeedbackReport, ProbeId, SentPacket};
+use weir::controller::{Controller, Probe, RateLimits, Reason};
+use weir::feedback::{FeedbackReport, ProbeId};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 pub use self::outcome::{ProbeOutcome, ProbeResult};
@@ -33,12 +34,32 @@ const ABOVE_GOAL: f64 = 1.1;
 const MAX_SHORTFALL: f64 = 2.0;
 /// A shortfall above this is a late host's. Packets of different sizes make a smaller one, too.
 const LATE: f64 = 1.2;
-/// Share of the media's bytes that padding may take in the long run.
+/// Share of the media's bytes that padding may take in the long run, unless the host says another.
 const PADDING_SHARE: f64 = 0.025;
-/// What padding may take at once: at the start, and after a time without.
-const MAX_ALLOWANCE: f64 = 60_000.0;
+/// What padding may take at once, at the start and after a time without: what is sent in this time,
+/// or this many bytes if that is more. It is one probe at twice the rate that is known.
+const ALLOWANCE_TIME: TimeDelta = TimeDelta::from_millis(160);
+const MIN_ALLOWANCE: f64 = 60_000.0;
+/// After a probe that arrived the next one looks at least this part further, and twice as much
+/// after each more: many steps to many layers would take long.
+const FIRST_STEP: f64 = 1.0 / 8.0;
+/// After so many probes that arrived, each takes about twice as much as the one before.
+const RISING: u32 = 3;
+/// A probe that arrived this much faster than the full path's packets shows that the path is
+/// another one now. The next probes then look for everything that is wanted, and not for the next
+/// layer.
+const OPENED: f64 = 1.2;
+/// A controller's target trembles. Below this part of its highest of late, it has fallen.
+const FALL: f64 = 0.9;
+/// Time over which the highest target counts.
+const FALL_TIME: TimeDelta = TimeDelta::from_secs(2);
+/// A test of a controller's own is seen from this fall on.
+const TEST_FALL: f64 = 0.98;
 /// Time between a probe and the next.
 const AFTER_SUCCESS: TimeDelta = TimeDelta::from_millis(500);
+/// The same while probes arrive that look for everything: from 300 kbit/s to 1 Gbit/s they take
+/// twelve doublings.
+const WHILE_OPEN: TimeDelta = TimeDelta::from_millis(200);
 const AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(4);
 const MAX_AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(8);
 /// No probe so soon after the controller reduced its target: its queue may still stand.
@@ -56,6 +77,11 @@ const PROOF_TIME: TimeDelta = TimeDelta::from_secs(30);
 const RENEW_AFTER: TimeDelta = TimeDelta::from_secs(12);
 /// A train of at least this part of what was proved renews it.
 const RENEWS: f64 = 0.9;
+/// A controller that has not caught up with what was proved falls to a target that says nothing of
+/// the path. It has not if its target is below this part of what arrives on the full path.
+const BEHIND: f64 = 0.5;
+/// Then this part of what arrives counts: the rest drains the queue.
+const BACK_OFF: f64 = 0.85;
 /// Without feedback on its packets, a probe is given up.
 const PATIENCE: TimeDelta = TimeDelta::from_secs(3);
 /// A train that waited longer than this at its end found less than its rate.
@@ -83,9 +109,18 @@ const FIRST_ID: u32 = 1 << 16;
 pub struct Probing<C> {
     inner: C,
     limits: RateLimits,
+    /// What is sent to a receiver without feedback.
+    fixed: Option<Bitrate>,
     receiver_limit: Option<Bitrate>,
     /// What the next layer needs.
     goal: Option<Bitrate>,
+    /// What the best layers need together.
+    wanted: Option<Bitrate>,
+    /// The path carries more than it did: a probe arrived, or pairs of packets. How much more is
+    /// not known.
+    is_open: bool,
+    /// Probes that arrived since the path was last full.
+    arrived: u32,
     proved: Option<Proof>,
     ceiling: Ceiling,
     loss: UsualLoss,
@@ -97,10 +132,14 @@ pub struct Probing<C> {
     after_failure: TimeDelta,
     /// How much faster the last probe was asked for than it was sent.
     shortfall: f64,
+    /// Share of the media's bytes that padding may take in the long run.
+    padding_share: f64,
     /// Bytes of padding that may be sent.
     allowance: f64,
     /// The inner target after the last event.
     inner_rate: Bitrate,
+    /// The highest inner target of late, and when it was that.
+    high: (Bitrate, Timestamp),
     dip: Option<Dip>,
     last_feedback: Option<Timestamp>,
     /// When a packet last left, or the first event.
@@ -116,6 +155,14 @@ pub struct Probing<C> {
 struct Proof {
     rate: Bitrate,
     at: Timestamp,
+    /// It is what a full path left of another one.
+    is_rest: bool,
+}
+
+impl Proof {
+    fn new(rate: Bitrate, at: Timestamp) -> Self {
+        Self { rate, at, is_rest: false }
+    }
 }
 
 /// A fall of the inner target for which the path is not to blame, but a test or a probe.
@@ -141,8 +188,6 @@ struct Running {
     started: Timestamp,
     /// The inner target when it started.
     inner_rate: Bitrate,
-    /// Nothing else was sent when it started.
-    is_alone: bool,
 }
 
 impl<C: Controller> Probing<C> {
@@ -152,8 +197,12 @@ impl<C: Controller> Probing<C> {
         Self {
             inner,
             limits,
+            fixed: None,
             receiver_limit: None,
             goal: None,
+            wanted: None,
+            is_open: false,
+            arrived: 0,
             proved: None,
             ceiling: Ceiling::default(),
             loss: UsualLoss::default(),
@@ -164,8 +213,10 @@ impl<C: Controller> Probing<C> {
             not_before: Timestamp::from_nanos(i64::MIN),
             after_failure: AFTER_FAILURE,
             shortfall: 1.0,
-            allowance: MAX_ALLOWANCE,
+            padding_share: PADDING_SHARE,
+            allowance: MIN_ALLOWANCE,
             inner_rate,
+            high: (inner_rate, Timestamp::from_nanos(i64::MIN)),
             dip: None,
             last_feedback: None,
             last_sent: None,
@@ -178,6 +229,27 @@ impl<C: Controller> Probing<C> {
     /// The wrapped controller.
     pub fn inner(&self) -> &C {
         &self.inner
+    }
+
+    /// What the best layers need together; `None` if it is unknown. While probes arrive, they look
+    /// for all of it. What [`set_desired_bitrate`](Controller::set_desired_bitrate) says is the
+    /// next step there.
+    pub fn set_wanted(&mut self, wanted: Option<Bitrate>) {
+        self.wanted = wanted;
+    }
+
+    /// The share of the media's bytes that padding may take in the long run, 0 to 1. The default is
+    /// 0.025. With 0 the first probes use what padding may take at the start, and then only media
+    /// shows what fits.
+    pub fn set_padding_share(&mut self, share: f64) {
+        self.padding_share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+    }
+
+    /// The path is not measured, and carries this rate; `None` ends that. For a receiver that sends
+    /// no feedback.
+    pub fn set_fixed(&mut self, now: Timestamp, rate: Option<Bitrate>) {
+        self.fixed = rate.map(|rate| self.limits.clamp(rate));
+        self.after_event(now);
     }
 
     /// The last outcome. Its number tells whether it is new.
@@ -200,6 +272,9 @@ impl<C: Controller> Probing<C> {
     /// What may be relied on for what is sent now: the target, but not a dip that the controller
     /// makes for a test of its own, or after a probe that queued.
     pub fn budget(&self) -> Bitrate {
+        if let Some(fixed) = self.fixed {
+            return fixed;
+        }
         self.bitrate().max(self.dip.map_or(Bitrate::ZERO, |dip| dip.rate))
     }
 
@@ -207,6 +282,9 @@ impl<C: Controller> Probing<C> {
     /// that arrived when the path was last full must be proved first. For what is sent already,
     /// the target counts.
     pub fn room(&self) -> Bitrate {
+        if let Some(fixed) = self.fixed {
+            return fixed;
+        }
         let proved = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
         self.unproved().max(proved).min(self.budget())
     }
@@ -220,9 +298,7 @@ impl<C: Controller> Probing<C> {
     /// Notices that the inner target fell, or that a proof is old.
     fn follow_inner(&mut self, now: Timestamp) {
         let rate = self.inner.target().bitrate;
-        if rate < self.inner_rate * 0.98 {
-            self.on_inner_fall(now, self.inner.metrics().reason);
-        }
+        self.look_for_fall(now, rate);
         self.inner_rate = rate;
         if self.dip.is_some_and(|dip| dip.is_over(now, rate)) {
             self.dip = None;
@@ -233,23 +309,53 @@ impl<C: Controller> Probing<C> {
         }
     }
 
-    fn on_inner_fall(&mut self, now: Timestamp, reason: Reason) {
-        if reason == Reason::BaseTest && self.dip.is_none() {
-            let (rate, until) = (self.inner_rate, now + TEST_TIME);
-            self.dip = Some(Dip { rate, at: now, until, is_probe: false });
+    fn look_for_fall(&mut self, now: Timestamp, rate: Bitrate) {
+        let (high, since) = self.high;
+        let has_fallen = rate < high * FALL;
+        let may_be_test = self.dip.is_none() && rate < self.inner_rate * TEST_FALL;
+        if has_fallen || may_be_test {
+            let reason = self.inner.metrics().reason;
+            if may_be_test && reason == Reason::BaseTest {
+                let (rate, until) = (self.inner_rate, now + TEST_TIME);
+                self.dip = Some(Dip { rate, at: now, until, is_probe: false });
+            }
+            // What a path loses at any rate is no sign of its capacity.
+            let is_usual = reason == Reason::Loss && !self.loss.is_congestion();
+            if has_fallen && is_congestion(reason) && !is_usual {
+                self.on_path_full(now, rate, reason != Reason::FeedbackLost);
+            }
         }
-        if is_congestion(reason) {
-            self.on_path_full(now);
+        if has_fallen || rate >= high || now - since > FALL_TIME {
+            self.high = (rate, now);
         }
     }
 
-    /// What was proved fits no longer, unless a probe has just filled the path.
-    fn on_path_full(&mut self, now: Timestamp) {
+    /// What was proved fits no longer, unless a probe has just filled the path. `rate` is the inner
+    /// target. `is_heard`: the receiver still sends feedback.
+    fn on_path_full(&mut self, now: Timestamp, rate: Bitrate, is_heard: bool) {
         self.not_before = self.not_before.max(now + AFTER_FALL);
+        (self.is_open, self.arrived) = (false, 0);
         self.ceiling.on_full(Bitrate::ZERO);
         self.loss.on_full();
-        if !self.dip.is_some_and(|dip| dip.is_probe && now - dip.at <= BLAME_TIME) {
-            (self.proved, self.dip) = (None, None);
+        let was_probe = self.dip.is_some_and(|dip| dip.is_probe && now - dip.at <= BLAME_TIME);
+        // A probe that is on its way says more of the path than a controller that notices it.
+        let is_probe = self.running.is_some_and(|it| now - it.started <= BLAME_TIME);
+        if was_probe || is_probe {
+            return;
+        }
+        self.dip = None;
+        let is_new = self.last_feedback.is_some_and(|at| now - at <= MAX_SILENCE);
+        let newest = self.ceiling.newest().filter(|_| is_heard && is_new);
+        let arrives = newest.unwrap_or(Bitrate::ZERO);
+        let kept = self.proved.filter(|_| rate < arrives * BEHIND);
+        self.proved = kept.map(|proof| Proof { is_rest: true, ..proof });
+        self.lower_rest(arrives);
+    }
+
+    /// This much arrives of a full path, so what was proved before counts up to a part of it.
+    fn lower_rest(&mut self, arrives: Bitrate) {
+        if let Some(proof) = self.proved.as_mut().filter(|proof| proof.is_rest) {
+            proof.rate = proof.rate.min(arrives * BACK_OFF);
         }
     }
 
@@ -289,14 +395,16 @@ impl<C: Controller> Probing<C> {
         }
         let is_news = has_arrived && rate > known && self.goal.is_some_and(|goal| goal > known);
         if is_news {
-            self.proved = Some(Proof { rate, at: now });
+            self.proved = Some(Proof::new(rate, now));
             self.note(now, ProbeResult::MediaArrived(rate));
         }
         is_news
     }
 
     fn judge_probe(&mut self, now: Timestamp, running: Running, train: Train) {
-        self.shortfall = (running.probe.rate / train.send_rate()).clamp(1.0, MAX_SHORTFALL);
+        // Packets without a size make no number of it.
+        let fell_short = running.probe.rate / train.send_rate();
+        self.shortfall = if fell_short > 1.0 { fell_short.min(MAX_SHORTFALL) } else { 1.0 };
         let has_arrived = train.lost_as_usual(self.loss.ratio());
         let rate = if has_arrived { train.carried_rate() } else { train.delivered_rate() };
         if !has_arrived || train.queued() > MAX_QUEUED {
@@ -306,14 +414,16 @@ impl<C: Controller> Probing<C> {
             }
             return;
         }
+        self.is_open = self.ceiling.rate().is_none_or(|full| rate > full * OPENED);
+        self.arrived += 1;
         self.ceiling.on_carried(rate);
         let held = self.proved.map(|proof| proof.rate).filter(|held| rate >= *held * RENEWS);
         let rate = held.map_or(rate, |held| held.max(rate));
         if rate > self.unproved() {
-            self.proved = Some(Proof { rate, at: now });
+            self.proved = Some(Proof::new(rate, now));
         }
         self.after_failure = AFTER_FAILURE;
-        self.not_before = now + AFTER_SUCCESS;
+        self.not_before = now + if self.is_open { WHILE_OPEN } else { AFTER_SUCCESS };
         self.note(now, ProbeResult::Arrived(rate));
     }
 
@@ -322,7 +432,7 @@ impl<C: Controller> Probing<C> {
     fn forgive(&mut self, now: Timestamp, inner_before: Bitrate, rate: Bitrate) {
         self.pairs.on_full(rate);
         if rate > self.room() {
-            self.proved = Some(Proof { rate, at: now });
+            self.proved = Some(Proof::new(rate, now));
             // More is known than before, so the next one need not wait longer.
             self.after_failure = AFTER_FAILURE;
         }
@@ -336,12 +446,14 @@ impl<C: Controller> Probing<C> {
             if self.pairs.on_packet(packet) {
                 self.not_before = self.not_before.min(now);
                 self.after_failure = AFTER_FAILURE;
+                self.is_open = true;
             }
         }
     }
 
     /// The next probe waits, each time twice as long.
     fn fail(&mut self, now: Timestamp, rate: Bitrate) {
+        (self.is_open, self.arrived) = (false, 0);
         self.ceiling.on_full(rate);
         self.proved = self.proved.filter(|proof| rate >= proof.rate * RENEWS);
         self.not_before = now + self.after_failure;
@@ -358,8 +470,9 @@ impl<C: Controller> Probing<C> {
             self.not_before = now + self.after_failure;
             self.note(now, ProbeResult::Unanswered);
         }
-        let Some(goal) = self.goal else { return };
+        let Some(next) = self.goal.filter(|_| self.fixed.is_none()) else { return };
         let known = self.room();
+        let goal = self.probe_goal(next, known);
         // First what is relied on already, then more.
         let stale = self.proved.filter(|proof| now - proof.at > RENEW_AFTER);
         let stale = stale.filter(|_| goal > self.inner_rate);
@@ -374,14 +487,39 @@ impl<C: Controller> Probing<C> {
         let size = rate * LENGTH;
         let size = if self.is_idle(now) { size.max(MIN_IDLE_SIZE) } else { size };
         let is_most = self.limits.max() <= known && stale.is_none();
-        if self.allowance < size.as_bytes() as f64 || is_most {
+        if !self.may_pay(size) || is_most {
             return;
         }
         let probe = Probe::new(ProbeId(self.next_id), rate, size, 6);
         self.next_id += 1;
-        let (inner_rate, is_alone) = (self.inner_rate, self.is_idle(now));
-        self.running = Some(Running { probe, started: now, inner_rate, is_alone });
+        self.running = Some(Running { probe, started: now, inner_rate: self.inner_rate });
         self.note(now, ProbeResult::Started(probe));
+    }
+
+    /// What the next probe looks for: what is asked for next, or more, up to all that is wanted.
+    fn probe_goal(&self, next: Bitrate, known: Bitrate) -> Bitrate {
+        let wanted = self.wanted.map_or(next, |wanted| next.max(wanted));
+        if self.is_open {
+            return wanted;
+        }
+        if self.arrived == 0 {
+            return next;
+        }
+        let doublings = self.arrived.min(RISING + 1) - 1;
+        let step = FIRST_STEP * f64::from(1_u32 << doublings);
+        next.max(known * (1.0 + step)).min(wanted)
+    }
+
+    /// Whether padding may take this much. While probes arrive each takes twice as much as the one
+    /// before, so its media pays later.
+    fn may_pay(&self, size: DataSize) -> bool {
+        let size = size.as_bytes() as f64;
+        let is_rising = self.is_open || self.arrived >= RISING;
+        self.allowance >= if is_rising { -2.0 * size } else { size }
+    }
+
+    fn max_allowance(&self) -> f64 {
+        MIN_ALLOWANCE.max((self.budget() * ALLOWANCE_TIME).as_bytes() as f64)
     }
 
     /// Whether nothing has been sent for a while.
@@ -401,7 +539,7 @@ impl<C: Controller> Probing<C> {
         let last = self.refilled.replace(now).unwrap_or(now);
         if self.goal.is_some() && self.is_idle(now) {
             let more = IDLE_ALLOWANCE * (now - last).as_secs_f64().max(0.0);
-            self.allowance = (self.allowance + more).min(MAX_ALLOWANCE);
+            self.allowance = (self.allowance + more).min(self.max_allowance());
         }
     }
 
@@ -427,122 +565,4 @@ fn is_congestion(reason: Reason) -> bool {
             | Reason::FeedbackLost
             | Reason::ReceiverLimit
     )
-}
-
-impl<C: Controller> Controller for Probing<C> {
-    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
-        self.inner.on_media_queued(now, added, queued);
-        self.after_event(now);
-    }
-
-    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        self.inner.on_packet_sent(now, packet);
-        if !packet.padding {
-            self.last_sent = Some(now);
-        }
-        let bytes = packet.size.as_bytes() as f64;
-        let change = if packet.padding { -bytes } else { PADDING_SHARE * bytes };
-        self.allowance = (self.allowance + change).min(MAX_ALLOWANCE);
-        // The inner target hardly changes with a packet, and metrics are dear: wait for feedback.
-        self.inner_rate = self.inner.target().bitrate;
-    }
-
-    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        if report.new_clock {
-            self.trains.clear();
-            self.ceiling.on_new_clock();
-        }
-        self.ceiling.on_feedback(report);
-        self.loss.on_feedback(report);
-        // The controller may have less than what was proved, and no reason to fall.
-        if self.loss.is_congestion() {
-            self.on_path_full(now);
-        }
-        self.look_at_pairs(now, report);
-        self.last_feedback = Some(now);
-        self.inner.on_feedback(now, report);
-        self.follow_inner(now);
-        for packet in &report.packets {
-            if let Some(train) = self.trains.on_packet(packet) {
-                self.on_train(now, train);
-            }
-        }
-        if let Some(Running { probe, is_alone: true, .. }) = self.running
-            && let Some(train) = self.trains.end_probe(probe.id, probe.size)
-        {
-            self.on_train(now, train);
-        }
-        if let Some(train) = self.trains.open_media() {
-            self.learn_from_media(now, train);
-        }
-        self.after_event(now);
-    }
-
-    fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
-        self.inner.on_round_trip_time(now, rtt);
-        self.after_event(now);
-    }
-
-    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
-        self.receiver_limit = limit;
-        self.inner.on_receiver_limit(now, limit);
-        self.after_event(now);
-    }
-
-    fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
-        self.limits = limits;
-        self.inner.set_limits(now, limits);
-        self.after_event(now);
-    }
-
-    /// Here it is the bitrate that the next layer needs. `None` ends probing.
-    fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
-        self.goal = desired;
-        self.after_event(now);
-    }
-
-    fn on_route_change(&mut self, now: Timestamp) {
-        self.inner.on_route_change(now);
-        self.trains.clear();
-        self.ceiling = Ceiling::default();
-        (self.loss, self.pairs) = (UsualLoss::default(), Pairs::default());
-        (self.proved, self.running, self.dip) = (None, None, None);
-        self.after_failure = AFTER_FAILURE;
-        self.after_event(now);
-    }
-
-    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
-        self.inner.on_shared_rate(now, share);
-        self.proved = None;
-        self.after_event(now);
-    }
-
-    fn on_timeout(&mut self, now: Timestamp) {
-        if self.inner.next_timeout().is_some_and(|due| due <= now) {
-            self.inner.on_timeout(now);
-        }
-        self.after_event(now);
-    }
-
-    fn next_timeout(&self) -> Option<Timestamp> {
-        [self.inner.next_timeout(), self.next_tick].into_iter().flatten().min()
-    }
-
-    fn target(&self) -> Target {
-        let inner = self.inner.target();
-        let bitrate = self.bitrate().max(inner.bitrate);
-        let mut target = inner.with_probe(self.running.map(|running| running.probe));
-        target.padding_rate = Bitrate::ZERO;
-        if bitrate > inner.bitrate && inner.bitrate > Bitrate::ZERO {
-            let factor = bitrate / inner.bitrate;
-            target.bitrate = bitrate;
-            target.source_bitrate = inner.source_bitrate * factor;
-            target.pacing_rate = inner.pacing_rate * factor;
-        }
-        target
-    }
-
-    fn metrics(&self) -> Metrics {
-        self.inner.metrics()
-    }
 }

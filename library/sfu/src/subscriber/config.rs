@@ -2,8 +2,11 @@
 
 use core::fmt;
 
+use weir::units::TimeDelta;
 use weir_rtcp::{EnqueueError, SenderConfig};
 use weir_wire::rtp::{ExtensionId, PayloadType};
+
+use crate::rewriter::WINDOW;
 
 /// Configuration of a [`Subscriber`](crate::Subscriber).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +17,14 @@ pub struct SubscriberConfig {
 }
 
 impl SubscriberConfig {
-    /// A transport with TWCC under this extension id. `padding_ssrc` must not be that of a track.
+    /// A transport with TWCC under this extension id. `padding_ssrc` must not be that of a track,
+    /// and no track may have the payload type of padding, which is 127: `forward` refuses both.
     pub const fn twcc(padding_ssrc: u32, id: ExtensionId) -> Self {
         let sender = SenderConfig::twcc(padding_ssrc, id).with_padding_ssrc(padding_ssrc);
         Self { sender }
     }
 
-    /// Any transport of `weir-rtcp`. Sender reports are the host's, whatever it says.
+    /// Any transport of `weir-rtcp`. With `sender_reports` there are reports on each track.
     pub const fn new(sender: SenderConfig) -> Self {
         Self { sender }
     }
@@ -43,8 +47,14 @@ pub struct OutgoingStream {
     pub dependency: Option<ExtensionId>,
     /// SSRC and payload type of retransmissions. Without, a packet is sent again as it was.
     pub rtx: Option<(u32, PayloadType)>,
-    /// Packets that are kept for retransmissions. The default is 128. Each takes its size.
+    /// Packets are kept for retransmissions for this time. The default is 1 s.
+    pub cache_time: TimeDelta,
+    /// The most packets that are kept, each of which takes its size. The default is 16,384: at most
+    /// 20 MB, which a stream of 160 Mbit/s takes. Faster streams are kept for a shorter time.
     pub cached_packets: usize,
+    /// How long a packet that the publisher's uplink lost may still come: see
+    /// [`Rewriter::with_window`](crate::Rewriter::with_window). The default is 2 s.
+    pub window: TimeDelta,
 }
 
 impl OutgoingStream {
@@ -57,7 +67,9 @@ impl OutgoingStream {
             is_vp8: false,
             dependency: None,
             rtx: None,
-            cached_packets: 128,
+            cache_time: TimeDelta::from_secs(1),
+            cached_packets: 1 << 14,
+            window: WINDOW,
         }
     }
 
@@ -66,7 +78,9 @@ impl OutgoingStream {
         with_is_vp8: is_vp8: bool,
         with_dependency: dependency: Option<ExtensionId>,
         with_rtx: rtx: Option<(u32, PayloadType)>,
+        with_cache_time: cache_time: TimeDelta,
         with_cached_packets: cached_packets: usize,
+        with_window: window: TimeDelta,
     }
 }
 

@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
-use weir::units::{TimeDelta, Timestamp};
-use weir_wire::rtp::View;
+use weir::PacketKind;
+use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::config::{ForwardError, OutgoingStream};
+use super::silence::Silence;
 use crate::cache::Cache;
 use crate::rewriter::{Rewriter, Verdict};
 use crate::targets::{Selection, TargetSelector};
@@ -19,17 +20,39 @@ const NO_SWITCH: TimeDelta = TimeDelta::from_millis(500);
 /// A stream and its highest temporal layer.
 type Point = (u8, u8);
 
+/// What was forwarded of a track. Sizes are those of RTP packets, without what other layers add.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TrackStats {
+    /// Packets of the publisher that were queued.
+    pub packets: u64,
+    /// Their bytes.
+    pub size: DataSize,
+    /// Packets that were sent again.
+    pub repeats: u64,
+    /// Their bytes.
+    pub repeated: DataSize,
+    /// Changes from one stream to another, with the first.
+    pub switches: u64,
+    /// How often the publisher's numbers began anew, or too many packets were missing.
+    pub restarts: u64,
+}
+
 /// The state of a track.
 pub(super) struct Forwarding {
     pub(super) stream: OutgoingStream,
     pub(super) cache: Cache,
     pub(super) rtx_number: u16,
+    pub(super) stats: TrackStats,
     rewriter: Rewriter,
     /// What the packets' dependency descriptors allow, if they have them.
     targets: Option<TargetSelector>,
     selection: Selection,
     is_audio: bool,
     structure: Structure,
+    /// The source makes frames all the time.
+    is_camera: bool,
+    silence: Silence,
     wanted: Option<Point>,
     active: Option<Point>,
     /// The last frame for which was decided: timestamp, stream, and whether it is kept.
@@ -45,14 +68,18 @@ impl Forwarding {
         let is_audio = track.kind == Kind::Audio;
         Self {
             stream,
-            cache: Cache::new(if is_audio { 0 } else { stream.cached_packets }),
+            cache: Cache::new(stream.cache_time, if is_audio { 0 } else { stream.cached_packets }),
             rtx_number: 0,
+            stats: TrackStats::default(),
             rewriter: Rewriter::new(stream.clock_rate, stream.is_vp8)
-                .with_dependency(stream.dependency),
+                .with_dependency(stream.dependency)
+                .with_window(stream.window),
             targets: stream.dependency.map(TargetSelector::new),
             selection: Selection::default(),
             is_audio,
             structure: track.structure,
+            is_camera: track.kind == Kind::Camera,
+            silence: Silence::default(),
             wanted: None,
             active: None,
             last_frame: None,
@@ -88,6 +115,34 @@ impl Forwarding {
         if let Some(targets) = &mut self.targets {
             targets.pause();
         }
+    }
+
+    /// The publisher's numbers begin anew. Audio goes on with the next packet, pictures with a key
+    /// frame.
+    pub(super) fn begin_anew(&mut self) {
+        self.pause();
+        self.rewriter.restart();
+        self.stats.restarts += 1;
+        self.last_asked = None;
+        self.silence.clear();
+        if let Some(targets) = &mut self.targets {
+            targets.reset();
+        }
+    }
+
+    /// The publisher stopped a stream.
+    pub(super) fn on_layer_stopped(&mut self, stream: u8) {
+        self.silence.stop(stream);
+    }
+
+    /// The streams that the publisher does not send now, one bit each. Layers of SVC end by
+    /// themselves.
+    pub(super) fn silent(&mut self, now: Timestamp) -> u8 {
+        if self.is_audio || self.structure == Structure::Svc {
+            return 0;
+        }
+        let active = self.active.map(|(stream, _)| stream);
+        self.silence.silent(now, active, self.is_camera)
     }
 
     /// Stops a stream that is to be replaced by a cheaper one. Returns whether there was one.
@@ -141,15 +196,28 @@ impl Forwarding {
         may
     }
 
+    /// The rewriter's name of the stream that a packet belongs to.
+    fn source_of(&self, frame: Frame) -> u8 {
+        match self.structure {
+            Structure::Simulcast => frame.stream,
+            Structure::Svc => 0,
+        }
+    }
+
     /// Whether a packet is kept; `None` if it belongs to another stream than the forwarded one.
-    pub(super) fn decide(&mut self, frame: Frame, packet: &[u8]) -> Option<bool> {
+    pub(super) fn decide(&mut self, now: Timestamp, frame: Frame, packet: &[u8]) -> Option<bool> {
         if self.is_audio {
             return Some(true);
+        }
+        let timestamp = timestamp_of(packet);
+        self.silence.on_packet(now, frame.stream, timestamp, frame.starts_key_frame);
+        let source = self.source_of(frame);
+        if frame.starts_key_frame && self.rewriter.is_jump(packet, source) {
+            self.begin_anew();
         }
         if self.targets.is_some() {
             return self.decide_by_target(frame, packet);
         }
-        let timestamp = View::parse_header(packet).map_or(0, |view| view.timestamp());
         if frame.starts_key_frame {
             self.switch_at_key_frame(frame);
         }
@@ -186,7 +254,12 @@ impl Forwarding {
             }
             targets.reset();
         }
-        self.selection = targets.decide(packet)?;
+        // What says nothing is left out, so that its number is not missed.
+        let is_forwarded = self.active.is_some();
+        let Some(selection) = targets.decide(packet) else {
+            return is_forwarded.then_some(false);
+        };
+        self.selection = selection;
         let (spatial, temporal) = targets.active()?;
         let stream = match self.structure {
             Structure::Simulcast => frame.stream,
@@ -241,7 +314,24 @@ impl Forwarding {
 
     /// Whether the stream changed at the last packet.
     pub(super) fn took_switch(&mut self) -> bool {
-        core::mem::take(&mut self.switched)
+        let is_switch = core::mem::take(&mut self.switched);
+        self.stats.switches += u64::from(is_switch);
+        is_switch
+    }
+
+    /// What its packets are to the pacer.
+    pub(super) fn kind(&self) -> PacketKind {
+        if self.is_audio { PacketKind::Audio } else { PacketKind::Video }
+    }
+
+    pub(super) fn note_forwarded(&mut self, size: DataSize) {
+        self.stats.packets += 1;
+        self.stats.size += size;
+    }
+
+    pub(super) fn note_repeat(&mut self, size: DataSize) {
+        self.stats.repeats += 1;
+        self.stats.repeated += size;
     }
 
     /// The stream of simulcast from which the numbers before the next packet came.
@@ -268,22 +358,18 @@ impl Forwarding {
         frame: Frame,
         keep: bool,
     ) -> Result<bool, ForwardError> {
-        let source = match self.structure {
-            Structure::Simulcast => frame.stream,
-            Structure::Svc => 0,
-        };
-        let number = match self.rewriter.rewrite(now, packet, source, keep) {
-            Verdict::Malformed => return Err(ForwardError::Malformed),
-            Verdict::Drop => return Ok(false),
-            Verdict::Lost => {
-                // Audio goes on at once: each of its packets stands alone.
-                self.active = None;
-                self.last_frame = None;
-                if let Some(targets) = &mut self.targets {
-                    targets.pause();
-                }
-                return Ok(false);
+        let source = self.source_of(frame);
+        let mut verdict = self.rewriter.rewrite(now, packet, source, keep);
+        if verdict == Verdict::Lost {
+            self.begin_anew();
+            if self.is_audio {
+                // Each of its packets stands alone.
+                verdict = self.rewriter.rewrite(now, packet, source, keep);
             }
+        }
+        let number = match verdict {
+            Verdict::Malformed => return Err(ForwardError::Malformed),
+            Verdict::Drop | Verdict::Lost => return Ok(false),
             Verdict::Forward { sequence_number } => {
                 self.mark(packet);
                 sequence_number
@@ -292,7 +378,7 @@ impl Forwarding {
         };
         packet[1] = packet[1] & MARKER_FLAG | self.stream.payload_type.get();
         packet[8..12].copy_from_slice(&self.stream.ssrc.to_be_bytes());
-        self.cache.insert(number, packet);
+        self.cache.insert(now, number, packet);
         Ok(true)
     }
 
@@ -307,8 +393,30 @@ impl Forwarding {
         }
     }
 
+    /// The timestamp that a packet of the forwarded stream leaves with.
+    pub(super) fn timestamp(&self, stream: u8, timestamp: u32) -> Option<u32> {
+        let source = match self.structure {
+            Structure::Simulcast => stream,
+            Structure::Svc => 0,
+        };
+        self.rewriter.timestamp(timestamp).filter(|_| self.rewriter.source() == Some(source))
+    }
+
+    /// The newest timestamp that left, and when its first packet was queued.
+    pub(super) fn newest_timestamp(&self) -> Option<(u32, Timestamp)> {
+        self.rewriter.newest_timestamp()
+    }
+
     /// The publisher's packet that is missing under this number.
     pub(super) fn missing(&self, number: u16) -> Option<(u8, u16)> {
         Some((self.rewriter.source()?, self.rewriter.missing(number)?))
+    }
+}
+
+/// The RTP timestamp of a packet [RFC3550 §5.1].
+fn timestamp_of(packet: &[u8]) -> u32 {
+    match packet.get(4..8) {
+        Some(&[a, b, c, d]) => u32::from_be_bytes([a, b, c, d]),
+        _ => 0,
     }
 }

@@ -3,6 +3,8 @@
 mod config;
 mod forwarding;
 mod repair;
+mod reports;
+mod silence;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -10,7 +12,7 @@ use alloc::vec::Vec;
 use weir::controller::{Controller, RateLimits};
 use weir::media_sender::PacedPacket;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_rtcp::{Ignored, Sender};
+use weir_rtcp::{Message, RtcpEvent, Sender, messages, seeded};
 
 use crate::allocator::Allocator;
 use crate::decision::{Change, Decision, Reason};
@@ -18,7 +20,9 @@ use crate::prober::{ProbeResult, Probing};
 use crate::track::{Frame, TrackConfig, TrackId};
 pub use config::{ForwardError, OutgoingStream, SubscriberConfig};
 use forwarding::Forwarding;
+pub use forwarding::TrackStats;
 use repair::RepairRate;
+use reports::Reports;
 
 /// Time between two choices of layers.
 const ALLOCATION_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
@@ -48,6 +52,7 @@ pub struct Subscriber<C> {
     allocator: Allocator,
     tracks: BTreeMap<TrackId, Forwarding>,
     repair: RepairRate,
+    reports: Reports,
     next_allocation: Timestamp,
     /// The target at the last choice.
     target: Bitrate,
@@ -68,10 +73,12 @@ impl<C: Controller> Subscriber<C> {
         config: SubscriberConfig,
     ) -> Self {
         let controller = Probing::new(controller, limits);
-        // Reports are the host's: one subscriber has many streams.
+        // The sender would report on one stream, and a subscriber has many.
         let sender = config.sender.with_sender_reports(false);
+        let seed = config.sender.padding_ssrc.into();
         Self {
-            sender: Sender::new(now, controller, sender, alloc::boxed::Box::new(|| 0.5)),
+            sender: Sender::new(now, controller, sender, seeded(seed)),
+            reports: Reports::new(config.sender.sender_reports),
             allocator: Allocator::default(),
             tracks: BTreeMap::new(),
             repair: RepairRate::default(),
@@ -93,6 +100,7 @@ impl<C: Controller> Subscriber<C> {
         stream: OutgoingStream,
     ) {
         self.tracks.insert(id, Forwarding::new(&track, stream));
+        self.reports.add(now, id, &stream);
         self.allocator.set_track(id, track);
         self.next_allocation = now;
     }
@@ -109,8 +117,31 @@ impl<C: Controller> Subscriber<C> {
     /// Removes a track.
     pub fn remove_track(&mut self, now: Timestamp, id: TrackId) {
         self.tracks.remove(&id);
+        self.reports.remove(id);
         self.allocator.remove_track(id);
         self.next_allocation = now;
+    }
+
+    /// The publisher of a track began anew, for instance after it connected again: its numbers go
+    /// on elsewhere. Pictures go on with the next key frame, which is asked for. Without this call
+    /// two packets in a row show it [RFC3550 §A.1].
+    ///
+    /// [RFC3550 §A.1]: https://www.rfc-editor.org/rfc/rfc3550#appendix-A.1
+    pub fn on_publisher_restart(&mut self, now: Timestamp, id: TrackId) {
+        if let Some(track) = self.tracks.get_mut(&id) {
+            track.begin_anew();
+            self.next_allocation = now;
+        }
+    }
+
+    /// The publisher of a track stopped a stream, as its signalling says. Another one is chosen at
+    /// once; a key frame of the stream begins it again. Without this call a silent stream is
+    /// noticed within half a second.
+    pub fn on_layer_stopped(&mut self, now: Timestamp, id: TrackId, stream: u8) {
+        if let Some(track) = self.tracks.get_mut(&id) {
+            track.on_layer_stopped(stream);
+            self.next_allocation = now;
+        }
     }
 
     /// The bitrates of a track's layers were measured again: see
@@ -136,11 +167,16 @@ impl<C: Controller> Subscriber<C> {
     ) -> Result<bool, ForwardError> {
         let track = self.tracks.get_mut(&id).ok_or(ForwardError::UnknownTrack)?;
         let before = track.forwarded_layer();
-        let Some(keep) = track.decide(frame, packet) else { return Ok(false) };
+        let Some(keep) = track.decide(now, frame, packet) else { return Ok(false) };
         let from = before.or_else(|| track.rewriter_source());
         let mut buffer = self.sender.buffer();
         buffer.extend_from_slice(packet);
         let is_sent = track.write(now, &mut buffer, frame, keep)?;
+        let kind = track.kind();
+        if is_sent {
+            track.note_forwarded(DataSize::from_bytes(buffer.len() as u64));
+            self.reports.on_packet(id, &buffer);
+        }
         if track.took_switch() {
             let to = track.forwarded_layer().unwrap_or(frame.stream);
             let change = Change::Switched { from, to };
@@ -155,19 +191,23 @@ impl<C: Controller> Subscriber<C> {
             self.sender.recycle(buffer);
             return Ok(false);
         }
-        self.sender.enqueue(now, [buffer])?;
+        self.sender.enqueue_as(now, kind, [buffer])?;
         self.last_forwarded = now;
         Ok(true)
     }
 
     /// An RTCP datagram came from the subscriber: feedback, requests for retransmissions and for
     /// key frames. Returns what is none of these.
-    pub fn on_rtcp<'a>(&mut self, now: Timestamp, bytes: &'a [u8]) -> Vec<Ignored<'a>> {
-        let ignored = self.sender.on_rtcp(now, bytes);
+    pub fn on_rtcp<'a>(&mut self, now: Timestamp, bytes: &'a [u8]) -> Vec<RtcpEvent<'a>> {
         let mut rest = Vec::new();
-        for part in ignored {
-            if !self.on_request(now, &part) {
-                rest.push(part);
+        for message in messages(bytes) {
+            match message {
+                Ok(message) => self.on_message(now, message),
+                Err(event) => {
+                    if !self.on_request(now, &event) {
+                        rest.push(event);
+                    }
+                }
             }
         }
         if self.budget() < self.target * SUDDEN_FALL {
@@ -175,6 +215,14 @@ impl<C: Controller> Subscriber<C> {
         }
         self.note_outcome();
         rest
+    }
+
+    fn on_message(&mut self, now: Timestamp, message: Message<'_>) {
+        // Reports answer those of this subscriber, or of the host, whose times are unknown here.
+        if self.reports.is_on() || !matches!(message, Message::Report(_)) {
+            let reports = &self.reports;
+            self.sender.on_message_with(now, message, |block| reports.round_trip_time(now, block));
+        }
     }
 
     /// When [`Subscriber::on_timeout`] and [`Subscriber::next_packet`] are due next.
@@ -190,11 +238,17 @@ impl<C: Controller> Subscriber<C> {
             self.allocate(now);
         }
         self.note_outcome();
+        for (&id, track) in &self.tracks {
+            self.reports.on_timeout(now, id, track.newest_timestamp());
+        }
     }
 
     fn allocate(&mut self, now: Timestamp) {
         self.next_allocation = now + ALLOCATION_INTERVAL;
         self.target = self.budget();
+        for (&id, track) in &mut self.tracks {
+            self.allocator.set_silent(id, track.silent(now));
+        }
         let audio = self.allocator.audio();
         let repair = self.repair.rate(now).min(self.target * MAX_REPAIR_SHARE);
         let budget = self.target.saturating_sub(audio + repair);
@@ -208,6 +262,8 @@ impl<C: Controller> Subscriber<C> {
         let own = self.controller().target().bitrate;
         let relied = (chosen + audio + repair > own).then_some(chosen);
         let need = self.allocator.next_need(now).or(relied).map(|need| need + audio + repair);
+        let wanted = self.allocator.most_need() + audio + repair;
+        self.sender.change_controller(now, |prober| prober.set_wanted(Some(wanted)));
         self.sender.set_desired_bitrate(now, need);
         self.carry_out(now);
     }
@@ -282,9 +338,42 @@ impl<C: Controller> Subscriber<C> {
         self.sender.next_packet(now)
     }
 
-    /// The next RTCP packet to send. Call it until it returns `None`.
+    /// The next RTCP packet to send: sender reports of the tracks, which give round-trip times and
+    /// lip sync. Call it until it returns `None`.
     pub fn next_rtcp(&mut self) -> Option<&[u8]> {
-        self.sender.next_rtcp()
+        self.reports.pop()
+    }
+
+    /// The timestamp with which a packet of a track leaves, from the publisher's stream and
+    /// timestamp: for a host that writes sender reports itself. `None` unless that stream is
+    /// forwarded now.
+    pub fn rtp_timestamp(&self, id: TrackId, stream: u8, timestamp: u32) -> Option<u32> {
+        self.tracks.get(&id)?.timestamp(stream, timestamp)
+    }
+
+    /// What was forwarded of a track so far; `None` if it is unknown.
+    pub fn track_stats(&self, id: TrackId) -> Option<TrackStats> {
+        self.tracks.get(&id).map(|track| track.stats)
+    }
+
+    /// The host changed the range of the target, for instance for another tariff.
+    pub fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.sender.set_limits(now, limits);
+        self.next_allocation = now;
+    }
+
+    /// The subscriber sends no congestion feedback, as a recorder or a SIP gateway, and its path
+    /// carries this rate; `None` ends that. Layers are chosen under the rate, and nothing is probed
+    /// for. Without this call the controller takes its silence for a broken path, and all pictures
+    /// are paused.
+    pub fn set_fixed_rate(&mut self, now: Timestamp, rate: Option<Bitrate>) {
+        self.sender.change_controller(now, |prober| prober.set_fixed(now, rate));
+        self.next_allocation = now;
+    }
+
+    /// What probes may add: see [`Probing::set_padding_share`].
+    pub fn set_padding_share(&mut self, now: Timestamp, share: f64) {
+        self.sender.change_controller(now, |prober| prober.set_padding_share(share));
     }
 
     /// Gives back a packet after it was sent, so that its memory is used again.

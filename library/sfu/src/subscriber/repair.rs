@@ -2,9 +2,7 @@
 
 use weir::controller::Controller;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_rtcp::Ignored;
-use weir_wire::header::Packet;
-use weir_wire::{key_frame, nack};
+use weir_rtcp::RtcpEvent;
 
 use super::{MAX_REPAIR_SHARE, Subscriber};
 use crate::cache::{Resend, write_rtx};
@@ -68,29 +66,25 @@ impl RepairRate {
 
 impl<C: Controller> Subscriber<C> {
     /// Handles a request. Returns `false` if it is none for a track of this subscriber.
-    pub(super) fn on_request(&mut self, now: Timestamp, part: &Ignored<'_>) -> bool {
-        let Ignored::Other(packet) = part else { return false };
-        if let Ok(nack) = nack::View::new(*packet) {
-            let Some(id) = self.track_of(nack.media_ssrc()) else { return false };
-            let soon = self.repeat_time();
-            for number in nack.sequence_numbers() {
-                self.repeat(now, id, number, soon);
+    pub(super) fn on_request(&mut self, now: Timestamp, event: &RtcpEvent<'_>) -> bool {
+        match event {
+            RtcpEvent::Retransmit(nack) => {
+                let Some(id) = self.track_of(nack.media_ssrc()) else { return false };
+                let soon = self.repeat_time();
+                for number in nack.sequence_numbers() {
+                    self.repeat(now, id, number, soon);
+                }
+                true
             }
-            return true;
+            RtcpEvent::KeyFrame(request) => {
+                let mut is_known = false;
+                for ssrc in request.media_ssrcs() {
+                    is_known |= self.ask_for(now, ssrc);
+                }
+                is_known
+            }
+            _ => false,
         }
-        self.on_key_frame_request(now, *packet)
-    }
-
-    fn on_key_frame_request(&mut self, now: Timestamp, packet: Packet<'_>) -> bool {
-        if let Ok(loss) = key_frame::PictureLoss::new(packet) {
-            return self.ask_for(now, loss.media_ssrc);
-        }
-        let Ok(intra) = key_frame::FullIntraView::new(packet) else { return false };
-        let mut is_known = false;
-        for request in intra.requests() {
-            is_known |= self.ask_for(now, request.media_ssrc);
-        }
-        is_known
     }
 
     fn ask_for(&mut self, now: Timestamp, ssrc: u32) -> bool {
@@ -150,7 +144,9 @@ impl<C: Controller> Subscriber<C> {
                 track.rtx_number = track.rtx_number.wrapping_add(1);
             }
         }
-        self.repair.add(now, DataSize::from_bytes(buffer.len() as u64));
+        let size = DataSize::from_bytes(buffer.len() as u64);
+        self.repair.add(now, size);
+        track.note_repeat(size);
         // It has the extensions of the original, so there is room for everything.
         let _ = self.sender.enqueue_urgent(now, [buffer]);
     }

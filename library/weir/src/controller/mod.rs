@@ -1,5 +1,6 @@
 //! The interface between a congestion controller and the sender that drives it.
 
+mod forward;
 mod metrics;
 
 use alloc::boxed::Box;
@@ -72,7 +73,7 @@ pub trait Controller {
     fn on_timeout(&mut self, now: Timestamp);
 
     /// When [`Controller::on_timeout`] is due, or `None`. After that call, this is later than its
-    /// `now`.
+    /// `now`, or [`Timestamp::MAX`], which means never.
     fn next_timeout(&self) -> Option<Timestamp>;
 
     /// What the sender should do now.
@@ -277,6 +278,14 @@ impl RateLimits {
         }
         Ok(Self { min, start, max })
     }
+    /// Limits with the usual start bitrate, 300 kbit/s, or what is nearest to it in the range.
+    ///
+    /// # Errors
+    /// Unless `0 < min <= max`.
+    pub fn between(min: Bitrate, max: Bitrate) -> Result<Self, LimitsError> {
+        let start = Bitrate::from_kbps(300);
+        Self::new(min, if start < min { min } else { start.min(max) }, max)
+    }
     /// The lowest target bitrate.
     pub const fn min(&self) -> Bitrate {
         self.min
@@ -334,6 +343,11 @@ pub struct Settings {
     /// Whether a controller that probes repeats its probes while the source sends less than the
     /// target. Browsers turn this off for cameras (GOOGCC-D6).
     pub probe_when_limited: bool,
+    /// The longest burst in which packets leave, for a controller that sends in bursts; `None` for
+    /// the one that its document names. A burst at the rate of a fast stream may be longer than
+    /// the buffer of a switch: `gcc` has 40 ms (GOOGCC-D8).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub burst: Option<TimeDelta>,
 }
 
 impl Settings {
@@ -346,6 +360,7 @@ impl Settings {
             tolerate_random_loss: false,
             compete_with_tcp: false,
             probe_when_limited: true,
+            burst: None,
         }
     }
 
@@ -356,6 +371,7 @@ impl Settings {
         with_tolerate_random_loss: tolerate_random_loss: bool,
         with_compete_with_tcp: compete_with_tcp: bool,
         with_probe_when_limited: probe_when_limited: bool,
+        with_burst: burst: Option<TimeDelta>,
     }
 }
 

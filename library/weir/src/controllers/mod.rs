@@ -1,5 +1,6 @@
 //! The congestion controllers, one folder per standard, and their names.
 
+mod coverage;
 pub mod gcc;
 pub mod nada;
 pub mod scream;

@@ -1,4 +1,5 @@
-//! Detects missing feedback, for controllers whose document does not say how (NADA-D9, `sluice`).
+//! Detects missing feedback, for controllers whose document does not say how (NADA-D9, `sluice`),
+//! and the usual time between two reports, without which nobody knows what is missing.
 //!
 //! [RFC8836 §2] asks to treat missing feedback as a sign of congestion.
 
@@ -6,6 +7,48 @@ use crate::units::{TimeDelta, Timestamp};
 
 /// Assumed round-trip time until one is measured.
 const RTT_UNKNOWN: TimeDelta = TimeDelta::from_secs(1);
+
+/// Share of a new interval in the smoothed one.
+const INTERVAL_GAIN: f64 = 1.0 / 8.0;
+/// Of less than this, no multiple is a gap.
+const INTERVAL_LEAST: TimeDelta = TimeDelta::from_millis(5);
+/// The longest interval that counts: two seconds, with half of the reports lost.
+const INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(4);
+
+/// Feedback is missing after this many times the usual interval. If half of the reports get lost,
+/// the usual interval is twice as long, and one in 256 gaps is longer than this.
+const MISSED_REPORTS: f64 = 4.0;
+
+/// The usual time between two reports: an exponential mean, unknown before the second report.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReportInterval {
+    last: Option<Timestamp>,
+    usual: Option<TimeDelta>,
+}
+
+impl ReportInterval {
+    /// A report came.
+    pub(crate) fn on_report(&mut self, now: Timestamp) {
+        let Some(last) = self.last.replace(now) else { return };
+        // The host's clock may have been set back.
+        let since = (now - last).clamp(TimeDelta::ZERO, INTERVAL_MAX);
+        let usual = self.usual.unwrap_or(since);
+        // One long gap is a time without feedback, and not how often it comes.
+        let since = since.min(usual.max(INTERVAL_LEAST) * MISSED_REPORTS);
+        self.usual = Some(usual + (since - usual) * INTERVAL_GAIN);
+    }
+
+    /// How long feedback may be overdue before it is missing: `least`, or as long as
+    /// [`MISSED_REPORTS`] reports take.
+    pub(crate) fn patience(&self, least: TimeDelta) -> TimeDelta {
+        least.max(self.usual().unwrap_or(TimeDelta::ZERO) * MISSED_REPORTS)
+    }
+
+    /// The smoothed interval.
+    pub(crate) fn usual(&self) -> Option<TimeDelta> {
+        self.usual
+    }
+}
 
 /// A timer that starts with the first packet sent after a report and stops at the next report.
 #[derive(Clone, Debug, Default)]

@@ -11,6 +11,7 @@
 //! | TWCC | of the transport | 250 us | no |
 //! | CCFB, RFC 8888 | of each RTP stream | 1/1024 s | yes |
 //! | RTCP receiver reports | of each RTP stream, counts only | round-trip time only | no |
+//! | ACK frames of QUIC (crate `weir-quic`) | of each number space | time of the ACK | counts |
 
 mod arrivals;
 mod history;
@@ -158,6 +159,19 @@ pub enum ArrivalTimes {
     /// the same for all packets of a report. The number of lost packets is exact, but which ones is
     /// a guess. Usable for delays, useless for gradients.
     RoundTrip,
+    /// From the time at which the acknowledgement of the packet came, on the sender's clock, less
+    /// the time for which the receiver held it back. The one-way delay is then a round-trip time:
+    /// it contains the wait of the acknowledgement on the way back. Usable for a queue that
+    /// stands, weak for gradients, and wrong while packets queue on the way back. Packets that one
+    /// acknowledgement covers have guessed times, except the newest.
+    Acknowledged,
+}
+
+impl ArrivalTimes {
+    /// Whether the times are of single packets, so that a gradient of the delay can be computed.
+    pub const fn is_per_packet(self) -> bool {
+        matches!(self, Self::Measured | Self::Acknowledged)
+    }
 }
 
 impl FeedbackReport {

@@ -26,8 +26,10 @@ impl<const BITS: u32> Unwrapper<BITS> {
     pub fn peek(&self, value: u32) -> i64 {
         let value = i64::from(value) & (Self::PERIOD - 1);
         let Some(last) = self.last else { return value };
-        let ahead = (value - last).rem_euclid(Self::PERIOD);
-        if ahead <= Self::PERIOD / 2 { last + ahead } else { last + ahead - Self::PERIOD }
+        // The reference of a host may be any number.
+        let ahead = value.wrapping_sub(last).rem_euclid(Self::PERIOD);
+        let forward = last.wrapping_add(ahead);
+        if ahead <= Self::PERIOD / 2 { forward } else { forward.wrapping_sub(Self::PERIOD) }
     }
 
     /// The reference point: the last unwrapped value, if there is one.

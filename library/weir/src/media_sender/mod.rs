@@ -6,7 +6,7 @@
 //! events drive it:
 //!
 //! ```text
-//! media   -> enqueue, enqueue_urgent
+//! media   -> enqueue, enqueue_as, enqueue_urgent
 //! network -> on_feedback, on_receiver_limit, on_round_trip_time, on_route_change
 //! time    -> on_timeout, then next_packet until it returns None   (when next_timeout says so)
 //! ```
@@ -79,6 +79,20 @@ struct Control<M, C> {
     change: Option<TargetChange>,
 }
 
+/// What a packet carries. It decides when the packet leaves, and what is left to the encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PacketKind {
+    /// Sound. It leaves at once, before everything else. It is charged to the pacing rate, and
+    /// taken off [`MediaSender::media_bitrate`].
+    Audio,
+    /// A packet that is sent again. It leaves before the pictures that wait, because it is already
+    /// late. It is taken off [`MediaSender::media_bitrate`], too.
+    Repair,
+    /// Pictures, and everything else: in order, at the pacing rate.
+    Video,
+}
+
 /// A packet to be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -146,30 +160,45 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.control.pacer.set_uncounted(bytes);
     }
 
-    /// Puts packets at the end of the send queue, each with its size. [`SentPacket::size`] says
-    /// which headers count. Pass all packets of a frame in one call: the controller looks at the
-    /// queue once per call.
+    /// Puts packets of pictures at the end of the send queue, each with its size.
+    /// [`SentPacket::size`] says which headers count. Pass all packets of a frame in one call: the
+    /// controller looks at the queue once per call. Sound that is passed here waits behind the
+    /// pictures: use [`enqueue_as`](Self::enqueue_as).
     pub fn enqueue(&mut self, now: Timestamp, packets: impl IntoIterator<Item = (DataSize, M)>) {
-        self.change_queue(now, |pacer| {
-            packets.into_iter().for_each(|(size, packet)| pacer.enqueue(size, packet));
-        });
+        self.enqueue_as(now, PacketKind::Video, packets);
     }
 
-    /// Puts packets before the other queued packets, but behind earlier urgent ones. Use it for
-    /// retransmissions, whose media is already late.
+    /// Puts packets that are sent again before the pictures: [`PacketKind::Repair`].
     pub fn enqueue_urgent(
         &mut self,
         now: Timestamp,
+        packets: impl IntoIterator<Item = (DataSize, M)>,
+    ) {
+        self.enqueue_as(now, PacketKind::Repair, packets);
+    }
+
+    /// Puts packets of this kind into the send queue, each with its size: see
+    /// [`enqueue`](Self::enqueue).
+    pub fn enqueue_as(
+        &mut self,
+        now: Timestamp,
+        kind: PacketKind,
         packets: impl IntoIterator<Item = (DataSize, M)>,
     ) {
         let mut added = DataSize::ZERO;
         self.change_queue(now, |pacer| {
             for (size, packet) in packets {
                 added += size;
-                pacer.enqueue_urgent(size, packet);
+                match kind {
+                    PacketKind::Audio => pacer.enqueue_audio(size, packet),
+                    PacketKind::Repair => pacer.enqueue_urgent(size, packet),
+                    PacketKind::Video => pacer.enqueue(size, packet),
+                }
             }
         });
-        self.repair.on_packet(self.now, added);
+        if kind != PacketKind::Video {
+            self.repair.on_packet(self.now, added);
+        }
     }
 
     /// Puts a packet at the end of the queue that was computed from packets already sent, such as
@@ -350,6 +379,15 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.control.obey(now);
     }
 
+    /// Changes something of the controller that [`Controller`] has no method for, and obeys its new
+    /// target.
+    pub fn change_controller<R>(&mut self, now: Timestamp, change: impl FnOnce(&mut C) -> R) -> R {
+        let now = self.advance(now);
+        let result = change(&mut self.control.controller);
+        self.control.obey(now);
+        result
+    }
+
     /// Packets take another route from now on. The controller starts anew, and feedback on packets
     /// of the old route is ignored. What waits in the queue takes the new route.
     pub fn on_route_change(&mut self, now: Timestamp) {
@@ -372,8 +410,9 @@ impl<M, C: Controller> MediaSender<M, C> {
         &self.control.target
     }
 
-    /// What the encoder may make, headers included: [`Target::source_bitrate`] less the rate of
-    /// retransmissions, parity and packets past the queue in the last second, less what waits in
+    /// What the encoder of the pictures may make, headers included: [`Target::source_bitrate`] less
+    /// the rate of audio, retransmissions, parity and packets past the queue in the last second,
+    /// less what waits in
     /// the queue for more than 50 ms, and at least half of it. The target is for all of these: an
     /// encoder that has the whole of it makes a link that loses packets lose more, and the queue
     /// stays long.

@@ -441,3 +441,51 @@ fn a_boxed_controller_behaves_as_the_bare_one() {
     }
     assert_ne!(boxed.target().bitrate, kbps(300), "it did something");
 }
+
+/// The longest wait of sound of 32 kbit/s behind pictures that fill a path of this rate, in ms.
+fn longest_wait_of_sound(kbps: u64, probe: Option<Probe>) -> i64 {
+    let wanted = target(kbps).with_probe(probe);
+    let mut sender = MediaSender::new(Script::new(wanted));
+    let mut longest = 0;
+    let mut waits = alloc::collections::VecDeque::new();
+    for ms in 0..2_000 {
+        if ms % 33 == 0 {
+            // Half as much again as the path carries, in packets of 1,250 bytes.
+            let packets = (kbps * 33 * 3 / 2 / 8 / 1_250).max(1);
+            sender.enqueue(at(ms), (0..packets).map(|_| (SIZE, false)));
+        }
+        if ms % 20 == 0 {
+            let sound = [(DataSize::from_bytes(80), true)];
+            sender.enqueue_as(at(ms), PacketKind::Audio, sound);
+            waits.push_back(ms);
+        }
+        while let Some(packet) = sender.next_packet(at(ms)) {
+            if packet.content == Some(true) {
+                longest = longest.max(ms - waits.pop_front().expect("it was queued"));
+            }
+        }
+    }
+    assert!(waits.len() <= 1, "{} wait", waits.len());
+    longest
+}
+
+#[test]
+fn sound_waits_at_most_20_ms_behind_pictures() {
+    for kbps in [300, 700, 2_500, 20_000] {
+        let rate = Bitrate::from_kbps(kbps);
+        let probe = Probe::new(ProbeId(0), rate * 2.0, DataSize::from_bytes(kbps * 20), 6);
+        assert_eq!(longest_wait_of_sound(kbps, None), 0, "at {kbps} kbit/s");
+        let longest = longest_wait_of_sound(kbps, Some(probe));
+        assert!(longest <= 20, "{longest} ms in a probe at {kbps} kbit/s");
+    }
+}
+
+#[test]
+fn sound_is_taken_off_what_the_encoder_may_make() {
+    let mut sender = MediaSender::new(Script::new(target(1_000)));
+    for ms in (0..1_000).step_by(20) {
+        sender.enqueue_as(at(ms), PacketKind::Audio, [(DataSize::from_bytes(100), ())]);
+        while sender.next_packet(at(ms)).is_some() {}
+    }
+    assert_eq!(sender.media_bitrate(), kbps(960));
+}

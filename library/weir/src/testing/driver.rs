@@ -16,6 +16,8 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 const REPEATABLE: usize = 64;
 /// Minimum round-trip time: 25 ms in each direction.
 const ROUND_TRIP: TimeDelta = TimeDelta::from_millis(50);
+/// A window that holds what leaves in this time is too large for any path.
+const HOUR: TimeDelta = TimeDelta::from_secs(3_600);
 /// If one advance causes more timeouts than this, the controller requests them in a loop.
 const MAX_TIMEOUTS: usize = 1_000_000;
 
@@ -50,6 +52,9 @@ type Checked<T = ()> = Result<T, Violation>;
 pub enum Op {
     /// Time passes; due timeouts are delivered.
     Advance(TimeDelta),
+    /// Time passes while the host sleeps, or its clock is set forward; one late timeout is
+    /// delivered.
+    Jump(TimeDelta),
     /// Packets are sent at once, regardless of the controller's window.
     Send {
         /// Number of packets.
@@ -114,6 +119,8 @@ pub struct Driver {
     limits: RateLimits,
     next_number: i64,
     last_sent: Timestamp,
+    /// All bytes sent.
+    sent: DataSize,
     unreported: VecDeque<(SentPacket, Timestamp)>,
     reported: VecDeque<PacketReport>,
     receiver_clock: TimeDelta,
@@ -133,6 +140,7 @@ impl Driver {
             limits,
             next_number: 0,
             last_sent: Timestamp::ZERO,
+            sent: DataSize::ZERO,
             unreported: VecDeque::new(),
             reported: VecDeque::new(),
             receiver_clock: TimeDelta::from_secs(-3),
@@ -159,9 +167,10 @@ impl Driver {
     pub fn try_apply(&mut self, op: &Op) -> Result<(), Violation> {
         match op {
             Op::Advance(by) => self.advance(self.now + *by)?,
+            Op::Jump(by) => self.jump(self.now + *by)?,
             Op::Send { packets, bytes } => {
                 for left in (0..*packets).rev() {
-                    self.send(*bytes, left as u64 * bytes);
+                    self.send(*bytes, bytes.saturating_mul(left as u64));
                 }
             }
             Op::Feedback(feedback) => self.feed_back(feedback),
@@ -198,27 +207,57 @@ impl Driver {
         self.try_apply(op).unwrap_or_else(|violation| panic!("{violation}"));
     }
 
-    fn advance(&mut self, until: Timestamp) -> Checked {
+    pub(super) fn advance(&mut self, until: Timestamp) -> Checked {
         for _ in 0..MAX_TIMEOUTS {
-            let Some(due) = self.controller.next_timeout().filter(|&due| due <= until) else {
+            let Some(due) = self.due(until) else {
                 self.now = until;
                 return Ok(());
             };
             self.now = self.now.max(due);
-            self.controller.on_timeout(self.now);
-            let next = self.controller.next_timeout();
-            ensure!(next.is_none_or(|next| next > self.now), "a timeout in the past: {next:?}");
+            self.time_out()?;
         }
         Err(Violation("the controller asks for timeouts without end".into()))
+    }
+
+    /// The time of the next timeout, if it is due by then. The last time of all means never.
+    fn due(&self, until: Timestamp) -> Option<Timestamp> {
+        let next = self.controller.next_timeout()?;
+        (next <= until && next < Timestamp::MAX).then_some(next)
+    }
+
+    fn time_out(&mut self) -> Checked {
+        self.controller.on_timeout(self.now);
+        let next = self.controller.next_timeout();
+        let is_later = next.is_none_or(|next| next > self.now || next == Timestamp::MAX);
+        ensure!(is_later, "a timeout in the past: {next:?}");
+        Ok(())
+    }
+
+    fn jump(&mut self, until: Timestamp) -> Checked {
+        self.now = self.now.max(until);
+        if self.due(self.now).is_some() { self.time_out() } else { Ok(()) }
     }
 
     fn send(&mut self, bytes: u64, queued: u64) {
         let packet = SentPacket::new(self.next_number, DataSize::from_bytes(bytes))
             .with_queued(DataSize::from_bytes(queued));
         self.next_number += 1;
+        self.sent += packet.size;
         self.last_sent = self.now;
         self.unreported.push_back((packet, self.now));
         self.controller.on_packet_sent(self.now, &packet);
+    }
+
+    /// Whether the controller's window lets a packet leave.
+    pub(super) fn may_send(&self) -> bool {
+        self.controller.target().window.is_none_or(|window| window.available > DataSize::ZERO)
+    }
+
+    /// Sends a packet of a link, which reports on it itself. Returns its number.
+    pub(super) fn send_one(&mut self, size: DataSize, queued: DataSize) -> i64 {
+        self.send(size.as_bytes(), queued.as_bytes());
+        self.unreported.pop_back();
+        self.next_number - 1
     }
 
     fn feed_back(&mut self, feedback: &Feedback) {
@@ -274,7 +313,7 @@ impl Driver {
         self.controller.on_feedback(self.now, &report);
     }
 
-    fn check(&self) -> Checked {
+    pub(super) fn check(&self) -> Checked {
         let target = self.controller.target();
         let (Burst::Ahead(burst) | Burst::Whole(burst)) = target.burst;
         ensure!(burst >= TimeDelta::ZERO, "a negative burst: {burst}");
@@ -289,7 +328,9 @@ impl Driver {
         ensure!(pacing > Bitrate::ZERO && pacing <= most, "pacing at {pacing}");
         if let Some(window) = target.window {
             let size = window.congestion_window;
-            let is_sane = size > DataSize::ZERO && size < DataSize::from_bytes(1 << 40);
+            // What is sent decides how large a window may be.
+            let most = DataSize::from_bytes(1 << 40).max(self.sent);
+            let is_sane = size > DataSize::ZERO && size <= most.max(self.limits.max() * HOUR);
             ensure!(is_sane, "a congestion window of {size}");
         }
         let metrics = self.controller.metrics();

@@ -13,13 +13,17 @@
 //! ```
 
 mod driver;
+mod link;
 mod script;
+mod wrapper;
 
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
 pub use driver::{Driver, Feedback, Format, Op, Violation};
+pub use link::{Clock, Link, Usage, check_links, drawn_links};
+pub use wrapper::{Counted, check_wrapper};
 
 use crate::controller::{RateLimits, Settings};
 use crate::factory::ControllerFactory;
@@ -71,7 +75,8 @@ type Check = fn(&ControllerFactory, Settings) -> Outcome;
 /// The rules:
 /// - The target starts at the start bitrate and stays within the limits.
 /// - Pacing rate, padding, probes and windows are valid.
-/// - Timeouts lie in the future.
+/// - Timeouts lie in the future; [`Timestamp::MAX`] means never.
+/// - All of that holds for times, sizes and rates from the ends of their range, too.
 /// - Loss ratio and signals are finite numbers.
 /// - Equal calls give equal results.
 /// - If minimum and maximum are equal, the target is constant.
@@ -109,6 +114,14 @@ pub fn check_controller(
         let settings = rng.settings();
         let script = rng.script(LONG);
         hold(factory, "hostile feedback breaks no invariant", settings, &script, invariants)?;
+        let far = rng.far_script(SHORT);
+        hold(
+            factory,
+            "times and sizes of any range break no invariant",
+            settings,
+            &far,
+            invariants,
+        )?;
         let usual = Settings::new(usual_limits());
         hold(factory, "equal calls give equal results", usual, &script, equal_results)?;
         let kbps = 1 + rng.below(5_000);

@@ -55,6 +55,54 @@ impl Rng {
         (0..self.below(most)).map(|_| self.op()).collect()
     }
 
+    /// A random script of fewer than `most` steps whose times, sizes and rates come from the whole
+    /// range of their types.
+    pub(super) fn far_script(&mut self, most: u64) -> Vec<Op> {
+        (0..self.below(most)).map(|_| self.far_op()).collect()
+    }
+
+    fn far_op(&mut self) -> Op {
+        match self.below(16) {
+            0 => Op::Jump(self.far_delta()),
+            1 => Op::Send { packets: 1 + self.below(8) as usize, bytes: self.far_size() },
+            2 => Op::Queue { bytes: self.far_size() },
+            3 => Op::ReceiverClock(self.far_delta()),
+            4 => Op::Format(Format::Ccfb(self.far_delta())),
+            5 => Op::RoundTrip(self.far_delta()),
+            6 => Op::Limits(self.far_limits()),
+            7 => Op::Desired(Some(Bitrate::from_bps(self.far_size()))),
+            8 => Op::Feedback(Feedback { jitter: self.far_delta(), ..self.feedback() }),
+            _ => self.op(),
+        }
+    }
+
+    /// A duration: up to years, or from the ends of the range.
+    fn far_delta(&mut self) -> TimeDelta {
+        match self.below(8) {
+            0 => TimeDelta::MAX,
+            1 => TimeDelta::from_nanos(i64::MIN),
+            2 => TimeDelta::from_nanos(self.draw().cast_signed()),
+            _ => TimeDelta::from_secs(self.between(-100_000_000, 100_000_000)),
+        }
+    }
+
+    /// A size in bytes or a rate in bit/s: usual ones, or from the ends of the range.
+    fn far_size(&mut self) -> u64 {
+        match self.below(8) {
+            0 => 0,
+            1 => u64::MAX,
+            2 => self.draw(),
+            _ => self.below(10_000_000),
+        }
+    }
+
+    fn far_limits(&mut self) -> RateLimits {
+        let mut bps = [self.far_size(), self.far_size(), self.far_size()];
+        bps.sort_unstable();
+        let [min, start, max] = bps.map(|bps| Bitrate::from_bps(bps.max(1)));
+        RateLimits::new(min, start, max).expect("they are sorted")
+    }
+
     fn op(&mut self) -> Op {
         match self.below(23) {
             0..4 => Op::Advance(TimeDelta::from_millis(self.between(1, 300))),

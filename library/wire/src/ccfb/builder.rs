@@ -91,7 +91,7 @@ impl Builder {
     fn push_report(&mut self, now_us: i64, packet: Option<(i64, Ecn)>) {
         let report = packet.map(|(arrival_us, ecn)| Reception {
             ecn,
-            offset: ArrivalOffset::from_units(nearest_unit(now_us - arrival_us)),
+            offset: ArrivalOffset::from_units(nearest_unit(now_us.saturating_sub(arrival_us))),
         });
         self.packet.extend_from_slice(&to_bits(report).to_be_bytes());
     }
@@ -109,12 +109,13 @@ impl Builder {
 }
 
 /// Converts a time to the unit of the offset. Rounds to nearest, because rounding down would shift
-/// every arrival by half a unit on average. A negative time stays negative.
+/// every arrival by half a unit on average. A negative time stays negative. A time beyond the range
+/// of 64 bits is too long for the offset in any case.
 fn nearest_unit(time_us: i64) -> i64 {
     const MICROS_PER_SECOND: i64 = 1_000_000;
     if time_us < 0 {
         return -1;
     }
-    (time_us * i64::from(ArrivalOffset::UNITS_PER_SECOND) + MICROS_PER_SECOND / 2)
-        / MICROS_PER_SECOND
+    let scaled = time_us.saturating_mul(i64::from(ArrivalOffset::UNITS_PER_SECOND));
+    scaled.saturating_add(MICROS_PER_SECOND / 2) / MICROS_PER_SECOND
 }

@@ -71,7 +71,9 @@ impl Builder {
     /// Base sequence number of a packet whose first arrival is `sequence_number`.
     fn base_before(&self, sequence_number: i64) -> i64 {
         match self.next_sequence_number {
-            Some(next) if (0..=MAX_LOST_RUN).contains(&(sequence_number - next)) => next,
+            Some(next) if (0..=MAX_LOST_RUN).contains(&sequence_number.saturating_sub(next)) => {
+                next
+            }
             _ => sequence_number,
         }
     }
@@ -155,9 +157,9 @@ impl Draft {
     /// if they do not fit.
     fn push(&mut self, sequence_number: i64, tick: i64, max_size: usize) -> bool {
         assert!(sequence_number >= self.next, "sequence numbers must increase");
-        let lost = sequence_number - self.next;
-        let status_count = sequence_number - self.base + 1;
-        let Ok(delta) = i16::try_from(tick - self.last_tick) else { return false };
+        let lost = sequence_number.saturating_sub(self.next);
+        let status_count = sequence_number.saturating_sub(self.base).saturating_add(1);
+        let Ok(delta) = i16::try_from(tick.saturating_sub(self.last_tick)) else { return false };
         if lost > MAX_LOST_RUN || status_count > i64::from(u16::MAX) {
             return false;
         }

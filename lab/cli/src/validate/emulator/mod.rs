@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_emu::{Emulator, Host, Lateness, Plan, Probe, Probed, probe, wake_lateness};
+use weir_emu::{Emulator, Host, Lateness, Limits, Plan, Probe, Probed, probe, wake_lateness};
 use weir_net::{
     Bottleneck, Capacity, Header, Jitter, LinkConfig, LossModel, Outcome, QueueLimit, Schedule,
     Seed,
@@ -243,7 +243,8 @@ fn through_tbf(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Link> {
 }
 
 fn run(host: &Host, program: &str, arguments: &str) -> anyhow::Result<()> {
-    let output = host.command(program).args(arguments.split(' ')).output();
+    let mut command = host.command(program);
+    let output = weir_emu::output(command.args(arguments.split(' ')), Limits::SHORT);
     let output = output.with_context(|| format!("cannot run {program}: install iproute2"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     let first = said.lines().next().unwrap_or("it failed");

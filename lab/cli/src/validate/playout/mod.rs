@@ -15,13 +15,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use weir::units::{TimeDelta, Timestamp};
-use weir_lab::calls::file::{CallFile, Capture, Interval};
-use weir_lab::metrics;
-use weir_lab::record::{self, Reader, Scenarios};
-use weir_lab::scenario::call::Opus;
-use weir_lab::subject::Subject;
+use weir_record::calls::file::{CallFile, Capture, Interval};
+use weir_record::subject::Subject;
+use weir_record::{Reader, Scenarios};
 use weir_sim::trace::Heard;
-use weir_sim::{Speech, play_speech, play_video};
+use weir_sim::{play_speech, play_video};
 
 use self::packets::{Stream, Streams};
 use crate::args::research::Validate;
@@ -85,7 +83,7 @@ pub fn validate(args: &Validate) -> Result<bool> {
     let mut calls = Vec::new();
     let scenarios = Scenarios::default();
     for folder in &args.records {
-        for record in record::find(folder)? {
+        for record in weir_record::find(folder)? {
             calls.extend(of_record(&record, &scenarios)?);
         }
     }
@@ -204,8 +202,7 @@ fn heard(reader: &Reader, stream: &Stream) -> Result<[Option<Check>; 2]> {
     let Some(flow) = reader.scenario.calls().first().and_then(|call| call.audio_up) else {
         return Ok([None, None]);
     };
-    let Opus { fec, red, dtx, frame_ms } = reader.scenario.call.audio;
-    let speech = Speech { length: TimeDelta::from_millis(frame_ms.into()), fec, red, dtx };
+    let speech = reader.scenario.call.audio.speech();
     let played = play_speech(speech, &packets::speech(stream), INTERVAL);
     let mut begin = None;
     let mut reported: Vec<Heard> = Vec::new();
@@ -242,5 +239,5 @@ fn concealed_percent(heard: &[Heard]) -> Option<f64> {
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    metrics::mean(values.collect())
+    weir_metrics::mean(values.collect())
 }

@@ -2,8 +2,7 @@
 //! cells.
 //!
 //! The ns-3 figures are of version 3.37 at 5 GHz: 20 MHz, long guard interval, constant rates, all
-//! control frames at 24 Mbit/s, fixed receive power, packet sockets, 20 s. See
-//! docs/results/wifi-validation.md.
+//! control frames at 24 Mbit/s, fixed receive power, packet sockets, 20 s.
 
 use rayon::prelude::*;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -288,8 +287,7 @@ pub fn hidden_terminal(is_quick: bool) -> Vec<Check> {
 /// The capacity that a station estimates next to bursts of 32 frames, in Mbit/s of MPDUs, from the
 /// same simulation.
 const CAPACITIES: [f64; 6] = [3.93, 4.23, 4.90, 6.20, 7.51, 8.68];
-/// Wide, because the value depends on the exact definition of the transmit delay: see
-/// docs/results/wifi-validation.md.
+/// Wide, because the value depends on the exact definition of the transmit delay.
 const CAPACITY_LIMIT: Limit = Limit { relative: 0.1, absolute: 0.0 };
 
 /// The capacity that the station estimates. Theorem 1 predicts 30 % more, because it ignores the

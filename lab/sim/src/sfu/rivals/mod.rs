@@ -26,12 +26,11 @@ use std::collections::VecDeque;
 use weir::controller::Controller;
 use weir::media_sender::PacedPacket;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_rtcp::{Ignored, Sender, SenderConfig};
+use weir_rtcp::{RtcpEvent, Sender, SenderConfig};
 use weir_sfu::{
     Cache, Change, Decision, Frame, Kind, OutgoingStream, Reason, Resend, Rewriter, Selection,
     TargetSelector, TrackConfig, TrackId, Verdict,
 };
-use weir_wire::{key_frame, nack};
 
 use super::forwarder::Forwarder;
 use super::witness::Witness;
@@ -202,22 +201,31 @@ impl Rival {
     }
 
     /// Answers what the subscriber asks for.
-    fn on_request(&mut self, now: Timestamp, part: &Ignored<'_>) {
-        let Ignored::Other(packet) = part else { return };
-        if let Ok(nack) = nack::View::new(*packet) {
-            for number in nack.sequence_numbers() {
-                self.repeat(now, nack.media_ssrc(), number);
+    fn on_request(&mut self, now: Timestamp, event: &RtcpEvent<'_>) {
+        match event {
+            RtcpEvent::Retransmit(nack) => {
+                for number in nack.sequence_numbers() {
+                    self.repeat(now, nack.media_ssrc(), number);
+                }
             }
-        } else if let Ok(loss) = key_frame::PictureLoss::new(*packet) {
-            let own = self.tracks.iter_mut().find(|track| track.stream.ssrc == loss.media_ssrc);
-            let Some(track) = own else { return };
-            let is_recent = track.asked.is_some_and(|asked| now - asked < ASK_AGAIN / 2);
-            let stream = track.active.or(track.wanted_stream());
-            if let Some(stream) = stream.filter(|_| !is_recent) {
-                track.asked = Some(now);
-                let id = track.id;
-                self.note(now, id, Change::RequestKeyFrame { stream }, Reason::SubscriberAsked);
+            RtcpEvent::KeyFrame(request) => {
+                for ssrc in request.media_ssrcs() {
+                    self.ask_for(now, ssrc);
+                }
             }
+            _ => {}
+        }
+    }
+
+    fn ask_for(&mut self, now: Timestamp, ssrc: u32) {
+        let own = self.tracks.iter_mut().find(|track| track.stream.ssrc == ssrc);
+        let Some(track) = own else { return };
+        let is_recent = track.asked.is_some_and(|asked| now - asked < ASK_AGAIN / 2);
+        let stream = track.active.or(track.wanted_stream());
+        if let Some(stream) = stream.filter(|_| !is_recent) {
+            track.asked = Some(now);
+            let id = track.id;
+            self.note(now, id, Change::RequestKeyFrame { stream }, Reason::SubscriberAsked);
         }
     }
 
@@ -258,7 +266,7 @@ impl Forwarder for Rival {
             rewriter: Rewriter::new(stream.clock_rate, stream.is_vp8)
                 .with_dependency(stream.dependency),
             selector: stream.dependency.map(TargetSelector::new),
-            cache: Cache::new(stream.cached_packets),
+            cache: Cache::new(stream.cache_time, stream.cached_packets),
             wanted: None,
             active: None,
             temporal: u8::MAX,
@@ -319,7 +327,7 @@ impl Forwarder for Rival {
         {
             selector.announce(&mut buffer);
         }
-        track.cache.insert(number, &buffer);
+        track.cache.insert(now, number, &buffer);
         if before != track.active
             && !track.is_audio()
             && let Some(to) = track.active

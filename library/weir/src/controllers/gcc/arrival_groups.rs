@@ -57,7 +57,8 @@ impl ArrivalGroups {
     /// difference.
     pub(super) fn on_packet(&mut self, packet: Passage) -> Option<GroupDelta> {
         let steps = packet.send_time.as_nanos().div_euclid(SEND_TIME_STEP_NS);
-        let send_time = Timestamp::from_nanos(steps * SEND_TIME_STEP_NS);
+        // The first step of all begins before the first time.
+        let send_time = Timestamp::from_nanos(steps.saturating_mul(SEND_TIME_STEP_NS));
         let packet = Passage { send_time, ..packet };
         let Some(current) = self.current.as_mut() else {
             self.current = Some(Group::of(packet));

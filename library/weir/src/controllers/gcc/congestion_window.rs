@@ -83,10 +83,11 @@ impl CongestionWindow {
     }
 
     /// Runs the timed events up to now. During that time nothing else happened. After a silence of
-    /// `FORGOTTEN` more events have no effect, so they are skipped.
+    /// `FORGOTTEN` more events have no effect, so they are skipped. The last time means "never":
+    /// no event comes then, and none after it.
     pub(super) fn on_time(&mut self, now: Timestamp, target: Bitrate) {
         self.next_event = self.next_event.max(now - FORGOTTEN);
-        while self.next_event <= now {
+        while self.next_event <= now && self.next_event < Timestamp::MAX {
             self.next_event += EVENT_INTERVAL;
             self.resize(target);
             self.update();

@@ -58,7 +58,7 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 const INITIAL_PACING_FACTOR: f64 = 2.5;
 const PACING_FACTOR: f64 = 1.1;
 /// The pacer's burst interval [LIBWEBRTC §PacingController].
-const BURST: Burst = Burst::Whole(TimeDelta::from_millis(40));
+const BURST: TimeDelta = TimeDelta::from_millis(40);
 /// A probe's result does not lower the estimate below this share of the acknowledged bitrate.
 const PROBE_DROP_SHARE: f64 = 0.85;
 /// Interval at which the rate control takes over the round-trip time if only feedback measures it.
@@ -189,7 +189,7 @@ impl Gcc {
 
     /// Handles a report with arrival times of the receiver [LIBWEBRTC §GoogCcNetworkController].
     fn on_measured(&mut self, now: Timestamp, report: &FeedbackReport) {
-        if report.new_clock || self.arrival_times != Some(ArrivalTimes::Measured) {
+        if report.new_clock || self.arrival_times != Some(report.arrival_times) {
             self.delay_based.restart();
             self.acknowledged = AcknowledgedBitrate::default();
         }
@@ -423,7 +423,7 @@ impl Controller for Gcc {
         self.window.on_time(now, self.estimate.rate);
         self.window.on_report(report);
         match report.arrival_times {
-            ArrivalTimes::Measured => self.on_measured(now, report),
+            ArrivalTimes::Measured | ArrivalTimes::Acknowledged => self.on_measured(now, report),
             ArrivalTimes::RoundTrip => self.on_round_trip(now, report),
         }
         self.arrival_times = Some(report.arrival_times);
@@ -484,14 +484,14 @@ impl Controller for Gcc {
     }
 
     fn target(&self) -> Target {
-        let is_measured = self.arrival_times == Some(ArrivalTimes::Measured);
+        let is_measured = self.arrival_times.is_some_and(ArrivalTimes::is_per_packet);
         let factor = if is_measured { PACING_FACTOR } else { INITIAL_PACING_FACTOR };
         let pads = self.loss_based.state() == LossState::IncreaseUsingPadding;
         Target {
             bitrate: self.target.rate,
             source_bitrate: self.window.push_back(self.target.rate),
             pacing_rate: self.target.rate * factor,
-            burst: BURST,
+            burst: Burst::Whole(self.settings.burst.unwrap_or(BURST).max(TimeDelta::ZERO)),
             window: None,
             padding_rate: if pads { self.target.rate } else { Bitrate::ZERO },
             probe: self.probing.controller.probe(),

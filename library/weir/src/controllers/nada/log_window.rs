@@ -8,8 +8,8 @@ use alloc::collections::VecDeque;
 
 use crate::units::{TimeDelta, Timestamp};
 
-/// Maximum number of packets in the window: 250 Mbit/s of full-size packets for 500 ms.
-const MAX_PACKETS: usize = 1 << 13;
+/// Maximum number of packets in the window: 1 Gbit/s of 960 bytes each for 500 ms.
+const MAX_PACKETS: usize = 1 << 16;
 
 /// What feedback reported about one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@
 //!
 //! In the standard, the receiver does the upper half and reports three numbers. Here feedback
 //! covers each packet, so the sender does both halves, as in [NADA §6.4]. Comments in the source
-//! refer to the deviations from the standard as NADA-D1 to NADA-D12.
+//! refer to the deviations from the standard as NADA-D1 to NADA-D13.
 //!
 //! [NADA §4]: https://www.rfc-editor.org/rfc/rfc8698#section-4
 //! [NADA §6.4]: https://www.rfc-editor.org/rfc/rfc8698#section-6.4
@@ -44,7 +44,8 @@ use self::shaping_buffer::ShapingBuffer;
 use crate::controller::{
     Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
-use crate::controllers::silence::Silence;
+use crate::controllers::coverage::{Coverage, Covered};
+use crate::controllers::silence::{ReportInterval, Silence};
 use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -62,12 +63,14 @@ pub struct Nada {
     loss_ratio: f64,
     /// Smoothed marking ratio `p_mark`.
     marking_ratio: f64,
+    coverage: Coverage,
     receive_rate: ReceiveRate,
     mode: Mode,
     signal: CongestionSignal,
     reference: ReferenceRate,
     shaping: ShapingBuffer,
     silence: Silence,
+    reports: ReportInterval,
     target: Target,
     reason: Reason,
 }
@@ -95,12 +98,14 @@ impl Nada {
             loss_intervals: LossIntervals::default(),
             loss_ratio: 0.0,
             marking_ratio: 0.0,
+            coverage: Coverage::default(),
             receive_rate: ReceiveRate::default(),
             mode: Mode::RampUp,
             signal: CongestionSignal::default(),
             reference: ReferenceRate::new(settings.limits),
             shaping: ShapingBuffer::default(),
             silence: Silence::default(),
+            reports: ReportInterval::default(),
             target: Target::new(start, start),
             reason: Reason::Start,
         }
@@ -110,10 +115,17 @@ impl Nada {
     fn on_packet_report(&mut self, now: Timestamp, packet: &PacketReport) {
         let p = &self.parameters;
         let (number, send_time) = (packet.sequence_number, packet.send_time);
+        let covered = self.coverage.on_packet(packet);
         let mut reported = Reported { lost: true, ..Reported::default() };
         if let (Some(arrival), Some(delay)) = (packet.arrival_time, packet.one_way_delay()) {
             self.delay.on_packet(now, send_time, delay);
-            self.receive_rate.on_arrival(arrival, packet.size, p.logwin);
+            // NADA-D13: packets on which no report came have arrived, too.
+            if let Covered::New { missing } = covered {
+                // After a longer gap, they are not of this window.
+                let is_near = self.receive_rate.is_within(arrival, p.logwin);
+                let missing = if is_near { missing } else { DataSize::ZERO };
+                self.receive_rate.on_arrival(arrival, packet.size + missing, p.logwin);
+            }
             reported = Reported {
                 lost: false,
                 // Marks count only if the sender uses ECN.
@@ -185,7 +197,9 @@ impl Controller for Nada {
 
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.shaping.set_length(packet.queued);
-        self.silence.on_packet_sent(now, self.rtt.min(), self.parameters.logwin);
+        // NADA-D9
+        let patience = self.reports.patience(self.parameters.logwin);
+        self.silence.on_packet_sent(now, self.rtt.min(), patience);
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
@@ -193,6 +207,7 @@ impl Controller for Nada {
             return;
         }
         self.silence.on_feedback();
+        self.reports.on_report(now);
         if report.new_clock {
             self.delay.on_new_clock();
             self.receive_rate = ReceiveRate::default();
@@ -200,6 +215,7 @@ impl Controller for Nada {
         if let Some(rtt) = report.rtt(now) {
             self.rtt.push(rtt.max(TimeDelta::ZERO));
         }
+        self.coverage.begin_report();
         for packet in &report.packets {
             self.on_packet_report(now, packet);
         }

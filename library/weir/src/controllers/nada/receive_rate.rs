@@ -7,8 +7,9 @@ use alloc::collections::VecDeque;
 
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Maximum number of packets in the window: 250 Mbit/s of full-size packets for 500 ms.
-const MAX_PACKETS: usize = 1 << 13;
+/// Maximum number of packets in the window: 1 Gbit/s of 960 bytes each for 500 ms. With more, the
+/// window is the time that so many packets take.
+const MAX_PACKETS: usize = 1 << 16;
 
 /// Counts received bytes in a sliding window.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +18,8 @@ pub(super) struct ReceiveRate {
     arrivals: VecDeque<(Timestamp, DataSize)>,
     bytes: DataSize,
     newest: Option<Timestamp>,
+    /// When the window begins, if it holds as many packets as it may.
+    full_from: Option<Timestamp>,
 }
 
 impl ReceiveRate {
@@ -36,17 +39,28 @@ impl ReceiveRate {
         self.newest = Some(newest);
         self.arrivals.push_back((arrival, size));
         self.bytes += size;
+        self.full_from = None;
         while let Some(&(oldest, size)) = self.arrivals.front()
             && (oldest <= newest - length || self.arrivals.len() > MAX_PACKETS)
         {
+            if oldest > newest - length {
+                self.full_from = Some(oldest);
+            }
             self.arrivals.pop_front();
             self.bytes = self.bytes.saturating_sub(size);
         }
     }
 
+    /// Whether this arrival is at most the window after the newest one.
+    pub(super) fn is_within(&self, arrival: Timestamp, length: TimeDelta) -> bool {
+        self.newest.is_some_and(|newest| arrival - newest <= length)
+    }
+
     /// `r_recv`; `None` before the first arrival.
     pub(super) fn bitrate(&self, length: TimeDelta) -> Option<Bitrate> {
-        self.newest.map(|_| self.bytes / length)
+        let newest = self.newest?;
+        let passed = self.full_from.map_or(length, |from| newest - from);
+        Some(self.bytes / if passed > TimeDelta::ZERO { passed } else { length })
     }
 }
 
@@ -87,6 +101,22 @@ mod tests {
         assert_eq!(rate.bitrate(LENGTH), one_packet);
         feed(&mut rate, [20]);
         assert_eq!(rate.bitrate(LENGTH), one_packet);
+    }
+
+    // [NADA §5.1.3]
+    #[test]
+    fn the_rate_is_right_from_10_kbps_to_10_gbps() {
+        for kbps in [10, 1_000, 100_000, 400_000, 1_000_000, 10_000_000] {
+            let mut rate = ReceiveRate::default();
+            let gap = SIZE / Bitrate::from_kbps(kbps);
+            let mut at = Timestamp::ZERO;
+            while at < Timestamp::from_secs(if kbps > 1_000_000 { 1 } else { 2 }) {
+                rate.on_arrival(at, SIZE, LENGTH);
+                at += gap;
+            }
+            let measured = rate.bitrate(LENGTH).unwrap().as_kbps_f64() / kbps as f64;
+            assert!((measured - 1.0).abs() < 0.02 || kbps == 10, "{measured} of {kbps} kbit/s");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tests the whole controller with single reports. Closed-loop tests are in tests/nada_loop.rs.
+//! Tests the whole controller with single reports. Closed-loop tests are in tests/it/nada_loop.rs.
 
 use alloc::vec::Vec;
 

@@ -4,7 +4,7 @@
 //! SCREAM-D1 (initial window).
 
 use super::congestion_events::Congestion;
-use crate::controllers::scream_common::{Acknowledgement, INITIAL_RTT, MSS};
+use crate::controllers::scream_common::{Acknowledgement, INITIAL_RTT, MSS, RTT_MAX};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [SCREAM §4.1.1.1].
@@ -138,6 +138,12 @@ impl CongestionWindow {
     /// Scales the window when the coupled flows assign a new share of their rate.
     pub fn scale(&mut self, factor: f64) {
         self.cwnd = (self.cwnd * factor).max(MIN_CWND);
+    }
+
+    /// Lowers the window to what this bitrate can need over any round-trip time, if it is larger.
+    pub fn limit(&mut self, max: Bitrate) {
+        let most = (max * RTT_MAX).as_bytes() as f64;
+        self.cwnd = self.cwnd.min(most.max(MIN_CWND));
     }
 
     /// The size of the window, `cwnd`.

@@ -135,13 +135,11 @@ impl Controller for Scream {
         self.throughput.on_sent(packet.size, packet.queued);
         self.flight.on_packet_sent(packet);
         self.recent_flight.record(now, self.flight.bytes());
-        self.silence.on_packet_sent(now, packet.size);
+        self.silence.on_packet_sent(now, packet.size, self.rtt.value());
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        if report.new_clock {
-            self.queuing_delay.on_new_clock();
-        }
+        self.queuing_delay.begin_report(report);
         let ack = self.flight.on_report(report);
         self.throughput.on_acknowledged(ack.received);
         if let Some(newest) = &ack.newest {
@@ -168,6 +166,7 @@ impl Controller for Scream {
 
     fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
         self.settings.limits = limits;
+        self.window.limit(limits.max());
         self.media.set_limits(limits);
     }
 
@@ -183,6 +182,7 @@ impl Controller for Scream {
     }
 
     fn on_timeout(&mut self, now: Timestamp) {
+        self.silence.on_late(now);
         let Some(due) = self.adjust_at.filter(|&due| due <= now) else { return };
         let elapsed = now - due + RATE_ADJUST_INTERVAL;
         // The next tick stays on the grid unless a whole interval was missed.
@@ -205,7 +205,7 @@ impl Controller for Scream {
     }
 
     fn next_timeout(&self) -> Option<Timestamp> {
-        self.adjust_at
+        [self.adjust_at, self.silence.late_at()].into_iter().flatten().min()
     }
 
     fn target(&self) -> Target {
@@ -213,7 +213,8 @@ impl Controller for Scream {
         let bitrate = self.settings.limits.cap(self.media.target(), self.receiver_limit);
         let pacing_rate = pacing_rate(cwnd, self.rtt.value(), self.media.max_bitrate());
         let fraction = self.delay_fraction();
-        let (in_flight, allowance) = (self.flight.bytes(), self.silence.allowance());
+        let in_flight = self.flight.bytes();
+        let allowance = self.silence.allowance(bitrate, self.rtt.value(), in_flight);
         let window = send_window(cwnd, in_flight, fraction, allowance);
         Target { window: Some(window), ..Target::new(bitrate, pacing_rate) }
     }

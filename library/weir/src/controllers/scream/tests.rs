@@ -1,4 +1,4 @@
-//! Tests the whole controller with single reports. Closed-loop tests are in tests/closed_loop.
+//! Tests the whole controller with single reports. Closed-loop tests are in tests/it/closed_loop.
 
 use super::*;
 use crate::controllers::scream_common::testing::{SIZE, round, round_with_ecn};

@@ -16,7 +16,7 @@ pub(super) use bytes_in_flight::{Acknowledgement, BytesInFlight};
 pub(super) use delay_target::DelayTarget;
 pub(super) use loss_events::LossEventRate;
 pub(super) use lost_packets::LostPackets;
-pub(super) use queuing_delay::{INITIAL_RTT, QueuingDelay, SmoothedRtt};
+pub(super) use queuing_delay::{INITIAL_RTT, QueuingDelay, RTT_MAX, SmoothedRtt};
 pub(super) use silence::Silence;
 
 use crate::units::Bitrate;

@@ -3,6 +3,7 @@
 //! Implements `qdelay`, which [SCREAM §4.1.2] and [SCREAMV2 §4.2.1.4] take from [RFC6817 §3.4.2]: a
 //! history of one-minute minima, without smoothing. Departs from it in SCREAM-D3 and SCREAMV2-D4.
 
+use crate::feedback::{ArrivalTimes, FeedbackReport};
 use crate::units::{TimeDelta, Timestamp};
 
 /// `BASE_HISTORY`: length of the base delay's minimum filter, in minutes [RFC6817 §3.4.2].
@@ -15,7 +16,7 @@ pub(in super::super) const INITIAL_RTT: TimeDelta = TimeDelta::from_millis(333);
 /// Range of the round-trip time. At zero, the rate of a window is undefined. Above 10 s, the sender
 /// has forgotten what it sent.
 const RTT_MIN: TimeDelta = TimeDelta::from_millis(1);
-const RTT_MAX: TimeDelta = TimeDelta::from_secs(10);
+pub(in super::super) const RTT_MAX: TimeDelta = TimeDelta::from_secs(10);
 
 /// `s_rtt`: the time from sending a packet to its acknowledgement, smoothed.
 #[derive(Clone, Debug, Default)]
@@ -55,9 +56,23 @@ pub(in super::super) struct QueuingDelay {
     current: Option<TimeDelta>,
     /// The next sample comes from a different clock than the samples before it.
     new_clock: bool,
+    /// Where the arrival times of the last report came from.
+    arrival_times: ArrivalTimes,
 }
 
 impl QueuingDelay {
+    /// A report begins, whose arrival times may come from a different clock.
+    pub fn begin_report(&mut self, report: &FeedbackReport) {
+        let before = core::mem::replace(&mut self.arrival_times, report.arrival_times);
+        if before != report.arrival_times {
+            // The delay before was of another kind, such as a round trip, so its queue says nothing
+            // of this one (SCREAM-D13, SCREAMV2-D7).
+            self.forget_base();
+        } else if report.new_clock {
+            self.on_new_clock();
+        }
+    }
+
     /// Takes the one-way delay and the `rtt` of the packet that a report newly acknowledges.
     pub fn update(&mut self, now: Timestamp, one_way_delay: TimeDelta, rtt: TimeDelta) {
         let minute = now.as_nanos().div_euclid(MINUTE.as_nanos());
@@ -88,7 +103,7 @@ impl QueuingDelay {
     }
 
     /// Later one-way delays come from a different clock. The base delay is shifted accordingly.
-    pub fn on_new_clock(&mut self) {
+    fn on_new_clock(&mut self) {
         self.new_clock = true;
     }
 

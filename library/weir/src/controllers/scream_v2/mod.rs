@@ -38,7 +38,7 @@ use crate::controller::{
 };
 use crate::controllers::scream_common::{
     Acknowledgement, BytesInFlight, DelayTarget, INITIAL_RTT, LossEventRate, LostPackets,
-    QueuingDelay, Silence, SmoothedRtt,
+    QueuingDelay, RTT_MAX, Silence, SmoothedRtt,
 };
 use crate::feedback::{FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -360,13 +360,11 @@ impl Controller for ScreamV2 {
         self.queue.set_queued(packet.queued);
         self.flight.on_packet_sent(packet);
         self.round_trip_flight.record(self.flight.bytes());
-        self.silence.on_packet_sent(now, packet.size);
+        self.silence.on_packet_sent(now, packet.size, self.rtt.value());
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        if report.new_clock {
-            self.queuing_delay.on_new_clock();
-        }
+        self.queuing_delay.begin_report(report);
         let mut ack = self.flight.on_report(report);
         if self.settings.ecn == EcnMode::Off {
             // Marks count only if the sender uses ECN.
@@ -399,6 +397,8 @@ impl Controller for ScreamV2 {
 
     fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
         self.settings.limits = limits;
+        // What is known of the path stays known, up to what any round-trip time can need.
+        self.window.limit(self.rate.window_for(limits.max(), RTT_MAX));
         let before = self.target;
         if self.rtt.measured().is_some() || limits.clamp(before) != before {
             self.retarget(now, None);
@@ -423,6 +423,7 @@ impl Controller for ScreamV2 {
     }
 
     fn on_timeout(&mut self, now: Timestamp) {
+        self.silence.on_late(now);
         let Some(due) = self.tick_at.filter(|&due| due <= now) else { return };
         // The next tick stays on the grid unless a whole interval was missed.
         let next = due + SILENCE_TICK;
@@ -434,12 +435,12 @@ impl Controller for ScreamV2 {
     }
 
     fn next_timeout(&self) -> Option<Timestamp> {
-        self.tick_at
+        [self.tick_at, self.silence.late_at()].into_iter().flatten().min()
     }
 
     fn target(&self) -> Target {
-        let allowance = self.silence.allowance();
         let (wnd, in_flight) = (self.window.size(), self.flight.bytes());
+        let allowance = self.silence.allowance(self.target, self.rtt.value(), in_flight);
         let window = send_window(wnd, in_flight, self.jitter_scale(), allowance);
         let pacing_rate =
             pacing_rate(self.target, self.settings.limits.max(), self.p.pacing_headroom);

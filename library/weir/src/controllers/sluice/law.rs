@@ -62,13 +62,21 @@ impl Seen {
     }
 }
 
-/// A base test after the delay rose at once (S-34).
+/// A base test that has not been judged (S-34, S-38).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StepTest {
+pub(super) struct BaseTest {
     /// When its effect must have been seen.
     seen_by: Timestamp,
-    /// The standing queue at its beginning.
+    /// What it drains of a queue of the flow's own.
+    drains: TimeDelta,
+    /// The standing queue at its beginning, and its delay.
     queue: TimeDelta,
+    delay: TimeDelta,
+    /// The delay rose at once before it.
+    has_stepped: bool,
+    /// The flow had the link for itself. The packets of the test, which wait for nothing, do not
+    /// tell.
+    is_alone: bool,
 }
 
 impl Sluice {
@@ -187,7 +195,7 @@ impl Sluice {
             self.state = State::Track;
         }
         let cut_max = self.radio.blend(self.p.cut_max, self.p.cut_radio);
-        let cut = (seen.excess() / self.p.t_queue).min(cut_max);
+        let cut = (seen.excess() / self.correction_time()).min(cut_max);
         if seen.delivered_soon < self.level * self.p.fell {
             self.sharing.forget();
         }
@@ -280,7 +288,7 @@ impl Sluice {
             let level = self.level * (1.0 - share) + seen.delivered * share;
             self.level = self.follow(level, seen);
         }
-        let excess = seen.excess() / self.p.t_queue;
+        let excess = seen.excess() / self.correction_time();
         self.approach(self.level * (1.0 - excess), seen);
         match excess > 0.0 {
             // Without S-27 the queue would not be too long.
@@ -309,7 +317,12 @@ impl Sluice {
             false => (0.0, self.steepest()),
         };
         let most = most * self.gentle(p.share_growth);
-        let wired = (p.g_track * libm::exp2(doublings)).max(least).min(most);
+        let mut wired = (p.g_track * libm::exp2(doublings)).max(least).min(most);
+        let delay = self.loop_delay();
+        if delay > TimeDelta::ZERO {
+            // What is too much is seen a report later.
+            wired = wired.min(p.q_report / delay / seen.step_s.max(p.step_max.as_secs_f64()));
+        }
         let is_late = calm_s > p.t_calm.as_secs_f64();
         if is_late { self.radio.blend(wired, p.g_radio) } else { wired }
     }
@@ -404,7 +417,7 @@ impl Sluice {
         if self.test_until.is_some_and(|until| until <= seen.now) {
             self.test_until = None;
         }
-        self.judge_step(seen);
+        self.judge_base(seen);
         let has_stepped = self.queue.stepped_within(seen.now, self.p.t_stepped)
             && !self.queue.stepped_within(seen.now, self.p.t_moved)
             && self.queue.noise() < self.p.moved_noise;
@@ -417,31 +430,60 @@ impl Sluice {
         {
             return false;
         }
-        let until = seen.now + self.rtt() + self.p.test_extra;
-        // What the test does to the queue is seen a round trip later, in two whole buckets.
-        let seen_by = until + self.rtt() + self.p.test_extra;
-        self.step_test = has_stepped.then_some(StepTest { seen_by, queue: seen.queue });
+        // Its effect must be in two buckets and in two reports.
+        let length = self.rtt() + self.p.test_extra.max(self.report_interval() * 2);
+        let until = seen.now + length;
+        self.base_test = self.queue.usual_delay().map(|delay| BaseTest {
+            seen_by: until + length,
+            drains: length * (1.0 - self.p.test_rate),
+            queue: seen.queue,
+            delay,
+            has_stepped,
+            is_alone: self.sharing.own() > self.p.share_alone,
+        });
+        self.queue.begin_test();
         self.test_until = Some(until);
         self.empty_at = seen.now;
         self.rate = self.rate.min(seen.delivered * self.p.test_rate);
         true
     }
 
-    /// S-34: the delay rose at once, and a base test that should have drained a part of a queue did
-    /// not. The path has become longer.
-    fn judge_step(&mut self, seen: &Seen) {
-        let Some(test) = self.step_test.filter(|test| test.seen_by <= seen.now) else { return };
-        self.step_test = None;
-        let drained = (self.rtt() + self.p.test_extra) * (1.0 - self.p.test_rate);
-        let could_fall = drained.min(test.queue);
-        let has_fallen = test.queue - seen.queue > could_fall * self.p.moved_fall;
+    /// What a base test has shown, once its effect must have been seen.
+    fn judge_base(&mut self, seen: &Seen) {
+        let Some(test) = self.base_test.filter(|test| test.seen_by <= seen.now) else { return };
+        self.base_test = None;
         if self.state != State::Track {
             return;
         }
+        match test.has_stepped {
+            true => self.judge_step(seen, &test),
+            false => self.judge_floor(seen, &test),
+        }
+    }
+
+    /// S-34: the delay rose at once, and a base test that should have drained a part of a queue did
+    /// not. The path has become longer.
+    fn judge_step(&mut self, seen: &Seen, test: &BaseTest) {
+        let could_fall = test.drains.min(test.queue);
+        let has_fallen = test.queue - seen.queue > could_fall * self.p.moved_fall;
         if !has_fallen && seen.congestion.is_none() {
             self.queue.rebase();
             self.crowding = Default::default();
         }
         self.queue.forget_step();
+    }
+
+    /// S-38: the delay fell by less than the test drains. So the path was empty at the end, and the
+    /// smallest delay in it is the base. Others would have refilled a queue that is shared.
+    fn judge_floor(&mut self, seen: &Seen, test: &BaseTest) {
+        let drains = test.drains * self.p.floor_fall;
+        let is_clear = seen.congestion.is_none()
+            && test.is_alone
+            && self.crowding.time() == TimeDelta::ZERO
+            && self.radio.belief() == 0.0
+            && !self.is_round_trip;
+        if is_clear && test.delay - self.queue.lowest() < drains {
+            self.queue.prove_base(seen.now, &self.p);
+        }
     }
 }

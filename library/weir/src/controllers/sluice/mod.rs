@@ -11,8 +11,10 @@
 //!
 //! While a queue stands, the delivered rate is the capacity. So the controller keeps a short queue
 //! standing and follows the delivered rate. Without a queue it grows, faster the longer none shows.
-//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-36.
+//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-38.
 
+mod base;
+mod clock;
 mod competition;
 mod hand_over;
 mod law;
@@ -29,9 +31,10 @@ mod tests;
 
 pub use parameters::Parameters;
 
+use self::clock::ReceiverClock;
 use self::competition::{Crowding, RivalTests};
 use self::hand_over::Cuts;
-use self::law::{Seen, State, StepTest};
+use self::law::{BaseTest, Seen, State};
 use self::losses::Losses;
 use self::marks::Marks;
 use self::policer::Policer;
@@ -42,7 +45,8 @@ use self::sharing::{Pair, Passed, Sharing};
 use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target, Window,
 };
-use crate::controllers::silence::Silence;
+use crate::controllers::coverage::Coverage;
+use crate::controllers::silence::{ReportInterval, Silence};
 use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -66,7 +70,9 @@ pub struct Sluice {
     p: Parameters,
     settings: Settings,
     receiver_limit: Option<Bitrate>,
+    clock: ReceiverClock,
     queue: Queue,
+    coverage: Coverage,
     delivered: RateMeter,
     sent: RateMeter,
     losses: Losses,
@@ -94,8 +100,7 @@ pub struct Sluice {
     /// Scale of the reference delay: below 1 after losses at a standing queue.
     scale: f64,
     last_report: Option<Timestamp>,
-    /// Smoothed time between two reports.
-    report_interval: TimeDelta,
+    reports: ReportInterval,
     /// Seconds for which no queue has stood; `None` while one stands. A report counts with at most
     /// [`Parameters::step_max`]: rare reports do not make the growth fast.
     calm_s: Option<f64>,
@@ -109,7 +114,7 @@ pub struct Sluice {
     empty_at: Timestamp,
     /// End of the base test that runs.
     test_until: Option<Timestamp>,
-    step_test: Option<StepTest>,
+    base_test: Option<BaseTest>,
     /// The rate before the limits of the receiver.
     rate: Bitrate,
     target: Target,
@@ -130,7 +135,9 @@ impl Sluice {
             p: parameters,
             settings,
             receiver_limit: None,
+            clock: ReceiverClock::default(),
             queue: Queue::new(),
+            coverage: Coverage::default(),
             delivered: RateMeter::default(),
             sent: RateMeter::default(),
             losses: Losses::default(),
@@ -151,7 +158,7 @@ impl Sluice {
             uncrowded: start,
             scale: 1.0,
             last_report: None,
-            report_interval: REPORT_INTERVAL,
+            reports: ReportInterval::default(),
             calm_s: None,
             crowding: Crowding::default(),
             rival_tests: RivalTests::new(),
@@ -159,7 +166,7 @@ impl Sluice {
             responded: None,
             empty_at: Timestamp::ZERO,
             test_until: None,
-            step_test: None,
+            base_test: None,
             rate: start,
             target: Target::new(start, start),
             reason: Reason::Start,
@@ -173,8 +180,24 @@ impl Sluice {
     }
 
     /// Time without a report that says nothing yet (S-23, S-33).
-    fn usual_silence(&self) -> TimeDelta {
-        self.report_interval * self.p.missed_reports
+    fn usual_silence(&self, reports: f64) -> TimeDelta {
+        self.report_interval() * reports
+    }
+
+    /// Smoothed time between two reports.
+    fn report_interval(&self) -> TimeDelta {
+        self.reports.usual().unwrap_or(REPORT_INTERVAL)
+    }
+
+    /// The time of the loop beyond that of reports that come often enough.
+    fn loop_delay(&self) -> TimeDelta {
+        let interval = self.reports.usual().unwrap_or(TimeDelta::ZERO);
+        (interval - self.p.t_often).max(TimeDelta::ZERO)
+    }
+
+    /// Time in which a deviation of the queue from the reference is corrected (S-13, S-14).
+    fn correction_time(&self) -> TimeDelta {
+        self.p.t_queue + self.loop_delay()
     }
 
     /// Time of one packet at the current rate.
@@ -212,14 +235,17 @@ impl Sluice {
     /// Takes the packets of a report into the measurements (S-1 to S-6). Returns whether any
     /// arrived.
     fn measure(&mut self, now: Timestamp, report: &FeedbackReport) -> bool {
+        self.coverage.begin_report();
         if report.new_clock {
+            self.clock = ReceiverClock::default();
             self.queue.on_new_clock();
             self.sharing = Sharing::default();
             self.delivered = RateMeter::default();
         }
         self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
-        if self.is_round_trip {
-            self.radio.doubt();
+        match self.is_round_trip {
+            true => self.radio.doubt(),
+            false => self.clock.begin_report(now, report, self.queue.noise(), &self.p),
         }
         let mut counts = report.loss_counts();
         let received = counts.received + counts.recovered;
@@ -231,13 +257,18 @@ impl Sluice {
         let noise = self.queue.noise() * self.p.wait_noise;
         let least_wait = self.packet_time() + noise;
         for packet in &report.packets {
+            let covered = self.coverage.on_packet(packet);
             if !packet.recovered {
-                self.sent.add(packet.send_time, packet.size);
+                self.sent.add_covered(packet.send_time, packet.size, covered);
                 self.policer.on_packet(packet.send_time, packet.arrival_time.is_none());
             }
             let Some(arrival) = packet.arrival_time else {
                 self.cuts.on_lost();
                 continue;
+            };
+            let arrival = match self.is_round_trip {
+                false => self.clock.arrival(now, packet.send_time, arrival, &self.queue),
+                true => arrival,
             };
             if let Some(lost) = self.cuts.on_arrived(packet.send_time, &self.p) {
                 // S-35: the queue of the path before is gone, and so are these losses.
@@ -247,7 +278,7 @@ impl Sluice {
             }
             // Marks count only if the sender uses ECN.
             marked += u64::from(packet.ecn == Ecn::Ce && self.settings.ecn != EcnMode::Off);
-            above = self.queue.on_packet(arrival - packet.send_time);
+            above = self.queue.on_packet(now, arrival, arrival - packet.send_time, &self.p);
             self.cuts.waited(above);
             if !packet.recovered {
                 self.policer.on_arrived(packet.send_time, above);
@@ -259,20 +290,19 @@ impl Sluice {
                 Pair::Overtaken => self.radio.doubt(),
                 Pair::Idle => {}
             }
-            self.delivered.add(arrival, packet.size);
+            self.delivered.add_covered(arrival, packet.size, covered);
             self.packet_bytes += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_bytes);
         }
-        let response = report.rtt(now).unwrap_or(RTT_MAX);
-        self.queue.end_report(now, response, &self.p);
+        self.queue.end_report(now, &self.p);
         let stands = self.queue.standing() > Some(self.reference() / 2);
         self.losses.on_report(counts, stands, self.queue.is_at_top());
         self.marks.on_report(marked, received);
         if let Some(rtt) = report.rtt(now) {
             let rtt = rtt.clamp(TimeDelta::ZERO, RTT_MAX);
             self.rtt = Some(self.rtt.map_or(rtt, |old| old + (rtt - old) * TIME_GAIN));
-            let interval = self.last_report.map_or(self.report_interval, |last| now - last);
+            let usual = self.report_interval();
+            let interval = self.last_report.map_or(usual, |last| elapsed(last, now));
             let interval = interval.min(REPORT_INTERVAL_MAX);
-            let usual = self.report_interval;
             self.flight.on_report(report, rtt - above, interval, usual);
         }
         received > 0
@@ -281,9 +311,8 @@ impl Sluice {
     /// What the law needs to know, after the response to losses and marks.
     fn see(&mut self, now: Timestamp) -> Seen {
         let last = self.last_report.replace(now).unwrap_or(now);
-        let interval = (now - last).min(REPORT_INTERVAL_MAX);
-        self.report_interval += (interval - self.report_interval) * TIME_GAIN;
-        let step_s = (now - last).min(self.p.step_max).as_secs_f64();
+        self.reports.on_report(now);
+        let step_s = elapsed(last, now).min(self.p.step_max).as_secs_f64();
         self.radio.update(self.sharing.own_long(&self.p), self.scale, step_s, &self.p);
         let delivered = self.delivered.rate(self.p.w_level).unwrap_or(self.rate);
         let standing = self.queue.standing().unwrap_or(TimeDelta::ZERO);
@@ -334,13 +363,20 @@ impl Sluice {
             return None;
         }
         let queue = self.p.t_window * (1.0 / belief.max(0.01));
-        let feedback = self.flight.feedback_time(self.p.k_window) + self.report_interval;
+        let feedback = self.flight.feedback_time(self.p.k_window) + self.report_interval();
         let time = feedback + queue;
         let time = if self.flight.is_lost() { TimeDelta::ZERO } else { time };
-        let window = self.level * time + DataSize::from_bytes(self.p.d_window as u64);
+        // Limits that fell count at once, not only from the next report.
+        let level = self.level.min(self.settings.limits.max() * self.p.level_max);
+        let window = level * time + DataSize::from_bytes(self.p.d_window as u64);
         let flight = self.flight.bytes(self.packet_bytes);
         Some(Window::new(window, window.saturating_sub(flight)))
     }
+}
+
+/// The time between two reports: none if the host's clock was set back in between.
+fn elapsed(last: Timestamp, now: Timestamp) -> TimeDelta {
+    (now - last).max(TimeDelta::ZERO)
 }
 
 impl Controller for Sluice {
@@ -353,12 +389,14 @@ impl Controller for Sluice {
 
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         if !self.silence.is_running() {
-            let patience = self.p.patience.max(self.usual_silence());
+            // Before the second report nobody knows how often they come.
+            let usual = self.reports.usual().unwrap_or(TimeDelta::ZERO);
+            let patience = self.p.patience.max(usual * self.p.missed_reports);
             self.silence.on_packet_sent(now, self.rtt, patience);
         }
         self.flight.on_packet_sent(packet);
         if self.radio.belief() > 0.0 {
-            let patience = self.p.t_pause.max(self.usual_silence());
+            let patience = self.p.t_pause.max(self.usual_silence(self.p.late_reports));
             self.pause.on_packet_sent(now, self.rtt, patience);
             self.target.window = self.window();
         }

@@ -215,13 +215,27 @@ parameters! {
     /// `STEP_MAX`: longest time between two reports that counts for a step of the rate.
     step_max: TimeDelta = TimeDelta::from_millis(200);
     /// `MISSED_REPORTS`: feedback is missing after this many times the usual interval.
-    missed_reports: f64 = 2.5;
+    missed_reports: f64 = 4.0;
+    /// `LATE_REPORTS`: feedback of a radio link is late after this many times the usual interval.
+    late_reports: f64 = 2.5;
+    /// `T_OFTEN`: reports that come more often than this show a queue soon enough.
+    t_often: TimeDelta = TimeDelta::from_millis(350);
+    /// `Q_REPORT`: queue that the growth may make until the next of rare reports shows it.
+    q_report: TimeDelta = TimeDelta::from_millis(50);
     /// `Q_STANDS`: a standing queue above this is one for the fit of the own part.
     q_stands: TimeDelta = TimeDelta::from_millis(2);
     /// `WAIT_NOISE`: weight of the delay noise in the delay that is no wait in a queue.
     wait_noise: f64 = 0.5;
     /// `T_PERIOD`: length of one of the two periods whose minima are the base delay.
     t_period: TimeDelta = TimeDelta::from_secs(15);
+    /// `FLOOR_FALL`: share of what a base test drains that a longer queue falls by.
+    floor_fall: f64 = 0.7;
+    /// `TREND_MAX`: fastest change of the delay of the empty path, in seconds a second.
+    trend_max: f64 = 0.0015;
+    /// `DRIFT_MAX`: the most that a receiver's clock gains, in seconds a second.
+    drift_max: f64 = 0.002;
+    /// `Q_SIGHT`: two sights of the empty path differ by so much, beside the noise, by chance.
+    q_sight: TimeDelta = TimeDelta::from_micros(500);
     /// `NOISE_GAIN`: share of a new difference in the delay noise.
     noise_gain: f64 = 1.0 / 64.0;
     /// `NOISE_STEP_MAX`: largest difference of two buckets that counts as noise. More is a change

@@ -4,19 +4,20 @@
 //! same offset, which cancels in their difference.
 
 use super::Parameters;
+use super::base::Base;
 use crate::units::{TimeDelta, Timestamp};
 
 /// Time over which one minimum of the delay is taken.
 const BUCKET: TimeDelta = TimeDelta::from_millis(50);
+/// Longest time of arrivals in one bucket. A report of a longer time closes several.
+const BUCKET_MAX: TimeDelta = TimeDelta::from_millis(100);
 /// Buckets whose minimum is the standing queue.
 const STANDING: usize = 2;
 
 /// Standing queue, base delay and delay noise.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
-    /// Minima of the one-way delay in this period and in the one before.
-    base: [TimeDelta; 2],
-    period_end: Timestamp,
+    base: Base,
     /// Minima of the newest complete buckets, newest first. Unused entries are `MAX`.
     buckets: [TimeDelta; STANDING],
     /// Longest delay of the report, and of late.
@@ -25,6 +26,8 @@ pub(super) struct Queue {
     /// Minimum of the bucket that is being filled.
     filling: TimeDelta,
     bucket_end: Timestamp,
+    /// The first arrival in it.
+    filling_from: Timestamp,
     /// Mean difference of successive buckets, in milliseconds.
     noise_ms: f64,
     /// When the delay last rose by [`Parameters::noise_step_max`] or more at once.
@@ -34,13 +37,13 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) const fn new() -> Self {
         Self {
-            base: [TimeDelta::MAX; 2],
-            period_end: Timestamp::ZERO,
+            base: Base::new(),
             buckets: [TimeDelta::MAX; STANDING],
             longest: TimeDelta::from_nanos(i64::MIN),
             top: TimeDelta::ZERO,
             filling: TimeDelta::MAX,
             bucket_end: Timestamp::ZERO,
+            filling_from: Timestamp::ZERO,
             noise_ms: 0.0,
             stepped_at: Timestamp::ZERO,
         }
@@ -51,34 +54,51 @@ impl Queue {
         self.longest = TimeDelta::from_nanos(i64::MIN);
     }
 
-    /// Adds the one-way delay of a packet. Returns how far it is above the base.
-    pub(super) fn on_packet(&mut self, delay: TimeDelta) -> TimeDelta {
+    /// Adds the one-way delay of a packet of the report at `now`, which arrived at `arrived`.
+    /// Returns how far it is above the base.
+    pub(super) fn on_packet(
+        &mut self,
+        now: Timestamp,
+        arrived: Timestamp,
+        delay: TimeDelta,
+        p: &Parameters,
+    ) -> TimeDelta {
+        if self.filling == TimeDelta::MAX {
+            self.filling_from = arrived;
+        } else if arrived - self.filling_from > BUCKET_MAX {
+            self.close_bucket(now, p);
+            self.filling_from = arrived;
+        }
         self.filling = self.filling.min(delay);
         self.longest = self.longest.max(delay);
+        self.above_base(delay)
+    }
+
+    /// How far a delay is above the base: nothing while there is none.
+    pub(super) fn above_base(&self, delay: TimeDelta) -> TimeDelta {
         let base = self.base();
         if base == TimeDelta::MAX { TimeDelta::ZERO } else { delay - base }
     }
 
-    /// A report is complete. The newest packet that it reports as received was sent `rtt` ago.
-    pub(super) fn end_report(&mut self, now: Timestamp, rtt: TimeDelta, p: &Parameters) {
-        if self.standing().is_some_and(|queue| queue > rtt) {
-            // No packet can queue for longer than its feedback took to return: the receiver's
-            // clock was stepped.
-            self.on_new_clock();
-            return;
-        }
+    /// The delay that every packet of the last moments had. `None` before the first report.
+    pub(super) fn usual_delay(&self) -> Option<TimeDelta> {
+        let min = self.buckets.into_iter().fold(self.filling, TimeDelta::min);
+        (min < TimeDelta::MAX).then_some(min)
+    }
+
+    /// A report is complete.
+    pub(super) fn end_report(&mut self, now: Timestamp, p: &Parameters) {
         let above = self.longest - self.base();
         self.top = (self.top * p.top_decay).max(above);
-        if now < self.bucket_end || self.filling == TimeDelta::MAX {
-            return;
+        if now >= self.bucket_end && self.filling < TimeDelta::MAX {
+            self.close_bucket(now, p);
         }
+    }
+
+    fn close_bucket(&mut self, now: Timestamp, p: &Parameters) {
         let min = core::mem::replace(&mut self.filling, TimeDelta::MAX);
         self.bucket_end = now + BUCKET * 0.9;
-        if now >= self.period_end {
-            self.period_end = now + p.t_period;
-            self.base = [TimeDelta::MAX, self.base[0]];
-        }
-        self.base[0] = self.base[0].min(min);
+        self.base.on_bucket(now, min, p);
         if self.buckets[0] < TimeDelta::MAX {
             if min - self.buckets[0] >= p.noise_step_max {
                 self.stepped_at = now;
@@ -97,7 +117,7 @@ impl Queue {
 
     /// Delay of the empty path, with the offset of the clocks.
     fn base(&self) -> TimeDelta {
-        self.base[0].min(self.base[1])
+        self.base.delay()
     }
 
     /// The queuing delay that every packet of the last moments had. `None` before the first report.
@@ -129,23 +149,38 @@ impl Queue {
 
     /// The path has another base delay than before: what stands now is the base.
     pub(super) fn rebase(&mut self) {
-        let min = self.buckets.into_iter().fold(self.filling, TimeDelta::min);
-        self.base = [min, TimeDelta::MAX];
+        if let Some(delay) = self.usual_delay() {
+            self.base.restart(delay);
+        }
+    }
+
+    /// A base test begins.
+    pub(super) fn begin_test(&mut self) {
+        self.base.begin_test();
+    }
+
+    /// The smallest delay since the base test began.
+    pub(super) fn lowest(&self) -> TimeDelta {
+        self.base.lowest()
+    }
+
+    /// The base test has emptied the path (S-38).
+    pub(super) fn prove_base(&mut self, now: Timestamp, p: &Parameters) {
+        self.base.prove(now, self.noise(), p);
     }
 
     /// Later delays are on another clock: the standing queue is unknown, and the next delay is the
     /// base.
     pub(super) fn on_new_clock(&mut self) {
-        let noise_ms = self.noise_ms;
-        *self = Self { noise_ms, ..Self::new() };
+        let Self { noise_ms, mut base, .. } = *self;
+        base.forget();
+        *self = Self { noise_ms, base, ..Self::new() };
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RTT: TimeDelta = TimeDelta::from_millis(400);
 
     fn ms(ms: i64) -> TimeDelta {
         TimeDelta::from_millis(ms)
@@ -155,12 +190,9 @@ mod tests {
     fn feed(queue: &mut Queue, from_ms: i64, delays_ms: impl IntoIterator<Item = i64>) {
         for (step, delay) in delays_ms.into_iter().enumerate() {
             queue.begin_report();
-            queue.on_packet(ms(delay));
-            queue.end_report(
-                Timestamp::from_millis(from_ms + 50 * step as i64),
-                RTT,
-                &Parameters::DEFAULT,
-            );
+            let now = Timestamp::from_millis(from_ms + 50 * step as i64);
+            queue.on_packet(now, now, ms(delay), &Parameters::DEFAULT);
+            queue.end_report(now, &Parameters::DEFAULT);
         }
     }
 
@@ -175,6 +207,22 @@ mod tests {
         assert_eq!(queue.standing(), Some(ms(50)));
         feed(&mut queue, 200, [-2_900]);
         assert_eq!(queue.standing(), Some(ms(100)));
+    }
+
+    // S-1
+    #[test]
+    fn a_report_of_two_seconds_has_the_queue_of_its_end() {
+        let mut queue = Queue::new();
+        feed(&mut queue, 0, [20]);
+        let now = Timestamp::from_secs(3);
+        queue.begin_report();
+        for packet in 0..200_i64 {
+            let arrived = Timestamp::from_millis(1_000 + packet * 10);
+            queue.on_packet(now, arrived, ms(20 + packet), &Parameters::DEFAULT);
+        }
+        queue.end_report(now, &Parameters::DEFAULT);
+        let standing = queue.standing().unwrap();
+        assert!(standing > ms(160), "{standing} of 199 ms");
     }
 
     // S-2
@@ -199,13 +247,5 @@ mod tests {
         assert!(queue.noise() < ms(1), "{}", queue.noise());
         assert!(queue.stepped_within(Timestamp::from_millis(900), ms(1_000)));
         assert!(!queue.stepped_within(Timestamp::from_millis(1_900), ms(1_000)));
-    }
-
-    // S-2
-    #[test]
-    fn a_queue_longer_than_the_round_trip_is_a_stepped_clock() {
-        let mut queue = Queue::new();
-        feed(&mut queue, 0, [20, 30, 5_030, 5_030, 5_040]);
-        assert!(queue.standing() < Some(ms(20)), "{:?}", queue.standing());
     }
 }

@@ -176,7 +176,7 @@ impl Flight {
 
     /// Data on the way, with packets of this mean size in bytes.
     pub(super) fn bytes(&self, packet_bytes: f64) -> DataSize {
-        let packets = (self.last_sent - self.newest).max(0);
+        let packets = self.last_sent.saturating_sub(self.newest).max(0);
         DataSize::from_bytes((packets as f64 * packet_bytes) as u64)
     }
 

@@ -1,5 +1,6 @@
 //! Rates over the last moments, from sums in a ring of buckets.
 
+use crate::controllers::coverage::Covered;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Number of buckets. With [`BUCKET`] they span 800 ms, more than the longest window asked for.
@@ -16,6 +17,8 @@ pub(super) struct RateMeter {
     /// The bucket that contains the newest time: its beginning and its place.
     open_from: Timestamp,
     open_place: usize,
+    /// The newest data was older than the ring.
+    is_behind: bool,
 }
 
 /// Number of the bucket that contains a time.
@@ -23,12 +26,18 @@ fn bucket(time: Timestamp) -> i64 {
     time.as_nanos().div_euclid(BUCKET.as_nanos())
 }
 
+/// When a bucket begins; the first of all may begin before the first time.
+fn start(bucket: i64) -> Timestamp {
+    Timestamp::from_nanos(bucket.saturating_mul(BUCKET.as_nanos()))
+}
+
 fn place(bucket: i64) -> usize {
     bucket.rem_euclid(BUCKETS as i64) as usize
 }
 
 impl RateMeter {
-    /// Adds data at a time. Data older than the ring is ignored.
+    /// Adds data at a time. Data older than the ring is ignored, unless it is followed by more of
+    /// it: then the clock was set back, and the sums begin anew.
     #[inline]
     pub(super) fn add(&mut self, at: Timestamp, size: DataSize) {
         if let Some((first, newest)) = &mut self.span
@@ -36,7 +45,8 @@ impl RateMeter {
             && at - self.open_from < BUCKET
         {
             // Most packets, without a division.
-            self.sums[self.open_place % BUCKETS] += size.as_bytes();
+            let sum = &mut self.sums[self.open_place % BUCKETS];
+            *sum = sum.saturating_add(size.as_bytes());
             *first = (*first).min(at);
             *newest = (*newest).max(at);
             return;
@@ -49,20 +59,43 @@ impl RateMeter {
     fn add_elsewhere(&mut self, at: Timestamp, size: DataSize) {
         let (first, newest) = self.span.unwrap_or((at, at));
         let (to, from) = (bucket(at), bucket(newest));
-        if to - from >= BUCKETS as i64 {
+        let is_behind = from - to >= BUCKETS as i64;
+        if to - from >= BUCKETS as i64 || is_behind && self.is_behind {
             // Nothing that the ring holds is recent.
             *self = Self::default();
             return self.add_elsewhere(at, size);
         }
-        if from - to >= BUCKETS as i64 {
+        self.is_behind = is_behind;
+        if is_behind {
             return;
         }
         (from + 1..=to).for_each(|passed| self.sums[place(passed)] = 0);
-        self.sums[place(to)] += size.as_bytes();
+        let sum = &mut self.sums[place(to)];
+        *sum = sum.saturating_add(size.as_bytes());
         self.span = Some((first.min(at), newest.max(at)));
         let open = to.max(from);
-        self.open_from = Timestamp::from_nanos(open * BUCKET.as_nanos());
+        self.open_from = start(open);
         self.open_place = place(open);
+    }
+
+    /// Adds a packet, and those before it on which no report came: evenly since the newest data.
+    #[inline]
+    pub(super) fn add_covered(&mut self, at: Timestamp, size: DataSize, covered: Covered) {
+        match covered {
+            Covered::New { missing: DataSize::ZERO } => self.add(at, size),
+            Covered::New { missing } => self.add_with_missing(at, size, missing),
+            Covered::Counted => {}
+        }
+    }
+
+    #[inline(never)]
+    fn add_with_missing(&mut self, at: Timestamp, size: DataSize, missing: DataSize) {
+        let newest = self.span.map_or(at, |span| span.1);
+        let (passed, buckets) = ((at - newest).max(TimeDelta::ZERO), BUCKETS as i64);
+        for part in 1..=buckets {
+            self.add(newest + passed / buckets * part, missing * (1.0 / buckets as f64));
+        }
+        self.add(at, size);
     }
 
     /// The rate over about this time, which ends with the newest packet. `None` until the packets
@@ -71,13 +104,14 @@ impl RateMeter {
         let (first, newest) = self.span?;
         let count = (window.as_nanos() / BUCKET.as_nanos()).clamp(1, BUCKETS as i64 - 1);
         let last = bucket(newest);
-        let begin = Timestamp::from_nanos((last - count) * BUCKET.as_nanos()).max(first);
+        let begin = start(last - count).max(first);
         let span = newest - begin;
         if span < window / 2 {
             return None;
         }
-        let bytes = (last - count..=last).map(|index| self.sums[place(index)]).sum();
-        Some(DataSize::from_bytes(bytes) / span)
+        let sums = (last - count..=last).map(|index| self.sums[place(index)]);
+        let bytes: DataSize = sums.map(DataSize::from_bytes).sum();
+        Some(bytes / span)
     }
 }
 
@@ -124,5 +158,16 @@ mod tests {
         let before = meter.rate(TimeDelta::from_millis(500));
         meter.add(at(0), SIZE);
         assert_eq!(meter.rate(TimeDelta::from_millis(500)), before);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_begins_the_sums_anew() {
+        for back in [900, 1_000, 60_000, 3_600_000] {
+            let mut meter = RateMeter::default();
+            (0..100).for_each(|step| meter.add(at(step * 10), SIZE));
+            (100..180).for_each(|step| meter.add(at(step * 10 - back), SIZE * 2.0));
+            let rate = meter.rate(TimeDelta::from_millis(500)).unwrap();
+            assert!((rate.as_mbps_f64() - 2.0).abs() < 0.1, "{rate} after {back} ms");
+        }
     }
 }

@@ -1,0 +1,3 @@
+//! Tests of Diameter from outside.
+
+mod round_trip;

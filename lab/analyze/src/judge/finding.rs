@@ -1,0 +1,148 @@
+//! What limited a call, and when.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use weir_record::calls::file;
+
+use crate::found::{Found, Part, RuleName, Subject};
+use crate::judge::rules::{self, LOSS, Moment, RULES, Rule, Span};
+use crate::measure::samples::losses;
+use crate::measure::samples::{Sample, SampledStream};
+use crate::read::dump::StreamDirection;
+use crate::read::time_of_day::clock;
+
+/// What takes less than this is an instant: its two ends would be written alike.
+const INSTANT_S: f64 = 0.05;
+
+/// A stream that sends less than this, in bit/s, is switched off: keep-alives remain.
+const SILENT_BPS: f64 = 1e3;
+
+/// What limited a stream for a while, with the samples that it rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding(pub file::Finding);
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file::Finding { stream, part, from_s, to_s, says, .. } = &self.0;
+        if to_s - from_s < INSTANT_S {
+            return write!(f, "at {to_s:.1} s, {stream}: {part}: {says}");
+        }
+        write!(f, "{from_s:.1} to {to_s:.1} s, {stream}: {part}: {says}")
+    }
+}
+
+impl Finding {
+    /// The same line with times of day. `zero_ms` is the first report, in ms since 1970.
+    pub fn at_clock(&self, zero_ms: Option<f64>) -> String {
+        let at = |seconds: f64| zero_ms.and_then(|zero_ms| clock(zero_ms + seconds * 1e3));
+        let line = self.to_string();
+        let (Some(from), Some(to)) = (at(self.0.from_s), at(self.0.to_s)) else { return line };
+        let time = if from == to { from } else { format!("{from} to {to}") };
+        line.replacen(" s, ", &format!(" s ({time}), "), 1)
+    }
+}
+
+impl From<Found> for Finding {
+    fn from(found: Found) -> Self {
+        Self(file::Finding {
+            stream: found.subject.to_string(),
+            part: found.part().to_string(),
+            rule: found.rule().name().into(),
+            from_s: found.from_s,
+            to_s: found.to_s,
+            says: found.says(),
+            samples: found.samples,
+        })
+    }
+}
+
+/// What the table of rules finds of a stream, by rule and then by time.
+pub(crate) fn of_stream(stream: &SampledStream) -> Vec<Found> {
+    // A single sample is a mean, which hides what happened in its time.
+    let is_mean = stream.samples.len() < 2;
+    let rules = RULES.iter().filter(|rule| !is_mean || rule.is_of_means());
+    rules.flat_map(|rule| of_rule(stream, rule)).collect()
+}
+
+fn of_rule(stream: &SampledStream, rule: &Rule) -> Vec<Found> {
+    let mut spans: Vec<Vec<usize>> = Vec::new();
+    for (index, sample) in stream.samples.iter().enumerate() {
+        if is_silent(stream, rule, sample) || !(rule.holds)(Moment { stream, index }) {
+            continue;
+        }
+        let last = spans.last().and_then(|span| span.last());
+        let is_near =
+            last.is_some_and(|at| sample.start_s - stream.samples[*at].end_s < rule.gap_s());
+        match spans.last_mut() {
+            Some(span) if is_near => span.push(index),
+            _ => spans.push(vec![index]),
+        }
+    }
+    spans.into_iter().filter_map(|span| of_span(stream, rule, &span)).collect()
+}
+
+/// The finding of the samples at which a rule holds; `None` if they are too few, or lose too
+/// little.
+fn of_span(stream: &SampledStream, rule: &Rule, indices: &[usize]) -> Option<Found> {
+    let (mut first, mut last) = (*indices.first()?, *indices.last()?);
+    if rule.least_loss > 0.0 {
+        // The rule looks at the neighbours of a sample, too, which need not belong to the finding.
+        let own = trimmed(&stream.samples, first..=last);
+        let own = own.filter(|range| has_loss(&stream.samples, range));
+        let range = own.or_else(|| most_lossy(&stream.samples, first..=last))?;
+        (first, last) = (*range.start(), *range.end());
+    }
+    let whole = &stream.samples[first..=last];
+    let (from_s, to_s) = (whole[0].start_s, whole[whole.len() - 1].end_s);
+    let mut held = Vec::new();
+    for index in indices.iter().filter(|index| (first..=last).contains(index)) {
+        held.push(stream.samples[*index].clone());
+    }
+    if held.is_empty()
+        || to_s - from_s < rule.least_s
+        || rule.rule == RuleName::Capacity && !rules::shows_full_path(stream, &held)
+    {
+        return None;
+    }
+    let is_to_end = last + 1 == stream.samples.len();
+    let evidence = (rule.evidence)(stream, &Span { held: &held, whole, is_to_end });
+    let mut found = Found::new(Subject::Stream(stream.id.clone()), (from_s, to_s), evidence);
+    found.samples = held.iter().map(Sample::evidence).collect();
+    Some(found)
+}
+
+/// A time without its ends in which little is lost.
+fn trimmed(samples: &[Sample], range: RangeInclusive<usize>) -> Option<RangeInclusive<usize>> {
+    let is_lossy = |index: &usize| samples[*index].loss.is_some_and(|loss| loss >= LOSS);
+    let first = range.clone().find(is_lossy)?;
+    let last = range.rev().find(is_lossy)?;
+    Some(first..=last)
+}
+
+fn has_loss(samples: &[Sample], range: &RangeInclusive<usize>) -> bool {
+    losses::of(&samples[range.clone()]).is_some_and(|loss| loss >= LOSS)
+}
+
+/// The part of a time in which most is lost beyond the share that matters, where all of it together
+/// loses less: a burst is not thinned by the quiet seconds around it.
+fn most_lossy(samples: &[Sample], range: RangeInclusive<usize>) -> Option<RangeInclusive<usize>> {
+    let mut best: Option<(f64, RangeInclusive<usize>)> = None;
+    let (mut excess, mut first) = (0.0, *range.start());
+    for index in range {
+        let sample = &samples[index];
+        excess += (sample.loss.unwrap_or(LOSS) - LOSS) * sample.expected;
+        if excess < 0.0 {
+            (excess, first) = (0.0, index + 1);
+        } else if best.as_ref().is_none_or(|(most, _)| excess > *most) {
+            best = Some((excess, first..=index));
+        }
+    }
+    best.map(|(_, range)| range).filter(|range| has_loss(samples, range))
+}
+
+/// A layer that sends nothing says nothing about the path or its estimate.
+fn is_silent(stream: &SampledStream, rule: &Rule, sample: &Sample) -> bool {
+    let is_path = matches!(rule.part(), Part::Network | Part::Controller);
+    is_path && stream.way == StreamDirection::Sent && sample.rate_bps < SILENT_BPS
+}

@@ -1,0 +1,384 @@
+//! Paths and streams of RTP, while packets come.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use weir::units::Timestamp;
+use weir_capture::Rtp;
+
+use crate::read::packets::extensions::{Candidates, Ids, WATCHED};
+
+/// Most paths and streams that are watched. More are noise.
+const PATHS_MAX: usize = 16_384;
+pub(super) const STREAMS_MAX: usize = 4_096;
+/// SSRCs of which a single packet was seen so far.
+const NEW_MAX: usize = 4_096;
+/// Packets of a new SSRC that are kept until two are in sequence [RFC3550 §A.1].
+const NEW_PACKETS: usize = 16;
+/// Entries of a chunk of the packets.
+const CHUNK: usize = 1 << 16;
+/// Payload types of a stream. More are noise.
+const KINDS_MAX: usize = 16;
+/// Longest step between two packets that tells of the clock, in ns.
+const CLOCK_STEP: i64 = 1_000_000_000;
+
+/// From a socket to another one.
+pub(super) type Ends = (SocketAddr, SocketAddr);
+
+/// A packet of RTP, as little of it as will be needed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// In ns since 1970.
+    pub time: i64,
+    /// Index of its stream.
+    pub stream: u32,
+    pub timestamp: u32,
+    /// Absolute send time, if any.
+    send_time: u32,
+    pub sequence_number: u16,
+    /// Transport-wide number, if any.
+    number: u16,
+    pub ip_id: u16,
+    pub header: u16,
+    pub payload: u16,
+    pub payload_type: u8,
+    flags: u8,
+}
+
+const HAS_NUMBER: u8 = 1;
+const HAS_SEND_TIME: u8 = 2;
+const IS_PADDING: u8 = 4;
+const IS_MARKED: u8 = 8;
+
+impl Seen {
+    pub fn number(&self) -> Option<u16> {
+        (self.flags & HAS_NUMBER != 0).then_some(self.number)
+    }
+
+    pub fn send_time(&self) -> Option<u32> {
+        (self.flags & HAS_SEND_TIME != 0).then_some(self.send_time)
+    }
+
+    pub fn is_padding(&self) -> bool {
+        self.flags & IS_PADDING != 0
+    }
+
+    pub fn is_marked(&self) -> bool {
+        self.flags & IS_MARKED != 0
+    }
+
+    fn set(&mut self, ids: &Ids, candidates: &Candidates) {
+        if let Some(number) = ids.number(candidates) {
+            (self.number, self.flags) = (number, self.flags | HAS_NUMBER);
+        }
+        if let Some(time) = ids.time(candidates) {
+            (self.send_time, self.flags) = (time, self.flags | HAS_SEND_TIME);
+        }
+    }
+}
+
+/// One direction between two sockets.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub ends: Ends,
+    /// Ids of its header extensions, or the first packets until they are known, with their places.
+    ids: Option<Ids>,
+    early: Vec<(usize, Timestamp, Candidates)>,
+    /// Packets that the capture says were sent, and that it says were received.
+    pub flagged: (u64, u64),
+    /// RTCP that is encrypted or cut.
+    pub unreadable: u64,
+}
+
+/// What is seen of a stream on the way.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub path: u32,
+    pub ssrc: u32,
+    /// Which of all packets its first one is.
+    pub order: u64,
+    pub first: i64,
+    pub last: i64,
+    pub packets: u64,
+    /// Steps from packet to packet, and those that are no small step forward.
+    odd_steps: u64,
+    number: u16,
+    timestamp: u32,
+    /// Units of RTP time in so many ns.
+    clock: (i64, i64),
+    /// Packets with the timestamp of the one before.
+    same_time: u64,
+    pub payload_types: Vec<(u8, u64)>,
+    pub largest: u32,
+    /// Numbers and IP identifications of the first packets.
+    pub first_ids: Vec<(u16, u16)>,
+    /// Missing numbers so far, without those that came late.
+    pub missing: i64,
+    highest: u16,
+}
+
+impl Stream {
+    fn new(path: u32, (order, now): (u64, i64), rtp: &Rtp) -> Self {
+        Self {
+            path,
+            ssrc: rtp.ssrc,
+            order,
+            first: now,
+            last: now,
+            packets: 0,
+            odd_steps: 0,
+            number: rtp.sequence_number,
+            timestamp: rtp.timestamp,
+            clock: (0, 0),
+            same_time: 0,
+            payload_types: Vec::new(),
+            largest: 0,
+            first_ids: Vec::new(),
+            missing: 0,
+            highest: rtp.sequence_number,
+        }
+    }
+
+    fn add(&mut self, now: i64, rtp: &Rtp, ip_id: u16) {
+        const FIRST: usize = 64;
+        const LARGE_STEP: u16 = 1_000;
+        if self.first_ids.len() < FIRST {
+            self.first_ids.push((rtp.sequence_number, ip_id));
+        }
+        if self.packets > 0 {
+            let step = rtp.sequence_number.wrapping_sub(self.number);
+            self.odd_steps += u64::from(step > LARGE_STEP && step < u16::MAX - LARGE_STEP);
+            let ahead = rtp.sequence_number.wrapping_sub(self.highest) as i16;
+            if ahead > 0 && ahead < LARGE_STEP as i16 {
+                self.missing += i64::from(ahead) - 1;
+            } else if ahead < 0 && ahead > -(LARGE_STEP as i16) {
+                self.missing -= 1;
+            }
+            if ahead > 0 || ahead.unsigned_abs() > LARGE_STEP {
+                self.highest = rtp.sequence_number;
+            }
+            let (units, passed) =
+                (rtp.timestamp.wrapping_sub(self.timestamp) as i32, now - self.last);
+            self.same_time += u64::from(units == 0 && step != 0);
+            if units >= 0 && (0..CLOCK_STEP).contains(&passed) && step != 0 && step < 64 {
+                self.clock.0 += i64::from(units);
+                self.clock.1 += passed;
+            }
+        }
+        (self.number, self.timestamp) = (rtp.sequence_number, rtp.timestamp);
+        self.last = self.last.max(now);
+        self.packets += 1;
+        self.largest = self.largest.max(rtp.payload_size);
+        let place = self.payload_types.iter().position(|(kind, _)| *kind == rtp.payload_type);
+        match place {
+            Some(place) => self.payload_types[place].1 += 1,
+            None if self.payload_types.len() < KINDS_MAX => {
+                self.payload_types.push((rtp.payload_type, 1));
+            }
+            None => self.odd_steps += 1,
+        }
+    }
+
+    /// Units of RTP time in a second, as measured; `None` of less than half a second.
+    pub fn measured_hz(&self) -> Option<f64> {
+        let (units, passed) = self.clock;
+        (passed >= CLOCK_STEP / 2 && units > 0).then(|| units as f64 * 1e9 / passed as f64)
+    }
+
+    /// Share of the packets that have the timestamp of the one before, as those of a frame have.
+    pub fn same_time(&self) -> f64 {
+        self.same_time as f64 / self.packets.max(1) as f64
+    }
+
+    /// Whether its numbers go up from packet to packet, as those of RTP do, and its payload type
+    /// stays.
+    pub fn is_rtp(&self) -> bool {
+        const LEAST: u64 = 20;
+        const ODD: u64 = 10;
+        self.packets >= LEAST && self.odd_steps * ODD <= self.packets
+    }
+}
+
+/// A packet of an SSRC that is new.
+#[derive(Clone, Copy)]
+struct New {
+    order: u64,
+    time: i64,
+    rtp: Rtp,
+    candidates: Candidates,
+    ip_id: u16,
+}
+
+/// All paths and streams, and their packets in the order of the file.
+#[derive(Default)]
+pub(super) struct Flows {
+    pub paths: Vec<Path>,
+    by_ends: HashMap<Ends, u32>,
+    pub streams: Vec<Stream>,
+    by_ssrc: HashMap<(u32, u32), u32>,
+    new: HashMap<(u32, u32), Vec<New>>,
+    chunks: Vec<Vec<Seen>>,
+    count: usize,
+    /// Packets that were offered.
+    offered: u64,
+}
+
+impl Flows {
+    /// The path between two sockets; `None` if there are too many.
+    pub fn path(&mut self, ends: Ends) -> Option<u32> {
+        if let Some(path) = self.by_ends.get(&ends) {
+            return Some(*path);
+        }
+        if self.paths.len() >= PATHS_MAX {
+            return None;
+        }
+        let path = self.paths.len() as u32;
+        self.by_ends.insert(ends, path);
+        self.paths.push(Path {
+            ends,
+            ids: None,
+            early: Vec::new(),
+            flagged: (0, 0),
+            unreadable: 0,
+        });
+        Some(path)
+    }
+
+    /// Adds a packet that looks like RTP. A source counts when two packets are in sequence
+    /// [RFC3550 §A.1].
+    pub fn add(&mut self, path: u32, now: i64, rtp: &Rtp, candidates: Candidates, ip_id: u16) {
+        let key = (path, rtp.ssrc);
+        let order = self.offered;
+        self.offered += 1;
+        if let Some(stream) = self.by_ssrc.get(&key) {
+            return self.keep(*stream, now, rtp, &candidates, ip_id);
+        }
+        if self.new.len() >= NEW_MAX && !self.new.contains_key(&key) {
+            self.new.clear();
+        }
+        let waiting = self.new.entry(key).or_default();
+        let before = waiting.last().map(|it| it.rtp.sequence_number);
+        let is_next = before.is_some_and(|it| rtp.sequence_number == it.wrapping_add(1));
+        if !is_next || self.streams.len() >= STREAMS_MAX {
+            if waiting.len() >= NEW_PACKETS {
+                waiting.remove(0);
+            }
+            waiting.push(New { order, time: now, rtp: *rtp, candidates, ip_id });
+            return;
+        }
+        let waiting = self.new.remove(&key).unwrap_or_default();
+        let first = waiting.first().map_or((order, now), |it| (it.order, it.time));
+        let stream = self.streams.len() as u32;
+        let shown = waiting.first().map_or(*rtp, |it| it.rtp);
+        self.streams.push(Stream::new(path, first, &shown));
+        self.by_ssrc.insert(key, stream);
+        for New { time, rtp, candidates, ip_id, .. } in waiting {
+            self.keep(stream, time, &rtp, &candidates, ip_id);
+        }
+        self.keep(stream, now, rtp, &candidates, ip_id);
+    }
+
+    fn keep(&mut self, stream: u32, now: i64, rtp: &Rtp, candidates: &Candidates, ip_id: u16) {
+        let own = &mut self.streams[stream as usize];
+        own.add(now, rtp, ip_id);
+        let mut seen = Seen {
+            time: now,
+            stream,
+            timestamp: rtp.timestamp,
+            send_time: 0,
+            sequence_number: rtp.sequence_number,
+            number: 0,
+            ip_id,
+            header: u16::try_from(rtp.header_size).unwrap_or(u16::MAX),
+            payload: u16::try_from(rtp.payload_size).unwrap_or(u16::MAX),
+            payload_type: rtp.payload_type,
+            flags: (u8::from(rtp.is_padding) * IS_PADDING) | (u8::from(rtp.marker) * IS_MARKED),
+        };
+        let path = own.path as usize;
+        match &self.paths[path].ids {
+            Some(ids) => seen.set(ids, candidates),
+            None => {
+                let early = (self.count, Timestamp::from_nanos(now), *candidates);
+                self.paths[path].early.push(early);
+            }
+        }
+        if self.count.is_multiple_of(CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.push(seen);
+            self.count += 1;
+        }
+        if self.paths[path].early.len() >= WATCHED {
+            self.decide(path);
+        }
+    }
+
+    /// Decides the ids of a path's extensions, and reads those of its first packets.
+    fn decide(&mut self, path: usize) {
+        let early = std::mem::take(&mut self.paths[path].early);
+        let ids = Ids::of(early.iter().map(|(_, time, candidates)| (*time, *candidates)));
+        for (at, _, candidates) in &early {
+            self.chunks[at / CHUNK][at % CHUNK].set(&ids, candidates);
+        }
+        self.paths[path].ids = Some(ids);
+    }
+
+    /// No more packets come.
+    pub fn finish(&mut self) {
+        for path in 0..self.paths.len() {
+            if self.paths[path].ids.is_none() {
+                self.decide(path);
+            }
+        }
+        self.new.clear();
+    }
+
+    /// Gives times to packets of a file that has none: those of their RTP timestamps. Returns the
+    /// last one.
+    pub fn retime(&mut self) -> i64 {
+        #[derive(Clone, Copy, Default)]
+        struct Clock {
+            begin: i64,
+            last: u32,
+            units: i64,
+            hz: i64,
+        }
+        let mut clocks: Vec<Option<Clock>> = vec![None; self.streams.len()];
+        let mut now = 0;
+        for seen in self.chunks.iter_mut().flatten() {
+            let clock = clocks[seen.stream as usize].get_or_insert(Clock {
+                begin: now,
+                last: seen.timestamp,
+                ..Clock::default()
+            });
+            let step = seen.timestamp.wrapping_sub(clock.last) as i32;
+            if clock.hz == 0 && step > 0 {
+                clock.hz = usual_clock(step);
+            }
+            clock.units += i64::from(step);
+            clock.last = seen.timestamp;
+            seen.time = clock.begin + clock.units.max(0) * 1_000_000_000 / clock.hz.max(1);
+            now = now.max(seen.time);
+            let stream = &mut self.streams[seen.stream as usize];
+            (stream.first, stream.last) = (clock.begin, stream.last.max(seen.time));
+        }
+        now
+    }
+
+    /// All packets; each chunk is freed behind.
+    pub fn take_packets(&mut self) -> impl Iterator<Item = Seen> + use<> {
+        std::mem::take(&mut self.chunks).into_iter().flatten()
+    }
+}
+
+/// The clock whose packets usually have this step: frames of voice take 10 to 60 ms, and those of
+/// video 16 to 100 ms.
+fn usual_clock(step: i32) -> i64 {
+    match step {
+        ..=480 => 8_000,
+        481..1_000 => 48_000,
+        1_920 | 2_880 => 48_000,
+        _ => 90_000,
+    }
+}

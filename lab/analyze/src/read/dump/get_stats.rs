@@ -1,0 +1,377 @@
+//! What `getStats` returned, as programs write it down: JSON of one report or of many, in whatever
+//! wrapper.
+//!
+//! ```text
+//! {id: object, ...}      [object, ...]      [[id, object], ...]        a report
+//! one a line, in a list, or within other objects: {"pc-1": {"stats": [report, ...]}}
+//! ```
+//!
+//! An object is one of a report if its `type` is one of the standard's [WEBRTC-STATS §6]. The file
+//! is read as a stream, and only one report of it is kept.
+
+use std::fmt;
+use std::io::{BufRead, BufReader};
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::left_out::{LeftOut, Refusal};
+use super::object::{Name, Object, Objects};
+use super::texts::Texts;
+use super::{Collector, Dump, EventLog};
+use crate::read::format::{Format, is_type_of_statistics};
+
+/// The connection of reports whose file names none.
+const UNNAMED: &str = "getStats";
+/// Names that programs give to reports, and not to connections.
+const WRAPPERS: [&str; 12] = [
+    "stats",
+    "report",
+    "reports",
+    "getStats",
+    "getstats",
+    "data",
+    "values",
+    "samples",
+    "rtcStats",
+    "webrtcStats",
+    "statistics",
+    "result",
+];
+/// Wrappers within each other, and objects of a report, that are read.
+const DEPTH_MAX: usize = 16;
+const OBJECTS_MAX: usize = 20_000;
+/// Longest text that is kept, and most members of a member that is an object.
+const TEXT_MAX: usize = 200;
+const MEMBERS_MAX: usize = 16;
+/// A smaller number is no time since 1970.
+const ABSOLUTE_MS: f64 = 1e11;
+/// Between two reports that have no time.
+const STEP_MS: f64 = 1_000.0;
+
+/// Reads the file.
+pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
+    let mut file = File { collector, ..File::default() };
+    let mut left_out = LeftOut::default();
+    let parser = serde_json::Deserializer::from_reader(BufReader::new(Texts::new(from)));
+    if let Err(error) = file.all(parser) {
+        left_out.stop(error);
+    }
+    if file.reports == 0 {
+        let why = left_out.warnings("reports").pop();
+        return Err(why.unwrap_or_else(|| "this JSON has no report of getStats".into()));
+    }
+    let is_one = file.reports == file.last.len();
+    if is_one {
+        file.add_beginnings();
+        let what = "each connection has one report: what is said are means since the call began";
+        left_out.note(Some(what.into()));
+    }
+    for what in std::mem::take(&mut file.skipped) {
+        left_out.skip(what);
+    }
+    left_out.note(file.collector.left_out());
+    let zero_ms = file.collector.zero_ms();
+    Ok(Dump {
+        format: Format::GetStats,
+        program: None,
+        data_channels: file.collector.take_channels(),
+        connections: file.collector.finish(),
+        warnings: left_out.warnings("reports"),
+        events: EventLog::default().finish(zero_ms),
+        zero_ms: zero_ms.filter(|ms| *ms > ABSOLUTE_MS),
+    })
+}
+
+#[derive(Default)]
+struct File {
+    collector: Collector,
+    reports: usize,
+    skipped: Vec<String>,
+    /// The last report of each connection, while each has one.
+    last: Vec<(String, f64, Objects)>,
+    time_ms: f64,
+    /// Why nothing more is read.
+    full: Option<String>,
+}
+
+impl File {
+    /// Reads one value after the other.
+    fn all<'de, R: serde_json::de::Read<'de>>(
+        &mut self,
+        mut parser: serde_json::Deserializer<R>,
+    ) -> Result<(), String> {
+        loop {
+            let seed = Node { file: self, name: UNNAMED.into(), depth: 0 };
+            match seed.deserialize(&mut parser) {
+                Ok(Part::Object(_, object)) => self.report(UNNAMED, vec![(None, object)]),
+                Ok(_) => {}
+                Err(error)
+                    if error.is_eof()
+                        && error.to_string().contains("EOF while parsing a value") =>
+                {
+                    return Ok(());
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+            if let Some(full) = self.full.take() {
+                return Err(full);
+            }
+        }
+    }
+
+    /// Takes the objects of a report. One that comes twice begins another report.
+    fn report(&mut self, connection: &str, objects: Vec<(Option<String>, Object)>) {
+        let mut report = Objects::new();
+        for (number, (id, object)) in objects.into_iter().enumerate() {
+            let id = id.unwrap_or_else(|| number.to_string());
+            if report.contains_key(&id) {
+                self.add(connection, std::mem::take(&mut report));
+            }
+            report.insert(id, object);
+        }
+        self.add(connection, report);
+    }
+
+    fn add(&mut self, connection: &str, objects: Objects) {
+        let stamps = objects.values().filter_map(|object| object.number("timestamp"));
+        let latest_ms = stamps.filter(|ms| *ms > 0.0).max_by(f64::total_cmp);
+        let time_ms = latest_ms.unwrap_or(self.time_ms + STEP_MS);
+        match self.collector.add(connection, time_ms, &objects) {
+            Ok(()) => self.time_ms = time_ms,
+            Err(Refusal::Odd(what)) => {
+                self.skipped.push(what);
+                return;
+            }
+            Err(Refusal::Full(what)) => {
+                self.full = Some(what);
+                return;
+            }
+        }
+        self.reports += 1;
+        match self.last.iter_mut().find(|(name, ..)| name == connection) {
+            Some(last) => last.2 = Objects::new(),
+            None => self.last.push((connection.into(), time_ms, objects)),
+        }
+    }
+
+    /// Adds a report of the moment at which each connection's counters were 0, before its only one.
+    fn add_beginnings(&mut self) {
+        let only = std::mem::take(&mut self.last);
+        let first = only.iter().map(|(_, time_ms, objects)| time_ms - age_s(objects) * 1e3);
+        let Some(zero_ms) = first.min_by(f64::total_cmp) else { return };
+        self.collector = Collector::since(zero_ms.max(0.0));
+        for (name, time_ms, objects) in only {
+            let mut begun = Objects::new();
+            for (id, object) in &objects {
+                begun.insert(id.clone(), without_counters(object, age_s(&objects)));
+            }
+            let begin_ms = (time_ms - age_s(&objects) * 1e3).max(0.0);
+            for (at_ms, report) in [(begin_ms, begun), (time_ms, objects)] {
+                if let Err(Refusal::Odd(what) | Refusal::Full(what)) =
+                    self.collector.add(&name, at_ms, &report)
+                {
+                    self.skipped.push(what);
+                }
+            }
+        }
+    }
+}
+
+/// For how long a report's streams have run, in s, by what counts seconds.
+fn age_s(objects: &Objects) -> f64 {
+    let mut age_s = 1.0_f64;
+    for object in objects.values() {
+        let limits = object.get("qualityLimitationDurations").and_then(Value::as_object);
+        let limited: f64 = limits.into_iter().flat_map(Map::values).filter_map(Value::as_f64).sum();
+        for seconds in [
+            Some(limited),
+            object.number("totalSamplesDuration"),
+            object.number("totalInterFrameDelay"),
+        ] {
+            age_s = age_s.max(seconds.filter(|it| (0.0..1e6).contains(it)).unwrap_or(0.0));
+        }
+    }
+    age_s
+}
+
+/// An object as it was before it counted anything.
+fn without_counters(object: &Object, age_s: f64) -> Object {
+    const KEPT: [&str; 16] = [
+        "type",
+        "kind",
+        "mediaType",
+        "ssrc",
+        "codecId",
+        "remoteId",
+        "localId",
+        "mediaSourceId",
+        "selectedCandidatePairId",
+        "localCandidateId",
+        "remoteCandidateId",
+        "nominated",
+        "state",
+        "mimeType",
+        "rid",
+        "rtxSsrc",
+    ];
+    let is_counted = object.text("type").is_some_and(|kind| {
+        !kind.ends_with("-candidate") && !matches!(kind, "codec" | "certificate")
+    });
+    if !is_counted {
+        return object.clone();
+    }
+    let mut begun = Object::default();
+    for (name, value) in object.iter() {
+        match value.as_f64() {
+            Some(ms) if name.text() == "timestamp" => {
+                begun.set(name, Value::from(ms - age_s * 1e3));
+            }
+            // Counters begin with 0.
+            Some(_) if !KEPT.contains(&name.text()) => begun.set(name, Value::from(0)),
+            _ => begun.set(name, value.clone()),
+        }
+    }
+    begun
+}
+
+/// What a value is.
+enum Part {
+    /// An object of a report, with the id within it.
+    Object(Option<String>, Object),
+    /// An id and its object.
+    Pair(String, Object),
+    /// A number, a short text, or a small object of them.
+    Plain(Value),
+    /// Anything else. The reports in it are taken.
+    Container,
+}
+
+/// A value of the file.
+struct Node<'a> {
+    file: &'a mut File,
+    /// The name of the connection, if a wrapper is one.
+    name: String,
+    depth: usize,
+}
+
+impl Node<'_> {
+    fn within(&mut self, key: Option<&str>) -> Node<'_> {
+        let is_name = |key: &&str| key.len() <= TEXT_MAX && !WRAPPERS.contains(key);
+        let name = match key.filter(is_name) {
+            Some(key) => key.to_owned(),
+            None => self.name.clone(),
+        };
+        Node { file: self.file, name, depth: self.depth + 1 }
+    }
+
+    fn is_deep<E: serde::de::Error>(&self) -> Result<(), E> {
+        if self.depth > DEPTH_MAX {
+            return Err(E::custom("its objects are too deep in each other"));
+        }
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Part;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Part, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Part;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Part, A::Error> {
+        self.is_deep::<A::Error>()?;
+        let mut own = Object::with_room();
+        let mut plain = Map::new();
+        let mut id = None;
+        let mut objects: Vec<(Option<String>, Object)> = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            match map.next_value_seed(self.within(Some(&key)))? {
+                Part::Plain(value) => {
+                    if key == "id" {
+                        id = value.as_str().map(String::from);
+                    }
+                    if plain.len() < MEMBERS_MAX && !value.is_object() {
+                        plain.insert(key.clone(), value.clone());
+                    }
+                    if let Some(name) = Name::of(&key) {
+                        own.set(name, value);
+                    }
+                }
+                Part::Object(_, object) if objects.len() < OBJECTS_MAX => {
+                    objects.push((Some(key), object));
+                }
+                Part::Object(..) => return Err(A::Error::custom("a report has too many objects")),
+                Part::Pair(..) | Part::Container => {}
+            }
+        }
+        if !objects.is_empty() {
+            let name = self.name.clone();
+            self.file.report(&name, objects);
+            return Ok(Part::Container);
+        }
+        let is_object = own.text("type").is_some_and(is_type_of_statistics);
+        Ok(if is_object { Part::Object(id, own) } else { Part::Plain(plain.into()) })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut all: A) -> Result<Part, A::Error> {
+        self.is_deep::<A::Error>()?;
+        let mut objects: Vec<(Option<String>, Object)> = Vec::new();
+        let mut first: Option<Value> = None;
+        let mut count = 0;
+        while let Some(part) = all.next_element_seed(self.within(None))? {
+            count += 1;
+            match part {
+                Part::Plain(value) if count == 1 => first = Some(value),
+                Part::Pair(id, object) => objects.push((Some(id), object)),
+                Part::Object(id, object) => objects.push((id, object)),
+                Part::Plain(_) | Part::Container => {}
+            }
+            if objects.len() > OBJECTS_MAX {
+                return Err(A::Error::custom("a report has too many objects"));
+            }
+        }
+        if let (2, Some(Value::String(id)), 1) = (count, first, objects.len()) {
+            let object = objects.pop().map(|(_, object)| object).unwrap_or_default();
+            return Ok(Part::Pair(id, object));
+        }
+        if !objects.is_empty() {
+            let name = self.name.clone();
+            self.file.report(&name, objects);
+        }
+        Ok(Part::Container)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Part, E> {
+        Ok(Part::Plain(if text.len() <= TEXT_MAX { text.into() } else { Value::Null }))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Part, E> {
+        Ok(Part::Plain(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Part, E> {
+        Ok(Part::Plain(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Part, E> {
+        Ok(Part::Plain(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Part, E> {
+        Ok(Part::Plain(value.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Part, E> {
+        Ok(Part::Plain(Value::Null))
+    }
+}

@@ -1,0 +1,573 @@
+//! A dump of `chrome://webrtc-internals`: one JSON object, in which each member of each statistics
+//! object is a series.
+//!
+//! ```text
+//! {"PeerConnections": {connection: {"stats":
+//!     {"ID-member": {startTime, endTime, statsType, values}}}}}
+//! ```
+//!
+//! `values` is a JSON array in a string, one value a report. A member that appears later has a
+//! later `startTime`. The file is read as a stream: what the analysis does not use is skipped.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{BufRead, BufReader};
+
+use serde::Deserialize;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::{Value, json};
+
+use super::cells::{Cell, Cells, VALUES_MAX};
+use super::left_out::{LeftOut, Refusal};
+use super::object::{self, Name};
+use super::texts::Texts;
+use super::{Collector, Dump, EventLog, legacy};
+use crate::read::format::Format;
+
+/// Most values in all reports of a connection: this bounds the time.
+const WORK_MAX: usize = 40_000_000;
+/// Odd series of which the names are kept.
+const SKIPPED_MAX: usize = 1_000;
+
+/// Reads the dump.
+pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
+    let mut parser = serde_json::Deserializer::from_reader(BufReader::new(Texts::new(from)));
+    let mut file = File {
+        collector,
+        program: None,
+        has_connections: false,
+        skipped: Vec::new(),
+        events: EventLog::default(),
+        is_legacy: false,
+    };
+    let mut left_out = LeftOut::default();
+    if let Err(error) = (&mut file).deserialize(&mut parser) {
+        left_out.stop(error.to_string());
+    } else if let Err(error) = parser.end() {
+        left_out.stop(format!("after the dump: {error}"));
+    }
+    if !file.has_connections {
+        if let Some(why) = left_out.warnings("series").pop() {
+            return Err(why);
+        }
+        return Err("a JSON file without PeerConnections is no webrtc-internals dump".into());
+    }
+    file.skipped.into_iter().for_each(|what| left_out.skip(what));
+    if file.is_legacy {
+        let what = "these are the statistics that Chrome had before the standard (googRtt and the \
+            like): they lack freezes, concealment and jitter buffers";
+        left_out.note(Some(what.into()));
+    }
+    left_out.note(file.collector.left_out());
+    let warnings = left_out.warnings("series");
+    let zero_ms = file.collector.zero_ms();
+    let events = file.events.finish(zero_ms);
+    Ok(Dump {
+        format: Format::Internals,
+        program: file.program,
+        data_channels: file.collector.take_channels(),
+        connections: file.collector.finish(),
+        warnings,
+        events,
+        zero_ms,
+    })
+}
+
+struct File {
+    collector: Collector,
+    program: Option<String>,
+    has_connections: bool,
+    /// Series that are not what they should be.
+    skipped: Vec<String>,
+    events: EventLog,
+    /// Whether a connection has the statistics of before the standard.
+    is_legacy: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut File {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut File {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a webrtc-internals dump")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "PeerConnections" => {
+                    self.has_connections = true;
+                    map.next_value_seed(Connections(self))?;
+                }
+                "getUserMedia" => map.next_value_seed(Requests(&mut self.events))?,
+                "UserAgent" => {
+                    self.program = map.next_value::<Cell>()?.0.as_str().map(String::from)
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Connections<'a>(&'a mut File);
+
+impl<'de> DeserializeSeed<'de> for Connections<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Connections<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("connections")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            let mut objects = Objects::default();
+            let events = &mut self.0.events;
+            let read =
+                map.next_value_seed(Connection { name: &name, objects: &mut objects, events });
+            let File { collector, skipped, is_legacy, .. } = &mut *self.0;
+            *is_legacy |= objects.is_legacy();
+            // A file that ends within a connection has what came before.
+            skipped.append(&mut objects.skipped);
+            match objects.reports(&name, collector) {
+                Ok(()) => {}
+                Err(Refusal::Odd(what)) => skipped.push(format!("{name}: {what}")),
+                Err(Refusal::Full(what)) => return Err(A::Error::custom(what)),
+            }
+            read?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the objects and events of a connection.
+struct Connection<'a> {
+    name: &'a str,
+    objects: &'a mut Objects,
+    events: &'a mut EventLog,
+}
+
+impl<'de> DeserializeSeed<'de> for Connection<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Connection<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a connection")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "stats" => map.next_value_seed(AllSeries(self.objects))?,
+                "updateLog" => map.next_value_seed(Updates(self.name, self.events))?,
+                "rtcConfiguration" => {
+                    self.events.configured(self.name, &map.next_value::<Cell>()?.0);
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the events of a connection with this name.
+struct Updates<'a>(&'a str, &'a mut EventLog);
+
+impl<'de> DeserializeSeed<'de> for Updates<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Updates<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the events of a connection")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut updates: A) -> Result<(), A::Error> {
+        while let Some(update) = updates.next_element::<Update>()? {
+            let kind = update.kind.0.as_str().unwrap_or_default();
+            if let Some(time_ms) = update.timestamp.0.as_f64() {
+                self.1.note(time_ms, self.0, kind, &update.value.0);
+            } else if let Some(local_ms) = update.time.0.as_str().and_then(local_date) {
+                self.1.note_local(local_ms, self.0, kind, &update.value.0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads what the page asked for: cameras, microphones and screens.
+struct Requests<'a>(&'a mut EventLog);
+
+impl<'de> DeserializeSeed<'de> for Requests<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Requests<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the requests of a page")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut requests: A) -> Result<(), A::Error> {
+        while let Some(Cell(request)) = requests.next_element::<Cell>()? {
+            let text = |member: &str| request.get(member).and_then(Value::as_str);
+            let Some(time_ms) = request.get("timestamp").and_then(Value::as_f64) else { continue };
+            let Some(error) = text("error").filter(|it| !it.is_empty()) else { continue };
+            let method = text("request_type").unwrap_or("getUserMedia");
+            let words = json!({ "name": error, "message": text("error_message") });
+            self.0.note(time_ms, "", &format!("{method}OnFailure"), &words);
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// An event of a connection. Old dumps write its time as a local date.
+#[derive(Deserialize)]
+struct Update {
+    #[serde(default)]
+    time: Cell,
+    #[serde(rename = "type", default)]
+    kind: Cell,
+    #[serde(default)]
+    value: Cell,
+    #[serde(default)]
+    timestamp: Cell,
+}
+
+/// The statistics objects of a connection.
+#[derive(Default)]
+struct Objects {
+    by_id: BTreeMap<String, Object>,
+    /// Values in all series.
+    values: usize,
+    /// Series that are not what they should be.
+    skipped: Vec<String>,
+}
+
+/// A statistics object: its type, and a series for each member.
+#[derive(Default)]
+struct Object {
+    kind: String,
+    members: BTreeMap<&'static str, Series>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    #[serde(default)]
+    start_time: Cell,
+    #[serde(default)]
+    end_time: Cell,
+    #[serde(default)]
+    stats_type: Cell,
+    #[serde(default)]
+    values: Cells,
+}
+
+impl Written {
+    fn series(self) -> Result<(String, Series), &'static str> {
+        let times = [time(&self.start_time.0), time(&self.end_time.0)];
+        let [Some(start_time), Some(end_time)] = times else { return Err("a time that is none") };
+        let values = self.values.0.ok_or("values that are no array")?;
+        let kind = self.stats_type.0.as_str().unwrap_or_default().to_owned();
+        Ok((kind, Series { start_time, end_time, values }))
+    }
+}
+
+struct Series {
+    start_time: f64,
+    end_time: f64,
+    values: Vec<Value>,
+}
+
+/// Reads the series of a connection.
+struct AllSeries<'a>(&'a mut Objects);
+
+impl<'de> DeserializeSeed<'de> for AllSeries<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AllSeries<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("series by object and member")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            // Names in brackets are computed by the page.
+            let parts = key.rsplit_once('-');
+            let Some((id, member)) = parts.and_then(|(id, it)| Some((id, Name::of(it)?))) else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            match map.next_value::<Written>()?.series() {
+                Ok((kind, series)) => {
+                    let kind = if kind.is_empty() { kind_of_id(id).into() } else { kind };
+                    // A series without values takes memory, too.
+                    self.0.values += series.values.len() + 10;
+                    let object = self.0.by_id.entry(id.into()).or_default();
+                    object.kind = kind;
+                    object.members.insert(member.text(), series);
+                }
+                Err(what) if self.0.skipped.len() < SKIPPED_MAX => {
+                    self.0.skipped.push(format!("{key}: {what}"));
+                }
+                Err(_) => {}
+            }
+            if self.0.values > VALUES_MAX {
+                let what = format!("a connection has more than {VALUES_MAX} values");
+                return Err(A::Error::custom(what));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The type of an object by its id, where no series says it: Chrome 95 and older.
+fn kind_of_id(id: &str) -> &'static str {
+    const KINDS: [(&str, &str); 15] = [
+        ("RTCInboundR", "inbound-rtp"),
+        ("RTCOutboundR", "outbound-rtp"),
+        ("RTCRemoteInboundR", "remote-inbound-rtp"),
+        ("RTCRemoteOutboundR", "remote-outbound-rtp"),
+        ("RTCTransport", "transport"),
+        ("RTCIceCandidatePair", "candidate-pair"),
+        ("RTCIceCandidate", "local-candidate"),
+        ("RTCAudioSource", "media-source"),
+        ("RTCVideoSource", "media-source"),
+        ("RTCCodec", "codec"),
+        ("RTCDataChannel", "data-channel"),
+        // The statistics of before the standard.
+        ("ssrc_", "ssrc"),
+        ("bweforvideo", "VideoBwe"),
+        ("Conn-", "googCandidatePair"),
+        ("RTCPeerConnection", "peer-connection"),
+    ];
+    KINDS.iter().find(|(begin, _)| id.starts_with(begin)).map_or("", |(_, kind)| kind)
+}
+
+/// A member, its series, and the number of the time at which the series starts.
+type Start<'a> = (&'static str, &'a Series, usize);
+
+impl Objects {
+    /// Hands the reports to the collector, one by one.
+    fn reports(&self, name: &str, collector: &mut Collector) -> Result<(), Refusal> {
+        let times = self.times();
+        let members: usize = self.by_id.values().map(|object| object.members.len()).sum();
+        let most = WORK_MAX / members.max(1);
+        let mut starts: Vec<(&String, &Object, Vec<Start>)> = Vec::new();
+        for (id, object) in &self.by_id {
+            let members = object.members.iter();
+            let members = members.map(|(name, series)| (*name, series, nearest(&times, series)));
+            starts.push((id, object, members.collect()));
+        }
+        for (index, time) in times.iter().enumerate() {
+            if index == most {
+                let what = format!("its reports have more than {WORK_MAX} members together");
+                return Err(Refusal::Full(what));
+            }
+            let mut objects = object::Objects::new();
+            for (id, object, members) in &starts {
+                let mut values = object::Object::with_room();
+                for (name, series, start) in members {
+                    let at = index.checked_sub(*start);
+                    if let Some(value) = at.and_then(|at| series.values.get(at)) {
+                        values.insert(name, numbered(name, &object.kind, value));
+                    }
+                }
+                if values.is_empty() {
+                    continue;
+                }
+                if values.get("type").is_none() {
+                    values.insert("type", object.kind.as_str());
+                }
+                if values.get("timestamp").is_none() {
+                    values.insert("timestamp", *time);
+                }
+                objects.insert((*id).clone(), values);
+            }
+            match legacy::standard(&objects, *time) {
+                Some(standard) => collector.add(name, *time, &standard)?,
+                None => collector.add(name, *time, &objects)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether these are the statistics that Chrome had before the standard.
+    fn is_legacy(&self) -> bool {
+        self.by_id.values().any(|object| object.kind == "ssrc")
+    }
+
+    /// When the reports were made, in ms since 1970: the longest series of timestamps. Old dumps
+    /// have none, and their reports are a fixed interval apart.
+    fn times(&self) -> Vec<f64> {
+        const LOCAL: [&str; 4] = ["transport", "candidate-pair", "outbound-rtp", "inbound-rtp"];
+        let stamped = self.by_id.values().filter(|object| LOCAL.contains(&object.kind.as_str()));
+        let stamps = stamped.filter_map(|object| object.members.get("timestamp"));
+        if let Some(stamps) = stamps.max_by_key(|series| series.values.len()) {
+            return stamps.values.iter().filter_map(Value::as_f64).collect();
+        }
+        let all = self.by_id.values().flat_map(|object| object.members.values());
+        let Some(longest) = all.max_by_key(|series| series.values.len()) else { return Vec::new() };
+        let steps = longest.values.len().saturating_sub(1).max(1) as f64;
+        let step = (longest.end_time - longest.start_time) / steps;
+        (0..longest.values.len()).map(|index| longest.start_time + step * index as f64).collect()
+    }
+}
+
+/// A value as the standard has it: Chrome 86 wrote SSRCs as text.
+fn numbered(member: &str, kind: &str, value: &Value) -> Value {
+    match value.as_str().filter(|_| member == "ssrc" && kind != "ssrc").map(str::parse::<u32>) {
+        Some(Ok(ssrc)) => ssrc.into(),
+        _ => value.clone(),
+    }
+}
+
+/// Index of the report in which a series begins.
+fn nearest(times: &[f64], series: &Series) -> usize {
+    // A series with as many values as there are reports begins with the first report, even if the
+    // page's clock says otherwise.
+    if series.values.len() >= times.len() {
+        return 0;
+    }
+    let after = times.partition_point(|time| *time < series.start_time);
+    let (before, start) = (after.saturating_sub(1), series.start_time);
+    match (times.get(before), times.get(after)) {
+        (Some(early), Some(late)) if (early - start).abs() <= (late - start).abs() => before,
+        (Some(_), None) => before,
+        _ => after,
+    }
+    .min(times.len() - series.values.len())
+}
+
+/// `2026-11-23T04:32:47.346Z`, or ms since 1970.
+fn time(written: &Value) -> Option<f64> {
+    match written {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => since_1970(text),
+        _ => None,
+    }
+}
+
+/// A date as American English writes it, `11/5/2020, 9:34:11 PM`, in ms since 1970 on that clock.
+fn local_date(text: &str) -> Option<f64> {
+    let (date, clock) = text.split_once(", ")?;
+    let mut parts = date.split('/').map(|part| part.parse::<u32>().ok());
+    let (month, day, year) = (parts.next()??, parts.next()??, parts.next()??);
+    let (clock, half) = clock.trim().split_once([' ', '\u{202F}'])?;
+    let (hour, rest) = clock.split_once(':')?;
+    let hour = hour.parse::<u32>().ok()? % 12 + if half == "PM" { 12 } else { 0 };
+    since_1970(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{rest}Z"))
+}
+
+/// A time of ISO 8601 in UTC, in ms since 1970.
+fn since_1970(text: &str) -> Option<f64> {
+    let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
+    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    let mut clock = clock.splitn(3, ':').map(|part| part.parse::<f64>().ok());
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    let is_sound =
+        (1970..2200).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !is_sound || !(0.0..61.0).contains(&second) {
+        return None;
+    }
+    // Years begin in March, so that the leap day is the last.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    const DAYS_TO_1970: i64 = 719_468;
+    let hours = (days - DAYS_TO_1970) as f64 * 24.0 + hour;
+    Some(((hours * 60.0 + minute) * 60.0 + second) * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_counted_from_1970() {
+        assert_eq!(since_1970("1970-01-01T00:00:00.000Z"), Some(0.0));
+        assert_eq!(since_1970("2000-02-29T12:00:00Z"), Some(951_825_600_000.0));
+        assert_eq!(since_1970("2026-11-23T04:32:47.346Z"), Some(1_795_408_367_346.0));
+        assert_eq!(local_date("1/1/1970, 12:00:01 AM"), Some(1_000.0));
+        assert_eq!(local_date("2/29/2000, 12:00:00 PM"), Some(951_825_600_000.0));
+        assert_eq!(local_date("5.11.2020, 21:34:11"), None);
+        assert_eq!(since_1970("yesterday"), None);
+        assert_eq!(since_1970("1969-01-01T00:00:00Z"), None);
+    }
+}

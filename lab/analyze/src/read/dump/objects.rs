@@ -1,0 +1,402 @@
+//! From the objects of one getStats report [WEBRTC-STATS §8] to a report for each stream.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::de::value::MapDeserializer;
+use serde_json::{Map, Value};
+use weir::units::Timestamp;
+use weir_record::calls::derive::TimedReport;
+use weir_record::calls::stats::{
+    Candidate, CandidatePair, InboundRtp, Kind, MediaSource, OutboundRtp, RemoteInboundRtp,
+    StatsReport, Transport,
+};
+
+use super::left_out::Refusal;
+use super::members::Members;
+use super::object::{Object, Objects};
+use super::{Connection, DataChannel, Stream, StreamDirection, StreamReport, repair};
+
+/// Largest number of streams, and of reports of streams, in one dump. A report takes about five
+/// kilobytes until the page is written.
+const STREAMS_MAX: usize = 1_000;
+const REPORTS_MAX: usize = 50_000;
+/// Longest distance of the reports that are judged, in reports: browsers write one a second.
+const THINNED_MAX: u64 = 8;
+/// Data channels that are counted.
+const CHANNELS_MAX: usize = 1_000;
+/// Largest time in ms since 1970 that a dump may contain: the year 2200.
+const TIME_MAX_MS: f64 = 7.3e12;
+
+/// The streams of a connection.
+type Streams = BTreeMap<(StreamDirection, bool, u32), Stream>;
+
+/// Collects the reports of all streams.
+#[derive(Default)]
+pub(crate) struct Collector {
+    zero_ms: Option<f64>,
+    reports: usize,
+    streams: usize,
+    /// Connections in the order of their first report.
+    connections: Vec<(String, Streams)>,
+    /// Their places by name.
+    places: BTreeMap<String, usize>,
+    /// Of each connection's reports, this many are one, where there would be too many; 0 is 1.
+    thinned: u64,
+    /// Reports of each connection so far.
+    seen: BTreeMap<String, u64>,
+    /// Data channels by connection and id.
+    channels: BTreeMap<(String, String), DataChannel>,
+}
+
+impl Collector {
+    /// Times count from this moment, in ms since 1970, and not from the first report.
+    pub fn since(zero_ms: f64) -> Self {
+        Self { zero_ms: Some(zero_ms), ..Self::default() }
+    }
+
+    /// When time begins, in ms since 1970; `None` before the first report.
+    pub fn zero_ms(&self) -> Option<f64> {
+        self.zero_ms
+    }
+
+    /// Adds the objects of one report of a connection, by their ids. `time_ms` counts from 1970.
+    pub fn add(
+        &mut self,
+        connection: &str,
+        time_ms: f64,
+        objects: &Objects,
+    ) -> Result<(), Refusal> {
+        self.add_awake(connection, time_ms, objects, |_| true)
+    }
+
+    /// The same, without the streams that are not awake.
+    pub fn add_awake(
+        &mut self,
+        connection: &str,
+        time_ms: f64,
+        objects: &Objects,
+        is_awake: impl Fn(&str) -> bool,
+    ) -> Result<(), Refusal> {
+        if !(0.0..TIME_MAX_MS).contains(&time_ms) {
+            return Err(Refusal::Odd(format!("a report has the time {time_ms} ms")));
+        }
+        let zero_ms = *self.zero_ms.get_or_insert(time_ms);
+        if self.thinned > 1 && self.is_left_out(connection) {
+            return Ok(());
+        }
+        let time = Timestamp::from_nanos(((time_ms - zero_ms) * 1e6) as i64);
+        let shared = Shared::of(objects);
+        for (id, object) in objects {
+            if object.text("type") == Some("data-channel") {
+                self.add_channel(connection, id, object);
+                continue;
+            }
+            let Some((way, kind, ssrc)) = identity(object) else { continue };
+            if !is_awake(id) {
+                continue;
+            }
+            if self.reports >= REPORTS_MAX {
+                self.thin()?;
+            }
+            self.reports += 1;
+            let stream = self.stream(connection, way, kind, ssrc)?;
+            let Some(report) = shared.report(way, object) else { continue };
+            let active = object.get("active").and_then(Value::as_bool);
+            let timed = TimedReport { time, report };
+            if stream.rid.is_none() {
+                stream.rid = object.text("rid").map(String::from);
+            }
+            stream.reports.push(StreamReport { timed, active });
+        }
+        Ok(())
+    }
+
+    /// Whether this report of a connection is one of those between others that are kept.
+    fn is_left_out(&mut self, connection: &str) -> bool {
+        let seen = self.seen.entry(connection.into()).or_default();
+        *seen += 1;
+        !seen.is_multiple_of(self.thinned)
+    }
+
+    /// Keeps every second report of each stream, and later on as few. A long call is judged as a
+    /// whole, at a distance that its rules allow.
+    fn thin(&mut self) -> Result<(), Refusal> {
+        if self.thinned >= THINNED_MAX {
+            return Err(Refusal::Full(format!(
+                "it has more than {REPORTS_MAX} reports of streams"
+            )));
+        }
+        self.thinned = 2 * self.thinned.max(1);
+        self.reports = 0;
+        for stream in self.connections.iter_mut().flat_map(|(_, streams)| streams.values_mut()) {
+            let mut place = 0;
+            stream.reports.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.reports += stream.reports.len();
+        }
+        Ok(())
+    }
+
+    /// What was left out of a long call, in a line.
+    pub fn left_out(&self) -> Option<String> {
+        (self.thinned > 1).then(|| {
+            format!(
+                "it has more than {REPORTS_MAX} reports of streams: one of {} is judged",
+                self.thinned
+            )
+        })
+    }
+
+    fn add_channel(&mut self, connection: &str, id: &str, object: &Object) {
+        let key = (connection.to_owned(), id.to_owned());
+        if self.channels.len() >= CHANNELS_MAX && !self.channels.contains_key(&key) {
+            return;
+        }
+        let count = |member| object.integer(member).unwrap_or(0);
+        let channel = DataChannel {
+            connection: connection.into(),
+            messages_sent: count("messagesSent"),
+            bytes_sent: count("bytesSent"),
+            messages_received: count("messagesReceived"),
+            bytes_received: count("bytesReceived"),
+        };
+        self.channels.insert(key, channel);
+    }
+
+    /// The data channels so far.
+    pub fn take_channels(&mut self) -> Vec<DataChannel> {
+        std::mem::take(&mut self.channels).into_values().collect()
+    }
+
+    fn stream(
+        &mut self,
+        connection: &str,
+        way: StreamDirection,
+        kind: Kind,
+        ssrc: u32,
+    ) -> Result<&mut Stream, Refusal> {
+        let index = match self.places.get(connection) {
+            Some(index) => *index,
+            None => {
+                self.places.insert(connection.into(), self.connections.len());
+                self.connections.push((connection.into(), BTreeMap::new()));
+                self.connections.len() - 1
+            }
+        };
+        let streams = &mut self.connections[index].1;
+        // Video before audio.
+        let key = (way, kind == Kind::Audio, ssrc);
+        if !streams.contains_key(&key) {
+            self.streams += 1;
+            if self.streams > STREAMS_MAX {
+                return Err(Refusal::Full(format!("it has more than {STREAMS_MAX} streams")));
+            }
+        }
+        let new = Stream { way, kind, ssrc, rid: None, reports: Vec::new() };
+        Ok(streams.entry(key).or_insert(new))
+    }
+
+    /// The reports that came since the last time, by connection. None stays here.
+    pub fn take(&mut self) -> Vec<(String, Vec<Stream>)> {
+        self.places.clear();
+        self.channels.clear();
+        (self.reports, self.streams) = (0, 0);
+        let mut taken = Vec::new();
+        for (name, streams) in std::mem::take(&mut self.connections) {
+            taken.push((name, repair::media(streams.into_values().collect())));
+        }
+        taken
+    }
+
+    /// The connections that have a stream with two reports.
+    pub fn finish(self) -> Vec<Connection> {
+        let connections = self.connections.into_iter().map(|(name, streams)| Connection {
+            name,
+            streams: repair::without_repairs(streams.into_values().collect()),
+            packets: None,
+        });
+        connections.filter(|connection| !connection.streams.is_empty()).collect()
+    }
+}
+
+/// Direction, kind and SSRC of a stream's object.
+fn identity(object: &Object) -> Option<(StreamDirection, Kind, u32)> {
+    let way = match object.text("type")? {
+        "outbound-rtp" => StreamDirection::Sent,
+        "inbound-rtp" => StreamDirection::Received,
+        _ => return None,
+    };
+    let kind = match object.text("kind").or_else(|| object.text("mediaType"))? {
+        "video" => Kind::Video,
+        "audio" => Kind::Audio,
+        _ => return None,
+    };
+    let ssrc = object.get("ssrc")?;
+    let ssrc = ssrc.as_u64().or_else(|| ssrc.as_str()?.parse().ok())?;
+    Some((way, kind, u32::try_from(ssrc).ok()?))
+}
+
+/// The objects that all streams of a connection share.
+struct Shared<'a> {
+    objects: &'a Objects,
+    transport: Option<Transport>,
+    pair: Option<CandidatePair>,
+    /// What the far end reported of each sent stream, by SSRC.
+    remote: BTreeMap<u64, &'a Object>,
+}
+
+impl<'a> Shared<'a> {
+    fn of(objects: &'a Objects) -> Self {
+        let (mut transport, mut nominated, mut remote) = (None, None, BTreeMap::new());
+        for object in objects.values() {
+            match object.text("type") {
+                Some("transport") => {
+                    transport.get_or_insert(object);
+                }
+                // Firefox and old dumps have no transport, or one without the pair.
+                Some("candidate-pair") if is_in_use(object) => {
+                    nominated.get_or_insert(object);
+                }
+                Some("remote-inbound-rtp") => {
+                    if let Some(ssrc) = object.integer("ssrc") {
+                        remote.entry(ssrc).or_insert(object);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let selected = transport.and_then(|it| it.text("selectedCandidatePairId"));
+        let used = selected.and_then(|id| objects.get(id)).or(nominated);
+        Self {
+            objects,
+            remote,
+            transport: transport.and_then(overlaid),
+            pair: used.and_then(|object| pair(objects, object)),
+        }
+    }
+
+    fn report(&self, way: StreamDirection, object: &Object) -> Option<StatsReport> {
+        let mut report = StatsReport {
+            pair: self.pair.clone(),
+            transport: self.transport.clone(),
+            ..StatsReport::default()
+        };
+        match way {
+            StreamDirection::Sent => {
+                let mut outbound: OutboundRtp = overlaid(object)?;
+                let codec = self.named(object, "codecId");
+                outbound.mime_type = codec.and_then(|it| it.text("mimeType")).map(String::from);
+                report.remote_inbound = self.reported(object, &outbound).and_then(overlaid);
+                report.media_source = self.named(object, "mediaSourceId").and_then(overlaid);
+                report.outbound = Some(outbound);
+            }
+            StreamDirection::Received => {
+                let mut inbound: InboundRtp = overlaid(object)?;
+                let codec = self.named(object, "codecId");
+                inbound.mime_type = codec.and_then(|it| it.text("mimeType")).map(String::from);
+                report.inbound = Some(inbound);
+            }
+        }
+        Some(report)
+    }
+
+    /// The object that a member of this one names.
+    fn named(&self, object: &Object, member: &str) -> Option<&'a Object> {
+        self.objects.get(object.text(member)?)
+    }
+
+    /// What the far end reported about a sent stream.
+    fn reported(&self, object: &Object, outbound: &OutboundRtp) -> Option<&'a Object> {
+        self.named(object, "remoteId")
+            .or_else(|| self.remote.get(&u64::from(outbound.ssrc?)).copied())
+    }
+}
+
+/// Whether a candidate pair is the one in use.
+fn is_in_use(pair: &Object) -> bool {
+    pair.text("state") == Some("succeeded")
+        && pair.get("nominated").and_then(Value::as_bool) == Some(true)
+}
+
+fn pair(objects: &Objects, object: &Object) -> Option<CandidatePair> {
+    Some(CandidatePair {
+        timestamp: object.number("timestamp").unwrap_or(0.0),
+        packets_sent: object.integer("packetsSent").unwrap_or(0),
+        bytes_sent: object.integer("bytesSent").unwrap_or(0),
+        packets_received: object.integer("packetsReceived").unwrap_or(0),
+        bytes_received: object.integer("bytesReceived").unwrap_or(0),
+        current_round_trip_time: object.number("currentRoundTripTime"),
+        responses_received: object.integer("responsesReceived"),
+        available_outgoing_bitrate: object.number("availableOutgoingBitrate"),
+        local: candidate(objects, object, "localCandidateId"),
+        remote: candidate(objects, object, "remoteCandidateId"),
+    })
+}
+
+fn candidate(objects: &Objects, pair: &Object, member: &str) -> Candidate {
+    let unknown = Object::default();
+    let named = pair.text(member).and_then(|id| objects.get(id));
+    let object = named.unwrap_or(&unknown);
+    Candidate {
+        address: ["address", "ip"].iter().find_map(|name| object.text(name)?.parse().ok()),
+        port: object.integer("port").and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
+        protocol: object.text("protocol").unwrap_or_default().to_owned(),
+        candidate_type: object.text("candidateType").unwrap_or_default().to_owned(),
+        relay_protocol: object.text("relayProtocol").map(str::to_owned),
+        network_type: object.text("networkType").map(str::to_owned),
+        url: object.text("url").map(str::to_owned),
+    }
+}
+
+/// A struct of a report, with all of its members at their defaults.
+trait Defaults: Members {
+    fn defaults() -> &'static Object;
+}
+
+fn object(written: &Map<String, Value>) -> Object {
+    let mut object = Object::default();
+    for (member, value) in written {
+        object.insert(member, value.clone());
+    }
+    object
+}
+
+macro_rules! defaults {
+    ($($name:ty),*) => {
+        $(impl Defaults for $name {
+            fn defaults() -> &'static Object {
+                static DEFAULTS: LazyLock<Object> =
+                    LazyLock::new(|| object(<$name>::written()));
+                &DEFAULTS
+            }
+        })*
+    };
+}
+
+defaults!(OutboundRtp, InboundRtp, RemoteInboundRtp, MediaSource, Transport);
+
+/// The struct with the members that the object has in the right type. Dumps of other browsers and
+/// other years lack some and write others differently.
+fn overlaid<T: Defaults>(object: &Object) -> Option<T> {
+    let whole = T::defaults();
+    let known = object.iter().filter(|(name, _)| whole.has(*name));
+    // Null stands for what a struct need not have.
+    let missing = whole.iter().filter(|(name, value)| !value.is_null() && !object.has(*name));
+    let all = known.chain(missing).map(|(name, value)| (name.text(), value));
+    if let Ok(value) = T::deserialize(MapDeserializer::<_, serde_json::Error>::new(all)) {
+        return Some(value);
+    }
+    // One by one, and without those of a wrong type.
+    let mut right = T::written().clone();
+    for (name, _) in whole.iter() {
+        let Some(value) = object.value(name) else { continue };
+        let before = right.insert(name.text().into(), value.clone());
+        if T::deserialize(&right).is_err() {
+            right.insert(name.text().into(), before.unwrap_or(Value::Null));
+        }
+    }
+    T::deserialize(&right).ok()
+}

@@ -1,0 +1,15 @@
+//! The answer: sentences, tables, records, pages. Here alone is prose.
+
+pub(crate) mod answer;
+pub(crate) mod app;
+pub(crate) mod bottleneck;
+pub(crate) mod fleet;
+pub(crate) mod live;
+pub(crate) mod nothing;
+pub(crate) mod page;
+pub(crate) mod private;
+pub(crate) mod record;
+pub(crate) mod says;
+pub(crate) mod table;
+pub(crate) mod ticket;
+pub(crate) mod verdict;

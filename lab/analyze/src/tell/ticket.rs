@@ -1,0 +1,257 @@
+//! The answer for a customer's ticket: what was noticed, where it comes from, what to try. Three
+//! sentences without terms of the field.
+
+use crate::found::{Evidence, Found, Part, Refusal, RuleName, Source};
+use crate::read::time_of_day::{clock, date_and_clock};
+use crate::tell::says::{mbps, percent};
+
+/// The ticket of a call that lasted so long. `found` has the largest effect first.
+pub(crate) fn ticket(found: &[Found], duration_s: f64, zero_ms: Option<f64>) -> String {
+    let cause = found.iter().find(|it| is_cause(it));
+    let effect = found.iter().find(|it| noticed(it).is_some());
+    let effect = effect.or_else(|| found.iter().find(|it| disturbs_others(it)));
+    let begin = match zero_ms.and_then(date_and_clock) {
+        Some(begin) => format!("In the call of {begin} ({})", length(duration_s)),
+        None => format!("In this call ({})", length(duration_s)),
+    };
+    let Some(shown) = effect.or(cause) else {
+        return format!(
+            "{begin}, nothing was found that disturbed it. Nothing points at the network, the \
+             device or the app. If something was bad all the same, please tell us what, and at \
+             what time."
+        );
+    };
+    let what = match noticed(shown) {
+        Some(what) => what,
+        None if disturbs_others(shown) => "the others saw and heard you badly".into(),
+        None => "the call was not at its best".into(),
+    };
+    let when = match (at(shown.from_s, zero_ms), at(shown.to_s, zero_ms)) {
+        _ if shown.rule().is_end() => String::new(),
+        (Some(from), Some(to)) if from != to => format!(" between {from} and {to}"),
+        (Some(from), _) => format!(" at {from}"),
+        _ => format!(" from {:.0} to {:.0} s", shown.from_s, shown.to_s),
+    };
+    let of_cause = cause.unwrap_or(shown);
+    format!("{begin}, {what}{when}. {} {}", reason(of_cause), advice(of_cause))
+}
+
+/// The time of day of a moment in s since the first report.
+fn at(seconds: f64, zero_ms: Option<f64>) -> Option<String> {
+    clock(zero_ms? + seconds * 1e3)
+}
+
+/// Whether it explains, and is not only what people notice of something else.
+fn is_cause(found: &Found) -> bool {
+    !matches!(
+        found.rule(),
+        RuleName::Freeze
+            | RuleName::Concealment
+            | RuleName::Late
+            | RuleName::NotDecoded
+            | RuleName::Path
+            | RuleName::LateBegin
+    )
+}
+
+/// `45 s`, `12 min`.
+fn length(seconds: f64) -> String {
+    match seconds {
+        short if short < 120.0 => format!("{short:.0} s"),
+        long => format!("{:.0} min", long / 60.0),
+    }
+}
+
+/// What people noticed, if a finding is of that kind.
+fn noticed(found: &Found) -> Option<String> {
+    let is_audio = found.subject.stream().is_some_and(|stream| stream.is_audio);
+    let sent = if is_audio { "your sound" } else { "your picture" };
+    let received =
+        if is_audio { "the sound of the other side" } else { "the other side's picture" };
+    let text = match &found.evidence {
+        Evidence::ConnectionFailed(_) => "the connection broke off".into(),
+        Evidence::NeverConnected(_) => "no connection came about".into(),
+        Evidence::Interruption => format!("everything stopped for {:.0} s", found.seconds()),
+        Evidence::Refused(refusal) if refusal.is_of_device() => {
+            "camera or microphone could not be used".into()
+        }
+        Evidence::Freeze { worst, all } => {
+            let all = all.unwrap_or(*worst);
+            let count = if all.count == 1 { "once".into() } else { format!("{} times", all.count) };
+            format!("the picture stood still {count} ({:.0} s in all)", all.seconds.max(1.0))
+        }
+        Evidence::Concealment(_) => "the sound had gaps".into(),
+        Evidence::Late { .. } => format!("{received} came late"),
+        Evidence::NotDecoded { .. } => "the other side's picture stayed black".into(),
+        Evidence::Stall { .. } | Evidence::StoodStill { .. } => {
+            format!("nothing arrived for {:.0} s", found.seconds().max(1.0))
+        }
+        Evidence::StreamEnds { .. } | Evidence::NothingReceived { .. } => {
+            format!("{received} was missing")
+        }
+        Evidence::OneWay { nothing_sent: true } => "the other side could not hear you".into(),
+        Evidence::OneWay { nothing_sent: false } => "you could not hear the other side".into(),
+        Evidence::SilentSound => "the other side could not be heard".into(),
+        Evidence::NotSent | Evidence::SilentSource => format!("{sent} did not reach anybody"),
+        Evidence::NotEncoded { .. } => "the others did not see you".into(),
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// Whether the other side notices it: what was sent came late or not at all.
+fn disturbs_others(found: &Found) -> bool {
+    let is_of_path = matches!(found.rule(), RuleName::Loss | RuleName::Capacity);
+    is_of_path && found.subject.is_sent()
+}
+
+/// Where it comes from.
+fn reason(found: &Found) -> String {
+    let of_sent = found.subject.is_sent();
+    match &found.evidence {
+        Evidence::Capacity(path) => {
+            let way = if path.is_sent { "sending" } else { "receiving" };
+            match path.carried.map(|(bps, _)| bps).or(path.rate_bps) {
+                Some(bps) => {
+                    format!("The internet connection was full: for {way} it had {}.", mbps(bps))
+                }
+                None => format!("The internet connection was full for {way}."),
+            }
+        }
+        Evidence::Bandwidth { .. } => "The internet connection carried too little.".into(),
+        Evidence::Loss { lost: Some(lost), .. } | Evidence::RandomLoss { lost } => {
+            let whose = if of_sent { "you sent" } else { "was sent to you" };
+            format!("On the way {} of what {whose} got lost.", percent(Some(*lost)))
+        }
+        Evidence::Pauses { .. } | Evidence::Spikes { .. } => {
+            "The radio (Wi-Fi or mobile) let nothing through for moments.".into()
+        }
+        Evidence::ConnectionFailed(_) | Evidence::Interruption => {
+            "The device lost its way to the other side.".into()
+        }
+        Evidence::NeverConnected(_) | Evidence::NoTurnServer { .. } => {
+            "A firewall, a VPN or the network lets no calls through.".into()
+        }
+        Evidence::PathChange(_) => "The device changed from one network to another.".into(),
+        Evidence::Refused(refusal) => refused(refusal).into(),
+        Evidence::NotSent => "It was switched off at this end.".into(),
+        Evidence::SilentSource => "The microphone gave no sound: it is off, or a wrong one.".into(),
+        Evidence::Hole { was_asleep: true, .. } => "The device was asleep.".into(),
+        Evidence::Source(Source::Few { .. } | Source::Deactivated) => {
+            "The camera gave too few pictures.".into()
+        }
+        Evidence::FarLoss { .. } => {
+            "What the other side sent was damaged before it came here.".into()
+        }
+        _ => match found.part() {
+            Part::Connection => "The connection itself was disturbed.",
+            Part::Network => "The network between both sides was slow.",
+            Part::Controller => "The app used less than the network had.",
+            Part::Encoder | Part::Processor => "This device was too busy.",
+            Part::Application => "The app did not give what it should.",
+            Part::FarEnd => "It comes from the other side or its network.",
+            Part::Video | Part::Audio => "Nothing in the network explains it.",
+        }
+        .into(),
+    }
+}
+
+/// Why a device could not be used, by the exceptions of getUserMedia (W3C, Media Capture).
+fn refused(refusal: &Refusal) -> &'static str {
+    match refusal.error.split(':').next().unwrap_or_default() {
+        "NotAllowedError" => "The browser or the system does not allow it.",
+        "NotReadableError" => "Another program uses it.",
+        "NotFoundError" | "OverconstrainedError" => "The device has none that fits.",
+        _ => "The browser refused what the app asked for.",
+    }
+}
+
+/// What to try.
+fn advice(found: &Found) -> &'static str {
+    match &found.evidence {
+        Evidence::Capacity(path) if path.is_sent => {
+            "Please pause uploads and backups, and use a cable or come closer to the router."
+        }
+        Evidence::Capacity(_) | Evidence::Bandwidth { .. } => {
+            "Please pause downloads and films, and use a cable or come closer to the router."
+        }
+        Evidence::Refused(refusal) if refusal.error.starts_with("NotReadableError") => {
+            "Please close the other program or tab that uses it, and join again."
+        }
+        Evidence::Refused(refusal) if refusal.is_of_device() => {
+            "Please allow camera and microphone for this site, and choose them in its settings."
+        }
+        Evidence::NeverConnected(_) | Evidence::NoTurnServer { .. } => {
+            "Please try without a VPN or on a mobile network; an administrator can allow the app."
+        }
+        Evidence::NotSent | Evidence::SilentSource => {
+            "Please switch it on in the call, and choose the right device in the settings."
+        }
+        Evidence::Hole { was_asleep: true, .. } => "Please keep the device awake in a call.",
+        Evidence::PathChange(_) => "Please stay on one network, the better one of the two.",
+        _ => match found.part() {
+            Part::Connection | Part::Network => {
+                "Please use a cable in place of Wi-Fi, or come closer to the router."
+            }
+            Part::Controller => "Nothing needs to be done at your end: this is for our engineers.",
+            Part::Encoder | Part::Processor => {
+                "Please close other programs and tabs, and switch off background effects."
+            }
+            Part::Application => "Please load the page again; if it comes back, tell us.",
+            Part::FarEnd => "Please ask the other side to try a cable or another device.",
+            Part::Video | Part::Audio => "Please restart the browser; if it comes back, tell us.",
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::found::{FullPath, Subject, Times};
+
+    fn of(span: (f64, f64), evidence: Evidence) -> Found {
+        Found::new(Subject::Connection("6-1".into()), span, evidence)
+    }
+
+    #[test]
+    fn a_ticket_says_what_was_noticed_why_and_what_to_try() {
+        let full = FullPath {
+            is_sent: false,
+            rate_bps: None,
+            lost: None,
+            queue_ms: None,
+            estimate_bps: None,
+            carried: Some((4e5, None)),
+            overflows: false,
+        };
+        let all = Some(Times { count: 2, seconds: 5.1 });
+        let frozen = Evidence::Freeze { worst: Times::default(), all };
+        let found = [of((5.0, 13.0), Evidence::Capacity(full)), of((6.0, 11.0), frozen)];
+        assert_eq!(
+            ticket(&found, 17.0, Some(1_795_408_367_346.0)),
+            "In the call of 2026-11-23 04:32:47 UTC (17 s), the picture stood still 2 times (5 s \
+             in all) between 04:32:53 and 04:32:58. The internet connection was full: for \
+             receiving it had 0.4 Mbit/s. Please pause downloads and films, and use a cable or \
+             come closer to the router."
+        );
+    }
+
+    #[test]
+    fn a_camera_that_another_program_uses_is_named_so() {
+        for (error, reason) in [
+            ("NotReadableError: Could not start video source", "Another program uses it."),
+            ("NotAllowedError: Permission denied", "does not allow it."),
+            ("NotFoundError: Requested device not found", "has none that fits."),
+        ] {
+            let refusal = Refusal { method: "getUserMedia".into(), error: error.into() };
+            let text = ticket(&[of((0.0, 0.0), Evidence::Refused(refusal))], 60.0, None);
+            assert!(text.contains(reason) && text.contains("could not be used"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_call_without_findings_asks_what_was_bad() {
+        let text = ticket(&[], 600.0, None);
+        assert!(text.starts_with("In this call (10 min), nothing was found"), "{text}");
+    }
+}

@@ -1,0 +1,543 @@
+//! The verdict: what happened to the call, in a few sentences, causes before their effects.
+
+use crate::found::heard::{Heard, gaps, lasted, times};
+use crate::found::{Evidence, Found, RuleName, Source};
+use crate::judge::call::Call;
+use crate::judge::headroom;
+use crate::judge::network::NetworkEstimate;
+use crate::judge::quality;
+use crate::measure::good_time::GoodTime;
+use crate::measure::samples::Sample;
+use crate::read::dump::{Dump, StreamDirection};
+use crate::tell::bottleneck::{capacity, longest};
+use crate::tell::says::{mbps, percent, spikes, whose_estimate};
+
+/// A finding that ends so shortly before the dump, in s, had no end.
+const UNTIL_END_S: f64 = 2.5;
+/// Concealment of this share is worth a sentence.
+const AUDIBLE: f64 = 0.01;
+
+/// The verdict on a call.
+pub(crate) fn verdict(call: &Call<'_>, found: &[Found], good: &GoodTime) -> String {
+    let reader = Reader { call, dump: call.dump, network: call.network(), found, good };
+    let mut sentences = Vec::new();
+    reader.refusals(&mut sentences, false);
+    reader.connections(&mut sentences);
+    // No connection fails for lack of a camera.
+    reader.refusals(&mut sentences, true);
+    reader.causes(&mut sentences);
+    reader.own_end(&mut sentences);
+    reader.far_end(&mut sentences);
+    reader.sound(&mut sentences);
+    reader.effects(&mut sentences);
+    reader.controller(&mut sentences);
+    if sentences.is_empty() {
+        sentences.push(reader.nothing());
+    }
+    sentences.extend(reader.good_time());
+    reader.remarks(&mut sentences);
+    sentences.join(" ")
+}
+
+/// Reads what was found.
+pub(crate) struct Reader<'a> {
+    pub call: &'a Call<'a>,
+    pub dump: &'a Dump,
+    pub network: &'a NetworkEstimate,
+    pub found: &'a [Found],
+    pub good: &'a GoodTime,
+}
+
+impl Reader<'_> {
+    fn of_rule(&self, rule: RuleName) -> impl Iterator<Item = &Found> {
+        self.found.iter().filter(move |it| it.rule() == rule)
+    }
+
+    /// The longest finding of a rule in a direction.
+    fn longest_of(&self, rule: RuleName, way: StreamDirection) -> Option<&Found> {
+        longest(self.found, rule, way).map(|index| &self.found[index])
+    }
+
+    /// The longest finding of a rule.
+    fn longest(&self, rule: RuleName) -> Option<&Found> {
+        self.of_rule(rule).max_by(|a, b| a.seconds().total_cmp(&b.seconds()))
+    }
+
+    /// The longest finding of a rule about a stream, unless others of its kind and direction have
+    /// what it lacks.
+    fn longest_alone(&self, rule: RuleName, has: fn(&Sample) -> bool) -> Option<&Found> {
+        let alone = self.of_rule(rule).filter(|found| !self.has_another(found, has));
+        alone.max_by(|a, b| a.seconds().total_cmp(&b.seconds()))
+    }
+
+    /// Whether another stream of the same kind and direction has this for half of the time.
+    fn has_another(&self, found: &Found, has: fn(&Sample) -> bool) -> bool {
+        let Some(own) = found.subject.stream() else { return false };
+        for stream in self.call.streams() {
+            let is_same = stream.way == own.way && stream.id.is_audio == own.is_audio;
+            if !is_same || stream.id == *own {
+                continue;
+            }
+            let within = |it: &&Sample| found.from_s < it.end_s && it.start_s < found.to_s;
+            let having = stream.samples.iter().filter(within).filter(|it| has(it));
+            let seconds: f64 = having.map(|it| it.end_s - it.start_s).sum();
+            if 2.0 * seconds >= found.seconds() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What the browser refused. Candidates that it does not take are usual, but where nothing
+    /// comes of them.
+    fn refusals(&self, sentences: &mut Vec<String>, of_devices: bool) {
+        let failed = self.found.iter().any(|it| it.rule().is_end());
+        for found in self.of_rule(RuleName::Refused) {
+            let Evidence::Refused(refusal) = &found.evidence else { continue };
+            if refusal.is_of_device() != of_devices
+                || refusal.method == "addIceCandidate" && !failed
+            {
+                continue;
+            }
+            // It begins with the name of a method.
+            let sentence = format!("{}.", refusal.words().trim_end_matches('.'));
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
+            }
+        }
+    }
+
+    fn connections(&self, sentences: &mut Vec<String>) {
+        let kinds = [
+            (RuleName::ConnectionFailed, " failed"),
+            (RuleName::NeverConnected, " were never established"),
+        ];
+        for (rule, others) in kinds {
+            let ended: Vec<&Found> = self.of_rule(rule).collect();
+            match &ended[..] {
+                [] => {}
+                [one] => sentences.push(connection_ended(one)),
+                several => sentences.push(connections_ended(several, others)),
+            }
+        }
+        if let Some(found) = self.of_rule(RuleName::NoTurnServer).next() {
+            sentences.push(format!("{}.", uppercased(&found.says())));
+        }
+        if self.found.iter().any(|it| it.rule().is_end()) {
+            self.server_errors(sentences, |_| true);
+        }
+        let interrupted: Vec<&Found> = self.of_rule(RuleName::Interruption).collect();
+        if !interrupted.is_empty() {
+            let all: f64 = interrupted.iter().map(|it| it.seconds()).sum();
+            let first = interrupted.iter().map(|it| it.from_s).fold(f64::MAX, f64::min);
+            let count = times(interrupted.len() as u64);
+            sentences.push(match interrupted.len() {
+                1 => format!("The connection was interrupted at {first:.1} s, for {all:.1} s."),
+                _ => format!(
+                    "The connection was interrupted {count}, {all:.1} s in all, first at \
+                     {first:.1} s."
+                ),
+            });
+        }
+        match self.of_rule(RuleName::Restart).count() {
+            0 => {}
+            count => sentences.push(format!("ICE was restarted {}.", times(count as u64))),
+        }
+        // A single stream of a capture is in a sentence of its own.
+        let stalls = self.found.iter().filter(|it| matches!(it.evidence, Evidence::Stall { .. }));
+        let longest = stalls.clone().max_by(|a, b| a.seconds().total_cmp(&b.seconds()));
+        if let Some(stall) = longest {
+            let count = stalls.count();
+            let more =
+                if count > 1 { format!(", the longest of {count} times") } else { String::new() };
+            sentences.push(format!(
+                "Nothing arrived {}{more}, and nothing was lost: the path stood still.",
+                stall.span()
+            ));
+        }
+    }
+
+    fn server_errors(&self, sentences: &mut Vec<String>, which: fn(&Found) -> bool) {
+        const NAMED: usize = 3;
+        let errors = self.of_rule(RuleName::ServerError).filter(|found| which(found));
+        for found in errors.take(NAMED) {
+            // It begins with an address.
+            sentences.push(format!("{}.", found.says()));
+        }
+    }
+
+    fn causes(&self, sentences: &mut Vec<String>) {
+        let links = [
+            (StreamDirection::Sent, "uplink", &self.network.up),
+            (StreamDirection::Received, "downlink", &self.network.down),
+        ];
+        let mut said = Vec::new();
+        for (way, link, estimate) in links {
+            if let Some(found) = self.longest_of(RuleName::Capacity, way) {
+                said.push(format!("{link} {}", capacity(estimate, found)));
+            }
+        }
+        add_joined(sentences, &said);
+        said.clear();
+        for (way, link, _) in links {
+            let Some(found) = self.longest_of(RuleName::Loss, way) else { continue };
+            let share = percent(lost(found));
+            said.push(format!("{link} lost {share} of the packets {}", found.span()));
+        }
+        add_joined(sentences, &said);
+        sentences.extend(self.air_time());
+        if self.of_rule(RuleName::Delay).next().is_some() {
+            let base = self.base_rtt_ms().unwrap_or_default();
+            sentences.push(format!("The path is long: round trips take {base:.0} ms or more."));
+        }
+        if let Some(found) = self.longest(RuleName::Bandwidth) {
+            sentences.push(self.bandwidth(found));
+        }
+    }
+
+    /// What this device and its application did to what it sends.
+    fn own_end(&self, sentences: &mut Vec<String>) {
+        if let Some(found) = self.longest(RuleName::Processor) {
+            let rate = found.middle(|it| it.frame_rate).unwrap_or_default();
+            let when = found.span();
+            sentences.push(format!(
+                "The sender's processor was too slow {when}: it encoded {rate:.0} frames a second."
+            ));
+        }
+        if let Some(found) = self.longest(RuleName::PictureSize) {
+            let rate = found.middle(|it| it.frame_rate).unwrap_or_default();
+            let when = found.span();
+            sentences.push(format!(
+                "The encoder kept a picture too large for its target {when}: {rate:.1} frames a \
+                 second were left."
+            ));
+        }
+        if let Some(found) = self.longest_alone(RuleName::NotEncoded, has_frames) {
+            sentences.push(format!(
+                "The encoder made no frame {}, although the camera gave frames.",
+                self.when(found)
+            ));
+        }
+        if let Some(found) = self.longest(RuleName::Source) {
+            let what = match found.evidence {
+                Evidence::Source(Source::Deactivated) => "deactivated the video that it sends",
+                _ => "gave little video to send",
+            };
+            sentences.push(format!("The application {what} {}.", found.span()));
+        }
+    }
+
+    fn bandwidth(&self, found: &Found) -> String {
+        let Evidence::Bandwidth { estimate_bps, rate_bps } = found.evidence else {
+            return String::new();
+        };
+        let estimate = estimate_bps.map(|bps| format!(" of {}", mbps(bps))).unwrap_or_default();
+        format!(
+            "Sent video was limited by the bandwidth estimate{estimate} {}: it had {}. No queue \
+             and no loss show whether the path or the estimate was the reason.",
+            self.when(found),
+            mbps(rate_bps.unwrap_or_default())
+        )
+    }
+
+    fn air_time(&self) -> Option<String> {
+        let found = self.longest(RuleName::AirTime)?;
+        let when = found.span();
+        match found.evidence {
+            Evidence::Spikes { longest_ms, base_ms } => {
+                let what = spikes(longest_ms, base_ms);
+                Some(format!("A radio cell lacked air {when}: {what}."))
+            }
+            Evidence::Pauses { count, .. } => Some(format!(
+                "A radio cell paused {when}: {count} times packets waited and none came for 60 ms \
+                 or more."
+            )),
+            _ => None,
+        }
+    }
+
+    /// What the far end, or a server between, did.
+    fn far_end(&self, sentences: &mut Vec<String>) {
+        if let Some(found) = self.longest(RuleName::FarLoss) {
+            let Evidence::FarLoss { lost, .. } = found.evidence else { return };
+            let (share, when) = (percent(lost), found.span());
+            sentences.push(format!(
+                "Of what the far end sent, {share} was lost {when}, before the server that \
+                 forwards it."
+            ));
+        }
+        if let Some(found) = self.longest(RuleName::SmallPicture) {
+            let when = found.span();
+            sentences.push(format!(
+                "The far end sent small pictures {when}, and not because of the path to here."
+            ));
+        }
+        if let Some(found) = self.longest(RuleName::FewFrames)
+            && let Evidence::FewFrames { now, before } = found.evidence
+        {
+            sentences.push(format!(
+                "The far end sent {now:.0} frames a second instead of {before:.0} {}, and not \
+                 because of the path to here.",
+                self.when(found)
+            ));
+        }
+        self.nothing_received(sentences);
+        for found in self.found {
+            let is_of_packets = matches!(found.evidence, Evidence::StoodStill { .. })
+                || matches!(found.rule(), RuleName::StreamEnds | RuleName::OneWay);
+            if is_of_packets {
+                sentences.push(format!("{}.", uppercased(&found.says())));
+            }
+        }
+    }
+
+    fn nothing_received(&self, sentences: &mut Vec<String>) {
+        for (is_audio, what) in [(false, "video"), (true, "audio")] {
+            let own = self.of_rule(RuleName::NothingReceived).filter(|found| {
+                found.subject.stream().is_some_and(|it| it.is_audio == is_audio)
+                    && !self.has_another(found, has_packets)
+            });
+            let Some(found) = own.max_by(|a, b| a.seconds().total_cmp(&b.seconds())) else {
+                continue;
+            };
+            let why = match found.evidence {
+                Evidence::NothingReceived { is_to_end: true } => {
+                    "the far end stopped sending it, or something on the way stops it"
+                }
+                _ => "the far end paused it",
+            };
+            sentences.push(format!(
+                "No {what} was received {}, and none of it was lost: {why}.",
+                self.when(found)
+            ));
+        }
+    }
+
+    /// What was not heard.
+    fn sound(&self, sentences: &mut Vec<String>) {
+        if let Some(found) = self.longest_alone(RuleName::NotSent, has_packets) {
+            let when = self.when(found);
+            sentences.push(format!("No sound was sent {when}: the application stopped it."));
+        }
+        if let Some(found) = self.longest_alone(RuleName::SilentSource, has_sound) {
+            let when = self.when(found);
+            sentences.push(format!("This end's microphone was silent {when}: it is muted."));
+        }
+        if let Some(found) = self.longest_alone(RuleName::SilentSound, has_sound) {
+            sentences.push(format!(
+                "The far end's sound was silent {}: it is muted, or its microphone gives nothing.",
+                self.when(found)
+            ));
+        }
+    }
+
+    fn effects(&self, sentences: &mut Vec<String>) {
+        if let Some(found) = self.longest_alone(RuleName::NotDecoded, has_frames)
+            && let Evidence::NotDecoded { key_frame_requests, is_ever } = found.evidence
+        {
+            let when = if is_ever { String::new() } else { format!(" {}", found.span()) };
+            let asked = match key_frame_requests {
+                0 => String::new(),
+                count => format!("; this end asked for a key frame {}", times(count)),
+            };
+            sentences.push(format!("Video arrived and none was decoded{when}{asked}."));
+        }
+        if let Some(found) = self.longest(RuleName::Decoder)
+            && let Evidence::Decoder { received_rate, frame_rate, .. } = found.evidence
+        {
+            sentences.push(format!(
+                "This device was too slow to decode {}: {:.0} of {:.0} frames a second.",
+                self.when(found),
+                frame_rate.unwrap_or_default(),
+                received_rate.unwrap_or_default()
+            ));
+        }
+        let freezes = quality::freezes(self.dump);
+        if freezes.count > 0 {
+            let long = lasted(freezes.count, freezes.seconds);
+            let mut text = format!("Video froze {}{long}", times(freezes.count));
+            if freezes.streams > 1 {
+                text += &format!(", in {} streams", freezes.streams);
+            }
+            sentences.push(text + ".");
+        }
+        self.late(sentences);
+        let mut all = Heard::default();
+        for stream in self.dump.connections.iter().flat_map(|it| &it.streams) {
+            if let Some(heard) = quality::heard(stream) {
+                all.add(&heard);
+            }
+        }
+        if let Some(ratio) = all.concealed_ratio().filter(|ratio| *ratio >= AUDIBLE) {
+            sentences.push(format!(
+                "Audio had {}: {:.1} % of it was concealed.",
+                gaps(all.gaps),
+                ratio * 100.0
+            ));
+        }
+    }
+
+    fn late(&self, sentences: &mut Vec<String>) {
+        for (is_audio, what) in [(false, "video"), (true, "audio")] {
+            let own = self.of_rule(RuleName::Late);
+            let own =
+                own.filter(|it| it.subject.stream().is_some_and(|it| it.is_audio == is_audio));
+            let Some(found) = own.max_by(|a, b| a.seconds().total_cmp(&b.seconds())) else {
+                continue;
+            };
+            let Evidence::Late { delay_ms, buffer_ms, jitter_ms } = found.evidence else {
+                continue;
+            };
+            let jitter = jitter_ms.map(|ms| format!(", at a jitter of {ms:.0} ms"));
+            sentences.push(format!(
+                "Received {what} was {:.0} ms late {}: {:.0} ms in the jitter buffer{}.",
+                delay_ms.unwrap_or_default(),
+                self.when(found),
+                buffer_ms.unwrap_or_default(),
+                jitter.unwrap_or_default()
+            ));
+        }
+    }
+
+    fn controller(&self, sentences: &mut Vec<String>) {
+        let whose = whose_estimate(headroom::program(self.dump).as_deref());
+        let whose = uppercased(&whose);
+        if let Some(found) = self.longest(RuleName::Underestimate)
+            && let Evidence::Underestimate(low) = &found.evidence
+        {
+            sentences.push(format!("{whose} stayed at {} {}.", low.share(), found.span()));
+        }
+        if let Some(found) = self.longest(RuleName::Recovery) {
+            let length = found.seconds();
+            sentences.push(if self.lasts_to_the_end(found) {
+                format!(
+                    "Bandwidth estimate had not recovered when the dump ended, {length:.0} s \
+                     later; the path was free."
+                )
+            } else {
+                format!("Bandwidth estimate recovered {length:.0} s later; the path was free.")
+            });
+        }
+        if let Some(found) = self.longest(RuleName::StartUp) {
+            let length = found.seconds();
+            sentences.push(format!(
+                "{whose} was slow to rise, from {:.1} s on for {length:.0} s; the path was free.",
+                found.from_s
+            ));
+        }
+        if let Some(found) = self.longest(RuleName::LossRule) {
+            let estimate = found.middle(|it| it.estimate_kbps).unwrap_or_default();
+            sentences.push(format!(
+                "{whose} took the loss for congestion and stayed at {:.1} Mbit/s.",
+                estimate / 1e3
+            ));
+        }
+    }
+
+    /// What is no limit, and yet worth a word.
+    fn remarks(&self, sentences: &mut Vec<String>) {
+        if let Some(found) = self.longest(RuleName::Path)
+            && let Evidence::Path(path) = &found.evidence
+            && let Some(how) = path.how()
+        {
+            sentences.push(format!("{}.", uppercased(how)));
+        }
+        let mut changes = self.of_rule(RuleName::PathChange);
+        if let Some(found) = changes.next() {
+            let more = match changes.count() {
+                0 => String::new(),
+                count => format!("; the first of {} changes", count + 1),
+            };
+            let says = uppercased(&found.says());
+            sentences.push(format!("{says}, at {:.0} s{more}.", found.from_s));
+        }
+        if !self.found.iter().any(|it| it.rule().is_end()) {
+            self.server_errors(sentences, |found| {
+                matches!(&found.evidence, Evidence::ServerError(error) if error.is_name_unknown())
+            });
+        }
+        for rule in [RuleName::LateBegin, RuleName::Hole] {
+            if let Some(found) = self.longest(rule) {
+                let when = if rule == RuleName::Hole {
+                    format!(", {}", found.span())
+                } else {
+                    String::new()
+                };
+                sentences.push(format!("{}{when}.", uppercased(&found.says())));
+            }
+        }
+    }
+
+    pub(crate) fn base_rtt_ms(&self) -> Option<f64> {
+        self.call.streams().filter_map(|it| it.base_rtt_ms).max_by(f64::total_cmp)
+    }
+
+    fn lasts_to_the_end(&self, found: &Found) -> bool {
+        self.network.duration_s - found.to_s < UNTIL_END_S
+    }
+
+    /// `throughout`, `from 20 s on`, or `from 20 to 40 s`.
+    fn when(&self, found: &Found) -> String {
+        match (found.from_s < UNTIL_END_S, self.lasts_to_the_end(found)) {
+            (true, true) => "throughout".into(),
+            (false, true) => format!("from {:.0} s on", found.from_s),
+            _ => found.span(),
+        }
+    }
+}
+
+fn has_packets(sample: &Sample) -> bool {
+    sample.packets > 0
+}
+
+fn has_frames(sample: &Sample) -> bool {
+    sample.frame_rate.is_some_and(|rate| rate > 0.0)
+}
+
+fn has_sound(sample: &Sample) -> bool {
+    sample.packets > 0 && sample.sound.is_some_and(|level| level > 1e-5)
+}
+
+fn lost(found: &Found) -> Option<f64> {
+    match found.evidence {
+        Evidence::Loss { lost, .. } => lost,
+        Evidence::RandomLoss { lost } => Some(lost),
+        _ => None,
+    }
+}
+
+fn connection_ended(found: &Found) -> String {
+    match &found.evidence {
+        Evidence::ConnectionFailed(ended) | Evidence::NeverConnected(ended) => {
+            format!("Connection {} {}.", found.subject, found.evidence.ended(ended))
+        }
+        _ => String::new(),
+    }
+}
+
+fn connections_ended(several: &[&Found], others: &str) -> String {
+    const NAMED: usize = 3;
+    let names: Vec<String> = several.iter().map(|it| it.subject.to_string()).collect();
+    let (named, more) = names.split_at(names.len().min(NAMED));
+    let more = match more.len() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    let at = several.iter().map(|it| it.to_s).fold(f64::MAX, f64::min);
+    format!(
+        "{} connections{others} ({}{more}), the first at {at:.1} s.",
+        names.len(),
+        named.join(", ")
+    )
+}
+
+fn add_joined(sentences: &mut Vec<String>, said: &[String]) {
+    if !said.is_empty() {
+        sentences.push(format!("{}.", uppercased(&said.join("; "))));
+    }
+}
+
+fn uppercased(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

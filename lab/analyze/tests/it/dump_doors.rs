@@ -1,0 +1,148 @@
+//! What people attach: text as editors save it, getStats in any wrapper, and what is no dump.
+
+use serde_json::{Value, json};
+use weir_analyze::{Format, answer, read_bytes};
+
+use super::made_calls::{Second, call, established, internals, reports, rtcstats};
+
+fn lossy() -> Vec<Second> {
+    call(30, |_, now| {
+        now.received_video.lost = 17;
+        now.received_video.packets = 153;
+    })
+}
+
+const WORDS: &str = "Downlink lost 10.0 % of the packets from 0 to 29 s";
+
+fn verdict(bytes: Vec<u8>) -> String {
+    answer(&read_bytes("attached".as_ref(), bytes).unwrap()).verdict
+}
+
+fn refused(text: &str) -> String {
+    let error = read_bytes("attached".as_ref(), text.as_bytes().to_vec()).unwrap_err().to_string();
+    assert!(!error.contains('\n') && error.starts_with("attached"), "{error}");
+    error
+}
+
+#[test]
+fn text_is_read_as_any_editor_saves_it() {
+    let dumps = [
+        rtcstats(&established(), &lossy()),
+        internals(&established(), &lossy(), 1_000, true).to_string(),
+    ];
+    for text in dumps {
+        let windows = text.replace('\n', "\r\n");
+        let utf16 = |text: &str, to_bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            text.encode_utf16().flat_map(to_bytes).collect()
+        };
+        let forms = [
+            text.clone().into_bytes(),
+            windows.clone().into_bytes(),
+            format!("\u{FEFF}{windows}").into_bytes(),
+            format!("\n\r\n {text}").into_bytes(),
+            utf16(&format!("\u{FEFF}{windows}"), u16::to_le_bytes),
+            utf16(&format!("\u{FEFF}{text}"), u16::to_be_bytes),
+            utf16(&text, u16::to_le_bytes),
+        ];
+        for (form, bytes) in forms.into_iter().enumerate() {
+            let verdict = verdict(bytes);
+            assert!(verdict.starts_with(WORDS), "form {form}: {verdict}");
+        }
+    }
+}
+
+/// The reports of a call, each as a map, a list, or a list of pairs.
+fn forms(report: &serde_json::Map<String, Value>) -> [Value; 3] {
+    let list: Vec<Value> = report.values().cloned().collect();
+    let pairs: Vec<Value> = report.iter().map(|(id, object)| json!([id, object])).collect();
+    [report.clone().into(), list.into(), pairs.into()]
+}
+
+#[test]
+fn what_get_stats_returned_is_read_in_any_wrapper() {
+    for form in 0..3 {
+        let all: Vec<Value> = reports(&lossy()).iter().map(|it| forms(it)[form].clone()).collect();
+        let lines = |all: &[Value]| -> String { all.iter().map(|it| format!("{it}\n")).collect() };
+        let timed: Vec<Value> = all.iter().map(|it| json!({ "time": 1, "stats": it })).collect();
+        let wrapped = [
+            lines(&all),
+            Value::from(all.clone()).to_string(),
+            json!({ "timestamp": 1, "stats": all }).to_string(),
+            json!({ "pc-1": { "reports": all }, "user": { "name": "Anna" } }).to_string(),
+            lines(&timed),
+            serde_json::to_string_pretty(&json!({ "log": all })).unwrap(),
+        ];
+        for (number, text) in wrapped.into_iter().enumerate() {
+            let dump = read_bytes("attached".as_ref(), text.into_bytes()).unwrap();
+            assert_eq!(dump.format, Format::GetStats);
+            let verdict = answer(&dump).verdict;
+            assert!(verdict.starts_with(WORDS), "form {form}, wrapper {number}: {verdict}");
+        }
+    }
+}
+
+#[test]
+fn one_report_gives_means_and_says_so() {
+    let last = reports(&lossy()).pop().unwrap();
+    for form in forms(&last) {
+        let dump = read_bytes("attached".as_ref(), form.to_string().into_bytes()).unwrap();
+        let verdict = answer(&dump).verdict;
+        assert!(verdict.starts_with("Downlink lost 10.0 % of the packets"), "{verdict}");
+        assert!(dump.warnings[0].contains("means since the call began"), "{:?}", dump.warnings);
+    }
+    let good = reports(&call(30, |_, _| {})).pop().unwrap();
+    let verdict = verdict(Value::from(good).to_string().into_bytes());
+    assert!(verdict.starts_with("Means over the whole call"), "{verdict}");
+}
+
+#[test]
+fn what_is_no_dump_is_named_with_what_to_do() {
+    assert_eq!(refused(""), "attached is empty");
+    assert_eq!(refused("\u{FEFF}\r\n"), "attached is empty");
+    let about = refused("about:webrtc\n\nRTCPeerConnection (id=1)");
+    assert!(about.contains("Firefox's page about:webrtc") && about.contains("collect"), "{about}");
+    assert!(refused("<!DOCTYPE html><h1>about:webrtc</h1>").contains("about:webrtc"));
+    assert!(refused("<html><p>Not found</p></html>").contains("a page of HTML"));
+    assert!(refused(r#"{ "log": { "version": "1.2", "entries": [] } }"#).contains("a HAR"));
+    assert!(refused("v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\n").contains("session description"));
+    assert!(refused(r#"[{"type":"getUserMedia","ts":1}]"#).contains("a JSON list"));
+    assert!(refused("hello").contains("none of the known formats"));
+    let closed = refused(r#"{"getUserMedia":[],"PeerConnections":{},"UserAgent":"x"}"#);
+    assert!(closed.contains("the other one (rtcstats dump)"), "{closed}");
+}
+
+#[test]
+fn a_call_of_data_alone_says_so() {
+    let channel = |count: u64| {
+        json!({ "D": { "id": "D", "type": "data-channel", "messagesSent": count,
+            "messagesReceived": 2 * count, "bytesSent": 9, "bytesReceived": 9,
+            "timestamp": 1.7e12 + count as f64 * 1e3 } })
+    };
+    let lines: String = (0..20).map(|it| format!("{}\n", channel(it))).collect();
+    let words = "The call has no video and no audio: its one data channel sent 19 messages and \
+        received 38.";
+    assert_eq!(verdict(lines.into_bytes()), words);
+}
+
+// Jitsi's client leaves out what has not changed, and what is gone, alike.
+#[test]
+fn a_stream_that_is_left_out_for_half_a_minute_is_gone() {
+    let stream = |ssrc: u64, second: u64| {
+        json!({ "type": "inbound-rtp", "kind": "video", "ssrc": ssrc,
+            "packetsReceived": second * 100, "packetsLost": 0, "bytesReceived": second * 100_000 })
+    };
+    let mut lines = String::new();
+    for second in 0..3_000_u64 {
+        let time = 1.7e12 + second as f64 * 1e3;
+        // A new stream each 50 s.
+        let name = format!("s{}", second / 50);
+        let report = json!({ "timestamp": time, name: stream(second / 50 + 1, second) });
+        lines += &format!("{}\n", json!(["getStats", "PC_0", report, time, second]));
+    }
+    let dump = read_bytes("attached".as_ref(), lines.into_bytes()).unwrap();
+    assert!(dump.warnings.is_empty(), "{:?}", dump.warnings);
+    let streams = &dump.connections[0].streams;
+    assert_eq!(streams.len(), 60);
+    let reports: usize = streams.iter().map(|it| it.reports.len()).sum();
+    assert!(reports <= 60 * 82, "{reports}");
+}

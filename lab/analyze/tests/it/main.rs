@@ -1,0 +1,14 @@
+//! Tests of the analysis with dumps and captures.
+
+mod answers;
+mod by_reports;
+mod captures;
+mod doors;
+mod dump_doors;
+mod dumps;
+mod kinds;
+mod made;
+mod made_calls;
+mod memory;
+mod networks;
+mod odd_files;

@@ -1,0 +1,3 @@
+//! Tests of the parts of a real call that need no call.
+
+mod server;

@@ -1,0 +1,5 @@
+//! Calls in real time.
+
+mod call;
+mod nats;
+mod pipeline;

@@ -1,0 +1,49 @@
+//! A small plot of values over time, for a terminal.
+
+use std::fmt::Write as _;
+
+/// Lines of the plot.
+const HEIGHT: usize = 6;
+/// A column of eighths of a line.
+const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The values as columns, from zero or the least value up, with the scale beside them.
+pub fn plot(values: &[f64], seconds: f64, unit: &str) -> String {
+    let most = values.iter().copied().fold(f64::MIN, f64::max);
+    let least = values.iter().copied().fold(0.0, f64::min);
+    let span = if most > least { most - least } else { 1.0 };
+    let mut lines = String::new();
+    for line in (0..HEIGHT).rev() {
+        let scale = match line {
+            _ if line + 1 == HEIGHT => format!("{most:.2}"),
+            0 => format!("{least:.2}"),
+            _ => String::new(),
+        };
+        let _ = write!(lines, "{scale:>9} |");
+        for value in values {
+            let eighths = (value - least) / span * (HEIGHT * 8) as f64 - (line * 8) as f64;
+            lines.push(EIGHTHS[eighths.round().clamp(0.0, 8.0) as usize]);
+        }
+        lines.push('\n');
+    }
+    let end = format!("{seconds:.1} s");
+    let room = values.len().saturating_sub(end.len() + 1);
+    let _ = write!(lines, "{unit:>9}  0{:room$}{end}", "");
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plot_has_the_largest_value_at_its_top() {
+        let lines = plot(&[0.0, 2.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0], 8.0, "Mbit/s");
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!(lines[0], "     4.00 |  █     ");
+        assert_eq!(lines[3], "          | ██     ");
+        assert_eq!(lines[4], "          | ██▄    ");
+        assert_eq!(lines[5], "     0.00 | ███    ");
+        assert_eq!(lines[6], "   Mbit/s  0  8.0 s");
+    }
+}

@@ -1,0 +1,288 @@
+//! Metrics of each participant of an application under test, and of each of its streams.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use weir::units::Timestamp;
+use weir_metrics::declared::Shape;
+use weir_metrics::{PARTICIPANT_PREFIX, ParticipantMetrics, mean};
+
+use super::file::{CallEntry, CallFile, Interval, Kind, PageConnection, Peer};
+
+const BITS_PER_MEGABIT: f64 = 1e6;
+
+/// A participant or one of its streams, over the whole time or one section.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Each {
+    /// `p1` for a participant; `p1/1`, `p1/2` and so on for its streams.
+    pub name: String,
+    /// Name of the section; `None` for the whole time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+    /// The values.
+    #[serde(flatten)]
+    pub metrics: ParticipantMetrics,
+}
+
+impl Each {
+    /// The value at a dotted path such as `participant.frame_rate`; `None` if it was not measured.
+    pub fn at(&self, path: &str) -> Option<f64> {
+        self.metrics.at(path.strip_prefix(PARTICIPANT_PREFIX)?)
+    }
+
+    /// Whether it is a participant and no stream.
+    pub fn is_participant(&self) -> bool {
+        !self.name.contains('/')
+    }
+
+    /// All participants and streams of an application; none of a call between two browsers.
+    pub(super) fn all(file: &CallFile, sections: &[(String, Range<Timestamp>)]) -> Vec<Self> {
+        // A call between browsers has two participants.
+        if file.calls.is_empty() || file.calls.iter().any(|it| it.participants.len() != 1) {
+            return Vec::new();
+        }
+        let mut spans = vec![(None, 0.0..f64::INFINITY)];
+        for (name, span) in sections {
+            spans.push((Some(name.clone()), span.start.as_secs_f64()..span.end.as_secs_f64()));
+        }
+        let mut all = Vec::new();
+        for call in &file.calls {
+            let streams: Vec<&Peer> = file.peers.iter().filter(|it| it.call == call.call).collect();
+            let own = call.participants[0].as_str();
+            let each = (1..).zip(&streams);
+            let streams_alone = each.map(|(number, one)| (format!("{own}/{number}"), vec![*one]));
+            let together = (own.to_owned(), streams.clone());
+            for (name, streams) in std::iter::once(together).chain(streams_alone) {
+                all.extend(spans.iter().map(|(section, span)| Self {
+                    name: name.clone(),
+                    section: section.clone(),
+                    metrics: measured(call, &streams, span),
+                }));
+            }
+            for one in all.iter_mut().filter(|it| it.name == own) {
+                let span = spans.iter().find(|(section, _)| *section == one.section);
+                one.metrics.audio_concealed_ratio =
+                    span.and_then(|(_, span)| concealed(file, call.call, span));
+                if one.section.is_none() {
+                    set_up(&mut one.metrics, file, call.call);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Adds how long the connections of a participant took.
+fn set_up(metrics: &mut ParticipantMetrics, file: &CallFile, call: usize) {
+    let Kind::Application(run) = &file.kind else { return };
+    let own = run.connections.iter().filter(|it| it.call == call);
+    metrics.setup_ms = mean(own.clone().filter_map(PageConnection::setup_ms).collect());
+    metrics.first_frame_ms = mean(own.filter_map(PageConnection::first_frame_ms).collect());
+}
+
+/// The share of made-up samples in the audio that a participant received.
+fn concealed(file: &CallFile, call: usize, span: &Range<f64>) -> Option<f64> {
+    let mut ratios = Vec::new();
+    let Kind::Application(run) = &file.kind else { return None };
+    for audio in run.audio.iter().filter(|it| it.call == call) {
+        let inside = audio.intervals.iter().filter(|it| is_inside(it.time_s, span));
+        ratios.extend(mean(inside.filter_map(|it| it.concealed_ratio).collect()));
+    }
+    mean(ratios)
+}
+
+fn is_inside(time_s: f64, span: &Range<f64>) -> bool {
+    span.start < time_s && time_s <= span.end
+}
+
+/// The reports of a stream within a span.
+fn reports_within<'a>(
+    stream: &'a Peer,
+    span: &'a Range<f64>,
+) -> impl Iterator<Item = &'a Interval> {
+    stream.intervals.iter().filter(|it| is_inside(it.time_s, span))
+}
+
+/// The sum over streams that need not be there at the same time, such as those of a connection and
+/// of the one that took its place: the sum over all reports, for each moment from the first report
+/// to the last.
+fn together(
+    streams: &[&Peer],
+    span: &Range<f64>,
+    value: fn(&Interval) -> Option<f64>,
+) -> Option<f64> {
+    let mut reports: Vec<Vec<(f64, f64)>> = Vec::new();
+    for stream in streams {
+        let values = reports_within(stream, span).map(|it| (it.time_s, value(it)));
+        reports.push(values.filter_map(|(time, value)| Some((time, value?))).collect());
+    }
+    let longest = reports.iter().map(Vec::len).max().filter(|count| *count > 0)?;
+    let ends = reports.iter().filter_map(|it| Some((it.first()?.0, it.last()?.0)));
+    let (first, last) = ends.clone().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let steps: usize = reports.iter().map(|it| it.len().saturating_sub(1)).sum();
+    let step = ends.map(|(first, last)| last - first).sum::<f64>() / steps as f64;
+    // Streams of two connections report at other moments, by less than a step. One report alone has
+    // no step.
+    let moments = if step > 0.0 { ((last - first) / step).floor() + 1.0 } else { 0.0 };
+    let sum: f64 = reports.iter().flatten().map(|(_, value)| value).sum();
+    Some(sum / moments.max(longest as f64))
+}
+
+fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> ParticipantMetrics {
+    ParticipantMetrics {
+        success_ratio: Some(f64::from(u8::from(call.failure.is_none()))),
+        send_rate_mbps: together(streams, span, |it| mbps(it.of_sent(|sent| sent.send_bps)?)),
+        receive_rate_mbps: together(streams, span, |it| {
+            mbps(it.of_received(|got| got.receive_bps)?)
+        }),
+        sent_frame_rate: average(streams, span, |it| it.of_sent(|sent| sent.sent_frame_rate)),
+        frame_rate: average(streams, span, |it| it.of_received(|got| got.frame_rate)),
+        frame_height: average(streams, span, |it| {
+            Some(f64::from(it.of_received(|got| got.frame_size)?.1))
+        }),
+        freeze_count: total(streams, span, |it| Some(it.of_received(|got| got.freezes)? as f64)),
+        freeze_duration_s: total(streams, span, |it| it.of_received(|got| got.frozen_s)),
+        loss_ratio: average(streams, span, |it| it.of_received(|got| got.loss_ratio)),
+        rtt_ms: average(streams, span, |it| it.of_sent(|sent| sent.rtt_ms)),
+        limited_by_bandwidth_ratio: average(streams, span, |it| limited_by(it, "bandwidth")),
+        limited_by_cpu_ratio: average(streams, span, |it| limited_by(it, "cpu")),
+        // What belongs to the participant and to no stream is added by the caller.
+        ..ParticipantMetrics::default()
+    }
+}
+
+/// The mean over the streams of their means.
+fn average(
+    streams: &[&Peer],
+    span: &Range<f64>,
+    value: fn(&Interval) -> Option<f64>,
+) -> Option<f64> {
+    let means =
+        streams.iter().map(|stream| mean(reports_within(stream, span).filter_map(value).collect()));
+    mean(means.flatten().collect())
+}
+
+fn total(streams: &[&Peer], span: &Range<f64>, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
+    let all = streams.iter().flat_map(|stream| reports_within(stream, span));
+    all.filter_map(value).reduce(|a, b| a + b)
+}
+
+fn mbps(bps: u64) -> Option<f64> {
+    Some(bps as f64 / BITS_PER_MEGABIT)
+}
+
+/// 1 if this limited the quality, else 0.
+fn limited_by(interval: &Interval, cause: &str) -> Option<f64> {
+    let limitation = interval.sent.as_ref()?.limitation.as_ref()?;
+    Some(f64::from(u8::from(limitation == cause)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_participant_has_the_sums_and_means_of_its_streams_also_in_a_section() {
+        let file: CallFile = serde_json::from_value(json!({
+            "disturbed": false,
+            "calls": [
+                { "call": 1, "participants": ["p1"], "failure": null },
+                { "call": 2, "participants": ["p2"], "failure": "its page crashed" },
+            ],
+            "peers": [
+                { "call": 1, "participant": "p1", "intervals": [
+                    { "time_s": 1.0, "send_bps": 1_000_000, "limitation": "none" },
+                    { "time_s": 2.0, "send_bps": 3_000_000, "limitation": "cpu" },
+                ] },
+                { "call": 1, "participant": "p1/2", "intervals": [
+                    { "time_s": 1.0, "receive_bps": 500_000, "freezes": 1, "frozen_s": 0.25,
+                      "frame_rate": 10.0 },
+                    { "time_s": 2.0, "receive_bps": 500_000, "freezes": 2, "frozen_s": 0.5,
+                      "frame_rate": 30.0 },
+                ] },
+                { "call": 1, "participant": "p1/3", "intervals": [
+                    { "time_s": 2.0, "receive_bps": 250_000, "freezes": 0, "frozen_s": 0.0,
+                      "frame_rate": 30.0 },
+                ] },
+            ],
+            "connections": [
+                { "call": 1, "participant": "p1", "connection": "x-1", "created_s": -9.0,
+                  "described_s": -1.0, "connected_s": -0.75, "first_frame_s": -0.5 },
+                { "call": 1, "participant": "p1", "connection": "x-2", "created_s": -9.0,
+                  "described_s": -1.0, "connected_s": -0.25 },
+                { "call": 1, "participant": "p1", "connection": "x-3", "created_s": -9.0 },
+            ],
+            "audio": [{ "call": 1, "participant": "p1", "ssrc": 7, "intervals": [
+                { "time_s": 1.0, "concealed_ratio": 0.25 },
+                { "time_s": 2.0, "concealed_ratio": 0.75 },
+            ] }],
+        }))
+        .unwrap();
+        let late = Timestamp::from_millis(1_000)..Timestamp::from_millis(2_000);
+        let all = Each::all(&file, &[("late".into(), late)]);
+        let names: Vec<&str> =
+            all.iter().filter(|it| it.section.is_none()).map(|it| &*it.name).collect();
+        assert_eq!(names, ["p1", "p1/1", "p1/2", "p1/3", "p2"]);
+        let of = |name: &str, section: Option<&str>, metric: &str| {
+            let one = all.iter().find(|it| it.name == name && it.section.as_deref() == section);
+            one.unwrap().at(&format!("participant.{metric}"))
+        };
+        assert_eq!(of("p1", None, "success_ratio"), Some(1.0));
+        assert_eq!(of("p2", None, "success_ratio"), Some(0.0));
+        assert_eq!(of("p2", None, "frame_rate"), None);
+        assert_eq!(of("p1", None, "send_rate_mbps"), Some(2.0));
+        // 0.5 Mbit/s of one, and of the other 0.25 Mbit/s in the second half.
+        assert_eq!(of("p1", None, "receive_rate_mbps"), Some(0.625));
+        assert_eq!(of("p1", None, "frame_rate"), Some(25.0));
+        assert_eq!(
+            (of("p1", None, "freeze_count"), of("p1", None, "freeze_duration_s")),
+            (Some(3.0), Some(0.75))
+        );
+        assert_eq!(of("p1", None, "limited_by_cpu_ratio"), Some(0.5));
+        assert_eq!(of("p1", Some("late"), "send_rate_mbps"), Some(3.0));
+        assert_eq!(of("p1/2", Some("late"), "freeze_count"), Some(2.0));
+        assert_eq!(of("p1/1", None, "receive_rate_mbps"), None);
+        assert_eq!(of("p1", None, "setup_ms"), Some(500.0));
+        assert_eq!(of("p1", None, "first_frame_ms"), Some(500.0));
+        let of_audio = |name, section| of(name, section, "audio_concealed_ratio");
+        assert_eq!((of_audio("p1", None), of_audio("p1", Some("late"))), (Some(0.5), Some(0.75)));
+        assert_eq!((of_audio("p1/1", None), of("p1/1", None, "setup_ms")), (None, None));
+    }
+
+    #[test]
+    fn a_stream_in_the_place_of_another_does_not_add_to_its_rate() {
+        let sent = |from: u32, count: u32, later: f64| -> Peer {
+            let times = (from..from + count).map(|step| f64::from(step) * 0.5 + later);
+            let intervals = times.map(
+                |time_s| json!({ "time_s": time_s, "send_bps": 1_000_000, "limitation": "none" }),
+            );
+            let intervals: Vec<_> = intervals.collect();
+            let peer = json!({ "call": 1, "participant": "p1", "intervals": intervals });
+            serde_json::from_value(peer).unwrap()
+        };
+        let rate = |peers: &[Peer]| {
+            let peers: Vec<&Peer> = peers.iter().collect();
+            let call = CallEntry { call: 1, ..CallEntry::default() };
+            measured(&call, &peers, &(0.0..f64::INFINITY)).send_rate_mbps
+        };
+        assert_eq!(rate(&[sent(1, 10, 0.0), sent(11, 10, 0.0)]), Some(1.0));
+        assert_eq!(rate(&[sent(1, 10, 0.0), sent(31, 10, 0.0)]), Some(0.5));
+        // At the same time, though not at the same moments.
+        assert_eq!(rate(&[sent(1, 10, 0.0), sent(1, 10, 0.375)]), Some(2.0));
+        assert_eq!(rate(&[sent(1, 1, 0.0), sent(1, 1, 0.375)]), Some(2.0));
+        assert_eq!(rate(&[sent(1, 0, 0.0)]), None);
+    }
+
+    #[test]
+    fn a_call_between_two_has_sides_and_no_list() {
+        let file: CallFile = serde_json::from_value(json!({
+            "disturbed": false,
+            "calls": [{ "call": 1, "participants": ["a", "b"], "failure": null }],
+            "peers": [{ "call": 1, "participant": "a" }],
+        }))
+        .unwrap();
+        assert_eq!(Each::all(&file, &[]), []);
+    }
+}

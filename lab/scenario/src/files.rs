@@ -1,0 +1,145 @@
+//! Reads files of unknown origin. Only regular files are opened, and texts have a size limit: a
+//! pipe may block for ever, and a device may never end.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+/// First bytes of a gzip file.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
+
+/// Opens a regular file, following links.
+pub fn open(path: &Path) -> io::Result<File> {
+    let refused = || {
+        let why = "is no regular file: only such files are read";
+        io::Error::new(io::ErrorKind::InvalidInput, why)
+    };
+    // Check before opening, because opening a device may have an effect. Check again afterwards,
+    // because the file may have been replaced. Without `O_NONBLOCK`, opening a pipe would wait for
+    // its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(refused());
+    }
+    let file = open_at_once(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(refused()) }
+}
+
+/// Opens a file without waiting for anybody.
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Elsewhere pipes have no place in the file system.
+#[cfg(not(unix))]
+fn open_at_once(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// The text of a regular file that is not larger than `max` bytes.
+pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
+    text(open(path)?, max)
+}
+
+/// The same of a file that may be packed by gzip. Where there is no such file, the one with `.gz`
+/// after its name is read. The limit is that of the unpacked text.
+pub fn read_packed_text(path: &Path, max: u64) -> io::Result<String> {
+    let mut file = BufReader::new(open(path).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => open(&packed(path)).map_err(|_| error),
+        _ => Err(error),
+    })?);
+    if file.fill_buf()?.starts_with(&GZIP) {
+        text(MultiGzDecoder::new(file), max)
+    } else {
+        text(file, max)
+    }
+}
+
+fn packed(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".gz");
+    name.into()
+}
+
+fn text(file: impl Read, max: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        let why = format!("is larger than {} MB", max / 1_000_000);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "is not text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_read_and_links_to_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "text").unwrap();
+        symlink(at("file"), at("link")).unwrap();
+        symlink("/dev/zero", at("zero")).unwrap();
+        let _socket = UnixListener::bind(at("socket")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        for name in ["file", "link"] {
+            assert_eq!(read_text(&at(name), 4).unwrap(), "text", "{name}");
+        }
+        for name in ["zero", "socket", "pipe", "."] {
+            let error = read_text(&at(name), 4).unwrap_err().to_string();
+            assert!(error.starts_with("is no regular file"), "{name}: {error}");
+        }
+        assert_eq!(read_text(&at("none"), 4).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_packed_file_reads_as_the_file_in_it_by_either_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (name, texts) in [("a.gz", &["text"][..]), ("two.gz", &["te", "xt"])] {
+            let mut all = Vec::new();
+            for part in texts {
+                let mut packed = GzEncoder::new(&mut all, Compression::best());
+                packed.write_all(part.as_bytes()).unwrap();
+                packed.finish().unwrap();
+            }
+            fs::write(at(name), all).unwrap();
+        }
+        fs::write(at("plain"), "text").unwrap();
+        for name in ["a", "a.gz", "two", "two.gz", "plain"] {
+            assert_eq!(read_packed_text(&at(name), 4).unwrap(), "text", "{name}");
+        }
+        let error = read_packed_text(&at("none"), 4).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        // The limit holds for what is unpacked.
+        let error = read_packed_text(&at("a"), 3).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        let whole = fs::read(at("a.gz")).unwrap();
+        for length in 2..whole.len() {
+            fs::write(at("cut.gz"), &whole[..length]).unwrap();
+            assert!(read_packed_text(&at("cut"), 4).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sparse");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let error = read_text(&path, 1_000_000).unwrap_err().to_string();
+        assert_eq!(error, "is larger than 1 MB");
+    }
+}

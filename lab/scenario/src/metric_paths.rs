@@ -1,0 +1,152 @@
+//! Which metrics a dotted path in a scenario names, besides those of a flow.
+
+use std::collections::BTreeMap;
+
+use weir_metrics::declared::{Shape, first_key};
+use weir_metrics::{
+    CALLS_PREFIX, CallMetrics, CallSuccess, Declared, Fairness, ForwardingMetrics, LinkSummary,
+    Metrics, NodeMetrics, PARTICIPANT_PREFIX, ParticipantMetrics, QualityMetrics, SpeechMetrics,
+    TerminalMetrics, TransferMetrics, VideoMetrics,
+};
+
+use super::Access;
+use super::error::{nearest, quoted};
+
+/// What a path in a scenario may name, by what has it.
+const KINDS: [(&str, &[Declared]); 11] = [
+    ("a flow", Metrics::DECLARED),
+    ("its video (repair)", VideoMetrics::DECLARED),
+    ("what is seen (quality)", QualityMetrics::DECLARED),
+    ("speech (quality)", SpeechMetrics::DECLARED),
+    ("TCP", TransferMetrics::DECLARED),
+    ("a server's subscriber", ForwardingMetrics::DECLARED),
+    ("all flows", LinkSummary::DECLARED),
+    ("rivals", Fairness::DECLARED),
+    ("a Wi-Fi cell", NodeMetrics::DECLARED),
+    ("a cellular cell", TerminalMetrics::DECLARED),
+    ("real calls", CallMetrics::DECLARED),
+];
+
+fn all() -> impl Iterator<Item = &'static Declared> {
+    KINDS.iter().flat_map(|(_, declared)| declared.iter())
+}
+
+/// What to write in the place of a path that names nothing: the values of a metric that has
+/// several, the nearest name, or all metrics by what has them.
+pub fn unknown(path: &str) -> String {
+    let begin = format!("there is no metric {}", quoted(path));
+    if let Some(of) = all().find(|it| it.path == path && !it.parts.is_empty()) {
+        let parts = of.parts.join(", ");
+        return format!("{begin}; write \"{path}.{}\", or one of {parts}", of.parts[0]);
+    }
+    let (whole, part) = path.split_once('.').unwrap_or((path, ""));
+    if let Some(near) = nearest(whole, all().map(|it| it.path)).first() {
+        let part = if part.is_empty() { String::new() } else { format!(".{part}") };
+        return format!("{begin}; write one such as \"{near}{part}\"");
+    }
+    let mut kinds = Vec::new();
+    for (name, declared) in KINDS {
+        let paths: Vec<&str> = declared.iter().map(|it| it.path).collect();
+        kinds.push(format!("{name}: {}", paths.join(", ")));
+    }
+    format!("{begin}; there are, of {}", kinds.join("; of "))
+}
+
+/// Whether a dotted path is a metric of all flows together, and not one of a flow's.
+pub fn is_shared(path: &str) -> bool {
+    ["link.", "fairness.", "cell.", "terminal."].iter().any(|shared| path.starts_with(shared))
+}
+
+/// Whether a dotted path such as `fairness.ratio_20s.min` names a value of all flows together, on a
+/// path with this many bottlenecks behind this access network.
+pub fn names_shared(path: &str, hops: usize, access: Option<&Access>) -> bool {
+    let (part, rest) = first_key(path);
+    let (name, metric) = first_key(rest);
+    match part {
+        "link" => link(hops).at(rest).is_some(),
+        "fairness" => Fairness::full().at(rest).is_some(),
+        "cell" => {
+            let mut groups = access.into_iter().flat_map(Access::wifi_groups);
+            groups.any(|(group, _)| group == name) && NodeMetrics::full().at(metric).is_some()
+        }
+        "terminal" => {
+            let cell = access.filter(|access| access.cellular().is_some());
+            let mut groups = cell.into_iter().flat_map(|access| &access.groups);
+            groups.any(|group| group.name == name) && TerminalMetrics::full().at(metric).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Filled metrics of a path with this many bottlenecks, which have a value each if there are
+/// several.
+fn link(hops: usize) -> LinkSummary {
+    let several = (1..=hops).filter(|_| hops > 1);
+    let hops: BTreeMap<String, f64> = several.map(|hop| (hop.to_string(), 0.0)).collect();
+    LinkSummary { hops, ..LinkSummary::full() }
+}
+
+/// Whether a dotted path such as `calls.a.setup_ms` names a value of all calls together.
+pub fn names_calls(path: &str) -> bool {
+    let Some(path) = path.strip_prefix(CALLS_PREFIX) else { return false };
+    match first_key(path) {
+        ("a" | "b", rest) => CallMetrics::full().at(rest).is_some(),
+        _ => CallSuccess::full().at(path).is_some() || CallMetrics::full().at(path).is_some(),
+    }
+}
+
+/// Whether a dotted path such as `participant.frame_rate` names a value of a participant.
+pub fn names_participant(path: &str) -> bool {
+    let path = path.strip_prefix(PARTICIPANT_PREFIX);
+    path.is_some_and(|path| ParticipantMetrics::full().at(path).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_all_flows_names_a_value_or_does_not() {
+        for path in ["link.utilization", "fairness.jain", "fairness.ratio_20s.within"] {
+            assert!(names_shared(path, 1, None), "{path}");
+        }
+        assert!(names_shared("link.hops.2", 2, None));
+        for path in ["link.hops.2", "link", "fairness.ratio_2s.min", "utilization"] {
+            assert!(!names_shared(path, 1, None), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_names_nothing_is_answered_with_what_there_is() {
+        assert!(
+            unknown("rtt_ms")
+                .ends_with("write \"rtt_ms.mean\", or one of mean, p25, p50, p90, p95, max")
+        );
+        assert!(unknown("utilisation").ends_with("write one such as \"utilization\""));
+        assert!(unknown("rttms.p95").ends_with("write one such as \"rtt_ms.p95\""));
+        let all = unknown("how_good_was_it");
+        for kind in
+            ["of a flow: utilization, ", "of real calls: ", "freeze_count", "link.utilization"]
+        {
+            assert!(all.contains(kind), "{all}");
+        }
+    }
+
+    #[test]
+    fn a_path_of_calls_names_a_value_or_does_not() {
+        for path in ["calls.success_ratio", "calls.setup_ms", "calls.b.one_way_delay_ms.p95"] {
+            assert!(names_calls(path), "{path}");
+        }
+        for path in
+            ["calls", "calls.c.setup_ms", "calls.one_way_delay_ms", "setup_ms", "calls.disturbed"]
+        {
+            assert!(!names_calls(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_of_a_participant_names_a_value_or_does_not() {
+        assert!(names_participant("participant.frame_rate"));
+        assert!(!names_participant("participant.nothing") && !names_participant("frame_rate"));
+    }
+}

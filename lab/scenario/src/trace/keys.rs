@@ -1,0 +1,161 @@
+//! The keys of a table that names a trace file.
+
+use std::path::Path;
+
+use toml::de::DeTable;
+use weir::units::{DataSize, TimeDelta};
+use weir_net::{Opportunity, TraceEnd};
+
+use super::clock::is_format;
+use super::{
+    Cell, Column, Format, Options, Reading, Result as ReadResult, RowTimes, Trace, Unit, Want,
+    read_all,
+};
+use crate::error::{ScenarioError, printable, quoted};
+use crate::reader::{File, Item, Table};
+use crate::trace_files::TraceFiles;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+macro_rules! keys {
+    ($($more:literal),*) => {
+        &[
+            "trace", "format", "column", "unit", "time", "time_unit", "time_format", "times",
+            "duration", "interval", "list", "round_trip", "opportunity", "where", "from", "to",
+            "trace_end", $($more),*
+        ]
+    };
+}
+
+/// The keys.
+pub(crate) const KEYS: &[&str] = keys!();
+/// The keys of a delay, which may keep its packets in order.
+pub(crate) const DELAY_KEYS: &[&str] = keys!("reorder");
+/// The keys of a jitter.
+pub(crate) const JITTER_KEYS: &[&str] = keys!("kind", "reorder", "distribution", "correlation");
+/// The keys of a signal.
+pub(crate) const SINR_KEYS: &[&str] = keys!("period");
+/// Most columns that a number may count.
+const MAX_COLUMN: f64 = 10_000.0;
+/// Largest opportunity.
+const MAX_OPPORTUNITY: DataSize = DataSize::from_bytes(1_000_000);
+
+/// Reads the trace that a table names, and makes something of it. Errors of the trace are those of
+/// the key `trace`.
+pub(crate) fn from_table<T>(
+    table: &Table<'_>,
+    want: Want,
+    files: &TraceFiles<'_>,
+    make: impl FnOnce(Trace, Option<TraceEnd>) -> ReadResult<T>,
+) -> Result<T> {
+    let file = table.require("trace", "\"uplink.mahi\"")?;
+    let name = file.string("a file name")?;
+    let (reading, end) = reading(table, want, files)?;
+    make(reading.trace, end).map_err(|error| file.error(&format!("{}: {error}", quoted(name))))
+}
+
+fn reading(
+    table: &Table<'_>,
+    want: Want,
+    files: &TraceFiles<'_>,
+) -> Result<(Reading, Option<TraceEnd>)> {
+    let file = table.require("trace", "\"uplink.mahi\"")?;
+    let name = file.string("a file name")?;
+    let options = options(table, want)?;
+    let ends = [("repeat", TraceEnd::Repeat), ("hold", TraceEnd::Hold)];
+    let end = table.get("trace_end").map(|item| item.choice(&ends)).transpose()?;
+    let text = files
+        .read(name)
+        .map_err(|why| file.error(&format!("cannot read {}: {}", quoted(name), printable(&why))))?;
+    let reading = read_all(&text, &options);
+    let reading = reading.map_err(|error| file.error(&format!("{}: {error}", quoted(name))))?;
+    Ok((reading, end))
+}
+
+/// Reads the trace that a line of TOML describes, such as `trace = "a.csv", unit = "kbps"`. The
+/// file is relative to `folder`.
+///
+/// # Errors
+/// As of a scenario with these keys.
+pub fn read_file(keys: &str, want: Want, folder: &Path) -> Result<(Reading, Option<TraceEnd>)> {
+    let text = format!("capacity = {{ {keys} }}\n");
+    let file = File { id: "", text: &text };
+    let document = DeTable::parse(&text)
+        .map_err(|error| file.error(error.span().unwrap_or(0..0), error.message()))?;
+    let top = Table::top(file, &document, &["capacity"])?;
+    let table = top.require("capacity", "{ trace = \"uplink.mahi\" }")?.table(KEYS)?;
+    reading(&table, want, &TraceFiles::beside(Some(folder)))
+}
+
+fn options(table: &Table<'_>, want: Want) -> Result<Options> {
+    let times = [("start", RowTimes::Start), ("end", RowTimes::End)];
+    Ok(Options {
+        want,
+        format: table.get("format").map(|item| item.choice(&Format::ALL)).transpose()?,
+        column: table.get("column").map(|item| column(&item)).transpose()?,
+        unit: table.get("unit").map(|item| item.choice(&Unit::ALL)).transpose()?,
+        time: table.get("time").map(|item| column(&item)).transpose()?,
+        time_unit: table.get("time_unit").map(|item| time_unit(&item)).transpose()?,
+        time_format: table.get("time_format").map(|item| time_format(&item)).transpose()?,
+        times: table.get("times").map_or(Ok(RowTimes::Start), |item| item.choice(&times))?,
+        duration: table.get("duration").map(|item| column(&item)).transpose()?,
+        interval: table.get("interval").map(|item| item.time()).transpose()?,
+        list: table.get("list").map(|item| item.string("keys").map(String::from)).transpose()?,
+        round_trip: table.get("round_trip").map(|item| item.boolean()).transpose()?,
+        opportunity: table
+            .get("opportunity")
+            .map_or(Ok(Opportunity::Mahimahi), |item| opportunity(&item))?,
+        rows: table.get("where").map_or(Ok(Vec::new()), |item| rows(&item))?,
+        from: table.get("from").map(|item| item.time()).transpose()?,
+        to: table.get("to").map(|item| item.time()).transpose()?,
+    })
+}
+
+fn opportunity(item: &Item<'_>) -> Result<Opportunity> {
+    let size = item.size()?;
+    if size > MAX_OPPORTUNITY {
+        return Err(item.error("must be at most 1MB"));
+    }
+    Ok(Opportunity::Bytes(size))
+}
+
+fn time_format(item: &Item<'_>) -> Result<String> {
+    let text = item.string("a format such as \"%d.%m.%Y %H:%M:%S\"")?;
+    if !is_format(text) {
+        let message = format!("{} is no format of strftime", quoted(text));
+        return Err(item.error(&message));
+    }
+    Ok(text.into())
+}
+
+fn column(item: &Item<'_>) -> Result<Column> {
+    match item.number() {
+        Ok(_) => item.whole(MAX_COLUMN).map(Column::Number),
+        Err(_) => {
+            item.string("the name of a column or its number").map(|name| Column::Name(name.into()))
+        }
+    }
+}
+
+fn time_unit(item: &Item<'_>) -> Result<TimeDelta> {
+    item.choice(&[
+        ("s", TimeDelta::from_secs(1)),
+        ("ms", TimeDelta::from_millis(1)),
+        ("us", TimeDelta::from_micros(1)),
+        ("ns", TimeDelta::from_nanos(1)),
+        ("min", TimeDelta::from_secs(60)),
+    ])
+}
+
+fn rows(item: &Item<'_>) -> Result<Vec<(String, Cell)>> {
+    let mut cells = Vec::new();
+    for (name, item) in item.named()? {
+        let cell = match (item.number(), item.boolean()) {
+            (Ok(number), _) => Cell::Number(number),
+            (_, Ok(value)) => Cell::Text(value.to_string()),
+            _ => Cell::Text(item.string("a text or a number")?.into()),
+        };
+        cells.push((name.to_owned(), cell));
+    }
+    Ok(cells)
+}

@@ -1,0 +1,120 @@
+//! The list of rows within an object of JSON.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::{Options, Result, TraceError, Want, quoted};
+
+/// Most keys that an error names.
+const SHOWN_KEYS: usize = 6;
+
+/// The keys of the object at the root.
+struct Keys(Vec<String>);
+
+impl Keys {
+    fn have(&self, wanted: &[&str]) -> bool {
+        wanted.iter().all(|key| self.0.iter().any(|own| own == key))
+    }
+}
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Keys;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
+                let mut keys = Vec::new();
+                while let Some((key, IgnoredAny)) = map.next_entry()? {
+                    keys.push(key);
+                }
+                Ok(Keys(keys))
+            }
+        }
+        reader.deserialize_map(Each)
+    }
+}
+
+/// The keys that lead to the list of rows.
+///
+/// # Errors
+/// If the text is no object, or none that is known while no key says where the list is.
+pub(super) fn path(text: &str, options: &Options) -> Result<Vec<String>> {
+    if let Some(list) = &options.list {
+        return Ok(list.split('.').map(String::from).collect());
+    }
+    let keys: Keys = serde_json::from_str(text).map_err(|error| TraceError::of_json(&error))?;
+    let path: &[&str] = if keys.have(&["start", "intervals"]) {
+        &["intervals"]
+    } else if keys.have(&["uplink"]) || keys.have(&["downlink"]) {
+        match options.want {
+            Want::Down => &["downlink", "trace_pattern"],
+            _ => &["uplink", "trace_pattern"],
+        }
+    } else if keys.have(&["version", "entries"]) {
+        &["entries"]
+    } else if keys.have(&["round_trips"]) {
+        &["round_trips"]
+    } else {
+        let shown: Vec<String> = keys.0.iter().take(SHOWN_KEYS).map(|key| quoted(key)).collect();
+        let more = if keys.0.len() > SHOWN_KEYS { ", ..." } else { "" };
+        let message = format!(
+            "an object with {}{more}, of no known program; write where its rows are, such as \
+             list = \"data.rows\"",
+            if shown.is_empty() { "nothing in it".into() } else { shown.join(", ") }
+        );
+        return Err(TraceError::of_file(&message));
+    };
+    Ok(path.iter().map(|key| (*key).to_owned()).collect())
+}
+
+/// Goes down a path of keys to a value, which `last` reads.
+pub(super) struct Within<'p, S> {
+    pub(super) path: &'p [String],
+    pub(super) last: S,
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Within<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<S::Value, D::Error> {
+        match self.path {
+            [] => self.last.deserialize(reader),
+            _ => reader.deserialize_map(self),
+        }
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Within<'_, S> {
+    type Value = S::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an object with {}", quoted(&self.path[0]))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<S::Value, A::Error> {
+        let (key, rest) = self.path.split_first().expect("only a path with keys is visited");
+        let mut last = Some(self.last);
+        let mut found = None;
+        while let Some(at) = map.next_key::<String>()? {
+            match last.take_if(|_| at == *key) {
+                Some(last) => found = Some(map.next_value_seed(Within { path: rest, last })?),
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        found.ok_or_else(|| {
+            let message = format!(
+                "there is no {} in it; write list, such as list = \"data.rows\"",
+                quoted(key)
+            );
+            A::Error::custom(message)
+        })
+    }
+}

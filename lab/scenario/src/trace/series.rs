@@ -1,0 +1,354 @@
+//! Values over time.
+//!
+//! ```text
+//! rows -> runs of rows in order -> the part that is used -+-> gaps, bunches -> Series
+//! ```
+
+use weir::units::{TimeDelta, Timestamp};
+use weir_net::TraceEnd;
+
+use super::{MAX_SAMPLES, Result, RowTimes, TraceError};
+
+/// Longest recording, in nanoseconds: 1000 hours.
+pub(super) const MAX_LENGTH: i64 = 1_000 * 3_600 * 1_000_000_000;
+/// How long a recording of one sample lasts, in nanoseconds.
+const ONE_SAMPLE: i64 = 1_000_000_000;
+/// Times after this, in nanoseconds, are those of a calendar, not of an experiment.
+const CALENDAR: i64 = 100_000_000 * 1_000_000_000;
+/// Longest time between two rows of a log, in nanoseconds, if most are far closer. After a longer
+/// one, a new experiment began.
+const MAX_GAP: i64 = 60 * 1_000_000_000;
+/// A gap is this many times the median between two rows.
+const GAP: i64 = 10;
+/// Rows are bunched if most of them last less than this part of the mean.
+const BUNCHED: i64 = 20;
+/// Fewest rows that are called bunched.
+const BUNCH: usize = 8;
+
+/// Values that each apply from a given time on, the first from the start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series<T> {
+    steps: Vec<(Timestamp, T)>,
+    length: TimeDelta,
+}
+
+impl<T: Copy> Series<T> {
+    /// The values by increasing time. The first is at zero.
+    pub fn steps(&self) -> &[(Timestamp, T)] {
+        &self.steps
+    }
+
+    /// How long the recording is. It is above zero, and the last value begins within it.
+    pub fn length(&self) -> TimeDelta {
+        self.length
+    }
+
+    /// The value at a time.
+    pub fn at(&self, at: Timestamp, end: TraceEnd) -> T {
+        let at = match end {
+            TraceEnd::Repeat => {
+                Timestamp::from_nanos(at.as_nanos().max(0) % self.length.as_nanos())
+            }
+            TraceEnd::Hold => at,
+        };
+        let index = self.steps.partition_point(|step| step.0 <= at).saturating_sub(1);
+        self.steps[index].1
+    }
+
+    /// The values of a run of this duration, with those of each round if the trace repeats.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub(super) fn over(&self, duration: TimeDelta, end: TraceEnd) -> Result<Vec<(Timestamp, T)>> {
+        let stop = Timestamp::ZERO + duration;
+        let mut steps = Vec::new();
+        let mut round = TimeDelta::ZERO;
+        loop {
+            for (at, value) in &self.steps {
+                if *at + round >= stop {
+                    return Ok(steps);
+                }
+                if steps.len() == MAX_SAMPLES {
+                    let message = format!("has more than {MAX_SAMPLES} values in this run");
+                    return Err(TraceError::of_file(&message));
+                }
+                steps.push((*at + round, *value));
+            }
+            if end == TraceEnd::Hold {
+                return Ok(steps);
+            }
+            round += self.length;
+        }
+    }
+
+    pub(super) fn into_parts(self) -> (Vec<(Timestamp, T)>, TimeDelta) {
+        (self.steps, self.length)
+    }
+
+    pub(super) fn map<U>(self, value: impl Fn(T) -> U) -> Series<U> {
+        let steps = self.steps.into_iter().map(|(at, of)| (at, value(of))).collect();
+        Series { steps, length: self.length }
+    }
+}
+
+/// A row: its time, its value, and where it comes from.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    /// In nanoseconds, since anything.
+    at: i64,
+    /// `None` for a row without one: the value before stays.
+    value: Option<f64>,
+    line: u32,
+}
+
+/// The part of a recording that is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Part {
+    /// Start since the first row.
+    pub(super) from: Option<TimeDelta>,
+    /// End since the first row.
+    pub(super) to: Option<TimeDelta>,
+    /// What the times of the rows are.
+    pub(super) times: RowTimes,
+}
+
+/// The rows of a recording, as they are read.
+#[derive(Debug)]
+pub(super) struct Samples {
+    list: Vec<Sample>,
+    /// When the last row ends; `None` if it lasts as long as the one before.
+    end: Option<i64>,
+    /// Of a log, the last row of each time counts, and the times were measured.
+    is_log: bool,
+    /// What to do about times that go back.
+    pub(super) hint: String,
+    /// How long each row lasts if the times do not tell it.
+    pub(super) usual: Option<TimeDelta>,
+}
+
+impl Samples {
+    /// Samples with increasing times.
+    pub(super) fn strict() -> Self {
+        Self { list: Vec::new(), end: None, is_log: false, hint: String::new(), usual: None }
+    }
+
+    /// Rows of a log.
+    pub(super) fn of_log() -> Self {
+        Self { is_log: true, ..Self::strict() }
+    }
+
+    pub(super) fn has_values(&self) -> bool {
+        self.list.iter().any(|sample| sample.value.is_some())
+    }
+
+    /// Adds a row with a value.
+    pub(super) fn push(&mut self, line: usize, at: i64, value: f64) -> Result<()> {
+        self.push_row(line, at, Some(value))
+    }
+
+    /// Adds a row.
+    pub(super) fn push_row(&mut self, line: usize, at: i64, value: Option<f64>) -> Result<()> {
+        let sample = Sample { at, value, line: u32::try_from(line).unwrap_or(u32::MAX) };
+        if let Some(last) = self.list.last_mut()
+            && last.at == at
+            && self.is_log
+        {
+            let value = value.or(last.value);
+            *last = Sample { value, ..sample };
+            return Ok(());
+        }
+        if self.list.len() == MAX_SAMPLES {
+            return Err(TraceError::at(line, &format!("more than {MAX_SAMPLES} samples")));
+        }
+        if at - self.list.first().map_or(at, |first| first.at) > MAX_LENGTH {
+            return Err(TraceError::at(line, "more than 1000 hours after the first line"));
+        }
+        self.list.push(sample);
+        Ok(())
+    }
+
+    /// Sets the end of the last row: rows that say how long they last need no look at their times.
+    pub(super) fn end_at(&mut self, end: i64) {
+        self.end = Some(end);
+    }
+
+    /// The part of the rows between two times since the first.
+    pub(super) fn series(&self, part: Part) -> Result<Series<f64>> {
+        let Some(first) = self.list.first().map(|first| first.at) else {
+            return Err(TraceError::of_file("the trace has no values"));
+        };
+        let mut run = self.run(first, part)?;
+        if let Some(usual) = self.bunched(&run)? {
+            run = Run::every(&run, usual);
+        }
+        if part.times == RowTimes::End {
+            run = run.shifted()?;
+        }
+        self.cut(&run, first, part)
+    }
+
+    /// The rows in order that hold the part.
+    fn run(&self, first: i64, part: Part) -> Result<Run> {
+        let out_of_order =
+            |pair: &[Sample]| pair[0].at > pair[1].at || (pair[0].at == pair[1].at && !self.is_log);
+        let breaks = self.list.windows(2).enumerate().filter(|(_, pair)| out_of_order(pair));
+        let breaks: Vec<usize> = breaks.map(|(index, _)| index + 1).collect();
+        let from = part.from.map_or(0, TimeDelta::as_nanos);
+        let to = part.to.map(TimeDelta::as_nanos);
+        let mut start = 0;
+        for stop in breaks.iter().copied().chain([self.list.len()]) {
+            let is_last = stop == self.list.len();
+            let run = Run::of(&self.list[start..stop], self.end.filter(|_| is_last));
+            let begin = run.rows[0].at - first;
+            let (is_first, end) = (start == 0, run.end - first);
+            let has_start = match part.from {
+                None => is_first,
+                Some(_) => begin <= from && from < end,
+            };
+            let has_end = to.map_or(is_last, |to| to <= end);
+            if (is_first && is_last) || (has_start && has_end) {
+                return Ok(run);
+            }
+            start = stop;
+        }
+        let (before, sample) = (self.list[breaks[0] - 1], self.list[breaks[0]]);
+        let words = if before.at == sample.at { "is that of" } else { "is earlier than that of" };
+        let mut message = format!("the time {words} the line before{}", self.hint);
+        if before.at > first && sample.at < before.at {
+            let seconds = (before.at - first) as f64 / 1e9;
+            message += &format!("; until there, to = \"{seconds}s\" is in order");
+        }
+        Err(TraceError::at(sample.line as usize, &message))
+    }
+
+    /// How long each row of a run lasts, if its times are not those at which they were measured: a
+    /// log through a pipe has the times at which the pipe was emptied.
+    fn bunched(&self, run: &Run) -> Result<Option<i64>> {
+        if self.end.is_some() {
+            return Ok(None);
+        }
+        let Some(interval) = run.bunched() else { return Ok(None) };
+        if let Some(usual) = self.usual.map(TimeDelta::as_nanos)
+            && (usual * 4 / 5..=usual * 5 / 4).contains(&interval)
+        {
+            return Ok(Some(usual));
+        }
+        let ms = (interval as f64 / 1e6).round().max(1.0);
+        let column = if self.is_log { "" } else { " with column = 2 and unit" };
+        let message = format!(
+            "most rows have the time of another, as in a log that was buffered; write how \
+             long each \
+             row lasts, such as interval = \"{ms}ms\"{column}"
+        );
+        let line = run.rows[1].line as usize;
+        Err(TraceError::at(line, &message))
+    }
+
+    fn cut(&self, run: &Run, first: i64, part: Part) -> Result<Series<f64>> {
+        let length = run.end - first;
+        let from = part.from.map_or(0, TimeDelta::as_nanos).max(run.rows[0].at - first);
+        let to = part.to.map_or(length, TimeDelta::as_nanos);
+        if length > MAX_LENGTH {
+            return Err(TraceError::of_file("the trace is longer than 1000 hours"));
+        }
+        if part.from.is_some_and(|from| from < TimeDelta::ZERO) || to > length || from >= to {
+            let seconds = length as f64 / 1e9;
+            let message = format!("from and to must lie in the trace, which has {seconds} s");
+            return Err(TraceError::of_file(&message));
+        }
+        let start = run.rows.partition_point(|row| row.at - first <= from) - 1;
+        let stop = run.rows.partition_point(|row| row.at - first < to);
+        let rows = &run.rows[start..stop];
+        if self.end.is_none() && (self.is_log || first > CALENDAR) {
+            check_gaps(rows)?;
+        }
+        // Before the first value, it is taken to be that.
+        let before = run.rows[..=start].iter().rev().find_map(|row| row.value);
+        let Some(value) = before.or_else(|| run.rows.iter().find_map(|row| row.value)) else {
+            return Err(TraceError::of_file("no row has a value"));
+        };
+        let mut steps = vec![(Timestamp::ZERO, value)];
+        let mut is_known = before.is_some();
+        for row in &rows[1..] {
+            let Some(value) = row.value else { continue };
+            if std::mem::replace(&mut is_known, true) {
+                steps.push((Timestamp::from_nanos(row.at - first - from), value));
+            }
+        }
+        Ok(Series { steps, length: TimeDelta::from_nanos(to - from) })
+    }
+}
+
+/// Rows in order of time.
+struct Run {
+    rows: Vec<Sample>,
+    /// When the last one ends.
+    end: i64,
+}
+
+impl Run {
+    /// The rows, of which there is one or more.
+    fn of(rows: &[Sample], end: Option<i64>) -> Self {
+        let last = rows[rows.len() - 1].at;
+        let lasts = rows.len().checked_sub(2).map_or(ONE_SAMPLE, |before| last - rows[before].at);
+        Self { rows: rows.to_vec(), end: end.unwrap_or(last + lasts) }
+    }
+
+    /// The same values, of rows that each last as long.
+    fn every(run: &Self, interval: i64) -> Self {
+        let mut rows = run.rows.clone();
+        let mut at = rows[0].at;
+        for row in &mut rows {
+            row.at = at;
+            at += interval;
+        }
+        Self { rows, end: at }
+    }
+
+    /// The same values, each from the time of the row before until its own. The first is not used.
+    fn shifted(self) -> Result<Self> {
+        let mut rows = Vec::with_capacity(self.rows.len());
+        for pair in self.rows.windows(2) {
+            rows.push(Sample { at: pair[0].at, ..pair[1] });
+        }
+        let end = self.rows[self.rows.len() - 1].at;
+        if rows.is_empty() {
+            return Err(TraceError::of_file("a trace whose times are ends needs two rows or more"));
+        }
+        Ok(Self { rows, end })
+    }
+
+    /// The mean time of a row, if most rows have next to none.
+    fn bunched(&self) -> Option<i64> {
+        let count = self.rows.len();
+        if count < BUNCH {
+            return None;
+        }
+        let first = self.rows[0].at;
+        let mean = (self.rows[count - 1].at - first) / (count as i64 - 1);
+        let (mut short, mut last_bunch) = (0, 0);
+        for (index, pair) in self.rows.windows(2).enumerate() {
+            let lasts = pair[1].at - pair[0].at;
+            short += usize::from(lasts < mean / BUNCHED);
+            if lasts > mean {
+                last_bunch = index + 1;
+            }
+        }
+        let is_bunched = 2 * short > count - 1;
+        is_bunched.then(|| (self.rows[last_bunch].at - first) / (last_bunch as i64).max(1))
+    }
+}
+
+fn check_gaps(rows: &[Sample]) -> Result<()> {
+    let mut spaces: Vec<i64> = rows.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+    spaces.sort_unstable();
+    let Some(middle) = spaces.len().checked_sub(1).map(|last| spaces[last / 2]) else {
+        return Ok(());
+    };
+    let longest = MAX_GAP.max(middle.saturating_mul(GAP));
+    let gap = rows.windows(2).find(|pair| pair[1].at - pair[0].at > longest);
+    let Some(&[before, after]) = gap else { return Ok(()) };
+    let seconds = (after.at - before.at) / 1_000_000_000;
+    let message = format!("{seconds} s after the line before; choose a part by where, from and to");
+    Err(TraceError::at(after.line as usize, &message))
+}

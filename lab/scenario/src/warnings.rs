@@ -1,0 +1,112 @@
+//! What of a scenario's network its defaults are not made for.
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::{LinkConfig, QueueLimit};
+
+use super::{Flow, Scenario, Traffic};
+
+/// Size of a full packet of media.
+const MEDIA_PACKET: DataSize = DataSize::from_bytes(1_200);
+
+impl Scenario {
+    /// What makes the results of a network say more about settings than about controllers: a
+    /// sender that may not go below what a link carries, and a queue without room for a packet.
+    /// One line each.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for flow in &self.flows {
+            let Traffic::Media(media) = &flow.traffic else { continue };
+            let least = media.settings.limits.min();
+            let Some(carried) = self.carried(flow) else { continue };
+            if carried < least {
+                warnings.push(format!(
+                    "{}: its min_bitrate of {} kbit/s is above the {} kbit/s of its path; what is \
+                     above is lost, so write a min_bitrate (and a start_bitrate) below",
+                    flow.name,
+                    least.as_kbps_f64(),
+                    carried.as_kbps_f64().round(),
+                ));
+            }
+        }
+        for (index, hop) in self.hops.iter().enumerate() {
+            for (way, link) in [("up", &hop.up), ("down", &hop.down)] {
+                let Some(room) = room(link) else { continue };
+                let place = match self.hops.len() {
+                    1 => format!("network.{way}"),
+                    _ => format!("network.hop[{}].{way}", index + 1),
+                };
+                if room < MEDIA_PACKET {
+                    warnings.push(format!(
+                        "{place}: its queue has room for {} bytes, which is less than a packet of \
+                         {} bytes; write a longer queue, such as queue = \"10KB\"",
+                        room.as_bytes(),
+                        MEDIA_PACKET.as_bytes()
+                    ));
+                }
+            }
+        }
+        warnings
+    }
+
+    /// The mean of what the narrowest hop carries while a flow is active; `None` without a limit.
+    fn carried(&self, flow: &Flow) -> Option<Bitrate> {
+        let (start, stop) = (flow.start, flow.stop.min(Timestamp::ZERO + self.duration));
+        if stop <= start {
+            return None;
+        }
+        let links = self.hops.get(flow.hops.clone())?.iter().map(|hop| hop.link(flow.direction));
+        let bits = links.filter_map(|link| link.bits(start, stop)).reduce(f64::min)?;
+        Some(Bitrate::from_bps_f64(bits / (stop - start).as_secs_f64()))
+    }
+}
+
+/// The bytes for which a queue that is limited in bytes or time has room.
+fn room(link: &LinkConfig) -> Option<DataSize> {
+    let rate = link.capacity.nominal_rate(Timestamp::ZERO)?;
+    match link.queue {
+        QueueLimit::Bytes(bytes) => Some(bytes),
+        // A queue of no time at all is meant to be none.
+        QueueLimit::Time(TimeDelta::ZERO) | QueueLimit::Packets(_) => None,
+        QueueLimit::Time(time) => Some(rate * time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse;
+
+    /// The warnings of a link with these keys and a flow with these.
+    fn warnings(link: &str, flow: &str) -> Vec<String> {
+        let text = format!(
+            "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
+             [network.up]\n{link}\n[[flow]]\n{flow}\n"
+        );
+        parse("x.toml", &text, None).unwrap().warnings()
+    }
+
+    #[test]
+    fn a_link_below_the_least_bitrate_and_a_queue_below_a_packet_are_told() {
+        let slow = warnings("capacity = \"18kbps\"", "");
+        assert_eq!(
+            slow,
+            [
+                "media-1: its min_bitrate of 150 kbit/s is above the 18 kbit/s of its path; what \
+                 is above is lost, so write a min_bitrate (and a start_bitrate) below",
+                "network.up: its queue has room for 675 bytes, which is less than a packet of 1200 \
+                 bytes; write a longer queue, such as queue = \"10KB\"",
+            ]
+        );
+        let roomy = "capacity = \"18kbps\"\nqueue = \"10KB\"";
+        let slower = "min_bitrate = \"10kbps\"\nstart_bitrate = \"15kbps\"";
+        assert_eq!(warnings(roomy, slower), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_slow_for_a_while_and_what_has_no_media_is_not_told() {
+        let dip = "capacity = [[\"0s\", \"2Mbps\"], [\"10s\", \"50kbps\"], [\"20s\", \"2Mbps\"]]";
+        assert_eq!(warnings(dip, ""), [""; 0]);
+        let udp = "kind = \"udp\"\nrate = \"10kbps\"";
+        assert_eq!(warnings("capacity = \"64kbps\"", udp), [""; 0]);
+        assert_eq!(warnings("delay = \"5ms\"", ""), [""; 0]);
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the simulator from outside.
+
+mod ecn;
+mod wifi;

@@ -1,0 +1,3 @@
+//! Tests that install the library.
+
+mod install;

@@ -1,0 +1,128 @@
+//! A controller as noq calls it.
+
+use std::any::Any;
+use std::time::Instant;
+
+use noq_proto::RttEstimator;
+use noq_proto::congestion::{Controller, ControllerMetrics};
+use weir::{DataSize, TimeDelta, Timestamp};
+use weir_quic::{AckEnd, Congestion, Control, PacketName, Sent};
+
+/// A controller of one path. A clone is the same one: noq clones it to show its state, and when
+/// a path continues from another address.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    control: Control,
+    /// noq's smoothed round-trip time.
+    srtt: Option<TimeDelta>,
+    /// When noq last declared a loss.
+    last_loss: Option<Timestamp>,
+}
+
+impl Flow {
+    pub(crate) fn new(now: Instant, congestion: Congestion) -> Self {
+        Self { control: Control::new(now, congestion), srtt: None, last_loss: None }
+    }
+
+    pub(crate) fn control(&self) -> Control {
+        self.control.clone()
+    }
+}
+
+impl Controller for Flow {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        let mut shared = self.control.host();
+        let now = shared.time(now);
+        let size = DataSize::from_bytes(bytes.into());
+        shared.congestion.on_packet_sent(now, Sent::numbered(pn, size));
+    }
+
+    fn on_ack(
+        &mut self,
+        _now: Instant,
+        sent: Instant,
+        _bytes: u64,
+        pn: u64,
+        _app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        self.srtt = Some(rtt.get().into());
+        let mut shared = self.control.host();
+        let sent = shared.exact_time(sent);
+        shared.congestion.on_packet_acked(PacketName::Number(pn, Some(sent)));
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        _in_flight: u64,
+        app_limited: bool,
+        _largest: Option<u64>,
+    ) {
+        let mut shared = self.control.host();
+        let now = shared.time(now);
+        let mut ack = AckEnd::default().with_app_limited(app_limited);
+        ack.smoothed_rtt = self.srtt;
+        shared.congestion.on_ack_end(now, ack);
+    }
+
+    /// Losses come one by one, see [`Controller::on_packet_lost`]; what is left is a mark. How
+    /// many packets were marked is not told.
+    fn on_congestion_event(
+        &mut self,
+        _now: Instant,
+        _sent: Instant,
+        _is_persistent_congestion: bool,
+        is_ecn: bool,
+        _lost_bytes: u64,
+        _largest_lost_pn: u64,
+    ) {
+        if is_ecn {
+            self.control.host().congestion.on_marks(1);
+        }
+    }
+
+    fn on_packet_lost(&mut self, _lost_bytes: u16, pn: u64, now: Instant) {
+        let mut shared = self.control.host();
+        let now = shared.time(now);
+        self.last_loss = Some(now);
+        shared.congestion.on_packet_lost(now, PacketName::Number(pn, None));
+    }
+
+    /// All losses that noq remembers were none. It forgets those that were sent two probe timeouts
+    /// before its last loss, and a probe timeout is longer than a round trip.
+    fn on_spurious_congestion_event(&mut self) {
+        if let (Some(last_loss), Some(srtt)) = (self.last_loss, self.srtt) {
+            self.control.host().congestion.on_losses_taken_back(last_loss - srtt * 2);
+        }
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.control.host().congestion.on_mtu(DataSize::from_bytes(new_mtu.into()));
+    }
+
+    fn window(&self) -> u64 {
+        self.control.host().congestion.window().as_bytes()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let shared = self.control.host();
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = shared.congestion.window().as_bytes();
+        metrics.pacing_rate = Some(shared.congestion.pacing_rate().as_bps() / 8);
+        metrics.bandwidth_estimate = Some(shared.congestion.media_bitrate().as_bps());
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

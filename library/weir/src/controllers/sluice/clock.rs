@@ -1,0 +1,325 @@
+//! The receiver's clock without its steps and its drift (S-37).
+//!
+//! A receiver restarts, its clock is set, or it runs faster than the sender's. Nothing of the path
+//! has changed then. A one-way delay alone cannot tell such a change from a queue. But what a clock
+//! adds to the delay, it takes from the *return time*: the time from the arrival of the newest
+//! packet of a report until the report is there. A queue changes the delay alone.
+
+use super::Parameters;
+use super::queue::Queue;
+use crate::feedback::FeedbackReport;
+use crate::units::{TimeDelta, Timestamp};
+
+/// Less than this is no step: times on the wire are rounded to about a millisecond.
+const LEAST: TimeDelta = TimeDelta::from_millis(5);
+/// Reports that may show a step. One that the receiver held back for longer than usual hides it.
+const CHANCES: usize = 4;
+/// A step is longer than this many times the noise of the delay.
+const NOISES: i64 = 4;
+/// Reports of a period at least, and the lengths of the first periods and of the later ones.
+const PERIOD_REPORTS: u32 = 30;
+const PERIOD: [TimeDelta; 2] = [TimeDelta::from_secs(2), TimeDelta::from_secs(16)];
+
+/// Reports before the shortest return time is known: a receiver holds most of them back.
+const ENOUGH: u32 = 20;
+
+/// The shortest return time of a period.
+#[derive(Clone, Copy, Debug)]
+struct Shortest {
+    at: Timestamp,
+    time: TimeDelta,
+}
+
+impl Shortest {
+    /// How fast the return time has fallen since an earlier one, in seconds a second.
+    fn falls_from(&self, earlier: &Self, p: &Parameters) -> f64 {
+        let fell = earlier.time - self.time;
+        if fell.abs() <= p.q_sight { 0.0 } else { fell / (self.at - earlier.at) }
+    }
+}
+
+/// What the newest reports show, one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    return_time: TimeDelta,
+    /// The smallest delay in it.
+    delay: TimeDelta,
+}
+
+const UNKNOWN: Recent = Recent { return_time: TimeDelta::MAX, delay: TimeDelta::MAX };
+
+/// Takes steps and drift out of a receiver's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReceiverClock {
+    /// How far the clock is ahead of what it would have been without steps and drift.
+    ahead: TimeDelta,
+    /// What it gains in a time, as a share.
+    drift: f64,
+    last_report: Option<Timestamp>,
+    /// The newest report and those before it.
+    recent: [Recent; CHANCES],
+    /// Of this period and the two before, the newest reports left out.
+    shortest: [Option<Shortest>; 3],
+    period: TimeDelta,
+    period_begin: Timestamp,
+    period_reports: u32,
+    /// Reports so far, up to [`ENOUGH`].
+    reports: u32,
+    /// How far the return time of this report is below the shortest one, or above if negative.
+    fell: TimeDelta,
+    /// Arrivals of the newest packets of this report and of the one before.
+    newest: [Timestamp; 2],
+}
+
+impl Default for ReceiverClock {
+    fn default() -> Self {
+        Self {
+            ahead: TimeDelta::ZERO,
+            drift: 0.0,
+            last_report: None,
+            recent: [UNKNOWN; CHANCES],
+            shortest: [None; 3],
+            period: PERIOD[0],
+            period_begin: Timestamp::ZERO,
+            period_reports: 0,
+            reports: 0,
+            fell: TimeDelta::ZERO,
+            newest: [Timestamp::ZERO; 2],
+        }
+    }
+}
+
+impl ReceiverClock {
+    /// A report begins. The delay has this noise. A long one, as of a radio link, hides the drift.
+    pub(super) fn begin_report(
+        &mut self,
+        now: Timestamp,
+        report: &FeedbackReport,
+        noise: TimeDelta,
+        p: &Parameters,
+    ) {
+        let Some(newest) = report.packets.iter().rev().find_map(|packet| packet.arrival_time)
+        else {
+            return;
+        };
+        let last = self.last_report.replace(now).unwrap_or(now);
+        if noise < p.moved_noise {
+            self.ahead += (now - last).max(TimeDelta::ZERO) * self.drift;
+        }
+        let left = self.recent[CHANCES - 1].return_time;
+        self.recent.rotate_right(1);
+        if left < TimeDelta::MAX {
+            self.learn(now, left, p);
+        }
+        self.newest = [newest - self.ahead, self.newest[0]];
+        let return_time = now - self.newest[0];
+        self.recent[0] = Recent { return_time, ..UNKNOWN };
+        self.reports = (self.reports + 1).min(ENOUGH);
+        let shortest = self.shortest.iter().flatten().map(|shortest| shortest.time).min();
+        self.fell = match shortest {
+            Some(shortest) if self.reports == ENOUGH => shortest - return_time,
+            _ => TimeDelta::ZERO,
+        };
+    }
+
+    /// A return time that is no longer among the newest ones.
+    fn learn(&mut self, now: Timestamp, time: TimeDelta, p: &Parameters) {
+        if self.shortest[0].is_none_or(|shortest| time < shortest.time) {
+            self.shortest[0] = Some(Shortest { at: now, time });
+        }
+        self.period_reports += 1;
+        let passed = now - self.period_begin;
+        if passed < self.period || self.period_reports < PERIOD_REPORTS {
+            return;
+        }
+        (self.period_begin, self.period_reports) = (now, 0);
+        self.period = (self.period * 2).min(PERIOD[1]);
+        let [this, before, earlier] = self.shortest;
+        self.shortest = [None, this, before];
+        let (Some(this), Some(before), Some(earlier)) = (this, before, earlier) else { return };
+        // What falls once is the way back. What the return time gains may be a queue there, and
+        // does no harm: what the delay loses then becomes the base.
+        let (old, new) = (before.falls_from(&earlier, p), this.falls_from(&before, p));
+        let change = if old.abs() < new.abs() { old } else { new };
+        let drift = (self.drift + change).clamp(0.0, p.drift_max);
+        if old * new > 0.0 && drift != self.drift {
+            // Times before a change of the drift say nothing about the next one.
+            self.shortest = [Some(Shortest { at: now, ..this }), None, None];
+            self.drift = drift;
+        }
+    }
+
+    /// When a packet of the report arrived, had the clock neither stepped nor drifted. `now` is the
+    /// time of the report.
+    #[inline]
+    pub(super) fn arrival(
+        &mut self,
+        now: Timestamp,
+        sent: Timestamp,
+        shown: Timestamp,
+        queue: &Queue,
+    ) -> Timestamp {
+        let mut delay = shown - self.ahead - sent;
+        let above = queue.above_base(delay);
+        // No path becomes shorter or longer by more than its round trip.
+        if self.fell.abs() > LEAST || above.abs() > (now - sent).max(TimeDelta::ZERO) + LEAST {
+            delay = self.without_step(now, sent, delay, above, queue);
+        }
+        self.recent[0].delay = self.recent[0].delay.min(delay);
+        sent + delay
+    }
+
+    /// The delay of a packet without a step, if the clock was stepped before it arrived. It differs
+    /// by this much from the base.
+    #[inline(never)]
+    fn without_step(
+        &mut self,
+        now: Timestamp,
+        sent: Timestamp,
+        delay: TimeDelta,
+        above_base: TimeDelta,
+        queue: &Queue,
+    ) -> TimeDelta {
+        let before = self.recent[1..].iter().map(|recent| recent.delay).min();
+        let Some(usual) = before.filter(|usual| *usual < TimeDelta::MAX) else { return delay };
+        let by = delay - usual;
+        let (size, fell) = (by.abs(), self.fell.abs());
+        let is_same_way = (by > TimeDelta::ZERO) == (self.fell > TimeDelta::ZERO);
+        // A queue that leaves keeps the order of arrivals. What falls by less becomes the base.
+        let is_clear = by > LEAST || sent + delay < self.newest[1];
+        // What a radio link's delay does by chance is no step.
+        let is_told = is_same_way
+            && is_clear
+            && size <= fell * 2
+            && fell <= size * 2
+            && size > queue.noise() * NOISES;
+        let is_far = above_base.abs() > (now - sent).max(TimeDelta::ZERO) + LEAST;
+        if !is_told && !is_far {
+            return delay;
+        }
+        // The queue is as it was.
+        self.ahead += by;
+        self.fell = TimeDelta::ZERO;
+        self.recent[0].return_time += by;
+        self.newest[0] -= by;
+        for recent in &mut self.recent[1..] {
+            // It may be on either clock.
+            recent.return_time = TimeDelta::MAX;
+        }
+        usual
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feedback::PacketReport;
+    use crate::units::DataSize;
+    use alloc::vec::Vec;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(60);
+    const P: Parameters = Parameters::DEFAULT;
+
+    fn ms(ms: i64) -> TimeDelta {
+        TimeDelta::from_millis(ms)
+    }
+
+    /// What a report of five packets shows, and when it comes.
+    struct Shown {
+        now: Timestamp,
+        /// Waits in the queue, and on the way back.
+        waits: TimeDelta,
+        returns: TimeDelta,
+        clock: TimeDelta,
+    }
+
+    /// The delay of the last packet of each report without the clock, for a path of 25 ms.
+    fn delays(reports: impl Iterator<Item = Shown>) -> Vec<TimeDelta> {
+        let (mut clock, mut queue) = (ReceiverClock::default(), Queue::new());
+        let mut seen = Vec::new();
+        for shown in reports {
+            let sent = [50, 40, 30, 20, 0].map(|ago| shown.now - RTT - ms(ago));
+            let packets = sent.map(|sent| {
+                let arrival = sent + ms(25) + shown.waits + shown.clock;
+                PacketReport::new(0, DataSize::from_bytes(1_000), sent)
+                    .with_arrival_time(Some(arrival))
+            });
+            let now = shown.now + shown.waits + shown.returns;
+            let report = FeedbackReport::new(packets.into());
+            queue.begin_report();
+            clock.begin_report(now, &report, queue.noise(), &P);
+            let mut delay = TimeDelta::ZERO;
+            for packet in &report.packets {
+                let shown = packet.arrival_time.expect("it arrived");
+                let arrived = clock.arrival(now, packet.send_time, shown, &queue);
+                delay = arrived - packet.send_time;
+                queue.on_packet(now, arrived, delay, &P);
+            }
+            queue.end_report(now, &P);
+            seen.push(delay);
+        }
+        seen
+    }
+
+    fn report(number: i64, waits: TimeDelta, returns: TimeDelta, clock: TimeDelta) -> Shown {
+        let now = Timestamp::from_millis(1_000 + 50 * number);
+        Shown { now, waits, returns, clock }
+    }
+
+    // S-37
+    #[test]
+    fn a_step_of_any_size_either_way_changes_no_delay() {
+        for step in [15, 40, 100, 500, 1_000, 60_000, 3_600_000, 400_000_000] {
+            for step in [ms(step), -ms(step)] {
+                let seen = delays((0..60).map(|number| {
+                    let waits = ms(if number < 10 { 0 } else { 4 });
+                    let held = ms(number * 7 % 10);
+                    report(number, waits, held, if number < 30 { ms(0) } else { step })
+                }));
+                let change = seen[59] - seen[29];
+                // A step back by less than a packet's gap becomes the base.
+                let least = if step > ms(-60) { step.min(ms(-1)) } else { ms(-1) };
+                assert!((least..=ms(1)).contains(&change), "{step}: {change}");
+            }
+        }
+    }
+
+    // S-37
+    #[test]
+    fn a_queue_that_comes_or_leaves_is_no_step_of_the_clock() {
+        for wait in [20, 200, 1_000] {
+            let reports = 40 + wait / 25;
+            let seen = delays((0..reports * 2).map(|number| {
+                // No faster than a second a second.
+                let left = (wait - (number - reports).max(0) * 50).max(0);
+                let waits = if number < 20 { 0 } else { left };
+                report(number, ms(waits), ms(number * 7 % 10), ms(0))
+            }));
+            assert_eq!(seen[reports as usize - 1] - seen[0], ms(wait));
+            assert_eq!(seen[reports as usize * 2 - 1], seen[0]);
+        }
+    }
+
+    // S-37
+    #[test]
+    fn a_way_back_that_changes_is_no_step_of_the_clock() {
+        let seen = delays((0..60).map(|number| {
+            let returns = [0, 300, 40, 0, 700][number as usize / 12];
+            report(number, ms(3), ms(returns), ms(0))
+        }));
+        assert!(seen.iter().all(|delay| *delay == ms(28)), "{seen:?}");
+    }
+
+    // S-37
+    #[test]
+    fn a_clock_that_gains_up_to_1000_ppm_is_no_queue() {
+        for ppm in [100, 300, 1_000] {
+            let seen = delays((0..2_400).map(|number| {
+                let gained = TimeDelta::from_nanos(50 * ppm * number);
+                report(number, ms(5), ms(number * 7 % 30), gained)
+            }));
+            let change = seen[2_399] - seen[1_800];
+            assert!(change.abs() < TimeDelta::from_micros(1_500), "{ppm} ppm: {change} in 30 s");
+        }
+    }
+}

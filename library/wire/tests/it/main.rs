@@ -1,0 +1,3 @@
+//! Tests of the wire formats from outside.
+
+mod round_trip;

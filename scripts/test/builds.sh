@@ -1,0 +1,47 @@
+#!/bin/sh
+# Checks that everything compiles where it should: the library without std, with the oldest compiler that it names and with
+# each of its features; the program without some of its parts, with musl, for Windows and for macOS, where its commands with
+# an emulated network say that they need Linux. Nothing is linked or run. With --library it checks the library without std
+# and with the oldest compiler. What this machine lacks is skipped, and said.
+set -eu
+. "$(dirname "$0")/../usage.sh"
+accept --library "$@"
+cd "$(dirname "$0")/../.."
+
+skipped() { echo "builds: skipped: $1"; }
+has_target() { rustup target list --installed 2> /dev/null | grep -qx "$1"; }
+
+oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' library/weir/Cargo.toml)
+if rustup toolchain list 2> /dev/null | grep -q "^$oldest-"; then
+    cargo "+$oldest" check --package weir-rtc --package weir-wire --package weir-rtcp --package weir-quic --package weir-sfu --package weir-capi \
+        --target-dir "${CARGO_TARGET_DIR:-target}/oldest"
+else
+    skipped "Rust $oldest: rustup toolchain install $oldest --profile minimal"
+fi
+bare=thumbv7em-none-eabi
+if has_target "$bare"; then
+    cargo check --package weir-rtc --package weir-wire --package weir-rtcp --package weir-quic --package weir-sfu --features weir-rtc/serde \
+        --target "$bare"
+else
+    skipped "the library without std: rustup target add $bare"
+fi
+[ "${1:-}" != --library ] || exit 0
+
+for features in '' std serde testing experiments; do
+    cargo check --package weir-rtc --no-default-features --features "$features"
+done
+# The demo builds the program without some of its parts.
+for features in '' calls analyze; do
+    cargo clippy --package weir-cli --no-default-features --features "$features" -- -D warnings
+done
+for target in x86_64-unknown-linux-musl x86_64-pc-windows-gnu aarch64-apple-darwin; do
+    if ! has_target "$target"; then
+        skipped "$target: rustup target add $target"
+    # Some crates are only for these systems, and a machine without a network may lack them.
+    elif ! cargo fetch --quiet --locked --target "$target" 2> /dev/null; then
+        skipped "$target: its crates cannot be fetched"
+    else
+        cargo check --quiet --package weir-cli --target "$target"
+        echo "builds: weir compiles for $target"
+    fi
+done
