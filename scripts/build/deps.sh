@@ -49,6 +49,10 @@ if [ "$wanted" != --build ]; then
     need iproute2 ip
     need procps ps
 fi
+if [ -z "$wanted" ] || [ -n "$for_tests" ]; then
+    # The second reader of a call's capture, beside `weir analyze`.
+    need tshark tshark
+fi
 if [ -z "$wanted" ] || [ -n "$for_all_tests" ]; then
     need firefox-esr firefox-esr firefox
     need janus janus
@@ -57,7 +61,6 @@ if [ -z "$wanted" ] || [ -n "$for_all_tests" ]; then
     need iputils-ping ping
     # The way to an application's server outside the emulated network.
     need slirp4netns slirp4netns
-    need tshark tshark
     # The IMS of `weir ims`. The modules have no programs of their own.
     need kamailio kamailio
     for module in ims_icscf:ims websocket:websocket presence:presence tls:tls http_client:utils jansson:extra; do
