@@ -8,7 +8,7 @@ use crate::units::{TimeDelta, Timestamp};
 /// Assumed round-trip time until one is measured.
 const RTT_UNKNOWN: TimeDelta = TimeDelta::from_secs(1);
 
-/// Share of a new interval in the smoothed one.
+/// Share of a new interval in the smoothed one, if it is as long as that.
 const INTERVAL_GAIN: f64 = 1.0 / 8.0;
 /// Of less than this, no multiple is a gap.
 const INTERVAL_LEAST: TimeDelta = TimeDelta::from_millis(5);
@@ -16,37 +16,80 @@ const INTERVAL_LEAST: TimeDelta = TimeDelta::from_millis(5);
 const INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(4);
 
 /// Feedback is missing after this many times the usual interval. If half of the reports get lost,
-/// the usual interval is twice as long, and one in 256 gaps is longer than this.
+/// the usual interval is three times as long, and one in 4,096 gaps is longer than this.
 const MISSED_REPORTS: f64 = 4.0;
 
-/// The usual time between two reports: an exponential mean, unknown before the second report.
+/// The usual time between two reports, unknown before the second one.
+///
+/// It is an exponential mean in which each interval weighs by its length. So what comes in several
+/// parts, because it tells of more packets than one part can hold, counts as one report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReportInterval {
+    /// When the last report came, or the first packet left before there was one.
     last: Option<Timestamp>,
-    usual: Option<TimeDelta>,
+    interval: Interval,
+}
+
+/// What is known of the interval of reports.
+#[derive(Clone, Copy, Debug, Default)]
+enum Interval {
+    #[default]
+    Unknown,
+    /// After the first report: it came an interval at most, and a round trip, after the first
+    /// packet.
+    AtMost(TimeDelta),
+    /// The mean.
+    Usual(TimeDelta),
 }
 
 impl ReportInterval {
+    /// A packet left.
+    pub(crate) fn on_packet_sent(&mut self, now: Timestamp) {
+        if matches!(self.interval, Interval::Unknown) {
+            self.last.get_or_insert(now);
+        }
+    }
+
     /// A report came.
     pub(crate) fn on_report(&mut self, now: Timestamp) {
-        let Some(last) = self.last.replace(now) else { return };
+        let last = self.last.replace(now).unwrap_or(now);
         // The host's clock may have been set back.
         let since = (now - last).clamp(TimeDelta::ZERO, INTERVAL_MAX);
-        let usual = self.usual.unwrap_or(since);
-        // One long gap is a time without feedback, and not how often it comes.
-        let since = since.min(usual.max(INTERVAL_LEAST) * MISSED_REPORTS);
-        self.usual = Some(usual + (since - usual) * INTERVAL_GAIN);
+        self.interval = match self.interval {
+            Interval::Unknown => Interval::AtMost(since),
+            Interval::AtMost(most) if since < INTERVAL_LEAST => Interval::AtMost(most),
+            Interval::AtMost(_) => Interval::Usual(since),
+            Interval::Usual(usual) => {
+                // One long gap is a time without feedback, and not how often it comes.
+                let since = since.min(usual.max(INTERVAL_LEAST) * MISSED_REPORTS);
+                let weight = since / usual.max(INTERVAL_LEAST);
+                Interval::Usual(usual + (since - usual) * INTERVAL_GAIN * weight)
+            }
+        };
     }
 
     /// How long feedback may be overdue before it is missing: `least`, or as long as
     /// [`MISSED_REPORTS`] reports take.
     pub(crate) fn patience(&self, least: TimeDelta) -> TimeDelta {
-        least.max(self.usual().unwrap_or(TimeDelta::ZERO) * MISSED_REPORTS)
+        self.patience_for(least, MISSED_REPORTS)
+    }
+
+    /// The same for this number of reports. Before the second report, two may take as long as the
+    /// first one did.
+    pub(crate) fn patience_for(&self, least: TimeDelta, reports: f64) -> TimeDelta {
+        match self.interval {
+            Interval::Unknown => least,
+            Interval::AtMost(most) => least.max(most * 2.0),
+            Interval::Usual(usual) => least.max(usual * reports),
+        }
     }
 
     /// The smoothed interval.
     pub(crate) fn usual(&self) -> Option<TimeDelta> {
-        self.usual
+        match self.interval {
+            Interval::Usual(usual) => Some(usual),
+            Interval::Unknown | Interval::AtMost(_) => None,
+        }
     }
 }
 
@@ -100,6 +143,54 @@ mod tests {
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
+    }
+
+    /// The usual interval in ms after reports at these times.
+    fn usual(times: impl IntoIterator<Item = i64>) -> i64 {
+        let mut reports = ReportInterval::default();
+        for time in times {
+            reports.on_report(at(time));
+        }
+        reports.usual().unwrap().as_millis()
+    }
+
+    #[test]
+    fn a_report_in_parts_is_one_and_a_lost_one_is_no_change() {
+        for interval in [5, 50, 400, 2_000] {
+            assert_eq!(usual((0..40).map(|n| n * interval)), interval);
+            for parts in 2..20 {
+                let spread = interval / 100;
+                let times =
+                    (0..40 * parts).map(|n| n / parts * interval + n % parts * spread / parts);
+                let usual = usual(times);
+                assert!((interval * 9 / 10..=interval).contains(&usual), "{usual} of {interval}");
+            }
+        }
+    }
+
+    #[test]
+    fn it_follows_reports_that_come_more_often_or_less() {
+        for (before, after) in [(50, 2_000), (2_000, 50), (5, 1_000), (1_000, 5)] {
+            let times = (0..20).map(|n| n * before);
+            let long = before.max(after) * 40 / after;
+            let later = (1..=long).map(|n| 19 * before + n * after);
+            let usual = usual(times.chain(later));
+            assert!((usual - after).abs() <= after / 20, "{usual} after {before}, {after}");
+        }
+    }
+
+    #[test]
+    fn until_the_second_report_the_first_one_tells_how_long_to_wait() {
+        let mut reports = ReportInterval::default();
+        reports.on_packet_sent(at(10));
+        reports.on_packet_sent(at(500));
+        assert_eq!(reports.patience(PATIENCE), PATIENCE);
+        reports.on_report(at(2_010));
+        assert_eq!(reports.patience(PATIENCE), TimeDelta::from_secs(4));
+        reports.on_report(at(2_012));
+        assert_eq!(reports.patience(PATIENCE), TimeDelta::from_secs(4), "a part of the first");
+        reports.on_report(at(2_112));
+        assert_eq!(reports.patience(PATIENCE), PATIENCE);
     }
 
     // NADA-D9

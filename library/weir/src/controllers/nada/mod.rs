@@ -198,6 +198,7 @@ impl Controller for Nada {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.shaping.set_length(packet.queued);
         // NADA-D9
+        self.reports.on_packet_sent(now);
         let patience = self.reports.patience(self.parameters.logwin);
         self.silence.on_packet_sent(now, self.rtt.min(), patience);
     }

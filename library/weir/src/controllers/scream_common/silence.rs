@@ -36,6 +36,7 @@ pub(in super::super) struct Silence {
 
 impl Silence {
     pub fn on_packet_sent(&mut self, now: Timestamp, size: DataSize, rtt: TimeDelta) {
+        self.reports.on_packet_sent(now);
         self.waiting_since.get_or_insert(now);
         if let Some(allowance) = &mut self.allowance {
             *allowance = allowance.saturating_sub_unsigned(size.as_bytes());
@@ -164,11 +165,13 @@ mod tests {
         assert!(silence.is_silent());
         silence.on_acknowledged(at(1_050), bytes(12_000));
         assert!(!silence.is_silent());
+        // A second report may take twice as long as the first one, and a round trip.
+        assert!(!silence.on_tick(at(3_349), TICK, RTT));
         assert!(
-            silence.on_tick(at(2_050), TICK, RTT),
+            silence.on_tick(at(3_350), TICK, RTT),
             "the window may be full: nothing more is sent"
         );
-        silence.on_acknowledged(at(2_100), DataSize::ZERO);
+        silence.on_acknowledged(at(3_400), DataSize::ZERO);
         assert!(!silence.on_tick(at(9_000), TICK, RTT));
     }
 

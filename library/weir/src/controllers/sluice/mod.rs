@@ -388,10 +388,9 @@ impl Controller for Sluice {
     }
 
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        self.reports.on_packet_sent(now);
         if !self.silence.is_running() {
-            // Before the second report nobody knows how often they come.
-            let usual = self.reports.usual().unwrap_or(TimeDelta::ZERO);
-            let patience = self.p.patience.max(usual * self.p.missed_reports);
+            let patience = self.reports.patience_for(self.p.patience, self.p.missed_reports);
             self.silence.on_packet_sent(now, self.rtt, patience);
         }
         self.flight.on_packet_sent(packet);
