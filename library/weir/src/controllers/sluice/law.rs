@@ -323,6 +323,11 @@ impl Sluice {
             // What is too much is seen a report later.
             wired = wired.min(p.q_report / delay / seen.step_s.max(p.step_max.as_secs_f64()));
         }
+        let path_s = self.path_time().as_secs_f64();
+        if path_s > p.t_loop.as_secs_f64() {
+            // So is the queue that it makes in a long round trip.
+            wired = wired.min(p.q_report.as_secs_f64() * 2.0 / (path_s * path_s));
+        }
         let is_late = calm_s > p.t_calm.as_secs_f64();
         if is_late { self.radio.blend(wired, p.g_radio) } else { wired }
     }

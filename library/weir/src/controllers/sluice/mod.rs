@@ -195,9 +195,15 @@ impl Sluice {
         (interval - self.p.t_often).max(TimeDelta::ZERO)
     }
 
+    /// The round trip without the queue.
+    fn path_time(&self) -> TimeDelta {
+        (self.rtt() - self.queue.standing().unwrap_or(TimeDelta::ZERO)).max(TimeDelta::ZERO)
+    }
+
     /// Time in which a deviation of the queue from the reference is corrected (S-13, S-14).
     fn correction_time(&self) -> TimeDelta {
-        self.p.t_queue + self.loop_delay()
+        let long = (self.path_time() - self.p.t_loop).max(TimeDelta::ZERO);
+        self.p.t_queue + self.loop_delay() + long
     }
 
     /// Time of one packet at the current rate.

@@ -220,6 +220,8 @@ parameters! {
     late_reports: f64 = 2.5;
     /// `T_OFTEN`: reports that come more often than this show a queue soon enough.
     t_often: TimeDelta = TimeDelta::from_millis(350);
+    /// `T_LOOP`: what is too much shows soon enough in round trips up to this one.
+    t_loop: TimeDelta = TimeDelta::from_millis(300);
     /// `Q_REPORT`: queue that the growth may make until the next of rare reports shows it.
     q_report: TimeDelta = TimeDelta::from_millis(50);
     /// `Q_STANDS`: a standing queue above this is one for the fit of the own part.
