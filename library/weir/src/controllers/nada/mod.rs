@@ -39,7 +39,7 @@ use self::log_window::{LogWindow, Reported};
 use self::loss_intervals::LossIntervals;
 use self::mode::Mode;
 use self::receive_rate::ReceiveRate;
-use self::reference_rate::{Input, ReferenceRate};
+use self::reference_rate::{DELTA_MAX, Input, ReferenceRate};
 use self::shaping_buffer::ShapingBuffer;
 use crate::controller::{
     Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
@@ -156,8 +156,11 @@ impl Nada {
         // NADA-D4: smoothed once per update, not once per packet.
         self.loss_ratio += p.alpha * (self.window.loss_ratio() - self.loss_ratio);
         self.marking_ratio += p.alpha * (self.window.marking_ratio() - self.marking_ratio);
+        let report_interval = self.reports.usual().unwrap_or(TimeDelta::ZERO);
+        let fresh = self.delay.reported_queuing_delay().filter(|_| report_interval > DELTA_MAX);
+        let queuing_delay = fresh.or(self.delay.queuing_delay()).unwrap_or(TimeDelta::ZERO);
         let measured = Measurements {
-            queuing_delay: self.delay.queuing_delay().unwrap_or(TimeDelta::ZERO),
+            queuing_delay,
             warping_share: self.loss_intervals.warping_share(p),
             loss_ratio: self.loss_ratio,
             marking_ratio: self.marking_ratio,
@@ -169,8 +172,8 @@ impl Nada {
             signal: self.signal,
             receive_rate: self.receive_rate.bitrate(self.window_length()).unwrap_or(Bitrate::ZERO),
             rtt: self.rtt.min().unwrap_or(TimeDelta::ZERO),
-            report_interval: self.reports.usual().unwrap_or(TimeDelta::ZERO),
-            queuing_delay: measured.queuing_delay,
+            report_interval,
+            queuing_delay,
         };
         let before = self.reference.rate();
         let reason = self.reference.update(now, &input, p);
@@ -223,6 +226,7 @@ impl Controller for Nada {
             self.rtt.push(rtt.max(TimeDelta::ZERO));
         }
         self.coverage.begin_report();
+        self.delay.begin_report();
         let window = self.window_length();
         for packet in &report.packets {
             self.on_packet_report(now, packet, window);

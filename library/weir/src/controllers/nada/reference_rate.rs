@@ -12,7 +12,7 @@ use crate::units::{Bitrate, TimeDelta, Timestamp};
 const UPDATE_AFTER: f64 = 0.75;
 /// NADA-D2: upper bound of `delta` in an update. The standard's stability analysis needs such a
 /// bound.
-const DELTA_MAX: TimeDelta = TimeDelta::from_millis(250);
+pub(super) const DELTA_MAX: TimeDelta = TimeDelta::from_millis(250);
 /// NADA-D14: `TAU` is at least this many intervals of reports. Up to [`DELTA_MAX`] apart it is the
 /// standard's.
 const TAU_INTERVALS: f64 = 2.0;

@@ -1,7 +1,7 @@
 //! Links of any rate, with reports at any interval and receivers with any clock.
 
 use weir::controller::Settings;
-use weir::testing::{Driver, Link, check_links};
+use weir::testing::{Clock, Driver, Link, check_links};
 use weir::{Algorithm, Bitrate, ControllerFactory, TimeDelta};
 
 /// Links for each controller. More of them take longer than a test may.
@@ -53,6 +53,21 @@ fn reports_up_to_2_s_apart_leave_the_link_used_and_its_queue_short() {
                 let least = if loses_reports { 0.75 } else { 0.8 };
                 assert!(usage.used >= least && usage.queue < ms(110), "{algorithm}: {usage:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn sluice_uses_links_of_1_mbps_to_1_gbps_whose_receivers_clock_drifts() {
+    for mbps in [1, 50, 500, 1_000] {
+        for ppm in [-1_000.0, 1_000.0] {
+            let ms = TimeDelta::from_millis(50);
+            let link =
+                Link::new(Bitrate::from_kbps(mbps * 1_000), ms, ms).with_clock(Clock::Drift(ppm));
+            let factory = ControllerFactory::from(Algorithm::Sluice);
+            let mut driver = Driver::new(&factory, Settings::new(link.limits()));
+            let usage = driver.try_run_link(&link, link.length()).expect("the contract");
+            assert!(usage.used >= 0.97, "{mbps} Mbit/s, {ppm} ppm: {usage:?}");
         }
     }
 }
