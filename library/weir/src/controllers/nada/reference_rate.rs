@@ -152,7 +152,7 @@ impl ReferenceRate {
         input.queuing_delay - p.xref * (p.prio * (self.limits.max() / self.rate))
     }
 
-    /// NADA-D14: the rate at which the queue drains to its equilibrium until the effect is reported,
+    /// NADA-D14: the rate at which the queue drains to its equilibrium until this is reported,
     /// if reports are rare. What arrived while there was a queue is what the path carries.
     fn draining_rate(&self, input: &Input, p: &Parameters) -> Bitrate {
         let rare_by = input.rare_by();

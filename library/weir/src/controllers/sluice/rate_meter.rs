@@ -17,8 +17,8 @@ pub(super) struct RateMeter {
     /// The bucket that contains the newest time: from where on and how long it takes more without
     /// a look at the others, and its place.
     open_from: Timestamp,
-    open_for_ns: u64,
-    open_place: usize,
+    open_for_ns: u32,
+    open_place: u32,
     /// The newest data was older than the ring.
     is_behind: bool,
 }
@@ -44,11 +44,11 @@ impl RateMeter {
     pub(super) fn add(&mut self, at: Timestamp, size: DataSize) {
         // What is before the bucket wraps to a long time.
         let into = at.as_nanos().wrapping_sub(self.open_from.as_nanos()) as u64;
-        if into < self.open_for_ns
+        if into < u64::from(self.open_for_ns)
             && let Some((_, newest)) = &mut self.span
         {
             // Most packets, without a division.
-            let sum = &mut self.sums[self.open_place % BUCKETS];
+            let sum = &mut self.sums[self.open_place as usize % BUCKETS];
             *sum = sum.saturating_add(size.as_bytes());
             *newest = (*newest).max(at);
             return;
@@ -80,8 +80,8 @@ impl RateMeter {
         // The first time is known to be before what comes then.
         self.open_from = start(open).max(first);
         let left = start(open) + BUCKET - self.open_from;
-        self.open_for_ns = u64::try_from(left.as_nanos()).unwrap_or(0);
-        self.open_place = place(open);
+        self.open_for_ns = u32::try_from(left.as_nanos()).unwrap_or(0);
+        self.open_place = place(open) as u32;
     }
 
     /// Adds a packet, and those before it on which no report came: evenly since the newest data.
