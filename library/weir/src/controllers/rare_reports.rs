@@ -34,7 +34,7 @@ impl RareSteps {
     }
 
     /// The highest rate until the next report. From that of the full path on, the excess fills
-    /// at most `queue` until its effect is reported after `feedback_time`, apart from the doublings.
+    /// at most `queue` until its effect is reported after `feedback_time`, but for the doublings.
     /// A step is at most this share of the rate.
     pub(crate) fn most(
         &self,

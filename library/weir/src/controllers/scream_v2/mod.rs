@@ -67,8 +67,8 @@ const QDELAY_TARGET_LO: TimeDelta = TimeDelta::from_millis(60);
 /// Interval of the check for silence (SCREAMV2-D2).
 const SILENCE_TICK: TimeDelta = TimeDelta::from_millis(200);
 
-/// SCREAMV2-D9: up to this interval of reports the window is clocked by acknowledgements. What it is
-/// longer counts as part of the round trip.
+/// SCREAMV2-D9: up to this interval of reports the window is clocked by acknowledgements. What is
+/// above it counts as part of the round trip.
 const RARE_REPORTS: TimeDelta = TimeDelta::from_millis(150);
 /// SCREAMV2-D9: the queue that a step of growth may fill: where virtual marks begin.
 const RARE_STEP_QUEUE: TimeDelta = TimeDelta::from_millis(30);
