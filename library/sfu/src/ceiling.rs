@@ -53,6 +53,12 @@ impl Ceiling {
         (self.last_arrival? - end <= WINDOW * 3).then_some(rate)
     }
 
+    /// The most that arrived in a window of the last two seconds.
+    pub fn recent(&self) -> Option<Bitrate> {
+        let &(newest, _) = self.windows.back()?;
+        Some(self.peak_since(newest - MEMORY - WINDOW))
+    }
+
     /// Packets arrived. Returns the rate if it is lower than it was: what arrived before was of a
     /// path that carried more.
     pub fn on_feedback(&mut self, report: &FeedbackReport) -> Option<Bitrate> {
@@ -105,11 +111,11 @@ impl Ceiling {
 
     /// The path is full. `rate` is at which a train arrived that showed it.
     pub fn on_full(&mut self, rate: Bitrate) {
-        let Some(&(newest, _)) = self.windows.back() else {
+        let (Some(&(newest, _)), Some(recent)) = (self.windows.back(), self.recent()) else {
             self.rate = (rate > Bitrate::ZERO).then_some(rate);
             return;
         };
-        self.rate = Some(rate.max(self.peak_since(newest - MEMORY - WINDOW)));
+        self.rate = Some(rate.max(recent));
         // No window is of both the time before and after. A path that stays full is measured.
         if self.full_at.replace(newest) != Some(newest) {
             self.open = None;

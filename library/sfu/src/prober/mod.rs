@@ -55,6 +55,8 @@ const FALL: f64 = 0.9;
 const FALL_TIME: TimeDelta = TimeDelta::from_secs(2);
 /// A test of a controller's own is seen from this fall on.
 const TEST_FALL: f64 = 0.98;
+/// A target of this many times what arrives leaves room for it, however far it has fallen.
+const SLACK: f64 = 2.0;
 /// Time between a probe and the next.
 const AFTER_SUCCESS: TimeDelta = TimeDelta::from_millis(500);
 /// The same while probes arrive that look for everything: from 300 kbit/s to 1 Gbit/s they take
@@ -321,13 +323,22 @@ impl<C: Controller> Probing<C> {
             }
             // What a path loses at any rate is no sign of its capacity.
             let is_usual = reason == Reason::Loss && !self.loss.is_congestion();
-            if has_fallen && is_congestion(reason) && !is_usual {
+            let counts = is_congestion(reason) && !is_usual && !self.is_slack(rate, reason);
+            if has_fallen && counts {
                 self.on_path_full(now, rate, reason != Reason::FeedbackLost);
             }
         }
         if has_fallen || rate >= high || now - since > FALL_TIME {
             self.high = (rate, now);
         }
+    }
+
+    /// Whether a target that fell is still far above what arrives. Targets made of a window and a
+    /// round-trip time fall with each longer round trip, although no queue stands.
+    fn is_slack(&self, rate: Bitrate, reason: Reason) -> bool {
+        let tells_of_path = !matches!(reason, Reason::FeedbackLost | Reason::ReceiverLimit);
+        let is_far = self.ceiling.recent().is_some_and(|arrives| rate >= arrives * SLACK);
+        tells_of_path && self.dip.is_none() && is_far
     }
 
     /// What was proved fits no longer, unless a probe has just filled the path. `rate` is the inner

@@ -414,3 +414,21 @@ fn after_a_probe_that_queued_only_the_next_layer_is_looked_for() {
     let rates = answer_until(&mut prober, kbps(1_000), 100, 30_000);
     assert!(rates.len() >= 3 && rates.iter().all(|&rate| rate <= 2_000), "{rates:?}");
 }
+
+// Found in simulation: in a busy Wi-Fi scream-v2 has four times what the smallest layer takes. Its
+// target falls by a fifth with each longer round trip, and the server sent no probe for 30 s.
+#[test]
+fn a_fall_that_leaves_twice_of_what_arrives_is_no_full_path() {
+    for (sent, is_full) in [(150, false), (300, false), (450, true)] {
+        let mut prober = prober();
+        let rate = kbps(sent);
+        prober.on_feedback(at(1_100), &report(0, sent as i64 / 8, rate, rate, None));
+        set(&mut prober, 1_200, kbps(750), Reason::Increase);
+        set(&mut prober, 1_300, kbps(650), Reason::QueuingDelay);
+        assert_eq!(prober.room() < kbps(600), is_full, "{sent}: {}", prober.room());
+        prober.set_desired_bitrate(at(1_400), Some(kbps(1_400)));
+        assert_eq!(started(&prober).is_none(), is_full, "{sent}");
+        set(&mut prober, 1_500, kbps(500), Reason::FeedbackLost);
+        assert!(prober.room() < kbps(600), "without feedback all is unknown");
+    }
+}

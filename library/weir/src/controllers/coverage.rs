@@ -37,12 +37,24 @@ impl Coverage {
     #[inline]
     pub(crate) fn on_packet(&mut self, packet: &PacketReport) -> Covered {
         let (number, bytes) = (packet.sequence_number, packet.size.as_bytes() as f64);
+        if !packet.recovered && self.highest.is_some_and(|it| it.checked_add(1) == Some(number)) {
+            // Most packets.
+            self.highest = Some(number);
+            self.mean_bytes += SIZE_GAIN * (bytes - self.mean_bytes);
+            return Covered::New { missing: DataSize::ZERO };
+        }
+        self.on_other(number, bytes, packet.recovered)
+    }
+
+    /// A packet that does not follow the highest number.
+    #[inline(never)]
+    fn on_other(&mut self, number: i64, bytes: f64, is_recovered: bool) -> Covered {
         let Some(highest) = self.highest else {
             self.highest = Some(number);
             self.mean_bytes = bytes;
             return Covered::New { missing: DataSize::ZERO };
         };
-        if packet.recovered {
+        if is_recovered {
             return Covered::New { missing: DataSize::ZERO };
         }
         if number <= highest {

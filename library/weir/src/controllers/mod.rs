@@ -3,6 +3,7 @@
 mod coverage;
 pub mod gcc;
 pub mod nada;
+mod rare_reports;
 pub mod scream;
 mod scream_common;
 pub mod scream_v2;

@@ -251,14 +251,14 @@ impl Gcc {
         self.arrivals.clear();
         self.arrivals.reserve(report.packets.len());
         self.probing.has_results = false;
-        // The other fields only break ties, so strictly increasing arrival times need no sort.
-        let (mut is_sorted, mut newest) = (true, Timestamp::from_nanos(i64::MIN));
+        // Feedback counts time in ticks, so many packets arrive at one time.
+        let (mut is_sorted, mut newest) = (true, [Timestamp::from_nanos(i64::MIN); 2]);
         for packet in &report.packets {
             let Some(arrival_time) = packet.arrival_time else { continue };
             let (send_time, size, probe) = (packet.send_time, packet.size, packet.probe);
             self.probing.has_results |= probe.is_some();
-            is_sorted &= newest < arrival_time;
-            newest = arrival_time;
+            is_sorted &= newest < [arrival_time, send_time];
+            newest = [arrival_time, send_time];
             self.arrivals.push(Arrival { arrival_time, send_time, size, probe });
         }
         if !is_sorted {

@@ -30,6 +30,15 @@ impl MinFilter {
         self.next = (self.next + 1) % FILTER_SAMPLES;
     }
 
+    /// Minimum of so many of the newest samples.
+    fn min_of(&self, count: usize) -> Option<TimeDelta> {
+        let mut min = TimeDelta::MAX;
+        for back in 1..=count.min(FILTER_SAMPLES) {
+            min = min.min(self.samples[(self.next + FILTER_SAMPLES - back) % FILTER_SAMPLES]);
+        }
+        (min < TimeDelta::MAX).then_some(min)
+    }
+
     /// `None` before the first sample.
     pub(super) fn min(&self) -> Option<TimeDelta> {
         self.samples.into_iter().min().filter(|&min| min < TimeDelta::MAX)
@@ -79,16 +88,23 @@ pub(super) struct OneWayDelay {
     newest: MinFilter,
     /// The next sample comes from a different clock than the samples before it.
     new_clock: bool,
+    /// Samples of the newest report.
+    reported: usize,
 }
 
 impl OneWayDelay {
     pub(super) const fn new() -> Self {
-        Self { base: None, newest: MinFilter::new(), new_clock: false }
+        Self { base: None, newest: MinFilter::new(), new_clock: false, reported: 0 }
     }
 
     /// Later one-way delays come from a different clock.
     pub(super) fn on_new_clock(&mut self) {
         self.new_clock = true;
+    }
+
+    /// A report begins.
+    pub(super) fn begin_report(&mut self) {
+        self.reported = 0;
     }
 
     /// Adds the one-way delay of a packet.
@@ -108,6 +124,13 @@ impl OneWayDelay {
         }
         base.update(now, delay);
         self.newest.push(delay);
+        self.reported += 1;
+    }
+
+    /// `d_queue` from the samples of the newest report alone: what earlier ones say is too old if
+    /// reports are rare (NADA-D14).
+    pub(super) fn reported_queuing_delay(&self) -> Option<TimeDelta> {
+        Some(self.newest.min_of(self.reported)? - self.base.as_ref()?.min)
     }
 
     /// `d_queue`: minimum of the newest samples minus the base delay. `None` before the first

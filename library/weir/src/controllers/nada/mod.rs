@@ -14,7 +14,7 @@
 //!
 //! In the standard, the receiver does the upper half and reports three numbers. Here feedback
 //! covers each packet, so the sender does both halves, as in [NADA §6.4]. Comments in the source
-//! refer to the deviations from the standard as NADA-D1 to NADA-D13.
+//! refer to the deviations from the standard as NADA-D1 to NADA-D14.
 //!
 //! [NADA §4]: https://www.rfc-editor.org/rfc/rfc8698#section-4
 //! [NADA §6.4]: https://www.rfc-editor.org/rfc/rfc8698#section-6.4
@@ -39,7 +39,7 @@ use self::log_window::{LogWindow, Reported};
 use self::loss_intervals::LossIntervals;
 use self::mode::Mode;
 use self::receive_rate::ReceiveRate;
-use self::reference_rate::{Input, ReferenceRate};
+use self::reference_rate::{DELTA_MAX, Input, ReferenceRate};
 use self::shaping_buffer::ShapingBuffer;
 use crate::controller::{
     Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
@@ -111,8 +111,14 @@ impl Nada {
         }
     }
 
+    /// `LOGWIN`, but at least the usual time between two reports: what one report tells must count
+    /// (NADA-D14).
+    fn window_length(&self) -> TimeDelta {
+        self.parameters.logwin.max(self.reports.usual().unwrap_or(TimeDelta::ZERO))
+    }
+
     /// Per-packet steps that the standard assigns to the receiver [NADA §4.2].
-    fn on_packet_report(&mut self, now: Timestamp, packet: &PacketReport) {
+    fn on_packet_report(&mut self, now: Timestamp, packet: &PacketReport, window: TimeDelta) {
         let p = &self.parameters;
         let (number, send_time) = (packet.sequence_number, packet.send_time);
         let covered = self.coverage.on_packet(packet);
@@ -121,10 +127,9 @@ impl Nada {
             self.delay.on_packet(now, send_time, delay);
             // NADA-D13: packets on which no report came have arrived, too.
             if let Covered::New { missing } = covered {
-                // After a longer gap, they are not of this window.
-                let is_near = self.receive_rate.is_within(arrival, p.logwin);
-                let missing = if is_near { missing } else { DataSize::ZERO };
-                self.receive_rate.on_arrival(arrival, packet.size + missing, p.logwin);
+                // After a longer gap, only some of them are of this window.
+                let missing = missing * self.receive_rate.share_within(arrival, window);
+                self.receive_rate.on_arrival(arrival, packet.size + missing, window);
             }
             reported = Reported {
                 lost: false,
@@ -134,7 +139,7 @@ impl Nada {
                 delayed: self.delay.queuing_delay() >= Some(p.qeps),
             };
         }
-        self.window.on_packet(number, send_time, reported, p.logwin);
+        self.window.on_packet(number, send_time, reported, window);
         self.loss_intervals.on_packet(number, send_time);
         if reported.lost {
             let rtt = self.rtt.min().unwrap_or(TimeDelta::ZERO);
@@ -151,8 +156,11 @@ impl Nada {
         // NADA-D4: smoothed once per update, not once per packet.
         self.loss_ratio += p.alpha * (self.window.loss_ratio() - self.loss_ratio);
         self.marking_ratio += p.alpha * (self.window.marking_ratio() - self.marking_ratio);
+        let report_interval = self.reports.usual().unwrap_or(TimeDelta::ZERO);
+        let fresh = self.delay.reported_queuing_delay().filter(|_| report_interval > DELTA_MAX);
+        let queuing_delay = fresh.or(self.delay.queuing_delay()).unwrap_or(TimeDelta::ZERO);
         let measured = Measurements {
-            queuing_delay: self.delay.queuing_delay().unwrap_or(TimeDelta::ZERO),
+            queuing_delay,
             warping_share: self.loss_intervals.warping_share(p),
             loss_ratio: self.loss_ratio,
             marking_ratio: self.marking_ratio,
@@ -162,8 +170,10 @@ impl Nada {
         let input = Input {
             mode: self.mode,
             signal: self.signal,
-            receive_rate: self.receive_rate.bitrate(p.logwin).unwrap_or(Bitrate::ZERO),
+            receive_rate: self.receive_rate.bitrate(self.window_length()).unwrap_or(Bitrate::ZERO),
             rtt: self.rtt.min().unwrap_or(TimeDelta::ZERO),
+            report_interval,
+            queuing_delay,
         };
         let before = self.reference.rate();
         let reason = self.reference.update(now, &input, p);
@@ -217,8 +227,10 @@ impl Controller for Nada {
             self.rtt.push(rtt.max(TimeDelta::ZERO));
         }
         self.coverage.begin_report();
+        self.delay.begin_report();
+        let window = self.window_length();
         for packet in &report.packets {
-            self.on_packet_report(now, packet);
+            self.on_packet_report(now, packet, window);
         }
         if self.reference.is_due(now, &self.parameters) {
             self.update(now);
@@ -272,7 +284,7 @@ impl Controller for Nada {
             rtt: self.rtt.min(),
             queuing_delay: self.delay.queuing_delay(),
             loss_ratio: self.loss_ratio,
-            acknowledged_bitrate: self.receive_rate.bitrate(self.parameters.logwin),
+            acknowledged_bitrate: self.receive_rate.bitrate(self.window_length()),
             signals: Signals::new([
                 ("x_curr_ms", self.signal.total().as_millis_f64()),
                 ("d_tilde_ms", self.signal.warped_delay.as_millis_f64()),

@@ -51,9 +51,11 @@ impl ReceiveRate {
         }
     }
 
-    /// Whether this arrival is at most the window after the newest one.
-    pub(super) fn is_within(&self, arrival: Timestamp, length: TimeDelta) -> bool {
-        self.newest.is_some_and(|newest| arrival - newest <= length)
+    /// The part of the time since the newest arrival that is in the window which ends now.
+    pub(super) fn share_within(&self, arrival: Timestamp, length: TimeDelta) -> f64 {
+        let Some(newest) = self.newest else { return 0.0 };
+        let passed = arrival - newest;
+        if passed <= length { 1.0 } else { length / passed }
     }
 
     /// `r_recv`; `None` before the first arrival.

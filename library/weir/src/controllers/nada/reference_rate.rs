@@ -4,6 +4,7 @@ use super::congestion_signal::CongestionSignal;
 use super::mode::Mode;
 use super::parameters::Parameters;
 use crate::controller::{RateLimits, Reason};
+use crate::controllers::rare_reports::RareSteps;
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 /// NADA-D2: an update is due after this share of `DELTA`. Reports every 50 ms then stay aligned
@@ -11,7 +12,13 @@ use crate::units::{Bitrate, TimeDelta, Timestamp};
 const UPDATE_AFTER: f64 = 0.75;
 /// NADA-D2: upper bound of `delta` in an update. The standard's stability analysis needs such a
 /// bound.
-const DELTA_MAX: TimeDelta = TimeDelta::from_millis(250);
+pub(super) const DELTA_MAX: TimeDelta = TimeDelta::from_millis(250);
+/// NADA-D14: `TAU` is at least this many intervals of reports. Up to [`DELTA_MAX`] apart it is the
+/// standard's.
+const TAU_INTERVALS: f64 = 2.0;
+/// NADA-D14: below the rate of the full path, the ramp-up's gain grows by as much of itself as
+/// reports are farther apart than [`DELTA_MAX`], in this unit. So it takes seconds at any interval.
+const FIRST_RAMP: TimeDelta = TimeDelta::from_secs(1);
 /// NADA-D9: factor applied to the rate when feedback is missing.
 const SILENCE_FACTOR: f64 = 0.5;
 
@@ -26,6 +33,17 @@ pub(super) struct Input {
     pub(super) receive_rate: Bitrate,
     /// Round-trip time `rtt`.
     pub(super) rtt: TimeDelta,
+    /// Usual time between two reports.
+    pub(super) report_interval: TimeDelta,
+    /// Queuing delay `d_queue`.
+    pub(super) queuing_delay: TimeDelta,
+}
+
+impl Input {
+    /// By how much reports are farther apart than the standard's analysis allows; zero otherwise.
+    fn rare_by(&self) -> TimeDelta {
+        (self.report_interval - DELTA_MAX).max(TimeDelta::ZERO)
+    }
 }
 
 /// `r_ref` and the state that its update needs.
@@ -38,13 +56,20 @@ pub(super) struct ReferenceRate {
     previous_signal: TimeDelta,
     /// Time of the previous update, `t_last`.
     updated: Option<Timestamp>,
+    steps: RareSteps,
 }
 
 impl ReferenceRate {
     pub(super) fn new(limits: RateLimits) -> Self {
         // NADA-D1: starts at the start bitrate, not at `RMIN`.
         let rate = limits.start();
-        Self { limits, rate, previous_signal: TimeDelta::ZERO, updated: None }
+        Self {
+            limits,
+            rate,
+            previous_signal: TimeDelta::ZERO,
+            updated: None,
+            steps: RareSteps::default(),
+        }
     }
 
     /// The reference rate `r_ref`.
@@ -65,7 +90,9 @@ impl ReferenceRate {
 
     /// Updates `r_ref` and returns the reason for the change.
     pub(super) fn update(&mut self, now: Timestamp, input: &Input, p: &Parameters) -> Reason {
-        let delta = self.updated.map_or(p.delta, |updated| (now - updated).min(DELTA_MAX));
+        let most = DELTA_MAX.max(input.report_interval);
+        let delta = self.updated.map_or(p.delta, |updated| (now - updated).min(most));
+        self.note_rare(input, p);
         let (rate, reason) = match input.mode {
             Mode::RampUp => (self.ramp_up(input, p), Reason::RampUp),
             Mode::Gradual => self.gradual(delta, input, p),
@@ -79,8 +106,16 @@ impl ReferenceRate {
     /// Accelerated ramp-up [NADA §4.3]: exceeds the receiving rate by so much that the queue stays
     /// below `QBOUND`.
     fn ramp_up(&self, input: &Input, p: &Parameters) -> Bitrate {
-        let gamma = p.gamma_max.min(p.qbound / (input.rtt + p.delta + p.dfilt));
-        self.rate.max(input.receive_rate * (1.0 + gamma))
+        let feedback_time = input.rtt + p.delta + p.dfilt;
+        let gamma = p.gamma_max.min(p.qbound / feedback_time);
+        let rare_by = input.rare_by();
+        if rare_by == TimeDelta::ZERO {
+            return self.rate.max(input.receive_rate * (1.0 + gamma));
+        }
+        // NADA-D14: the queue grows until the next report.
+        let largest = (gamma * (1.0 + rare_by / FIRST_RAMP)).min(p.gamma_max);
+        let most = self.steps.most(self.rate, p.qbound, feedback_time + rare_by, largest);
+        self.rate.max(most.min(input.receive_rate * (1.0 + largest)))
     }
 
     /// Gradual update [NADA §4.3]: reacts to the signal's offset from its equilibrium and to its
@@ -89,9 +124,9 @@ impl ReferenceRate {
         let signal = input.signal.total();
         let offset = signal - p.xref * (p.prio * (self.limits.max() / self.rate)); // x_offset
         let change = signal - self.previous_signal; // x_diff
-        let decrease =
-            p.kappa * (delta / p.tau) * (offset / p.tau) + p.kappa * p.eta * (change / p.tau);
-        let rate = self.rate * (1.0 - decrease);
+        let tau = p.tau.max(input.report_interval * TAU_INTERVALS);
+        let decrease = p.kappa * (delta / tau) * (offset / tau) + p.kappa * p.eta * (change / tau);
+        let rate = (self.rate * (1.0 - decrease)).min(self.draining_rate(input, p));
         if rate < self.rate {
             return (rate, input.signal.main_cause());
         }
@@ -99,6 +134,34 @@ impl ReferenceRate {
         // path can carry more. Growth is limited to what the receiving rate supports.
         let proven = self.rate.max(input.receive_rate * (1.0 + p.gamma_max));
         if rate > proven { (proven, Reason::ApplicationLimited) } else { (rate, Reason::Increase) }
+    }
+
+    /// NADA-D14: remembers what arrived on a full path.
+    fn note_rare(&mut self, input: &Input, p: &Parameters) {
+        match input.mode {
+            Mode::RampUp => self.steps.on_calm(self.rate),
+            Mode::Gradual if self.too_long(input, p) > TimeDelta::ZERO => {
+                self.steps.on_full(input.receive_rate);
+            }
+            Mode::Gradual => {}
+        }
+    }
+
+    /// How far the queuing delay is above that of the equilibrium.
+    fn too_long(&self, input: &Input, p: &Parameters) -> TimeDelta {
+        input.queuing_delay - p.xref * (p.prio * (self.limits.max() / self.rate))
+    }
+
+    /// NADA-D14: the rate at which the queue drains to its equilibrium until this is reported,
+    /// if reports are rare. What arrived while there was a queue is what the path carries.
+    fn draining_rate(&self, input: &Input, p: &Parameters) -> Bitrate {
+        let rare_by = input.rare_by();
+        let too_long = self.too_long(input, p);
+        if rare_by == TimeDelta::ZERO || too_long <= TimeDelta::ZERO {
+            return Bitrate::MAX;
+        }
+        let feedback_time = input.rtt + DELTA_MAX + p.dfilt + rare_by;
+        input.receive_rate * (1.0 - too_long / feedback_time).max(SILENCE_FACTOR)
     }
 
     /// Sets `r_ref` to this flow's share of a coupled rate [RFC8699 §6.1].
@@ -139,6 +202,8 @@ mod tests {
             signal: delayed(ms(signal_ms)),
             receive_rate: kbps(receive_kbps),
             rtt: ms(100),
+            report_interval: ms(100),
+            queuing_delay: ms(signal_ms),
         }
     }
     fn ramp_up(rtt_ms: i64, receive_kbps: u64) -> Input {
@@ -267,5 +332,41 @@ mod tests {
         assert_eq!(rate.rate(), kbps(200));
         rate.on_silence();
         assert_eq!(rate.rate(), kbps(150));
+    }
+
+    /// As the input, with reports each 2 s.
+    fn rare(input: Input) -> Input {
+        Input { report_interval: ms(2_000), ..input }
+    }
+
+    // NADA-D14: TAU is 4 s, delta 2 s: 0.5 * (2/4) * (25 - 15)/4000 + 0.5 * 2 * (25 - 15)/4000.
+    #[test]
+    fn where_reports_are_rare_the_gains_are_those_of_twice_their_interval() {
+        let mut rate = ReferenceRate::new(limits(150, 1000, 1500));
+        rate.previous_signal = ms(15);
+        rate.updated = Some(Timestamp::ZERO);
+        rate.update(Timestamp::from_secs(2), &rare(gradual(25, 2000)), &P);
+        assert_eq!(rate.rate(), Bitrate::from_bps(996_875));
+    }
+
+    // NADA-D14: 300 ms above 15 ms must drain in 100 + 250 + 120 + 1750 ms.
+    #[test]
+    fn where_reports_are_rare_a_queue_drains_until_the_next_one() {
+        let mut rate = ReferenceRate::new(limits(150, 1000, 1500));
+        rate.update(Timestamp::from_secs(2), &rare(gradual(315, 1000)), &P);
+        assert_eq!(rate.rate(), Bitrate::from_bps(864_865));
+    }
+
+    // NADA-D14: 50 / (100 + 100 + 120 + 1750) after a queue, and then twice as much.
+    #[test]
+    fn where_reports_are_rare_the_ramp_up_goes_on_from_the_full_path_by_small_steps() {
+        let mut rate = ReferenceRate::new(limits(150, 1000, 9000));
+        rate.update(Timestamp::from_secs(2), &rare(gradual(315, 1000)), &P);
+        let mut rates = [0; 3];
+        for (step, kbps) in rates.iter_mut().enumerate() {
+            rate.update(Timestamp::from_secs(4 + 2 * step as i64), &rare(ramp_up(100, 1000)), &P);
+            *kbps = rate.rate().as_bps() / 1_000;
+        }
+        assert_eq!(rates, [1_024, 1_073, 1_177]);
     }
 }

@@ -27,9 +27,19 @@ pub(in super::super) struct SmoothedRtt {
 impl SmoothedRtt {
     /// Takes a sample and returns it, clamped to the valid range.
     pub fn update(&mut self, sample: TimeDelta) -> TimeDelta {
+        self.update_after(sample, TimeDelta::ZERO)
+    }
+
+    /// The same after a time in which there was no acknowledgement. Its round trips would have had
+    /// a sample each.
+    pub fn update_after(&mut self, sample: TimeDelta, wait: TimeDelta) -> TimeDelta {
         let sample = sample.clamp(RTT_MIN, RTT_MAX);
         self.smoothed = Some(match self.smoothed {
             None => sample,
+            Some(smoothed) if wait > TimeDelta::ZERO => {
+                let kept = libm::pow(1.0 - RTT_GAIN, 1.0 + wait / smoothed);
+                smoothed + (sample - smoothed) * (1.0 - kept)
+            }
             Some(smoothed) => smoothed + (sample - smoothed) * RTT_GAIN,
         });
         sample

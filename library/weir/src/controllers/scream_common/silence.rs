@@ -56,6 +56,11 @@ impl Silence {
         self.late_at = if waits { self.late_after(now) } else { None };
     }
 
+    /// The usual time between two acknowledgements; `None` before the second.
+    pub fn report_interval(&self) -> Option<TimeDelta> {
+        self.reports.usual()
+    }
+
     /// When the next report is late, if one was due from this time on.
     fn late_after(&self, from: Timestamp) -> Option<Timestamp> {
         let usual = self.reports.usual()?;

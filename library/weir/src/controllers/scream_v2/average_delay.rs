@@ -3,13 +3,14 @@
 //!
 //! Implements [SCREAMV2 §4.2.1.4].
 
+use super::reference_window::VIRTUAL_RTT;
 use crate::units::{TimeDelta, Timestamp};
 
 // Parameters [SCREAMV2 §4.2.1.4].
 /// `QDELAY_AVG_G`: gain while the delay rises. When the delay falls, the average follows at once.
 const QDELAY_AVG_G: f64 = 1.0 / 4.0;
 /// Share of the delay target at which virtual marking begins.
-const MARKING_START: f64 = 0.5;
+pub(super) const MARKING_START: f64 = 0.5;
 
 /// `qdelay_avg`. It rises slowly, so a delay spike of the link layer does not count as congestion.
 #[derive(Clone, Debug, Default)]
@@ -20,14 +21,25 @@ pub(super) struct AverageDelay {
 
 impl AverageDelay {
     /// Takes the queuing delay of an acknowledgement. Returns whether the average was updated, at
-    /// most once per `interval`.
-    pub fn update(&mut self, now: Timestamp, interval: TimeDelta, delay: TimeDelta) -> bool {
+    /// most once per `interval`. `wait` is how long nothing was acknowledged before: a delay that
+    /// lasted so long is no spike.
+    pub fn update(
+        &mut self,
+        now: Timestamp,
+        interval: TimeDelta,
+        wait: TimeDelta,
+        delay: TimeDelta,
+    ) -> bool {
         if now - self.updated < interval {
             return false;
         }
         self.updated = now;
         self.average = if delay < self.average {
             delay
+        } else if wait > TimeDelta::ZERO {
+            // SCREAMV2-D9
+            let kept = libm::pow(1.0 - QDELAY_AVG_G, 1.0 + wait / VIRTUAL_RTT);
+            self.average + (delay - self.average) * (1.0 - kept)
         } else {
             self.average + (delay - self.average) * QDELAY_AVG_G
         };
@@ -59,7 +71,7 @@ mod tests {
     fn it_rises_by_a_quarter_of_the_way_and_falls_at_once() {
         let mut average = AverageDelay::default();
         let values = [(0, 40), (25, 40), (49, 99), (50, 5)].map(|(at, delay)| {
-            average.update(Timestamp::from_millis(1_000 + at), ms(25), ms(delay));
+            average.update(Timestamp::from_millis(1_000 + at), ms(25), ms(0), ms(delay));
             average.value().as_micros()
         });
         assert_eq!(values, [10_000, 17_500, 17_500, 5_000]);

@@ -14,7 +14,7 @@
 //!
 //! Implements draft-ietf-ccwg-rfc8298bis-screamv2-01. The reference window is the target bitrate
 //! times the round-trip time; bytes in flight may exceed it. Comments in the source refer to the
-//! deviations as SCREAMV2-D1 to SCREAMV2-D8.
+//! deviations as SCREAMV2-D1 to SCREAMV2-D9.
 
 mod acked_bitrate;
 mod average_delay;
@@ -36,6 +36,8 @@ mod tests;
 use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
+use crate::controllers::coverage::{Coverage, Covered};
+use crate::controllers::rare_reports::RareSteps;
 use crate::controllers::scream_common::{
     Acknowledgement, BytesInFlight, DelayTarget, INITIAL_RTT, LossEventRate, LostPackets,
     QueuingDelay, RTT_MAX, Silence, SmoothedRtt,
@@ -44,7 +46,7 @@ use crate::feedback::{FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use acked_bitrate::AckedBitrate;
-use average_delay::AverageDelay;
+use average_delay::{AverageDelay, MARKING_START};
 use clock_drift::{ClockDrift, PAUSE_SHARE};
 use delay_jitter::DelayJitter;
 use l4s_alpha::L4sAlpha;
@@ -55,7 +57,7 @@ use media_rate::MediaRate;
 pub use parameters::{LossRule, Parameters};
 use policer::PolicerGuard;
 use reference_window::{
-    ACKED_BITRATE_MARGIN, Conditions, Congestion, ReferenceWindow, VIRTUAL_RTT,
+    ACKED_BITRATE_MARGIN, BETA_LOSS, Conditions, Congestion, ReferenceWindow, VIRTUAL_RTT,
 };
 use round_trip_flight::RoundTripFlight;
 use sender_transmission::{pacing_rate, send_window};
@@ -64,6 +66,16 @@ use sender_transmission::{pacing_rate, send_window};
 const QDELAY_TARGET_LO: TimeDelta = TimeDelta::from_millis(60);
 /// Interval of the check for silence (SCREAMV2-D2).
 const SILENCE_TICK: TimeDelta = TimeDelta::from_millis(200);
+
+/// SCREAMV2-D9: up to this interval of reports the window is clocked by acknowledgements. What is
+/// above it counts as part of the round trip.
+const RARE_REPORTS: TimeDelta = TimeDelta::from_millis(150);
+/// SCREAMV2-D9: the queue that a step of growth may fill: where virtual marks begin.
+const RARE_STEP_QUEUE: TimeDelta = TimeDelta::from_millis(30);
+/// SCREAMV2-D9: the largest step, as a share of the target.
+const RARE_STEP_MAX: f64 = 0.5;
+/// SCREAMV2-D9: the largest share of what arrives that is left out to drain a queue.
+const DRAIN_MAX: f64 = 0.5;
 
 /// Gain of the averaged time that a report covers, and its maximum.
 const HOLD_TIME_GAIN: f64 = 1.0 / 8.0;
@@ -106,11 +118,15 @@ pub struct ScreamV2 {
     policer: PolicerGuard,
     /// Averaged time that a report covers; zero unless it counts.
     hold_time: TimeDelta,
+    /// How much longer than [`RARE_REPORTS`] the usual interval of reports is (SCREAMV2-D9).
+    wait: TimeDelta,
+    steps: RareSteps,
     l4s_alpha: L4sAlpha,
     /// Losses and marks without a reaction yet.
     unanswered: Unanswered,
     window: ReferenceWindow,
     silence: Silence,
+    coverage: Coverage,
     acked: AckedBitrate,
     queue: MediaQueue,
     rate: MediaRate,
@@ -166,10 +182,13 @@ impl ScreamV2 {
             loss_round_trips: LossRoundTrips::default(),
             policer: PolicerGuard::default(),
             hold_time: TimeDelta::ZERO,
+            wait: TimeDelta::ZERO,
+            steps: RareSteps::default(),
             l4s_alpha: L4sAlpha::default(),
             unanswered: Unanswered::default(),
             window: ReferenceWindow::new(window, p),
             silence: Silence::default(),
+            coverage: Coverage::default(),
             acked: AckedBitrate::default(),
             queue: MediaQueue::default(),
             rate,
@@ -194,7 +213,7 @@ impl ScreamV2 {
 
     fn measure_delay(&mut self, now: Timestamp, newest: &PacketReport) {
         let first = self.rtt.measured().is_none();
-        let sample = self.rtt.update(now - newest.send_time);
+        let sample = self.rtt.update_after(now - newest.send_time, self.wait);
         if first {
             // SCREAMV2-D1: window for the start bitrate at the measured round-trip time.
             let window = self.rate.window_for(self.settings.limits.start(), sample);
@@ -208,7 +227,7 @@ impl ScreamV2 {
         if let Some(jitter) = &mut self.jitter {
             jitter.on_delay(delay, target);
         }
-        if self.average_delay.update(now, rtt.min(VIRTUAL_RTT), delay)
+        if self.average_delay.update(now, rtt.min(VIRTUAL_RTT), self.wait, delay)
             && let Some(jitter) = &mut self.jitter
         {
             jitter.update();
@@ -235,13 +254,23 @@ impl ScreamV2 {
         if self.p.losses == LossRule::RoundTrips {
             self.loss_round_trips.on_report(now, self.rtt.value(), lost > 0);
         }
-        let congested = lost > 0 && self.counts_as_congestion(delay, target);
+        let congested =
+            lost > 0 && self.is_new_loss(report) && self.counts_as_congestion(delay, target);
         let marked = ack.marked_packets > 0;
         if congested || marked {
             self.unanswered.loss |= congested;
             self.unanswered.mark |= marked;
             self.window.on_congestion_detected(now);
         }
+    }
+
+    /// SCREAMV2-D9: a packet that left before the last reaction shows nothing about it. Where
+    /// reports are rare, it is often reported only after it.
+    fn is_new_loss(&self, report: &FeedbackReport) -> bool {
+        let Some(reacted) = self.window.reacted().filter(|_| self.wait > TimeDelta::ZERO) else {
+            return true;
+        };
+        report.packets.iter().any(|it| it.arrival_time.is_none() && it.send_time > reacted)
     }
 
     /// Whether a loss means congestion.
@@ -254,6 +283,18 @@ impl ScreamV2 {
             }
             (None, LossRule::Each | LossRule::Rate) => true,
         }
+    }
+
+    /// The bytes on which no report came, because it was lost. They have arrived, too.
+    fn uncovered(&mut self, report: &FeedbackReport) -> DataSize {
+        let mut bytes = DataSize::ZERO;
+        self.coverage.begin_report();
+        for packet in &report.packets {
+            if let Covered::New { missing } = self.coverage.on_packet(packet) {
+                bytes += missing;
+            }
+        }
+        bytes
     }
 
     /// The congestion to react to now. Loss takes precedence over marks, and marks over virtual
@@ -281,7 +322,11 @@ impl ScreamV2 {
             self.window.reduce(now, congestion, &conditions);
             self.unanswered = Unanswered::default();
         }
-        if self.target < self.max_bitrate() {
+        let is_rare = self.wait > TimeDelta::ZERO;
+        if congestion.is_some() && is_rare {
+            self.drain(&conditions);
+        } else if self.target < self.max_bitrate() {
+            self.steps.on_calm(self.target);
             let unmarked = ack.newly_acked.saturating_sub(ack.marked);
             self.window.grow(now, unmarked, &conditions);
         }
@@ -292,10 +337,44 @@ impl ScreamV2 {
         congestion
     }
 
+    /// SCREAMV2-D9: lowers the window so far that a queue has drained to where virtual marks begin
+    /// when the effect is reported. What arrived while there was a queue is what the path carries.
+    fn drain(&mut self, conditions: &Conditions) {
+        let Some(acked) = self.acked.value() else { return };
+        if conditions.drains > 0.0 {
+            let time = conditions.rtt + conditions.wait;
+            let rate = acked * (1.0 - conditions.drains);
+            self.window.limit(self.rate.window_for(rate, time));
+            self.steps.on_full(acked);
+        }
+    }
+
+    /// The usual interval of reports changed: the window is that of the same rate (SCREAMV2-D9).
+    fn update_wait(&mut self) {
+        if self.p.counts_hold_time {
+            return;
+        }
+        let interval = self.silence.report_interval().unwrap_or(TimeDelta::ZERO);
+        let wait = (interval - RARE_REPORTS).max(TimeDelta::ZERO);
+        if wait != self.wait {
+            let rtt = self.rtt.value();
+            self.window.scale((rtt + wait) / (rtt + self.wait));
+            self.wait = wait;
+        }
+    }
+
     fn conditions(&self) -> Conditions {
         let acked = self.acked.value().unwrap_or(Bitrate::ZERO);
+        let time = self.rtt.value() + self.wait;
+        let seen_after = time + RARE_REPORTS;
+        let most = self.steps.most(self.target, RARE_STEP_QUEUE, seen_after, RARE_STEP_MAX);
+        let start = self.delay_target.value() * MARKING_START;
+        let too_long = self.average_delay.value() - start;
         Conditions {
             rtt: self.rtt.value(),
+            wait: self.wait,
+            most: self.rate.window_for(most, time),
+            drains: (too_long / seen_after).clamp(0.0, DRAIN_MAX),
             delay_fraction: self.queuing_delay.value() / self.delay_target.value(),
             jitter_scale: self.jitter_scale(),
             max_in_flight: self.round_trip_flight.max(),
@@ -306,7 +385,8 @@ impl ScreamV2 {
 
     /// Computes `target_bitrate` from the current window [SCREAMV2 §4.4].
     fn retarget(&mut self, now: Timestamp, congestion: Option<Congestion>) {
-        let (ratio, rtt) = (self.window.segment_ratio(), self.rtt.value() + self.hold_time);
+        let ratio = self.window.segment_ratio();
+        let rtt = self.rtt.value() + self.hold_time + self.wait;
         let mut bitrate = self.rate.bitrate(self.window.size(), ratio, rtt);
         if self.drift.is_pausing(now) {
             bitrate = bitrate * PAUSE_SHARE;
@@ -371,14 +451,16 @@ impl Controller for ScreamV2 {
             (ack.marked_packets, ack.marked) = (0, DataSize::ZERO);
         }
         if let Some(newest) = &ack.newest {
+            self.silence.on_acknowledged(now, self.flight.bytes());
+            self.update_wait();
             self.measure_delay(now, newest);
             if self.p.counts_hold_time {
                 self.hold_time += (span(report) - self.hold_time) * HOLD_TIME_GAIN;
             }
-            self.silence.on_acknowledged(now, self.flight.bytes());
         }
         let rtt = self.rtt.value();
-        self.acked.on_report(now, rtt, ack.received);
+        let uncovered = self.uncovered(report);
+        self.acked.on_report(now, rtt, ack.received + uncovered);
         self.l4s_alpha.update(now, rtt, &ack);
         self.round_trip_flight.on_feedback(now, rtt);
         self.count_losses(now, report, &ack);
@@ -429,7 +511,12 @@ impl Controller for ScreamV2 {
         let next = due + SILENCE_TICK;
         self.tick_at = Some(if next > now { next } else { now + SILENCE_TICK });
         if self.silence.on_tick(now, SILENCE_TICK, self.rtt.value()) {
-            self.window.reduce(now, Congestion::Silence, &self.conditions());
+            if self.silence.report_interval().is_some() {
+                self.window.reduce(now, Congestion::Silence, &self.conditions());
+            } else {
+                // SCREAMV2-D9: how often reports come is not known yet, so this size is no limit.
+                self.window.scale(BETA_LOSS);
+            }
             self.retarget(now, Some(Congestion::Silence));
         }
     }

@@ -9,7 +9,7 @@ use crate::units::{DataSize, TimeDelta, Timestamp};
 
 // Parameters [SCREAMV2 §4.2.2].
 /// `BETA_LOSS`: factor applied at a loss.
-const BETA_LOSS: f64 = 0.7;
+pub(super) const BETA_LOSS: f64 = 0.7;
 /// `BETA_ECN`: factor applied at a mark with classic ECN.
 const BETA_ECN: f64 = 0.8;
 /// `POST_CONGESTION_DELAY_RTT`: round trips after congestion until growth reaches full speed again.
@@ -69,6 +69,11 @@ impl Congestion {
 pub(super) struct Conditions {
     /// Smoothed round-trip time, `s_rtt`.
     pub rtt: TimeDelta,
+    /// How much longer than usual the next report takes, where reports are rare (SCREAMV2-D9).
+    pub wait: TimeDelta,
+    /// The largest window then, in bytes, and the part of it that a queue takes to drain.
+    pub most: f64,
+    pub drains: f64,
     /// Queuing delay relative to its target, `qdelay / qdelay_target`.
     pub delay_fraction: f64,
     /// Scale of changes because of delay jitter, `ref_wnd_delay_scale`.
@@ -85,6 +90,11 @@ impl Conditions {
     /// `max(VIRTUAL_RTT, s_rtt)`.
     fn long_rtt(&self) -> TimeDelta {
         self.rtt.max(VIRTUAL_RTT)
+    }
+
+    /// The time from a change of the window until a report tells its effect.
+    fn feedback_time(&self) -> TimeDelta {
+        self.rtt + self.wait
     }
 }
 
@@ -147,6 +157,8 @@ impl ReferenceWindow {
                 }
                 1.0 - backoff
             }
+            // SCREAMV2-D9: one reaction must do until the next report.
+            Congestion::VirtualMark(_) if at.wait > TimeDelta::ZERO => 1.0 - at.drains,
             Congestion::VirtualMark(alpha) => 1.0 - self.backoff(alpha, at),
         };
         self.size = (self.size * factor).max(self.p.min_ref_wnd);
@@ -156,7 +168,8 @@ impl ReferenceWindow {
     /// Reduction by half of `alpha` per round trip, divided among its reactions.
     fn backoff(&self, alpha: f64, at: &Conditions) -> f64 {
         let undershoot = if at.target_is_low { BACKOFF_SCALE_LOW_TARGET_RATE } else { 1.0 };
-        alpha / 2.0 / (at.rtt / VIRTUAL_RTT).max(1.0) * undershoot
+        let reactions = (at.feedback_time() / VIRTUAL_RTT.max(at.wait)).max(1.0);
+        alpha / 2.0 / reactions * undershoot
     }
 
     fn long_uncongested(&self, now: Timestamp, at: &Conditions) -> bool {
@@ -173,6 +186,11 @@ impl ReferenceWindow {
         let multiplicative = MUL_INCREASE_FACTOR * self.size / self.p.mss;
         increment *= 1.0 + multiplicative * self.post_congestion_scale(now, at) * scale;
         let limit = self.p.mss + at.max_in_flight.as_bytes() as f64 * self.p.head_room;
+        if at.wait > TimeDelta::ZERO {
+            // SCREAMV2-D9: as many round trips have passed, but their effect is known only now.
+            increment *= at.feedback_time() / at.rtt;
+            increment = increment.min(limit.min(at.most) - self.size);
+        }
         if increment > 0.0 && self.size + increment <= limit {
             self.size += increment;
             self.has_grown = true;
@@ -207,6 +225,11 @@ impl ReferenceWindow {
         self.size = self.size.min(most.max(self.p.min_ref_wnd));
     }
 
+    /// When congestion last reduced the window.
+    pub fn reacted(&self) -> Option<Timestamp> {
+        self.reacted
+    }
+
     /// Whether congestion has ever reduced the window.
     pub fn has_reacted(&self) -> bool {
         self.reacted.is_some()
@@ -224,6 +247,9 @@ mod tests {
 
     const CALM: Conditions = Conditions {
         rtt: TimeDelta::from_millis(100),
+        wait: TimeDelta::ZERO,
+        most: f64::MAX,
+        drains: 0.0,
         delay_fraction: 0.0,
         jitter_scale: 1.0,
         max_in_flight: DataSize::from_bytes(1 << 30),

@@ -161,8 +161,10 @@ impl ReceiverClock {
     ) -> Timestamp {
         let mut delay = shown - self.ahead - sent;
         let above = queue.above_base(delay);
-        // No path becomes shorter or longer by more than its round trip.
-        if self.fell.abs() > LEAST || above.abs() > (now - sent).max(TimeDelta::ZERO) + LEAST {
+        // No path becomes shorter or longer by more than its round trip. Most delays differ by less
+        // than any.
+        let is_far = above.abs() > LEAST && above.abs() > (now - sent).max(TimeDelta::ZERO) + LEAST;
+        if self.fell.abs() > LEAST || is_far {
             delay = self.without_step(now, sent, delay, above, queue);
         }
         self.recent[0].delay = self.recent[0].delay.min(delay);

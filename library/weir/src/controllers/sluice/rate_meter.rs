@@ -14,9 +14,11 @@ pub(super) struct RateMeter {
     sums: [u64; BUCKETS],
     /// First and newest time; `None` before the first packet.
     span: Option<(Timestamp, Timestamp)>,
-    /// The bucket that contains the newest time: its beginning and its place.
+    /// The bucket that contains the newest time: from where on and how long it takes more without
+    /// a look at the others, and its place.
     open_from: Timestamp,
-    open_place: usize,
+    open_for_ns: u32,
+    open_place: u32,
     /// The newest data was older than the ring.
     is_behind: bool,
 }
@@ -40,14 +42,14 @@ impl RateMeter {
     /// it: then the clock was set back, and the sums begin anew.
     #[inline]
     pub(super) fn add(&mut self, at: Timestamp, size: DataSize) {
-        if let Some((first, newest)) = &mut self.span
-            && at >= self.open_from
-            && at - self.open_from < BUCKET
+        // What is before the bucket wraps to a long time.
+        let into = at.as_nanos().wrapping_sub(self.open_from.as_nanos()) as u64;
+        if into < u64::from(self.open_for_ns)
+            && let Some((_, newest)) = &mut self.span
         {
             // Most packets, without a division.
-            let sum = &mut self.sums[self.open_place % BUCKETS];
+            let sum = &mut self.sums[self.open_place as usize % BUCKETS];
             *sum = sum.saturating_add(size.as_bytes());
-            *first = (*first).min(at);
             *newest = (*newest).max(at);
             return;
         }
@@ -72,10 +74,14 @@ impl RateMeter {
         (from + 1..=to).for_each(|passed| self.sums[place(passed)] = 0);
         let sum = &mut self.sums[place(to)];
         *sum = sum.saturating_add(size.as_bytes());
-        self.span = Some((first.min(at), newest.max(at)));
+        let first = first.min(at);
+        self.span = Some((first, newest.max(at)));
         let open = to.max(from);
-        self.open_from = start(open);
-        self.open_place = place(open);
+        // The first time is known to be before what comes then.
+        self.open_from = start(open).max(first);
+        let left = start(open) + BUCKET - self.open_from;
+        self.open_for_ns = u32::try_from(left.as_nanos()).unwrap_or(0);
+        self.open_place = place(open) as u32;
     }
 
     /// Adds a packet, and those before it on which no report came: evenly since the newest data.

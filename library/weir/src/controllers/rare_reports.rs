@@ -1,0 +1,88 @@
+//! How far a rate may grow where reports are rare (NADA-D14, SCREAMV2-D9).
+//!
+//! What a rate has too much, it puts into the queue until the next report tells of it. So from the
+//! rate that arrived when the path was last full, a step is at most what fills a bounded queue in
+//! this time. Each report without congestion doubles the next step, because the path may carry more
+//! than it did. Below that rate, and before the path was ever full, a step may be larger.
+
+use crate::units::{Bitrate, TimeDelta};
+
+/// The largest number of doublings.
+const DOUBLINGS_MAX: u32 = 6;
+/// A rate counts as that of the full path from this part of it on.
+const NEARLY: f64 = 0.98;
+
+/// The steps of a rate from report to report.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RareSteps {
+    /// What arrived when the path was last full.
+    full: Option<Bitrate>,
+    doublings: u32,
+}
+
+impl RareSteps {
+    /// The path is full: there was a queue, and this rate arrived.
+    pub(crate) fn on_full(&mut self, arrived: Bitrate) {
+        *self = Self { full: Some(arrived), doublings: 0 };
+    }
+
+    /// A report came without a sign of congestion, while this was the rate.
+    pub(crate) fn on_calm(&mut self, rate: Bitrate) {
+        if self.full.is_some_and(|full| rate >= full * NEARLY) {
+            self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);
+        }
+    }
+
+    /// The highest rate until the next report. From that of the full path on, the excess fills
+    /// at most `queue` until its effect is reported after `feedback_time`, but for the doublings.
+    /// A step is at most this share of the rate.
+    pub(crate) fn most(
+        &self,
+        rate: Bitrate,
+        queue: TimeDelta,
+        feedback_time: TimeDelta,
+        largest: f64,
+    ) -> Bitrate {
+        let far = rate * (1.0 + largest);
+        let Some(full) = self.full else { return far };
+        let step = queue / feedback_time * f64::from(1_u32 << self.doublings);
+        far.min(rate.max(full) * (1.0 + step))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: TimeDelta = TimeDelta::from_millis(1);
+
+    fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+    /// The highest next rate, with reports each 2 s.
+    fn most(steps: &RareSteps, rate: u64) -> Bitrate {
+        steps.most(kbps(rate), MS * 50, MS * 2_000, 0.5)
+    }
+
+    #[test]
+    fn before_the_path_was_full_and_far_below_it_a_step_is_large() {
+        let mut steps = RareSteps::default();
+        assert_eq!(most(&steps, 1_000), kbps(1_500));
+        steps.on_full(kbps(4_000));
+        assert_eq!(most(&steps, 1_000), kbps(1_500));
+        assert_eq!(most(&steps, 3_000), kbps(4_100));
+    }
+
+    #[test]
+    fn at_the_full_paths_rate_each_calm_report_doubles_the_step() {
+        let mut steps = RareSteps::default();
+        steps.on_full(kbps(1_000));
+        steps.on_calm(kbps(900));
+        for rate in [1_025, 1_050, 1_100, 1_200, 1_400, 1_500, 1_500] {
+            assert_eq!(most(&steps, 1_000), kbps(rate));
+            steps.on_calm(kbps(1_000));
+        }
+        steps.on_full(kbps(800));
+        assert_eq!(most(&steps, 1_000), kbps(1_025));
+    }
+}
