@@ -18,7 +18,9 @@ const MOST_GROWTH: f64 = 1.5;
 
 /// CUBIC. Windows are in segments. Names in backticks are the RFC's.
 #[derive(Debug, Default)]
-pub(super) struct Rfc9438 {
+pub(crate) struct Rfc9438 {
+    /// Slow start ends at a loss, and HyStart++ does not end it before.
+    has_plain_start: bool,
     slow_start: HyStartPlusPlus,
     /// `W_max`: the window at the last congestion event.
     last_maximum: Option<f64>,
@@ -63,6 +65,11 @@ fn k(plateau: f64, window: f64) -> f64 {
 }
 
 impl Rfc9438 {
+    /// The same without HyStart++, which QUIC stacks lack.
+    pub(crate) fn without_hystart() -> Self {
+        Self { has_plain_start: true, ..Self::default() }
+    }
+
     /// Congestion avoidance: [RFC9438 §4.2] to [RFC9438 §4.5].
     fn avoid_congestion(&mut self, window: &mut Window, ack: &AckEvent, acknowledged: f64) {
         let cwnd = window.congestion;
@@ -84,7 +91,7 @@ impl Rfc9438 {
 
 impl CongestionControl for Rfc9438 {
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
-        let growth = self.slow_start.on_ack(window, ack);
+        let growth = if self.has_plain_start { 1.0 } else { self.slow_start.on_ack(window, ack) };
         if !ack.is_window_limited || !ack.has_advanced {
             return;
         }

@@ -1,0 +1,219 @@
+//! What controls a connection: a controller for media behind `weir-quic`, or a window as QUIC
+//! stacks have it [RFC9002 §7].
+
+use weir::controller::Target;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_quic::{AckEnd, Config, Congestion, PacketName, Sent, Space, WindowRule};
+
+use super::packet::{Ack, MTU};
+use super::recovery::{Lost, News};
+use super::rtt::Rtt;
+use super::{Quic, QuicCongestion, QuicStack};
+use crate::flow::{Change, Outbox};
+use crate::tcp::congestion::{
+    AckEvent, CongestionControl, LEAST_WINDOW, Reno, Repair, Rfc9438, Window,
+};
+
+/// Windows that a stack paces in a round-trip time [RFC9002 §7.7].
+pub(super) const PACED_WINDOWS: f64 = 1.25;
+
+/// What the sender knows when an ACK frame ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckFacts {
+    /// The application had nothing to send.
+    pub(super) app_limited: bool,
+    pub(super) rtt: Rtt,
+    /// Bytes of QUIC packets that are still in flight.
+    pub(super) in_flight: u64,
+}
+
+/// The control of a connection.
+#[derive(Debug)]
+pub(super) enum Control {
+    Media(Box<Congestion>),
+    Rival(Rival),
+}
+
+impl Control {
+    pub(super) fn new(config: &Quic) -> Self {
+        let rival: Box<dyn CongestionControl> = match config.congestion {
+            QuicCongestion::Media => {
+                let media = &config.media;
+                let mut settings = media.settings;
+                settings.ecn = media.controller.ecn_mode(settings.ecn);
+                let rule = match config.stack {
+                    QuicStack::Noq => WindowRule::Brake,
+                    QuicStack::Quinn => WindowRule::Pacer { gain: PACED_WINDOWS },
+                };
+                let host = Config::default().with_mtu(DataSize::from_bytes(MTU)).with_window(rule);
+                let controller = media.controller.build(settings);
+                return Self::Media(Box::new(Congestion::new(controller, host)));
+            }
+            QuicCongestion::Cubic => Box::new(Rfc9438::without_hystart()),
+            QuicCongestion::NewReno => Box::new(Reno),
+        };
+        Self::Rival(Rival { control: rival, window: Window::INITIAL, recovery_start: None })
+    }
+
+    /// What may be in flight, in bytes of QUIC packets.
+    pub(super) fn window(&self) -> u64 {
+        match self {
+            Self::Media(congestion) => congestion.window().as_bytes(),
+            Self::Rival(rival) => (rival.window.congestion * MTU as f64) as u64,
+        }
+    }
+
+    /// The rate at which QUIC packets leave.
+    pub(super) fn pacing_rate(&self, rtt: &Rtt) -> Bitrate {
+        match self {
+            Self::Media(congestion) => congestion.pacing_rate(),
+            Self::Rival(_) => self.window_rate(rtt) * PACED_WINDOWS,
+        }
+    }
+
+    /// A window in a round-trip time.
+    fn window_rate(&self, rtt: &Rtt) -> Bitrate {
+        let least = TimeDelta::from_micros(1);
+        DataSize::from_bytes(self.window()) / rtt.smoothed().max(least)
+    }
+
+    /// What the application reads as the rate for its media. Of a window, that in a round-trip
+    /// time, as applications take it.
+    pub(super) fn estimate(&self, rtt: &Rtt) -> Bitrate {
+        match self {
+            Self::Media(congestion) => congestion.media_bitrate(),
+            Self::Rival(_) => self.window_rate(rtt),
+        }
+    }
+
+    /// The target of a controller for media.
+    pub(super) fn target(&self) -> Option<&Target> {
+        match self {
+            Self::Media(congestion) => Some(congestion.target()),
+            Self::Rival(_) => None,
+        }
+    }
+
+    /// Bytes of padding that a controller asks for.
+    pub(super) fn take_padding(&mut self, now: Timestamp) -> u64 {
+        match self {
+            Self::Media(congestion) => congestion.take_padding(now).as_bytes(),
+            Self::Rival(_) => 0,
+        }
+    }
+
+    pub(super) fn on_sent(&mut self, now: Timestamp, number: u64, size: u64, is_padding: bool) {
+        if let Self::Media(congestion) = self {
+            let size = DataSize::from_bytes(size);
+            let sent = Sent::new(Space::Data, number, size).with_padding(is_padding);
+            congestion.on_packet_sent(now, sent);
+        }
+    }
+
+    /// An ACK frame, before its losses are found. As noq and quinn, this host does not pass the
+    /// ACK delay on.
+    pub(super) fn on_ack(&mut self, now: Timestamp, ack: &Ack, news: &News, facts: AckFacts) {
+        match self {
+            Self::Media(congestion) => {
+                for &(number, time) in &ack.times {
+                    let name = PacketName::Numbered(Space::Data, number);
+                    congestion.on_receive_time(name, time);
+                }
+                let acked = news.acked.iter().map(|packet| packet.number);
+                for number in acked.chain(news.late.iter().copied()) {
+                    congestion.on_packet_acked(PacketName::Numbered(Space::Data, number));
+                }
+                let mut end = AckEnd::default()
+                    .with_app_limited(facts.app_limited)
+                    .with_smoothed_rtt(facts.rtt.smoothed());
+                if let Some(count) = ack.ce_count {
+                    end = end.with_ce_count(Space::Data, count);
+                }
+                congestion.on_ack_end(now, end);
+            }
+            Self::Rival(rival) => rival.on_ack(now, news, facts),
+        }
+    }
+
+    pub(super) fn on_lost(&mut self, now: Timestamp, lost: &Lost) {
+        match self {
+            Self::Media(congestion) => {
+                for packet in &lost.packets {
+                    let name = PacketName::Numbered(Space::Data, packet.number);
+                    congestion.on_packet_lost(now, name);
+                }
+            }
+            Self::Rival(rival) => rival.on_lost(now, lost),
+        }
+    }
+
+    /// Notes a change of the target since it was `from`.
+    pub(super) fn note_change(&self, from: Option<Bitrate>, out: &mut Outbox) {
+        let (Self::Media(congestion), Some(from)) = (self, from) else { return };
+        let to = congestion.target().bitrate;
+        if to == from {
+            return;
+        }
+        let metrics = congestion.metrics();
+        let signals = metrics.signals.iter();
+        let signals = signals.map(|&(name, value)| (name.into(), value)).collect();
+        let (reason, state) = (metrics.reason.as_str(), metrics.state);
+        out.changes.push(Change { from, to, reason, state, signals });
+    }
+}
+
+/// A window under a rule that TCP has, too. Windows are in packets of the largest size.
+#[derive(Debug)]
+pub(super) struct Rival {
+    control: Box<dyn CongestionControl>,
+    window: Window,
+    /// What was sent until then belongs to the congestion event before [RFC9002 §7.3.2].
+    recovery_start: Option<Timestamp>,
+}
+
+impl Rival {
+    fn on_ack(&mut self, now: Timestamp, news: &News, facts: AckFacts) {
+        let is_new = |sent: Timestamp| self.recovery_start.is_none_or(|start| sent > start);
+        let delivered = news.acked.iter().filter(|packet| is_new(packet.sent)).count() as u64;
+        if delivered == 0 {
+            return;
+        }
+        let in_flight = facts.in_flight / MTU;
+        let event = AckEvent {
+            now,
+            delivered,
+            lost: 0,
+            marked: 0,
+            total_delivered: 0,
+            rtt: None,
+            smoothed_rtt: facts.rtt.smoothed(),
+            prior_in_flight: in_flight + delivered,
+            in_flight,
+            acknowledged: 0,
+            next: u64::MAX,
+            repair: Repair::None,
+            // A window that the application did not fill does not grow [RFC9002 §7.8].
+            is_window_limited: !facts.app_limited,
+            has_advanced: true,
+            sample: None,
+            departure_wait: TimeDelta::ZERO,
+        };
+        self.control.on_ack(&mut self.window, &event);
+    }
+
+    /// One reduction for the losses of a round trip [RFC9002 §7.3.2].
+    fn on_lost(&mut self, now: Timestamp, lost: &Lost) {
+        let Some(newest) = lost.packets.iter().map(|packet| packet.sent).max() else { return };
+        if self.recovery_start.is_none_or(|start| newest > start) {
+            self.window.threshold = self.control.on_congestion(now, &self.window);
+            self.window.congestion = self.window.threshold;
+            self.recovery_start = Some(now);
+        }
+        if lost.is_persistent {
+            // [RFC9002 §7.6.2]
+            self.control.on_timeout();
+            self.window.congestion = LEAST_WINDOW;
+            self.recovery_start = None;
+        }
+    }
+}
