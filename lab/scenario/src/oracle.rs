@@ -19,7 +19,7 @@ use weir_net::LossModel;
 use weir_sim::trace::ROW_INTERVAL;
 
 use crate::variation::constant_rates;
-use crate::{Flow, Media, Scenario, Source, Traffic};
+use crate::{Flow, Media, QuicSource, Scenario, Source, Traffic};
 
 /// Step of the fluid model.
 const TICK: TimeDelta = TimeDelta::from_millis(10);

@@ -46,6 +46,7 @@ pub(super) fn read(table: &Table) -> Result<Quic> {
             ("media", QuicCongestion::Media),
             ("cubic", QuicCongestion::Cubic),
             ("new-reno", QuicCongestion::NewReno),
+            ("bbr3", QuicCongestion::Bbr3),
         ])
     })?;
     let stack = table.get("stack").map_or(Ok(QuicStack::Noq), |item| {

@@ -3,9 +3,11 @@
 
 use weir::controller::Target;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::seed::Stream;
 use weir_quic::{AckEnd, Config, Congestion, PacketName, Sent, Space, WindowRule};
 
-use super::packet::{Ack, MTU};
+use super::bbr::Bbr3;
+use super::packet::{Ack, Content, MTU};
 use super::recovery::{Lost, News};
 use super::rtt::Rtt;
 use super::{Quic, QuicCongestion, QuicStack};
@@ -32,10 +34,12 @@ pub(super) struct AckFacts {
 pub(super) enum Control {
     Media(Box<Congestion>),
     Rival(Rival),
+    Bbr(Box<Bbr3>),
 }
 
 impl Control {
-    pub(super) fn new(config: &Quic) -> Self {
+    /// After a handshake of `rtt` that ended now.
+    pub(super) fn new(config: &Quic, now: Timestamp, rtt: TimeDelta, chance: Stream) -> Self {
         let rival: Box<dyn CongestionControl> = match config.congestion {
             QuicCongestion::Media => {
                 let media = &config.media;
@@ -51,6 +55,7 @@ impl Control {
             }
             QuicCongestion::Cubic => Box::new(Rfc9438::without_hystart()),
             QuicCongestion::NewReno => Box::new(Reno),
+            QuicCongestion::Bbr3 => return Self::Bbr(Box::new(Bbr3::new(now, rtt, chance))),
         };
         Self::Rival(Rival { control: rival, window: Window::INITIAL, recovery_start: None })
     }
@@ -60,6 +65,7 @@ impl Control {
         match self {
             Self::Media(congestion) => congestion.window().as_bytes(),
             Self::Rival(rival) => (rival.window.congestion * MTU as f64) as u64,
+            Self::Bbr(bbr) => bbr.window(),
         }
     }
 
@@ -68,6 +74,7 @@ impl Control {
         match self {
             Self::Media(congestion) => congestion.pacing_rate(),
             Self::Rival(_) => self.window_rate(rtt) * PACED_WINDOWS,
+            Self::Bbr(bbr) => bbr.pacing_rate(),
         }
     }
 
@@ -83,6 +90,7 @@ impl Control {
         match self {
             Self::Media(congestion) => congestion.media_bitrate(),
             Self::Rival(_) => self.window_rate(rtt),
+            Self::Bbr(bbr) => bbr.estimate().unwrap_or_else(|| self.window_rate(rtt)),
         }
     }
 
@@ -90,7 +98,7 @@ impl Control {
     pub(super) fn target(&self) -> Option<&Target> {
         match self {
             Self::Media(congestion) => Some(congestion.target()),
-            Self::Rival(_) => None,
+            Self::Rival(_) | Self::Bbr(_) => None,
         }
     }
 
@@ -98,15 +106,27 @@ impl Control {
     pub(super) fn take_padding(&mut self, now: Timestamp) -> u64 {
         match self {
             Self::Media(congestion) => congestion.take_padding(now).as_bytes(),
-            Self::Rival(_) => 0,
+            Self::Rival(_) | Self::Bbr(_) => 0,
         }
     }
 
-    pub(super) fn on_sent(&mut self, now: Timestamp, number: u64, size: u64, is_padding: bool) {
-        if let Self::Media(congestion) = self {
-            let size = DataSize::from_bytes(size);
-            let sent = Sent::new(Space::Data, number, size).with_padding(is_padding);
-            congestion.on_packet_sent(now, sent);
+    /// A packet leaves, with which so much is in flight.
+    pub(super) fn on_sent(
+        &mut self,
+        now: Timestamp,
+        number: u64,
+        content: &Content,
+        in_flight: u64,
+    ) {
+        let size = content.size();
+        match self {
+            Self::Media(congestion) => {
+                let is_padding = matches!(content, Content::Padding(_));
+                let sent = Sent::new(Space::Data, number, DataSize::from_bytes(size));
+                congestion.on_packet_sent(now, sent.with_padding(is_padding));
+            }
+            Self::Rival(_) => {}
+            Self::Bbr(bbr) => bbr.on_sent(now, number, size, in_flight),
         }
     }
 
@@ -132,6 +152,7 @@ impl Control {
                 congestion.on_ack_end(now, end);
             }
             Self::Rival(rival) => rival.on_ack(now, news, facts),
+            Self::Bbr(bbr) => bbr.on_ack(now, &news.acked, facts),
         }
     }
 
@@ -144,6 +165,7 @@ impl Control {
                 }
             }
             Self::Rival(rival) => rival.on_lost(now, lost),
+            Self::Bbr(bbr) => bbr.on_lost(lost),
         }
     }
 

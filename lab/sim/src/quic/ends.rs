@@ -5,6 +5,8 @@ use std::ops::Range;
 use weir::controller::EcnMode;
 use weir::feedback::Ecn;
 use weir::units::{TimeDelta, Timestamp};
+use weir_net::Seed;
+use weir_net::seed::Stream;
 
 use super::packet::QuicPacket;
 use super::receiver::Receiver;
@@ -36,22 +38,24 @@ pub(crate) struct QuicEnds {
     config: Quic,
     ecn: Ecn,
     pauses: Vec<Range<Timestamp>>,
+    chance: Stream,
     stage: Stage,
     receiver: Receiver,
 }
 
 impl QuicEnds {
-    pub(crate) fn new(flow: &FlowConfig, config: &Quic) -> Self {
+    pub(crate) fn new(flow: &FlowConfig, config: &Quic, seed: Seed) -> Self {
         let media = &config.media;
         let mode = match config.congestion {
             QuicCongestion::Media => media.controller.ecn_mode(media.settings.ecn),
-            QuicCongestion::Cubic | QuicCongestion::NewReno => EcnMode::Off,
+            _ => EcnMode::Off,
         };
         let ecn = mode.codepoint();
         let is_bulk = config.source == QuicSource::Bulk;
         Self {
             ecn,
             pauses: flow.pauses.clone(),
+            chance: seed.stream(&format!("{}/probes", flow.name)),
             stage: Stage::Opening { asks: 0, asked: flow.start, due: flow.start },
             receiver: Receiver::new(config.ack, mode != EcnMode::Off, is_bulk),
             config: config.clone(),
@@ -112,7 +116,7 @@ impl Ends for QuicEnds {
         match (quic.as_ref(), &mut self.stage) {
             (QuicPacket::Hello, _) => out.quic(QuicPacket::Welcome),
             (QuicPacket::Welcome, Stage::Opening { asked, .. }) => {
-                let sender = Sender::new(&self.config, now, now - *asked);
+                let sender = Sender::new(&self.config, now, now - *asked, self.chance.clone());
                 self.stage = Stage::Open(Box::new(sender));
             }
             (QuicPacket::Data { number, content }, _) => {

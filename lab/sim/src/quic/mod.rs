@@ -12,6 +12,7 @@
 //! both. A connection has one handshake of a round trip. There is no flow control: the stacks' own
 //! limits are far above what a call has in flight.
 
+mod bbr;
 mod control;
 mod ends;
 mod pacer;
@@ -95,6 +96,8 @@ pub enum QuicCongestion {
     ///
     /// [RFC9002 §7]: https://www.rfc-editor.org/rfc/rfc9002#section-7
     NewReno,
+    /// BBRv3 [BBR3].
+    Bbr3,
 }
 
 /// The stack after which pacer and window are modelled.

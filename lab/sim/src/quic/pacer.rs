@@ -15,15 +15,15 @@ const MOST_PACKETS: u64 = 256;
 /// A bucket of bytes.
 #[derive(Debug)]
 pub(super) struct Pacer {
-    /// Whether the controller gives the rate, and not the window.
+    /// Whether a controller gives the rate, and not the window.
     has_rate: bool,
     tokens: f64,
     at: Timestamp,
 }
 
 impl Pacer {
-    pub(super) fn new(stack: QuicStack, has_controller: bool, now: Timestamp) -> Self {
-        let has_rate = has_controller && stack == QuicStack::Noq;
+    pub(super) fn new(stack: QuicStack, has_rate: bool, now: Timestamp) -> Self {
+        let has_rate = has_rate && stack == QuicStack::Noq;
         Self { has_rate, tokens: (LEAST_PACKETS * MTU) as f64, at: now }
     }
 

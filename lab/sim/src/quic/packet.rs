@@ -38,7 +38,7 @@ pub(crate) enum QuicPacket {
 
 /// What an ack-eliciting packet has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(crate) enum Content {
     Stream(Chunk),
     /// So many bytes that nobody reads: a DATAGRAM frame for a probe of the path.
     Padding(u64),
@@ -48,7 +48,7 @@ pub(super) enum Content {
 
 /// A part of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Chunk {
+pub(crate) struct Chunk {
     /// The stream: a group of frames.
     pub(super) group: u64,
     pub(super) bytes: Range<u64>,
@@ -60,7 +60,7 @@ pub(super) struct Chunk {
 
 /// The end of a frame in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FrameEnd {
+pub(crate) struct FrameEnd {
     pub(super) offset: u64,
     pub(super) size: DataSize,
     pub(super) captured: Timestamp,
@@ -68,7 +68,7 @@ pub(super) struct FrameEnd {
 
 /// An ACK frame [RFC9000 §19.3].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ack {
+pub(crate) struct Ack {
     /// The packets that it acknowledges, newest first.
     pub(super) ranges: Vec<Range<u64>>,
     /// How long it was held back.

@@ -1,6 +1,7 @@
 //! The sending end of a connection after its handshake.
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_net::seed::Stream;
 use weir_quic::testing::{Source, SourceConfig};
 
 use super::control::{AckFacts, Control};
@@ -40,8 +41,8 @@ pub(super) struct Sender {
 
 impl Sender {
     /// The handshake took `rtt` and ended now.
-    pub(super) fn new(config: &Quic, now: Timestamp, rtt: TimeDelta) -> Self {
-        let has_controller = config.congestion == QuicCongestion::Media;
+    pub(super) fn new(config: &Quic, now: Timestamp, rtt: TimeDelta, chance: Stream) -> Self {
+        let has_rate = matches!(config.congestion, QuicCongestion::Media | QuicCongestion::Bbr3);
         let mut recovery = Recovery::new(config.ack.delay);
         recovery.on_handshake(now, rtt);
         let (source, streams) = match config.source {
@@ -52,11 +53,11 @@ impl Sender {
             }
         };
         Self {
-            control: Control::new(config),
+            control: Control::new(config, now, rtt, chance),
             recovery,
             streams,
             source: source.map(Source::new),
-            pacer: Pacer::new(config.stack, has_controller, now),
+            pacer: Pacer::new(config.stack, has_rate, now),
             next_number: 0,
             probes: 0,
             padding: 0,
@@ -175,11 +176,9 @@ impl Sender {
     fn send_packet(&mut self, now: Timestamp, content: Content, out: &mut Outbox) {
         let number = self.next_number;
         self.next_number += 1;
-        let size = content.size();
-        self.pacer.on_sent(size);
-        let is_padding = matches!(content, Content::Padding(_));
-        self.control.on_sent(now, number, size, is_padding);
+        self.pacer.on_sent(content.size());
         self.recovery.on_sent(now, number, content.clone());
+        self.control.on_sent(now, number, &content, self.recovery.in_flight());
         out.quic(QuicPacket::Data { number, content });
     }
 

@@ -534,7 +534,7 @@ fn ends(config: &Config, index: usize, seed: Seed) -> Box<dyn Ends> {
             Box::new(SubscriberEnds::new(flow, watching, &config.publishers, seed))
         }
         FlowKind::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
-        FlowKind::Quic(quic) => Box::new(QuicEnds::new(flow, quic)),
+        FlowKind::Quic(quic) => Box::new(QuicEnds::new(flow, quic, seed)),
         FlowKind::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
     }
 }
