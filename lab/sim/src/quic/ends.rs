@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use weir::controller::EcnMode;
 use weir::feedback::Ecn;
-use weir::units::{TimeDelta, Timestamp};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_net::seed::Stream;
+use weir_quic::testing::Frame;
 
 use super::packet::QuicPacket;
 use super::receiver::Receiver;
@@ -41,6 +42,8 @@ pub(crate) struct QuicEnds {
     chance: Stream,
     stage: Stage,
     receiver: Receiver,
+    /// Whether frames come from elsewhere, and none from its own source.
+    is_fed: bool,
 }
 
 impl QuicEnds {
@@ -59,7 +62,34 @@ impl QuicEnds {
             stage: Stage::Opening { asks: 0, asked: flow.start, due: flow.start },
             receiver: Receiver::new(config.ack, mode != EcnMode::Off, is_bulk),
             config: config.clone(),
+            is_fed: false,
         }
+    }
+
+    /// The same, whose frames are those of [`QuicEnds::write`].
+    pub(super) fn fed_from_outside(self) -> Self {
+        Self { is_fed: true, ..self }
+    }
+
+    /// The application writes a frame.
+    pub(super) fn write(&mut self, now: Timestamp, frame: &Frame, out: &mut Outbox) {
+        if let Stage::Open(sender) = &mut self.stage {
+            sender.write(now, frame, out);
+            self.mark_sent(out);
+        }
+    }
+
+    /// What the application reads as the rate for its media; `None` before the connection is open.
+    pub(super) fn estimate(&self) -> Option<Bitrate> {
+        match &self.stage {
+            Stage::Open(sender) => Some(sender.estimate()),
+            Stage::Opening { .. } => None,
+        }
+    }
+
+    /// Frames that are whole since the last call or row.
+    pub(super) fn take_whole(&mut self, whole: &mut Vec<Frame>) {
+        self.receiver.take_whole(whole);
     }
 
     /// Packets of the sender carry the flow's codepoint. ACKs carry none.
@@ -116,7 +146,11 @@ impl Ends for QuicEnds {
         match (quic.as_ref(), &mut self.stage) {
             (QuicPacket::Hello, _) => out.quic(QuicPacket::Welcome),
             (QuicPacket::Welcome, Stage::Opening { asked, .. }) => {
-                let sender = Sender::new(&self.config, now, now - *asked, self.chance.clone());
+                let rtt = now - *asked;
+                let mut sender = Sender::new(&self.config, now, rtt, self.chance.clone());
+                if self.is_fed {
+                    sender.drop_source();
+                }
                 self.stage = Stage::Open(Box::new(sender));
             }
             (QuicPacket::Data { number, content }, _) => {

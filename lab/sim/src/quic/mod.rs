@@ -17,6 +17,7 @@ mod control;
 mod ends;
 mod pacer;
 mod packet;
+mod pair;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -33,6 +34,7 @@ use crate::config::Media;
 
 pub(crate) use ends::QuicEnds;
 pub(crate) use packet::QuicPacket;
+pub use pair::{QuicDatagram, QuicPair};
 
 /// Packets for one ACK [RFC9000 §13.2.2].
 ///

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_quic::testing::Frame;
 
 use super::QuicAck;
 use super::packet::{Ack, Chunk, Content, FrameEnd, QuicPacket};
@@ -47,6 +48,7 @@ pub(super) struct Receiver {
     delays: (TimeDelta, i64),
     goodput: DataSize,
     freezes: Freezes,
+    whole: Vec<FrameEnd>,
 }
 
 impl Receiver {
@@ -66,6 +68,7 @@ impl Receiver {
             delays: (TimeDelta::ZERO, 0),
             goodput: DataSize::ZERO,
             freezes: Freezes::default(),
+            whole: Vec::new(),
         }
     }
 
@@ -138,18 +141,18 @@ impl Receiver {
             self.goodput += DataSize::from_bytes(read - stream.read);
         }
         stream.read = read;
-        let mut whole = Vec::new();
+        let before = self.whole.len();
         while stream.ends.first_key_value().is_some_and(|(&offset, _)| offset <= read) {
-            whole.extend(stream.ends.pop_first().map(|(_, end)| end));
+            self.whole.extend(stream.ends.pop_first().map(|(_, end)| end));
         }
-        for end in whole {
-            self.on_whole_frame(now, &end);
+        for index in before..self.whole.len() {
+            self.on_whole_frame(now, self.whole[index]);
         }
         // Nothing of a group comes that was reset so long ago.
         self.streams.retain(|group, _| group + 4 > chunk.group);
     }
 
-    fn on_whole_frame(&mut self, now: Timestamp, end: &FrameEnd) {
+    fn on_whole_frame(&mut self, now: Timestamp, end: FrameEnd) {
         self.video.frames += 1;
         self.delays.0 += now - end.captured;
         self.delays.1 += 1;
@@ -162,10 +165,18 @@ impl Receiver {
 
     /// The frames of the row; `None` of a source without frames.
     pub(super) fn take_video(&mut self) -> Option<Video> {
+        self.whole.clear();
         let mut video = std::mem::take(&mut self.video);
         let (sum, count) = std::mem::take(&mut self.delays);
         video.frame_delay = (count > 0).then(|| sum / count);
         (!self.is_bulk).then_some(video)
+    }
+
+    /// The frames that are whole since the last call or row, without their numbers.
+    pub(super) fn take_whole(&mut self, whole: &mut Vec<Frame>) {
+        for FrameEnd { size, captured, .. } in self.whole.drain(..) {
+            whole.push(Frame { number: 0, group: 0, captured, size });
+        }
     }
 
     /// What the application got, with what the sender sent again.

@@ -1,8 +1,8 @@
 //! The sending end of a connection after its handshake.
 
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
-use weir_quic::testing::{Source, SourceConfig};
+use weir_quic::testing::{Frame, Source, SourceConfig};
 
 use super::control::{AckFacts, Control};
 use super::pacer::Pacer;
@@ -68,6 +68,21 @@ impl Sender {
         }
     }
 
+    /// Frames come from elsewhere.
+    pub(super) fn drop_source(&mut self) {
+        self.source = None;
+    }
+
+    /// The application writes a frame.
+    pub(super) fn write(&mut self, now: Timestamp, frame: &Frame, out: &mut Outbox) {
+        self.streams.write(frame);
+        self.send(now, out);
+    }
+
+    pub(super) fn estimate(&self) -> Bitrate {
+        self.control.estimate(self.recovery.rtt())
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         let frame = self.source.as_ref().map(Source::next_time);
         let padding = self.control.target().map(|_| self.padding_at);
@@ -81,7 +96,7 @@ impl Sender {
         if self.recovery.next_deadline().is_some_and(|due| due <= now) {
             self.on_timer(now);
         }
-        let estimate = self.control.estimate(self.recovery.rtt());
+        let estimate = self.estimate();
         if let Some(source) = &mut self.source {
             while let Some(frame) = source.next_frame(now, Some(estimate)) {
                 if !is_paused {
@@ -191,7 +206,7 @@ impl Sender {
         let target = self.control.target().map(|target| target.bitrate);
         let window = self.control.window() * (MTU + HEADERS) / MTU;
         SenderState {
-            target: Some(target.unwrap_or_else(|| self.control.estimate(rtt))),
+            target: Some(target.unwrap_or_else(|| self.estimate())),
             pacing_rate: Some(self.control.pacing_rate(rtt)),
             congestion_window: Some(DataSize::from_bytes(window)),
             send_queue: None,

@@ -199,3 +199,13 @@ fn no_frames_are_made_in_a_pause() {
         .filter(|row| row.time > Timestamp::from_secs(12) && row.time < Timestamp::from_secs(29));
     assert_eq!(in_pause.map(|row| row.video.unwrap().frames).sum::<u64>(), 0);
 }
+
+#[test]
+fn bbr_keeps_the_queue_short_and_the_rate_at_random_loss() {
+    let bulk = quic(QuicSource::Bulk).with_congestion(QuicCongestion::Bbr3);
+    let clean = outcome(bulk.clone(), link());
+    assert!(clean.utilization() > 0.9, "{}", clean.utilization());
+    assert!(clean.queue_ms(0.95) < 100.0, "{}", clean.queue_ms(0.95));
+    let lossy = outcome(bulk, link().with_loss(LossModel::Random(0.015)));
+    assert!(lossy.utilization() > 0.6, "{}", lossy.utilization());
+}
