@@ -19,6 +19,9 @@ use crate::tcp::congestion::{
 /// Windows that a stack paces in a round-trip time [RFC9002 §7.7].
 pub(super) const PACED_WINDOWS: f64 = 1.25;
 
+/// `kLossReductionFactor` [RFC9002 §7.3.2].
+const LOSS_REDUCTION: f64 = 0.5;
+
 /// What the sender knows when an ACK frame ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckFacts {
@@ -32,7 +35,11 @@ pub(super) struct AckFacts {
 /// The control of a connection.
 #[derive(Debug)]
 pub(super) enum Control {
-    Media(Box<Congestion>),
+    Media {
+        congestion: Box<Congestion>,
+        /// Whether the host paces by the window, and not by the rate.
+        by_window: bool,
+    },
     Rival(Rival),
     Bbr(Box<Bbr3>),
 }
@@ -51,10 +58,12 @@ impl Control {
                 };
                 let host = Config::default().with_mtu(DataSize::from_bytes(MTU)).with_window(rule);
                 let controller = media.controller.build(settings);
-                return Self::Media(Box::new(Congestion::new(controller, host)));
+                let congestion = Box::new(Congestion::new(controller, host));
+                let by_window = config.stack == QuicStack::Quinn;
+                return Self::Media { congestion, by_window };
             }
-            QuicCongestion::Cubic => Box::new(Rfc9438::without_hystart()),
-            QuicCongestion::NewReno => Box::new(Reno),
+            QuicCongestion::Cubic => Box::new(Rfc9438::of_quic()),
+            QuicCongestion::NewReno => Box::new(NewReno),
             QuicCongestion::Bbr3 => return Self::Bbr(Box::new(Bbr3::new(now, rtt, chance))),
         };
         Self::Rival(Rival { control: rival, window: Window::INITIAL, recovery_start: None })
@@ -63,7 +72,7 @@ impl Control {
     /// What may be in flight, in bytes of QUIC packets.
     pub(super) fn window(&self) -> u64 {
         match self {
-            Self::Media(congestion) => congestion.window().as_bytes(),
+            Self::Media { congestion, .. } => congestion.window().as_bytes(),
             Self::Rival(rival) => (rival.window.congestion * MTU as f64) as u64,
             Self::Bbr(bbr) => bbr.window(),
         }
@@ -72,8 +81,8 @@ impl Control {
     /// The rate at which QUIC packets leave.
     pub(super) fn pacing_rate(&self, rtt: &Rtt) -> Bitrate {
         match self {
-            Self::Media(congestion) => congestion.pacing_rate(),
-            Self::Rival(_) => self.window_rate(rtt) * PACED_WINDOWS,
+            Self::Media { congestion, by_window: false } => congestion.pacing_rate(),
+            Self::Media { .. } | Self::Rival(_) => self.window_rate(rtt) * PACED_WINDOWS,
             Self::Bbr(bbr) => bbr.pacing_rate(),
         }
     }
@@ -88,7 +97,7 @@ impl Control {
     /// time, as applications take it.
     pub(super) fn estimate(&self, rtt: &Rtt) -> Bitrate {
         match self {
-            Self::Media(congestion) => congestion.media_bitrate(),
+            Self::Media { congestion, .. } => congestion.media_bitrate(),
             Self::Rival(_) => self.window_rate(rtt),
             Self::Bbr(bbr) => bbr.estimate().unwrap_or_else(|| self.window_rate(rtt)),
         }
@@ -97,7 +106,7 @@ impl Control {
     /// The target of a controller for media.
     pub(super) fn target(&self) -> Option<&Target> {
         match self {
-            Self::Media(congestion) => Some(congestion.target()),
+            Self::Media { congestion, .. } => Some(congestion.target()),
             Self::Rival(_) | Self::Bbr(_) => None,
         }
     }
@@ -105,7 +114,7 @@ impl Control {
     /// Bytes of padding that a controller asks for.
     pub(super) fn take_padding(&mut self, now: Timestamp) -> u64 {
         match self {
-            Self::Media(congestion) => congestion.take_padding(now).as_bytes(),
+            Self::Media { congestion, .. } => congestion.take_padding(now).as_bytes(),
             Self::Rival(_) | Self::Bbr(_) => 0,
         }
     }
@@ -120,7 +129,7 @@ impl Control {
     ) {
         let size = content.size();
         match self {
-            Self::Media(congestion) => {
+            Self::Media { congestion, .. } => {
                 let is_padding = matches!(content, Content::Padding(_));
                 let sent = Sent::new(Space::Data, number, DataSize::from_bytes(size));
                 congestion.on_packet_sent(now, sent.with_padding(is_padding));
@@ -134,7 +143,7 @@ impl Control {
     /// ACK delay on.
     pub(super) fn on_ack(&mut self, now: Timestamp, ack: &Ack, news: &News, facts: AckFacts) {
         match self {
-            Self::Media(congestion) => {
+            Self::Media { congestion, .. } => {
                 for &(number, time) in &ack.times {
                     let name = PacketName::Numbered(Space::Data, number);
                     congestion.on_receive_time(name, time);
@@ -158,7 +167,7 @@ impl Control {
 
     pub(super) fn on_lost(&mut self, now: Timestamp, lost: &Lost) {
         match self {
-            Self::Media(congestion) => {
+            Self::Media { congestion, .. } => {
                 for packet in &lost.packets {
                     let name = PacketName::Numbered(Space::Data, packet.number);
                     congestion.on_packet_lost(now, name);
@@ -171,7 +180,7 @@ impl Control {
 
     /// Notes a change of the target since it was `from`.
     pub(super) fn note_change(&self, from: Option<Bitrate>, out: &mut Outbox) {
-        let (Self::Media(congestion), Some(from)) = (self, from) else { return };
+        let (Self::Media { congestion, .. }, Some(from)) = (self, from) else { return };
         let to = congestion.target().bitrate;
         if to == from {
             return;
@@ -181,6 +190,20 @@ impl Control {
         let signals = signals.map(|&(name, value)| (name.into(), value)).collect();
         let (reason, state) = (metrics.reason.as_str(), metrics.state);
         out.changes.push(Change { from, to, reason, state, signals });
+    }
+}
+
+/// NewReno: Reno whose windows have any number of bytes [RFC9002 §7.3.2].
+#[derive(Debug)]
+struct NewReno;
+
+impl CongestionControl for NewReno {
+    fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
+        Reno.on_ack(window, ack);
+    }
+
+    fn on_congestion(&mut self, _: Timestamp, window: &Window) -> f64 {
+        (window.congestion * LOSS_REDUCTION).max(LEAST_WINDOW)
     }
 }
 

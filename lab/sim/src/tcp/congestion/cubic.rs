@@ -19,8 +19,9 @@ const MOST_GROWTH: f64 = 1.5;
 /// CUBIC. Windows are in segments. Names in backticks are the RFC's.
 #[derive(Debug, Default)]
 pub(crate) struct Rfc9438 {
-    /// Slow start ends at a loss, and HyStart++ does not end it before.
-    has_plain_start: bool,
+    /// As in QUIC stacks: a loss ends slow start, and not HyStart++; a window has any number of
+    /// bytes, and not whole segments.
+    is_of_quic: bool,
     slow_start: HyStartPlusPlus,
     /// `W_max`: the window at the last congestion event.
     last_maximum: Option<f64>,
@@ -65,9 +66,9 @@ fn k(plateau: f64, window: f64) -> f64 {
 }
 
 impl Rfc9438 {
-    /// The same without HyStart++, which QUIC stacks lack.
-    pub(crate) fn without_hystart() -> Self {
-        Self { has_plain_start: true, ..Self::default() }
+    /// As QUIC stacks have it.
+    pub(crate) fn of_quic() -> Self {
+        Self { is_of_quic: true, ..Self::default() }
     }
 
     /// Congestion avoidance: [RFC9438 §4.2] to [RFC9438 §4.5].
@@ -91,7 +92,7 @@ impl Rfc9438 {
 
 impl CongestionControl for Rfc9438 {
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
-        let growth = if self.has_plain_start { 1.0 } else { self.slow_start.on_ack(window, ack) };
+        let growth = if self.is_of_quic { 1.0 } else { self.slow_start.on_ack(window, ack) };
         if !ack.is_window_limited || !ack.has_advanced {
             return;
         }
@@ -114,7 +115,9 @@ impl CongestionControl for Rfc9438 {
         self.last_maximum = Some(if gives_way { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
         self.prior_window = cwnd;
         self.epoch = None;
-        libm::floor(cwnd * BETA).max(LEAST_WINDOW)
+        let reduced = cwnd * BETA;
+        let whole = if self.is_of_quic { reduced } else { libm::floor(reduced) };
+        whole.max(LEAST_WINDOW)
     }
 
     fn on_timeout(&mut self) {
