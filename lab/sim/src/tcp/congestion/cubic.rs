@@ -222,4 +222,21 @@ mod tests {
         cubic.on_undo();
         assert_eq!(cubic.last_maximum, Some(100.0));
     }
+
+    #[test]
+    fn as_in_quic_a_window_is_no_whole_number_and_only_a_loss_ends_slow_start() {
+        let odd = Window { congestion: 11.5, ..Window::INITIAL };
+        assert_eq!(Rfc9438::default().on_congestion(Timestamp::ZERO, &odd), 8.0);
+        assert_eq!(Rfc9438::of_quic().on_congestion(Timestamp::ZERO, &odd), 11.5 * BETA);
+        let mut window = Window::INITIAL;
+        let mut cubic = Rfc9438::of_quic();
+        for round in 0..10 {
+            // The round-trip time grows by 30 ms each time.
+            let rtt = RTT + TimeDelta::from_millis(30 * round);
+            let sent = window.congestion as u64;
+            let ack = AckEvent { rtt: Some(rtt), next: 100, ..ack(round * 100, sent) };
+            cubic.on_ack(&mut window, &ack);
+        }
+        assert_eq!(window.congestion, 10.0 * 1_024.0);
+    }
 }
