@@ -3,8 +3,8 @@
 use weir_analyze::{Format, StreamDirection, answer, read_bytes};
 
 /// The head of a log.
-const HEAD: &str = "\u{1E}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"title\":\"moq-pub\",\
-                    \"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n";
+const HEAD: &str = "\u{1E}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\
+                    \"title\":\"moq-pub\",\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n";
 
 /// A connection of 30 s: 50 packets of 1200 bytes a second, under a window.
 struct Made {

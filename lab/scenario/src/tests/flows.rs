@@ -1,6 +1,7 @@
 //! Flows of every kind.
 
 use super::*;
+use crate::{Quic, QuicAck, QuicCongestion, QuicSource, QuicStack};
 
 #[test]
 fn traffic_of_every_kind_is_read_and_counted_by_kind() {

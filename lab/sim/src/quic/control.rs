@@ -37,7 +37,8 @@ pub(super) struct AckFacts {
 pub(super) enum Control {
     Media {
         congestion: Box<Congestion>,
-        /// Whether the host paces by the window, and not by the rate.
+        /// Whether the host paces by the window, and not by the rate, and names packets by the
+        /// time at which they left.
         by_window: bool,
     },
     Rival(Rival),
@@ -129,9 +130,13 @@ impl Control {
     ) {
         let size = content.size();
         match self {
-            Self::Media { congestion, .. } => {
+            Self::Media { congestion, by_window } => {
                 let is_padding = matches!(content, Content::Padding(_));
-                let sent = Sent::new(Space::Data, number, DataSize::from_bytes(size));
+                let size = DataSize::from_bytes(size);
+                let sent = match by_window {
+                    true => Sent::unnumbered(size),
+                    false => Sent::new(Space::Data, number, size),
+                };
                 congestion.on_packet_sent(now, sent.with_padding(is_padding));
             }
             Self::Rival(_) => {}
@@ -143,14 +148,11 @@ impl Control {
     /// ACK delay on.
     pub(super) fn on_ack(&mut self, now: Timestamp, ack: &Ack, news: &News, facts: AckFacts) {
         match self {
-            Self::Media { congestion, .. } => {
-                for &(number, time) in &ack.times {
-                    let name = PacketName::Numbered(Space::Data, number);
-                    congestion.on_receive_time(name, time);
-                }
-                let acked = news.acked.iter().map(|packet| packet.number);
-                for number in acked.chain(news.late.iter().copied()) {
-                    congestion.on_packet_acked(PacketName::Numbered(Space::Data, number));
+            Self::Media { congestion, by_window } => {
+                if *by_window {
+                    acked_by_time(congestion, news);
+                } else {
+                    acked_by_number(congestion, ack, news);
                 }
                 let mut end = AckEnd::default()
                     .with_app_limited(facts.app_limited)
@@ -167,7 +169,14 @@ impl Control {
 
     pub(super) fn on_lost(&mut self, now: Timestamp, lost: &Lost) {
         match self {
-            Self::Media { congestion, .. } => {
+            Self::Media { congestion, by_window: true } => {
+                let Some(newest) = lost.packets.iter().map(|packet| packet.sent).max() else {
+                    return;
+                };
+                let bytes = lost.packets.iter().map(|packet| packet.content.size()).sum();
+                congestion.on_bytes_lost(now, newest, DataSize::from_bytes(bytes));
+            }
+            Self::Media { congestion, by_window: false } => {
                 for packet in &lost.packets {
                     let name = PacketName::Numbered(Space::Data, packet.number);
                     congestion.on_packet_lost(now, name);
@@ -190,6 +199,26 @@ impl Control {
         let signals = signals.map(|&(name, value)| (name.into(), value)).collect();
         let (reason, state) = (metrics.reason.as_str(), metrics.state);
         out.changes.push(Change { from, to, reason, state, signals });
+    }
+}
+
+/// noq tells numbers, and which losses were none.
+fn acked_by_number(congestion: &mut Congestion, ack: &Ack, news: &News) {
+    for &(number, time) in &ack.times {
+        congestion.on_receive_time(PacketName::Numbered(Space::Data, number), time);
+    }
+    let acked = news.acked.iter().map(|packet| packet.number);
+    for number in acked.chain(news.late.iter().copied()) {
+        congestion.on_packet_acked(PacketName::Numbered(Space::Data, number));
+    }
+}
+
+/// quinn tells when packets were sent, and how large they were. Losses come as a sum, and are not
+/// taken back.
+fn acked_by_time(congestion: &mut Congestion, news: &News) {
+    for packet in &news.acked {
+        let size = DataSize::from_bytes(packet.content.size());
+        congestion.on_sized_packet_acked(PacketName::SentAt(packet.sent), size);
     }
 }
 
