@@ -243,7 +243,7 @@ fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
         Kind::Media => media(table, duration).map(Traffic::Media),
         Kind::Audio => Ok(Traffic::Audio),
         Kind::Tcp => tcp(table).map(Traffic::Tcp),
-        Kind::Quic => quic::read(table).map(Traffic::Quic),
+        Kind::Quic => quic::read(table, limits(table)?).map(Traffic::Quic),
         Kind::Udp => udp(table, duration).map(Traffic::Udp),
     }
 }
@@ -361,7 +361,7 @@ fn priority(item: &Item) -> Result<f64> {
     Err(item.error(&format!("must be above zero, and at most {MAX_PRIORITY}")))
 }
 
-pub(super) fn limits(table: &Table) -> Result<RateLimits> {
+fn limits(table: &Table) -> Result<RateLimits> {
     let min = table.get("min_bitrate").map_or(Ok(MIN_BITRATE), |item| item.rate())?;
     let max = table.get("max_bitrate").map_or(Ok(MAX_BITRATE), |item| item.rate())?;
     if min > max {

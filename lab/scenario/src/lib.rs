@@ -164,7 +164,7 @@ pub enum Traffic {
 pub type Media = weir_sim::Media<Option<LabAlgorithm>>;
 
 /// Media or data over QUIC, whose controller is as that of [`Media`].
-pub type Quic = weir_sim::Quic<Option<LabAlgorithm>>;
+pub type Quic = weir_sim::Quic<Media>;
 
 /// A part of a run, for which metrics are computed separately.
 #[derive(Clone, Debug, PartialEq)]
@@ -510,7 +510,8 @@ impl Scenario {
                 Traffic::Quic(quic) => {
                     let own = quic.media.controller;
                     let own = own.map_or_else(|| controller.clone(), Into::into);
-                    FlowKind::Quic(quic.clone().under(own))
+                    let media = quic.media.clone().under(own);
+                    FlowKind::Quic(quic.clone().carrying(media))
                 }
                 Traffic::Udp(udp) => FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),

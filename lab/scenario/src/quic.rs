@@ -1,12 +1,12 @@
 //! Reads what only flows over QUIC have.
 
-use weir::controller::{EcnMode, Settings};
+use weir::controller::{EcnMode, RateLimits, Settings};
 use weir::units::Bitrate;
 use weir_sim::{QuicAck, QuicCongestion, QuicSource, QuicStack};
 
 use super::error::ScenarioError;
 use super::reader::{Item, Table};
-use super::{Media, Quic, Source, flow};
+use super::{Media, Quic, Source};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -40,7 +40,7 @@ enum SourceKind {
     Bulk,
 }
 
-pub(super) fn read(table: &Table) -> Result<Quic> {
+pub(super) fn read(table: &Table, limits: RateLimits) -> Result<Quic> {
     let congestion = table.get("congestion").map_or(Ok(QuicCongestion::Media), |item| {
         item.choice(&[
             ("media", QuicCongestion::Media),
@@ -52,7 +52,6 @@ pub(super) fn read(table: &Table) -> Result<Quic> {
     let stack = table.get("stack").map_or(Ok(QuicStack::Noq), |item| {
         item.choice(&[("noq", QuicStack::Noq), ("quinn", QuicStack::Quinn)])
     })?;
-    let limits = flow::limits(table)?;
     let source = match table.get("source") {
         Some(item) => source(&item, limits.start(), limits.max())?,
         None => adaptive(limits.start(), limits.max(), HEADROOM),

@@ -11,16 +11,16 @@ use weir_controllers::LabAlgorithm;
 use weir_quic::testing;
 use weir_sim::{Media, Quic, QuicCongestion, QuicPair, QuicSource, QuicStack, Source};
 
-fn quic(algorithm: LabAlgorithm) -> Quic {
+fn quic(algorithm: LabAlgorithm) -> Quic<Media> {
     let kbps = Bitrate::from_kbps;
     let limits = RateLimits::new(kbps(100), kbps(500), kbps(20_000)).expect("in order");
     let none = Source::Filler { fps: 30.0, cap: None };
     Quic::new(Media::new(algorithm, Settings::new(limits), none), QuicSource::Fixed(kbps(1)))
 }
 
-fn connections() -> Vec<(&'static str, Quic)> {
+fn connections() -> Vec<(&'static str, Quic<Media>)> {
     let (sluice, scream) = (quic(LabAlgorithm::Sluice), quic(LabAlgorithm::ScreamV2));
-    let quinn = |quic: &Quic| quic.clone().with_stack(QuicStack::Quinn);
+    let quinn = |quic: &Quic<Media>| quic.clone().with_stack(QuicStack::Quinn);
     let under = |congestion| quic(LabAlgorithm::Sluice).with_congestion(congestion);
     vec![
         ("sluice as on quinn", quinn(&sluice)),

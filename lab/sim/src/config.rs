@@ -149,7 +149,7 @@ pub enum FlowKind {
     /// Data over TCP.
     Tcp(Tcp),
     /// Media or data over QUIC.
-    Quic(Quic),
+    Quic(Quic<Media>),
     /// Packets at a given rate, without congestion control.
     Udp(Udp),
 }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::read::dump::qlog::SEPARATOR;
-
 /// First line of an rtcstats dump.
 pub(crate) const RTCSTATS: &[u8] = b"RTCStatsDump\n";
 /// The member of the heading that every rtcstats dump with a heading has.
 const VERSION: &[u8] = b"\"fileFormat\"";
+/// Begins each record of a qlog [RFC7464 §2.2].
+pub(crate) const QLOG_SEPARATOR: u8 = 0x1E;
 /// A member of the head of every qlog: `qlog_version`, or `file_schema` with it in its name.
 const QLOG: &[u8] = b"qlog";
 /// First bytes of an RTC event log: the key of its begin, which is the member 16 with a length.
@@ -55,7 +55,7 @@ pub(crate) fn told_by(first: &[u8]) -> Option<Format> {
     if first.starts_with(&BEGIN_LOG) {
         return Some(Format::EventLog);
     }
-    if first.first() == Some(&SEPARATOR) && holds(first, QLOG) {
+    if first.first() == Some(&QLOG_SEPARATOR) && holds(first, QLOG) {
         return Some(Format::Qlog);
     }
     // What libraries send to a server: events, or a heading before them.

@@ -14,9 +14,8 @@ use std::collections::BTreeMap;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
-use super::control::AckFacts;
 use super::packet::MTU;
-use super::recovery::{Flight, Lost};
+use super::recovery::{AckFacts, Flight, Lost};
 
 // Parameters [BBR3 §2]. Names in backticks are the draft's.
 /// `StartupPacingGain` and `DrainPacingGain`

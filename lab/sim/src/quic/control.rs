@@ -8,9 +8,10 @@ use weir_quic::{AckEnd, Config, Congestion, PacketName, Sent, Space, WindowRule}
 
 use super::bbr::Bbr3;
 use super::packet::{Ack, Content, MTU};
-use super::recovery::{Lost, News};
+use super::recovery::{AckFacts, Lost, News};
 use super::rtt::Rtt;
 use super::{Quic, QuicCongestion, QuicStack};
+use crate::config::Media;
 use crate::flow::{Change, Outbox};
 use crate::tcp::congestion::{
     AckEvent, CongestionControl, LEAST_WINDOW, Reno, Repair, Rfc9438, Window,
@@ -21,16 +22,6 @@ pub(super) const PACED_WINDOWS: f64 = 1.25;
 
 /// `kLossReductionFactor` [RFC9002 §7.3.2].
 const LOSS_REDUCTION: f64 = 0.5;
-
-/// What the sender knows when an ACK frame ends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AckFacts {
-    /// The application had nothing to send.
-    pub(super) app_limited: bool,
-    pub(super) rtt: Rtt,
-    /// Bytes of QUIC packets that are still in flight.
-    pub(super) in_flight: u64,
-}
 
 /// The control of a connection.
 #[derive(Debug)]
@@ -47,7 +38,12 @@ pub(super) enum Control {
 
 impl Control {
     /// After a handshake of `rtt` that ended now.
-    pub(super) fn new(config: &Quic, now: Timestamp, rtt: TimeDelta, chance: Stream) -> Self {
+    pub(super) fn new(
+        config: &Quic<Media>,
+        now: Timestamp,
+        rtt: TimeDelta,
+        chance: Stream,
+    ) -> Self {
         let rival: Box<dyn CongestionControl> = match config.congestion {
             QuicCongestion::Media => {
                 let media = &config.media;

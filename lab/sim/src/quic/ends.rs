@@ -13,7 +13,7 @@ use super::packet::QuicPacket;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::{Quic, QuicCongestion, QuicSource};
-use crate::config::FlowConfig;
+use crate::config::{FlowConfig, Media};
 use crate::flow::{Body, End, Ends, Outbox, Packet, SenderState};
 use crate::trace::{Transfer, Video};
 
@@ -36,7 +36,7 @@ enum Stage {
 /// Both ends of a flow's connection.
 #[derive(Debug)]
 pub(crate) struct QuicEnds {
-    config: Quic,
+    config: Quic<Media>,
     ecn: Ecn,
     pauses: Vec<Range<Timestamp>>,
     chance: Stream,
@@ -47,7 +47,7 @@ pub(crate) struct QuicEnds {
 }
 
 impl QuicEnds {
-    pub(crate) fn new(flow: &FlowConfig, config: &Quic, seed: Seed) -> Self {
+    pub(crate) fn new(flow: &FlowConfig, config: &Quic<Media>, seed: Seed) -> Self {
         let media = &config.media;
         let mode = match config.congestion {
             QuicCongestion::Media => media.controller.ecn_mode(media.settings.ecn),

@@ -28,9 +28,6 @@ mod streams;
 mod tests;
 
 use weir::units::{Bitrate, TimeDelta};
-use weir_controllers::LabController;
-
-use crate::config::Media;
 
 pub(crate) use ends::QuicEnds;
 pub(crate) use packet::QuicPacket;
@@ -48,9 +45,9 @@ const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 /// Media or data over a QUIC connection.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Quic<C = LabController> {
-    /// The controller of its media, with its settings. Of the rest nothing applies.
-    pub media: Media<C>,
+pub struct Quic<M> {
+    /// Its media: a [`Media`](crate::Media), of which controller and settings alone apply.
+    pub media: M,
     /// What controls it.
     pub congestion: QuicCongestion,
     /// The stack whose pacer and window it has.
@@ -61,9 +58,9 @@ pub struct Quic<C = LabController> {
     pub ack: QuicAck,
 }
 
-impl<C> Quic<C> {
+impl<M> Quic<M> {
     /// Media of this source under the controller, in noq, with an ACK for every second packet.
-    pub const fn new(media: Media<C>, source: QuicSource) -> Self {
+    pub const fn new(media: M, source: QuicSource) -> Self {
         Self {
             media,
             congestion: QuicCongestion::Media,
@@ -73,10 +70,10 @@ impl<C> Quic<C> {
         }
     }
 
-    /// The same under another controller.
-    pub fn under<D>(self, controller: D) -> Quic<D> {
-        let Self { media, congestion, stack, source, ack } = self;
-        Quic { media: media.under(controller), congestion, stack, source, ack }
+    /// The same with other media.
+    pub fn carrying<N>(self, media: N) -> Quic<N> {
+        let Self { media: _, congestion, stack, source, ack } = self;
+        Quic { media, congestion, stack, source, ack }
     }
 
     with! {

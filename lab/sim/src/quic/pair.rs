@@ -10,7 +10,7 @@ use weir_quic::testing::{self, Frame, Host};
 
 use super::packet::HEADERS;
 use super::{Quic, QuicEnds, QuicPacket};
-use crate::config::{FlowConfig, FlowKind};
+use crate::config::{FlowConfig, FlowKind, Media};
 use crate::flow::{Body, End, Ends, Outbox, Packet};
 
 /// Both ends of a connection.
@@ -37,7 +37,7 @@ impl fmt::Debug for QuicDatagram {
 
 impl QuicPair {
     /// A connection of this flow, whose frames come from the host's caller.
-    pub fn new(quic: &Quic) -> Self {
+    pub fn new(quic: &Quic<Media>) -> Self {
         let flow = FlowConfig::new("quic-1", TimeDelta::MAX, FlowKind::Quic(quic.clone()));
         let ends = QuicEnds::new(&flow, quic, Seed::new(1)).fed_from_outside();
         Self { ends, out: Outbox::default(), pending: Vec::new() }

@@ -24,6 +24,16 @@ pub(super) struct Flight {
     pub(super) content: Content,
 }
 
+/// What the sender knows when an ACK frame ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckFacts {
+    /// The application had nothing to send.
+    pub(super) app_limited: bool,
+    pub(super) rtt: Rtt,
+    /// Bytes of QUIC packets that are still in flight.
+    pub(super) in_flight: u64,
+}
+
 /// What an ACK says that is new.
 #[derive(Debug, Default)]
 pub(super) struct News {

@@ -4,12 +4,13 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 use weir_quic::testing::{Frame, Source, SourceConfig};
 
-use super::control::{AckFacts, Control};
+use super::control::Control;
 use super::pacer::Pacer;
 use super::packet::{Ack, Content, HEADERS, MAX_DATA, MTU, QuicPacket};
-use super::recovery::Recovery;
+use super::recovery::{AckFacts, Recovery};
 use super::streams::Streams;
 use super::{Quic, QuicCongestion, QuicSource};
+use crate::config::Media;
 use crate::flow::{Outbox, SenderState};
 
 /// Probes that leave when a probe timeout has passed [RFC9002 §6.2.4].
@@ -41,7 +42,12 @@ pub(super) struct Sender {
 
 impl Sender {
     /// The handshake took `rtt` and ended now.
-    pub(super) fn new(config: &Quic, now: Timestamp, rtt: TimeDelta, chance: Stream) -> Self {
+    pub(super) fn new(
+        config: &Quic<Media>,
+        now: Timestamp,
+        rtt: TimeDelta,
+        chance: Stream,
+    ) -> Self {
         let has_rate = matches!(config.congestion, QuicCongestion::Media | QuicCongestion::Bbr3);
         let mut recovery = Recovery::new(config.ack.delay);
         recovery.on_handshake(now, rtt);

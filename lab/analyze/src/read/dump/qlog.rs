@@ -17,10 +17,8 @@ use weir_record::calls::stats::{
 
 use super::left_out::LeftOut;
 use super::{Connection, Dump, Stream, StreamDirection, StreamReport};
-use crate::read::format::Format;
+use crate::read::format::{Format, QLOG_SEPARATOR};
 
-/// Begins each record.
-pub(crate) const SEPARATOR: u8 = 0x1E;
 /// Longest record.
 const RECORD_MAX: u64 = 1 << 20;
 /// A report for each of these.
@@ -69,9 +67,9 @@ pub(crate) fn read(mut from: Box<dyn BufRead>) -> Result<Dump, String> {
 /// The bytes up to the next separator, which is left out.
 fn next_record(from: &mut dyn BufRead) -> Result<Option<Vec<u8>>, String> {
     let mut record = Vec::new();
-    let length = from.take(RECORD_MAX).read_until(SEPARATOR, &mut record);
+    let length = from.take(RECORD_MAX).read_until(QLOG_SEPARATOR, &mut record);
     let length = length.map_err(|error| error.to_string())?;
-    if record.last() == Some(&SEPARATOR) {
+    if record.last() == Some(&QLOG_SEPARATOR) {
         record.pop();
     } else if length as u64 == RECORD_MAX {
         return Err("a record of more than a megabyte".into());
