@@ -252,9 +252,9 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[[flow]]", "[flow]", "7: flow: expected tables; write [[flow]]"),
     (
         "",
-        "kind = \"quic\"",
-        "8: flow[1].kind: expected \"media\" or \"audio\" or \"tcp\" or \"udp\", found the text \
-         'quic'",
+        "kind = \"sctp\"",
+        "8: flow[1].kind: expected \"media\" or \"audio\" or \"tcp\" or \"quic\" or \"udp\", found \
+         the text 'sctp'",
     ),
     (
         "",
