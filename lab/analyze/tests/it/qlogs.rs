@@ -67,7 +67,10 @@ fn a_queue_and_losses_are_found_where_they_are() {
     let found = verdict(&Made { rtt_ms: queue, window: |_| 30_000, ..QUIET });
     assert!(found.contains("10 to 20 s"), "{found}");
     let found = verdict(&Made { lost: |_| 10, ..QUIET });
-    assert!(found.contains("lost 10") && found.contains("% of the packets from 0 to 29 s"), "{found}");
+    assert!(
+        found.contains("lost 10") && found.contains("% of the packets from 0 to 29 s"),
+        "{found}"
+    );
 }
 
 #[test]
