@@ -223,6 +223,7 @@ catalogue() {
     step 'expectations of delft' "$weir" check 'delft/wired*' 'delft/wifi-*' 'delft/4g-*' --controller gcc,gcc-draft
     step 'clocks, reports and rates' "$weir" check 'wide/*' --controller gcc,nada,scream-v2,sluice
     step 'goals of sluice' "$weir" check 'goals/*' --controller sluice --seeds 10
+    step 'media over QUIC' "$weir" check 'quic/*' --controller sluice
     step 'a forwarding server' "$weir" check 'sfu/*' --controller gcc,nada,scream-v2,sluice
 }
 

@@ -20,8 +20,8 @@ pub enum AnalyzeError {
     /// Not one of the formats.
     #[error(
         "{} is none of the known formats: webrtc-internals dump, rtcstats dump, getStats JSON, \
-         RTC event log, pcap, pcapng, snoop, rtpdump (each may be packed by gzip, bzip2, xz, zstd \
-         or zip)",
+         RTC event log, pcap, pcapng, snoop, rtpdump, qlog (each may be packed by gzip, bzip2, xz, \
+         zstd or zip)",
         .0.display()
     )]
     Unknown(PathBuf),

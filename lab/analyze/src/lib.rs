@@ -146,6 +146,7 @@ fn read_opened(
         }
         Format::EventLog => read::dump::event_log::read(from),
         Format::GetStats => read::dump::get_stats::read(from, collector),
+        Format::Qlog => read::dump::qlog::read(from),
     };
     let dump = dump.map_err(|what| AnalyzeError::Damaged { path: path.into(), what })?;
     let has_stream = dump.connections.iter().any(|connection| !connection.streams.is_empty());

@@ -1,7 +1,7 @@
 //! What the sources of the catalogue are. A source is a folder of `scenarios/`.
 
 /// Each source with a line about it, in alphabetical order.
-pub const SOURCES: [(&str, &str); 24] = [
+pub const SOURCES: [(&str, &str); 25] = [
     ("aalto", "Aalto thesis: calls of 2013 with losses, delays, loads"),
     ("accuracy", "how exactly the picture of a call is measured"),
     ("arena", "the networks on which `weir arena` compares stacks"),
@@ -20,6 +20,7 @@ pub const SOURCES: [(&str, &str); 24] = [
     ("nat", "real calls through NATs (RFC 4787)"),
     ("policer", "networks that drop what is above a rate"),
     ("quality", "what people see of a call"),
+    ("quic", "media over QUIC, as its users ask for it"),
     ("repair", "random loss with and without repair"),
     ("rfc8836", "requirements of RFC 8836, one by one"),
     ("rfc8867", "test cases of RFC 8867, on wired links"),

@@ -325,7 +325,7 @@ fn drawn_flows<'a>(records: impl Iterator<Item = &'a Reader> + Clone) -> Vec<&'a
 /// dozens of curves would say nothing about a controller.
 fn is_drawn(flow: &Flow) -> bool {
     match &flow.traffic {
-        Traffic::Media(_) | Traffic::Link => true,
+        Traffic::Media(_) | Traffic::Quic(_) | Traffic::Link => true,
         Traffic::Tcp(tcp) => tcp.short.is_none(),
         _ => false,
     }

@@ -25,6 +25,7 @@ pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<LoadRow> {
 fn is_load(flow: &Flow) -> bool {
     match &flow.traffic {
         Traffic::Tcp(tcp) => tcp.short.is_none(),
+        Traffic::Quic(_) => flow.traffic.media().is_none(),
         Traffic::Udp(_) => true,
         _ => false,
     }

@@ -4,7 +4,7 @@
 use weir_metrics::{Declared, Need};
 use weir_net::{Capacity, LinkConfig};
 
-use super::{Direction, Flow, Hop, Traffic};
+use super::{Direction, Flow, Hop, QuicSource, Traffic};
 
 /// Suggestion in every message: a metric that every flow has.
 const ANOTHER: &str = "another metric, such as \"rate_mbps.mean\"";
@@ -81,13 +81,20 @@ impl MetricScope<'_> {
     }
 
     fn meets(&self, need: Need, flow: &Flow) -> bool {
+        let quic = match &flow.traffic {
+            Traffic::Quic(quic) => Some(quic),
+            _ => None,
+        };
         match need {
-            Need::Media => flow.traffic.media().is_some(),
-            Need::Repair => flow.traffic.media().is_some_and(|media| media.repair.is_some()),
+            Need::Media => flow.traffic.media().is_some() || quic.is_some(),
+            Need::Repair => match quic {
+                Some(quic) => quic.source != QuicSource::Bulk,
+                None => flow.traffic.media().is_some_and(|media| media.repair.is_some()),
+            },
             Need::Quality => flow.quality && flow.traffic.media().is_some(),
             Need::Watched => self.meets(Need::Quality, flow) || self.meets(Need::Server, flow),
             Need::Speech => flow.quality && matches!(flow.traffic, Traffic::Audio),
-            Need::Tcp => matches!(flow.traffic, Traffic::Tcp(_)),
+            Need::Tcp => quic.is_some() || matches!(flow.traffic, Traffic::Tcp(_)),
             Need::Capacity => self.links(flow).any(|link| {
                 !matches!(link.capacity, Capacity::Unlimited) || link.policer.is_some()
             }),

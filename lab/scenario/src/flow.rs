@@ -13,7 +13,8 @@ use super::network::{self, Network};
 use super::reader::{Item, Table, steps};
 use super::{
     Congestion, Cubic, Direction, EncoderDriver, EncoderVideo, Feedback, Flow, Media,
-    ReceiverClock, Repair, ServerPlan, ShortTransfers, Source, Tcp, Traffic, Udp, call, server,
+    ReceiverClock, Repair, ServerPlan, ShortTransfers, Source, Tcp, Traffic, Udp, call, quic,
+    server,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -31,6 +32,7 @@ static MEDIA: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(MEDIA_ALONE
 static AUDIO: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["quality", "call"]));
 static TCP: LazyLock<Vec<&str>> =
     LazyLock::new(|| with_class_keys(&["congestion", "ecn", "short", "small_queue"]));
+static QUIC: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(quic::KEYS));
 static UDP: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["rate", "packet"]));
 const MEDIA_ALONE: &[&str] = &[
     "controller",
@@ -58,7 +60,7 @@ const MEDIA_ALONE: &[&str] = &[
 /// The keys of all kinds of flows, each once.
 static FLOW: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let mut keys = Vec::new();
-    let all = [&COMMON, &MEDIA, &AUDIO, &TCP, &UDP];
+    let all = [&COMMON, &MEDIA, &AUDIO, &TCP, &QUIC, &UDP];
     for key in all.into_iter().flat_map(|keys| keys.iter().copied()) {
         if !keys.contains(&key) {
             keys.push(key);
@@ -149,6 +151,7 @@ fn with_defaults<'a>(table: Table<'a>, top: &Table<'a>) -> Result<Table<'a>> {
     let (item, keys) = match kind_of(&table)? {
         Kind::Media => (top.get("media"), &MEDIA),
         Kind::Tcp => (top.get("tcp"), &TCP),
+        Kind::Quic => (top.get("quic"), &QUIC),
         Kind::Audio | Kind::Udp => return Ok(table),
     };
     Ok(match item {
@@ -182,6 +185,7 @@ enum Kind {
     Media,
     Audio,
     Tcp,
+    Quic,
     Udp,
 }
 
@@ -214,6 +218,7 @@ fn kind_of(table: &Table) -> Result<Kind> {
             ("media", Kind::Media),
             ("audio", Kind::Audio),
             ("tcp", Kind::Tcp),
+            ("quic", Kind::Quic),
             ("udp", Kind::Udp),
         ])
     })
@@ -225,6 +230,7 @@ fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
         Kind::Media => &MEDIA,
         Kind::Audio => &AUDIO,
         Kind::Tcp => &TCP,
+        Kind::Quic => &QUIC,
         Kind::Udp => &UDP,
     };
     let foreign = FLOW.iter().filter(|key| !COMMON.contains(key) && !own.contains(key));
@@ -237,6 +243,7 @@ fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
         Kind::Media => media(table, duration).map(Traffic::Media),
         Kind::Audio => Ok(Traffic::Audio),
         Kind::Tcp => tcp(table).map(Traffic::Tcp),
+        Kind::Quic => quic::read(table, limits(table)?).map(Traffic::Quic),
         Kind::Udp => udp(table, duration).map(Traffic::Udp),
     }
 }

@@ -42,6 +42,7 @@ mod opus;
 pub mod oracle;
 mod parse;
 pub mod quantity;
+mod quic;
 mod reader;
 pub mod requirement;
 mod server;
@@ -65,8 +66,8 @@ use weir_net::path::{AccessPlan, Attachment};
 
 pub use weir_net::Hop;
 pub use weir_sim::{
-    Congestion, Cubic, Direction, EncoderDriver, EncoderVideo, Feedback, ReceiverClock, Repair,
-    ShortTransfers, Source, Tcp, Udp,
+    Congestion, Cubic, Direction, EncoderDriver, EncoderVideo, Feedback, QuicAck, QuicCongestion,
+    QuicSource, QuicStack, ReceiverClock, Repair, ShortTransfers, Source, Tcp, Udp,
 };
 use weir_sim::{FlowKind, Watching};
 
@@ -150,6 +151,8 @@ pub enum Traffic {
     Audio,
     /// A TCP connection.
     Tcp(Tcp),
+    /// Media or data over QUIC.
+    Quic(Quic),
     /// Packets at a given rate.
     Udp(Udp),
     /// Traffic of a command under `weir link`. It occurs in records only, not in scenario files.
@@ -159,6 +162,9 @@ pub enum Traffic {
 /// Video controlled by a congestion controller: a fixed one, or (`None`, in files `"$controller"`)
 /// the one named on the command line.
 pub type Media = weir_sim::Media<Option<LabAlgorithm>>;
+
+/// Media or data over QUIC, whose controller is as that of [`Media`].
+pub type Quic = weir_sim::Quic<Media>;
 
 /// A part of a run, for which metrics are computed separately.
 #[derive(Clone, Debug, PartialEq)]
@@ -296,21 +302,24 @@ impl Expectation {
 }
 
 impl Traffic {
-    /// Its kind: `media`, `audio`, `tcp`, `udp` or `link`.
+    /// Its kind: `media`, `audio`, `tcp`, `quic`, `udp` or `link`.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Media(_) => "media",
             Self::Audio => "audio",
             Self::Tcp(_) => "tcp",
+            Self::Quic(_) => "quic",
             Self::Udp(_) => "udp",
             Self::Link => "link",
         }
     }
 
-    /// The video, if it is one.
+    /// The video under a controller for media, if it is one. Over QUIC its controller and settings
+    /// alone apply.
     pub fn media(&self) -> Option<&Media> {
         match self {
             Self::Media(media) => Some(media),
+            Self::Quic(quic) if quic.congestion == QuicCongestion::Media => Some(&quic.media),
             _ => None,
         }
     }
@@ -338,13 +347,13 @@ impl Scenario {
         self.sections.iter().map(span).collect()
     }
 
-    /// Times at which other media and TCP flows of the same direction start, stop, pause and
+    /// Times at which other media, TCP and QUIC flows of the same direction start, stop, pause and
     /// resume. Short transfers are left out, because they start and stop all the time.
     pub fn arrivals(&self, index: usize) -> Vec<Timestamp> {
         let Some(own) = self.flows.get(index) else { return Vec::new() };
         let other = |(other, flow): &(usize, &Flow)| {
             let lasting = match &flow.traffic {
-                Traffic::Media(_) => true,
+                Traffic::Media(_) | Traffic::Quic(_) => true,
                 Traffic::Tcp(tcp) => tcp.short.is_none(),
                 _ => false,
             };
@@ -498,6 +507,12 @@ impl Scenario {
                 }
                 Traffic::Audio => FlowKind::Udp(self.call.audio.packets(flow.quality)),
                 Traffic::Tcp(tcp) => FlowKind::Tcp(tcp.clone()),
+                Traffic::Quic(quic) => {
+                    let own = quic.media.controller;
+                    let own = own.map_or_else(|| controller.clone(), Into::into);
+                    let media = quic.media.clone().under(own);
+                    FlowKind::Quic(quic.clone().carrying(media))
+                }
                 Traffic::Udp(udp) => FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),
             };

@@ -19,7 +19,7 @@ use weir_net::LossModel;
 use weir_sim::trace::ROW_INTERVAL;
 
 use crate::variation::constant_rates;
-use crate::{Flow, Media, Scenario, Source, Traffic};
+use crate::{Flow, Media, QuicSource, Scenario, Source, Traffic};
 
 /// Step of the fluid model.
 const TICK: TimeDelta = TimeDelta::from_millis(10);
@@ -159,6 +159,11 @@ fn share(scenario: &Scenario, flow: usize, at: Timestamp) -> f64 {
                 Traffic::Media(media) => {
                     wants.push((demand(media, at), media.settings.priority));
                 }
+                Traffic::Quic(quic) => match other.traffic.media() {
+                    Some(media) => wants.push((demand(media, at), media.settings.priority)),
+                    None if quic.source == QuicSource::Bulk => wants.push((f64::INFINITY, 1.0)),
+                    None => wants.push((demand(&quic.media, at), 1.0)),
+                },
                 Traffic::Tcp(tcp) if tcp.short.is_none() => wants.push((f64::INFINITY, 1.0)),
                 Traffic::Udp(udp) => left -= udp.rate.rate(at).as_bps_f64(),
                 Traffic::Audio => left -= AUDIO,

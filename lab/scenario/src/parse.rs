@@ -42,6 +42,7 @@ const TOP: &[&str] = &[
     "call",
     "media",
     "tcp",
+    "quic",
     "flow",
     "section",
     "paper",

@@ -13,6 +13,7 @@ pub use weir_rtcp::Feedback;
 pub use weir_sfu::Structure;
 
 pub use crate::media::Repair;
+use crate::quic::Quic;
 use crate::receiver_clock::ReceiverClock;
 use crate::tcp::Tcp;
 
@@ -131,9 +132,9 @@ impl<T> FlowConfig<T> {
 }
 
 impl FlowConfig {
-    /// Whether it carries media under a congestion controller.
-    pub(crate) const fn is_media(&self) -> bool {
-        matches!(self.traffic, FlowKind::Media(_) | FlowKind::Subscriber(_))
+    /// Whether what its receiver sends is counted as feedback.
+    pub(crate) const fn has_feedback(&self) -> bool {
+        matches!(self.traffic, FlowKind::Media(_) | FlowKind::Subscriber(_) | FlowKind::Quic(_))
     }
 }
 
@@ -147,6 +148,8 @@ pub enum FlowKind {
     Subscriber(Watching),
     /// Data over TCP.
     Tcp(Tcp),
+    /// Media or data over QUIC.
+    Quic(Quic<Media>),
     /// Packets at a given rate, without congestion control.
     Udp(Udp),
 }

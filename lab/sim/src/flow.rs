@@ -6,6 +6,7 @@ use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_sfu::TrackConfig;
 
+use crate::quic::QuicPacket;
 use crate::rtp_format::MediaHeader;
 use crate::sfu::{News, Request};
 use crate::tcp::TcpPacket;
@@ -87,7 +88,8 @@ pub(crate) trait Ends: Send {
         None
     }
 
-    /// Returns the TCP results since the last call. `None` for flows other than TCP.
+    /// Returns the results of a transfer since the last call. `None` for flows other than TCP and
+    /// QUIC.
     fn take_transfer(&mut self) -> Option<Transfer> {
         None
     }
@@ -114,6 +116,8 @@ pub(crate) enum Body {
     Rtcp(Vec<u8>),
     /// A TCP segment; boxed, because acknowledgements are large and links move packets often.
     Tcp(Box<TcpPacket>),
+    /// A QUIC packet; boxed, because few flows have them.
+    Quic(Box<QuicPacket>),
     /// Nothing but its size.
     Udp,
     /// Audio recorded up to this time.

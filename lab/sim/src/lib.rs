@@ -1,4 +1,4 @@
-//! Media, TCP and UDP flows over `weir-net` models, in virtual time.
+//! Media, TCP, QUIC and UDP flows over `weir-net` models, in virtual time.
 //!
 //! A simulation is one thread with one queue of deadlines and one seed: equal inputs give equal
 //! bytes. Parts of a forwarding server's scenario that share nothing are simulations of their own.
@@ -21,6 +21,7 @@
 //! - `feedback`: the feedback of a receiver, written by `weir-rtcp` in the formats that the
 //!   scenario plans.
 //! - `tcp/`: TCP flows.
+//! - `quic/`: media and data over QUIC.
 //! - `udp`: packets at a given rate.
 //! - `sfu`: a forwarding server: publishers, the server, and subscribers, which are flows.
 //!   `forwarder` is the trait behind which `weir-sfu` and `rivals/` decide.
@@ -63,6 +64,7 @@ mod feedback;
 mod flow;
 mod media;
 mod padded;
+mod quic;
 mod receiver_clock;
 mod rtp_format;
 mod sfu;
@@ -79,6 +81,7 @@ pub use config::{
     TrackKind, Udp, Uplink, Watching,
 };
 pub use media::{Freezes, VideoPacket, play_video};
+pub use quic::{Quic, QuicAck, QuicCongestion, QuicDatagram, QuicPair, QuicSource, QuicStack};
 pub use receiver_clock::ReceiverClock;
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};

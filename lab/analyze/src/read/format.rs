@@ -6,6 +6,10 @@ use std::fmt;
 pub(crate) const RTCSTATS: &[u8] = b"RTCStatsDump\n";
 /// The member of the heading that every rtcstats dump with a heading has.
 const VERSION: &[u8] = b"\"fileFormat\"";
+/// Begins each record of a qlog [RFC7464 §2.2].
+pub(crate) const QLOG_SEPARATOR: u8 = 0x1E;
+/// A member of the head of every qlog: `qlog_version`, or `file_schema` with it in its name.
+const QLOG: &[u8] = b"qlog";
 /// First bytes of an RTC event log: the key of its begin, which is the member 16 with a length.
 const BEGIN_LOG: [u8; 2] = [0x82, 0x01];
 
@@ -23,6 +27,8 @@ pub enum Format {
     EventLog,
     /// What `getStats` returned, as JSON.
     GetStats,
+    /// The log of a QUIC stack, as JSON records.
+    Qlog,
 }
 
 impl fmt::Display for Format {
@@ -33,6 +39,7 @@ impl fmt::Display for Format {
             Self::Capture => "packet capture",
             Self::EventLog => "RTC event log",
             Self::GetStats => "getStats JSON",
+            Self::Qlog => "qlog",
         })
     }
 }
@@ -47,6 +54,9 @@ pub(crate) fn told_by(first: &[u8]) -> Option<Format> {
     }
     if first.starts_with(&BEGIN_LOG) {
         return Some(Format::EventLog);
+    }
+    if first.first() == Some(&QLOG_SEPARATOR) && holds(first, QLOG) {
+        return Some(Format::Qlog);
     }
     // What libraries send to a server: events, or a heading before them.
     if first.starts_with(b"[\"")
@@ -125,6 +135,12 @@ pub(crate) fn other(first: &[u8]) -> Option<&'static str> {
         return Some(
             "this is a page of HTML: save the dump itself, such as with the buttons of \
              chrome://webrtc-internals",
+        );
+    }
+    if text.starts_with('{') && holds(first, b"\"qlog_version\"") {
+        return Some(
+            "this is a qlog in one piece of JSON: have the stack write JSON records (JSON-SEQ, \
+             .sqlog), as quinn and noq do",
         );
     }
     let words: String = text.chars().take(400).filter(|it| !it.is_whitespace()).collect();

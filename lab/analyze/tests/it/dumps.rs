@@ -438,6 +438,11 @@ fn a_capture_without_rtp_says_what_it_has() {
     let mut other = capture[..24 + 16 + 14 + 1_040].to_vec();
     other[24 + 16 + 14 + 9] = 6;
     assert!(error_of(&other).contains("no RTP in this capture"));
+    // The long header of QUIC, version 1, in place of RTP.
+    let mut quic = capture[..24 + 16 + 14 + 1_040].to_vec();
+    let content = 24 + 16 + 14 + 20 + 8;
+    quic[content..content + 5].copy_from_slice(&[0xC3, 0, 0, 0, 1]);
+    assert!(error_of(&quic).contains("it has QUIC"));
 }
 
 #[test]

@@ -12,3 +12,4 @@ mod made_calls;
 mod memory;
 mod networks;
 mod odd_files;
+mod qlogs;

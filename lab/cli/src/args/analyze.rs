@@ -14,6 +14,7 @@ The content tells the format; gzip is unpacked:
   rtcstats dump           the other button of the same page, rtcstats-js, @jitsi/rtcstats
   RTC event log           what Chromium writes with --webrtc-event-logging=DIR
   pcap, pcapng            packets with RTP, at one end of the call; --keys opens its SRTCP
+  qlog                    JSON records (JSON-SEQ, .sqlog) of a QUIC stack
 
 Examples:
   weir analyze webrtc_internals_dump.gz

@@ -1,6 +1,7 @@
 //! Flows of every kind.
 
 use super::*;
+use crate::{Quic, QuicAck, QuicCongestion, QuicSource, QuicStack};
 
 #[test]
 fn traffic_of_every_kind_is_read_and_counted_by_kind() {
@@ -157,4 +158,62 @@ fn prague_is_l4s_and_no_other_tcp_is() {
     assert_eq!(ecn_of_tcp(&format!("{prague}\necn = \"classic\"")), None);
     assert_eq!(ecn_of_tcp("ecn = \"classic\""), Some(EcnMode::Classic));
     assert_eq!(ecn_of_tcp("ecn = \"l4s\""), None);
+}
+
+/// The QUIC flow of a scenario with these keys.
+fn quic(keys: &str) -> Quic {
+    let text = small(&format!("[[flow]]\nkind = \"quic\"\n{keys}"));
+    let flow = parse("x", &text, None).unwrap().flows.remove(1);
+    assert_eq!(flow.name, "quic-1");
+    match flow.traffic {
+        Traffic::Quic(quic) => quic,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_quic_flow_has_a_controller_a_stack_a_source_and_acks() {
+    let usual = quic("start_bitrate = \"1Mbps\"\nmax_bitrate = \"8Mbps\"");
+    let [start, max] = [1_000, 8_000].map(Bitrate::from_kbps);
+    assert_eq!(usual.source, QuicSource::Adaptive { start, max, headroom: 0.9 });
+    assert_eq!((usual.congestion, usual.ack), (QuicCongestion::Media, QuicAck::new()));
+    assert_eq!(usual.media.settings.limits.max(), max);
+    let other = quic(
+        "congestion = \"new-reno\"\nstack = \"quinn\"\nsource = { kind = \"bulk\" }\n\
+         ack = { packets = 10, delay = \"100ms\", receive_times = true }",
+    );
+    assert_eq!((other.congestion, other.stack), (QuicCongestion::NewReno, QuicStack::Quinn));
+    assert_eq!(other.source, QuicSource::Bulk);
+    let rare = QuicAck::new().with_packets(10).with_delay(TimeDelta::from_millis(100));
+    assert_eq!(other.ack, rare.with_receive_times(true));
+    let fixed = quic("source = { kind = \"fixed\", rate = \"10Mbps\" }\necn = \"l4s\"");
+    assert_eq!(fixed.source, QuicSource::Fixed(Bitrate::from_kbps(10_000)));
+    assert_eq!(fixed.media.settings.ecn, EcnMode::L4s);
+}
+
+#[test]
+fn only_a_quic_flow_under_a_controller_for_media_is_media() {
+    let of = |keys: &str| parse("x", &small(&format!("kind = \"quic\"\n{keys}")), None).unwrap();
+    assert!(of("").is_controlled());
+    assert!(!of("controller = \"gcc\"").is_controlled());
+    let rival = of("congestion = \"cubic\"");
+    assert!(!rival.is_controlled() && rival.flows[0].traffic.media().is_none());
+    assert_eq!(of("").flows[0].traffic.media().map(|media| media.controller), Some(None));
+}
+
+#[test]
+fn what_a_quic_flow_cannot_have_is_refused() {
+    for (keys, words) in [
+        ("source = { kind = \"bulk\", rate = \"1Mbps\" }", "this kind of source has no such key"),
+        ("source = { kind = \"fixed\" }", "rate"),
+        ("source = { kind = \"adaptive\", start = \"9Mbps\", max = \"1Mbps\" }", "not be above"),
+        ("source = { kind = \"bulk\" }\npauses = [[\"1s\", \"2s\"]]", "cannot pause"),
+        ("congestion = \"cubic\"\necn = \"l4s\"", "off"),
+        ("repair = { nack = true }", "this kind of flow has no such key"),
+        ("source = { kind = \"adaptive\", headroom = 0 }", "above zero"),
+    ] {
+        let text = small(&format!("[[flow]]\nkind = \"quic\"\n{keys}"));
+        let message = error(&text);
+        assert!(message.contains(words), "{keys}: {message}");
+    }
 }

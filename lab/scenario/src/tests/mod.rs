@@ -153,7 +153,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
          max_bitrate, source, source_limit, receiver_clock, feedback, route_changes, ecn, \
          priority, sender, tolerate_random_loss, compete_with_tcp, probe_when_limited, burst, \
          watches, repair, key_frame_interval, quality, call, category, bearer, congestion, short, \
-         small_queue, rate, packet",
+         small_queue, stack, ack, rate, packet",
     ),
     (
         "2Mbps",
@@ -252,9 +252,9 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[[flow]]", "[flow]", "7: flow: expected tables; write [[flow]]"),
     (
         "",
-        "kind = \"quic\"",
-        "8: flow[1].kind: expected \"media\" or \"audio\" or \"tcp\" or \"udp\", found the text \
-         'quic'",
+        "kind = \"sctp\"",
+        "8: flow[1].kind: expected \"media\" or \"audio\" or \"tcp\" or \"quic\" or \"udp\", found \
+         the text 'sctp'",
     ),
     (
         "",

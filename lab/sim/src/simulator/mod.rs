@@ -17,6 +17,7 @@ use crate::coupling::Coupling;
 use crate::deadlines::Deadlines;
 use crate::endpoint::MediaEnds;
 use crate::flow::{End, Ends, Outbox, Packet};
+use crate::quic::QuicEnds;
 use crate::sfu::{Request, Server, SubscriberEnds};
 use crate::tcp::TcpEnds;
 use crate::trace::{Heard, ROW_INTERVAL, RateChange, Row, Seen, Trace, Video};
@@ -488,7 +489,7 @@ impl<'a> Simulator<'a> {
                     ..heard
                 }),
                 transfer: state.ends.take_transfer(),
-                feedback: flow.is_media().then_some(state.feedback),
+                feedback: flow.has_feedback().then_some(state.feedback),
                 forwarded,
                 ..state.row
             });
@@ -533,6 +534,7 @@ fn ends(config: &Config, index: usize, seed: Seed) -> Box<dyn Ends> {
             Box::new(SubscriberEnds::new(flow, watching, &config.publishers, seed))
         }
         FlowKind::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
+        FlowKind::Quic(quic) => Box::new(QuicEnds::new(flow, quic, seed)),
         FlowKind::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn shards(config: &Config) -> Vec<Vec<usize>> {
 fn can_split(config: &Config) -> bool {
     for flow in &config.flows {
         match &flow.traffic {
-            FlowKind::Media(_) => return false,
+            FlowKind::Media(_) | FlowKind::Quic(_) => return false,
             FlowKind::Subscriber(watching) => {
                 if !matches!(watching.media.controller, LabController::Known(_)) {
                     return false;

@@ -23,7 +23,9 @@ pub(super) fn share(
         match &flow.traffic {
             FlowKind::Udp(udp) => left = left.saturating_sub(udp.rate.rate(at)),
             FlowKind::Tcp(tcp) if tcp.short.is_some() => {}
-            FlowKind::Tcp(_) | FlowKind::Media(_) | FlowKind::Subscriber(_) => adapting += 1,
+            FlowKind::Tcp(_) | FlowKind::Media(_) | FlowKind::Subscriber(_) | FlowKind::Quic(_) => {
+                adapting += 1
+            }
         }
     }
     Some(left * (1.0 / f64::from(adapting.max(1))))

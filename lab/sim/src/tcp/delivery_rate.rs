@@ -18,7 +18,7 @@ pub(super) struct Stamp {
 
 /// A rate sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     /// Segments delivered in the interval.
     pub(super) delivered: u64,
     pub(super) interval: TimeDelta,

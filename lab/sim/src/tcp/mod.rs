@@ -10,7 +10,7 @@
 //! Constants follow the RFCs. Where Linux departs from them, the implementation follows Linux,
 //! because that is what competes with real calls.
 
-mod congestion;
+pub(crate) mod congestion;
 mod delivery_rate;
 mod ends;
 mod pacer;

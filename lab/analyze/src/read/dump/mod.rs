@@ -13,6 +13,7 @@ mod members;
 mod names;
 mod object;
 mod objects;
+pub(crate) mod qlog;
 mod repair;
 pub(crate) mod rtcstats;
 mod texts;

@@ -18,7 +18,10 @@ const MOST_GROWTH: f64 = 1.5;
 
 /// CUBIC. Windows are in segments. Names in backticks are the RFC's.
 #[derive(Debug, Default)]
-pub(super) struct Rfc9438 {
+pub(crate) struct Rfc9438 {
+    /// As in QUIC stacks: a loss ends slow start, and not HyStart++; a window has any number of
+    /// bytes, and not whole segments.
+    is_of_quic: bool,
     slow_start: HyStartPlusPlus,
     /// `W_max`: the window at the last congestion event.
     last_maximum: Option<f64>,
@@ -63,6 +66,11 @@ fn k(plateau: f64, window: f64) -> f64 {
 }
 
 impl Rfc9438 {
+    /// As QUIC stacks have it.
+    pub(crate) fn of_quic() -> Self {
+        Self { is_of_quic: true, ..Self::default() }
+    }
+
     /// Congestion avoidance: [RFC9438 §4.2] to [RFC9438 §4.5].
     fn avoid_congestion(&mut self, window: &mut Window, ack: &AckEvent, acknowledged: f64) {
         let cwnd = window.congestion;
@@ -84,7 +92,7 @@ impl Rfc9438 {
 
 impl CongestionControl for Rfc9438 {
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
-        let growth = self.slow_start.on_ack(window, ack);
+        let growth = if self.is_of_quic { 1.0 } else { self.slow_start.on_ack(window, ack) };
         if !ack.is_window_limited || !ack.has_advanced {
             return;
         }
@@ -107,7 +115,9 @@ impl CongestionControl for Rfc9438 {
         self.last_maximum = Some(if gives_way { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
         self.prior_window = cwnd;
         self.epoch = None;
-        libm::floor(cwnd * BETA).max(LEAST_WINDOW)
+        let reduced = cwnd * BETA;
+        let whole = if self.is_of_quic { reduced } else { libm::floor(reduced) };
+        whole.max(LEAST_WINDOW)
     }
 
     fn on_timeout(&mut self) {
@@ -211,5 +221,22 @@ mod tests {
         after_loss(&mut cubic, 80.0);
         cubic.on_undo();
         assert_eq!(cubic.last_maximum, Some(100.0));
+    }
+
+    #[test]
+    fn as_in_quic_a_window_is_no_whole_number_and_only_a_loss_ends_slow_start() {
+        let odd = Window { congestion: 11.5, ..Window::INITIAL };
+        assert_eq!(Rfc9438::default().on_congestion(Timestamp::ZERO, &odd), 8.0);
+        assert_eq!(Rfc9438::of_quic().on_congestion(Timestamp::ZERO, &odd), 11.5 * BETA);
+        let mut window = Window::INITIAL;
+        let mut cubic = Rfc9438::of_quic();
+        for round in 0..10 {
+            // The round-trip time grows by 30 ms each time.
+            let rtt = RTT + TimeDelta::from_millis(30 * round);
+            let sent = window.congestion as u64;
+            let ack = AckEvent { rtt: Some(rtt), next: 100, ..ack(round * 100, sent) };
+            cubic.on_ack(&mut window, &ack);
+        }
+        assert_eq!(window.congestion, 10.0 * 1_024.0);
     }
 }

@@ -19,6 +19,9 @@ use weir_net::seed::Stream;
 
 use super::delivery_rate::Sample;
 
+pub(crate) use cubic::Rfc9438;
+pub(crate) use reno::Reno;
+
 /// A congestion control by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {
@@ -45,9 +48,9 @@ pub enum Cubic {
 impl Congestion {
     pub(super) fn build(self, chance: Stream) -> Box<dyn CongestionControl> {
         match self {
-            Self::Cubic(Cubic::Rfc9438) => Box::new(cubic::Rfc9438::default()),
+            Self::Cubic(Cubic::Rfc9438) => Box::new(Rfc9438::default()),
             Self::Cubic(Cubic::Linux) => Box::new(cubic_linux::CubicLinux::default()),
-            Self::Reno => Box::new(reno::Reno),
+            Self::Reno => Box::new(Reno),
             Self::Bbr => Box::new(bbr::Bbr::new(chance)),
             Self::Prague => Box::new(prague::Prague::default()),
         }
@@ -57,20 +60,20 @@ impl Congestion {
 /// Windows in segments. A fraction of a segment is growth that does not amount to a whole segment
 /// yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// `cwnd`.
-    pub(super) congestion: f64,
+    pub(crate) congestion: f64,
     /// `ssthresh`.
-    pub(super) threshold: f64,
+    pub(crate) threshold: f64,
 }
 
 /// `IW` [RFC6928 §2].
 pub(super) const INITIAL_WINDOW: f64 = 10.0;
 /// Minimum window after a congestion event [RFC5681 §3.1].
-pub(super) const LEAST_WINDOW: f64 = 2.0;
+pub(crate) const LEAST_WINDOW: f64 = 2.0;
 
 impl Window {
-    pub(super) const INITIAL: Self = Self { congestion: INITIAL_WINDOW, threshold: f64::INFINITY };
+    pub(crate) const INITIAL: Self = Self { congestion: INITIAL_WINDOW, threshold: f64::INFINITY };
 
     pub(super) fn is_slow_start(&self) -> bool {
         self.congestion < self.threshold
@@ -89,7 +92,7 @@ impl Window {
 
 /// The sender's state of loss repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Repair {
+pub(crate) enum Repair {
     /// Nothing is lost.
     None,
     /// Fast recovery.
@@ -100,46 +103,46 @@ pub(super) enum Repair {
 
 /// Information from an acknowledgement for a congestion control.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AckEvent {
-    pub(super) now: Timestamp,
+pub(crate) struct AckEvent {
+    pub(crate) now: Timestamp,
     /// Newly delivered segments.
-    pub(super) delivered: u64,
+    pub(crate) delivered: u64,
     /// Newly lost segments.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
     /// Newly reported marks, if the feedback counts them.
-    pub(super) marked: u64,
+    pub(crate) marked: u64,
     /// Total of delivered segments.
-    pub(super) total_delivered: u64,
+    pub(crate) total_delivered: u64,
     /// Round-trip time of the newest delivered segment.
-    pub(super) rtt: Option<TimeDelta>,
+    pub(crate) rtt: Option<TimeDelta>,
     /// `SRTT`.
-    pub(super) smoothed_rtt: TimeDelta,
+    pub(crate) smoothed_rtt: TimeDelta,
     /// Segments in flight before and after the acknowledgement.
-    pub(super) prior_in_flight: u64,
-    pub(super) in_flight: u64,
+    pub(crate) prior_in_flight: u64,
+    pub(crate) in_flight: u64,
     /// `SND.UNA` and `SND.NXT`: the first unacknowledged byte, and the next byte to send.
-    pub(super) acknowledged: u64,
-    pub(super) next: u64,
-    pub(super) repair: Repair,
+    pub(crate) acknowledged: u64,
+    pub(crate) next: u64,
+    pub(crate) repair: Repair,
     /// Whether the window limited the sender.
-    pub(super) is_window_limited: bool,
+    pub(crate) is_window_limited: bool,
     /// Whether `acknowledged` advanced, so that the window may grow.
-    pub(super) has_advanced: bool,
-    pub(super) sample: Option<Sample>,
+    pub(crate) has_advanced: bool,
+    pub(crate) sample: Option<Sample>,
     /// Time until the pacer releases the next segment.
-    pub(super) departure_wait: TimeDelta,
+    pub(crate) departure_wait: TimeDelta,
 }
 
 /// Pacing parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pacing {
+pub(crate) struct Pacing {
     pub(super) rate: Bitrate,
     /// Number of segments that leave together.
     pub(super) burst: u64,
 }
 
 /// A congestion control.
-pub(super) trait CongestionControl: fmt::Debug + Send {
+pub(crate) trait CongestionControl: fmt::Debug + Send {
     /// Counts what an acknowledgement reports. Called for each one, before `on_ack`.
     fn count_marks(&mut self, _ack: &AckEvent) {}
 

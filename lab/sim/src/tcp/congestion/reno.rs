@@ -9,7 +9,7 @@ const BETA: f64 = 0.5;
 
 /// Reno. Its only state is the window.
 #[derive(Debug)]
-pub(super) struct Reno;
+pub(crate) struct Reno;
 
 impl CongestionControl for Reno {
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {

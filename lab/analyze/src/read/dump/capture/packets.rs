@@ -67,6 +67,8 @@ pub(super) struct Packets {
     waiting: HashMap<(u32, u32), (i64, Rtp, u16)>,
     opener: Opener,
     unreadable: u64,
+    /// Packets that open a connection of QUIC.
+    quic: u64,
 }
 
 impl Packets {
@@ -179,6 +181,7 @@ impl Packets {
                 self.handshakes.dtls(ends, now, content);
                 self.opener.dtls(ends, content);
             }
+            Content::Other if opens_quic(content) => self.quic += 1,
             Content::Other if content.first().is_some_and(u8::is_ascii_uppercase) => {
                 self.sessions.add(content);
             }
@@ -307,6 +310,10 @@ impl Packets {
                 _ => format!(", which has {why}"),
             };
         }
+        if self.quic > 0 {
+            text += "; it has QUIC, which encrypts media, packet numbers and ACKs: give the qlog of \
+                     the stack instead (JSON-SEQ, .sqlog)";
+        }
         if self.tcp.count(Framing::Tls) > 0 {
             text += "; media inside its streams of TLS would be encrypted as a whole";
         }
@@ -342,6 +349,14 @@ impl Packets {
             it.is_rtp() && (own == ends || own == back)
         })
     }
+}
+
+/// Whether this is a packet of QUIC with a long header [RFC9000 §17.2], of version 1 or 2.
+fn opens_quic(content: &[u8]) -> bool {
+    const VERSIONS: [[u8; 4]; 2] = [[0, 0, 0, 1], [0x6B, 0x33, 0x43, 0xCF]];
+    let version = content.get(1..5);
+    let is_long = content.first().is_some_and(|first| first & 0xC0 == 0xC0);
+    is_long && version.is_some_and(|version| VERSIONS.iter().any(|known| known == version))
 }
 
 /// Values of header extensions.
