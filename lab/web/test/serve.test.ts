@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import { found } from "../src/serve/editor";
 import { liveReport, newest } from "../src/serve/live";
+import { recordName } from "../src/serve/records";
 import type { Stats, Status, Way } from "../src/serve/server";
 import { PROPERTIES, inUnit } from "../src/serve/sliders";
 
@@ -23,6 +24,11 @@ test("every word of a search must be somewhere", () => {
   expect(found(known, "PAPER lund").map(({ id }) => id)).toEqual(["lund/rmcat"]);
   expect(found(known, "").length).toBe(2);
   expect(found(known, "lund ours")).toEqual([]);
+});
+
+test("a record is named by its controller and seed", () => {
+  const record = { name: "run-7/x", scenario: "x", controller: "gcc", engine: "sim", seed: "3" };
+  expect(recordName(record)).toBe("gcc, seed 3");
 });
 
 test("a status becomes a point of a curve for each direction", () => {

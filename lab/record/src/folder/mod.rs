@@ -164,7 +164,9 @@ struct RunFile {
 impl Record {
     /// Measures the run.
     pub fn summary(&self) -> Summary {
-        let calls = self.call.as_ref().map(|call| Calls::of(call, &self.scenario.section_spans()));
+        let scenario = &self.scenario;
+        let of = |call| Calls::of(call, &scenario.section_spans(), &scenario.recoveries());
+        let calls = self.call.as_ref().map(of);
         Summary::of(&self.scenario, &self.info, &self.trace, calls)
     }
 

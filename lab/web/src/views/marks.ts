@@ -5,6 +5,17 @@ import { MARKS_MAX, type Mark } from "../marks";
 import { theme } from "../theme";
 
 const LANE_HEIGHT = 15;
+/** Most that shading covers of the curves, where most marks overlap. */
+const COVERED_MAX = 0.3;
+/** Shading of a mark that no other overlaps; what was seen or heard is stronger. */
+const OPACITY = { effect: 0.14, cause: 0.1 };
+
+/** Opacity of each mark, so that the curves can be read where marks lie upon each other. */
+export function markOpacity(mark: Mark, marks: Mark[]): number {
+  const depth = 1 + Math.max(...marks.map(({ lane }) => lane));
+  const most = 1 - (1 - COVERED_MAX) ** (1 / depth);
+  return Math.min(mark.isEffect ? OPACITY.effect : OPACITY.cause, most);
+}
 
 export function markColour(mark: Mark): string {
   return mark.isEffect ? theme().effect : theme().muted;
@@ -27,7 +38,7 @@ export function markSeries(marks: Mark[], panels: number): SeriesOption[] {
         {
           xAxis: mark.from_s,
           name: panel === 0 ? String(mark.number) : "",
-          itemStyle: { color: markColour(mark), opacity: mark.isEffect ? 0.14 : 0.1 },
+          itemStyle: { color: markColour(mark), opacity: markOpacity(mark, marks) },
           label: {
             position: "insideTopLeft",
             offset: [0, mark.lane * LANE_HEIGHT],
