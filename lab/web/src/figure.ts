@@ -53,7 +53,7 @@ export function drawWhenIdle(): void {
       : (work: () => void) => void setTimeout(work, 50);
   const next = () => {
     for (const [surface, draw] of waiting) {
-      if (surface.clientWidth === 0) continue;
+      if (!surface.checkVisibility()) continue;
       draw();
       idle(next);
       return;

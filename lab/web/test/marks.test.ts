@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FindingRow } from "../src/format";
-import { MARKS_MAX, marksAt, marksOfFindings } from "../src/marks";
-import { markOpacity } from "../src/views/marks";
+import { MARKS_MAX, markOpacity, marksAt, marksOfFindings } from "../src/marks";
 
 function finding(from_s: number, to_s: number, part = "network"): FindingRow {
   return { seed: "1", stream: "a", part, rule: "capacity", says: "says", from_s, to_s, samples: 3 };

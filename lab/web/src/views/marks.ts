@@ -1,22 +1,10 @@
 // Findings of a call, marked on its curves.
 
 import type { SeriesOption } from "../chart";
-import { MARKS_MAX, type Mark } from "../marks";
+import { MARKS_MAX, markOpacity, type Mark } from "../marks";
 import { theme } from "../theme";
 
 const LANE_HEIGHT = 15;
-/** Most that shading covers of the curves, where most marks overlap. */
-const COVERED_MAX = 0.3;
-/** Shading of a mark that no other overlaps; what was seen or heard is stronger. */
-const OPACITY = { effect: 0.14, cause: 0.1 };
-
-/** Opacity of each mark, so that the curves can be read where marks lie upon each other. */
-export function markOpacity(mark: Mark, marks: Mark[]): number {
-  const depth = 1 + Math.max(...marks.map(({ lane }) => lane));
-  const most = 1 - (1 - COVERED_MAX) ** (1 / depth);
-  return Math.min(mark.isEffect ? OPACITY.effect : OPACITY.cause, most);
-}
-
 export function markColour(mark: Mark): string {
   return mark.isEffect ? theme().effect : theme().muted;
 }
