@@ -126,7 +126,7 @@ mod tests {
             ("of = \"before\"\n", "", "back_to needs the section from before"),
             ("back_to = 0.9\n", "", "write back_to"),
             ("back_to = 0.9", "back_to = 0", "must be a share"),
-            ("of = \"before\"", "of = \"then\"", "no section \"then\""),
+            ("of = \"before\"", "of = \"then\"", "no section 'then'"),
             ("of = \"before\"", "of = \"after\"", "must end before"),
             ("section = \"after\"\n", "", "needs the section in which"),
             ("below", "above", "early, not late"),

@@ -212,6 +212,13 @@ def _time(seconds: float | None) -> str:
     return f"{(seconds or 0.0) / length:,.0f} {name}"
 
 
+def _times(part: float, whole: float) -> str:
+    """A time of a longer one, in one unit: `1.9 of 5.2 min`."""
+    name, length = _unit(whole)
+    decimals = 0 if length == 1 else 1
+    return f"{part / length:,.{decimals}f} of {whole / length:,.{decimals}f} {name}"
+
+
 def cut(words: str, most: int) -> str:
     """A text of at most so many letters, cut between two words or, in one long word, anywhere."""
     if len(words) <= most:
@@ -365,8 +372,8 @@ def _calls(title: str, about: str, found: list[dict[str, Any]], pages: Pages | N
         words = WORDS.get(row["main_cause"], (row["main_cause"], ""))[0]
         good = "" if row["good_ratio"] is None else f", good time {100 * row['good_ratio']:.0f} %"
         body += (
-            f'<div class="call"><p><b>{words[:1].upper()}{words[1:]}</b>: {_time(row["bad_s"])} of '
-            f"{_time(row['duration_s'])} limited ({share}){good}{_link(row, pages)}</p>"
+            f'<div class="call"><p><b>{words[:1].upper()}{words[1:]}</b>: '
+            f"{_times(row['bad_s'], row['duration_s'])} limited ({share}){good}{_link(row, pages)}</p>"
             f"<p>{escape(cut(row['verdict'] or '', VERDICT_MAX))}</p>"
             f'<div class="line"><code>{escape(command(row["source"]))}</code>'
             '<button type="button" data-copy>copy</button></div></div>'
