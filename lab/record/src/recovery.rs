@@ -85,8 +85,8 @@ impl<'a> RecoveryMeter<'a> {
         for (expectation, Expectation { recovery, .. }) in scenario.expectations.iter().enumerate()
         {
             let Some(recovery) = recovery else { continue };
-            let span = |name: &str| spans.iter().find(|span| span.0 == name).map(|span| &span.1);
-            let (Some(earlier), Some(later)) = (span(&recovery.of), span(&recovery.section)) else {
+            let names = [recovery.of.as_str(), recovery.section.as_str()];
+            let [Some(earlier), Some(later)] = names.map(|name| span_of(&spans, name)) else {
                 continue;
             };
             for flow in 0..flows {
@@ -134,6 +134,14 @@ impl<'a> RecoveryMeter<'a> {
     pub(crate) fn seconds(&self) -> Option<f64> {
         self.comeback.seconds()
     }
+}
+
+/// The time of the section of this name.
+fn span_of<'a>(
+    spans: &'a [(String, Range<Timestamp>)],
+    name: &str,
+) -> Option<&'a Range<Timestamp>> {
+    spans.iter().find(|span| span.0 == name).map(|span| &span.1)
 }
 
 /// A row belongs to the section in which it ends.

@@ -169,7 +169,7 @@ mod tests {
         assert!(own.len() <= 50, "{own}");
         assert_ne!(own, folder("network/release.toml", &format!("{options} --participants 3")));
         let deep =
-            |name: &str| folder(&format!("/home/ci/{}/{name}", "builds/".repeat(20)), "--app x");
+            |name: &str| folder(&format!("/srv/ci/{}/{name}", "builds/".repeat(20)), "--app x");
         let [one, other] = [deep("one/release.toml"), deep("other/release.toml")];
         assert!(one.len() < 110 && one.contains("release.toml/app_"), "{one}");
         assert_ne!(one, other);

@@ -75,12 +75,11 @@ pub(super) fn recovery(
         return Err(above.error("a comeback is early, not late; write below = 5, in seconds"));
     }
     let name = of.prose()?;
-    let by_name = |name: &str| sections.iter().find(|section| section.name == name);
-    let Some(later) = section.and_then(by_name) else {
+    let Some(later) = section.and_then(|name| section_of(sections, name)) else {
         let message = "back_to needs the section in which it comes back; write section = \"name\"";
         return Err(table.error(message));
     };
-    let Some(earlier) = by_name(&name) else {
+    let Some(earlier) = section_of(sections, &name) else {
         return Err(of.error(&format!("there is no section {}; write [[section]]", quoted(&name))));
     };
     if earlier.to > later.from {
@@ -94,6 +93,11 @@ pub(super) fn recovery(
         of: name,
         share: value,
     }))
+}
+
+/// The section of this name.
+fn section_of<'a>(sections: &'a [Section], name: &str) -> Option<&'a Section> {
+    sections.iter().find(|section| section.name == name)
 }
 
 #[cfg(test)]

@@ -128,15 +128,15 @@ impl Measured<'_> {
             if !recovery.metric.starts_with(PARTICIPANT_PREFIX) {
                 continue;
             }
-            let span = |name: &str| spans.iter().find(|span| span.0.as_deref() == Some(name));
-            let (Some(earlier), Some(later)) = (span(&recovery.of), span(&recovery.section)) else {
+            let names = [recovery.of.as_str(), recovery.section.as_str()];
+            let [Some(earlier), Some(later)] = names.map(|name| span_of(spans, name)) else {
                 continue;
             };
             found.push(Recovered {
                 metric: recovery.metric.clone(),
                 of: recovery.of.clone(),
                 share: recovery.share,
-                seconds: self.comeback(recovery, &earlier.1, &later.1),
+                seconds: self.comeback(recovery, earlier, later),
             });
         }
         found
@@ -161,6 +161,11 @@ impl Measured<'_> {
         let metrics = measured(self.call, self.streams, span);
         metrics.at(path.strip_prefix(PARTICIPANT_PREFIX)?)
     }
+}
+
+/// The time of the section of this name.
+fn span_of<'a>(spans: &'a [(Option<String>, Range<f64>)], name: &str) -> Option<&'a Range<f64>> {
+    spans.iter().find(|span| span.0.as_deref() == Some(name)).map(|span| &span.1)
 }
 
 /// Adds how long the connections of a participant took.

@@ -164,9 +164,8 @@ struct RunFile {
 impl Record {
     /// Measures the run.
     pub fn summary(&self) -> Summary {
-        let scenario = &self.scenario;
-        let of = |call| Calls::of(call, &scenario.section_spans(), &scenario.recoveries());
-        let calls = self.call.as_ref().map(of);
+        let (sections, recoveries) = (self.scenario.section_spans(), self.scenario.recoveries());
+        let calls = self.call.as_ref().map(|call| Calls::of(call, &sections, &recoveries));
         Summary::of(&self.scenario, &self.info, &self.trace, calls)
     }
 

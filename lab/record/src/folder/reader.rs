@@ -297,9 +297,9 @@ impl Reader {
         })?;
         self.node_rows(|row| measurer.add_node_row(row))?;
         self.bearer_rows(|row| measurer.add_bearer_row(row))?;
-        let scenario = &self.scenario;
-        let of = |call| Calls::of(call, &scenario.section_spans(), &scenario.recoveries());
-        Ok(measurer.finish(self.call.as_ref().map(of)))
+        let (sections, recoveries) = (self.scenario.section_spans(), self.scenario.recoveries());
+        let calls = self.call.as_ref().map(|call| Calls::of(call, &sections, &recoveries));
+        Ok(measurer.finish(calls))
     }
 
     /// Reads the whole record.
