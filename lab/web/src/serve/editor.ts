@@ -22,6 +22,13 @@ export function found(scenarios: Known[], search: string): Known[] {
   );
 }
 
+/** The lines of the list: the first of those found, and the chosen one in any case. */
+export function listed(shown: Known[], chosen: string): Known[] {
+  const first = shown.slice(0, SHOWN_MAX);
+  const own = shown.slice(SHOWN_MAX).filter(({ id }) => id === chosen);
+  return [...own, ...first];
+}
+
 export function editor(about: About, trying: Trying) {
   let chosen = "";
   let original = "";
@@ -66,9 +73,9 @@ export function editor(about: About, trying: Trying) {
   };
   const show = () => {
     const shown = found(about.scenarios, search.value);
-    const options = shown
-      .slice(0, SHOWN_MAX)
-      .map(({ id, title }) => el("option", { value: id, title }, `${id} – ${title}`));
+    const options = listed(shown, chosen).map(({ id, title }) =>
+      el("option", { value: id, title }, `${id} – ${title}`),
+    );
     list.replaceChildren(...options);
     list.size =
       search.value.trim() === "" ? LINES : Math.max(LINES, Math.min(LINES_FOUND, shown.length));
@@ -121,9 +128,8 @@ export function editor(about: About, trying: Trying) {
     el("div", { class: "editor" }, numbers, text),
     verdict,
   );
-  show();
   chosen = "demo/first-call";
-  list.value = chosen;
+  show();
   void choose(chosen);
   return { choice, edit, preview };
 }
