@@ -193,7 +193,7 @@ const NAMED_CLOSURES: [(&str, usize); 31] = [
     ("lab/metrics", 3),
     ("lab/net", 14),
     ("lab/python", 0),
-    ("lab/record", 11),
+    ("lab/record", 10),
     ("lab/report", 5),
     ("lab/scenario", 18),
     ("lab/sim", 8),

@@ -244,8 +244,8 @@ fn parse(line: &str) -> Result<Line, String> {
     Ok(Line::Change(Change { hop: 0, direction, property }))
 }
 
-/// The status line: rate and loss of each direction, and the round-trip time.
-fn shown(status: &Status) -> String {
+/// The status line: rate, loss and queue of each direction, and the round-trip time.
+pub(crate) fn shown(status: &Status) -> String {
     let mut parts = vec![format!("{:.0} s", (status.time.as_secs_f64()))];
     for [up, down] in &status.hops {
         for (name, direction) in [("up", up), ("down", down)] {
@@ -254,7 +254,10 @@ fn shown(status: &Status) -> String {
                 None => String::new(),
             };
             let (rate, loss) = (direction.rate.as_mbps_f64(), direction.loss_ratio * 100.0);
-            parts.push(format!("{name} {rate:.3}{of} Mbit/s, {loss:.1} % lost"));
+            let queue = direction.queuing_delay.as_millis_f64();
+            parts.push(format!(
+                "{name} {rate:.3}{of} Mbit/s, {loss:.1} % lost, queue {queue:.0} ms"
+            ));
         }
     }
     parts.push(format!("round trip {:.0} ms", status.round_trip().as_millis_f64()));
@@ -307,8 +310,8 @@ mod tests {
         let status = Status { time: Timestamp::from_secs(12), hops: vec![[up, down]] };
         assert_eq!(
             shown(&status),
-            "12 s | up 1.250 of 2.000 Mbit/s, 2.1 % lost | down 1.250 Mbit/s, 0.0 % lost | round \
-             trip 80 ms"
+            "12 s | up 1.250 of 2.000 Mbit/s, 2.1 % lost, queue 15 ms | down 1.250 Mbit/s, 0.0 % \
+             lost, queue 15 ms | round trip 80 ms"
         );
     }
 

@@ -99,8 +99,10 @@ pub struct Line {
 }
 
 /// The compared values of one run, without its rows, so that all runs fit in memory.
+#[derive(PartialEq)]
 pub struct Sections {
     scenario: String,
+    seed: u64,
     subject: Subject,
     engine: Engine,
     exclusion: Option<Exclusion>,
@@ -110,7 +112,7 @@ pub struct Sections {
 }
 
 /// Values of a flow over a section.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct SectionValues {
     flow: String,
     section: String,
@@ -142,6 +144,7 @@ impl Sections {
         }
         Self {
             scenario: info.scenario.clone(),
+            seed: info.seed,
             subject: info.subject.clone(),
             engine: info.engine,
             exclusion: record.exclusion(),
@@ -188,12 +191,14 @@ fn played(scenario: &str) -> &str {
     scenario.strip_suffix("/browser").unwrap_or(scenario)
 }
 
-/// Groups the runs of an engine that differ only in their seed. Runs with a failed call are left
+/// Groups the runs of an engine that differ only in their seed. A run that was recorded again, with
+/// the same seed and every value equal, counts once. Runs with a failed call are left
 /// out; disturbed runs count only if there are no others.
 fn groups(runs: &[Sections], engine: Engine) -> Vec<Vec<&Sections>> {
     let mut groups: Vec<Vec<&Sections>> = Vec::new();
     for run in runs.iter().filter(|run| run.engine == engine) {
         match groups.iter_mut().find(|group| group[0].is_beside(run)) {
+            Some(group) if group.contains(&run) => {}
             Some(group) => group.push(run),
             None => groups.push(vec![run]),
         }

@@ -42,6 +42,8 @@ declare! {
         screen_delay_ms: Option<OneWayDelay> = "ms", Lower, [];
         /// Share of the time in which its picture stood still, by the rule of getStats' freezes.
         screen_stall_ratio: Option<f64> = "ratio", Lower, [];
+        /// The longest time in which a picture on any screen stood still, by the same rule.
+        longest_stall_s: Option<f64> = "s", Lower, [];
         /// VMAF of the pictures that it received, with `--quality` and the feature `vmaf`.
         vmaf: Option<f64> = "0 to 100", Higher, [];
         /// PSNR of the same.
@@ -55,6 +57,9 @@ declare! {
         frame_rate: Option<f64> = "1/s", Higher, [];
         /// How long its picture was frozen, from getStats.
         frozen_s: Option<f64> = "s", Lower, [];
+        /// The longest freeze of any participant, from getStats: the most frozen time that one
+        /// report, each 500 ms, adds. If two freezes end between two reports, it is their sum.
+        longest_freeze_s: Option<f64> = "s", Lower, [];
         /// Rate of the media that a participant sends over all its connections, as IP packets, from
         /// getStats.
         send_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
@@ -69,8 +74,9 @@ declare! {
 
 declare! {
     /// Of one participant of an application under test, or of one of its streams. The rates and
-    /// freezes of a participant are sums over its streams, all other values means over them. Its
-    /// rates are from its first report to its last, also where it had no stream.
+    /// freezes of a participant are sums over its streams, its longest freeze is that of all of
+    /// them, and all other values are means over them. Its rates are from its first report to its
+    /// last, also where it had no stream.
     #[derive(Default)]
     #[serde(default)]
     pub struct ParticipantMetrics in "participant." {
@@ -96,6 +102,9 @@ declare! {
         freeze_count: Option<f64> = "", Lower, [];
         /// How long they lasted.
         freeze_duration_s: Option<f64> = "s", Lower, [];
+        /// The longest of them on any of its streams: the most frozen time that one report, each
+        /// 500 ms, adds. If two freezes end between two reports, it is their sum.
+        longest_freeze_s: Option<f64> = "s", Lower, [];
         /// Packets that it did not receive.
         loss_ratio: Option<f64> = "ratio", Lower, [];
         /// Round-trip time of its receiver reports.

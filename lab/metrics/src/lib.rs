@@ -55,7 +55,7 @@ use weir_sim::trace::Row;
 use declared::{Shape, declare, shape};
 
 /// Rows in a second, the window of rates and loss ratios.
-const ROWS_PER_SECOND: usize = 20;
+pub const ROWS_PER_SECOND: usize = 20;
 /// Mean and standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeanStd {

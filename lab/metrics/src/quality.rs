@@ -59,6 +59,9 @@ declare! {
         /// How long they lasted.
         #[serde(skip_serializing_if = "Option::is_none")]
         stalled_s: Option<f64> = "s", Lower, [Quality];
+        /// How long the longest one lasted; 0 without one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        longest_stall_s: Option<f64> = "s", Lower, [Quality], title: "Longest stall";
         /// Their share of the time from the first picture on.
         #[serde(skip_serializing_if = "Option::is_none")]
         stalled_ratio: Option<f64> = "ratio", Lower, [Quality], title: "Stalled";
@@ -83,6 +86,7 @@ pub struct QualityMeter {
     delay: Tally,
     stalls: u64,
     stalled: TimeDelta,
+    longest_stall: TimeDelta,
     /// Time from the first picture on.
     watched: TimeDelta,
     /// Number of rows by VMAF in hundredths.
@@ -122,6 +126,7 @@ impl QualityMeter {
         }
         self.stalls += video.freezes;
         self.stalled += video.frozen;
+        self.longest_stall = self.longest_stall.max(video.frozen);
         if let Some(delay) = video.frame_delay {
             self.delay.push(delay);
             self.current.shown += video.frames;
@@ -178,6 +183,7 @@ impl QualityMeter {
             shown_delay_ms: self.delay.above(TimeDelta::ZERO),
             stalls: Some(self.stalls),
             stalled_s: Some(self.stalled.as_secs_f64()),
+            longest_stall_s: Some(self.longest_stall.as_secs_f64()),
             stalled_ratio: (watched > 0.0).then(|| (self.stalled.as_secs_f64() / watched).min(1.0)),
             vmaf: self.score(),
             jitter_buffer_ms: (self.buffered_rows > 0)
@@ -277,6 +283,7 @@ mod tests {
         rows[25].video = Some(video.with_freezes(1).with_frozen(TimeDelta::from_millis(250)));
         let quality = Metrics::of(&rows, &[]).quality;
         assert_eq!((quality.stalls, quality.stalled_s), (Some(1), Some(0.25)));
+        assert_eq!(quality.longest_stall_s, Some(0.25));
         assert_eq!(quality.stalled_ratio, Some(0.25));
         assert_eq!(quality.good_ratio, Some(1.0));
     }

@@ -34,6 +34,9 @@ declare! {
         freeze_count: Option<u64> = "", Lower, [Repair];
         /// Total duration of the freezes.
         freeze_duration_s: Option<f64> = "s", Lower, [Repair];
+        /// Duration of the longest freeze; 0 without one.
+        #[serde(default)]
+        longest_freeze_s: Option<f64> = "s", Lower, [Repair], title: "Longest freeze";
     }
 }
 
@@ -42,6 +45,7 @@ declare! {
 pub(super) struct VideoMeter {
     rows: i64,
     sum: Video,
+    longest: TimeDelta,
     delay: Tally,
 }
 
@@ -57,6 +61,8 @@ impl VideoMeter {
         sum.frames += video.frames;
         sum.freezes += video.freezes;
         sum.frozen += video.frozen;
+        // A freeze is longer than a row, so at most one ends in it.
+        self.longest = self.longest.max(video.frozen);
         if let Some(delay) = video.frame_delay {
             self.delay.push(delay);
         }
@@ -82,6 +88,7 @@ impl VideoMeter {
             frame_delay_ms: self.delay.above(TimeDelta::ZERO),
             freeze_count: Some(freezes),
             freeze_duration_s: Some(frozen.as_secs_f64()),
+            longest_freeze_s: Some(self.longest.as_secs_f64()),
         }
     }
 }
@@ -128,6 +135,18 @@ mod tests {
         let delay = metrics.frame_delay_ms.unwrap();
         assert_eq!((delay.mean, delay.max), (80.0, 100.0));
         assert_eq!((metrics.freeze_count, metrics.freeze_duration_s), (Some(1), Some(0.4)));
+        assert_eq!(metrics.longest_freeze_s, Some(0.4));
+    }
+
+    #[test]
+    fn the_longest_freeze_is_that_of_one_row_and_not_a_sum() {
+        let frozen = |ms| {
+            let video = Video::default().with_freezes(u64::from(ms > 0));
+            row(Some(video.with_frozen(TimeDelta::from_millis(ms))))
+        };
+        let metrics = Metrics::of(&[frozen(300), frozen(0), frozen(700), frozen(200)], &[]).video;
+        assert_eq!((metrics.freeze_duration_s, metrics.longest_freeze_s), (Some(1.2), Some(0.7)));
+        assert_eq!(Metrics::of(&[frozen(0)], &[]).video.longest_freeze_s, Some(0.0));
     }
 
     #[test]

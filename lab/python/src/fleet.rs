@@ -13,7 +13,6 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, Field, Schema};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use weir_analyze::{
@@ -24,6 +23,7 @@ use weir_record::calls::stats::Kind;
 use weir_record::shell::CommandLine;
 use weir_report::Report;
 
+use crate::arrow::ArrowTable;
 use crate::error;
 use crate::run::watched;
 
@@ -50,7 +50,7 @@ pub fn fleet_tables(
     dumps: Vec<(String, Option<PyBackedBytes>)>,
     jobs: usize,
     has_seconds: bool,
-) -> PyResult<Vec<PyTable>> {
+) -> PyResult<Vec<ArrowTable>> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(error)?;
     let mut read: Vec<Analyzed> =
         py.detach(|| pool.install(|| dumps.par_iter().map(analyzed).collect()));
@@ -66,7 +66,7 @@ pub fn fleet_tables(
     for batch in tables {
         let batch = batch.map_err(error)?;
         let schema = batch.schema();
-        made.push(PyTable::try_new(vec![batch], schema)?);
+        made.push(ArrowTable::new(vec![batch], schema));
     }
     Ok(made)
 }

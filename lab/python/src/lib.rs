@@ -1,6 +1,7 @@
 //! Python module `weir_rtc._weir`. The package `weir_rtc` in `python/` is what users import; it
 //! adds what is simpler in Python.
 
+mod arrow;
 mod commands;
 mod controller;
 mod fleet;
@@ -69,6 +70,7 @@ fn metric(path: &str) -> Option<(&'static str, &'static str, &'static str)> {
 fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("WeirError", module.py().get_type::<WeirError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<arrow::ArrowTable>()?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<run::Runs>()?;
     module.add_class::<session::Session>()?;

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use arrow_schema::ArrowError;
 use pyo3::prelude::*;
-use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 use weir_controllers::LabController;
 use weir_net::Seed;
@@ -21,6 +20,7 @@ use weir_record::{RecordError, Writer};
 use weir_scenario::Controllers;
 use weir_sim::Trace;
 
+use crate::arrow::ArrowTable;
 use crate::controller::{Fault, own_factory};
 use crate::error;
 use crate::scenario::Scenario;
@@ -37,19 +37,19 @@ pub struct Runs(pub Vec<MeasuredRun>);
 impl Runs {
     /// The rows of each flow and 50 ms, as an Arrow table with the columns of `series.csv`.
     #[getter]
-    fn series(&self) -> PyResult<PyTable> {
+    fn series(&self) -> PyResult<ArrowTable> {
         shared(tables::series(&self.0))
     }
 
     /// Every change of a target bitrate, with its reason, as an Arrow table.
     #[getter]
-    fn events(&self) -> PyResult<PyTable> {
+    fn events(&self) -> PyResult<ArrowTable> {
         shared(tables::events(&self.0))
     }
 
     /// The metrics of each flow, and of each of its sections, as an Arrow table.
     #[getter]
-    fn summaries(&self) -> PyResult<PyTable> {
+    fn summaries(&self) -> PyResult<ArrowTable> {
         shared(tables::summaries(&self.0))
     }
 
@@ -89,9 +89,9 @@ impl Runs {
 }
 
 /// A table whose memory Python shares.
-fn shared(table: Result<Table, ArrowError>) -> PyResult<PyTable> {
+fn shared(table: Result<Table, ArrowError>) -> PyResult<ArrowTable> {
     let table = table.map_err(error)?;
-    PyTable::try_new(table.batches, table.schema)
+    Ok(ArrowTable::new(table.batches, table.schema))
 }
 
 /// A run that was asked for.

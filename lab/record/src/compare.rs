@@ -74,8 +74,16 @@ pub enum ComparisonResult {
     TooFew,
 }
 
+/// Adds a run to others. One that was recorded again, with the same seed and every value equal, is
+/// no other run and counts once.
+pub(crate) fn add_distinct<'a>(runs: &mut Vec<&'a Summary>, run: &'a Summary) {
+    if !runs.contains(&run) {
+        runs.push(run);
+    }
+}
+
 /// Groups the runs that differ only in their seed, in the order of their first occurrence. A run
-/// that was recorded again, with the same seed and every value equal, counts once.
+/// that was recorded again counts once.
 pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
     fn key(run: &Summary) -> (&str, &str, &str) {
         (&run.scenario, &run.controller, &run.engine)
@@ -85,8 +93,7 @@ pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
     for summary in summaries {
         let index = *indices.entry(key(summary)).or_insert(groups.len());
         match groups.get_mut(index) {
-            Some(group) if group.contains(&summary) => {}
-            Some(group) => group.push(summary),
+            Some(group) => add_distinct(group, summary),
             None => groups.push(vec![summary]),
         }
     }

@@ -3,6 +3,7 @@
 use weir_metrics::mean;
 use weir_scenario::requirement::REQUIREMENTS;
 
+use crate::compare::add_distinct;
 use crate::spread::Spread;
 use crate::summary::{Bound, ExpectRow, Summary};
 
@@ -80,7 +81,8 @@ pub struct Judgement {
 }
 
 /// Judges every expectation of every scenario and controller by its mean over the seeds, in the
-/// order of the runs.
+/// order of the runs. A run that was recorded again, with the same seed and every value equal,
+/// counts once.
 ///
 /// With one seed the result is exact, because equal seeds give equal runs. With several seeds an
 /// expectation fails only if it is missed with this certainty. A known miss is gone when the
@@ -92,7 +94,7 @@ pub fn judge(summaries: &[Summary], certainty: Certainty) -> Vec<Judgement> {
             (&group[0].scenario, &group[0].controller) == (&summary.scenario, &summary.controller)
         });
         match own {
-            Some(group) => group.push(summary),
+            Some(group) => add_distinct(group, summary),
             None => groups.push(vec![summary]),
         }
     }
@@ -254,10 +256,25 @@ mod tests {
         Summary { expect, ..Summary::of(&scenario, &info, &trace, None) }
     }
 
+    /// Runs with these values, each with a seed of its own.
+    fn runs_with(values: &[Option<f64>], known_miss: bool) -> Vec<Summary> {
+        let mut runs = Vec::new();
+        for (seed, &value) in values.iter().enumerate() {
+            let run = run("nada", vec![row("e", value, known_miss)]);
+            runs.push(Summary { seed: seed.to_string(), ..run });
+        }
+        runs
+    }
+
     fn outcome(values: &[Option<f64>], known_miss: bool) -> Outcome {
-        let runs: Vec<Summary> =
-            values.iter().map(|&value| run("nada", vec![row("e", value, known_miss)])).collect();
-        judge(&runs, Certainty::OfMany)[0].outcome
+        judge(&runs_with(values, known_miss), Certainty::OfMany)[0].outcome
+    }
+
+    #[test]
+    fn a_run_that_was_recorded_four_times_is_judged_as_one() {
+        let missed = run("nada", vec![row("e", Some(0.79), false)]);
+        let judged = judge(&vec![missed; 4], Certainty::OfMany);
+        assert_eq!((judged[0].seeds.len(), judged[0].confidence), (1, None));
     }
 
     #[test]
@@ -305,7 +322,7 @@ mod tests {
             let row = row("e", Some(value), false);
             run("nada", vec![ExpectRow { flow: Some(flow.into()), ..row }])
         };
-        let runs = [of(0.9, "media-1"), of(0.1, "media-3"), of(0.1, "media-2"), of(0.1, "media-3")];
+        let runs = [of(0.9, "media-1"), of(0.1, "media-3"), of(0.2, "media-2"), of(0.3, "media-3")];
         assert_eq!(judge(&runs, Certainty::OfMany)[0].flows, ["media-3", "media-2"]);
         assert_eq!(judge(&runs[..1], Certainty::OfMany)[0].flows, ["media-1"]);
     }

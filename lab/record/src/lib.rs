@@ -14,6 +14,7 @@
 //!   makes values per interval of them.
 //! - `cause`: why a run misses an expectation, in words: controller, encoder or sender.
 //! - `gate`: judges expectations, known misses and the RFC 8836 verdicts, from summaries alone.
+//! - `recovery`: how long a measure takes until it is back to what it was.
 //! - `spread`: how far the mean of a few runs may be from the true mean.
 //! - `compare`: what differs between two sets of runs.
 //! - `significance`: whether two sets of runs differ by more than chance.
@@ -41,6 +42,7 @@ pub mod gate;
 #[cfg(test)]
 mod generated;
 pub mod lines;
+mod recovery;
 pub mod run;
 pub mod shared;
 pub mod shell;

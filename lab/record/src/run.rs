@@ -6,9 +6,10 @@ pub use crate::engine::Engine;
 use crate::shell::CommandLine;
 use crate::subject::{StackRole, Subject};
 
-/// Longest part of a command in a folder name, in characters. File systems allow names of 255
-/// bytes.
-const NAME_MAX: usize = 100;
+/// Longest name of a sender in a folder's name, in characters. Longer ones end in a hash.
+const NAME_MAX: usize = 40;
+/// Longest name of a scenario. The ends of paths differ, so their beginnings are cut off.
+const SCENARIO_MAX: usize = 60;
 
 /// Firefox as the sender, as the command names it.
 const FIREFOX: &str = "firefox";
@@ -76,8 +77,17 @@ impl RunInfo {
     /// Path of the run's folder below the output folder.
     pub fn folder(&self) -> PathBuf {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-        let scenario: String = self.scenario.replace('/', "__").chars().map(safe).collect();
-        let label = self.subject.to_string();
+        let path = self.scenario.trim_start_matches("./");
+        let mut scenario: String = path.replace('/', "__").chars().map(safe).collect();
+        if scenario.len() > SCENARIO_MAX {
+            let end = &scenario[scenario.len() - SCENARIO_MAX..];
+            scenario = format!("{:08x}_{}", hash(path), end.trim_start_matches('_'));
+        }
+        let label = match &self.subject {
+            // Its options are a whole command line, which nobody reads in a folder's name.
+            Subject::Application { options } => format!("app_{:08x}", hash(options)),
+            subject => subject.to_string(),
+        };
         let mut controller: String = label.chars().map(safe).take(NAME_MAX).collect();
         if label.chars().count() > NAME_MAX {
             // Long commands may differ in what is cut off.
@@ -143,6 +153,28 @@ mod tests {
         assert_eq!(folder("../../x\n"), "demo__first-call/_.._x_-link-seed7");
         assert!(folder(&"x".repeat(1_000)).len() < 150);
         let [one, other] = ["a", "b"].map(|end| folder(&("x".repeat(1_000) + end)));
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn folders_have_short_names_that_differ() {
+        let folder = |scenario: &str, options: &str| {
+            let subject = Subject::Application { options: options.into() };
+            let info = RunInfo { scenario: scenario.into(), subject, ..of(Engine::Call, "gcc") };
+            info.folder().display().to_string()
+        };
+        let options = "--app 'http://{server}:9000/' --join join.mjs --serve-app 'node server.mjs'";
+        let own = folder("./network/release.toml", options);
+        assert!(own.starts_with("network__release.toml/app_"), "{own}");
+        assert!(own.len() <= 50, "{own}");
+        assert_ne!(own, folder("network/release.toml", &format!("{options} --participants 3")));
+        let deep =
+            |name: &str| folder(&format!("/srv/ci/{}/{name}", "builds/".repeat(20)), "--app x");
+        let [one, other] = [deep("one/release.toml"), deep("other/release.toml")];
+        assert!(one.len() < 110 && one.contains("release.toml/app_"), "{one}");
+        assert_ne!(one, other);
+        let [one, other] =
+            ["a", "b"].map(|root| folder(&format!("/{root}/{}", "x".repeat(99)), "y"));
         assert_ne!(one, other);
     }
 

@@ -13,6 +13,7 @@ use weir_scenario::{Condition, Expectation, ExpectedFlow, PaperValue, Scenario, 
 use weir_sim::trace::{Row, Trace};
 
 use crate::calls::{Calls, Exclusion};
+use crate::recovery::RecoveryMeter;
 use crate::run::RunInfo;
 use crate::shared::{Shared, without_load};
 use crate::terminals::TerminalsMeter;
@@ -22,18 +23,19 @@ use crate::wifi_cell::CellMeter;
 pub const SCHEMA: u32 = 1;
 
 /// Metrics of what is seen of a flow: their names, and those of the same in calls.
-const SCREEN: [(&str, &str); 6] = [
+const SCREEN: [(&str, &str); 7] = [
     ("good_ratio", "calls.good_ratio"),
     ("shown_delay_ms.mean", "calls.screen_delay_ms.mean"),
     ("shown_delay_ms.p50", "calls.screen_delay_ms.p50"),
     ("shown_delay_ms.p95", "calls.screen_delay_ms.p95"),
     ("stalled_ratio", "calls.screen_stall_ratio"),
+    ("longest_stall_s", "calls.longest_stall_s"),
     ("vmaf.mean", "calls.vmaf"),
 ];
 
 /// Whether a metric is of what is seen, which calls measure if they are asked to.
 pub fn is_of_the_screen(metric: &str) -> bool {
-    SCREEN.iter().any(|(name, _)| *name == metric)
+    SCREEN.iter().any(|(name, of_calls)| [*name, *of_calls].contains(&metric))
 }
 
 /// Whether a metric of calls needs the VMAF of what is seen.
@@ -240,15 +242,8 @@ impl Summary {
         if expectation.flow == ExpectedFlow::Calls {
             return (None, self.calls.as_ref().and_then(|calls| calls.at(&expectation.metric)));
         }
-        let mut flows: Vec<&FlowSummary> = self.flows.iter().collect();
-        match &expectation.flow {
-            ExpectedFlow::Named(name) => flows.retain(|flow| flow.flow == *name),
-            _ => flows.retain(|flow| flow.kind == "media"),
-        }
-        if expectation.flow != ExpectedFlow::Every {
-            flows.truncate(1);
-        }
-        let values = flows.into_iter().map(|flow| {
+        let values = self.expected_flows(expectation).into_iter().map(|index| {
+            let flow = &self.flows[index];
             let part = flow.part(section);
             let value = part.and_then(|part| part.at(&expectation.metric));
             // A call is seen as a whole, without sections.
@@ -261,6 +256,33 @@ impl Summary {
         worst_of(values, expectation.condition)
     }
 
+    /// Indices of the flows to which an expectation applies.
+    fn expected_flows(&self, expectation: &Expectation) -> Vec<usize> {
+        let mut flows: Vec<usize> = (0..self.flows.len()).collect();
+        match &expectation.flow {
+            ExpectedFlow::Named(name) => flows.retain(|flow| self.flows[*flow].flow == *name),
+            _ => flows.retain(|flow| self.flows[*flow].kind == "media"),
+        }
+        if expectation.flow != ExpectedFlow::Every {
+            flows.truncate(1);
+        }
+        flows
+    }
+
+    /// The time until what an expectation of flows wants has come back, and the flow.
+    fn recovered(
+        &self,
+        expectation: &Expectation,
+        comebacks: &[(usize, Option<f64>)],
+    ) -> (Option<String>, Option<f64>) {
+        let mut values = Vec::new();
+        for index in self.expected_flows(expectation) {
+            let found = comebacks.iter().find(|(flow, _)| *flow == index);
+            values.push((&self.flows[index].flow, found.and_then(|(_, seconds)| *seconds)));
+        }
+        worst_of(values.into_iter(), expectation.condition)
+    }
+
     /// The same for participants of an application under test.
     fn judged_participant(&self, expectation: &Expectation) -> (Option<String>, Option<f64>) {
         let each = self.calls.iter().flat_map(|calls| &calls.each);
@@ -269,7 +291,13 @@ impl Summary {
             ExpectedFlow::Participant(name) => one.name == *name,
             _ => one.is_participant(),
         });
-        let values = wanted.map(|one| (&one.name, one.at(&expectation.metric)));
+        let values = wanted.map(|one| {
+            let value = match &expectation.recovery {
+                Some(recovery) => one.recovered(recovery),
+                None => one.at(&expectation.metric),
+            };
+            (&one.name, value)
+        });
         worst_of(values, expectation.condition)
     }
 }
@@ -305,6 +333,7 @@ pub struct Measurer<'a> {
     /// Over the whole time, then over each section.
     cell: Vec<CellMeter>,
     terminals: Vec<TerminalsMeter>,
+    recoveries: Vec<RecoveryMeter<'a>>,
 }
 
 impl<'a> Measurer<'a> {
@@ -324,6 +353,7 @@ impl<'a> Measurer<'a> {
                 .collect(),
             cell: parts.clone().map(|part| CellMeter::new(access, part)).collect(),
             terminals: parts.map(|part| TerminalsMeter::new(access, part)).collect(),
+            recoveries: RecoveryMeter::all(scenario, flows.len()),
         }
     }
 
@@ -340,6 +370,9 @@ impl<'a> Measurer<'a> {
     pub fn add_row(&mut self, row: &Row) -> Row {
         let row = without_load(self.scenario, row);
         self.flows[row.flow].push(&row);
+        for meter in self.recoveries.iter_mut().filter(|meter| meter.flow == row.flow) {
+            meter.push(&row);
+        }
         row
     }
 
@@ -360,7 +393,7 @@ impl<'a> Measurer<'a> {
 
     /// Like [`Self::finish`], with the capacity changes of each flow.
     pub fn finish_with_changes(self, calls: Option<Calls>) -> (Summary, Vec<Vec<CapacityChange>>) {
-        let Self { scenario, info, names, flows, cell, terminals } = self;
+        let Self { scenario, info, names, flows, cell, terminals, recoveries } = self;
         let (mut summaries, mut changes, mut received) = (Vec::new(), Vec::new(), Vec::new());
         for ((index, name), meter) in names.into_iter().enumerate().zip(flows) {
             let measured = meter.finish();
@@ -404,7 +437,14 @@ impl<'a> Measurer<'a> {
         };
         summary.paper = paper_rows(scenario, info, |value| summary.beside(value));
         summary.expect =
-            expect_rows(scenario, info, summary.calls.as_ref(), |it| summary.judged(it));
+            expect_rows(scenario, info, summary.calls.as_ref(), |index, expectation| {
+                if expectation.recovery.is_none() || expectation.flow.is_of_application() {
+                    return summary.judged(expectation);
+                }
+                let of_it = recoveries.iter().filter(|meter| meter.expectation == index);
+                let comebacks: Vec<_> = of_it.map(|it| (it.flow, it.seconds())).collect();
+                summary.recovered(expectation, &comebacks)
+            });
         (summary, changes)
     }
 }
@@ -456,15 +496,15 @@ fn expect_rows(
     scenario: &Scenario,
     info: &RunInfo,
     calls: Option<&Calls>,
-    judged: impl Fn(&Expectation) -> (Option<String>, Option<f64>),
+    judged: impl Fn(usize, &Expectation) -> (Option<String>, Option<f64>),
 ) -> Vec<ExpectRow> {
     let label = info.subject.to_string();
     let mut rows = Vec::new();
-    for expectation in &scenario.expectations {
+    for (index, expectation) in scenario.expectations.iter().enumerate() {
         if !is_possible(expectation, calls) || !expectation.applies_to(&label) {
             continue;
         }
-        let (flow, measured) = judged(expectation);
+        let (flow, measured) = judged(index, expectation);
         let (bound, limit) = match expectation.condition {
             Condition::Below(limit) => (Bound::Below, limit),
             Condition::Above(limit) => (Bound::Above, limit),

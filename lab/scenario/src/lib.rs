@@ -44,6 +44,7 @@ mod parse;
 pub mod quantity;
 mod quic;
 mod reader;
+mod recovery;
 pub mod requirement;
 mod server;
 #[cfg(test)]
@@ -81,6 +82,7 @@ pub use kind::{Access, NodeGroup};
 pub use nat::ParticipantNat;
 pub use network::ParticipantNetwork;
 pub use parse::{parse, parse_recorded, parse_variant};
+pub use recovery::Recovery;
 pub use server::ServerPlan;
 
 /// Length of the time for which a record shows every detail of the access network.
@@ -241,8 +243,11 @@ pub struct Expectation {
     pub section: Option<String>,
     /// The controllers to which it applies; empty for all.
     pub controllers: Vec<LabAlgorithm>,
-    /// The condition that the metric must meet.
+    /// The condition that the metric must meet, or the seconds of `recovery`.
     pub condition: Condition,
+    /// What is measured is the time until the metric has come back; `None` if it is the metric
+    /// itself.
+    pub recovery: Option<Recovery>,
     /// The requirements of RFC 8836 that it covers.
     pub requirements: Vec<String>,
     /// Controllers that do not meet it.
@@ -345,6 +350,11 @@ impl Scenario {
     pub fn section_spans(&self) -> Vec<(String, Range<Timestamp>)> {
         let span = |section: &Section| (section.name.clone(), section.from..section.to);
         self.sections.iter().map(span).collect()
+    }
+
+    /// What expectations want to come back.
+    pub fn recoveries(&self) -> Vec<&Recovery> {
+        self.expectations.iter().filter_map(|it| it.recovery.as_ref()).collect()
     }
 
     /// Times at which other media, TCP and QUIC flows of the same direction start, stop, pause and

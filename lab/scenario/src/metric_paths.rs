@@ -27,6 +27,37 @@ const KINDS: [(&str, &[Declared]); 11] = [
     ("real calls", CallMetrics::DECLARED),
 ];
 
+/// Metrics that say something of a single second: rates, shares and means. Their comeback can be
+/// expected.
+pub const EACH_SECOND: [&str; 21] = [
+    "rate_mbps.mean",
+    "utilization",
+    "target_rate_mbps",
+    "media_rate_mbps",
+    "goodput_mbps.mean",
+    "frame_rate",
+    "loss_ratio.mean",
+    "queuing_delay_ms.mean",
+    "rtt_ms.mean",
+    "frame_delay_ms.mean",
+    "shown_delay_ms.mean",
+    "mouth_to_ear_ms.mean",
+    "concealed_ratio",
+    "vmaf.mean",
+    "participant.send_rate_mbps",
+    "participant.receive_rate_mbps",
+    "participant.sent_frame_rate",
+    "participant.frame_rate",
+    "participant.frame_height",
+    "participant.loss_ratio",
+    "participant.rtt_ms",
+];
+
+/// Whether a metric says something of a single second.
+pub fn is_of_each_second(path: &str) -> bool {
+    EACH_SECOND.contains(&path)
+}
+
 fn all() -> impl Iterator<Item = &'static Declared> {
     KINDS.iter().flat_map(|(_, declared)| declared.iter())
 }
@@ -141,6 +172,13 @@ mod tests {
             ["calls", "calls.c.setup_ms", "calls.one_way_delay_ms", "setup_ms", "calls.disturbed"]
         {
             assert!(!names_calls(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn each_metric_of_a_second_is_declared() {
+        for path in EACH_SECOND {
+            assert!(Metrics::has_path(path) || names_participant(path), "{path}");
         }
     }
 

@@ -21,7 +21,7 @@ use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;
 use super::{
     Condition, Expectation, ExpectedFlow, Finding, Flow, KnownMiss, PaperValue, Scenario, Section,
-    call, flow, handover, nat, server,
+    call, flow, handover, nat, recovery, server,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -62,6 +62,8 @@ const EXPECT: &[&str] = &[
     "flow",
     "participant",
     "section",
+    "back_to",
+    "of",
     "controllers",
     "above",
     "below",
@@ -292,9 +294,12 @@ fn expectation(
         None => shared_metric(table, path)?.map_or_else(|| metric(table), Ok)?,
     };
     let condition = condition(table, None)?;
-    let text = match table.get("text") {
-        Some(item) => item.prose()?,
-        None => format!("{metric} {condition}"),
+    let section = section_name(table, sections)?;
+    let recovery = recovery::recovery(table, &metric, section.as_deref(), sections)?;
+    let text = match (table.get("text"), &recovery) {
+        (Some(item), _) => item.prose()?,
+        (None, Some(recovery)) => format!("{recovery} {condition}"),
+        (None, None) => format!("{metric} {condition}"),
     };
     let flow = match (participant, table.get("flow")) {
         (Some(participant), None) => participant,
@@ -309,9 +314,10 @@ fn expectation(
         text,
         metric,
         flow,
-        section: section_name(table, sections)?,
+        section,
         controllers: table.get("controllers").map_or(Ok(Vec::new()), controllers)?,
         condition,
+        recovery,
         requirements: table.get("requirements").map_or(Ok(Vec::new()), requirements)?,
         known_misses: Vec::new(),
     })

@@ -42,6 +42,26 @@ const viewObserver = new IntersectionObserver(
   { rootMargin: "600px" },
 );
 
+/**
+ * Draws the plots that are on the page, one after the other while the browser has nothing else to do. A capture of the
+ * whole page does not scroll, so without this it would have empty frames. Folded plots wait until they are opened.
+ */
+export function drawWhenIdle(): void {
+  const idle =
+    "requestIdleCallback" in window
+      ? (work: () => void) => void window.requestIdleCallback(work)
+      : (work: () => void) => void setTimeout(work, 50);
+  const next = () => {
+    for (const [surface, draw] of waiting) {
+      if (!surface.checkVisibility()) continue;
+      draw();
+      idle(next);
+      return;
+    }
+  };
+  idle(next);
+}
+
 /** Draws every plot now: for print, which does not scroll, and for tests. */
 export function drawAll(): void {
   for (const draw of [...waiting.values()]) draw();

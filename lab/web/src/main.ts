@@ -1,6 +1,6 @@
 // Reads the data in the file and shows it.
 
-import { drawAbove, drawAll } from "./figure";
+import { drawAbove, drawAll, drawWhenIdle } from "./figure";
 import { el } from "./dom";
 import { controllerOrder, linkTo, parseReport } from "./model";
 import { paletteOf } from "./theme";
@@ -47,6 +47,8 @@ function start(): void {
     for (const section of sections) unfold(section);
     drawAll();
   });
+  // A large report is drawn as it is scrolled: all of it takes seconds.
+  if (report.scenarios.length < LARGE) drawWhenIdle();
   // Plots of a sweep are few.
   if (isSweep) return;
   document.body.classList.add("with-contents");

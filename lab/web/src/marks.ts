@@ -55,3 +55,15 @@ function freeLane(marks: Mark[], from_s: number, to_s: number): number {
 export function marksAt(marks: Mark[], time_s: number): Mark[] {
   return marks.filter((mark) => mark.from_s <= time_s && time_s <= mark.to_s);
 }
+
+/** Most that shading covers of the curves, where most marks overlap. */
+const COVERED_MAX = 0.3;
+/** Shading of a mark that no other overlaps; what was seen or heard is stronger. */
+const OPACITY = { effect: 0.14, cause: 0.1 };
+
+/** Opacity of each mark, so that the curves can be read where marks lie upon each other. */
+export function markOpacity(mark: Mark, marks: Mark[]): number {
+  const depth = 1 + Math.max(...marks.map(({ lane }) => lane));
+  const most = 1 - (1 - COVERED_MAX) ** (1 / depth);
+  return Math.min(mark.isEffect ? OPACITY.effect : OPACITY.cause, most);
+}

@@ -1,21 +1,23 @@
 // The report in a few sentences, for readers who look at nothing else; and decisions in words.
 
-import type { ForwardedSpan, Group, LayerChoice, Report } from "./format";
+import type { Expectation, ForwardedSpan, Group, LayerChoice, Report } from "./format";
 import { ENGINE_NAME, formatNumber, isMedia, mean, plural, unique } from "./model";
 
 /** Most names that a sentence lists. */
 const NAMED = 4;
 
 /** Begins the names of calls that `weir analyze` read. */
-const ANALYZED = "analyzed/";
+export const ANALYZED = "analyzed/";
+
+/** The verdict on a call in which no rule found anything. */
+export const NO_LIMIT = "No rule found a limit.";
 
 /** What the runs say together. Each sentence has the numbers it rests on. */
 export function inWords(report: Report): string[] {
   return [
     ...performance(report, "sim"),
     ...performance(report, "call"),
-    ...expectations(report),
-    ...verdicts(report),
+    ...verdict(report),
     ...failedCalls(report),
     ...modelErrors(report),
   ];
@@ -43,27 +45,41 @@ function performance(report: Report, engine: Group["engine"]): string[] {
   ];
 }
 
-function expectations(report: Report): string[] {
-  const all = report.scenarios.flatMap((it) =>
-    it.expectations.map((expectation) => ({ ...expectation, scenario: it.id })),
-  );
-  if (all.length === 0) return [];
-  const of = (outcome: string) => all.filter((it) => it.outcome === outcome);
-  const failed = of("fails");
-  const where = unique(failed.map((it) => `${it.controller} in ${it.scenario}`));
-  return [
-    `Expectations: ${of("holds").length} of ${all.length} hold; in doubt: ${of("in doubt").length}; ` +
-      `known misses: ${of("known miss").length}; failed: ${failed.length}${listed(where)}.`,
-  ];
+/** What makes a check fail. */
+const FAILED: Expectation["outcome"][] = ["fails", "known miss that holds now"];
+
+export interface Verdict {
+  passed: boolean;
+  /** `1 failed, 2 of 3 expectations hold.` */
+  text: string;
+  failed: (Expectation & { scenario: string })[];
 }
 
-/** What happened in the calls that were made elsewhere. */
-function verdicts(report: Report): string[] {
-  const analyzed = report.scenarios.filter((it) => it.id.startsWith(ANALYZED));
-  return analyzed.map((scenario) => {
-    const verdict = scenario.calls?.verdict ?? "No rule found a limit.";
-    return analyzed.length === 1 ? verdict : `${scenario.id.slice(ANALYZED.length)}: ${verdict}`;
-  });
+/** What came of all that was expected; null if nothing was. */
+export function expectedInWords(report: Report): Verdict | null {
+  const all = report.scenarios.flatMap((scenario) =>
+    scenario.expectations.map((it) => ({ ...it, scenario: scenario.id })),
+  );
+  if (all.length === 0) return null;
+  const failed = all.filter(({ outcome }) => FAILED.includes(outcome));
+  const count = (outcome: Expectation["outcome"]) =>
+    all.filter((it) => it.outcome === outcome).length;
+  const [holds, missed] = [count("holds"), count("known miss")];
+  const parts = [
+    failed.length === 0 ? "" : `${failed.length} failed`,
+    `${holds} of ${plural(all.length, "expectation")} ${holds === 1 ? "holds" : "hold"}`,
+    count("in doubt") === 0 ? "" : `${count("in doubt")} in doubt`,
+    missed === 0 ? "" : `${missed} known ${missed === 1 ? "miss" : "misses"}`,
+  ];
+  const text = `${parts.filter((part) => part !== "").join(", ")}.`;
+  return { passed: failed.length === 0, text, failed };
+}
+
+/** What happened in the call that was made elsewhere. Of several, each has a part of the page. */
+function verdict(report: Report): string[] {
+  const [first, ...others] = report.scenarios.filter((it) => it.id.startsWith(ANALYZED));
+  if (first === undefined || others.length > 0) return [];
+  return [first.calls?.verdict ?? NO_LIMIT];
 }
 
 function failedCalls(report: Report): string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FindingRow } from "../src/format";
-import { MARKS_MAX, marksAt, marksOfFindings } from "../src/marks";
+import { MARKS_MAX, markOpacity, marksAt, marksOfFindings } from "../src/marks";
 
 function finding(from_s: number, to_s: number, part = "network"): FindingRow {
   return { seed: "1", stream: "a", part, rule: "capacity", says: "says", from_s, to_s, samples: 3 };
@@ -34,6 +34,17 @@ describe("marks of findings", () => {
     );
     expect(marks.map((mark) => mark.lane)).toEqual([0, 1, 0, 2]);
     expect(marksAt(marks, 6.5).map((mark) => mark.number)).toEqual([1, 2, 4]);
+  });
+
+  it("leave the curves readable where twenty findings hold at once", () => {
+    const marks = marksOfFindings(
+      Array.from({ length: 20 }, (_, i) => finding(i, 40 + i)),
+      80,
+    );
+    const kept = marks.reduce((share, mark) => share * (1 - markOpacity(mark, marks)), 1);
+    expect(1 - kept).toBeLessThanOrEqual(0.301);
+    const [alone] = marksOfFindings([finding(0, 10)], 20);
+    expect(markOpacity(alone!, [alone!])).toBe(0.1);
   });
 
   it("are not more than leave the curves readable", () => {

@@ -46,17 +46,79 @@ describe.skipIf(!available)("the page", () => {
     await page.close();
   });
 
-  test("draws only what comes near the view", async () => {
-    const { page } = await open({ ...looks[0]!, name: "lazy" });
+  test("draws what is open without scrolling, and a large report as it is scrolled", async () => {
+    const report = fixture();
+    const { page } = await open({ ...looks[0]!, name: "idle", report });
     await page.reload();
-    // The folds of the last scenario, opened without drawing everything.
-    for (const fold of await page.locator("details.more").all())
-      await fold.evaluate((it) => it.setAttribute("open", ""));
+    const undrawn = () =>
+      page.evaluate(
+        () =>
+          [...document.querySelectorAll("figure.plot .surface")].filter(
+            (it) => it.checkVisibility() && it.querySelector("svg") === null,
+          ).length,
+      );
+    await expect.poll(undrawn, { timeout: 20_000 }).toBe(0);
+    // A fold is drawn when it is opened and comes near the view.
     const last = page.locator("figure.plot").last();
     expect(await last.locator("svg").count()).toBe(0);
+    for (const fold of await page.locator("details.more").all())
+      await fold.evaluate((it) => it.setAttribute("open", ""));
     await last.scrollIntoViewIfNeeded();
     await last.locator("svg").waitFor();
     await page.close();
+    const many = Array.from({ length: 12 }, (_, i) => ({ ...report.scenarios[0]!, id: `x/${i}` }));
+    const large = await open({
+      ...looks[0]!,
+      name: "lazy",
+      report: { ...report, scenarios: many },
+    });
+    await large.page.reload();
+    for (const fold of await large.page.locator("details.more").all())
+      await fold.evaluate((it) => it.setAttribute("open", ""));
+    expect(await large.page.locator("figure.plot").last().locator("svg").count()).toBe(0);
+    await large.page.close();
+  });
+
+  test("begins with what was expected, and lists the calls of several dumps", async () => {
+    const report = fixture();
+    const { page } = await open({ ...looks[0]!, name: "expected", report });
+    const verdict = page.locator("header .expected");
+    expect(await verdict.locator("p").innerText()).toMatch(/^Failed\d+ failed, \d+ of \d+ exp/);
+    expect(await verdict.locator("li").count()).toBeGreaterThan(0);
+    expect(await page.locator(".dumps").count()).toBe(0);
+    await page.close();
+    const called = report.scenarios.find((it) => it.calls !== null)!;
+    const finding = {
+      seed: "1",
+      stream: "a video up",
+      part: "network",
+      rule: "capacity",
+      says: "the path was full",
+      from_s: 4,
+      to_s: 13,
+      samples: 3,
+    };
+    const calls = { ...called.calls!, verdict: "The uplink was full.", findings: [finding] };
+    const dumps = ["a.gz", "b.gz", "c.gz"].map((name) => ({
+      ...called,
+      id: `analyzed/${name}`,
+      calls,
+      expectations: [],
+      sim_real: [],
+      groups: [{ ...called.groups.find((it) => it.engine === "call")!, controller: name }],
+    }));
+    const several = await open({
+      ...looks[0]!,
+      name: "dumps",
+      report: { ...report, runs: 3, errors: [], participants: [], scenarios: dumps },
+    });
+    const listed = several.page.locator("#overview .dumps article");
+    expect(await listed.count()).toBe(3);
+    expect(await listed.first().innerText()).toContain("4 to 13 s, a video up: the path was full");
+    // Nothing to lay beside each other.
+    expect(await several.page.locator(".matrix").count()).toBe(0);
+    expect(await several.page.locator(".expected").count()).toBe(0);
+    await several.page.close();
   });
 
   test("has no part for what no paper published", async () => {
@@ -93,8 +155,8 @@ describe.skipIf(!available)("the page", () => {
       page.locator(".matrix").boundingBox(),
     ]);
     expect(above!.y + above!.height).toBeLessThan(below!.y);
-    // Below the title and the summary in words, on the first screen.
-    expect(above!.y).toBeLessThan(600);
+    // Below the title, the verdict and the summary in words, on the first screen.
+    expect(above!.y).toBeLessThan(700);
     await part.getByRole("link").first().click();
     expect(page.url()).toContain("#demo%2Ffirst-call");
     await page.close();

@@ -1,8 +1,9 @@
 // The page of `weir serve`: what it computes. lab/cli/tests/real/serve_page.rs opens it in a browser.
 
 import { expect, test } from "vitest";
-import { found } from "../src/serve/editor";
+import { found, listed } from "../src/serve/editor";
 import { liveReport, newest } from "../src/serve/live";
+import { recordName } from "../src/serve/records";
 import type { Stats, Status, Way } from "../src/serve/server";
 import { PROPERTIES, inUnit } from "../src/serve/sliders";
 
@@ -23,6 +24,25 @@ test("every word of a search must be somewhere", () => {
   expect(found(known, "PAPER lund").map(({ id }) => id)).toEqual(["lund/rmcat"]);
   expect(found(known, "").length).toBe(2);
   expect(found(known, "lund ours")).toEqual([]);
+});
+
+test("the chosen scenario is in the list, however many there are", () => {
+  const known = Array.from({ length: 684 }, (_, i) => ({
+    id: `x/${i}`,
+    title: "t",
+    source: "s",
+    duration_s: 1,
+    callable: true,
+  }));
+  const ids = (chosen: string) => listed(known, chosen).map(({ id }) => id);
+  expect(ids("x/500").slice(0, 2)).toEqual(["x/500", "x/0"]);
+  expect(ids("x/5").filter((id) => id === "x/5")).toEqual(["x/5"]);
+  expect(ids("y/1").length).toBe(200);
+});
+
+test("a record is named by its controller and seed", () => {
+  const record = { name: "run-7/x", scenario: "x", controller: "gcc", engine: "sim", seed: "3" };
+  expect(recordName(record)).toBe("gcc, seed 3");
 });
 
 test("a status becomes a point of a curve for each direction", () => {

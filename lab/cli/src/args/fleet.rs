@@ -91,7 +91,7 @@ pub struct FleetReport {
     #[arg(long, value_name = "COLUMN", requires = "metadata")]
     pub user: Option<String>,
     /// Column of the metadata with the time of each call, such as 2026-11-26 18:30: the report has
-    /// a plot of bad time over it.
+    /// a plot of limited time over it.
     #[arg(long, value_name = "COLUMN", requires = "metadata")]
     pub over: Option<String>,
     /// Simulate the networks of this many calls, drawn from those that the network or the

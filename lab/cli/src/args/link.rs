@@ -32,6 +32,10 @@ pub struct Link {
     /// current state.
     #[arg(long, conflicts_with = "self_test")]
     pub interactive: bool,
+    /// Print rate, loss and queue of each direction so often while COMMAND runs, and 0 never. At a
+    /// terminal the default is 5 s. The last line is always printed.
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["self_test", "interactive"])]
+    pub status: Option<u32>,
     /// Take the lines of --interactive from a program that listens on this Unix socket, and send it
     /// the status of the run as JSON lines. `weir serve` uses it.
     #[arg(long, value_name = "SOCKET", conflicts_with_all = ["self_test", "interactive"])]

@@ -27,6 +27,7 @@ from ._weir import (
     __version__,
     catalogue,
     controllers,
+    metric,
     series_columns,
 )
 from ._weir import Runs as _Runs
@@ -59,6 +60,7 @@ __all__ = [
     "controllers",
     "grid",
     "latin_hypercube",
+    "metric",
     "report",
     "run",
     "scenarios",

@@ -40,21 +40,30 @@ MAIN_CAUSES = """select main_cause, count(*) as calls, median(bad_s / duration_s
 from calls where status = 'analyzed' and duration_s > 0
 group by main_cause order by calls desc, main_cause"""
 
-WORST = f"""select call_id, source, main_cause, bad_s, duration_s, verdict
+#: A call counts as limited from this share of its time on: less is a moment, such as the start.
+LIMITED = 0.1
+
+# For the first sentence: how many calls were limited for long, and which cause was the main one of most of them.
+HEADLINE = f"""with long as (
+  select main_cause from calls where status = 'analyzed' and (bad_s >= {LIMITED} * duration_s and bad_s > 0 or connection_failed)
+)
+select main_cause, count(*) as calls from long group by main_cause order by calls desc, main_cause"""
+
+WORST = f"""select call_id, source, main_cause, bad_s, duration_s, good_ratio, verdict
 from calls where status = 'analyzed' and (bad_s > 0 or connection_failed)
 order by connection_failed desc, bad_s desc, source limit {CALLS_SHOWN}"""
 
-# The calls whose bad share is nearest to the median of their main cause: first the nearest of each cause, the cause
-# with the most bad time first.
-TYPICAL = f"""with shares as (
+# The calls whose limited share is nearest to the median of their main cause, without those that the list of the worst
+# has: first the nearest of each cause, the cause with the most limited time first.
+TYPICAL = f"""with worst as ({WORST}), shares as (
   select *, bad_s / duration_s as ratio, median(bad_s / duration_s) over (partition by main_cause) as middle,
     sum(bad_s) over (partition by main_cause) as cause_bad_s
   from calls where status = 'analyzed' and main_cause <> 'none' and duration_s > 0
 ), ranked as (
   select *, row_number() over (partition by main_cause order by abs(ratio - middle), source) as place from shares
 )
-select call_id, source, main_cause, bad_s, duration_s, verdict
-from ranked order by place, cause_bad_s desc, main_cause limit {CALLS_SHOWN}"""
+select call_id, source, main_cause, bad_s, duration_s, good_ratio, verdict
+from ranked where call_id not in (select call_id from worst) order by place, cause_bad_s desc, main_cause limit {CALLS_SHOWN}"""
 
 # The name of the file differs from error to error; what follows it says what is wrong.
 ERRORS = """select replace(error, source, 'FILE') as error, count(*) as calls, min(source) as example
@@ -86,7 +95,7 @@ from known where status = 'analyzed' group by 1 order by calls desc, value"""
 
 @dataclass
 class Change:
-    """The share of bad time of one cause, before and after."""
+    """The share of limited time of one cause, before and after."""
 
     cause: str
     before: float
@@ -225,7 +234,7 @@ def rows(db: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
 def compared(
     db: duckdb.DuckDBPyConnection, column: str, names: tuple[str, str], user: str | None
 ) -> Compared:
-    """Compares the share of bad time of the calls with two values of a column."""
+    """Compares the share of limited time of the calls with two values of a column."""
     import numpy
 
     who = "source" if user is None else f"coalesce({quoted(user)}::varchar, source)"
@@ -254,7 +263,7 @@ def compared(
 
 
 def _ratios(sums: numpy.ndarray) -> numpy.ndarray:
-    """Bad time over call time, of all causes together and of each."""
+    """Limited time over call time, of all causes together and of each."""
     import numpy
 
     return sums[..., 1:] / numpy.maximum(sums[..., :1], 1e-9)

@@ -14,6 +14,8 @@ from .fleet_numbers import (
     BY_CAUSE,
     CAUSES,
     ERRORS,
+    HEADLINE,
+    LIMITED,
     MAIN_CAUSES,
     TOTALS,
     TYPICAL,
@@ -77,6 +79,7 @@ th{font-size:13px;font-weight:600;color:var(--muted)}td.n,th.n{text-align:right;
 white-space:nowrap;overflow-wrap:normal}td:first-child{min-width:130px}.name{max-width:240px;overflow-wrap:anywhere}
 a{color:var(--link)}.line code{overflow-wrap:anywhere}.bar{width:30%;min-width:90px}
 .bar i{display:block;height:12px;margin-top:6px;border-radius:2px;background:var(--link);min-width:1px}
+.headline{font-size:19px;line-height:1.4;max-width:60ch;margin:8px 0 12px}
 .call{padding:12px 0;border-bottom:1px solid var(--line)}.call p{margin:0 0 4px;max-width:none}
 .line{display:flex;gap:8px;align-items:flex-start}code,pre{font:13px/1.5 ui-monospace,"Liberation Mono",monospace}
 .line code{flex:1;min-width:0;padding:4px 8px;border-radius:4px;background:var(--raised)}
@@ -146,8 +149,8 @@ def _body(asked: Asked) -> str:
     """What the page shows."""
     db = connect(asked.lake, asked.metadata)
     check_columns(db, [asked.by, asked.user, asked.over])
-    parts = [_head(rows(db, TOTALS), asked)]
     total = rows(db, BY_CAUSE)[0]
+    parts = [_head(rows(db, TOTALS), _headline(total, rows(db, HEADLINE)), asked)]
     if total["calls"]:
         parts.append(_causes(total, rows(db, MAIN_CAUSES)))
         if asked.over is not None:
@@ -158,11 +161,11 @@ def _body(asked: Asked) -> str:
         if asked.by is not None and asked.before is not None and asked.after is not None:
             parts.append(_compared(compared(db, asked.by, (asked.before, asked.after), asked.user)))
         pages = None if asked.calls is None else Pages(asked.calls, asked.output)
-        first = "Failed connections, then most bad time."
+        first = "Failed connections, then the longest limited time."
         parts.append(_calls("The worst calls", first, rows(db, WORST), pages))
         about = (
-            "Of each main cause, the calls whose share of bad time is nearest to that cause's median, "
-            "the cause with most bad time first."
+            "Of each main cause, the calls whose share of limited time is nearest to that cause's median, "
+            "without those above. The cause with the longest limited time comes first."
         )
         parts.append(_calls("Typical calls", about, rows(db, TYPICAL), pages))
         if asked.what_if is not None:
@@ -195,29 +198,80 @@ def _share(part: float | None, whole: float | None) -> str:
     return f"{100 * (part or 0.0) / whole:.1f} %"
 
 
+#: Units of times, the largest first: its seconds, and from how many seconds on it is taken.
+UNITS = (("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
+
+
+def _unit(seconds: float) -> tuple[str, int]:
+    """The unit for a time, and its seconds."""
+    return next((name, length) for name, length, least in UNITS if seconds >= least)
+
+
 def _time(seconds: float | None) -> str:
-    seconds = seconds or 0.0
-    if seconds >= 7200:
-        return f"{seconds / 3600:,.0f} h"
-    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
+    name, length = _unit(seconds or 0.0)
+    return f"{(seconds or 0.0) / length:,.0f} {name}"
 
 
-def _head(totals: list[dict[str, Any]], asked: Asked) -> str:
+def _times(part: float, whole: float) -> str:
+    """A time of a longer one, in one unit: `1.9 of 5.2 min`."""
+    name, length = _unit(whole)
+    decimals = 0 if length == 1 else 1
+    return f"{part / length:,.{decimals}f} of {whole / length:,.{decimals}f} {name}"
+
+
+def cut(words: str, most: int) -> str:
+    """A text of at most so many letters, cut between two words or, in one long word, anywhere."""
+    if len(words) <= most:
+        return words
+    short = words[: most - 1]
+    # A word that is cut off as a whole leaves most of the text.
+    between = short.rfind(" ")
+    if words[most - 1] != " " and between > most // 2:
+        short = short[:between]
+    return f"{short.rstrip(' ,;:')}…"
+
+
+def _headline(total: dict[str, Any], found: list[dict[str, Any]]) -> str:
+    """The answer in a sentence: how many calls were limited, and mostly by what."""
+    calls = total["calls"]
+    if not calls:
+        return ""
+    limited = sum(row["calls"] for row in found)
+    whole = f"{calls:,} call{'s' if calls != 1 else ''}"
+    if not limited:
+        return f"None of {whole} was limited for {100 * LIMITED:.0f} % of its time or more."
+    was = "were" if limited != 1 else "was"
+    said = (
+        f"{limited:,} of {whole} ({_share(limited, calls)}) {was} limited for {100 * LIMITED:.0f} % "
+        "of the time or more, or failed"
+    )
+    known = [row for row in found if row["main_cause"] in WORDS and row["main_cause"] != "none"]
+    if not known:
+        return f"{said}."
+    first = known[0]
+    cause = WORDS[first["main_cause"]][0]
+    return f"{said}; in {first['calls']:,} of them the main cause was: {cause}."
+
+
+def _head(totals: list[dict[str, Any]], headline: str, asked: Asked) -> str:
     of = {row["status"]: row for row in totals}
     good = of.get("analyzed", {"calls": 0, "duration_s": 0.0, "bad_s": 0.0})
     counts = {name: of.get(name, {}).get("calls", 0) for name in ("failed", "duplicate")}
     facts = [
         (f"{good['calls']:,}", "calls analyzed"),
         (_time(good["duration_s"]), "call time"),
-        (_share(good["bad_s"], good["duration_s"]), "of it bad, by any cause"),
+        (_share(good["bad_s"], good["duration_s"]), "of it limited, by any cause"),
         (f"{counts['failed']:,}", "dumps that cannot be read"),
         (f"{counts['duplicate']:,}", "dumps that were there twice"),
     ]
     items = "".join(f"<li><b>{value}</b><span>{words}</span></li>" for value, words in facts)
+    said = f'<p class="headline">{escape(headline)}</p>' if headline else ""
     return (
-        f"<h1>What limited these calls</h1><p class='muted'>{escape(str(asked.lake))}, weir {__version__}</p>"
-        f'<ul class="facts">{items}</ul><p>A second is bad if a cause that <code>weir analyze</code> names held in it. '
-        "Two causes may hold in one second, so that their shares may add to more than the whole.</p>"
+        f"<h1>What limited these calls</h1>{said}<p class='muted'>{escape(str(asked.lake))}, weir {__version__}</p>"
+        f'<ul class="facts">{items}</ul><p>A second is <b>limited</b> if a cause that <code>weir analyze</code> names held in it: '
+        "the stream was worse than it could be. People may still have seen a new picture in time: that is "
+        "<b>good time</b>, and a call can be both. Two causes may hold in one second, so that their shares may add to "
+        "more than the whole.</p>"
     )
 
 
@@ -233,18 +287,21 @@ def _causes(total: dict[str, Any], main: list[dict[str, Any]]) -> str:
     if not found:
         return "<h2>Causes</h2><p>Nothing limited any of these calls.</p>"
     largest = max(found[0][0], 1e-9)
+    unit, length = _unit(largest)
+    decimals = 0 if length == 1 else 1
     body = ""
     for seconds, cause in found:
         words, part = WORDS[cause]
         body += (
             f"<tr><td>{words}</td><td class='part'>{part}</td>{_bar(seconds, largest)}"
-            f'<td class="n">{_share(seconds, total["call_time_s"])}</td><td class="n">{_time(seconds)}</td>'
+            f'<td class="n">{_share(seconds, total["call_time_s"])}</td><td class="n">{seconds / length:,.{decimals}f}</td>'
             f'<td class="n">{_share(calls_of.get(cause, 0), total["calls"])}</td></tr>'
         )
     good = _share(calls_of.get("none", 0), total["calls"])
     return (
         "<h2>Causes</h2><div class='wide'><table><tr><th>cause</th><th class='part'>part</th><th class='bar'></th>"
-        "<th class='n'>of call time</th><th class='n'>time</th><th class='n'>main cause of calls</th></tr>"
+        "<th class='n'>of call time</th>"
+        f"<th class='n'>time, {unit}</th><th class='n'>main cause of calls</th></tr>"
         f"{body}</table></div><p>Nothing limited {good} of the calls.</p>"
     )
 
@@ -262,19 +319,19 @@ def _columns(column: str, found: list[dict[str, Any]]) -> str:
         top = sorted(((row[f"{it}_s"] or 0.0, it) for it in CAUSES), reverse=True)[:2]
         said = ", ".join(f"{WORDS[it][0]} ({_share(s, whole)})" for s, it in top if s > 0)
         body += (
-            f"<tr><td class='name'>{escape(str(row['value'])[:NAME_MAX])}</td><td class='n'>{row['calls']:,}</td>"
+            f"<tr><td class='name'>{escape(cut(str(row['value']), NAME_MAX))}</td><td class='n'>{row['calls']:,}</td>"
             f"{_bar((row['bad_s'] or 0) / (whole or 1), largest)}<td class='n'>{_share(row['bad_s'], whole)}</td>"
             f"<td>{said or 'none'}</td></tr>"
         )
     return (
         f"<h2>By {escape(column)}</h2><div class='wide'><table><tr><th>{escape(column)}</th><th class='n'>calls</th>"
-        "<th class='bar'></th><th class='n'>bad time</th><th>largest causes, of call time</th></tr>"
+        "<th class='bar'></th><th class='n'>limited time</th><th>largest causes, of call time</th></tr>"
         f"{body}</table></div>"
     )
 
 
 def _compared(it: Compared) -> str:
-    before, after = (escape(name[:NAME_MAX]) for name in it.names)
+    before, after = (escape(cut(name, NAME_MAX)) for name in it.names)
     head = f"<h2>{escape(it.column)}: {before} and {after}</h2>"
     what = "users" if it.has_users else "calls, each counted as a user of its own"
     counts = f"{it.calls[0]:,} calls of {it.users[0]:,} {what}; {it.calls[1]:,} of {it.users[1]:,}."
@@ -297,7 +354,7 @@ def _compared(it: Compared) -> str:
             f"<td class='n'>{p}</td><td>{verdict}</td></tr>"
         )
     return (
-        f"{head}<p>{counts} Shares of call time that were bad. Intervals (95 %) and p values come from a bootstrap that "
+        f"{head}<p>{counts} Shares of call time that were limited. Intervals (95 %) and p values come from a bootstrap that "
         "draws users with all their calls. Points are percentage points; p of single causes is adjusted for their number (Holm). This compares two "
         "groups of calls: whether the column is the reason, only a fair assignment says.</p><div class='wide'><table>"
         f"<tr><th>cause</th><th class='n'>{before}</th><th class='n'>{after}</th>"
@@ -308,15 +365,16 @@ def _compared(it: Compared) -> str:
 
 def _calls(title: str, about: str, found: list[dict[str, Any]], pages: Pages | None) -> str:
     if not found:
-        return f"<h2>{title}</h2><p>No call had bad time.</p>"
+        return f"<h2>{title}</h2><p>No other call was limited.</p>"
     body = ""
     for row in found:
         share = _share(row["bad_s"], row["duration_s"])
         words = WORDS.get(row["main_cause"], (row["main_cause"], ""))[0]
+        good = "" if row["good_ratio"] is None else f", good time {100 * row['good_ratio']:.0f} %"
         body += (
-            f'<div class="call"><p><b>{words[:1].upper()}{words[1:]}</b>: {_time(row["bad_s"])} of '
-            f"{_time(row['duration_s'])} bad ({share}){_link(row, pages)}</p>"
-            f"<p>{escape((row['verdict'] or '')[:VERDICT_MAX])}</p>"
+            f'<div class="call"><p><b>{words[:1].upper()}{words[1:]}</b>: '
+            f"{_times(row['bad_s'], row['duration_s'])} limited ({share}){good}{_link(row, pages)}</p>"
+            f"<p>{escape(cut(row['verdict'] or '', VERDICT_MAX))}</p>"
             f'<div class="line"><code>{escape(command(row["source"]))}</code>'
             '<button type="button" data-copy>copy</button></div></div>'
         )
@@ -333,7 +391,7 @@ def _link(row: dict[str, Any], pages: Pages | None) -> str:
     page = pages.of(row["call_id"], row["source"])
     if page.link is None:
         return (
-            f" <span class='muted'>no report: {escape((page.why_not or '')[:VERDICT_MAX])}</span>"
+            f" <span class='muted'>no report: {escape(cut(page.why_not or '', VERDICT_MAX))}</span>"
         )
     return f' <a href="{escape(page.link)}">its report</a>'
 
@@ -373,8 +431,8 @@ def _errors(found: list[dict[str, Any]]) -> str:
     if not found:
         return ""
     body = "".join(
-        f"<tr><td class='n'>{row['calls']:,}</td><td>{escape((row['error'] or '')[:VERDICT_MAX])}</td>"
-        f"<td class='name'>{escape(row['example'][:NAME_MAX])}</td></tr>"
+        f"<tr><td class='n'>{row['calls']:,}</td><td>{escape(cut(row['error'] or '', VERDICT_MAX))}</td>"
+        f"<td class='name'>{escape(cut(row['example'], NAME_MAX))}</td></tr>"
         for row in found
     )
     return (
@@ -400,6 +458,7 @@ def _queries(asked: Asked) -> str:
         "The tables": views,
         "Causes": f"{BY_CAUSE};",
         "Main causes": f"{MAIN_CAUSES};",
+        "The first sentence": f"{HEADLINE};",
         "The worst calls": f"{WORST};",
         "Typical calls": f"{TYPICAL};",
         "Findings of one call": "select * from findings where call_id = 'CALL' order by rank;",

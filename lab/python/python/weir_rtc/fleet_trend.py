@@ -1,4 +1,4 @@
-"""Bad time over the days or hours of a fleet: a query, and its plot."""
+"""Limited time over the days or hours of a fleet: a query, and its plot."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from known where status = 'analyzed'""",
 
 
 def plot(column: str, unit: str, found: list[dict[str, Any]]) -> str:
-    """A bar for each part of time: the share of its call time that was bad."""
+    """A bar for each part of time: the share of its call time that was limited."""
     shares = [(row["bad_s"] or 0.0) / (row["call_time_s"] or 1.0) for row in found]
     top = _round_up(max(shares))
     width = (WIDTH - LEFT - RIGHT) / len(found)
@@ -77,7 +77,7 @@ def plot(column: str, unit: str, found: list[dict[str, Any]]) -> str:
             anchor = "start" if place == 0 else "middle"
             x = LEFT if place == 0 else x + width / 2
             body += f'<text x="{x:.1f}" y="{HEIGHT - 8}" text-anchor="{anchor}">{when}</text>'
-    about = f"Share of call time that was bad, in each {unit} of the column {escape(column)}."
+    about = f"Share of call time that was limited, in each {unit} of the column {escape(column)}."
     return (
         f"<h2>Over time</h2><p>{about} Bars have their calls as a title.</p><div class='wide'>"
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{about}" class="trend">{body}</svg></div>'

@@ -6,10 +6,15 @@ use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
 use weir_metrics::declared::Shape;
 use weir_metrics::{PARTICIPANT_PREFIX, ParticipantMetrics, mean};
+use weir_scenario::Recovery;
 
 use super::file::{CallEntry, CallFile, Interval, Kind, PageConnection, Peer};
+use super::longest;
+use crate::recovery::Comeback;
 
 const BITS_PER_MEGABIT: f64 = 1e6;
+/// Time between two reports of a browser, in seconds.
+const REPORT_INTERVAL_S: f64 = 0.5;
 
 /// A participant or one of its streams, over the whole time or one section.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +28,22 @@ pub struct Each {
     /// The values.
     #[serde(flatten)]
     pub metrics: ParticipantMetrics,
+    /// How long measures took to come back in this section, of the expectations that ask for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recovered: Vec<Recovered>,
+}
+
+/// How long a measure took until it was back to a share of what it was in an earlier section.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recovered {
+    /// Path of the metric.
+    pub metric: String,
+    /// The earlier section.
+    pub of: String,
+    /// The share.
+    pub share: f64,
+    /// Seconds from the start of the section; `null` if it did not come back.
+    pub seconds: Option<f64>,
 }
 
 impl Each {
@@ -31,13 +52,25 @@ impl Each {
         self.metrics.at(path.strip_prefix(PARTICIPANT_PREFIX)?)
     }
 
+    /// How long what an expectation wants took to come back; `None` if it did not.
+    pub fn recovered(&self, recovery: &Recovery) -> Option<f64> {
+        let Recovery { metric, of, share, .. } = recovery;
+        let found = self.recovered.iter();
+        let mut found = found.filter(|it| it.metric == *metric && it.of == *of);
+        found.find(|it| it.share == *share)?.seconds
+    }
+
     /// Whether it is a participant and no stream.
     pub fn is_participant(&self) -> bool {
         !self.name.contains('/')
     }
 
     /// All participants and streams of an application; none of a call between two browsers.
-    pub(super) fn all(file: &CallFile, sections: &[(String, Range<Timestamp>)]) -> Vec<Self> {
+    pub(super) fn all(
+        file: &CallFile,
+        sections: &[(String, Range<Timestamp>)],
+        recoveries: &[&Recovery],
+    ) -> Vec<Self> {
         // A call between browsers has two participants.
         if file.calls.is_empty() || file.calls.iter().any(|it| it.participants.len() != 1) {
             return Vec::new();
@@ -54,10 +87,12 @@ impl Each {
             let streams_alone = each.map(|(number, one)| (format!("{own}/{number}"), vec![*one]));
             let together = (own.to_owned(), streams.clone());
             for (name, streams) in std::iter::once(together).chain(streams_alone) {
+                let stream = Measured { file, call, streams: &streams };
                 all.extend(spans.iter().map(|(section, span)| Self {
                     name: name.clone(),
                     section: section.clone(),
                     metrics: measured(call, &streams, span),
+                    recovered: stream.recovered(section.as_deref(), &spans, recoveries),
                 }));
             }
             for one in all.iter_mut().filter(|it| it.name == own) {
@@ -71,6 +106,66 @@ impl Each {
         }
         all
     }
+}
+
+/// Streams whose values are measured together.
+struct Measured<'a> {
+    file: &'a CallFile,
+    call: &'a CallEntry,
+    streams: &'a [&'a Peer],
+}
+
+impl Measured<'_> {
+    /// What came back in a section, of what is asked for.
+    fn recovered(
+        &self,
+        section: Option<&str>,
+        spans: &[(Option<String>, Range<f64>)],
+        recoveries: &[&Recovery],
+    ) -> Vec<Recovered> {
+        let mut found = Vec::new();
+        for recovery in recoveries.iter().filter(|it| Some(it.section.as_str()) == section) {
+            if !recovery.metric.starts_with(PARTICIPANT_PREFIX) {
+                continue;
+            }
+            let names = [recovery.of.as_str(), recovery.section.as_str()];
+            let [Some(earlier), Some(later)] = names.map(|name| span_of(spans, name)) else {
+                continue;
+            };
+            found.push(Recovered {
+                metric: recovery.metric.clone(),
+                of: recovery.of.clone(),
+                share: recovery.share,
+                seconds: self.comeback(recovery, earlier, later),
+            });
+        }
+        found
+    }
+
+    /// Seconds until it is back. Seconds are measured up to the last report of any stream of the
+    /// run, for a stream that ended has no reports of its own.
+    fn comeback(&self, recovery: &Recovery, of: &Range<f64>, within: &Range<f64>) -> Option<f64> {
+        let mut comeback = Comeback::new(recovery, self.value(&recovery.metric, of));
+        let reports = self.file.peers.iter().flat_map(|peer| &peer.intervals);
+        let last = reports.map(|report| report.time_s).fold(f64::NEG_INFINITY, f64::max);
+        let mut end = within.start + 1.0;
+        while end <= within.end.min(last) {
+            let value = self.value(&recovery.metric, &(end - 1.0..end));
+            comeback.push(value, end - within.start);
+            end += REPORT_INTERVAL_S;
+        }
+        comeback.seconds()
+    }
+
+    fn value(&self, path: &str, span: &Range<f64>) -> Option<f64> {
+        let metrics = measured(self.call, self.streams, span);
+        metrics.at(path.strip_prefix(PARTICIPANT_PREFIX)?)
+    }
+}
+
+/// The time of the section of this name.
+fn span_of<'a>(spans: &'a [(Option<String>, Range<f64>)], name: &str) -> Option<&'a Range<f64>> {
+    spans.iter().find(|span| span.0.as_deref() == Some(name)).map(|span| &span.1)
 }
 
 /// Adds how long the connections of a participant took.
@@ -130,6 +225,7 @@ fn together(
 }
 
 fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> ParticipantMetrics {
+    let reports = streams.iter().flat_map(|stream| reports_within(stream, span));
     ParticipantMetrics {
         success_ratio: Some(f64::from(u8::from(call.failure.is_none()))),
         send_rate_mbps: together(streams, span, |it| mbps(it.of_sent(|sent| sent.send_bps)?)),
@@ -142,6 +238,7 @@ fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> Participa
             Some(f64::from(it.of_received(|got| got.frame_size)?.1))
         }),
         freeze_count: total(streams, span, |it| Some(it.of_received(|got| got.freezes)? as f64)),
+        longest_freeze_s: longest(reports.map(|it| it.of_received(|got| got.frozen_s))),
         freeze_duration_s: total(streams, span, |it| it.of_received(|got| got.frozen_s)),
         loss_ratio: average(streams, span, |it| it.of_received(|got| got.loss_ratio)),
         rtt_ms: average(streams, span, |it| it.of_sent(|sent| sent.rtt_ms)),
@@ -221,7 +318,7 @@ mod tests {
         }))
         .unwrap();
         let late = Timestamp::from_millis(1_000)..Timestamp::from_millis(2_000);
-        let all = Each::all(&file, &[("late".into(), late)]);
+        let all = Each::all(&file, &[("late".into(), late)], &[]);
         let names: Vec<&str> =
             all.iter().filter(|it| it.section.is_none()).map(|it| &*it.name).collect();
         assert_eq!(names, ["p1", "p1/1", "p1/2", "p1/3", "p2"]);
@@ -240,6 +337,7 @@ mod tests {
             (of("p1", None, "freeze_count"), of("p1", None, "freeze_duration_s")),
             (Some(3.0), Some(0.75))
         );
+        assert_eq!(of("p1", None, "longest_freeze_s"), Some(0.5));
         assert_eq!(of("p1", None, "limited_by_cpu_ratio"), Some(0.5));
         assert_eq!(of("p1", Some("late"), "send_rate_mbps"), Some(3.0));
         assert_eq!(of("p1/2", Some("late"), "freeze_count"), Some(2.0));
@@ -276,6 +374,40 @@ mod tests {
     }
 
     #[test]
+    fn a_participant_comes_back_or_not_also_one_whose_stream_is_gone() {
+        let received = |participant: &str, rates: &[u32]| {
+            let mut intervals = Vec::new();
+            for (index, rate) in (1..).zip(rates) {
+                intervals.push(json!({ "time_s": f64::from(index) * 0.5, "frame_rate": rate }));
+            }
+            json!({ "call": 1, "participant": participant, "intervals": intervals })
+        };
+        let comeback = |rates: &[u32]| {
+            let file: CallFile = serde_json::from_value(json!({
+                "disturbed": false,
+                "calls": [{ "call": 1, "participants": ["p1"], "failure": null }],
+                "peers": [received("p1", rates), received("p1/2", &[30; 12])],
+            }))
+            .unwrap();
+            let span = |from, to| Timestamp::from_secs(from)..Timestamp::from_secs(to);
+            let sections = [("before".to_owned(), span(0, 2)), ("after".to_owned(), span(2, 6))];
+            let recovery = Recovery {
+                metric: "participant.frame_rate".into(),
+                section: "after".into(),
+                of: "before".into(),
+                share: 0.9,
+            };
+            let all = Each::all(&file, &sections, &[&recovery]);
+            let wanted = |it: &&Each| it.name == "p1/1" && it.section.is_some();
+            all.iter().filter(wanted).nth(1).unwrap().recovered(&recovery)
+        };
+        assert_eq!(comeback(&[30, 30, 30, 30, 0, 0, 0, 0, 30, 30, 30, 30]), Some(3.0));
+        assert_eq!(comeback(&[30; 12]), Some(0.0));
+        assert_eq!(comeback(&[30, 30, 30, 30, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(comeback(&[30, 30, 30, 30, 30]), None);
+    }
+
+    #[test]
     fn a_call_between_two_has_sides_and_no_list() {
         let file: CallFile = serde_json::from_value(json!({
             "disturbed": false,
@@ -283,6 +415,6 @@ mod tests {
             "peers": [{ "call": 1, "participant": "a" }],
         }))
         .unwrap();
-        assert_eq!(Each::all(&file, &[]), []);
+        assert_eq!(Each::all(&file, &[], &[]), []);
     }
 }

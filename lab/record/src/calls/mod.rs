@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
 use weir_metrics::declared::{Shape, first_key};
 use weir_metrics::{CALLS_PREFIX, CallMetrics, CallSuccess, OneWayDelay, mean};
+use weir_scenario::Recovery;
 
 use delays::Delays;
 use file::{CallFile, Interval, Participant, Peer, Setup};
@@ -89,7 +90,12 @@ pub struct Calls {
 
 impl Calls {
     /// Measures the calls of a run. `sections` are the names and times of the scenario's sections.
-    pub fn of(file: &CallFile, sections: &[(String, Range<Timestamp>)]) -> Self {
+    /// `recoveries` are what its expectations ask of participants.
+    pub fn of(
+        file: &CallFile,
+        sections: &[(String, Range<Timestamp>)],
+        recoveries: &[&Recovery],
+    ) -> Self {
         let count = file.calls_made();
         Self {
             count,
@@ -101,7 +107,7 @@ impl Calls {
             a: over_participants(file, |name| name.starts_with('a')),
             b: over_participants(file, |name| name.starts_with('b')),
             streams: streams::errors(file),
-            each: Each::all(file, sections),
+            each: Each::all(file, sections, recoveries),
         }
     }
 
@@ -160,6 +166,7 @@ fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallM
         one_way_delay_ms: mean_delays(&delays),
         screen_delay_ms: screen_delay(&seen),
         screen_stall_ratio: mean(seen.iter().filter_map(|it| it.stalled_ratio).collect()),
+        longest_stall_s: longest(seen.iter().map(|it| it.longest_stall_s)),
         vmaf: mean_score(&seen, |picture| picture.vmaf),
         psnr_db: mean_score(&seen, |picture| picture.psnr_db),
         good_ratio: mean(seen.iter().filter_map(|it| Some(it.good_time()?.good)).collect()),
@@ -170,6 +177,7 @@ fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallM
             one.mean(|end| over_time(end, |it| it.of_received(|received| received.frame_rate)))
         }),
         frozen_s: mean_over(&people, |one| one.mean(frozen)),
+        longest_freeze_s: longest(people.iter().map(One::longest_freeze)),
         send_rate_mbps: mean_over(&people, |one| one.rate(|it| it.of_sent(|sent| sent.send_bps))),
         receive_rate_mbps: mean_over(&people, |one| {
             one.rate(|it| it.of_received(|received| received.receive_bps))
@@ -190,6 +198,11 @@ struct One<'a> {
 impl One<'_> {
     fn mean(&self, value: impl Fn(&Peer) -> Option<f64>) -> Option<f64> {
         mean(self.ends.iter().filter_map(|end| value(end)).collect())
+    }
+
+    fn longest_freeze(&self) -> Option<f64> {
+        let reports = self.ends.iter().flat_map(|end| &end.intervals);
+        longest(reports.map(|it| it.of_received(|received| received.frozen_s)))
     }
 
     fn step(&self, value: impl Fn(&Setup) -> Option<f64>) -> Option<f64> {
@@ -230,6 +243,11 @@ fn frozen(end: &Peer) -> Option<f64> {
     let reports = end.intervals.iter();
     let frozen = reports.filter_map(|it| it.of_received(|received| received.frozen_s));
     frozen.reduce(|sum, time| sum + time)
+}
+
+/// The largest of those values that were measured.
+fn longest(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    values.flatten().reduce(f64::max)
 }
 
 fn over_time(end: &Peer, value: impl Fn(&Interval) -> Option<f64>) -> Option<f64> {
@@ -293,6 +311,7 @@ mod tests {
                     { "call": 3, "streams": [stream("a", 900.0)] },
                 ],
             })),
+            &[],
             &[],
         )
     }
@@ -418,6 +437,6 @@ mod tests {
     #[test]
     fn a_path_leads_to_what_was_measured() {
         assert_eq!(calls().at("calls.b.one_way_delay_ms.mean"), Some(20.0));
-        assert_eq!(Calls::of(&CallFile::default(), &[]).at("calls.success_ratio"), None);
+        assert_eq!(Calls::of(&CallFile::default(), &[], &[]).at("calls.success_ratio"), None);
     }
 }

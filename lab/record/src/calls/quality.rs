@@ -43,6 +43,8 @@ pub struct Quality {
     pub stalls: u64,
     /// How long they lasted.
     pub stalled_s: f64,
+    /// How long the longest one lasted; `null` in records before 30 November 2026.
+    pub longest_stall_s: Option<f64>,
     /// Their share of the time from the first picture on.
     pub stalled_ratio: Option<f64>,
     /// How the pictures look beside those of the camera; `null` if none was compared.

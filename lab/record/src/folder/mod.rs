@@ -164,7 +164,8 @@ struct RunFile {
 impl Record {
     /// Measures the run.
     pub fn summary(&self) -> Summary {
-        let calls = self.call.as_ref().map(|call| Calls::of(call, &self.scenario.section_spans()));
+        let (sections, recoveries) = (self.scenario.section_spans(), self.scenario.recoveries());
+        let calls = self.call.as_ref().map(|call| Calls::of(call, &sections, &recoveries));
         Summary::of(&self.scenario, &self.info, &self.trace, calls)
     }
 

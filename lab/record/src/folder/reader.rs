@@ -185,6 +185,12 @@ impl Reader {
         [RUN, SERIES, EVENTS, CALL].into_iter().chain(logs)
     }
 
+    /// Names of the files with what was measured, which a record may have: all but `run.json`,
+    /// which says which run it is and by which version of this program.
+    pub fn measured_files(&self) -> impl Iterator<Item = &'static str> {
+        self.files().filter(|name| *name != RUN)
+    }
+
     /// Opens a file of the record; `None` if there is no such file.
     pub fn open_file(&self, name: &str) -> Result<Option<Box<dyn Read + '_>>, RecordError> {
         match self.place.open(name) {
@@ -291,8 +297,9 @@ impl Reader {
         })?;
         self.node_rows(|row| measurer.add_node_row(row))?;
         self.bearer_rows(|row| measurer.add_bearer_row(row))?;
-        let of = |call| Calls::of(call, &self.scenario.section_spans());
-        Ok(measurer.finish(self.call.as_ref().map(of)))
+        let (sections, recoveries) = (self.scenario.section_spans(), self.scenario.recoveries());
+        let calls = self.call.as_ref().map(|call| Calls::of(call, &sections, &recoveries));
+        Ok(measurer.finish(calls))
     }
 
     /// Reads the whole record.

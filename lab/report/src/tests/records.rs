@@ -79,6 +79,22 @@ fn records_in_memory_and_on_disk_give_the_same_report() {
 }
 
 #[test]
+fn a_run_that_was_recorded_again_counts_once_also_by_another_version() {
+    let record = simulated("demo/first-call", LabAlgorithm::GccDraft, 1);
+    let out = tempfile::tempdir().unwrap();
+    let folders = ["a", "b", "c"].map(|name| record.write(&out.path().join(name)).unwrap());
+    let file = folders[1].join("run.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut run: serde_json::Value = serde_json::from_str(&text).unwrap();
+    run["weir"] = "0.0.1".into();
+    std::fs::write(&file, run.to_string()).unwrap();
+    let report = Report::of(&folders, "x", &AtomicBool::new(false)).unwrap().unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!(report["runs"], 1);
+    assert_eq!(report["scenarios"][0]["groups"][0]["seeds"], serde_json::json!(["1"]));
+}
+
+#[test]
 fn a_report_shows_a_command_beside_simulated_runs() {
     let report = |records: &[Record]| {
         serde_json::to_value(Report::of_records(records, "weir report runs")).unwrap()

@@ -111,7 +111,15 @@ export function drawing(capacity: number[], duration_s: number) {
     for (const [name, value] of Object.entries(place)) bar.setAttribute(name, String(value));
     svg.append(bar);
   });
-  return { element: el("div", { class: "sketch shown" }, svg), words };
+  const mbps = (kbps: number) => `${Number((kbps / 1000).toPrecision(3))}`;
+  const axes = [
+    el("span", { class: "axis top" }, `${mbps(highest)} Mbit/s`),
+    el("span", { class: "axis bottom" }, "0"),
+    el("span", { class: "axis from" }, "0 s"),
+    el("span", { class: "axis to" }, `${Number(duration_s.toPrecision(4))} s`),
+  ];
+  for (const axis of axes) axis.setAttribute("aria-hidden", "true");
+  return { element: el("div", { class: "sketch shown" }, svg, ...axes), words };
 }
 
 /** What a scenario is: its words, its capacity over time, and a button that makes it the reader's own. */

@@ -42,15 +42,20 @@ const TALL = [RATE, DELAY, LOSS];
 /** For a page on which controls and curves are in view together. */
 const LOW: Panel[] = [
   { ...RATE, height: 120 },
-  { ...DELAY, height: 60 },
-  { ...LOSS, height: 40 },
+  // The names of their axes stand upright and need as much.
+  { ...DELAY, height: 74 },
+  { ...LOSS, height: 58 },
 ];
 
 const ZOOM =
   "Zoom with the slider, or with Ctrl and the mouse wheel. The arrow keys move the pointer.";
 
+/** The legend's two entries that are no controllers. */
+const CAPACITY_IN_WORDS =
+  "Capacity, grey: what the link carries at most. Possible, dotted: what a sender would reach that learns each change as soon as feedback can tell it.";
+
 const SIMULATED: Style = {
-  caption: `Simulated. Dots are changes of the target bitrate: point at one to see its reason and signals. ${ZOOM}`,
+  caption: `Simulated. ${CAPACITY_IN_WORDS} Dots are changes of the target bitrate: point at one to see its reason and signals. ${ZOOM}`,
   isCurve,
   tables: true,
   isLive: false,
@@ -62,7 +67,7 @@ export const SIMULATED_LOW: Style = { ...SIMULATED, panels: LOW };
 
 /** A real run while it goes on. */
 export const LIVE: Style = {
-  caption: `Real packets. The network's rates are those of the last second, as the emulator counts them; getStats is what the sender's browser reports. ${ZOOM}`,
+  caption: `Real packets. ${CAPACITY_IN_WORDS} The network's rates are those of the last second, as the emulator counts them; getStats is what the sender's browser reports. ${ZOOM}`,
   isCurve: () => true,
   tables: false,
   isLive: true,

@@ -11,12 +11,22 @@ type Trying = (work: () => Promise<unknown>) => Promise<void>;
 /** Pause after a key before the text is checked, ms. */
 const PAUSE_MS = 250;
 const SHOWN_MAX = 200;
+/** Lines of the list, and while a search has an answer. */
+const LINES = 4;
+const LINES_FOUND = 8;
 
 /** Scenarios of which each word of the search is in id, title or source. */
 export function found(scenarios: Known[], search: string): Known[] {
   return scenarios.filter(({ id, title, source }) =>
     wordsMatch(`${id} ${title} ${source}`, search),
   );
+}
+
+/** The lines of the list: the first of those found, and the chosen one in any case. */
+export function listed(shown: Known[], chosen: string): Known[] {
+  const first = shown.slice(0, SHOWN_MAX);
+  const own = shown.slice(SHOWN_MAX).filter(({ id }) => id === chosen);
+  return [...own, ...first];
 }
 
 export function editor(about: About, trying: Trying) {
@@ -28,7 +38,8 @@ export function editor(about: About, trying: Trying) {
     placeholder: "such as: lund wifi loss",
     "aria-label": "Search the scenarios",
   });
-  const list = el("select", { size: "4", "aria-label": "Scenarios" });
+  const list = el("select", { size: String(LINES), "aria-label": "Scenarios" });
+  const chosenLine = el("p", { class: "chosen", "aria-live": "polite" });
   const count = el("p", { class: "note", "aria-live": "polite" });
   const text = el("textarea", {
     spellcheck: "false",
@@ -55,29 +66,48 @@ export function editor(about: About, trying: Trying) {
     const answer = await ask<Checked>("check", { text: asked });
     if (asked !== text.value) return;
     showNumbers(answer.line ?? null);
-    preview.replaceChildren(...previewOf(answer));
+    preview.replaceChildren(...previewOf(chosen, answer));
     verdict.className = answer.error === undefined ? "note" : "note wrong";
     const whole = `${answer.title}: ${answer.duration_s} s; ${answer.network?.join("; ")}`;
     verdict.textContent = answer.error ?? `${isEdited() ? "edited; " : ""}${whole}`;
   };
   const show = () => {
     const shown = found(about.scenarios, search.value);
-    const options = shown
-      .slice(0, SHOWN_MAX)
-      .map(({ id, title }) => el("option", { value: id, title }, `${id} – ${title}`));
+    const options = listed(shown, chosen).map(({ id, title }) =>
+      el("option", { value: id, title }, `${id} – ${title}`),
+    );
     list.replaceChildren(...options);
+    list.size =
+      search.value.trim() === "" ? LINES : Math.max(LINES, Math.min(LINES_FOUND, shown.length));
     list.value = chosen;
+    inView(list);
     const more = shown.length > SHOWN_MAX ? `; the first ${SHOWN_MAX} are shown` : "";
-    count.textContent = `${shown.length} of ${about.scenarios.length} scenarios${more}`;
+    count.textContent =
+      shown.length === 0
+        ? "No scenario has all of these words in its id, title or source."
+        : `${shown.length} of ${about.scenarios.length} scenarios${more}`;
+  };
+  const showChosen = () => {
+    const title = about.scenarios.find(({ id }) => id === chosen)?.title ?? "";
+    chosenLine.replaceChildren("Chosen: ", el("code", {}, chosen), title === "" ? "" : ` ${title}`);
   };
   const choose = (id: string) =>
     trying(async () => {
       chosen = id;
+      showChosen();
       original = (await ask<{ text: string }>(`scenario/${encodeURIComponent(id)}`)).text;
       text.value = original;
       await check();
     });
   search.addEventListener("input", show);
+  // Enter takes the first answer, so that a search needs no mouse.
+  search.addEventListener("keydown", (event) => {
+    const first = list.options[0];
+    if (event.key !== "Enter" || first === undefined) return;
+    event.preventDefault();
+    list.value = first.value;
+    void choose(first.value);
+  });
   list.addEventListener("change", () => void choose(list.value));
   text.addEventListener("input", () => {
     showNumbers(null);
@@ -90,7 +120,7 @@ export function editor(about: About, trying: Trying) {
   const starters = starting(about, trying, () =>
     isEdited() ? { text: text.value } : { scenario: chosen },
   );
-  const choice = el("div", { class: "choice" }, search, list, count, starters);
+  const choice = el("div", { class: "choice" }, chosenLine, search, list, count, starters);
   const edit = el(
     "details",
     { class: "edit-scenario" },
@@ -98,17 +128,24 @@ export function editor(about: About, trying: Trying) {
     el("div", { class: "editor" }, numbers, text),
     verdict,
   );
-  show();
   chosen = "demo/first-call";
-  list.value = chosen;
+  show();
   void choose(chosen);
   return { choice, edit, preview };
 }
 
+/** Scrolls a list to its chosen line. A list that is not on the page yet has no height. */
+function inView(list: HTMLSelectElement): void {
+  requestAnimationFrame(() => list.selectedOptions[0]?.scrollIntoView({ block: "nearest" }));
+}
+
 /** The scenario before it runs: its words and its capacity. */
-function previewOf({ error, title, duration_s, network, capacity_kbps }: Checked): HTMLElement[] {
+function previewOf(
+  id: string,
+  { error, title, duration_s, network, capacity_kbps }: Checked,
+): HTMLElement[] {
   if (error !== undefined) return [el("p", { class: "note wrong" }, error)];
-  const heading = el("h3", {}, `${title} (${duration_s} s)`);
+  const heading = el("h3", {}, `${title} (${duration_s} s) `, el("code", {}, id));
   const lines = (network ?? []).map((line) => el("li", {}, line));
   const list = el("ul", { class: "note" }, ...lines);
   if (capacity_kbps == null) return [heading, list];

@@ -8,6 +8,11 @@ type Trying = (work: () => Promise<unknown>) => Promise<void>;
 /** An address has room for this many names. */
 const CHOSEN_MAX = 60;
 
+/** What tells a record from others of its scenario: `gcc, seed 1`. */
+export function recordName({ controller, seed }: Recorded): string {
+  return `${controller}, seed ${seed}`;
+}
+
 export function records(trying: Trying) {
   const chosen = new Set<string>();
   const list = el("div");
@@ -28,7 +33,10 @@ export function records(trying: Trying) {
         return;
       }
       const box = (record: Recorded) => {
-        const input = el("input", { type: "checkbox", "aria-label": `choose ${record.name}` });
+        const input = el("input", {
+          type: "checkbox",
+          "aria-label": `choose ${recordName(record)} of ${record.scenario}`,
+        });
         input.checked = chosen.has(record.name);
         input.addEventListener("change", () => {
           if (input.checked) chosen.add(record.name);
@@ -51,7 +59,7 @@ export function records(trying: Trying) {
               el(
                 "a",
                 { href: reportOf([it.name]), target: "_blank", rel: "noopener" },
-                it.name.split("/")[0] ?? "",
+                recordName(it),
               ),
           },
         ],

@@ -1,11 +1,10 @@
 // Findings of a call, marked on its curves.
 
 import type { SeriesOption } from "../chart";
-import { MARKS_MAX, type Mark } from "../marks";
+import { MARKS_MAX, markOpacity, type Mark } from "../marks";
 import { theme } from "../theme";
 
 const LANE_HEIGHT = 15;
-
 export function markColour(mark: Mark): string {
   return mark.isEffect ? theme().effect : theme().muted;
 }
@@ -27,7 +26,7 @@ export function markSeries(marks: Mark[], panels: number): SeriesOption[] {
         {
           xAxis: mark.from_s,
           name: panel === 0 ? String(mark.number) : "",
-          itemStyle: { color: markColour(mark), opacity: mark.isEffect ? 0.14 : 0.1 },
+          itemStyle: { color: markColour(mark), opacity: markOpacity(mark, marks) },
           label: {
             position: "insideTopLeft",
             offset: [0, mark.lane * LANE_HEIGHT],

@@ -7,6 +7,7 @@ import {
   freezesOf,
   isOpenLoop,
   linkTo,
+  matrixOf,
   plural,
   scatterOf,
   seedPhrase,
@@ -16,6 +17,8 @@ import {
 } from "../model";
 import { scatterData } from "../data";
 import type { Palette } from "../theme";
+import { dumpsView } from "./dumps";
+import { verdictView } from "./expectations";
 import { ladderView } from "./ladder";
 import { matrixView } from "./matrix";
 import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
@@ -37,6 +40,7 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       "header",
       {},
       el("h1", {}, report.title),
+      verdictView(report),
       el("p", { class: "summary" }, summary(report)),
       ...inWords(report).map((text) =>
         el("p", { class: isAnalyzed ? "answer" : "in-words" }, text),
@@ -72,9 +76,9 @@ function overview(report: Report, palette: Palette): HTMLElement {
     "section",
     { id: "overview" },
     el("h2", {}, "Overview"),
+    dumpsView(report),
     freezesView(report),
-    matrixView(report),
-    overviewScatter(report, palette),
+    ...(hasNothingBeside(report) ? [] : [matrixView(report), overviewScatter(report, palette)]),
     report.verdicts.every(({ met }) => met === null)
       ? null
       : el(
@@ -100,6 +104,18 @@ function overview(report: Report, palette: Palette): HTMLElement {
           errorsTable(report.errors),
         ),
     report.then_and_now.length === 0 ? null : thenAndNow(report),
+  );
+}
+
+/** Whether no two runs share a row or a column of the matrix, as with the dumps of several calls. */
+export function hasNothingBeside(report: Report): boolean {
+  const { columns, rows } = matrixOf(report);
+  const isAlone = (count: number) => count <= 1;
+  const known = (cell: unknown) => cell !== null;
+  return (
+    rows.length > 1 &&
+    rows.every(({ cells }) => isAlone(cells.filter(known).length)) &&
+    columns.every((_, i) => isAlone(rows.filter(({ cells }) => known(cells[i])).length))
   );
 }
 

@@ -36,6 +36,7 @@ pub(super) fn of(timeline: &Timeline, scored: &[ScoredPicture], span: Range<Time
     let repeats = shown.iter().map(|frame| u64::from(frame.repeats)).sum::<u64>();
     let new = (pictures.len() as u64).saturating_sub(repeats);
     let stalls = stalls(&pictures, span.end);
+    let longest = stalls.iter().max().copied().unwrap_or(TimeDelta::ZERO);
     let stalled = stalls.iter().fold(TimeDelta::ZERO, |sum, &stall| sum + stall);
     Quality {
         camera: timeline.camera,
@@ -49,6 +50,7 @@ pub(super) fn of(timeline: &Timeline, scored: &[ScoredPicture], span: Range<Time
         skips: skips(&shown),
         stalls: stalls.len() as u64,
         stalled_s: rounded(stalled.as_secs_f64()),
+        longest_stall_s: Some(rounded(longest.as_secs_f64())),
         stalled_ratio: lasted.map(|time| rounded(stalled / time)),
         picture: picture(&scored),
         camera_late_ms: lateness::of(&timeline.camera_late, &span),
@@ -183,6 +185,7 @@ mod tests {
         assert_eq!(quality.received_delay_ms.unwrap().p95, 20.0);
         assert_eq!((quality.repeats, quality.skips, quality.stalls), (1, 10, 1));
         assert_eq!((quality.stalled_s, quality.stalled_ratio), (0.44, Some(0.22)));
+        assert_eq!(quality.longest_stall_s, Some(0.44));
         assert_eq!(quality.frame_rate, Some(20.0));
         let shown: Vec<u64> = quality.intervals.iter().map(|it| it.shown).collect();
         assert_eq!(shown, [12, 13, 5, 10, 0]);

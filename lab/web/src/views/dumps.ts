@@ -1,0 +1,41 @@
+// The calls of several dumps, each with what limited it: a report of many calls starts with this.
+
+import { el } from "../dom";
+import type { FindingRow, Report, Scenario } from "../format";
+import { linkTo, plural } from "../model";
+import { ANALYZED, NO_LIMIT } from "../words";
+
+/** Findings of a call that are listed here; its own part of the page has all. */
+const LISTED = 3;
+
+/** Null for a report without several calls that were made elsewhere. */
+export function dumpsView(report: Report): HTMLElement | null {
+  const analyzed = report.scenarios.filter((it) => it.id.startsWith(ANALYZED));
+  if (analyzed.length < 2) return null;
+  return el(
+    "div",
+    { class: "part dumps" },
+    el("h3", {}, "Each call, and what limited it"),
+    ...analyzed.map(callView),
+  );
+}
+
+function callView(scenario: Scenario): HTMLElement {
+  const findings = scenario.calls?.findings ?? [];
+  const more = findings.length - LISTED;
+  const items = findings.slice(0, LISTED).map((row) => el("li", {}, findingInWords(row)));
+  if (more > 0) items.push(el("li", {}, `and ${plural(more, "more finding")}`));
+  const name = scenario.id.slice(ANALYZED.length);
+  return el(
+    "article",
+    {},
+    el("h4", {}, el("a", { href: linkTo(scenario.id) }, name)),
+    el("p", {}, scenario.calls?.verdict ?? NO_LIMIT),
+    items.length === 0 ? null : el("ul", {}, ...items),
+  );
+}
+
+/** `4 to 13 s, a video up: the path was full`. */
+export function findingInWords({ from_s, to_s, stream, says }: FindingRow): string {
+  return `${from_s.toFixed(0)} to ${to_s.toFixed(0)} s, ${stream}: ${says}`;
+}
