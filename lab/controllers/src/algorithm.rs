@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lab_has_every_algorithm_of_the_library_and_builds_the_same_controller() {
+    fn the_lab_has_each_algorithm_of_the_library_and_builds_the_same() {
         for algorithm in Algorithm::all() {
             let of_lab = LabAlgorithm::from(algorithm);
             assert_eq!(of_lab.of_library(), Some(algorithm));

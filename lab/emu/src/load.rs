@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_for_a_disk_is_idle_and_stolen_time_is_busy_and_nice_time_is_neither() {
+    fn waiting_for_a_disk_is_idle_stolen_time_busy_and_nice_time_neither() {
         let start = CpuTime::parse("cpu  100 0 0 100 0 0 0 0 50 0\ncpu0 1 1 1").unwrap();
         let end = CpuTime::parse("cpu  110 25 5 135 20 0 0 5 99 0\n").unwrap();
         let shares = CpuShares { busy: 0.2, nice: 0.25, stolen: 0.05 };

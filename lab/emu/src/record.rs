@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_of_the_machine_is_named_where_it_took_time_and_packets_were_late() {
+    fn the_machines_host_is_named_where_it_took_time_and_packets_were_late() {
         assert_eq!(run(&[100; 100], 0.5, 0.2).disturbances(), []);
         assert_eq!(run(&[3_000; 100], 0.5, 0.01).disturbances().len(), 1);
         assert_eq!(

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_is_no_subscriber_has_no_such_metrics_and_no_members_in_its_summary() {
+    fn a_flow_that_is_no_subscriber_has_no_such_metrics_in_its_summary() {
         let metrics = Metrics::of(&[Row::default()], &[]);
         assert_eq!(metrics.forwarding, ForwardingMetrics::default());
         let text = serde_json::to_string(&metrics).unwrap();

@@ -305,7 +305,7 @@ mod tests {
 
     // [RFC8836 §2, requirement 8]
     #[test]
-    fn the_feedback_ratio_is_over_what_was_sent_and_unknown_where_a_row_does_not_know() {
+    fn the_feedback_ratio_is_over_what_was_sent_and_unknown_without_a_row() {
         let size = DataSize::from_bytes;
         let row = |feedback| Row::default().with_sent(size(1_000)).with_feedback(feedback);
         let rows = [row(Some(size(0))), row(Some(size(90)))];

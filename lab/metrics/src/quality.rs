@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_good_or_has_one_cause_and_watching_begins_with_the_first_picture() {
+    fn an_interval_is_good_or_has_one_cause_from_the_first_picture_on() {
         let halves = [None, Some((100, 8_000)), Some((251, 9_000)), None, Some((250, 7_999))];
         let QualityMetrics {
             good_ratio,

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn of_few_a_miss_counts_once_the_limit_is_outside_of_the_interval_that_is_shown() {
+    fn of_few_a_miss_counts_once_the_limit_is_outside_of_the_shown_interval() {
         // Means 0.25 and 0.7, 95 % intervals of 0.124 and 0.248 to each side.
         for (values, expected) in [
             ([0.2, 0.25, 0.3], [Outcome::InDoubt, Outcome::Fails]),

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn many_values_are_judged_by_the_normal_distribution_which_is_near_the_exact_one() {
+    fn many_values_are_judged_by_the_normal_distribution_near_the_exact_one() {
         // 50 pairs are judged exactly, 52 by the normal distribution. The two additional pairs have
         // the lowest ranks and hardly matter.
         let negative: Vec<usize> = (1..=50).filter(|rank| rank % 3 == 0).collect();

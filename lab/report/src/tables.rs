@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_outside_a_published_spread_or_a_tenth_from_a_number_without_one() {
+    fn a_value_is_outside_a_published_spread_or_a_tenth_from_a_number() {
         for (published, value, outside) in [
             ("1.950 ± 0.234", 2.18, false),
             ("1.950 ± 0.234", 2.19, true),

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_chromiums_page_is_that_of_the_encoder_and_the_estimate_may_be_twice_that() {
+    fn chromiums_page_limits_the_encoder_and_the_estimate_may_be_twice_that() {
         let media = called(FILM, CallSender::Chromium);
         let Source::Encoder { cap, video, .. } = media.source else { panic!("another source") };
         assert_eq!(video.driver, EncoderDriver::Browser);

@@ -154,7 +154,7 @@ mod tests {
 
     // [RFC8867 §5]
     #[test]
-    fn a_simulated_microphone_sends_20_kbps_and_less_in_long_packets_and_more_with_copies() {
+    fn a_microphone_sends_20_kbps_less_in_long_packets_more_with_copies() {
         let usual = packets("");
         assert_eq!((usual.packet.as_bytes(), usual.rate), (50, of_kbps(20)));
         let long = packets("[call.audio]\nframe = \"60ms\"");

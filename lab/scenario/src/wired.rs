@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_has_a_rate_and_a_burst_of_a_packet_or_more_and_needs_no_capacity() {
+    fn a_policer_has_a_rate_and_a_packets_burst_or_more_and_no_capacity() {
         let config = PolicerConfig::new(Bitrate::from_kbps(2_000), DataSize::from_bytes(30_000));
         let keys = "policer = { rate = \"2Mbps\", burst = \"30KB\" }";
         assert_eq!(policer_of(keys), Ok(Some(config)));

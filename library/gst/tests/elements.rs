@@ -150,7 +150,7 @@ fn padding_goes_into_the_retransmission_stream_if_there_is_one() {
 }
 
 #[test]
-fn the_retransmission_stream_of_a_bundle_is_found_without_its_ssrc_in_the_caps() {
+fn the_retransmission_stream_of_a_bundle_is_found_without_its_ssrc() {
     assert!(padding_beside_video(BUNDLED_CAPS).is_none_or(|padding| padding > 0));
 }
 

@@ -285,7 +285,7 @@ fn packets_without_the_extension_are_not_paced() {
 /// A session numbers only packets with the extension, and so does the element: otherwise the
 /// feedback would be about other packets.
 #[test]
-fn packets_before_the_first_caps_with_the_extension_take_no_transport_number() {
+fn packets_before_caps_with_the_extension_take_no_transport_number() {
     let element = element(&[]);
     let mut harness = gst_check::Harness::with_element(&element, Some("sink"), Some("src"));
     harness.set_src_caps_str("application/x-rtp");

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_is_not_sent_is_not_chosen_and_a_track_that_may_not_pause_is() {
+    fn a_layer_that_is_not_sent_is_not_chosen_but_a_track_that_may_not_pause() {
         let mut track = options(&[(10.0, 0), (50.0, 100)]);
         assert_eq!(choose(&[track.clone()], Bitrate::from_bps(50), &[Some(1)]), [None]);
         track.may_pause = false;

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_nobody_watches_is_stopped_after_a_while_and_keeps_its_bitrate() {
+    fn a_layer_nobody_watches_is_stopped_after_a_while_and_keeps_its_bitrate() {
         let mut uplink = uplink(Structure::Simulcast, 3);
         uplink.set_watched(at(3_000), 1, Some(1));
         assert!(uplink.next_demand(at(3_000)).is_some_and(|demand| demand.is_watched));

@@ -191,7 +191,7 @@ impl Call {
 }
 
 #[test]
-fn the_target_grows_to_its_most_and_packets_have_the_payload_type_of_their_codec() {
+fn the_target_grows_to_its_most_and_packets_have_their_payload_type() {
     let mut call = Call::connect(true, Algorithm::Sluice);
     let [first, h264] = [Codec::Vp8, Codec::H264].map(|codec| call.payload_type(codec));
     assert_ne!(first, h264);

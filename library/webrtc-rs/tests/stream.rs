@@ -189,7 +189,7 @@ fn a_stream_without_feedback_or_repeats_and_rtcp_pass_at_once() {
 }
 
 #[test]
-fn feedback_raises_the_target_with_probes_that_pad_on_the_stream_of_repeats() {
+fn feedback_raises_the_target_with_probes_padded_on_the_repeats_stream() {
     let start = Instant::now();
     let (mut congestion, control) = congestion(start, Algorithm::Gcc);
     let mut builder = Builder::new(1, SSRC);

@@ -204,7 +204,7 @@ mod tests {
 
     // [RFC8699 §5.3.1]: the desired rate.
     #[test]
-    fn what_a_flow_cannot_use_or_must_have_is_taken_from_or_given_to_the_others() {
+    fn what_a_flow_cannot_use_or_must_have_is_given_to_or_taken_from_others() {
         let mut group = FlowGroup::default();
         let small = group.join(2.0, limits(50, 400));
         let large = group.join(1.0, limits(50, 5_000));
@@ -235,7 +235,7 @@ mod tests {
 
     // [RFC8699 §5.3.1]: all controllers get their share, including the one that changed its rate.
     #[test]
-    fn a_controller_gets_its_share_if_the_share_changed_or_the_controller_left_it() {
+    fn a_controller_gets_its_share_if_it_changed_or_the_controller_left_it() {
         let mut group = FlowGroup::default();
         let [first, second] = [2.0, 1.0].map(|priority| group.join(priority, limits(100, 1_000)));
         let shares = |group: &mut FlowGroup| {

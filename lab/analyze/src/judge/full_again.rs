@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_that_is_lowered_at_another_rate_or_twice_in_a_row_says_nothing() {
+    fn an_estimate_lowered_at_another_rate_or_twice_in_a_row_says_nothing() {
         assert!(rules(&[1900, 2000, 1405, 1440, 1480, 1405, 1405, 1410, 1415]).is_empty());
         assert!(rules(&[1900, 2000, 1800, 1600, 1620, 1640, 1660, 1680, 1700]).is_empty());
     }

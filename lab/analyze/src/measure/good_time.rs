@@ -196,7 +196,7 @@ mod tests {
 
     // [WEBRTC-STATS §8]
     #[test]
-    fn a_pause_of_the_sender_is_not_watched_and_a_shorter_one_is_without_a_picture() {
+    fn a_pause_of_the_sender_is_not_watched_and_a_shorter_one_has_no_picture() {
         let mut samples = vec![sample(1.0, 30.0, 100.0, 0.0)];
         for second in 2..=6 {
             samples.push(silent(f64::from(second)));

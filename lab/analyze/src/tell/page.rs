@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_has_the_times_of_its_first_steps_and_every_call_is_an_event() {
+    fn a_connection_has_the_times_of_its_first_steps_and_calls_are_events() {
         let text = r#"RTCStatsDump
 {"fileFormat":3}
 ["create","x-1","http://10.45.0.3/",1000000001000]

@@ -187,7 +187,7 @@ fn a_failed_connection_comes_first_and_is_no_success() {
 }
 
 #[test]
-fn a_dump_of_a_connection_that_was_never_made_is_answered_without_a_stream() {
+fn a_dump_of_a_connection_never_made_is_answered_without_a_stream() {
     let dump = made(&[
         ("oniceconnectionstatechange", "PC_0", json!("checking"), 0.0),
         ("onicecandidateerror", "PC_0", json!({ "url": "turn:192.0.2.1", "errorCode": 701 }), 9.0),

@@ -25,7 +25,7 @@ fn a_processor_that_is_too_slow_is_no_cell_without_air() {
 }
 
 #[test]
-fn the_capacity_below_a_sender_that_does_not_follow_it_counts_what_the_receiver_missed() {
+fn the_capacity_below_a_stubborn_sender_counts_what_the_receiver_missed() {
     let tested = estimate(&dump("firefox.rtcstats.gz")).up.tested;
     let [tested] = &tested[..] else { panic!("one time: {tested:?}") };
     // 120 kbit/s. How much arrived of its retransmissions, nobody reports.

@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_stands_in_the_rows_after_its_report_and_a_rate_in_those_before() {
+    fn an_estimate_is_in_the_rows_after_its_report_and_a_rate_in_those_before() {
         let sample = |index: i64| Sample {
             time: ms(50 * (index + 1)),
             capacity: None,

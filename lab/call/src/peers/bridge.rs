@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_peer_that_was_introduced_comes_in_and_only_from_where_its_check_came() {
+    fn only_an_introduced_peer_comes_in_and_only_from_its_checks_address() {
         let [home, stranger] = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 9)));
         let mut known = Known::default();
         assert!(!known.admits(&check("far:near"), home));

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn firefox_takes_the_place_of_the_sender_and_draws_what_the_scenario_asks_for() {
+    fn firefox_takes_the_senders_place_and_draws_what_the_scenario_asks_for() {
         for (content, draws) in [("", false), ("content = \"film\"", true)] {
             let text = format!("[call.video]\n{content}\n[[flow]]\n");
             let config = plan(&text).with_firefox().unwrap();

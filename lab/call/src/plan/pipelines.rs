@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mixer_sends_to_each_participant_under_the_controller_that_is_asked_for() {
+    fn a_mixer_sends_to_each_participant_under_the_controller_asked_for() {
         let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
                     [network.up]\ncapacity = \"2Mbps\"\n[call]\ntopology = \"mixer\"\n\
                     [media]\nmax_bitrate = \"2Mbps\"\n";

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn browsers_and_pipelines_tell_of_frames_and_the_camera_of_firefox_has_no_tags() {
+    fn browsers_and_pipelines_tell_of_frames_and_firefox_has_no_camera_tags() {
         let sluice = LabAlgorithm::Sluice.into();
         let to_chromium = plan("").with_pipelines(&scenario(""), &sluice).unwrap();
         assert_eq!(to_chromium.participants[0].player, Player::Pipeline);

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_bridge_the_own_address_is_anything_and_the_far_one_is_the_bridge() {
+    fn with_a_bridge_any_address_is_the_own_and_the_bridge_is_the_far_one() {
         let sockets = [7, 8].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
         let route = Route { bridge: Some(sockets), ..direct() };
         let far = |port| Candidate { port, ..candidate(Some(Ipv4Addr::new(192, 0, 2, 1)), "udp") };

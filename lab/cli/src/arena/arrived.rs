@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_say_that_the_server_sends_too_much_and_else_what_arrived_is_told() {
+    fn losses_say_that_the_server_sends_too_much_and_else_what_arrived() {
         let streams = peers(&[("p3", 0.0), ("p3/2", 0.6), ("p33", 0.9)]);
         // 400 of 700 kbit/s.
         assert_eq!(

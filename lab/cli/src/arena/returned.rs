@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_counts_from_the_last_rise_until_half_of_the_link_was_used_for_a_second() {
+    fn the_time_counts_from_the_last_rise_to_a_second_at_half_of_the_link() {
         let fallen = [(1_000, 800), (300, 300), (300, 300)];
         let back = [&fallen[..], &[(1_200, 300), (1_200, 400), (1_200, 700)]].concat();
         // The last second begins to count before it is over: 20 rows of 400, 700 in its place.

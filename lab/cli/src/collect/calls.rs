@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_when_it_begins_and_when_its_call_ends_and_is_counted_once() {
+    fn a_cause_is_told_as_it_begins_and_as_its_call_ends_and_counted_once() {
         let (mut calls, now) = (calls(1 << 20), Instant::now());
         let place = calls.join(now, &seat(), None).unwrap();
         for second in 0..30 {

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_are_5_percent_of_goodput_and_15_percent_or_a_millisecond_of_queue() {
+    fn the_limits_are_5_percent_of_goodput_and_15_percent_or_1_ms_of_queue() {
         let verdict = |kernel, ours| runs_of(&[kernel], ours).verdict();
         assert_eq!(verdict((10.0, 100.0), (9.51, 114.9)), KernelComparison::Within);
         assert_eq!(verdict((10.0, 100.0), (9.49, 100.0)), KernelComparison::Miss);

@@ -233,7 +233,7 @@ fn every_finding_has_something_to_judge_by() {
 const FINDING: &str = "arena/findings/pion-minimum";
 
 #[test]
-fn the_page_has_the_figures_of_a_real_call_and_leads_from_a_red_cell_to_its_cause() {
+fn the_page_has_a_calls_figures_and_leads_from_a_red_cell_to_its_cause() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let scenario = format!("{FINDING}/scenario.toml");

@@ -65,7 +65,7 @@ fn scenario_with(line: &str) -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn json_has_the_keys_of_the_contract_for_every_scenario_controller_and_seed() {
+fn json_has_the_contracts_keys_for_each_scenario_controller_and_seed() {
     let runs = json(&["run", "lund/sudden-reduction", "rfc8867/5.1", "--seeds", "2", "--json"]);
     let runs = runs.as_array().unwrap();
     assert_eq!(runs.len(), 2 * Algorithm::all().len() * 2);
@@ -231,7 +231,7 @@ fn a_trace_with_text_in_it_is_refused_with_its_line() {
 }
 
 #[test]
-fn an_output_folder_that_holds_the_run_already_is_refused_before_anything_runs() {
+fn an_output_folder_that_holds_the_run_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().display().to_string();
     let args = ["run", "lund/no-jitter", "--controller", "nada", "--out", &out];

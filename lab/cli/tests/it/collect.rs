@@ -16,7 +16,7 @@ use crate::collector::{
 };
 
 #[test]
-fn a_full_uplink_is_a_cause_in_the_metrics_and_the_webhook_and_the_dump_is_a_dump() {
+fn a_full_uplink_is_a_cause_in_metrics_and_webhook_and_the_dump_is_a_dump() {
     let lake = TempDir::new().unwrap();
     let hook = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", hook.local_addr().unwrap());

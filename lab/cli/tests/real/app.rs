@@ -77,7 +77,7 @@ fn missing() -> Option<&'static str> {
 }
 
 #[test]
-fn a_call_of_peerjs_is_recorded_and_judged_and_one_that_cannot_join_fails_alone() {
+fn a_call_of_peerjs_is_judged_and_one_that_cannot_join_fails_alone() {
     if let Some(what) = missing() {
         println!("skipped: needs {what}");
         return;
@@ -208,7 +208,7 @@ export default async (page, number) => {
 "#;
 
 #[test]
-fn chromium_and_firefox_reach_a_server_elsewhere_through_the_network_and_tell_all_they_do() {
+fn chromium_and_firefox_reach_a_server_elsewhere_through_the_network() {
     let runs = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if missing().is_some() || !runs("firefox-esr") || !runs("slirp4netns") {
         println!("skipped: needs root, chromium, firefox-esr, node, slirp4netns and make npm-deps");

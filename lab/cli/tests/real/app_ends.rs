@@ -89,7 +89,7 @@ fn ended(mut weir: Child, within: Duration) -> Output {
 }
 
 #[test]
-fn one_that_never_joins_a_browser_that_crashes_and_a_server_that_dies_are_recorded_failures() {
+fn no_join_a_crashed_browser_and_a_dead_server_are_recorded_failures() {
     let Some(place) = place() else { return };
     // p1 and p2 call each other. p3 never joins. The browser of p4 crashes soon after time zero,
     // and the server ends some seconds later.
@@ -161,7 +161,7 @@ fn after_ctrl_c_at_any_moment_nothing_is_left() {
 }
 
 #[test]
-fn a_page_that_stands_still_a_script_that_fails_late_and_a_page_that_calls_nobody_have_failed() {
+fn a_page_that_stands_still_fails_late_or_calls_nobody_has_failed() {
     let Some(place) = place() else { return };
     let scenario = SCENARIO.replace("60s", "2s");
     fs::write(place.path().join("mine.toml"), scenario).unwrap();

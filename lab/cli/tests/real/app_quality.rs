@@ -68,7 +68,7 @@ fn number(value: &Value, member: &str) -> f64 {
 }
 
 #[test]
-fn a_page_under_a_strict_policy_tells_what_is_seen_in_chromium_and_in_firefox() {
+fn a_page_under_a_strict_policy_is_seen_in_chromium_and_in_firefox() {
     if let Some(what) = missing() {
         println!("skipped: needs {what}");
         return;

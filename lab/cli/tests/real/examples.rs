@@ -249,7 +249,7 @@ fn the_rate_of_the_udp_example_follows_the_capacity_as_in_the_simulator() {
 }
 
 #[test]
-fn a_camera_with_a_real_encoder_follows_the_capacity_and_misses_few_pictures() {
+fn a_camera_with_a_real_encoder_follows_the_capacity_and_misses_little() {
     let (Some(udp), Some(camera)) = (build("udp"), build("camera")) else { return };
     let address = "10.45.0.2:5004";
     let receiver = format!("{} {address}", udp.join("receiver").display());
@@ -335,8 +335,7 @@ impl ServerLog {
 }
 
 #[test]
-fn the_layer_of_a_server_falls_with_the_link_to_300_kbps_and_returns_and_each_switch_has_a_reason()
-{
+fn a_servers_layer_falls_with_the_link_and_returns_each_with_a_reason() {
     if !has("chromium") {
         return;
     }

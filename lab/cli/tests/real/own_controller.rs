@@ -11,7 +11,7 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn a_controller_outside_the_workspace_runs_in_a_scenario_and_its_records_make_a_report() {
+fn a_controller_outside_the_workspace_runs_and_its_records_make_a_report() {
     let example = root().join("examples/own-controller");
     // The workspace's lock has all that the example needs, so nothing is fetched.
     fs::copy(root().join("Cargo.lock"), example.join("Cargo.lock")).unwrap();

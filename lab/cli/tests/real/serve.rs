@@ -255,7 +255,7 @@ fn people_who_reach_the_machine_at_any_of_its_addresses_call_each_other() {
 }
 
 #[test]
-fn strangers_are_dropped_with_their_cause_and_the_call_of_the_others_goes_on() {
+fn strangers_are_dropped_with_their_cause_and_the_others_call_goes_on() {
     let Some(lab) = Lab::new() else { return };
     let mut served = lab.serve("8s", "[[flow]]\ncount = 2\n", &[]);
     let Some(_a) = lab.open(1, &served, &served.option) else { return };

@@ -62,7 +62,7 @@ impl Drop for Served {
 }
 
 #[test]
-fn sliders_act_on_the_packets_on_every_page_and_stand_in_the_record_and_ctrl_c_leaves_no_process() {
+fn sliders_act_on_packets_and_are_recorded_and_ctrl_c_leaves_no_process() {
     if let Some(what) = missing() {
         println!("skipped: needs {what}");
         return;

@@ -89,7 +89,7 @@ mod tests {
 
     // [BBR3 §5.5.10]
     #[test]
-    fn two_percent_of_loss_are_too_much_for_a_probe_and_six_packets_for_the_start() {
+    fn two_percent_lost_are_too_much_for_a_probe_six_packets_for_the_start() {
         assert!(!Bounds::is_too_much(&round(500, 0.02, 1, 0)));
         assert!(Bounds::is_too_much(&round(500, 0.03, 1, 0)));
         assert!(!Bounds::fills_the_pipe(&round(500, 0.03, 5, 0)));

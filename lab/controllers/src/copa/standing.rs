@@ -75,7 +75,7 @@ mod tests {
 
     // [COPA §2.1]
     #[test]
-    fn the_queue_is_the_lowest_delay_of_half_a_round_trip_over_that_of_ten_seconds() {
+    fn the_queue_is_the_lowest_delay_of_half_a_round_trip_over_ten_seconds() {
         let mut queue = StandingQueue::new();
         assert_eq!(feed(&mut queue, 0, 30), (0, 0));
         // 30 ms was measured within half a round trip.

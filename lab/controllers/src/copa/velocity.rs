@@ -80,7 +80,7 @@ mod tests {
 
     // [COPA §2.1]
     #[test]
-    fn it_doubles_after_three_round_trips_in_one_direction_and_starts_anew_with_the_other() {
+    fn it_doubles_after_three_round_trips_one_way_and_anew_the_other_way() {
         let windows = [10.0, 11.0, 12.0, 13.0, 15.0, 14.0, 13.0];
         assert_eq!(velocities(&windows), [1.0, 1.0, 1.0, 2.0, 4.0, 1.0, 1.0]);
     }

@@ -191,7 +191,7 @@ mod tests {
 
     // [LW2013 §overuse_detector]
     #[test]
-    fn an_offset_that_returns_from_over_use_or_under_use_may_move_eleven_times_as_fast() {
+    fn an_offset_back_from_over_or_under_use_may_move_eleven_times_as_fast() {
         let variance = |offset: f64, last_offset: f64, usage| {
             let mut filter = ArrivalTimeFilter { offset, last_offset, ..ArrivalTimeFilter::new() };
             filter.predict(2.0, usage);

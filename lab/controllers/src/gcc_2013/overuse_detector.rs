@@ -123,7 +123,7 @@ mod tests {
 
     // [BARI §over-use detector]
     #[test]
-    fn an_offset_within_the_threshold_is_normal_and_so_is_the_first_however_large() {
+    fn an_offset_within_the_threshold_is_normal_and_so_is_the_first() {
         let normal = (BandwidthUsage::Normal, false);
         assert_eq!(signals(&mut OveruseDetector::new(), &[-1; 6]), [normal; 6]);
         let first = signals(&mut OveruseDetector::new(), &[-20_000]);

@@ -334,7 +334,7 @@ mod tests {
 
     // [LW2013 §remote_rate_control]
     #[test]
-    fn the_highest_rate_and_its_variance_are_averages_with_a_weight_of_a_twentieth() {
+    fn the_highest_rate_and_its_variance_are_averages_of_weight_a_twentieth() {
         let mut highest = HighestRate::new();
         assert_eq!(highest.deviations_above(1e6), None);
         highest.on_overuse(1_000e3);
@@ -405,7 +405,7 @@ mod tests {
 
     // [LW2013 §remote_rate_control]
     #[test]
-    fn over_use_that_lasts_is_answered_again_after_200_ms_or_at_once_far_above_what_arrives() {
+    fn over_use_is_answered_again_after_200_ms_or_at_once_far_above_arrivals() {
         let mut control = started(1_000);
         run(&mut control, 500, Overuse, 1_000);
         let may_cut =

@@ -147,7 +147,7 @@ fn a_share_of_a_coupled_rate_is_taken_over_up_to_the_receivers_rate() {
 
 // BARI-D6
 #[test]
-fn feedback_that_stays_away_halves_the_rate_every_two_seconds_and_a_round_trip() {
+fn no_feedback_halves_the_rate_each_two_seconds_and_a_round_trip() {
     let mut controller = controller(1_000);
     let packet = SentPacket::new(0, SIZE);
     let mut halved = Vec::new();

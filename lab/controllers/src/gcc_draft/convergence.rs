@@ -104,7 +104,7 @@ mod tests {
 
     // [GCC §5.5]
     #[test]
-    fn a_bitrate_above_three_deviations_resets_the_average_and_one_below_does_not() {
+    fn a_bitrate_above_three_deviations_resets_the_average_one_below_does_not() {
         let mut convergence = Convergence::default();
         convergence.on_decrease(kbps(1_000));
         assert_eq!(convergence.growth(Some(kbps(500))), Multiplicative);

@@ -223,7 +223,7 @@ mod tests {
 
     // GCC-D14: as written, at 20 feedback packets a second.
     #[test]
-    fn rules_run_on_each_feedback_packet_would_grow_by_165_percent_a_second_and_not_hold() {
+    fn rules_run_on_each_feedback_packet_would_grow_165_percent_a_second() {
         let limits = RateLimits::new(kbps(50), kbps(300), kbps(100_000)).unwrap();
         let mut control = LossBased { estimate_bps: 1e6, ..LossBased::new(limits) };
         let mut reports = |lost_of_five: &[u32]| {

@@ -205,7 +205,7 @@ mod tests {
 
     // [GCC §5.5]
     #[test]
-    fn multiplicative_increase_is_8_percent_a_second_and_an_update_counts_for_one_at_most() {
+    fn increase_is_8_percent_a_second_and_an_update_counts_for_one_at_most() {
         let mut control = control(1_000);
         run(&mut control, 0, Normal, 1_000);
         assert_eq!(control.estimate(), kbps(1_000));
@@ -252,7 +252,7 @@ mod tests {
 
     // [GCC §5.5]
     #[test]
-    fn over_use_cuts_to_0_85_of_the_incoming_bitrate_and_goes_on_while_it_lasts() {
+    fn over_use_cuts_to_0_85_of_the_incoming_bitrate_while_it_lasts() {
         let mut control = control(2_000);
         assert_eq!(run(&mut control, 0, Overuse, 1_000), Reason::OverUse);
         assert_eq!(control.estimate(), kbps(850));
@@ -284,7 +284,7 @@ mod tests {
 
     // [GCC §5.5]
     #[test]
-    fn an_application_limited_source_holds_the_estimate_below_1_5_times_its_bitrate() {
+    fn a_limited_source_holds_the_estimate_below_1_5_times_its_bitrate() {
         let mut control = control(1_000);
         let mut last = Reason::Start;
         for second in 0..600 {

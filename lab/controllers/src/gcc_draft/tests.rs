@@ -155,7 +155,7 @@ fn while_feedback_stays_away_each_second_costs_15_percent() {
 }
 
 #[test]
-fn feedback_is_awaited_a_round_trip_longer_than_a_second_and_only_for_packets_sent() {
+fn feedback_on_what_was_sent_is_awaited_a_second_and_a_round_trip() {
     let mut controller = controller(100, 1_000, 5_000);
     controller.on_feedback(at(100), &report(Vec::from([packet(0, 0, Some(50))])));
     assert_eq!(controller.metrics().rtt, Some(TimeDelta::from_millis(100)));

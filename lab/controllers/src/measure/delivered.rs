@@ -86,7 +86,7 @@ mod tests {
     use weir::feedback::PacketReport;
 
     #[test]
-    fn a_round_lasts_a_round_trip_and_at_least_100_ms_and_counts_what_was_lost() {
+    fn a_round_lasts_a_round_trip_and_at_least_100_ms_and_counts_its_losses() {
         let size = DataSize::from_bytes(1_250);
         let packet = PacketReport::new(0, size, Timestamp::ZERO);
         let arrived = packet.with_arrival_time(Some(Timestamp::ZERO));

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_minimum_is_of_a_window_and_a_report_without_arrivals_measures_nothing() {
+    fn the_minimum_is_of_a_window_and_no_arrivals_measure_nothing() {
         let mut reports = Reports::default();
         assert_eq!(feed(&mut reports, 0, 10, false), 200, "nothing is known");
         assert_eq!(feed(&mut reports, 0, 50, true), 50);

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_in_each_third_report_lowers_the_drafts_rate_and_not_that_of_webrtc() {
+    fn a_loss_in_each_third_report_lowers_the_drafts_rate_and_not_webrtcs() {
         let draft = target(ScreamV2::new(settings()), 3);
         let webrtc = target(webrtc(settings()), 3);
         assert!(webrtc > draft * 1.3, "{draft} {webrtc}");

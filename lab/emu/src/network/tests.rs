@@ -158,7 +158,7 @@ fn hosts_at_one_node_meet_only_where_the_plan_says_so() {
 }
 
 #[test]
-fn a_packet_that_comes_from_another_hop_waits_behind_those_that_came_before_it() {
+fn a_packet_from_another_hop_waits_behind_those_that_came_before_it() {
     // Host C is between the hops. Its packet enters the second hop at 10 ms and occupies it until
     // 11 ms. The packet of A gets there at 11 ms, after 1 ms of serialization on the first hop.
     let mut network = network(2, &[HostPlan::at(0), HostPlan::at(2), HostPlan::at(1)]);

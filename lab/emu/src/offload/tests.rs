@@ -78,7 +78,7 @@ fn a_udp_super_packet_is_split_into_the_packets_that_were_sent() {
 }
 
 #[test]
-fn a_tcp_super_packet_is_split_into_segments_with_their_sequence_numbers_and_flags() {
+fn a_tcp_super_packet_is_split_with_sequence_numbers_and_flags() {
     const ACK: u8 = 0x10;
     let payload: Vec<u8> = (0..=255).chain(0..45).collect();
     let content = [tcp_header(0xFFFF_FFF0, TCP_CWR | ACK | TCP_FIN_PUSH), payload.clone()].concat();

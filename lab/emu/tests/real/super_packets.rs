@@ -10,7 +10,7 @@ const COUNT: u32 = 640;
 const SIZE: DataSize = DataSize::from_bytes(200);
 
 #[test]
-fn the_model_the_receiver_and_the_captures_see_single_packets_of_a_super_packet() {
+fn model_receiver_and_captures_see_single_packets_of_a_super_packet() {
     for super_packets in [false, true] {
         let link = LinkConfig::unlimited(TimeDelta::from_millis(1));
         let mut emulator = match Emulator::new(&Plan::two_hosts(&link, &link), Seed::new(1)) {

@@ -41,7 +41,7 @@ fn packets_leave_one_serialisation_apart_and_arrive_a_delay_later() {
 }
 
 #[test]
-fn a_full_queue_drops_the_newcomer_and_the_packet_in_service_does_not_count() {
+fn a_full_queue_drops_the_newcomer_and_does_not_count_the_one_in_service() {
     for limit in [
         QueueLimit::Packets(2),
         QueueLimit::Bytes(DataSize::from_bytes(2_500)),

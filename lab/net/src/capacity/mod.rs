@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nominal_rate_is_that_of_the_moment_and_in_an_outage_the_last_above_zero() {
+    fn the_nominal_rate_is_the_moments_and_in_an_outage_the_last_above_zero() {
         let step = |at, kbps| (ms(at), Bitrate::from_kbps(kbps));
         let steps = vec![step(0, 0), step(10, 300), step(20, 100), step(30, 0), step(40, 200)];
         let capacity = Capacity::Schedule(Schedule::new(steps).unwrap());
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_by_hand_ends_what_was_planned_and_an_outage_by_hand_keeps_the_nominal_rate() {
+    fn a_change_by_hand_ends_the_plan_and_an_outage_keeps_the_nominal_rate() {
         let step = |at, kbps| (ms(at), Bitrate::from_kbps(kbps));
         let kbps = |capacity: &Capacity, at| {
             [capacity.rate(ms(at)), capacity.nominal_rate(ms(at))]

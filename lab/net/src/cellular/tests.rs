@@ -273,7 +273,7 @@ fn the_oldest_packet_counts_whether_or_not_a_part_of_it_is_sent() {
 
 /// 3GPP TS 36.322 §5.1.3.
 #[test]
-fn acknowledged_mode_loses_nothing_and_keeps_the_order_beside_another_terminal() {
+fn acknowledged_mode_loses_nothing_and_keeps_order_beside_a_terminal() {
     for (mode, is_lossless) in [(RlcMode::AM, true), (RlcMode::UM, false)] {
         for direction in [Direction::Up, Direction::Down] {
             let terminals = ["ue", "other"].map(|name| {
@@ -346,7 +346,7 @@ fn a_filter_by_ports_looks_at_the_port_of_the_terminal() {
 }
 
 #[test]
-fn a_filter_by_the_other_end_looks_at_its_address_and_port_in_both_directions() {
+fn a_filter_by_the_other_end_looks_at_address_and_port_both_ways() {
     let phone = Ipv4Addr::new(10, 0, 0, 1);
     let (server, other) = (Ipv4Addr::new(192, 0, 2, 7), Ipv4Addr::new(192, 0, 2, 8));
     let addresses = [(phone, server), (server, phone), (phone, other), (other, phone)];

@@ -128,7 +128,7 @@ fn receive(
 
 // [RFC4787 §4.1 REQ-1]
 #[test]
-fn a_mapping_is_of_the_inside_endpoint_and_of_as_much_of_the_remote_one_as_it_depends_on() {
+fn a_mapping_is_of_the_inside_endpoint_and_what_it_depends_on_outside() {
     let inside = at(1, 5_000);
     for (mapping, are_equal) in
         [(INDEPENDENT, [true, true]), (ADDRESS, [true, false]), (PORT, [false, false])]
@@ -179,7 +179,7 @@ fn a_nat_without_a_free_port_drops_and_a_mapping_that_is_over_makes_room() {
 
 // [RFC4787 §4.3 REQ-5, REQ-6]
 #[test]
-fn a_mapping_lives_as_long_as_packets_go_out_and_not_by_those_that_come_in() {
+fn a_mapping_lives_as_long_as_packets_go_out_not_by_those_that_come_in() {
     let config = NatConfig { mapping_timeout: TimeDelta::from_secs(30), ..NatConfig::default() };
     let mut nat = Nat::new(config, OUTSIDE, Seed::new(1));
     let (inside, remote) = (at(1, 5_000), at(9, 700));

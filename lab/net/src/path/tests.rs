@@ -151,7 +151,7 @@ fn words(happenings: &[(i64, String)]) -> Vec<(i64, &str)> {
 }
 
 #[test]
-fn a_route_leads_over_the_access_network_the_own_link_and_the_hops_in_between() {
+fn a_route_leads_over_access_network_own_link_and_the_hops_between() {
     let crossing = |terminal, class, direction| {
         Leg::Access(0, Crossing { attachment: Attachment { terminal, class }, direction })
     };
@@ -198,7 +198,7 @@ fn ends_with_access_networks_of_their_own_are_a_star() {
 }
 
 #[test]
-fn a_path_over_an_access_network_and_two_hops_takes_what_each_takes_both_ways() {
+fn a_path_over_an_access_network_and_two_hops_takes_what_each_takes() {
     let mut router = behind_ferry(&[hop(10, 20), hop(30, 40)]);
     let own = router.add_own_links(TimeDelta::from_millis(5), "out", "in");
     let near = Placement { own, ..aboard(0, 0) };
@@ -329,7 +329,7 @@ fn cell() -> AccessPlan {
 }
 
 #[test]
-fn a_station_reaches_its_access_point_as_in_the_cell_alone_and_the_frames_are_noted() {
+fn a_station_reaches_its_access_point_as_in_the_cell_alone() {
     let plan = cell();
     let AccessConfig::Wifi(config) = &plan.config else { panic!("it is a Wi-Fi cell") };
     let own = Association { station: NodeId::station(1), category: AccessCategory::Video };

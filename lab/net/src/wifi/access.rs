@@ -117,7 +117,7 @@ mod tests {
     use crate::wifi::{Arrivals, Band, DataRate, Mcs, Station, StationLoad};
 
     #[test]
-    fn before_a_run_rates_stay_at_their_first_step_and_only_loads_from_time_zero_are_active() {
+    fn before_a_run_rates_are_their_first_and_only_loads_from_zero_are_active() {
         let rate = |mcs| DataRate::long_guard(Mcs::new(mcs).unwrap());
         let steps = RateControl::Steps(rate(7), vec![(Timestamp::from_secs(1), rate(0))]);
         let mut station = Station::new("sta", steps, RateControl::Fixed(rate(3)));

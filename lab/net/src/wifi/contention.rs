@@ -196,7 +196,7 @@ mod tests {
 
     // [IEEE80211 §9.3.4.3]
     #[test]
-    fn a_frozen_backoff_has_lost_a_slot_at_each_boundary_from_the_end_of_aifs_on() {
+    fn a_frozen_backoff_has_lost_a_slot_at_each_boundary_from_aifs_on() {
         for (busy_after_us, left) in [(36, 5), (37, 4), (45, 4), (46, 3), (54, 3), (55, 2)] {
             let (mut contention, mut chance) = backing_off(5);
             contention.freeze(at(100 + busy_after_us), at(100), true, &mut chance);
@@ -214,7 +214,7 @@ mod tests {
 
     // [IEEE80211 §9.3.3]
     #[test]
-    fn the_window_doubles_up_to_its_ceiling_and_is_the_first_one_again_once_done() {
+    fn the_window_doubles_to_its_ceiling_and_is_the_first_again_once_done() {
         let (mut contention, mut chance) = best_effort();
         let mut windows = Vec::new();
         for _ in 0..8 {

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn fading_keeps_the_mean_power_and_rayleigh_fades_as_deep_as_an_exponential() {
+    fn fading_keeps_the_mean_power_and_rayleigh_is_as_deep_as_exponential() {
         for k_factor in [0.0, 4.0] {
             let mut path = faded(k_factor);
             let powers: Vec<f64> = (0..50_000)

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_delivered_is_no_congestion_without_excess_and_total_congestion_with_it() {
+    fn nothing_delivered_is_no_congestion_or_with_excess_total_congestion() {
         let mut retry = aware(3);
         assert_eq!(retry.congestion(ms(0)).level, 0.0);
         retry.on_arrival(ms(0), bytes(1000));

@@ -123,7 +123,7 @@ impl Bench {
 
 // [IEEE80211 §9.3.2.8]
 #[test]
-fn a_packet_is_sent_at_once_answered_a_sifs_later_and_the_next_follows_after_aifs() {
+fn a_packet_is_answered_a_sifs_later_and_the_next_follows_after_aifs() {
     let mut bench = Bench::new(&config(&["a"]));
     bench.enqueue(1_000, (A, AP), 1);
     bench.enqueue(1_100, (A, AP), 2);
@@ -134,7 +134,7 @@ fn a_packet_is_sent_at_once_answered_a_sifs_later_and_the_next_follows_after_aif
 }
 
 #[test]
-fn queuing_delay_is_the_time_until_the_frame_that_brings_the_packet_begins() {
+fn queuing_delay_lasts_until_the_frame_that_brings_the_packet_begins() {
     let mut bench = Bench::new(&config(&["a"]));
     bench.enqueue(1_000, (A, AP), 1);
     bench.enqueue(1_100, (A, AP), 2);
@@ -321,13 +321,13 @@ fn a_bystander_follows_a_frame_that_is_10_db_stronger_and_needs_no_eifs() {
 }
 
 #[test]
-fn of_preambles_that_overlap_within_4_us_none_is_noticed_and_no_eifs_follows() {
+fn of_preambles_within_4_us_none_is_noticed_and_no_eifs_follows() {
     assert_eq!(begin_of_c(config(&["a", "b", "c"]), 3), 1_237 + 37);
     assert_eq!(begin_of_c(config(&["a", "b", "c"]), 4), 1_234 + 314 + 37);
 }
 
 #[test]
-fn a_receiver_that_answers_a_stronger_frame_has_not_heard_the_end_of_another() {
+fn a_receiver_that_answers_a_stronger_frame_missed_the_end_of_another() {
     let mut config = config(&["a", "b"]);
     config.stations[0].node.aggregation = Aggregation::STANDARD;
     config.powers.hide(A, B);
@@ -423,7 +423,7 @@ fn a_packet_that_fails_goes_down_the_rates_to_the_lowest() {
 
 // [IEEE80211 §9.21.7]
 #[test]
-fn a_packet_goes_when_fewer_than_64_before_it_began_with_one_that_is_not_done() {
+fn a_packet_goes_when_fewer_than_64_before_it_began_with_an_undone_one() {
     // Interference from 1042 to 1096, only at the access point: within the first MPDU, after the
     // preamble.
     let mut config = with_neighbour(aggregating(), 40, 1_042);
@@ -457,7 +457,7 @@ fn of_a_frame_that_is_hit_in_its_middle_the_rest_waits_for_what_was_hit() {
 
 // [IEEE80211 §9.19.2.4]
 #[test]
-fn of_two_categories_that_are_ready_at_once_the_more_urgent_goes_and_the_other_backs_off() {
+fn of_two_ready_categories_the_more_urgent_goes_and_the_other_backs_off() {
     let mut config = config(&["a"]);
     config.stations[0].node.edca.0[AccessCategory::BestEffort.index()].cw_max = 1;
     let mut bench = Bench::new(&config);
@@ -490,8 +490,7 @@ fn an_opportunity_holds_frames_a_sifs_apart_while_they_end_in_time() {
 
 // [IEEE80211 §9.19.2.2]
 #[test]
-fn the_first_frame_of_an_opportunity_goes_anyhow_and_a_further_one_only_if_its_answer_ends_in_time()
-{
+fn the_first_frame_goes_anyhow_and_others_if_their_answer_is_in_time() {
     // The first exchange takes 278 us. The data of a second one would end after 522 us, its answer
     // after 566.
     for txop_us in [100, 550] {
@@ -532,7 +531,7 @@ fn the_backoff_of_a_category_stands_while_another_one_of_its_node_sends() {
 }
 
 #[test]
-fn a_packet_that_finds_no_room_is_dropped_and_a_node_says_whether_it_has_room() {
+fn a_packet_that_finds_no_room_is_dropped_and_a_node_says_if_it_has_room() {
     let mut config = config(&["a"]);
     config.stations[0].node.queue = NodeQueue::Fifo { limit: WaitLimit::Packets(2) };
     let mut bench = Bench::new(&config);
@@ -561,7 +560,7 @@ fn arrival_behind_a_hundred(queue: NodeQueue) -> i64 {
 }
 
 #[test]
-fn in_a_fifo_a_packet_waits_for_those_of_other_stations_and_in_fair_queues_for_a_turn() {
+fn in_a_fifo_a_packet_waits_for_other_stations_in_fair_queues_for_a_turn() {
     let limit = WaitLimit::Packets(1_000);
     assert_eq!(arrival_behind_a_hundred(NodeQueue::Fifo { limit }), 1_000 + 100 * 315 + 234);
     let fair = NodeQueue::FairCoDel { limit, codel: CoDelConfig::default() };

@@ -71,7 +71,7 @@ fn hidden_bursts_take_as_much_as_in_ns_3_and_in_a_monte_carlo_simulation() {
 }
 
 #[test]
-fn with_a_reset_of_the_window_each_further_attempt_takes_a_share_of_the_loss_away() {
+fn with_a_reset_of_the_window_each_further_attempt_takes_a_share_away() {
     assert_losses(32, extended(3, true), [2.01, 1.88, 1.28]);
     assert_losses(32, extended(5, true), [0.56, 0.56, 0.42]);
     assert_losses(32, extended(7, true), [0.01, 0.00, 0.01]);

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_is_of_sound_runs_else_of_disturbed_ones_and_never_without_a_call() {
+    fn a_mean_is_of_sound_runs_else_disturbed_ones_never_without_a_call() {
         let of = |runs: &[(u8, Option<Exclusion>)]| -> Vec<u8> {
             counting(runs.to_vec(), |run| run.1).into_iter().map(|run| run.0).collect()
         };

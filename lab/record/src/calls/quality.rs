@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_good_or_has_one_cause_and_the_call_begins_with_its_first_picture() {
+    fn an_interval_is_good_or_has_one_cause_and_a_picture_begins_the_call() {
         let intervals = vec![
             interval(1, 0, 0.0),
             interval(2, 15, 100.0),

@@ -85,7 +85,7 @@ fn a_record_in_memory_has_the_bytes_of_a_folder() {
 }
 
 #[test]
-fn a_video_is_read_back_as_it_was_written_and_takes_no_column_where_there_is_none() {
+fn a_video_is_read_back_as_written_and_takes_no_column_where_none_is() {
     let out = tempfile::tempdir().unwrap();
     let mut record = record(1);
     let columns = |folder: &Path| {
@@ -145,7 +145,7 @@ fn linked() -> Record {
 }
 
 #[test]
-fn the_record_of_a_command_has_a_flow_each_way_and_lasts_as_long_as_the_command() {
+fn the_record_of_a_command_has_a_flow_each_way_and_the_commands_length() {
     let out = tempfile::tempdir().unwrap();
     let record = linked();
     let folder = record.write(out.path()).unwrap();
@@ -279,7 +279,7 @@ fn a_damaged_file_is_named_with_its_line() {
 }
 
 #[test]
-fn a_call_file_that_is_cut_off_or_of_another_shape_is_an_error_and_never_an_empty_one() {
+fn a_cut_off_or_misshapen_call_file_is_an_error_and_never_an_empty_call() {
     let out = tempfile::tempdir().unwrap();
     let folder = linked().write(out.path()).unwrap();
     let path = folder.join("call.json");

@@ -6,7 +6,7 @@ use super::records::cellular;
 use super::{json, simulated};
 
 #[test]
-fn a_cellular_cell_has_a_curve_for_each_bearer_and_a_picture_of_resource_blocks() {
+fn a_cellular_cell_has_a_curve_each_bearer_and_a_picture_of_blocks() {
     let record = cellular();
     let report = json(&[record]);
     let cell = &report["scenarios"][0]["cellular"];

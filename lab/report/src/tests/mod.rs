@@ -142,7 +142,7 @@ fn the_rate_of_a_flow_is_split_into_video_and_repair() {
 }
 
 #[test]
-fn a_load_has_a_row_of_the_whole_time_and_one_of_each_section_in_which_it_runs() {
+fn a_load_has_a_row_of_the_whole_time_and_one_of_each_of_its_sections() {
     let report = json(&[simulated("delft/wired-4/queue300", Gcc, 1)]);
     let rows = report["scenarios"][0]["loads"].as_array().unwrap();
     let sections: Vec<&Value> = rows.iter().map(|row| &row["section"]).collect();
@@ -402,7 +402,7 @@ fn published_values_stand_beside_the_mean_and_range_over_the_seeds() {
 }
 
 #[test]
-fn a_published_value_of_gcc_stands_beside_real_calls_too_and_one_of_another_does_not() {
+fn a_published_value_of_gcc_stands_beside_real_calls_another_does_not() {
     let beside = |algorithm: LabAlgorithm| -> Vec<(Option<String>, Option<String>)> {
         let mut record = judged("chromium", Engine::Call, 1, 0.5);
         record.call =
@@ -419,7 +419,7 @@ fn a_published_value_of_gcc_stands_beside_real_calls_too_and_one_of_another_does
 }
 
 #[test]
-fn published_values_stand_beside_real_calls_and_calls_are_judged_unless_disturbed() {
+fn published_values_stand_beside_calls_judged_unless_disturbed() {
     let real = |seed, share: f64, disturbed: bool| {
         let mut record = judged("chromium", Engine::Call, seed, share);
         let calls = json!([{ "call": 1, "failure": null }]);

@@ -5,7 +5,7 @@ use weir_controllers::LabAlgorithm;
 use super::{json, simulated};
 
 #[test]
-fn a_forwarding_server_has_a_lane_for_each_picture_and_each_switch_has_its_reason() {
+fn a_forwarding_server_has_a_lane_a_picture_and_a_reason_each_switch() {
     let record = simulated("sfu/fall-and-return", LabAlgorithm::Sluice, 1);
     let duration_s = record.scenario.duration.as_secs_f64();
     let report = json(&[record]);

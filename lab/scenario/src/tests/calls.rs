@@ -114,7 +114,7 @@ fn mistakes_in_the_table_have_their_line_and_what_to_write() {
 }
 
 #[test]
-fn the_flows_of_each_direction_are_calls_by_their_order_or_by_their_own_word() {
+fn the_flows_of_each_direction_are_calls_by_order_or_by_their_own_word() {
     let text = small(
         "[[flow]]\nstart = \"5s\"\n[[flow]]\ndirection = \"down\"\ncall = 2\nstart = \"5s\"\n\
          [[flow]]\nkind = \"audio\"\n[[flow]]\nkind = \"tcp\"\n",
@@ -141,7 +141,7 @@ fn two_flows_cannot_have_one_place_in_a_call_and_tcp_has_none() {
 }
 
 #[test]
-fn a_published_value_may_be_one_of_the_calls_and_then_has_neither_flow_nor_section() {
+fn a_published_value_of_one_call_has_neither_flow_nor_section() {
     let paper = |rest: &str| {
         small(&format!(
             "[[section]]\nname = \"s\"\nfrom = \"0s\"\nto = \"1s\"\n[[paper]]\n\

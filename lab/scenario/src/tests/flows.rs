@@ -97,7 +97,7 @@ fn a_flow_crosses_the_hops_that_it_names_or_all() {
 }
 
 #[test]
-fn what_flows_of_a_kind_have_in_common_stands_once_and_a_variant_changes_it_for_all() {
+fn what_flows_have_in_common_stands_once_and_a_variant_changes_all() {
     let text = with(
         "[[flow]]\n",
         "[media]\necn = \"classic\"\npriority = 2\n[tcp]\ncongestion = \"reno\"\n\

@@ -45,7 +45,7 @@ fn arrivals(trace: &Trace) -> impl Iterator<Item = i64> {
 const UDP: &str = "kind = \"udp\"\nrate = \"200kbps\"";
 
 #[test]
-fn what_a_tunnel_holds_up_arrives_at_its_end_with_or_without_jitter_in_order() {
+fn what_a_tunnel_holds_up_arrives_at_its_end_in_order_jitter_or_not() {
     let jitter = "jitter = { kind = \"netem\", amount = \"10ms\", reorder = false }";
     for (capacity, more) in [STEPS, TRACE, RATES].map(|c| [(c, ""), (c, jitter)]).concat() {
         let trace = run(capacity, more, UDP, LabAlgorithm::Gcc);

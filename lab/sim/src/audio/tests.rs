@@ -45,7 +45,7 @@ fn heard_of(speech: Speech, delays: impl Iterator<Item = Option<i64>>) -> Heard 
 const PACKETS: i64 = 3_000;
 
 #[test]
-fn with_a_constant_delay_nothing_is_made_up_and_the_delay_is_the_path_and_the_target() {
+fn with_a_constant_delay_nothing_is_made_up_and_the_delay_is_the_paths() {
     let heard = heard((0..PACKETS).map(|_| Some(40)));
     assert_eq!((heard.concealed, heard.concealments), (TimeDelta::ZERO, 0));
     // Packet 20 ms, path 40 ms, target 20 ms and up to the granularity.
@@ -67,7 +67,7 @@ fn lost_packets_are_made_up_one_for_one_and_do_not_change_the_delay() {
 
 // [LIBWEBRTC §AudioDecoderOpus]
 #[test]
-fn with_fec_a_single_lost_packet_is_not_made_up_and_the_target_waits_for_its_copy() {
+fn with_fec_a_single_lost_packet_is_restored_as_the_target_waits_for_it() {
     let lossy = (0..PACKETS).map(|number| (number % 10 != 0 || !has_copy(number)).then_some(40));
     let heard = heard_of(WITH_COPIES, lossy);
     let share = heard.concealed.as_secs_f64() / heard.played.as_secs_f64();
@@ -97,7 +97,7 @@ fn with_fec_only_the_last_of_successive_lost_packets_has_a_copy() {
 
 // [RFC2198]
 #[test]
-fn with_red_two_successive_lost_packets_have_copies_and_the_target_waits_for_both() {
+fn with_red_two_lost_in_a_row_have_copies_and_the_target_waits_for_both() {
     let lossy =
         (0..PACKETS).map(|number| (number % 10 >= 2 || !has_copy(number / 10 * 10)).then_some(40));
     let heard = heard_of(Speech { red: true, ..WITH_COPIES }, lossy);
@@ -107,7 +107,7 @@ fn with_red_two_successive_lost_packets_have_copies_and_the_target_waits_for_bot
 }
 
 #[test]
-fn a_lost_packet_of_60_ms_is_made_up_for_60_ms_and_the_target_is_a_packet_long_with_copies() {
+fn a_lost_packet_of_60_ms_is_made_up_for_60_ms_and_a_copy_adds_a_packet() {
     let long = Speech { length: millis(60), ..PLAIN };
     let is_voice =
         |number: i64| recording::has_copy(Timestamp::ZERO + long.length * number, long.length);

@@ -202,7 +202,7 @@ fn kinds<'a>(packets: impl Iterator<Item = &'a Packet>) -> Vec<&'static str> {
 
 // [REMB §3]
 #[test]
-fn an_algorithm_with_a_receivers_half_gets_departure_times_limits_and_reports() {
+fn an_algorithm_with_a_receivers_half_gets_departures_limits_and_reports() {
     let mut media = media(LabAlgorithm::Gcc2013, FILLER);
     media.feedback = vec![(Timestamp::ZERO, Feedback::Ccfb)];
     let bench = Bench::new(media).run_until(at(5_000));
@@ -226,7 +226,7 @@ fn a_share_of_coupled_flows_is_taken_over_with_its_reason() {
 }
 
 #[test]
-fn a_browsers_packets_reach_the_socket_one_by_one_and_those_of_others_in_bursts() {
+fn a_browsers_packets_reach_the_socket_singly_those_of_others_in_bursts() {
     let gaps = |source| {
         let bench = Bench::new(media(LabAlgorithm::Gcc, source)).run_until(at(2_000));
         let times: Vec<_> = bench.sent.iter().map(|(time, _)| *time).collect();

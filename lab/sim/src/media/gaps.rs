@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_packets_are_asked_for_at_once_and_again_after_the_response_time() {
+    fn missing_packets_are_asked_for_at_once_and_after_the_response_time() {
         let mut gaps = two_missing(true);
         assert_eq!(gaps.next_deadline(), Some(at(0)));
         assert_eq!(gaps.requests(at(0)), [1, 2]);
@@ -301,7 +301,7 @@ mod tests {
 
     // [LIBWEBRTC §NackRequester]
     #[test]
-    fn a_receiver_that_is_told_the_round_trip_time_asks_a_hundred_times_that_far_apart() {
+    fn a_receiver_that_knows_the_round_trip_asks_a_hundred_of_them_apart() {
         let mut gaps = two_missing(true);
         gaps.on_round_trip_time(millis(4));
         assert_eq!(gaps.requests(at(0)), [1, 2]);

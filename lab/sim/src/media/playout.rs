@@ -215,7 +215,7 @@ mod tests {
 
     // [WEBRTC-STATS §8]
     #[test]
-    fn a_source_that_was_paused_did_not_freeze_but_one_whose_frames_were_lost_did() {
+    fn a_paused_source_did_not_freeze_but_one_whose_frames_were_lost_did() {
         let shown_after_a_gap = |is_next| {
             let mut playout = Playout::default();
             for frame in 0..10 {

@@ -229,7 +229,7 @@ mod tests {
 
     // [LIBWEBRTC §FecControllerDefault]
     #[test]
-    fn the_media_has_what_the_share_of_repair_in_the_last_second_leaves_of_the_target() {
+    fn the_media_has_what_the_last_seconds_repair_leaves_of_the_target() {
         let mut protection = protection();
         assert_eq!(kbps(&mut protection, 0, 800), 800.0);
         send(&mut protection, 2_000, 2, 1);
@@ -280,7 +280,7 @@ mod tests {
 
     // [LIBWEBRTC §FecControllerDefault]
     #[test]
-    fn the_division_stands_until_the_target_or_a_receiver_report_has_something_new() {
+    fn the_division_stands_until_target_or_receiver_report_is_new() {
         let mut protection = protection();
         send(&mut protection, 2_000, 3, 0);
         assert_eq!(kbps(&mut protection, 1_990, 1_000), 700.0);

@@ -286,7 +286,7 @@ mod tests {
 
     // [RFC3550 §6.4.1], [RFC3550 §6.3.1]
     #[test]
-    fn a_report_comes_each_half_to_one_and_a_half_seconds_and_tells_what_was_lost_since_the_last() {
+    fn a_report_comes_each_half_to_one_and_a_half_seconds_with_its_losses() {
         let mut bench = Bench::new();
         bench.run(20, 0, 0);
         let mut changes = Vec::new();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_round_trip_time_is_the_paths_and_the_ends_and_the_queues_in_whole_ms() {
+    fn the_round_trip_time_is_of_path_ends_and_queues_in_whole_ms() {
         let mut bench = Bench::new();
         let mut seen = Vec::new();
         for _ in 0..40 {
@@ -356,7 +356,7 @@ mod tests {
 
     // [LIBWEBRTC §ModuleRtpRtcpImpl2], [LIBWEBRTC §CallStats]
     #[test]
-    fn once_a_second_it_is_asked_for_and_once_the_longest_of_one_and_a_half_is_taken_over() {
+    fn each_second_it_is_asked_for_and_in_one_and_a_half_the_longest_is_taken() {
         let mut stats = RttStats::new(&mut Seed::new(1).stream("stats"));
         (stats.next_question, stats.next_summary) = (at(300), at(700));
         let times = [299, 300, 699, 700, 1_300, 1_700, 2_300, 2_700, 3_300, 3_700];

@@ -109,7 +109,7 @@ mod tests {
 
     // [LIBWEBRTC §RtpPacketHistory]
     #[test]
-    fn a_packet_is_sent_again_when_asked_for_but_once_a_round_trip_time_after_it_left() {
+    fn a_packet_is_sent_again_when_asked_for_but_once_a_round_trip() {
         let mut history = history(10, 10, RTT);
         assert_eq!(history.on_request(at(100), RTT, 9), Some(&9));
         history.on_queued_again(9);

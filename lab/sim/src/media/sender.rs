@@ -340,7 +340,7 @@ mod tests {
 
     // [LIBWEBRTC §RtpPacketHistory]
     #[test]
-    fn what_waits_to_be_sent_again_is_not_queued_twice_and_its_round_trip_begins_when_it_leaves() {
+    fn what_waits_to_be_sent_again_is_not_queued_twice_and_times_from_leaving() {
         let mut browser = Browser::new();
         browser.make_frame(at(0), 1);
         browser.send(at(0));
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_frame_is_a_key_frame_and_others_are_when_asked_for_but_not_too_often() {
+    fn the_first_frame_is_a_key_frame_and_those_asked_for_but_not_too_often() {
         let mut frames = KeyFrames::new(None);
         assert!(frames.begin_frame(at(0)));
         assert!(!frames.begin_frame(at(10_000)));

@@ -160,7 +160,7 @@ fn without_loss_every_frame_is_shown_after_the_path_and_the_screen() {
 }
 
 #[test]
-fn one_lost_packet_without_repair_freezes_the_picture_until_the_key_frame_that_was_asked_for() {
+fn one_lost_packet_without_repair_freezes_the_picture_until_a_key_frame() {
     let mut call = Call::new(NONE);
     // Packet of frame 50. The next packet of the frame reveals the loss.
     let video = call.run(100, |number| number == 151);
@@ -171,7 +171,7 @@ fn one_lost_packet_without_repair_freezes_the_picture_until_the_key_frame_that_w
 }
 
 #[test]
-fn a_loss_right_after_a_key_frame_freezes_the_picture_until_another_one_is_allowed() {
+fn a_loss_after_a_key_frame_freezes_the_picture_until_another_is_allowed() {
     let mut call = Call::new(NONE);
     let video = call.run(100, |number| number == 4);
     // Frame 1 is lost. Key frames are at least 300 ms apart, so the next one is frame 10.
@@ -183,7 +183,7 @@ fn a_loss_right_after_a_key_frame_freezes_the_picture_until_another_one_is_allow
 }
 
 #[test]
-fn with_key_frames_by_interval_only_the_next_one_ends_the_wait_when_requests_get_lost() {
+fn with_key_frames_by_interval_the_next_ends_the_wait_without_requests() {
     let mut call = Call::new(Repair { key_frame_interval: Some(INTERVAL * 50), ..NONE });
     call.deaf = true;
     let video = call.run(100, |number| number == 31);
@@ -218,7 +218,7 @@ fn with_nack_a_lost_packet_is_there_again_after_a_round_trip() {
 
 // [LIBWEBRTC §VideoReceiveStream2]
 #[test]
-fn a_browser_waits_three_seconds_for_a_frame_and_then_asks_for_a_key_frame() {
+fn a_browser_waits_three_seconds_for_a_frame_then_asks_for_a_key_frame() {
     let mut call = Call::new(Repair { nack: true, ..NONE });
     call.loses_rtx = true;
     call.receiver.play_as_browser(Timestamp::ZERO);

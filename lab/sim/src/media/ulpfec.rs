@@ -207,7 +207,7 @@ mod tests {
 
     // [LIBWEBRTC §VCMNackFecMethod]
     #[test]
-    fn there_is_no_parity_without_loss_at_short_round_trip_times_and_of_small_frames() {
+    fn there_is_no_parity_without_loss_at_short_round_trips_or_small_frames() {
         let share = |lost, rtt_ms, kbits| parity_share(lost, TimeDelta::from_millis(rtt_ms), kbits);
         assert_eq!(share(0, 100, 30.0), 0);
         assert_eq!(share(255, 19, 30.0), 0);

@@ -242,9 +242,13 @@ pub(super) struct Rival {
 }
 
 impl Rival {
+    /// Whether a packet was sent after the last congestion event.
+    fn is_new(&self, sent: Timestamp) -> bool {
+        self.recovery_start.is_none_or(|start| sent > start)
+    }
+
     fn on_ack(&mut self, now: Timestamp, news: &News, facts: AckFacts) {
-        let is_new = |sent: Timestamp| self.recovery_start.is_none_or(|start| sent > start);
-        let delivered = news.acked.iter().filter(|packet| is_new(packet.sent)).count() as u64;
+        let delivered = news.acked.iter().filter(|packet| self.is_new(packet.sent)).count() as u64;
         if delivered == 0 {
             return;
         }
@@ -274,7 +278,7 @@ impl Rival {
     /// One reduction for the losses of a round trip [RFC9002 §7.3.2].
     fn on_lost(&mut self, now: Timestamp, lost: &Lost) {
         let Some(newest) = lost.packets.iter().map(|packet| packet.sent).max() else { return };
-        if self.recovery_start.is_none_or(|start| newest > start) {
+        if self.is_new(newest) {
             self.window.threshold = self.control.on_congestion(now, &self.window);
             self.window.congestion = self.window.threshold;
             self.recovery_start = Some(now);

@@ -34,12 +34,8 @@ pub(crate) use packet::QuicPacket;
 pub use pair::{QuicDatagram, QuicPair};
 
 /// Packets for one ACK [RFC9000 §13.2.2].
-///
-/// [RFC9000 §13.2.2]: https://www.rfc-editor.org/rfc/rfc9000#section-13.2.2
 const PACKETS_PER_ACK: u64 = 2;
 /// `max_ack_delay` [RFC9000 §18.2].
-///
-/// [RFC9000 §18.2]: https://www.rfc-editor.org/rfc/rfc9000#section-18.2
 const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 
 /// Media or data over a QUIC connection.

@@ -221,7 +221,7 @@ fn run_in_cell(rivals: usize) -> Trace {
 }
 
 #[test]
-fn in_a_cell_the_best_layer_is_what_a_sender_of_everything_would_bring_through() {
+fn in_a_cell_the_best_layer_is_what_a_sender_of_all_would_bring_through() {
     for (rivals, best) in [(0, 3..=3), (8, 1..=2)] {
         let trace = run_in_cell(rivals);
         let rows = trace.rows.iter().filter(|row| row.flow == 0);

@@ -91,7 +91,7 @@ fn a_flow_has_rows_from_its_start_to_its_stop_and_nothing_is_sent_outside() {
 }
 
 #[test]
-fn packets_are_sent_lost_or_on_their_way_and_the_capacity_stands_in_every_row() {
+fn packets_are_sent_lost_or_under_way_and_each_row_has_the_capacity() {
     let mut config = one_mbps(vec![flow("media-1", LabAlgorithm::Nada, 0, 20)]);
     config.hops[0].up.loss = LossModel::Random(0.05);
     let trace = run(&config, Seed::new(1));
@@ -338,7 +338,7 @@ fn a_receiver_that_estimates_limits_its_sender_by_remb() {
 
 // [RFC8867 §6.1]
 #[test]
-fn flows_of_one_sender_share_by_priority_and_take_over_what_a_flow_that_ends_had() {
+fn flows_of_one_sender_share_by_priority_and_inherit_from_one_that_ends() {
     for algorithm in [LabAlgorithm::Gcc, LabAlgorithm::Nada, LabAlgorithm::ScreamV2] {
         let coupled = |name, priority, start, stop| {
             let mut flow = flow(name, algorithm, start, stop);

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filler_meets_its_target_to_the_byte_and_an_encoder_cap_holds_it_below() {
+    fn a_filler_meets_its_target_to_the_byte_and_an_encoder_cap_lowers_it() {
         let target = Bitrate::from_kbps(1000);
         let mut filler = source(Source::Filler { fps: 30.0, cap: None });
         let sizes = frames(&mut filler, target, Timestamp::ZERO, 300);
@@ -249,7 +249,7 @@ mod tests {
 
     // [RFC8593 §5.2]
     #[test]
-    fn a_transient_begins_with_the_burst_frame_and_carries_the_target_over_its_frames() {
+    fn a_transient_begins_with_the_burst_and_carries_the_target_over_it() {
         let mut model = source(Source::Rfc8593 { fps: 30.0, reaction: REACTION });
         let sizes = frames(&mut model, Bitrate::from_kbps(1000), Timestamp::ZERO, 8);
         assert_eq!(sizes[0], 13_500);

@@ -117,7 +117,7 @@ mod tests {
 
     // [LIBWEBRTC §EncoderBitrateAdjuster]
     #[test]
-    fn before_30_frames_a_sixth_is_kept_back_and_then_nothing_from_an_exact_encoder() {
+    fn before_30_frames_a_sixth_is_kept_back_then_nothing_if_it_is_exact() {
         let mut detector = OvershootDetector::default();
         let rate = detector.adjust(Timestamp::ZERO, ASKED, Bitrate::ZERO);
         assert_eq!(rate.as_bps(), 833_333);
@@ -133,7 +133,7 @@ mod tests {
 
     // [LIBWEBRTC §EncoderBitrateAdjuster]
     #[test]
-    fn an_encoder_that_makes_too_much_is_asked_for_less_but_for_no_less_than_half() {
+    fn an_encoder_that_makes_too_much_is_asked_for_down_to_half() {
         let rate = run(10, Bitrate::ZERO, &[1.2]);
         assert!((500.0..850.0).contains(&rate), "{rate}");
         assert_eq!(run(10, Bitrate::ZERO, &[9.0]), 500.0);
@@ -141,7 +141,7 @@ mod tests {
 
     // [LIBWEBRTC §EncoderBitrateAdjuster]
     #[test]
-    fn a_link_with_room_lets_uneven_frames_pass_as_long_as_their_average_is_kept() {
+    fn a_link_with_room_lets_uneven_frames_pass_while_their_average_is_kept() {
         let uneven = [1.0, 1.8, 1.0, 0.2];
         let without = run(10, Bitrate::ZERO, &uneven);
         let with = run(10, Bitrate::from_kbps(2_000), &uneven);

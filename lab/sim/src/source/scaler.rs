@@ -251,7 +251,7 @@ mod tests {
 
     // [LIBWEBRTC §QualityScaler]
     #[test]
-    fn a_high_quantizer_makes_the_picture_smaller_every_five_seconds_down_to_180_lines() {
+    fn a_high_quantizer_shrinks_the_picture_each_five_seconds_to_180_lines() {
         let mut scaler = scaler(Degradation::MaintainFramerate);
         let seen = run(&mut scaler, 0, 30, 106.0);
         let mut pixels: Vec<f64> = seen.iter().map(|entry| entry.0).collect();

@@ -193,7 +193,7 @@ mod tests {
 
     // [LIBWEBRTC §SimulcastRateAllocator]
     #[test]
-    fn a_rate_fills_the_small_layers_first_and_the_rest_goes_to_the_largest_that_is_on() {
+    fn a_rate_fills_the_small_layers_first_and_the_rest_goes_to_the_largest() {
         let mut simulcast = simulcast();
         assert_eq!(allocated(&mut simulcast, 20), [30, 0, 0], "the first layer is always on");
         assert_eq!(allocated(&mut simulcast, 320), [200, 0, 0], "the second begins at 330");
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layers_together_meet_a_target_and_a_new_layer_begins_with_key_frames() {
+    fn the_layers_together_meet_a_target_and_a_new_one_begins_with_key_frames() {
         let mut simulcast = simulcast();
         let camera = Camera { fps: 30.0, cap: None };
         let mut run = |from: i64, to: i64, kbps| -> Vec<u64> {

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_reorders_keeps_the_window_open_and_a_needless_retransmission_widens_it() {
+    fn a_reordering_path_keeps_the_window_and_a_needless_repeat_widens_it() {
         let (mut rack, mut board) = (Rack::default(), six());
         sack(&mut rack, &mut board, 101, 0, 10..20);
         sack(&mut rack, &mut board, 102, 10, 10..20);

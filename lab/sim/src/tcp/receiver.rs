@@ -212,7 +212,7 @@ mod tests {
 
     // [RFC5681 §4.2]
     #[test]
-    fn every_second_segment_is_acknowledged_or_the_first_after_40_ms_and_a_tick() {
+    fn every_second_segment_is_acknowledged_or_the_first_after_40_ms() {
         let mut receiver = receiver();
         assert_eq!(receiver.on_data(at(100), &segment(0), false), None);
         assert_eq!(receiver.next_deadline(), Some(at(144)));
@@ -251,7 +251,7 @@ mod tests {
 
     // [RFC2018 §4]
     #[test]
-    fn the_first_block_is_the_one_that_changed_last_and_a_filled_hole_is_told_at_once() {
+    fn the_first_block_changed_last_and_a_filled_hole_is_told_at_once() {
         let mut receiver = receiver();
         let mut receive =
             |number| acknowledged(receive(&mut receiver, at(0), &segment(number), false));

@@ -111,7 +111,7 @@ fn two_flows_of_one_control_share_fairly() {
 }
 
 #[test]
-fn bbr_keeps_the_queue_short_where_cubic_fills_it_and_random_loss_does_not_stop_it() {
+fn bbr_keeps_the_queue_short_where_cubic_fills_it_despite_random_loss() {
     let wait = |control| mean_wait_ms(&endless(60, ms(300), LossModel::None, &[control]), 0);
     let (cubic, bbr) = (wait(CUBIC), wait(Congestion::Bbr));
     assert!(cubic > 150.0 && bbr < 25.0, "{cubic} {bbr}");

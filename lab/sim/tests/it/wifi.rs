@@ -75,7 +75,7 @@ fn a_flow_that_is_at_no_station_does_not_cross_the_cell() {
 }
 
 #[test]
-fn tcp_at_a_station_leaves_its_own_host_with_a_short_queue_and_fills_the_channel() {
+fn tcp_at_a_station_leaves_its_host_with_a_short_queue_and_fills_the_air() {
     let trace = run(&config(vec![flow("tcp-1", Direction::Up, Some(0), tcp())]), Seed::new(1));
     assert!(mbps(&trace, 0) > 20.0, "{}", mbps(&trace, 0));
     let longest = rows(&trace, 0).map(|row| row.queue).max().unwrap();

@@ -51,7 +51,7 @@ fn compile(folder: &Path, options: &[&str]) -> PathBuf {
 }
 
 #[test]
-fn a_c_program_calls_under_every_controller_and_gets_error_codes_for_garbage() {
+fn a_c_program_calls_under_each_controller_and_garbage_is_an_error_code() {
     if !has("cc") {
         return;
     }

@@ -110,7 +110,7 @@ fn an_edge_that_moves_causes_few_switches() {
 // Found in simulation: after a fall a stream stood at a quarter of its frames for 7 s, although the
 // next step took 100 kbit/s.
 #[test]
-fn frames_come_back_as_soon_as_there_is_room_while_a_stream_waits_for_a_margin() {
+fn frames_come_back_once_there_is_room_while_a_stream_waits_for_a_margin() {
     let mut allocator = Allocator::default();
     let mut layers = simulcast();
     layers.truncate(2);

@@ -83,7 +83,7 @@ fn a_goal_above_the_target_is_probed_for_and_proved() {
 }
 
 #[test]
-fn a_probe_that_queues_proves_the_rate_at_which_it_arrived_and_the_next_one_waits() {
+fn a_probe_that_queues_proves_the_rate_of_arrival_and_the_next_one_waits() {
     let mut prober = prober();
     heartbeat(&mut prober, 0);
     prober.set_desired_bitrate(at(10), Some(kbps(1_400)));
@@ -114,7 +114,7 @@ fn a_slow_probe_of_few_large_packets_is_judged_as_a_whole() {
 
 // Found in simulation: the link had been back for 7 s before the next probe.
 #[test]
-fn pairs_that_the_path_no_longer_spreads_end_the_wait_after_a_probe_that_queued() {
+fn pairs_the_path_no_longer_spreads_end_the_wait_after_a_queued_probe() {
     let mut prober = prober();
     heartbeat(&mut prober, 0);
     prober.set_desired_bitrate(at(10), Some(kbps(1_400)));
@@ -191,7 +191,7 @@ fn set(prober: &mut Probing<Fixed>, ms: i64, rate: Bitrate, reason: Reason) {
 }
 
 #[test]
-fn a_target_above_what_arrived_on_a_full_path_is_no_room_until_more_arrives() {
+fn a_target_above_arrivals_on_a_full_path_is_no_room_until_more_arrives() {
     let mut prober = prober();
     prober.on_feedback(at(1_000), &report(0, 60, kbps(500), kbps(500), None));
     assert_eq!(prober.room(), kbps(750), "the path was never full");
@@ -223,7 +223,7 @@ fn a_dip_for_the_controllers_own_test_is_not_passed_on() {
 }
 
 #[test]
-fn what_a_controller_makes_of_a_probe_that_queued_is_forgiven_for_some_seconds() {
+fn what_a_controller_makes_of_a_queued_probe_is_forgiven_for_seconds() {
     let mut prober = prober();
     heartbeat(&mut prober, 0);
     prober.set_desired_bitrate(at(10), Some(kbps(1_400)));

@@ -331,7 +331,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_is_lost_a_forwarded_frame_needs_only_what_was_forwarded_or_lost(
+    fn whatever_is_lost_a_forwarded_frame_needs_only_forwarded_or_lost_ones(
         modes in modes(),
         starts in any::<[u16; 2]>(),
         steps in steps(true),
@@ -351,7 +351,7 @@ proptest! {
     }
 
     #[test]
-    fn without_losses_numbers_are_complete_and_each_picture_has_its_end_marked(
+    fn without_losses_numbers_are_complete_and_each_pictures_end_is_marked(
         modes in modes(),
         starts in any::<[u16; 2]>(),
         steps in steps(false),

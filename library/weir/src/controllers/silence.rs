@@ -210,7 +210,7 @@ mod tests {
 
     // NADA-D9
     #[test]
-    fn feedback_ends_the_watch_and_an_unknown_round_trip_time_counts_as_a_second() {
+    fn feedback_ends_the_watch_and_an_unknown_round_trip_is_a_second() {
         let mut silence = Silence::default();
         silence.on_packet_sent(at(0), None, PATIENCE);
         assert_eq!(silence.deadline(), Some(at(1500)));

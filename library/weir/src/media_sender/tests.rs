@@ -140,7 +140,7 @@ fn a_frame_is_told_once_and_each_packet_when_it_leaves() {
 }
 
 #[test]
-fn a_packet_past_the_queue_has_a_number_of_its_own_and_the_controller_hears_of_it() {
+fn a_packet_past_the_queue_has_its_own_number_and_the_controller_hears() {
     let mut sender = sender();
     sender.enqueue(at(0), frame(0..2));
     assert_eq!(drain(&mut sender, at(0)), [Some(0)]);
@@ -213,7 +213,7 @@ fn the_encoder_gets_the_target_less_the_repair_of_the_last_second() {
 }
 
 #[test]
-fn the_encoder_makes_less_while_more_than_a_frame_waits_and_nothing_that_would_be_late() {
+fn the_encoder_makes_less_while_more_than_a_frame_waits_none_if_late() {
     let mut sender = MediaSender::new(Script::new(target(100)));
     let paced = sender.target().pacing_rate;
     let mut queued = DataSize::ZERO;
@@ -296,7 +296,7 @@ fn probes_and_padding_ask_the_caller_for_packets() {
 }
 
 #[test]
-fn what_is_not_counted_is_hidden_from_the_controller_and_not_from_the_pacer() {
+fn what_is_not_counted_is_hidden_from_the_controller_not_from_the_pacer() {
     let mut sender = sender();
     sender.set_uncounted(DataSize::from_bytes(10));
     sender.enqueue(at(0), frame(0..2));

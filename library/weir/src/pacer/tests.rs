@@ -50,7 +50,7 @@ fn packets_leave_in_order_at_the_pacing_rate_after_a_burst_of_5_ms() {
 
 // [LIBWEBRTC §PacingController]
 #[test]
-fn whole_bursts_leave_one_after_the_other_and_what_comes_later_joins_a_burst_with_room() {
+fn whole_bursts_leave_in_turn_and_what_comes_later_joins_one_with_room() {
     let burst = Burst::Whole(TimeDelta::from_millis(25));
     let mut pacer = Pacer::new(&Target { burst, ..target(1000, None) }); // 1250 B take 10 ms
     (0..7).for_each(|packet| pacer.enqueue(SIZE, packet));
@@ -196,7 +196,7 @@ fn a_probe_sends_media_first_and_then_padding_at_its_own_rate() {
 
 // [LIBWEBRTC §PacingController]
 #[test]
-fn a_small_packet_leads_each_probe_if_the_driver_can_pad_and_waits_for_media_itself() {
+fn a_small_packet_leads_a_probe_if_the_driver_can_pad_else_it_waits() {
     let mut pacer = Pacer::new(&target(1000, None));
     pacer.set_leads_probes(true);
     pacer.set_target(at(0), &Target { probe: probe(7, 5_000, 3_000, 4), ..target(1000, None) });
@@ -284,7 +284,7 @@ fn padding_fills_up_to_the_padding_rate() {
 }
 
 #[test]
-fn media_above_the_padding_rate_keeps_padding_away_for_half_a_second_at_most() {
+fn media_above_the_padding_rate_delays_padding_half_a_second_at_most() {
     let padding_rate = Bitrate::from_kbps(10);
     let mut pacer = Pacer::new(&Target { padding_rate, ..target(10_000, None) });
     (0..10).for_each(|packet| pacer.enqueue(SIZE, packet));

@@ -125,7 +125,7 @@ fn the_number_of_reports_is_their_count() {
 }
 
 #[test]
-fn a_number_that_means_the_last_report_is_recognized_where_it_cannot_mean_the_count() {
+fn a_number_of_the_last_report_is_known_where_it_cannot_be_the_count() {
     // An even number of reports, but the block has room for one more.
     let three = with_blocks(&[0, 0, 0, 9, 0, 16, 0, 2, 0x80, 1, 0x80, 2, 0x80, 3, 0, 0]);
     let numbers = |bytes: &[u8]| -> Vec<u16> {

@@ -82,7 +82,7 @@ fn a_header_carries_when_it_was_sent_alone_or_behind_the_sequence_number() {
 
 // [RFC8285 §4.2]
 #[test]
-fn other_extensions_are_written_behind_the_header_s_own_and_read_as_elements() {
+fn other_extensions_are_written_behind_the_headers_and_read_as_elements() {
     let others = [
         Element::new(ID_3, b"audio").unwrap(),             // mid
         Element::new(ID_15, &[0x80, 0, 1, 0, 7]).unwrap(), // a dependency descriptor

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_whole_json_is_an_error_and_one_of_another_kind_is_none() {
+    fn a_line_that_is_no_whole_json_is_an_error_and_another_kind_is_none() {
         assert!(matches!(line(b" {}"), Ok(Line::Other)));
         for broken in ["[1,", "{", "[1]x", "[\"\\q\"]", ""] {
             assert!(line(broken.as_bytes()).is_err(), "{broken}");

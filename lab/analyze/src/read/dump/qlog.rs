@@ -203,8 +203,10 @@ impl Counters {
 
     /// What the stack would let the application send, in bit/s.
     fn estimate(&self) -> Option<f64> {
-        let of_window = || Some(self.window? * 8e3 / self.smoothed_ms.filter(|ms| *ms > 0.0)?);
-        self.pacing_rate.filter(|rate| *rate > 0.0).or_else(of_window)
+        if let Some(rate) = self.pacing_rate.filter(|rate| *rate > 0.0) {
+            return Some(rate);
+        }
+        Some(self.window? * 8e3 / self.smoothed_ms.filter(|ms| *ms > 0.0)?)
     }
 
     fn report(&self, way: StreamDirection, timestamp: f64) -> StatsReport {

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_sees_its_camera_late_disturbs_the_run_and_a_few_late_frames_do_not() {
+    fn a_camera_seen_late_disturbs_the_run_and_a_few_late_frames_do_not() {
         let span = Timestamp::ZERO..Timestamp::from_secs(4);
         let few = of(&camera(4), &span).unwrap();
         assert_eq!((few.max, late_camera("a", &few)), (40.0, None));

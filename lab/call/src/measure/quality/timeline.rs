@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn rtp_timestamps_tell_a_jump_of_any_length_and_the_track_follows_the_screen() {
+    fn rtp_timestamps_tell_a_jump_of_any_length_and_a_track_of_a_screen() {
         // The loop has 1.98 s. The delay grows to 1.9 s, and falls to 0.1 s by less than a loop,
         // which is nearer to 2.08 s than to 0.1.
         let mut received = Vec::new();

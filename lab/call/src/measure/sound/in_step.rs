@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn sound_is_behind_by_the_difference_of_both_delays_in_each_second_that_has_both() {
+    fn sound_is_behind_by_the_difference_of_delays_where_a_second_has_both() {
         let seconds =
             [second(1, Some(90)), second(2, None), second(3, Some(30)), second(9, Some(1))];
         let behind = behind(&seconds, &frames(40)).unwrap();

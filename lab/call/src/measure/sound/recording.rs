@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_late_block_dates_all_and_a_block_of_a_microphone_ends_when_it_comes() {
+    fn the_least_late_block_dates_all_and_a_microphones_ends_as_it_comes() {
         let recording = recording(&[30.0, 14.0, 10.0, 25.0]);
         let spoken = recording.placed(Tap::Microphone, 900.0);
         assert_eq!((spoken.start, spoken.samples.len()), (Timestamp::from_millis(100), 640));

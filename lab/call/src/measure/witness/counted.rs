@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_counts_a_video_and_its_retransmissions_as_one_and_a_receiver_as_two() {
+    fn a_sender_counts_video_and_retransmissions_as_one_a_receiver_as_two() {
         let compared = compared(SENDER, RECEIVER);
         let told: Vec<_> = compared.iter().map(|it| (it.way, it.counted, &it.ssrcs[..])).collect();
         use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};

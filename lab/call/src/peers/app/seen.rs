@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_go_to_the_camera_of_their_tag_and_the_larger_of_two_screens_counts() {
+    fn frames_go_to_the_camera_of_their_tag_and_the_larger_screen_counts() {
         let lines = [
             line("camera", "x-1", &[frame(900, tag(0, 1))]),
             line("camera", "x-2", &[frame(1000, tag(0, 4)), frame(1033, tag(0, 5))]),

@@ -141,7 +141,7 @@ fn needs_root(output: &Output) -> bool {
 }
 
 #[test]
-fn a_stack_under_a_controller_of_ours_uses_most_of_the_link_and_loses_little() {
+fn a_stack_under_our_controller_uses_most_of_the_link_and_loses_little() {
     let doctor = Command::new(WEIR).args(["arena", "doctor"]).current_dir(root()).output();
     let doctor = String::from_utf8(doctor.unwrap().stdout).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -270,7 +270,7 @@ mod tests {
 
     // [LIBWEBRTC §VideoStreamBufferController]
     #[test]
-    fn repaired_frames_add_most_of_a_round_trip_and_are_forgotten_after_a_minute() {
+    fn repaired_frames_add_most_of_a_round_trip_and_are_forgotten_in_a_minute() {
         let (mut jitter, now) = after(30.0, [(0.0, 4_000.0); 300]);
         jitter.on_round_trip_time(now, TimeDelta::from_millis(100));
         let before = millis((jitter.clone(), now));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn below_five_frames_a_second_there_is_no_delay_and_below_ten_a_part_of_it() {
+    fn below_five_frames_a_second_there_is_no_delay_below_ten_a_part_of_it() {
         let noisy = |frame: u32| (f64::from(frame % 7) * 20.0, 4_000.0 + f64::from(frame % 3));
         let at = |fps| millis(after(fps, (0..300).map(noisy)));
         assert_eq!(at(4.0), 0.0);

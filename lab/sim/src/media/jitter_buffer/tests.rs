@@ -65,7 +65,7 @@ fn with_a_constant_delay_frames_are_shown_evenly_and_soon() {
 }
 
 #[test]
-fn whatever_the_delays_no_picture_is_shown_before_it_came_or_before_an_older_one() {
+fn no_picture_is_shown_before_it_came_or_before_an_older_one() {
     for seed in 0..20 {
         let frames: Vec<Frame> =
             (0..).zip(wild(seed)).map(|(number, delay)| frame(number, millis(delay))).collect();
@@ -126,7 +126,7 @@ fn a_key_frame_makes_late_frames_before_it_needless() {
 }
 
 #[test]
-fn frames_that_were_completed_by_retransmissions_say_nothing_of_the_jitter() {
+fn frames_completed_by_retransmissions_say_nothing_of_the_jitter() {
     let mut frames: Vec<Frame> = (0..600).map(|number| frame(number, millis(40))).collect();
     for frame in frames.iter_mut().skip(200).step_by(20) {
         frame.received += millis(90);

@@ -99,7 +99,7 @@ fn below_the_coarsest_quality_frames_are_left_out() {
 
 // [LIBWEBRTC §VideoStreamEncoder]
 #[test]
-fn push_back_throws_away_one_picture_of_as_many_as_it_takes_and_of_two_at_most() {
+fn push_back_throws_away_as_many_pictures_as_it_takes_and_two_at_most() {
     for (share, expect) in [(1.0, 0), (0.995, 0), (0.75, 75), (0.3, 150), (0.02, 150)] {
         let mut bench = Bench::new();
         bench.run(300, 2_000, CAMERA, 1.0);
@@ -202,7 +202,7 @@ fn av1_drops_frames_for_a_quarter_of_a_second_while_its_buffer_is_empty() {
 // The call of `encoder/drop/av1`: 0.14 Mbit/s as one large frame a second and many small ones,
 // with the rate halved.
 #[test]
-fn av1_at_a_low_rate_alternates_between_large_and_small_frames_and_is_asked_for_half() {
+fn av1_at_a_low_rate_alternates_frame_sizes_and_is_asked_for_half() {
     let mut bench = bench(Content::Noise, Codec::Av1);
     bench.run(300, 2_000, CAMERA, 1.0);
     bench.run(60, 100, CAMERA, 1.0);

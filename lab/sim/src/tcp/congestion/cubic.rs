@@ -156,7 +156,7 @@ mod tests {
 
     // [RFC9438 §4.2]: from 70 of 100 segments, K = cbrt(30 / 0.4) = 4.217 s.
     #[test]
-    fn the_window_is_back_at_its_maximum_after_k_and_as_far_beyond_after_twice_k() {
+    fn the_window_is_at_its_maximum_after_k_and_as_far_beyond_after_twice_k() {
         let epoch = Epoch::new(Timestamp::ZERO, 70.0, Some(100.0));
         assert!((epoch.k - 4.217).abs() < 0.001, "{}", epoch.k);
         let at = |secs| libm::round(epoch.cubic_window(TimeDelta::from_secs_f64(secs)));

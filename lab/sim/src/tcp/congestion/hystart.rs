@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_ends_slow_start_when_a_train_of_acknowledgements_is_half_a_round_trip_long() {
+    fn linux_ends_slow_start_when_a_train_lasts_half_a_round_trip() {
         let (mut hystart, mut window) = (HyStart::default(), window());
         let mut ended_at = None;
         for ms in 0..100 {

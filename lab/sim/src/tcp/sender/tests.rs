@@ -188,7 +188,7 @@ fn the_reordering_timer_begins_a_reduction_with_one_retransmission() {
 
 // [RFC3168 §6.1.2]
 #[test]
-fn marks_of_one_round_trip_halve_the_window_once_and_nothing_is_sent_again() {
+fn marks_of_one_round_trip_halve_the_window_once_and_resend_nothing() {
     let mut sender = sender(1_000);
     sender.window = Window { congestion: 20.0, threshold: 20.0 };
     leave(&mut sender, 0);

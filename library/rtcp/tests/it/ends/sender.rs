@@ -98,7 +98,7 @@ fn a_compound_is_read_packet_by_packet_and_the_rest_is_handed_on_in_order() {
 }
 
 #[test]
-fn damage_inside_a_packet_does_not_hide_the_next_and_a_bad_length_ends_the_datagram() {
+fn damage_does_not_hide_the_next_packet_a_bad_length_ends_the_datagram() {
     let mut bytes = twcc_bytes();
     bytes[14..16].copy_from_slice(&[0, 0]); // No packet is reported.
     bytes.extend(remb_bytes(1_000_000));

@@ -291,7 +291,7 @@ mod tests {
 
     // [LIBWEBRTC §RobustThroughputEstimator]: packets are held back for 400 ms, then released.
     #[test]
-    fn the_longest_gap_counts_as_the_second_longest_and_a_burst_as_it_was_sent() {
+    fn the_longest_gap_counts_as_the_second_longest_and_a_burst_as_sent() {
         let mut acknowledged = AcknowledgedBitrate::default();
         let held = |ms: i64| if (200..600).contains(&ms) { 625 - ms } else { 25 };
         feed(&mut acknowledged, (0..=1_000).step_by(10), held);

@@ -167,7 +167,7 @@ mod tests {
     // [LIBWEBRTC §InterArrivalDelta]: three frames of three packets, sent 400 us apart, arrive 4 ms
     // apart.
     #[test]
-    fn frames_that_wait_in_a_queue_are_one_burst_since_sending_counts_in_whole_ms() {
+    fn frames_that_wait_in_a_queue_are_one_burst_as_sending_has_whole_ms() {
         let mut groups = ArrivalGroups::default();
         let mut pass = |send_us: i64, arrival_ms: i64| {
             let send_time = Timestamp::from_nanos(send_us * 1_000);

@@ -201,7 +201,7 @@ mod tests {
 
     // [LIBWEBRTC §CongestionWindowPushbackController]
     #[test]
-    fn the_window_is_averaged_with_the_last_one_and_takes_the_least_round_trip_time() {
+    fn the_window_is_averaged_with_the_last_and_takes_the_least_round_trip() {
         let mut window = window();
         assert_eq!(window.window, Some(DataSize::from_bytes(50_000)));
         window.on_rtt(TimeDelta::from_secs(9), Bitrate::from_kbps(2_000));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_takes_its_packets_and_all_older_ones_out_of_flight_and_age_does_too() {
+    fn a_report_or_age_takes_packets_and_all_older_ones_out_of_flight() {
         let mut window = window();
         (0..10).for_each(|number| send(&mut window, number, number, 1_000));
         let packet = PacketReport {

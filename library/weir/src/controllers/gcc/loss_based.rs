@@ -411,7 +411,7 @@ mod tests {
 
     // [LIBWEBRTC §LossBasedBweV2]
     #[test]
-    fn after_the_loss_the_estimate_grows_again_with_padding_up_to_the_delay_based_one() {
+    fn after_the_loss_padding_lets_the_estimate_grow_to_the_delay_based_one() {
         let mut loss_based = loss_based();
         (0..8).for_each(|number| observe(&mut loss_based, number, 0, &conditions(1_000, 900)));
         (8..12).for_each(|number| observe(&mut loss_based, number, 15, &conditions(1_000, 400)));
@@ -553,7 +553,7 @@ mod tests {
     // [LIBWEBRTC §LossBasedBweV2]: for an application-limited source, only if padding fills its
     // rate.
     #[test]
-    fn what_arrives_is_a_candidate_unless_the_source_limits_itself_without_padding() {
+    fn what_arrives_is_a_candidate_unless_an_unpadded_source_limits_itself() {
         let best = Channel { bandwidth: kbps(500), inherent_loss: INITIAL_INHERENT_LOSS };
         let likeliest = |in_alr, padding: Option<i64>| {
             let mut loss_based = loss_based();

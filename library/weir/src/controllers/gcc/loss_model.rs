@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_of_the_logarithm_is_above_it_for_every_probability_of_a_channel() {
+    fn the_bound_of_the_logarithm_is_above_it_for_each_channel_probability() {
         for step in 0..=10_000 {
             let p = MIN_INHERENT_LOSS + f64::from(step) / 1e4 * (1.0 - 2.0 * MIN_INHERENT_LOSS);
             assert!(log_of_arrival_bound(p) > libm::log(1.0 - p), "{p}");

@@ -182,7 +182,7 @@ mod tests {
 
     // [LIBWEBRTC §TrendlineEstimator]
     #[test]
-    fn the_threshold_ignores_a_spike_more_than_15_ms_beyond_it_and_stays_within_6_and_600_ms() {
+    fn the_threshold_ignores_spikes_15_ms_beyond_and_stays_in_6_to_600_ms() {
         let mut bench = Bench::warm();
         bench.trend(27.6);
         bench.trend(-27.6);

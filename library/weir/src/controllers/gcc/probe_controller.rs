@@ -308,7 +308,7 @@ mod tests {
 
     // GOOGCC-D6
     #[test]
-    fn an_application_limited_source_is_probed_for_each_5_s_at_twice_the_estimate() {
+    fn a_limited_source_is_probed_for_each_5_s_at_twice_the_estimate() {
         let mut controller = controller(5_000);
         send_all(&mut controller, 0);
         let probes = |controller: &mut ProbeController, ms| {
@@ -325,7 +325,7 @@ mod tests {
 
     // [LIBWEBRTC §ProbeController]: 0.85 * 2000.
     #[test]
-    fn after_a_large_drop_near_an_application_limited_region_the_rate_before_is_probed_for() {
+    fn after_a_drop_near_a_limited_region_the_rate_before_is_probed_for() {
         let dropped = |to_kbps: u64| {
             let mut controller = controller(5_000);
             send_all(&mut controller, 0);

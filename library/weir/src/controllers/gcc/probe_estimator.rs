@@ -170,7 +170,7 @@ mod tests {
 
     // [LIBWEBRTC §ProbeBitrateEstimator]
     #[test]
-    fn spans_of_nothing_or_more_than_a_second_and_a_ratio_above_2_measure_nothing() {
+    fn spans_of_nothing_or_over_a_second_and_ratios_above_2_measure_nothing() {
         assert_eq!(probe(&[(0, 50), (0, 52), (0, 54), (0, 56)]), None);
         assert_eq!(probe(&[(0, 50), (2, 50), (4, 50), (6, 50)]), None);
         assert_eq!(probe(&[(0, 0), (400, 400), (800, 800), (1_001, 1_001)]), None);

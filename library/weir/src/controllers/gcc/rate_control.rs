@@ -274,7 +274,7 @@ mod tests {
 
     // [LIBWEBRTC §AimdRateControl]: complaint 1 of the field.
     #[test]
-    fn an_application_limited_source_holds_the_estimate_at_1_5_times_its_rate_and_10_kbps() {
+    fn a_limited_source_holds_the_estimate_at_1_5_times_its_rate_and_10_kbps() {
         let mut control = control(300);
         let reasons: alloc::vec::Vec<_> =
             (0..600).map(|second| run(&mut control, second * 1_000, Normal, 300)).collect();

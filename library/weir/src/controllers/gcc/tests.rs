@@ -212,7 +212,7 @@ fn the_receivers_limit_caps_the_target_and_lifting_it_lets_go() {
 // [LIBWEBRTC §CongestionWindowPushbackController]: a window of 900 kbit/s times at least 25 + 350
 // ms.
 #[test]
-fn bytes_in_flight_beyond_the_window_take_from_the_source_and_leave_the_target() {
+fn bytes_in_flight_beyond_the_window_take_from_the_source_not_the_target() {
     let mut path = Loop::new(controller(100, 900, 5_000));
     path.run(0, 2_000, 10, free);
     let before = path.kbps();
@@ -229,7 +229,7 @@ fn bytes_in_flight_beyond_the_window_take_from_the_source_and_leave_the_target()
 
 // Complaint 5 of the field.
 #[test]
-fn while_feedback_stays_away_the_estimate_falls_by_a_fifth_a_second_after_3_s() {
+fn without_feedback_the_estimate_falls_by_a_fifth_a_second_after_3_s() {
     let mut path = Loop::new(controller(1, 900, 5_000));
     for ms in (0..5_500).step_by(10) {
         path.send(ms, ms / 10);
@@ -263,7 +263,7 @@ fn receiver_reports_alone_grow_by_8_percent_a_second_and_see_no_delay() {
 
 // [LIBWEBRTC §GoogCcNetworkController]
 #[test]
-fn what_limits_the_estimate_is_asked_when_something_changes_and_the_answer_stands_until_then() {
+fn what_limits_the_estimate_is_asked_on_a_change_and_stands_till_then() {
     let mut path = Loop::new(controller(100, 900, 1_500));
     path.gcc.on_round_trip_time(at(0), TimeDelta::from_millis(50));
     path.run(0, 3_000, 10, free);

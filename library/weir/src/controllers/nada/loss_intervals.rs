@@ -143,7 +143,7 @@ mod tests {
 
     // [NADA §4.2]: a loss expires after 7 intervals; the weight falls during the eighth.
     #[test]
-    fn the_last_loss_expires_after_seven_intervals_and_blends_out_over_one_more() {
+    fn the_last_loss_expires_after_seven_intervals_and_blends_out_in_one() {
         for (newest, share) in
             [(99, 0.0), (100, 1.0), (800, 1.0), (850, 0.5), (900, 0.0), (5000, 0.0)]
         {

@@ -359,7 +359,7 @@ mod tests {
 
     // NADA-D14: 50 / (100 + 100 + 120 + 1750) after a queue, and then twice as much.
     #[test]
-    fn where_reports_are_rare_the_ramp_up_goes_on_from_the_full_path_by_small_steps() {
+    fn where_reports_are_rare_the_ramp_up_goes_on_by_small_steps() {
         let mut rate = ReferenceRate::new(limits(150, 1000, 9000));
         rate.update(Timestamp::from_secs(2), &rare(gradual(315, 1000)), &P);
         let mut rates = [0; 3];

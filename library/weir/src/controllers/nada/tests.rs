@@ -54,7 +54,7 @@ fn a_clean_path_ramps_up_to_a_sixth_more_than_what_arrives() {
 
 // [NADA §4.2]: p_loss never decays to zero; the ramp-up must not wait for that.
 #[test]
-fn ramp_up_returns_500_ms_after_a_loss_although_its_smoothed_ratio_is_not_zero() {
+fn ramp_up_returns_500_ms_after_a_loss_despite_its_smoothed_ratio() {
     let mut nada = nada(150, 300, 2500);
     feed(&mut nada, 0..10, |number| if number == 35 { lost(number) } else { packet(number) });
     feed(&mut nada, 10..200, packet);
@@ -185,7 +185,7 @@ fn marks_lower_the_rate_and_are_named_as_the_reason() {
 
 // [NADA §5.2.2], NADA-D10
 #[test]
-fn a_full_send_queue_lowers_the_target_and_raises_the_pacing_rate_at_the_next_update() {
+fn a_full_send_queue_lowers_the_target_and_raises_the_pacing_rate() {
     let mut nada = nada(150, 300, 1000);
     feed(&mut nada, 0..10, packet);
     assert_eq!(nada.target().bitrate, kbps(1000));

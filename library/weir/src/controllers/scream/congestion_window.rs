@@ -195,7 +195,7 @@ mod tests {
 
     // [SCREAM §4.1.1.1], SCREAM-D1
     #[test]
-    fn the_first_window_carries_the_start_bitrate_over_333_ms_and_is_at_least_3000_bytes() {
+    fn the_first_window_carries_the_start_over_333_ms_and_3000_bytes_or_more() {
         assert_eq!(CongestionWindow::new(Bitrate::from_kbps(300)).size(), bytes(12_487));
         assert_eq!(CongestionWindow::new(Bitrate::from_kbps(50)).size(), bytes(3_000));
     }
@@ -235,7 +235,7 @@ mod tests {
 
     // [SCREAM §4.1.2.2]
     #[test]
-    fn normal_growth_is_a_segment_a_round_trip_in_proportion_to_the_distance_from_the_target() {
+    fn growth_is_a_segment_a_round_trip_by_the_distance_from_the_target() {
         let normal = |fraction, flight| {
             let delay = DelaySignals { fraction, trend: 0.0 };
             acknowledged(10_000.0, Mode::Normal, delay, flight, 99_999)

@@ -100,7 +100,7 @@ mod tests {
 
     // [SCREAM §4.1.2]
     #[test]
-    fn a_sample_has_a_tenth_of_the_average_that_the_autocorrelation_is_multiplied_by() {
+    fn a_sample_has_a_tenth_of_the_average_of_the_autocorrelation() {
         let mut trend = trend_of([1.0, 1.0].into_iter());
         assert!((trend.average - 0.19).abs() < 1e-12);
         trend.update(Timestamp::from_millis(100), 1.0);

@@ -267,7 +267,7 @@ mod tests {
 
     // SCREAM-D10
     #[test]
-    fn after_incipient_congestion_the_target_stays_and_grows_at_the_least_scale() {
+    fn after_incipient_congestion_the_target_stays_and_grows_least() {
         let mut control = control(1_000, INITIAL_LAST_MAX);
         control.on_incipient_congestion();
         assert_eq!(control.target(), kbps(1_000));

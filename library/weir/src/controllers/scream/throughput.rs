@@ -114,7 +114,7 @@ mod tests {
 
     // [SCREAM §4.1.3]
     #[test]
-    fn the_current_rate_is_the_larger_of_what_was_sent_and_what_was_acknowledged() {
+    fn the_current_rate_is_the_larger_of_sent_and_acknowledged() {
         let mut rates = Throughput::default();
         rates.on_media(bytes(30_000), bytes(30_000));
         rates.on_sent(bytes(5_000), bytes(25_000));

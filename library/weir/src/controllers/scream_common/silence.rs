@@ -163,7 +163,7 @@ mod tests {
 
     // SCREAM-D2
     #[test]
-    fn an_acknowledgement_ends_the_silence_and_is_owed_while_something_is_in_flight() {
+    fn an_acknowledgement_ends_the_silence_and_is_owed_while_bytes_fly() {
         let mut silence = Silence::default();
         silence.on_packet_sent(at(0), bytes(1_200), RTT);
         silence.on_tick(at(1_000), TICK, RTT);

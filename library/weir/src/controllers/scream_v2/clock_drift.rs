@@ -83,7 +83,7 @@ mod tests {
 
     // [SCREAMV2 §4.5.1]
     #[test]
-    fn a_minimum_above_a_quarter_of_the_target_for_long_gives_the_base_delay_up() {
+    fn a_minimum_long_above_a_quarter_of_the_target_gives_the_base_up() {
         assert_eq!(round_trips_until_reset(15, 40), None);
         assert_eq!(round_trips_until_reset(40, 0), None, "the queue empties in every round trip");
         // 256 * ln(30 / 15) round trips.

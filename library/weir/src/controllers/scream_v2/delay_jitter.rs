@@ -66,7 +66,7 @@ mod tests {
 
     // [SCREAMV2 §4.2.1.4]
     #[test]
-    fn a_delay_that_swings_by_more_than_10_ms_takes_the_scale_to_zero_and_a_steady_one_to_one() {
+    fn a_delay_swinging_by_10_ms_takes_the_scale_to_zero_a_steady_one_to_one() {
         assert_eq!(after((0..400).map(|n| 40 * (n % 2))), 0.0);
         assert!(after((0..400).map(|_| 0)) > 0.99);
         let small = after((0..400).map(|n| 6 * (n % 2)));

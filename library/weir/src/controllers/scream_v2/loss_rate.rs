@@ -92,7 +92,7 @@ mod tests {
 
     // [SCREAMV2 §4.5.2]
     #[test]
-    fn a_packet_weighs_a_160th_or_half_of_a_segment_in_the_window_if_that_is_less() {
+    fn a_packet_weighs_a_160th_or_half_of_a_segment_in_the_window() {
         let weight = |ref_wnd| {
             let mut rate = LossRate::new(LossBounds::TOLERANT);
             rate.on_packets(0, 1, ref_wnd);

@@ -116,7 +116,7 @@ mod tests {
 
     // [SCREAMV2 §4.4]
     #[test]
-    fn a_wait_of_more_than_a_quarter_period_lowers_the_rate_until_it_is_a_third_less() {
+    fn a_wait_of_over_a_quarter_period_lowers_the_rate_by_a_third_at_most() {
         let target = Bitrate::from_kbps(1_000);
         let mut rate = MediaRate::new(Parameters::DRAFT);
         rate.on_frame(&frame(5_000, 10), target);
@@ -131,7 +131,7 @@ mod tests {
 
     // [SCREAMV2 §4.4]
     #[test]
-    fn frames_above_their_nominal_size_lower_the_rate_and_those_below_do_not_raise_it() {
+    fn frames_above_their_nominal_size_lower_the_rate_smaller_do_not_raise_it() {
         let target = Bitrate::from_kbps(1_000);
         let mut rate = MediaRate::new(Parameters::DRAFT);
         rate.on_frame(&frame(10_000, 0), target);

@@ -276,7 +276,7 @@ mod tests {
 
     // [SCREAMV2 §4.2.2.1], SCREAMV2-D2
     #[test]
-    fn loss_and_silence_take_30_percent_and_a_classic_mark_20_but_3000_bytes_stay() {
+    fn loss_and_silence_take_30_percent_a_classic_mark_20_but_3000_bytes_stay() {
         assert_eq!(reduced(10_000.0, Congestion::Loss, &CALM), 7_000.0);
         assert_eq!(reduced(10_000.0, Congestion::Silence, &CALM), 7_000.0);
         assert_eq!(reduced(10_000.0, Congestion::ClassicMark, &CALM), 8_000.0);
@@ -296,7 +296,7 @@ mod tests {
 
     // [SCREAMV2 §4.2.2.1]
     #[test]
-    fn marks_without_a_queue_weigh_a_quarter_next_to_the_inflection_point_and_with_jitter() {
+    fn queueless_marks_weigh_a_quarter_at_the_inflection_and_with_jitter() {
         let taken = |inflection: f64, jitter_scale, delay_fraction| {
             let mut window = ReferenceWindow { inflection, has_grown: false, ..window(10_000.0) };
             let at_rest = Conditions { jitter_scale, delay_fraction, ..CALM };
@@ -311,7 +311,7 @@ mod tests {
 
     // [SCREAMV2 §4.2.2.1]
     #[test]
-    fn a_mark_after_100_round_trips_of_peace_takes_the_window_back_to_the_flight() {
+    fn a_mark_after_100_peaceful_round_trips_takes_the_window_to_the_flight() {
         let small = Conditions { previous_in_flight: DataSize::from_bytes(5_000), ..QUEUED };
         let after = |millis| {
             let mut window = window(10_000.0);
@@ -325,7 +325,7 @@ mod tests {
 
     // [SCREAMV2 §4.5.3]
     #[test]
-    fn a_target_that_fell_by_its_round_trip_time_needs_a_quarter_of_the_reduction() {
+    fn a_target_that_fell_by_its_round_trip_needs_a_quarter_of_the_reduction() {
         let low = Conditions { target_is_low: true, ..QUEUED };
         assert_eq!(reduced(16_000.0, Congestion::VirtualMark(1.0), &low), 15_500.0);
         assert_eq!(reduced(16_000.0, Congestion::VirtualMark(1.0), &QUEUED), 14_000.0);

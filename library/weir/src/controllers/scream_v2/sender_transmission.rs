@@ -59,7 +59,7 @@ mod tests {
 
     // [SCREAMV2 §4.3.2]
     #[test]
-    fn packets_leave_at_one_and_a_half_times_the_target_and_faster_near_the_maximum() {
+    fn packets_leave_at_1_5_times_the_target_and_faster_near_the_maximum() {
         let pace = |kbps| {
             pacing_rate(Bitrate::from_kbps(kbps), Bitrate::from_kbps(1_000), 1.5).as_bps() / 1_000
         };

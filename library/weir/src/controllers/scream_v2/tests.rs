@@ -85,7 +85,7 @@ fn reaction(settings: Settings, fate: impl Fn(i64) -> (Option<i64>, Ecn)) -> (f6
 // [SCREAMV2 §4.2.2.1]: the report that shows the congestion also lets the window grow by a few
 // percent.
 #[test]
-fn a_loss_takes_30_percent_of_the_window_and_a_classic_mark_20_and_none_without_ecn() {
+fn a_loss_takes_30_percent_of_the_window_a_classic_mark_20_with_ecn() {
     let settings =
         |ecn| Settings { ecn, ..Settings::new(controller(Options::default()).settings.limits) };
     let marked = |index| (Some(30), if index == 2 { Ecn::Ce } else { Ecn::Ect0 });
@@ -120,7 +120,7 @@ fn packets_leave_within_the_window_and_one_by_one() {
 
 // [RFC8699 §5.3.1]
 #[test]
-fn a_share_moves_target_and_window_alike_and_no_further_than_the_receivers_limit() {
+fn a_share_moves_target_and_window_alike_within_the_receivers_limit() {
     let mut scream = controller(Options::default());
     round(&mut scream, 0, false, |_| Some(30));
     let (target, window) = (scream.target().bitrate, scream.window.size());

@@ -238,7 +238,7 @@ mod tests {
 
     // S-3
     #[test]
-    fn the_noise_is_the_mean_difference_of_buckets_and_a_step_counts_30_ms_at_most() {
+    fn the_noise_is_the_buckets_mean_difference_and_a_step_30_ms_at_most() {
         let mut queue = Queue::new();
         feed(&mut queue, 0, (0..600).map(|step| 20 + step % 2 * 8));
         assert!((queue.noise() - ms(8)).abs() < ms(1), "{}", queue.noise());

@@ -137,7 +137,7 @@ fn the_packets_of_a_slow_flow_count_30_ms_at_most() {
 
 // S-5: what a round-trip time contains beside the queue must not look like one.
 #[test]
-fn with_receiver_reports_alone_the_packets_of_a_slow_flow_count_150_ms_at_most() {
+fn with_receiver_reports_alone_a_slow_flows_packets_count_150_ms_at_most() {
     let mut sluice = sluice(50, 96, 1_000);
     sluice.is_round_trip = true;
     assert_eq!(sluice.reference(), ms(5 + 150));
@@ -261,7 +261,7 @@ fn without_a_sight_of_the_empty_path_for_10_s_the_base_is_tested() {
 
 // S-21
 #[test]
-fn an_application_limited_source_holds_the_target_at_half_more_than_it_sends() {
+fn a_limited_source_holds_the_target_at_half_more_than_it_sends() {
     let mut path = Loop::new(sluice(150, 300, 10_000), kbps(10_000));
     path.source = kbps(600);
     let late = path.run(ms(60_000));

@@ -389,7 +389,7 @@ fn a_count_of_losses_that_falls_takes_back_the_newest() {
 }
 
 #[test]
-fn a_receiver_report_that_answers_no_sender_report_waits_for_one_that_does() {
+fn a_receiver_report_that_answers_no_sender_report_waits_for_one() {
     let mut history = stream_of(0, 10);
     assert_eq!(report_block(&mut history, ReceiverReport { rtt: None, ..block(4, 1) }), None);
     let report = report_block(&mut history, block(9, 2)).unwrap();

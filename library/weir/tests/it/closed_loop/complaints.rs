@@ -46,7 +46,7 @@ fn path(controller: Box<dyn Controller + Send>, capacity_kbps: u64) -> Loop {
 
 /// Probes of `gcc` measure a path without media, so its bound is what the path carries.
 #[test]
-fn complaint_1_an_application_limited_source_does_not_let_the_target_grow_without_bound() {
+fn complaint_1_a_limited_source_does_not_let_the_target_grow_for_ever() {
     let case = |controller| {
         let mut path = path(controller, 1_500);
         path.source_cap = kbps(200);
@@ -95,7 +95,7 @@ fn complaint_4_a_rate_that_fell_comes_back_with_the_capacity() {
 }
 
 #[test]
-fn complaint_5_feedback_that_stays_away_lowers_the_target_and_its_return_restores_it() {
+fn complaint_5_late_feedback_lowers_the_target_and_its_return_restores_it() {
     let case = |controller| {
         let mut path = path(controller, 1_000);
         path.run(30);
@@ -170,7 +170,7 @@ fn complaint_9_minimum_and_maximum_hold_below_and_above_the_capacity() {
 /// Chooses a controller by name at run time, and a naive one, not in the library, by the same
 /// trait.
 #[test]
-fn complaint_10_controllers_are_chosen_by_name_and_exchanged_without_a_change() {
+fn complaint_10_controllers_are_chosen_by_name_and_exchanged_as_they_are() {
     for algorithm in Algorithm::all() {
         let chosen: Algorithm = algorithm.name().parse().unwrap();
         assert!(path(chosen.build(limits()), 1_000).run(10) >= 100, "{chosen}");

@@ -42,7 +42,7 @@ fn it_follows_a_drop_to_300_kbps_and_its_end() {
 /// Complaint 1: the estimate grows without bound while the source is application-limited. Probes
 /// measure the path, so the target may rise here, but only to the measured capacity.
 #[test]
-fn an_application_limited_source_does_not_let_the_target_rise_above_the_link() {
+fn a_limited_source_does_not_let_the_target_rise_above_the_link() {
     let source_max = Bitrate::from_kbps(200);
     let trace = drive(&Path { source_max, ..Path::new(&[(0, 1_000)]) }, 300);
     let highest = trace.targets.iter().map(|(_, target)| target.as_kbps_f64()).fold(0.0, f64::max);

@@ -189,7 +189,7 @@ fn a_clean_link_is_filled_without_standing_above_it() {
 /// Complaint 1 of the field: the estimate grows without bound while the source is
 /// application-limited.
 #[test]
-fn an_application_limited_source_does_not_let_the_target_grow_without_bound() {
+fn a_limited_source_does_not_let_the_target_grow_without_bound() {
     let sent = Bitrate::from_kbps(300);
     for algorithm in Algorithm::all() {
         let mut driver = Driver::new(algorithm, limits(150, 300, 100_000));

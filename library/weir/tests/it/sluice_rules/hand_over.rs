@@ -51,7 +51,7 @@ fn after_a_cut(before: i64) -> Feed {
 
 // S-35
 #[test]
-fn after_a_path_was_away_its_delay_is_the_base_and_its_losses_do_not_count() {
+fn after_a_path_was_away_its_delay_is_the_base_and_losses_do_not_count() {
     let feed = after_a_cut(14);
     near(feed.signal("queue_ms"), 0.0, 0.1);
     near(feed.signal("scale_ratio"), 1.0, 0.001);

@@ -23,7 +23,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta};
 
 // S-1
 #[test]
-fn the_standing_queue_is_the_smallest_delay_of_two_buckets_and_the_open_one() {
+fn the_standing_queue_is_the_least_delay_of_two_buckets_and_the_open_one() {
     let mut feed = Feed::settled();
     // The packets of a frame wait for each other; only the shortest wait counts.
     (0..4).for_each(|_| feed.window(&[60, 70, 80, 30, 90]));
@@ -190,7 +190,7 @@ fn under_l4s_a_marked_round_trip_takes_half_of_alpha() {
 
 // S-9
 #[test]
-fn the_start_grows_by_1_6_a_second_until_the_queue_is_10_ms_above_the_reference() {
+fn the_start_grows_by_1_6_a_second_until_the_queue_is_10_ms_up() {
     let mut feed = Feed::new(500);
     let grown = feed.run(1_000, 0);
     let [first, last] = [grown[8].0, grown[18].0];
@@ -230,7 +230,7 @@ fn without_a_queue_the_growth_doubles_each_250_ms() {
 
 // S-12: half of what was there before the drain came back at once.
 #[test]
-fn below_nine_tenths_of_the_level_before_the_drain_the_growth_is_0_3_at_least() {
+fn below_nine_tenths_of_the_level_before_growth_is_0_3_at_least() {
     let mut feed = Feed::settled();
     feed.packets = PACKETS / 2;
     feed.run(300, 14);
@@ -252,7 +252,7 @@ fn in_track_the_rate_is_the_level_less_what_the_queue_is_too_long() {
 
 // S-14
 #[test]
-fn a_drain_sends_what_arrives_less_what_the_queue_is_too_long_but_half_at_least() {
+fn a_drain_sends_what_arrives_less_the_excess_queue_but_half_at_least() {
     let mut feed = Feed::settled();
     feed.grow(60);
     feed.run(1_000, 60);
@@ -293,7 +293,7 @@ fn three_seconds_and_a_round_trip_of_crowding_mean_a_rival() {
 
 // S-15
 #[test]
-fn after_two_seconds_of_crowding_a_drain_keeps_a_fifth_of_the_level_before() {
+fn after_two_seconds_of_crowding_a_drain_keeps_a_fifth_of_the_level() {
     let mut feed = Feed::settled();
     let before = feed.signal("level_kbps");
     feed.grow(120);
@@ -344,7 +344,7 @@ fn the_rate_of_a_flow_that_competes_grows_as_tcps_does() {
 // S-16: at 40 packets a second a ratio needs a second after each response; of a half that is lost,
 // nine are enough.
 #[test]
-fn a_flow_that_competes_does_not_wait_for_40_packets_to_see_that_half_are_lost() {
+fn a_competing_flow_does_not_wait_for_40_packets_to_see_half_lost() {
     let mut feed = competing();
     feed.packets = 2;
     feed.run(1_000, 120);
@@ -506,7 +506,7 @@ fn reports_that_call_every_packet_lost_are_no_feedback() {
 
 // S-24
 #[test]
-fn packets_leave_one_by_one_at_1_4_times_the_target_and_1_05_in_a_drain_and_under_l4s() {
+fn packets_leave_singly_at_1_4_times_the_target_1_05_in_a_drain_and_l4s() {
     let mut feed = Feed::settled();
     near(feed.pacing_factor(), 1.4, 0.001);
     assert_eq!(feed.sluice.target().burst, Burst::Ahead(TimeDelta::ZERO));
@@ -518,7 +518,7 @@ fn packets_leave_one_by_one_at_1_4_times_the_target_and_1_05_in_a_drain_and_unde
 
 // S-25
 #[test]
-fn the_target_is_within_the_limits_the_receivers_limit_and_the_share_of_coupled_flows() {
+fn the_target_is_within_limits_receivers_limit_and_coupled_share() {
     let mut feed = Feed::settled();
     feed.sluice.on_receiver_limit(feed.now, Some(kbps(700)));
     near(feed.target(), 700.0, 0.0);

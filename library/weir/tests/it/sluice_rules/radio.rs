@@ -97,7 +97,7 @@ fn believed() -> Link {
 
 // S-28
 #[test]
-fn a_capacity_that_varies_and_that_nobody_else_uses_is_that_of_a_radio_link() {
+fn a_varying_capacity_that_nobody_else_uses_is_a_radio_links() {
     let mut link = Link::new();
     link.run(60, radio, 0.0);
     assert_eq!(link.belief(), 0.0, "it takes 4 s");

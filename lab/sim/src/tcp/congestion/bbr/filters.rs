@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_rate_is_forgotten_after_ten_rounds_and_the_next_highest_follows() {
+    fn the_highest_rate_is_forgotten_after_ten_rounds_and_the_next_follows() {
         let mut rate = MaxRate::default();
         for sample in [100.0, 90.0, 95.0] {
             rate.on_sample(sample);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_that_come_at_the_rate_are_no_aggregation_and_bunches_are() {
+    fn acknowledgements_at_the_rate_are_no_aggregation_and_bunches_are() {
         let mut aggregation = Aggregation::default();
         let at = |ms: i64| Timestamp::from_millis(ms);
         // 1000 segments a second, two every 2 ms: the excess is the last two.
