@@ -145,7 +145,6 @@ pub type Flow = weir_sim::FlowConfig<Traffic>;
 
 /// The traffic of a flow.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a scenario has few flows, and most are media")]
 pub enum Traffic {
     /// Video controlled by a congestion controller.
     Media(Media),

@@ -136,7 +136,7 @@ impl Receiver {
         }
         self.video.media_packets += 1;
         stream.ends.extend(chunk.ends.iter().map(|end| (end.offset, *end)));
-        let read = stream.bytes.from_zero();
+        let read = stream.bytes.length_from_zero();
         if self.is_bulk {
             self.goodput += DataSize::from_bytes(read - stream.read);
         }
@@ -186,6 +186,7 @@ impl Receiver {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "one range is a list of ranges, too")]
 mod tests {
     use super::*;
 

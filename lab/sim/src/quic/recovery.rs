@@ -203,6 +203,7 @@ impl Recovery {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "one range is a list of ranges, too")]
 mod tests {
     use super::*;
 

@@ -139,7 +139,7 @@ fn a_full_way_back_takes_less_where_acks_have_receive_times() {
     let download = FlowConfig::new("tcp-1", LENGTH, download).with_direction(Direction::Down);
     let [without, with] = [false, true].map(|times| {
         let quic = quic(ADAPTIVE).with_ack(QuicAck::new().with_receive_times(times));
-        Outcome::of(&trace(quic, link(), link(), &[download.clone()])).utilization()
+        Outcome::of(&trace(quic, link(), link(), std::slice::from_ref(&download))).utilization()
     });
     assert!(with > 0.75 && without < with, "{without} {with}");
 }
