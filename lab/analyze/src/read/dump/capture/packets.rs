@@ -311,8 +311,8 @@ impl Packets {
             };
         }
         if self.quic > 0 {
-            text += "; it has QUIC, which encrypts media, packet numbers and ACKs: give the qlog of \
-                     the stack instead (JSON-SEQ, .sqlog)";
+            text += "; it has QUIC, which encrypts media, packet numbers and ACKs: give the qlog \
+                     of the stack instead (JSON-SEQ, .sqlog)";
         }
         if self.tcp.count(Framing::Tls) > 0 {
             text += "; media inside its streams of TLS would be encrypted as a whole";
