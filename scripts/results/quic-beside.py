@@ -40,7 +40,9 @@ def rows(path):
 def main():
     simulated, noq, quinn = (rows(path) for path in sys.argv[1:4])
     real = {"noq": noq, "quinn": quinn}
-    print("| case | controller | utilization: simulated, real | queue p95 ms: simulated, real | differs by |")
+    print(
+        "| case | controller | utilization: simulated, real | queue p95 ms: simulated, real | differs by |"
+    )
     print("|---|---|---|---|---|")
     count = equal = 0
     for case in dict.fromkeys(case for case, _ in simulated):
@@ -54,7 +56,9 @@ def main():
             count, equal = count + 1, equal + (not differs)
             words = ", ".join(differs) or "-"
             label = of if "'" in of else f"{of} on {stack}"
-            print(f"| {case} | {label} | {ours[0]:.3f}, {theirs[0]:.3f} | {ours[1]}, {theirs[1]} | {words} |")
+            print(
+                f"| {case} | {label} | {ours[0]:.3f}, {theirs[0]:.3f} | {ours[1]}, {theirs[1]} | {words} |"
+            )
     print(f"\n{equal} of {count} rows are within {UTILIZATION} of the link and {QUEUE_MS} ms.")
 
 
