@@ -86,12 +86,16 @@ pub enum QuicCongestion {
     /// A controller for media, through `weir-quic`.
     Media,
     /// CUBIC [RFC9438] without HyStart++, as noq and quinn have it.
+    ///
+    /// [RFC9438]: https://www.rfc-editor.org/rfc/rfc9438
     Cubic,
     /// NewReno [RFC9002 §7].
     ///
     /// [RFC9002 §7]: https://www.rfc-editor.org/rfc/rfc9002#section-7
     NewReno,
     /// BBRv3 [BBR3].
+    ///
+    /// [BBR3]: https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr-06
     Bbr3,
 }
 
