@@ -23,11 +23,11 @@ declare! {
         /// Share of the time in which a track was sent below the best layer that fitted, as the
         /// mean over the tracks. Tracks that are shown alike may change places. What fits is known
         /// in a simulation: the layers that are worth most and take at most 90 % of the
-        /// subscriber's share of the bottleneck. Its share is
-        /// what UDP leaves of the capacity, divided by the subscribers, media flows and long TCP
-        /// flows that are active there. In a Wi-Fi or cellular cell it is what arrives in the same
-        /// second of a second run with the same seed, in which each subscriber is sent as much as
-        /// its limits allow, without congestion control.
+        /// subscriber's share of the bottleneck. Its share is what UDP leaves of the capacity,
+        /// divided by the subscribers, media flows and long TCP flows that are active there. In a
+        /// Wi-Fi or cellular cell it is what arrives in the same second of a second run with the
+        /// same seed. In that run each subscriber is sent as much as its limits allow, without
+        /// congestion control.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         below_best_ratio: Option<f64> = "ratio", Lower, [Server],
             title: "Time below the best layer";

@@ -128,8 +128,8 @@ declare! {
         /// section 2, requirement 8).
         feedback_ratio: Option<f64> = "ratio", Lower, [Media];
         /// Time from a change of the capacity until the target differs by 250 kbit/s from what it
-        /// was at the change, in steps of 50 ms; mean over the changes with a response (lund,
-        /// section 5.2).
+        /// was at the change, in steps of 50 ms. The value is the mean over the changes with a
+        /// response (lund, section 5.2).
         responsiveness_s: Option<f64> = "s", Lower, [Media, Capacity, Change],
             title: "Responsiveness";
         /// Responsiveness to increases of the capacity.
@@ -142,7 +142,8 @@ declare! {
         /// the next of these. The value is the mean over them, without outages.
         convergence_s: Option<f64> = "s", Lower, [];
         /// Number of times per minute that the received rate over half a second swings from below
-        /// 0.75 to above 1.25 of its mean, in the second halves of the times between changes.
+        /// 0.75 to above 1.25 of its mean. It counts in the second halves of the times between
+        /// changes.
         oscillations_per_min: Option<f64> = "1/min", Lower, [];
         /// Mean target bitrate.
         target_rate_mbps: Option<f64> = "Mbit/s", Neither, [Media];

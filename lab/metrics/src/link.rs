@@ -27,9 +27,9 @@ declare! {
         /// their priorities, while all of them are active: 1 if all are equal, 1/n if one of n
         /// flows has all.
         jain: f64 = "", Higher, [Rivals];
-        /// Lowest over highest of these throughputs in windows of 1 s: mean over the windows,
-        /// minimum, and the share of the windows within which no two flows differ by more than a
-        /// factor of three.
+        /// Lowest over highest of these throughputs in windows of 1 s. The values are the mean
+        /// over the windows, the minimum, and the share of the windows within which no two flows
+        /// differ by more than a factor of three.
         ratio_1s: Option<Ratio> = "ratio", Higher, [Rivals];
         /// The same in windows of 5 s.
         ratio_5s: Option<Ratio> = "ratio", Higher, [Rivals];

@@ -34,10 +34,10 @@ declare! {
     #[derive(Default)]
     #[serde(default)]
     pub struct QualityMetrics in "" {
-        /// Good time: share of the half seconds from the first picture on with a new picture on
-        /// screen, a mean delay of at most 250 ms from capture to screen, and a VMAF of at least 80
-        /// for the picture shown last. VMAF is by a model. Of a subscriber, these half seconds of
-        /// all its cameras, while they are shown.
+        /// Good time: share of the half seconds from the first picture on that are good. They have
+        /// a new picture on screen, a mean of at most 250 ms from capture to screen, and a VMAF of
+        /// at least 80 for the picture shown last. VMAF is by a model. Of a subscriber, these half
+        /// seconds of all its cameras, while they are shown.
         #[serde(skip_serializing_if = "Option::is_none")]
         good_ratio: Option<f64> = "ratio", Higher, [Watched], title: "Good time";
         /// Share of these half seconds without a new picture.

@@ -28,9 +28,9 @@ declare! {
         /// Time of frames from capture to screen, as the mean over each 50 ms. Percentiles are over
         /// these values.
         frame_delay_ms: Option<Distribution> = "ms", Lower, [Repair];
-        /// Number of freezes. A freeze is a time between two shown frames that is at least three
-        /// times the mean of the last 30 such times, this one included, and at least 150 ms above
-        /// that mean.
+        /// Number of freezes. A freeze is a time between two shown frames of at least three times
+        /// the mean of the last 30 such times, and at least 150 ms above that mean. The mean
+        /// includes this time.
         freeze_count: Option<u64> = "", Lower, [Repair];
         /// Total duration of the freezes.
         freeze_duration_s: Option<f64> = "s", Lower, [Repair];

@@ -176,8 +176,8 @@ const EVENT_COLUMNS: &[CsvColumn<Event>] = &[
         name: "event",
         unit: "",
         meaning: "`added`, `changed` (its guarantee), `removed`, `refused` (no room for its \
-            guarantee), `pre-empted` (a more important bearer took its place) or `unknown` (there \
-            is no such bearer, or there is one already)",
+            guarantee) or `pre-empted` (a more important bearer took its place). `unknown`: there \
+            is no such bearer, or there is one already",
         in_call: "",
         put: |row, _, out| {
             out.extend_from_slice(

@@ -73,10 +73,10 @@ const COLUMNS: &[CsvColumn<Row>] = &[
     CsvColumn {
         name: "decision",
         unit: "",
-        meaning: "`chosen`: another layer is wanted; `switched`: it is sent from now on; `key \
-            frame asked`; `refused`: the better layer `to` was not chosen; `cut`: nothing is sent \
-            until the key frame of a cheaper layer comes; `probe`: more than the media is sent for \
-            a moment; `proved`, `disproved`: that `needed` arrives",
+        meaning: "`chosen`: another layer is wanted. `switched`: it is sent from now on. `key \
+            frame asked`. `refused`: the better layer `to` was not chosen. `cut`: nothing is sent \
+            until the key frame of a cheaper layer comes. `probe`: more than the media is sent for \
+            a moment. `proved`, `disproved`: that `needed` arrives",
         in_call: "",
         put: |row, _, out| {
             out.extend_from_slice(row.kind.map_or("", DecisionKind::as_str).as_bytes());

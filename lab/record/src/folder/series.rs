@@ -82,8 +82,8 @@ const EVERY: &[CsvColumn<Row>] = &[
         "queue_bytes",
         "byte",
         queue,
-        "bytes of all flows in the queues of the flow's path at the end of the interval: the \
-         queues of the bottlenecks, and of the node at which the flow enters the access network"
+        "bytes of all flows in the queues of the flow's path at the end of the interval. These are \
+         the queues of the bottlenecks, and of the node at which the flow enters the access network"
     ),
 ];
 
