@@ -6,4 +6,5 @@ mod budget;
 mod circles;
 mod citations;
 mod files;
+mod sentences;
 mod tidy;
