@@ -25,20 +25,6 @@
 //! - `seed`: the random streams of a seed.
 #![forbid(unsafe_code)]
 
-/// Builder methods that set one field each, for `#[non_exhaustive]` structs that callers must
-/// build.
-macro_rules! with {
-    ($($name:ident: $field:ident: $type:ty,)*) => {$(
-        #[doc = concat!("The same with this \
-            [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
-        #[must_use]
-        pub fn $name(mut self, $field: $type) -> Self {
-            self.$field = $field;
-            self
-        }
-    )*};
-}
-
 pub mod access;
 pub mod bottleneck;
 pub mod capacity;

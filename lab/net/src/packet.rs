@@ -51,7 +51,7 @@ impl Header {
         Self { size, ecn: Ecn::NotEct, flow: FlowKey(0) }
     }
 
-    with! {
+    weir::with! {
         with_ecn: ecn: Ecn,
         with_flow: flow: FlowKey,
     }

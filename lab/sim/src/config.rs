@@ -41,7 +41,7 @@ impl Config {
         Self { duration, access: None, hops, flows, publishers: Vec::new() }
     }
 
-    with! {
+    weir::with! {
         with_access: access: Option<AccessPlan>,
         with_publishers: publishers: Vec<Publisher>,
     }
@@ -112,7 +112,7 @@ impl<T> FlowConfig<T> {
         }
     }
 
-    with! {
+    weir::with! {
         with_direction: direction: Direction,
         with_attachment: attachment: Option<Attachment>,
         with_hops: hops: Range<usize>,
@@ -235,7 +235,7 @@ impl<C> Media<C> {
         }
     }
 
-    with! {
+    weir::with! {
         with_sender: sender: Option<String>,
         with_source_limit: source_limit: Option<Schedule>,
         with_receiver_clock: receiver_clock: ReceiverClock,
@@ -444,7 +444,7 @@ impl Udp {
         Self { rate, packet, speech: None }
     }
 
-    with! {
+    weir::with! {
         with_speech: speech: Option<Speech>,
     }
 }
@@ -500,7 +500,7 @@ impl Publisher {
         }
     }
 
-    with! {
+    weir::with! {
         with_fps: fps: f64,
         with_temporal_layers: temporal_layers: u8,
         with_structure: structure: Structure,
@@ -576,7 +576,7 @@ impl Watching {
         Self { media, publishers, core: Core::Weir }
     }
 
-    with! {
+    weir::with! {
         with_core: core: Core,
     }
 }

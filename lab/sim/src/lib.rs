@@ -41,20 +41,6 @@
 //! reports (`media/receiver_reports`) is passed on without bytes.
 #![forbid(unsafe_code)]
 
-/// Defines `with_*` methods, which return the value with one field changed. Callers build types
-/// that are `non_exhaustive` with these.
-macro_rules! with {
-    ($($name:ident: $field:ident: $type:ty,)*) => {$(
-        #[doc = concat!("The same with this \
-            [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
-        #[must_use]
-        pub fn $name(mut self, $field: $type) -> Self {
-            self.$field = $field;
-            self
-        }
-    )*};
-}
-
 mod audio;
 pub mod config;
 mod coupling;

@@ -34,7 +34,7 @@ impl Trace {
         Self { flows, ..Self::default() }
     }
 
-    with! {
+    weir::with! {
         with_rows: rows: Vec<Row>,
         with_events: events: Vec<RateChange>,
         with_nodes: nodes: Vec<String>,
@@ -131,7 +131,7 @@ impl Row {
         self.mean_capacity.or(self.capacity)
     }
 
-    with! {
+    weir::with! {
         with_capacity: capacity: Option<Bitrate>,
         with_mean_capacity: mean_capacity: Option<Bitrate>,
         with_target: target: Option<Bitrate>,
@@ -181,7 +181,7 @@ pub struct Video {
 }
 
 impl Video {
-    with! {
+    weir::with! {
         with_media: media: DataSize,
         with_rtx: rtx: DataSize,
         with_fec: fec: DataSize,
@@ -207,7 +207,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    with! {
+    weir::with! {
         with_vmaf: vmaf: Option<u64>,
         with_jitter_buffer: jitter_buffer: Option<TimeDelta>,
     }
@@ -234,7 +234,7 @@ pub struct Heard {
 }
 
 impl Heard {
-    with! {
+    weir::with! {
         with_played: played: TimeDelta,
         with_concealed: concealed: TimeDelta,
         with_concealments: concealments: u64,
@@ -459,7 +459,7 @@ impl RateChange {
         Self { time, flow, from, to, reason, state, signals: Vec::new() }
     }
 
-    with! {
+    weir::with! {
         with_reason: reason: Cow<'static, str>,
         with_state: state: Cow<'static, str>,
         with_signals: signals: Vec<(Cow<'static, str>, f64)>,

@@ -39,7 +39,8 @@ impl ReceiverConfig {
         }
     }
 
-    with! {
+    weir::with! {
+        const
         with_interval: interval: TimeDelta,
         with_clock_rate: clock_rate: u32,
     }

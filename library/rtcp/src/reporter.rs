@@ -63,7 +63,8 @@ impl ReporterConfig {
         }
     }
 
-    with! {
+    weir::with! {
+        const
         with_transport_sequence_number: transport_sequence_number: Option<ExtensionId>,
         with_interval: interval: TimeDelta,
         with_report_interval: report_interval: TimeDelta,

@@ -85,7 +85,8 @@ impl SenderConfig {
         Self::new(ssrc, ExtensionIds::NONE.with_transport_sequence_number(Some(id)))
     }
 
-    with! {
+    weir::with! {
+        const
         with_overhead: overhead: DataSize,
         with_padding_ssrc: padding_ssrc: u32,
         with_padding_payload_type: padding_payload_type: PayloadType,

@@ -30,20 +30,6 @@ extern crate std;
 #[doc = include_str!("../../../docs/guide/forward-media.md")]
 struct GuidePage;
 
-/// Defines `with_*` methods, which return the value with one field changed. Callers build types
-/// that are `non_exhaustive` with these.
-macro_rules! with {
-    ($($name:ident: $field:ident: $type:ty,)*) => {$(
-        #[doc = concat!("The same with this \
-            [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
-        #[must_use]
-        pub const fn $name(mut self, $field: $type) -> Self {
-            self.$field = $field;
-            self
-        }
-    )*};
-}
-
 mod allocator;
 mod cache;
 mod ceiling;

@@ -59,7 +59,8 @@ impl Layer {
         Self { stream, temporal: u8::MAX, width, height, frame_rate: 30.0, bitrate }
     }
 
-    with! {
+    weir::with! {
+        const
         with_temporal: temporal: u8,
         with_frame_rate: frame_rate: f64,
         with_bitrate: bitrate: Bitrate,
@@ -180,7 +181,8 @@ impl Frame {
         Self { stream, temporal: 0, starts_key_frame: false, is_switching_point: false }
     }
 
-    with! {
+    weir::with! {
+        const
         with_stream: stream: u8,
         with_temporal: temporal: u8,
         with_starts_key_frame: starts_key_frame: bool,

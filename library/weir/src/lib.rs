@@ -61,17 +61,25 @@ extern crate std;
 struct ReadmeExample;
 
 /// Defines `with_*` methods, which return the value with one field changed. Callers build types
-/// that are `non_exhaustive` with these.
+/// that are `non_exhaustive` with these. For the crates beside this one.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! with {
-    ($($name:ident: $field:ident: $type:ty,)*) => {$(
+    (const $($name:ident: $field:ident: $type:ty,)*) => {
+        $($crate::with! { @method [const fn] $name $field $type })*
+    };
+    ($($name:ident: $field:ident: $type:ty,)*) => {
+        $($crate::with! { @method [fn] $name $field $type })*
+    };
+    (@method [$($function:tt)+] $name:ident $field:ident $type:ty) => {
         #[doc = concat!("The same with this \
             [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
         #[must_use]
-        pub fn $name(mut self, $field: $type) -> Self {
+        pub $($function)+ $name(mut self, $field: $type) -> Self {
             self.$field = $field;
             self
         }
-    )*};
+    };
 }
 
 pub mod controller;

@@ -27,7 +27,7 @@ impl AccessPlan {
         Self { config: config.into(), noted: Timestamp::ZERO..Timestamp::ZERO }
     }
 
-    with! {
+    weir::with! {
         with_noted: noted: Range<Timestamp>,
     }
 

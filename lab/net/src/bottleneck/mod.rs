@@ -74,7 +74,7 @@ impl Changes {
         Self { jitter, loss }
     }
 
-    with! {
+    weir::with! {
         with_jitter: jitter: Vec<(Timestamp, Jitter)>,
         with_loss: loss: Vec<(Timestamp, LossModel)>,
     }
@@ -98,7 +98,7 @@ impl LinkConfig {
         }
     }
 
-    with! {
+    weir::with! {
         with_capacity: capacity: Capacity,
         with_queue: queue: QueueLimit,
         with_aqm: aqm: Aqm,

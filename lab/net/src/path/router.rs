@@ -72,7 +72,7 @@ impl Placement {
         Self { node, own: None, attachment: None, access: 0 }
     }
 
-    with! {
+    weir::with! {
         with_own: own: Option<OwnLinks>,
         with_attachment: attachment: Option<Attachment>,
         with_access: access: usize,

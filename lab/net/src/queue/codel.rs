@@ -34,7 +34,7 @@ pub struct CoDelConfig {
 }
 
 impl CoDelConfig {
-    with! {
+    weir::with! {
         with_target: target: TimeDelta,
         with_interval: interval: TimeDelta,
         with_ecn: ecn: bool,

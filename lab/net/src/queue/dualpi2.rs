@@ -54,7 +54,7 @@ pub struct DualPi2Config {
 }
 
 impl DualPi2Config {
-    with! {
+    weir::with! {
         with_target: target: TimeDelta,
         with_l4s_threshold: l4s_threshold: TimeDelta,
     }

@@ -58,7 +58,7 @@ pub struct PieConfig {
 }
 
 impl PieConfig {
-    with! {
+    weir::with! {
         with_target: target: TimeDelta,
         with_ecn: ecn: bool,
     }

@@ -33,7 +33,7 @@ pub struct RedConfig {
 }
 
 impl RedConfig {
-    with! {
+    weir::with! {
         with_min: min: f64,
         with_max: max: f64,
         with_max_probability: max_probability: f64,

@@ -134,7 +134,7 @@ impl Aggregation {
     pub const STANDARD: Self =
         Self { mpdus: A_MPDU_COUNT_LIMIT, bytes: A_MPDU_SIZE_LIMIT, duration: FRAME_TIME_LIMIT };
 
-    with! {
+    weir::with! {
         with_mpdus: mpdus: usize,
         with_bytes: bytes: DataSize,
         with_duration: duration: TimeDelta,
@@ -208,7 +208,7 @@ impl NodeConfig {
         }
     }
 
-    with! {
+    weir::with! {
         with_name: name: String,
         with_edca: edca: Edca,
         with_aggregation: aggregation: Aggregation,
@@ -235,7 +235,7 @@ impl Link {
         Self { rate, errors: Errors::NONE, loads: Vec::new() }
     }
 
-    with! {
+    weir::with! {
         with_errors: errors: Errors,
         with_loads: loads: Vec<StationLoad>,
     }
@@ -294,7 +294,7 @@ impl Noise {
         Self { figure_db, fading: None }
     }
 
-    with! {
+    weir::with! {
         with_fading: fading: Option<Fading>,
     }
 }
@@ -322,7 +322,7 @@ impl StationLoad {
         Self { arrivals, size, category, start: Timestamp::ZERO, stop: Timestamp::MAX }
     }
 
-    with! {
+    weir::with! {
         with_category: category: AccessCategory,
         with_start: start: Timestamp,
         with_stop: stop: Timestamp,
@@ -415,7 +415,7 @@ impl Default for Powers {
 }
 
 impl Powers {
-    with! {
+    weir::with! {
         with_default_dbm: default_dbm: f64,
         with_placement: placement: Option<Placement>,
         with_between: between: Vec<(NodeId, NodeId, f64)>,
@@ -487,7 +487,7 @@ impl CellConfig {
         }
     }
 
-    with! {
+    weir::with! {
         with_access_point: access_point: NodeConfig,
         with_neighbours: neighbours: Vec<Neighbour>,
         with_powers: powers: Powers,

@@ -56,7 +56,7 @@ impl Propagation {
         Self { loss_at_1_m_db, ..Self::INDOOR }
     }
 
-    with! {
+    weir::with! {
         with_loss_at_1_m_db: loss_at_1_m_db: f64,
         with_exponent: exponent: f64,
         with_shadowing_db: shadowing_db: f64,

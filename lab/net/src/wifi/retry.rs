@@ -82,7 +82,7 @@ impl CongestionAware {
         }
     }
 
-    with! {
+    weir::with! {
         with_limit: limit: u32,
         with_level_threshold: level_threshold: f64,
         with_queue_threshold: queue_threshold: DataSize,

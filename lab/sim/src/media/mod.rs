@@ -57,7 +57,7 @@ impl Repair {
     /// No repair, and key frames on request only.
     pub const NONE: Self = Self { nack: false, fec: false, key_frame_interval: None };
 
-    with! {
+    weir::with! {
         with_nack: nack: bool,
         with_fec: fec: bool,
         with_key_frame_interval: key_frame_interval: Option<TimeDelta>,

@@ -72,7 +72,7 @@ impl<M> Quic<M> {
         Quic { media, congestion, stack, source, ack }
     }
 
-    with! {
+    weir::with! {
         with_congestion: congestion: QuicCongestion,
         with_stack: stack: QuicStack,
         with_ack: ack: QuicAck,
@@ -148,7 +148,7 @@ impl QuicAck {
         Self { packets: PACKETS_PER_ACK, delay: MAX_ACK_DELAY, receive_times: false }
     }
 
-    with! {
+    weir::with! {
         with_packets: packets: u64,
         with_delay: delay: TimeDelta,
         with_receive_times: receive_times: bool,

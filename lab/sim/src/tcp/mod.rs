@@ -88,7 +88,7 @@ impl Tcp {
         }
     }
 
-    with! {
+    weir::with! {
         with_short: short: Option<ShortTransfers>,
         with_ecn: ecn: EcnMode,
         with_receive_window: receive_window: DataSize,
@@ -121,7 +121,7 @@ impl ShortTransfers {
         Self { min_size, max_size, mean_idle, starts_idle: false }
     }
 
-    with! {
+    weir::with! {
         with_starts_idle: starts_idle: bool,
     }
 }

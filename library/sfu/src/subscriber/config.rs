@@ -73,7 +73,8 @@ impl OutgoingStream {
         }
     }
 
-    with! {
+    weir::with! {
+        const
         with_clock_rate: clock_rate: u32,
         with_is_vp8: is_vp8: bool,
         with_dependency: dependency: Option<ExtensionId>,
