@@ -58,7 +58,8 @@ declare! {
         /// How long its picture was frozen, from getStats.
         frozen_s: Option<f64> = "s", Lower, [];
         /// The longest freeze of any participant, from getStats: the most frozen time that one
-        /// report, each 500 ms, adds. If two freezes end between two reports, it is their sum.
+        /// report, each 500 ms, adds. If two freezes end between two reports, it is their sum. A
+        /// picture that stands to the end is one, too.
         longest_freeze_s: Option<f64> = "s", Lower, [];
         /// Rate of the media that a participant sends over all its connections, as IP packets, from
         /// getStats.
@@ -103,7 +104,8 @@ declare! {
         /// How long they lasted.
         freeze_duration_s: Option<f64> = "s", Lower, [];
         /// The longest of them on any of its streams: the most frozen time that one report, each
-        /// 500 ms, adds. If two freezes end between two reports, it is their sum.
+        /// 500 ms, adds. If two freezes end between two reports, it is their sum. A picture that
+        /// stands to the end is one, too.
         longest_freeze_s: Option<f64> = "s", Lower, [];
         /// Packets that it did not receive.
         loss_ratio: Option<f64> = "ratio", Lower, [];

@@ -30,7 +30,8 @@ declare! {
         frame_delay_ms: Option<Distribution> = "ms", Lower, [Repair];
         /// Number of freezes. A freeze is a time between two shown frames of at least three times
         /// the mean of the last 30 such times, and at least 150 ms above that mean. The mean
-        /// includes this time.
+        /// includes this time. The time from the last shown frame to the source's last one counts,
+        /// too: a picture that stands to the end is a freeze.
         freeze_count: Option<u64> = "", Lower, [Repair];
         /// Total duration of the freezes.
         freeze_duration_s: Option<f64> = "s", Lower, [Repair];

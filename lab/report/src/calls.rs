@@ -6,7 +6,7 @@
 use weir_metrics::mean;
 use weir_record::calls::file::{
     Agreement, CallEntry, CallFile, Candidate, CandidatePair, Capture, Compared, Interval, Kind,
-    Limitation, Peer, SentInterval,
+    Limitation, Peer,
 };
 use weir_record::calls::{Exclusion, streams};
 use weir_record::run::Engine;
@@ -215,19 +215,19 @@ fn peers(run: &Run, file: &CallFile) -> Vec<PeerRow> {
     for peer in &file.peers {
         let participant = file.participants.iter().find(|it| it.name == peer.participant);
         let memory = participant.and_then(|it| it.memory_bytes);
-        let size = peer.intervals.iter().rev().find_map(|it| it.of_received(|it| it.frame_size));
+        let size = peer.intervals.iter().rev().find_map(Interval::frame_size);
         rows.push(PeerRow {
             seed: run.seed(),
             controller: run.record.info.subject.to_string(),
             peer: file.name(peer),
             cpu_percent: percent(participant.and_then(|it| it.cpu_cores)),
             memory_mb: memory.map(|bytes| rounded(bytes as f64 / BYTES_PER_MEGABYTE, 1)),
-            encode_ms: mean_over(peer, |it| it.of_sent(|it| it.encode_ms)),
-            decode_ms: mean_over(peer, |it| it.of_received(|it| it.decode_ms)),
-            frame_rate: mean_over(peer, |it| it.of_received(|it| it.frame_rate)),
+            encode_ms: mean_over(peer, Interval::encode_ms),
+            decode_ms: mean_over(peer, Interval::decode_ms),
+            frame_rate: mean_over(peer, Interval::frame_rate),
             frame_size: size.map(|(width, height)| format!("{width} x {height}")),
-            freezes: sum_over(peer, |it| it.of_received(|it| Some(it.freezes? as f64))),
-            frozen_s: sum_over(peer, |it| it.of_received(|it| it.frozen_s)),
+            freezes: sum_over(peer, Interval::freezes),
+            frozen_s: sum_over(peer, Interval::frozen_s),
             limited: peer.limitation_s.map(limited),
         });
     }
@@ -347,8 +347,8 @@ fn pacers(column: &Column<'_>) -> Vec<PacerPlot> {
             controller: column.controller.into(),
             peer: file.name(peer),
             time_s: peer.intervals.iter().map(|it| rounded(it.time_s, DECIMALS)).collect(),
-            queue_ms: over_sent(peer, |sent| sent.pacer_queue_ms),
-            encoder_mbps: over_sent(peer, |it| Some(it.target_bps? as f64 / BITS_PER_MEGABIT)),
+            queue_ms: over_intervals(peer, Interval::pacer_queue_ms),
+            encoder_mbps: over_intervals(peer, encoder_mbps),
         };
         // A browser does not tell what waits in its pacer.
         if plot.queue_ms.iter().any(Option::is_some) {
@@ -358,9 +358,13 @@ fn pacers(column: &Column<'_>) -> Vec<PacerPlot> {
     plots
 }
 
-/// A value of the sent video in each interval.
-fn over_sent(peer: &Peer, value: fn(&SentInterval) -> Option<f64>) -> Vec<Option<f64>> {
-    peer.intervals.iter().map(|it| round(it.of_sent(value))).collect()
+fn over_intervals(peer: &Peer, value: fn(&Interval) -> Option<f64>) -> Vec<Option<f64>> {
+    peer.intervals.iter().map(|interval| round(value(interval))).collect()
+}
+
+/// Target bitrate of the encoder.
+fn encoder_mbps(interval: &Interval) -> Option<f64> {
+    Some(interval.target_bps()? / BITS_PER_MEGABIT)
 }
 
 /// Name of the peer that counted.

@@ -5,7 +5,7 @@
 //! getStats.
 
 use weir_metrics::{VideoMetrics, mean};
-use weir_record::calls::file::{CallFile, Peer, ReceivedInterval};
+use weir_record::calls::file::{CallFile, Interval, Peer};
 use weir_record::run::Engine;
 use weir_scenario::Scenario;
 
@@ -65,12 +65,12 @@ fn called(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
     for (index, peer) in first.peers.iter().enumerate() {
         // Every run has its peers in the order of its calls, even if calls failed.
         let peers: Vec<&Peer> = files.iter().filter_map(|file| file.peers.get(index)).collect();
-        let Some(video_mbps) = received(&peers, |it| it.media_bps) else { continue };
+        let Some(video_mbps) = received(&peers, Interval::media_bps) else { continue };
         let flow = received_flow(scenario, peer.call, index % 2 == 0);
         rows.push(SplitRow {
             video_mbps,
-            retransmission_mbps: received(&peers, |it| it.again_bps),
-            fec_mbps: received(&peers, |it| it.fec_bps),
+            retransmission_mbps: received(&peers, Interval::again_bps),
+            fec_mbps: received(&peers, Interval::fec_bps),
             ..whole(column, flow.unwrap_or(&first.name(peer)))
         });
     }
@@ -78,11 +78,10 @@ fn called(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
 }
 
 /// Mean over the peers of a received rate in Mbit/s.
-fn received(peers: &[&Peer], bps: fn(&ReceivedInterval) -> Option<u64>) -> Option<f64> {
+fn received(peers: &[&Peer], bps: fn(&Interval) -> Option<f64>) -> Option<f64> {
     let mut means = Vec::new();
     for peer in peers {
-        let rates = peer.intervals.iter().filter_map(|it| it.of_received(bps));
-        means.extend(mean(rates.map(|bps| bps as f64).collect()));
+        means.extend(mean(peer.intervals.iter().filter_map(bps).collect()));
     }
     mean(means.into_iter().map(|bps| bps / BITS_PER_MEGABIT).collect()).map(round)
 }

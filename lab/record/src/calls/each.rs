@@ -83,17 +83,20 @@ impl Each {
         for call in &file.calls {
             let streams: Vec<&Peer> = file.peers.iter().filter(|it| it.call == call.call).collect();
             let own = call.participants[0].as_str();
-            let each = (1..).zip(&streams);
-            let streams_alone = each.map(|(number, one)| (format!("{own}/{number}"), vec![*one]));
-            let together = (own.to_owned(), streams.clone());
-            for (name, streams) in std::iter::once(together).chain(streams_alone) {
+            let mut named = vec![(own.to_owned(), streams.clone())];
+            for (number, stream) in (1..).zip(&streams) {
+                named.push((format!("{own}/{number}"), vec![*stream]));
+            }
+            for (name, streams) in named {
                 let stream = Measured { file, call, streams: &streams };
-                all.extend(spans.iter().map(|(section, span)| Self {
-                    name: name.clone(),
-                    section: section.clone(),
-                    metrics: measured(call, &streams, span),
-                    recovered: stream.recovered(section.as_deref(), &spans, recoveries),
-                }));
+                for (section, span) in &spans {
+                    all.push(Self {
+                        name: name.clone(),
+                        section: section.clone(),
+                        metrics: measured(call, &streams, span),
+                        recovered: stream.recovered(section.as_deref(), &spans, recoveries),
+                    });
+                }
             }
             for one in all.iter_mut().filter(|it| it.name == own) {
                 let span = spans.iter().find(|(section, _)| *section == one.section);
@@ -207,46 +210,73 @@ fn together(
     span: &Range<f64>,
     value: fn(&Interval) -> Option<f64>,
 ) -> Option<f64> {
-    let mut reports: Vec<Vec<(f64, f64)>> = Vec::new();
+    let mut sum = 0.0;
+    let (mut longest, mut steps, mut reported_s) = (0_u32, 0_u32, 0.0);
+    let (mut first, mut last) = (f64::INFINITY, f64::NEG_INFINITY);
     for stream in streams {
-        let values = reports_within(stream, span).map(|it| (it.time_s, value(it)));
-        reports.push(values.filter_map(|(time, value)| Some((time, value?))).collect());
+        let mut count = 0;
+        let (mut begins, mut ends) = (f64::INFINITY, f64::NEG_INFINITY);
+        for report in reports_within(stream, span) {
+            let Some(value) = value(report) else { continue };
+            sum += value;
+            count += 1;
+            begins = begins.min(report.time_s);
+            ends = ends.max(report.time_s);
+        }
+        if count > 0 {
+            longest = longest.max(count);
+            steps += count - 1;
+            reported_s += ends - begins;
+            first = first.min(begins);
+            last = last.max(ends);
+        }
     }
-    let longest = reports.iter().map(Vec::len).max().filter(|count| *count > 0)?;
-    let ends = reports.iter().filter_map(|it| Some((it.first()?.0, it.last()?.0)));
-    let (first, last) = ends.clone().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-    let steps: usize = reports.iter().map(|it| it.len().saturating_sub(1)).sum();
-    let step = ends.map(|(first, last)| last - first).sum::<f64>() / steps as f64;
+    if longest == 0 {
+        return None;
+    }
+    let step = reported_s / f64::from(steps);
     // Streams of two connections report at other moments, by less than a step. One report alone has
     // no step.
     let moments = if step > 0.0 { ((last - first) / step).floor() + 1.0 } else { 0.0 };
-    let sum: f64 = reports.iter().flatten().map(|(_, value)| value).sum();
-    Some(sum / moments.max(longest as f64))
+    Some(sum / moments.max(f64::from(longest)))
 }
 
 fn measured(call: &CallEntry, streams: &[&Peer], span: &Range<f64>) -> ParticipantMetrics {
     let reports = streams.iter().flat_map(|stream| reports_within(stream, span));
+    let standing = streams.iter().map(|stream| standing_s(stream, span));
     ParticipantMetrics {
         success_ratio: Some(f64::from(u8::from(call.failure.is_none()))),
-        send_rate_mbps: together(streams, span, |it| mbps(it.of_sent(|sent| sent.send_bps)?)),
-        receive_rate_mbps: together(streams, span, |it| {
-            mbps(it.of_received(|got| got.receive_bps)?)
-        }),
-        sent_frame_rate: average(streams, span, |it| it.of_sent(|sent| sent.sent_frame_rate)),
-        frame_rate: average(streams, span, |it| it.of_received(|got| got.frame_rate)),
-        frame_height: average(streams, span, |it| {
-            Some(f64::from(it.of_received(|got| got.frame_size)?.1))
-        }),
-        freeze_count: total(streams, span, |it| Some(it.of_received(|got| got.freezes)? as f64)),
-        longest_freeze_s: longest(reports.map(|it| it.of_received(|got| got.frozen_s))),
-        freeze_duration_s: total(streams, span, |it| it.of_received(|got| got.frozen_s)),
-        loss_ratio: average(streams, span, |it| it.of_received(|got| got.loss_ratio)),
-        rtt_ms: average(streams, span, |it| it.of_sent(|sent| sent.rtt_ms)),
-        limited_by_bandwidth_ratio: average(streams, span, |it| limited_by(it, "bandwidth")),
-        limited_by_cpu_ratio: average(streams, span, |it| limited_by(it, "cpu")),
+        send_rate_mbps: together(streams, span, send_mbps),
+        receive_rate_mbps: together(streams, span, receive_mbps),
+        sent_frame_rate: average(streams, span, Interval::sent_frame_rate),
+        frame_rate: average(streams, span, Interval::frame_rate),
+        frame_height: average(streams, span, Interval::frame_height),
+        freeze_count: total(streams, span, Interval::freezes),
+        longest_freeze_s: longest(reports.map(Interval::frozen_s).chain(standing)),
+        freeze_duration_s: total(streams, span, Interval::frozen_s),
+        loss_ratio: average(streams, span, Interval::loss_ratio),
+        rtt_ms: average(streams, span, Interval::rtt_ms),
+        limited_by_bandwidth_ratio: average(streams, span, limited_by_bandwidth),
+        limited_by_cpu_ratio: average(streams, span, limited_by_cpu),
         // What belongs to the participant and to no stream is added by the caller.
         ..ParticipantMetrics::default()
     }
+}
+
+/// How long within a span the picture of a stream stands that shows no other one up to its last
+/// report. A browser counts a freeze when it ends, so never this one. One report without a picture
+/// may be that of a call that ends.
+pub(super) fn standing_s(stream: &Peer, span: &Range<f64>) -> Option<f64> {
+    let (mut shown, mut last) = (None, None);
+    for report in &stream.intervals {
+        if let Some(rate) = report.frame_rate() {
+            last = Some(report.time_s);
+            shown = if rate > 0.0 { last } else { shown };
+        }
+    }
+    let (shown, last) = (shown?, last?);
+    let within = last.min(span.end) - shown.max(span.start);
+    (last - shown > 1.5 * REPORT_INTERVAL_S && within > 0.0).then_some(within)
 }
 
 /// The mean over the streams of their means.
@@ -265,8 +295,20 @@ fn total(streams: &[&Peer], span: &Range<f64>, value: fn(&Interval) -> Option<f6
     all.filter_map(value).reduce(|a, b| a + b)
 }
 
-fn mbps(bps: u64) -> Option<f64> {
-    Some(bps as f64 / BITS_PER_MEGABIT)
+fn send_mbps(interval: &Interval) -> Option<f64> {
+    Some(interval.send_bps()? / BITS_PER_MEGABIT)
+}
+
+fn receive_mbps(interval: &Interval) -> Option<f64> {
+    Some(interval.receive_bps()? / BITS_PER_MEGABIT)
+}
+
+fn limited_by_bandwidth(interval: &Interval) -> Option<f64> {
+    limited_by(interval, "bandwidth")
+}
+
+fn limited_by_cpu(interval: &Interval) -> Option<f64> {
+    limited_by(interval, "cpu")
 }
 
 /// 1 if this limited the quality, else 0.
@@ -405,6 +447,26 @@ mod tests {
         assert_eq!(comeback(&[30; 12]), Some(0.0));
         assert_eq!(comeback(&[30, 30, 30, 30, 0, 0, 0, 0, 0, 0, 0, 0]), None);
         assert_eq!(comeback(&[30, 30, 30, 30, 30]), None);
+    }
+
+    #[test]
+    fn a_picture_that_stands_to_the_end_is_a_freeze_that_no_browser_counts() {
+        let stream = |rates: &[u32]| -> Peer {
+            let mut intervals = Vec::new();
+            for (index, rate) in (1..).zip(rates) {
+                intervals.push(json!({ "time_s": f64::from(index) * 0.5, "frame_rate": rate }));
+            }
+            let peer = json!({ "call": 1, "participant": "p1/1", "intervals": intervals });
+            serde_json::from_value(peer).unwrap()
+        };
+        let all = 0.0..f64::INFINITY;
+        assert_eq!(standing_s(&stream(&[0, 30, 30, 0, 0, 0, 0]), &all), Some(2.0));
+        assert_eq!(standing_s(&stream(&[0, 30, 30, 0, 0, 0, 0]), &(2.0..3.0)), Some(1.0));
+        assert_eq!(standing_s(&stream(&[0, 30, 30, 0, 0, 0, 0]), &(0.0..1.0)), None);
+        assert_eq!(standing_s(&stream(&[30, 0, 0, 0, 30]), &all), None);
+        assert_eq!(standing_s(&stream(&[30, 30, 0]), &all), None);
+        assert_eq!(standing_s(&stream(&[0, 0, 0]), &all), None);
+        assert_eq!(standing_s(&stream(&[]), &all), None);
     }
 
     #[test]

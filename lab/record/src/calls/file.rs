@@ -484,15 +484,91 @@ pub struct ReceivedInterval {
     pub qp: Option<f64>,
 }
 
+/// Values by name; `None` where no video was sent or received, or where nobody measured them.
 impl Interval {
-    /// A value of the sent video; `None` where there is none.
-    pub fn of_sent<T>(&self, value: fn(&SentInterval) -> Option<T>) -> Option<T> {
-        value(self.sent.as_ref()?)
+    /// Rate of the IP packets that were sent, in bit/s.
+    pub fn send_bps(&self) -> Option<f64> {
+        Some(self.sent.as_ref()?.send_bps? as f64)
     }
 
-    /// A value of the received video; `None` where there is none.
-    pub fn of_received<T>(&self, value: fn(&ReceivedInterval) -> Option<T>) -> Option<T> {
-        value(self.received.as_ref()?)
+    /// Target bitrate of the encoder, in bit/s.
+    pub fn target_bps(&self) -> Option<f64> {
+        Some(self.sent.as_ref()?.target_bps? as f64)
+    }
+
+    /// Round-trip time of the last receiver report, where one came.
+    pub fn rtt_ms(&self) -> Option<f64> {
+        self.sent.as_ref()?.rtt_ms
+    }
+
+    /// Largest time that was waiting in the pacer; of pipelines only.
+    pub fn pacer_queue_ms(&self) -> Option<f64> {
+        self.sent.as_ref()?.pacer_queue_ms
+    }
+
+    /// Mean time to encode a frame.
+    pub fn encode_ms(&self) -> Option<f64> {
+        self.sent.as_ref()?.encode_ms
+    }
+
+    /// Frames encoded a second.
+    pub fn sent_frame_rate(&self) -> Option<f64> {
+        self.sent.as_ref()?.sent_frame_rate
+    }
+
+    /// Rate of the IP packets that were received, in bit/s.
+    pub fn receive_bps(&self) -> Option<f64> {
+        Some(self.received.as_ref()?.receive_bps? as f64)
+    }
+
+    /// Received payload that was sent for the first time, in bit/s.
+    pub fn media_bps(&self) -> Option<f64> {
+        Some(self.received.as_ref()?.media_bps? as f64)
+    }
+
+    /// Received payload that was sent again, in bit/s.
+    pub fn again_bps(&self) -> Option<f64> {
+        Some(self.received.as_ref()?.again_bps? as f64)
+    }
+
+    /// Received forward error correction, in bit/s.
+    pub fn fec_bps(&self) -> Option<f64> {
+        Some(self.received.as_ref()?.fec_bps? as f64)
+    }
+
+    /// Packets of the received stream that were lost.
+    pub fn loss_ratio(&self) -> Option<f64> {
+        self.received.as_ref()?.loss_ratio
+    }
+
+    /// Mean time to decode a frame.
+    pub fn decode_ms(&self) -> Option<f64> {
+        self.received.as_ref()?.decode_ms
+    }
+
+    /// Freezes that ended, as the browser counts them.
+    pub fn freezes(&self) -> Option<f64> {
+        Some(self.received.as_ref()?.freezes? as f64)
+    }
+
+    /// How long the freezes lasted that ended.
+    pub fn frozen_s(&self) -> Option<f64> {
+        self.received.as_ref()?.frozen_s
+    }
+
+    /// Frames decoded a second.
+    pub fn frame_rate(&self) -> Option<f64> {
+        self.received.as_ref()?.frame_rate
+    }
+
+    /// Width and height of the last decoded frame, in pixels.
+    pub fn frame_size(&self) -> Option<(u32, u32)> {
+        self.received.as_ref()?.frame_size
+    }
+
+    /// Height of the last decoded frame, in pixels.
+    pub fn frame_height(&self) -> Option<f64> {
+        Some(f64::from(self.frame_size()?.1))
     }
 }
 

@@ -34,12 +34,13 @@ use weir_scenario::Recovery;
 
 use delays::Delays;
 use file::{CallFile, Interval, Participant, Peer, Setup};
-use quality::{PictureQuality, Quality, Spread};
+use quality::Quality;
 use streams::StreamError;
 
 pub use calls_made::{CallsMade, Exclusion};
 pub use compared::StreamDirection;
 pub use each::Each;
+use each::standing_s;
 pub use entry::interval_entry;
 
 const BITS_PER_MEGABIT: f64 = 1e6;
@@ -130,16 +131,21 @@ impl Calls {
 
 /// Means over the participants whose names satisfy `is_wanted`.
 fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallMetrics {
-    let people: Vec<One<'_>> = file
-        .participants
-        .iter()
-        .filter(|one| one.name != SERVER && is_wanted(&one.name))
-        .map(|one| {
-            let ends = file.peers.iter().filter(|peer| peer.participant == one.name);
-            One { program: one, ends: ends.filter(|peer| file.lasted(peer.call)).collect() }
-        })
-        .filter(|one| !one.ends.is_empty())
-        .collect();
+    let mut people = Vec::new();
+    for program in &file.participants {
+        if program.name == SERVER || !is_wanted(&program.name) {
+            continue;
+        }
+        let mut ends = Vec::new();
+        for peer in &file.peers {
+            if peer.participant == program.name && file.lasted(peer.call) {
+                ends.push(peer);
+            }
+        }
+        if !ends.is_empty() {
+            people.push(One { program, ends });
+        }
+    }
     let mut delays = Vec::new();
     for capture in file.captures().iter().filter(|capture| file.lasted(capture.call)) {
         for stream in capture.streams.iter().filter(|stream| stream.role == "video") {
@@ -156,36 +162,26 @@ fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallM
         }
     }
     CallMetrics {
-        signalling_ms: mean_over(&people, |one| one.step(|it| Some(it.described? - it.start))),
-        ice_ms: mean_over(&people, |one| one.step(|it| Some(it.path_found()? - it.described?))),
-        dtls_ms: mean_over(&people, |one| one.step(|it| Some(it.connected - it.path_found()?))),
-        setup_ms: mean_over(&people, |one| one.step(|it| Some(it.connected - it.start))),
-        first_frame_ms: mean_over(&people, |one| {
-            one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))
-        }),
+        signalling_ms: mean_over(&people, One::signalling_ms),
+        ice_ms: mean_over(&people, One::ice_ms),
+        dtls_ms: mean_over(&people, One::dtls_ms),
+        setup_ms: mean_over(&people, One::setup_ms),
+        first_frame_ms: mean_over(&people, One::first_frame_ms),
         one_way_delay_ms: mean_delays(&delays),
         screen_delay_ms: screen_delay(&seen),
-        screen_stall_ratio: mean(seen.iter().filter_map(|it| it.stalled_ratio).collect()),
+        screen_stall_ratio: mean_quality(&seen, stalled),
         longest_stall_s: longest(seen.iter().map(|it| it.longest_stall_s)),
-        vmaf: mean_score(&seen, |picture| picture.vmaf),
-        psnr_db: mean_score(&seen, |picture| picture.psnr_db),
-        good_ratio: mean(seen.iter().filter_map(|it| Some(it.good_time()?.good)).collect()),
-        rtt_ms: mean_over(&people, |one| {
-            one.mean(|end| over_time(end, |it| it.of_sent(|sent| sent.rtt_ms)))
-        }),
-        frame_rate: mean_over(&people, |one| {
-            one.mean(|end| over_time(end, |it| it.of_received(|received| received.frame_rate)))
-        }),
-        frozen_s: mean_over(&people, |one| one.mean(frozen)),
-        longest_freeze_s: longest(people.iter().map(One::longest_freeze)),
-        send_rate_mbps: mean_over(&people, |one| one.rate(|it| it.of_sent(|sent| sent.send_bps))),
-        receive_rate_mbps: mean_over(&people, |one| {
-            one.rate(|it| it.of_received(|received| received.receive_bps))
-        }),
-        cpu_cores: mean_over(&people, |one| one.program.cpu_cores),
-        memory_mb: mean_over(&people, |one| {
-            Some(one.program.memory_bytes? as f64 / BYTES_PER_MEGABYTE)
-        }),
+        vmaf: mean_quality(&seen, vmaf),
+        psnr_db: mean_quality(&seen, psnr_db),
+        good_ratio: mean_quality(&seen, good),
+        rtt_ms: mean_over(&people, One::rtt_ms),
+        frame_rate: mean_over(&people, One::frame_rate),
+        frozen_s: mean_over(&people, One::frozen_s),
+        longest_freeze_s: longest(people.iter().map(One::longest_freeze_s)),
+        send_rate_mbps: mean_over(&people, One::send_rate_mbps),
+        receive_rate_mbps: mean_over(&people, One::receive_rate_mbps),
+        cpu_cores: mean_over(&people, One::cpu_cores),
+        memory_mb: mean_over(&people, One::memory_mb),
     }
 }
 
@@ -196,37 +192,94 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    fn mean(&self, value: impl Fn(&Peer) -> Option<f64>) -> Option<f64> {
-        mean(self.ends.iter().filter_map(|end| value(end)).collect())
+    fn signalling_ms(&self) -> Option<f64> {
+        self.mean_of_steps(|setup| Some(setup.described? - setup.start))
     }
 
-    fn longest_freeze(&self) -> Option<f64> {
+    fn ice_ms(&self) -> Option<f64> {
+        self.mean_of_steps(|setup| Some(setup.path_found()? - setup.described?))
+    }
+
+    fn dtls_ms(&self) -> Option<f64> {
+        self.mean_of_steps(|setup| Some(setup.connected - setup.path_found()?))
+    }
+
+    fn setup_ms(&self) -> Option<f64> {
+        self.mean_of_steps(|setup| Some(setup.connected - setup.start))
+    }
+
+    fn first_frame_ms(&self) -> Option<f64> {
+        self.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))
+    }
+
+    fn rtt_ms(&self) -> Option<f64> {
+        self.mean(|end| over_time(end, Interval::rtt_ms))
+    }
+
+    fn frame_rate(&self) -> Option<f64> {
+        self.mean(|end| over_time(end, Interval::frame_rate))
+    }
+
+    fn frozen_s(&self) -> Option<f64> {
+        self.mean(frozen)
+    }
+
+    fn longest_freeze_s(&self) -> Option<f64> {
         let reports = self.ends.iter().flat_map(|end| &end.intervals);
-        longest(reports.map(|it| it.of_received(|received| received.frozen_s)))
+        let standing = self.ends.iter().map(|end| standing_s(end, &(0.0..f64::INFINITY)));
+        longest(reports.map(Interval::frozen_s).chain(standing))
     }
 
-    fn step(&self, value: impl Fn(&Setup) -> Option<f64>) -> Option<f64> {
-        self.mean(|end| value(end.setup_ms.as_ref()?))
+    fn send_rate_mbps(&self) -> Option<f64> {
+        self.rate_mbps(Interval::send_bps)
     }
 
-    /// Mean rate of all connections together, in Mbit/s.
-    fn rate(&self, bps: fn(&Interval) -> Option<u64>) -> Option<f64> {
-        let ends = self.ends.iter();
-        let rates = ends.filter_map(|end| over_time(end, |it| bps(it).map(|bps| bps as f64)));
-        rates.reduce(|sum, rate| sum + rate).map(|rate| rate / BITS_PER_MEGABIT)
+    fn receive_rate_mbps(&self) -> Option<f64> {
+        self.rate_mbps(Interval::receive_bps)
+    }
+
+    fn cpu_cores(&self) -> Option<f64> {
+        self.program.cpu_cores
+    }
+
+    fn memory_mb(&self) -> Option<f64> {
+        Some(self.program.memory_bytes? as f64 / BYTES_PER_MEGABYTE)
+    }
+
+    /// Mean over its ends of a step of the set-up.
+    fn mean_of_steps(&self, step: fn(&Setup) -> Option<f64>) -> Option<f64> {
+        let setups = self.ends.iter().filter_map(|end| end.setup_ms.as_ref());
+        mean(setups.filter_map(step).collect())
+    }
+
+    fn mean(&self, value: fn(&Peer) -> Option<f64>) -> Option<f64> {
+        mean(self.ends.iter().copied().filter_map(value).collect())
+    }
+
+    /// Mean rate of all connections together.
+    fn rate_mbps(&self, bps: fn(&Interval) -> Option<f64>) -> Option<f64> {
+        let mut total = None;
+        for end in &self.ends {
+            if let Some(rate) = over_time(end, bps) {
+                total = Some(total.unwrap_or(0.0) + rate);
+            }
+        }
+        Some(total? / BITS_PER_MEGABIT)
     }
 }
 
-fn mean_over(people: &[One<'_>], value: fn(&One<'_>) -> Option<f64>) -> Option<f64> {
+fn mean_over<'a>(people: &[One<'a>], value: fn(&One<'a>) -> Option<f64>) -> Option<f64> {
     mean(people.iter().filter_map(value).collect())
 }
 
 fn mean_delays(delays: &[&Delays]) -> Option<OneWayDelay> {
-    Some(OneWayDelay {
-        mean: mean(delays.iter().map(|it| it.mean).collect())?,
-        p50: mean(delays.iter().map(|it| it.p50).collect())?,
-        p95: mean(delays.iter().map(|it| it.p95).collect())?,
-    })
+    let (mut means, mut medians, mut tails) = (Vec::new(), Vec::new(), Vec::new());
+    for delay in delays {
+        means.push(delay.mean);
+        medians.push(delay.p50);
+        tails.push(delay.p95);
+    }
+    Some(OneWayDelay { mean: mean(means)?, p50: mean(medians)?, p95: mean(tails)? })
 }
 
 fn screen_delay(seen: &[&Quality]) -> Option<OneWayDelay> {
@@ -234,15 +287,33 @@ fn screen_delay(seen: &[&Quality]) -> Option<OneWayDelay> {
     mean_delays(&delays)
 }
 
-fn mean_score(seen: &[&Quality], score: fn(&PictureQuality) -> Option<Spread>) -> Option<f64> {
-    mean(seen.iter().filter_map(|it| Some(score(it.picture.as_ref()?)?.mean)).collect())
+fn mean_quality(seen: &[&Quality], value: fn(&Quality) -> Option<f64>) -> Option<f64> {
+    mean(seen.iter().copied().filter_map(value).collect())
+}
+
+fn stalled(quality: &Quality) -> Option<f64> {
+    quality.stalled_ratio
+}
+
+fn vmaf(quality: &Quality) -> Option<f64> {
+    Some(quality.picture.as_ref()?.vmaf?.mean)
+}
+
+fn psnr_db(quality: &Quality) -> Option<f64> {
+    Some(quality.picture.as_ref()?.psnr_db?.mean)
+}
+
+fn good(quality: &Quality) -> Option<f64> {
+    Some(quality.good_time()?.good)
 }
 
 /// `None` if no report tells of freezes.
 fn frozen(end: &Peer) -> Option<f64> {
-    let reports = end.intervals.iter();
-    let frozen = reports.filter_map(|it| it.of_received(|received| received.frozen_s));
-    frozen.reduce(|sum, time| sum + time)
+    let mut total = None;
+    for time in end.intervals.iter().filter_map(Interval::frozen_s) {
+        total = Some(total.unwrap_or(0.0) + time);
+    }
+    total
 }
 
 /// The largest of those values that were measured.
@@ -250,7 +321,7 @@ fn longest(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     values.flatten().reduce(f64::max)
 }
 
-fn over_time(end: &Peer, value: impl Fn(&Interval) -> Option<f64>) -> Option<f64> {
+fn over_time(end: &Peer, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
     mean(end.intervals.iter().filter_map(value).collect())
 }
 

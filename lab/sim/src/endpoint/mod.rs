@@ -142,7 +142,11 @@ impl Ends for MediaEnds {
     }
 
     fn take_video(&mut self, _now: Timestamp, is_last: bool) -> Option<Video> {
-        self.receiver.video.as_mut().map(|video| video.take_noted(is_last))
+        let video = self.receiver.video.as_mut()?;
+        if is_last {
+            video.finish(self.sender.last_frame);
+        }
+        Some(video.take_noted())
     }
 
     fn take_seen(&mut self) -> Option<Seen> {
@@ -173,6 +177,8 @@ struct Sender {
     source_limit: Option<Schedule>,
     is_pipeline: bool,
     next_frame: Timestamp,
+    /// When the source last had a frame, also one that it skipped.
+    last_frame: Timestamp,
     hand_over: HandOver,
     pauses: Vec<Range<Timestamp>>,
     /// The changes of route to come, in order.
@@ -215,6 +221,7 @@ impl Sender {
             source_limit: media.source_limit.clone(),
             is_pipeline: media.source.is_pipeline(),
             next_frame: flow.start,
+            last_frame: flow.start,
             hand_over: HandOver {
                 mean: media.source.hand_over(),
                 stream: seed.stream(&format!("{}/hand-over", flow.name)),
@@ -288,6 +295,7 @@ impl Sender {
             self.next_frame = pause.end;
             return;
         }
+        self.last_frame = now;
         let target = *self.media.target();
         let queued = self.media.queued();
         if queued > target.pacing_rate * source::MAX_QUEUE

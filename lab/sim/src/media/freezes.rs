@@ -26,7 +26,13 @@ impl Freezes {
         self.last = None;
     }
 
-    /// A frame is rendered, or the stream ends. Returns the duration of the interval that ends if
+    /// The stream ends, and this is the time of its last frame. A gap that is still open counts as if
+    /// it ended then, or when the last frame was rendered. (getStats would not report it.)
+    pub fn finish(&mut self, last_frame: Timestamp) -> Option<TimeDelta> {
+        self.on_frame(last_frame.max(self.last?))
+    }
+
+    /// A frame is rendered. Returns the duration of the interval that ends if
     /// it was a freeze.
     ///
     /// As in libwebrtc, the interval is part of the mean it is compared with, and the mean is cut

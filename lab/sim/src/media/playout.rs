@@ -86,10 +86,9 @@ impl Playout {
         Some(Rendered { delay: now - captured, freeze: self.freezes.on_frame(now), captured })
     }
 
-    /// The stream ends. A gap that is still open counts as if it ended now. (getStats would not
-    /// report it.)
-    pub(super) fn finish(&mut self, now: Timestamp) -> Option<TimeDelta> {
-        self.freezes.on_frame(now)
+    /// The stream ends [`Freezes::finish`].
+    pub(super) fn finish(&mut self, last_frame: Timestamp) -> Option<TimeDelta> {
+        self.freezes.finish(last_frame)
     }
 }
 

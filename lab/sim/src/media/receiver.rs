@@ -205,18 +205,19 @@ impl VideoReceiver {
         self.noted.frozen += freeze.unwrap_or(TimeDelta::ZERO);
     }
 
-    /// Returns the results since the last call. If `last` is true, also counts a freeze that has
-    /// not ended: it lasts until the last packet, because without packets a freeze cannot be
-    /// distinguished from a pause.
-    pub(crate) fn take_noted(&mut self, last: bool) -> Video {
-        if last {
-            let freeze = match &mut self.screen {
-                Screen::Steady(playout) => playout.finish(self.last_arrival),
-                Screen::Browser(buffer) => buffer.finish(self.last_arrival),
-            };
-            self.note_freeze(freeze);
-            self.noted.unrepaired_packets += self.assembler.finish(self.gaps.given_up());
-        }
+    /// The run ends, and counts a freeze that has not ended. The receiver cannot tell it from a
+    /// pause, so the sending end says when it had its last frame.
+    pub(crate) fn finish(&mut self, last_frame: Timestamp) {
+        let freeze = match &mut self.screen {
+            Screen::Steady(playout) => playout.finish(last_frame),
+            Screen::Browser(buffer) => buffer.finish(last_frame),
+        };
+        self.note_freeze(freeze);
+        self.noted.unrepaired_packets += self.assembler.finish(self.gaps.given_up());
+    }
+
+    /// Returns the results since the last call.
+    pub(crate) fn take_noted(&mut self) -> Video {
         let delays = std::mem::take(&mut self.delays);
         let mut noted = std::mem::take(&mut self.noted);
         noted.frame_delay = (noted.frames > 0).then(|| delays / noted.frames as i64);

@@ -105,7 +105,8 @@ impl Call {
             let due = self.receiver.next_deadline();
             let now = [frame, arrival, due].into_iter().flatten().min().unwrap_or(end);
             if now >= end {
-                return self.receiver.take_noted(true);
+                self.receiver.finish(frame_times.last().copied().unwrap_or_default());
+                return self.receiver.take_noted();
             }
             if frame == Some(now) {
                 next_frame += 1;
@@ -194,12 +195,12 @@ fn with_key_frames_by_interval_the_next_ends_the_wait_without_requests() {
 }
 
 #[test]
-fn a_picture_that_stands_to_the_end_is_a_freeze_up_to_the_last_packet() {
+fn a_picture_that_stands_to_the_end_is_a_freeze_up_to_the_last_frame() {
     let mut call = Call::new(NONE);
     call.deaf = true;
     let video = call.run(100, |number| number == 31);
     assert_eq!((video.frames, video.freezes), (10, 1));
-    assert!(video.frozen > INTERVAL * 89, "{}", video.frozen);
+    assert!(video.frozen > INTERVAL * 88, "{}", video.frozen);
     assert_eq!(video.unrepaired_packets, 1);
 }
 

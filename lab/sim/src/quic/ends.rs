@@ -60,7 +60,7 @@ impl QuicEnds {
             pauses: flow.pauses.clone(),
             chance: seed.stream(&format!("{}/probes", flow.name)),
             stage: Stage::Opening { asks: 0, asked: flow.start, due: flow.start },
-            receiver: Receiver::new(config.ack, mode != EcnMode::Off, is_bulk),
+            receiver: Receiver::new(config.ack, mode != EcnMode::Off, is_bulk, &flow.pauses),
             config: config.clone(),
             is_fed: false,
         }
@@ -166,7 +166,10 @@ impl Ends for QuicEnds {
         }
     }
 
-    fn take_video(&mut self, _now: Timestamp, _is_last: bool) -> Option<Video> {
+    fn take_video(&mut self, _now: Timestamp, is_last: bool) -> Option<Video> {
+        if is_last && let Stage::Open(sender) = &self.stage {
+            self.receiver.finish(sender.last_frame());
+        }
         self.receiver.take_video()
     }
 

@@ -1,6 +1,7 @@
 //! The receiving end: ACKs, streams, and the frames that are whole.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_quic::testing::Frame;
@@ -48,11 +49,18 @@ pub(super) struct Receiver {
     delays: (TimeDelta, i64),
     goodput: DataSize,
     freezes: Freezes,
+    /// The source's pauses to come.
+    pauses: VecDeque<Range<Timestamp>>,
     whole: Vec<FrameEnd>,
 }
 
 impl Receiver {
-    pub(super) fn new(config: QuicAck, counts_marks: bool, is_bulk: bool) -> Self {
+    pub(super) fn new(
+        config: QuicAck,
+        counts_marks: bool,
+        is_bulk: bool,
+        pauses: &[Range<Timestamp>],
+    ) -> Self {
         Self {
             config,
             counts_marks,
@@ -68,6 +76,7 @@ impl Receiver {
             delays: (TimeDelta::ZERO, 0),
             goodput: DataSize::ZERO,
             freezes: Freezes::default(),
+            pauses: pauses.iter().cloned().collect(),
             whole: Vec::new(),
         }
     }
@@ -157,10 +166,23 @@ impl Receiver {
         self.delays.0 += now - end.captured;
         self.delays.1 += 1;
         self.goodput += end.size;
-        if let Some(frozen) = self.freezes.on_frame(now) {
-            self.video.freezes += 1;
-            self.video.frozen += frozen;
+        // The time until the first frame after a pause is no interval.
+        if self.pauses.pop_front_if(|pause| pause.start <= end.captured).is_some() {
+            self.freezes.on_pause();
         }
+        let freeze = self.freezes.on_frame(now);
+        self.note_freeze(freeze);
+    }
+
+    fn note_freeze(&mut self, freeze: Option<TimeDelta>) {
+        self.video.freezes += u64::from(freeze.is_some());
+        self.video.frozen += freeze.unwrap_or(TimeDelta::ZERO);
+    }
+
+    /// The run ends. `last_frame` is when the sender's source had a frame last.
+    pub(super) fn finish(&mut self, last_frame: Timestamp) {
+        let freeze = self.freezes.finish(last_frame);
+        self.note_freeze(freeze);
     }
 
     /// The frames of the row; `None` of a source without frames.
@@ -195,7 +217,7 @@ mod tests {
     }
 
     fn receiver(config: QuicAck) -> Receiver {
-        Receiver::new(config, false, false)
+        Receiver::new(config, false, false, &[])
     }
 
     fn ranges(packet: Option<QuicPacket>) -> Option<Vec<std::ops::Range<u64>>> {
@@ -237,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_told_at_once() {
-        let mut receiver = Receiver::new(QuicAck::new(), true, false);
+        let mut receiver = Receiver::new(QuicAck::new(), true, false, &[]);
         let Some(QuicPacket::Ack(ack)) = receiver.on_data(at(0), 0, &Content::Ping, true) else {
             panic!("an ACK")
         };

@@ -32,6 +32,8 @@ pub(super) struct Sender {
     probes: u32,
     /// Bytes of padding to send, and when to ask for more.
     padding: u64,
+    /// When the source had a frame last.
+    last_frame: Timestamp,
     padding_at: Timestamp,
     /// When the pacer lets the next packet go, if that is what it waits for.
     departure: Option<Timestamp>,
@@ -67,6 +69,7 @@ impl Sender {
             next_number: 0,
             probes: 0,
             padding: 0,
+            last_frame: now,
             padding_at: now,
             departure: Some(now),
             app_limited: true,
@@ -81,8 +84,14 @@ impl Sender {
 
     /// The application writes a frame.
     pub(super) fn write(&mut self, now: Timestamp, frame: &Frame, out: &mut Outbox) {
+        self.last_frame = frame.captured;
         self.streams.write(frame);
         self.send(now, out);
+    }
+
+    /// When the source had a frame last.
+    pub(super) fn last_frame(&self) -> Timestamp {
+        self.last_frame
     }
 
     pub(super) fn estimate(&self) -> Bitrate {
@@ -106,6 +115,7 @@ impl Sender {
         if let Some(source) = &mut self.source {
             while let Some(frame) = source.next_frame(now, Some(estimate)) {
                 if !is_paused {
+                    self.last_frame = frame.captured;
                     self.streams.write(&frame);
                 }
             }

@@ -207,3 +207,29 @@ fn bbr_fills_the_link_with_a_short_queue() {
     assert!(clean.utilization() > 0.9, "{}", clean.utilization());
     assert!(clean.queue_ms(0.95) < 100.0, "{}", clean.queue_ms(0.95));
 }
+
+/// Freezes and the time that they last.
+fn freezes(flow: FlowConfig, up: LinkConfig) -> (u64, TimeDelta) {
+    let hops = vec![weir_net::Hop::new(up, link())];
+    let trace = run(&Config::wired(LENGTH, hops, vec![flow]), Seed::new(1));
+    let (mut count, mut time) = (0, TimeDelta::ZERO);
+    for video in trace.rows.iter().filter_map(|row| row.video) {
+        count += video.freezes;
+        time += video.frozen;
+    }
+    (count, time)
+}
+
+#[test]
+fn a_picture_that_stands_to_the_end_froze_and_a_pause_is_no_freeze() {
+    let mut flow = FlowConfig::new("quic-1", LENGTH, FlowKind::Quic(quic(ADAPTIVE)));
+    let steps = [(0, 5_000), (12, 0)].map(|(s, rate)| (Timestamp::from_secs(s), kbps(rate)));
+    let ends = Capacity::Schedule(Schedule::new(steps.to_vec()).unwrap());
+    let (count, time) = freezes(flow.clone(), link().with_capacity(ends.clone()));
+    assert_eq!(count, 1);
+    assert!((TimeDelta::from_secs(17)..TimeDelta::from_secs(18)).contains(&time), "{time:?}");
+    flow.pauses = vec![Timestamp::from_secs(11)..Timestamp::from_secs(20)];
+    assert_eq!(freezes(flow.clone(), link()), (0, TimeDelta::ZERO));
+    flow.pauses = vec![Timestamp::from_secs(11)..Timestamp::from_secs(30)];
+    assert_eq!(freezes(flow, link().with_capacity(ends)), (0, TimeDelta::ZERO));
+}

@@ -137,13 +137,20 @@ impl Receiver {
         self.look_ahead();
     }
 
+    /// The run ends. `last_frame` is when a frame of this track was forwarded last.
+    pub(super) fn finish(&mut self, place: usize, last_frame: Timestamp) {
+        if let Some(video) = &mut self.tracks[place].video {
+            video.finish(last_frame);
+        }
+    }
+
     /// The sum over all tracks since the last call.
-    pub(super) fn take_video(&mut self, now: Timestamp, is_last: bool) -> Video {
+    pub(super) fn take_video(&mut self, now: Timestamp) -> Video {
         let mut sum = Video::default();
         let mut delays = TimeDelta::ZERO;
         for track in &mut self.tracks {
             let Some(video) = &mut track.video else { continue };
-            let noted = video.take_noted(is_last);
+            let noted = video.take_noted();
             sum.media += noted.media;
             sum.rtx += noted.rtx;
             sum.fec += noted.fec;

@@ -42,6 +42,8 @@ struct Track {
     config: Option<TrackConfig>,
     /// The stream that is sent now; `None`: nothing.
     sent: Option<u8>,
+    /// When something of it was forwarded last.
+    last_frame: Timestamp,
     /// The layer that was chosen.
     chosen: Option<usize>,
     has_begun: bool,
@@ -124,6 +126,7 @@ impl SubscriberEnds {
                 is_audio: publishers[publisher].kind == TrackKind::Audio,
                 config: None,
                 sent: None,
+                last_frame: flow.start,
                 chosen: None,
                 has_begun: false,
                 cut: None,
@@ -200,7 +203,12 @@ impl SubscriberEnds {
         if self.tracks[place].config.is_none() {
             return false;
         }
-        self.server.forward(now, TrackId(place as u32), packet.bytes, packet.frame)
+        let is_forwarded =
+            self.server.forward(now, TrackId(place as u32), packet.bytes, packet.frame);
+        if is_forwarded {
+            self.tracks[place].last_frame = now;
+        }
+        is_forwarded
     }
 
     fn on_bitrates(&mut self, publisher: usize, bitrates: &[Bitrate]) {
@@ -502,7 +510,12 @@ impl Ends for SubscriberEnds {
     }
 
     fn take_video(&mut self, now: Timestamp, is_last: bool) -> Option<Video> {
-        Some(self.receiver.take_video(now, is_last))
+        if is_last {
+            for (place, track) in self.tracks.iter().enumerate() {
+                self.receiver.finish(place, track.last_frame);
+            }
+        }
+        Some(self.receiver.take_video(now))
     }
 
     fn take_forwarded(

@@ -254,6 +254,27 @@ const FEC: Repair = Repair { fec: true, ..NO_REPAIR };
 const BOTH: Repair = Repair { nack: true, fec: true, ..NO_REPAIR };
 
 #[test]
+fn a_picture_that_stands_to_the_end_froze_and_a_paused_one_did_not() {
+    let steps = [(0, 1_000_000), (10, 0)].map(|(s, bps)| (secs(s), Bitrate::from_bps(bps)));
+    let ends = Capacity::Schedule(Schedule::new(steps.to_vec()).unwrap());
+    for quality in [false, true] {
+        for algorithm in [LabAlgorithm::Gcc, LabAlgorithm::Sluice] {
+            let mut flow = flow("media-1", algorithm, 0, 20);
+            let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
+            media.repair = Some(NACK);
+            flow.quality = quality;
+            let mut config = one_mbps(vec![flow]);
+            config.hops[0].up.capacity = ends.clone();
+            let standing = video(&run(&config, Seed::new(1)));
+            let time = standing.frozen.as_secs_f64();
+            assert!(standing.freezes == 1 && (9.4..10.1).contains(&time), "{algorithm} {time} s");
+            config.flows[0].pauses = vec![secs(9)..secs(20)];
+            assert_eq!(video(&run(&config, Seed::new(1))).frozen, TimeDelta::ZERO, "{algorithm}");
+        }
+    }
+}
+
+#[test]
 fn what_arrives_is_media_retransmission_or_parity() {
     let trace = repaired(BOTH, 0.05, LabAlgorithm::Nada);
     let video = video(&trace);

@@ -56,7 +56,6 @@ pub(super) struct JitterBuffer {
     /// Completion and capture of the last frame that no retransmission delayed.
     last: Option<(Timestamp, Timestamp)>,
     last_captured: Option<Timestamp>,
-    last_shown: Timestamp,
     freezes: Freezes,
     /// Sum and number of the times in this buffer since they were taken.
     buffered: (TimeDelta, i64),
@@ -90,7 +89,6 @@ impl JitterBuffer {
             leaving: VecDeque::new(),
             last: None,
             last_captured: None,
-            last_shown: Timestamp::ZERO,
             freezes: Freezes::default(),
             buffered: (TimeDelta::ZERO, 0),
         }
@@ -158,7 +156,6 @@ impl JitterBuffer {
         if after_pause {
             self.freezes.on_pause();
         }
-        self.last_shown = now;
         Some(Rendered {
             delay: now - frame.captured,
             freeze: self.freezes.on_frame(now),
@@ -218,11 +215,9 @@ impl JitterBuffer {
         (count > 0).then(|| sum / count)
     }
 
-    /// The stream ends. A gap that is still open counts as if it ended now. (getStats would not
-    /// report it.)
-    pub(super) fn finish(&mut self, now: Timestamp) -> Option<TimeDelta> {
-        // A frame may be due after the last packet came.
-        self.freezes.on_frame(now.max(self.last_shown))
+    /// The stream ends [`Freezes::finish`].
+    pub(super) fn finish(&mut self, last_frame: Timestamp) -> Option<TimeDelta> {
+        self.freezes.finish(last_frame)
     }
 }
 
