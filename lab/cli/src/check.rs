@@ -12,13 +12,14 @@ use weir_record::run::Engine;
 use weir_record::subject;
 use weir_record::summary::Summary;
 use weir_record::whole_file;
+use weir_scenario::Scenario;
 
 use crate::args::{ATTEMPTS, Check, CheckEngine};
 use crate::interrupt::Interrupt;
 use crate::junit::{Case, Who, flows, measured};
 use crate::layout::{Form, Table};
-use crate::run::{Simulated, simulate};
-use crate::{junit, output, real, table};
+use crate::run::{Simulated, simulate_scenarios};
+use crate::{junit, output, real, select, table};
 
 /// Exit code if nothing failed, and something was not judged.
 const NOT_JUDGED: u8 = 3;
@@ -49,7 +50,8 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     let judgements = judge(&summaries, Certainty::OfMany);
     anyhow::ensure!(
         !judgements.is_empty() || !not_judged.is_empty(),
-        "these scenarios have no expectations of these controllers: add [[expect]] to one of them"
+        "these scenarios have no expectations of these controllers: add [[expect]] to one of them, \
+         or --engine call for those of calls and participants"
     );
     let form = Form::of(args.markdown);
     if !judgements.is_empty() {
@@ -131,17 +133,31 @@ fn count<'a>(judgements: impl IntoIterator<Item = &'a Judgement>, outcome: Outco
 /// Makes the runs that are judged.
 fn runs(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
     if args.engine == CheckEngine::Sim {
-        anyhow::ensure!(
-            args.application.app.is_none() && args.out.is_none(),
-            "--app and --out are for real calls: add --engine call"
-        );
-        anyhow::ensure!(
-            !args.quality && args.attempts == ATTEMPTS,
-            "--quality and --attempts are for real calls: add --engine call"
-        );
-        return simulate(&args.selection, None, interrupt);
+        for (is_given, option) in [
+            (args.application.app.is_some(), "--app"),
+            (args.out.is_some(), "--out"),
+            (args.quality, "--quality"),
+            (args.attempts != ATTEMPTS, "--attempts"),
+        ] {
+            anyhow::ensure!(!is_given, "{option} is for real calls: add --engine call");
+        }
+        let scenarios = select::scenarios(&args.selection.scenarios)?;
+        note_real_ones(&scenarios);
+        return simulate_scenarios(&args.selection, &scenarios, None, interrupt);
     }
     real::checked(args, interrupt)
+}
+
+/// Says how many expectations a simulation cannot judge.
+fn note_real_ones(scenarios: &[Scenario]) {
+    let expectations = scenarios.iter().flat_map(|scenario| &scenario.expectations);
+    let count = expectations.filter(|one| one.flow.is_of_real_run()).count();
+    if count > 0 {
+        eprintln!(
+            "weir: {count} expectations are of calls or participants, which a simulation does not \
+             have: --engine call judges them, with --app those of an application"
+        );
+    }
 }
 
 /// The distinct names, in the order of their first occurrence.

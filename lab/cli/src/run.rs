@@ -15,6 +15,7 @@ use weir_record::shell::CommandLine;
 use weir_record::summary::Summary;
 use weir_record::whole_file;
 use weir_record::{Record, airtime, blocks};
+use weir_scenario::Scenario;
 
 use crate::args::{Output, Run, Selection};
 use crate::interrupt::{Interrupt, Interrupted};
@@ -129,11 +130,20 @@ pub fn simulate(
     records: Option<Records<'_>>,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Simulated>> {
-    let scenarios = select::scenarios(&selection.scenarios)?;
-    select::note_participants(&scenarios);
-    select::note_nats(&scenarios);
+    simulate_scenarios(selection, &select::scenarios(&selection.scenarios)?, records, interrupt)
+}
+
+/// The same with these scenarios.
+pub fn simulate_scenarios(
+    selection: &Selection,
+    scenarios: &[Scenario],
+    records: Option<Records<'_>>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Simulated>> {
+    select::note_participants(scenarios);
+    select::note_nats(scenarios);
     let controllers = select::controllers(selection)?;
-    let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
+    let jobs = select::jobs(scenarios, &controllers, select::seeds(selection)?)?;
     simulate_jobs(selection, &jobs, records, interrupt)
 }
 

@@ -88,10 +88,12 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 ///
 /// - an id; an id that has only variants selects the first of them;
 /// - a pattern such as `lund/*`, whose `*` also matches `/`;
-/// - the path of a `.toml` file, optionally followed by `/` and one of its variants.
+/// - the path of a `.toml` file, optionally followed by `/` and one of its variants;
+/// - a pattern of such paths, as a shell would have expanded it, such as `network/*.toml`.
 pub fn find(name: &str) -> Result<Vec<Scenario>, CatalogueError> {
     if name.ends_with(".toml") {
-        return Ok(vec![read_file(name, name, None)?]);
+        let files = files_like(name)?;
+        return files.iter().map(|path| read_file(path, path, None)).collect();
     }
     if let Some(end) = name.rfind(".toml/") {
         let (path, variant) = (&name[..end + ".toml".len()], &name[end + ".toml/".len()..]);
@@ -102,6 +104,20 @@ pub fn find(name: &str) -> Result<Vec<Scenario>, CatalogueError> {
         return Err(unknown(name));
     }
     entries.into_iter().map(Entry::read).collect()
+}
+
+/// The files that a name means: one, or those of a pattern in the order of their names.
+fn files_like(name: &str) -> Result<Vec<String>, CatalogueError> {
+    let mut files = Vec::new();
+    if name.contains(['*', '?', '[']) && !Path::new(name).exists() {
+        for path in glob::glob(name).map_err(|error| no_pattern(name, &error))?.flatten() {
+            files.extend(path.to_str().map(str::to_owned));
+        }
+    }
+    if files.is_empty() {
+        files.push(name.to_owned());
+    }
+    Ok(files)
 }
 
 fn read_file(id: &str, path: &str, variant: Option<&str>) -> Result<Scenario, CatalogueError> {
@@ -137,15 +153,21 @@ fn named(id: &str) -> Vec<&'static Entry> {
 }
 
 fn matching(name: &str) -> Result<Vec<&'static Entry>, CatalogueError> {
-    let pattern = glob::Pattern::new(name).map_err(|error| CatalogueError::Pattern {
-        name: printable(&quoted(name)),
-        why: printable(error.msg),
-    })?;
+    let pattern = glob::Pattern::new(name).map_err(|error| no_pattern(name, &error))?;
     Ok(ENTRIES.iter().filter(|entry| pattern.matches(&entry.id)).collect())
+}
+
+fn no_pattern(name: &str, error: &glob::PatternError) -> CatalogueError {
+    CatalogueError::Pattern { name: printable(&quoted(name)), why: printable(error.msg) }
 }
 
 fn unknown(name: &str) -> CatalogueError {
     let trimmed = name.trim_end_matches('/').to_lowercase();
+    let source = format!("{trimmed}/");
+    if !trimmed.contains('/') && ids().any(|id| id.starts_with(&source)) {
+        let hint = format!("write '{source}*' for all of this source");
+        return CatalogueError::Unknown { name: printable(&quoted(name)), hint };
+    }
     let of_source = ids().filter(|id| id.starts_with(&trimmed));
     // The name may be an id without its source, or part of an id.
     let within = ids().filter(|id| trimmed.len() > 2 && id.contains(&trimmed));

@@ -1,7 +1,7 @@
 //! What of a scenario's network its defaults are not made for.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{LinkConfig, QueueLimit};
+use weir_net::{LinkConfig, LossModel, QueueLimit};
 
 use super::{Flow, Scenario, Traffic};
 
@@ -10,8 +10,8 @@ const MEDIA_PACKET: DataSize = DataSize::from_bytes(1_200);
 
 impl Scenario {
     /// What makes the results of a network say more about settings than about controllers: a
-    /// sender that may not go below what a link carries, and a queue without room for a packet.
-    /// One line each.
+    /// sender that may not go below what a link carries, a queue without room for a packet, and a
+    /// link that loses all. One line each.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for flow in &self.flows {
@@ -30,11 +30,16 @@ impl Scenario {
         }
         for (index, hop) in self.hops.iter().enumerate() {
             for (way, link) in [("up", &hop.up), ("down", &hop.down)] {
-                let Some(room) = room(link) else { continue };
                 let place = match self.hops.len() {
                     1 => format!("network.{way}"),
                     _ => format!("network.hop[{}].{way}", index + 1),
                 };
+                if link.loss == LossModel::Random(1.0) && link.changes.loss.is_empty() {
+                    warnings.push(format!(
+                        "{place}: a loss of 1 loses every packet; write 0.01 or \"1%\" for 1 %"
+                    ));
+                }
+                let Some(room) = room(link) else { continue };
                 if room < MEDIA_PACKET {
                     warnings.push(format!(
                         "{place}: its queue has room for {} bytes, which is less than a packet of \
@@ -99,6 +104,13 @@ mod tests {
         let roomy = "capacity = \"18kbps\"\nqueue = \"10KB\"";
         let slower = "min_bitrate = \"10kbps\"\nstart_bitrate = \"15kbps\"";
         assert_eq!(warnings(roomy, slower), [""; 0]);
+    }
+
+    #[test]
+    fn a_loss_of_one_is_told_to_be_all() {
+        let all = "network.up: a loss of 1 loses every packet; write 0.01 or \"1%\" for 1 %";
+        assert_eq!(warnings("delay = \"5ms\"\nloss = 1", ""), [all]);
+        assert_eq!(warnings("delay = \"5ms\"\nloss = 0.99", ""), [""; 0]);
     }
 
     #[test]

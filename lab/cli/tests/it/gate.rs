@@ -152,3 +152,19 @@ fn help_says_what_each_exit_code_means() {
         assert!(words.contains(said), "{said}: {help}");
     }
 }
+
+#[test]
+fn what_only_a_real_run_can_meet_is_told_and_alone_is_an_error() {
+    let file = File::new("[[flow]]");
+    let real = "text = \"r\"\nmetric = \"calls.success_ratio\"\nabove = 0.5";
+    let both =
+        format!("text = \"s\"\nmetric = \"rate_mbps.mean\"\nabove = 0.01\n[[expect]]\n{real}");
+    file.expects(&both);
+    let (code, text) = file.check(&[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("weir: 1 expectations are of calls or participants"), "{text}");
+    file.expects(real);
+    let (code, text) = file.check(&[]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("--engine call for those of calls and participants"), "{text}");
+}

@@ -480,21 +480,26 @@ fn an_unknown_scenario_is_answered_with_the_nearest() {
          lund/rmcat-ns3/browser?"
     );
     assert_eq!(message("xyzzy"), "there is no scenario 'xyzzy'; `weir list --all` shows all");
-    assert!(message("lund").starts_with("there is no scenario 'lund'; did you mean lund/camera"));
+    let all = "there is no scenario 'lund'; write 'lund/*' for all of this source";
+    assert_eq!(message("lund"), all);
     assert!(message("nothing/*").starts_with("there is no scenario 'nothing/*'"));
     assert!(message("a[").starts_with("'a[' is not a pattern: "));
-    assert!(
-        message("none/such.toml").starts_with("cannot read the scenario file 'none/such.toml'")
-    );
+    for file in ["none/such.toml", "none/*.toml"] {
+        assert!(message(file).starts_with(&format!("cannot read the scenario file '{file}'")));
+    }
 }
 
 #[test]
-fn a_file_outside_the_catalogue_is_named_by_its_path() {
+fn files_outside_the_catalogue_are_named_by_their_paths_or_a_pattern() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("mine.toml");
-    std::fs::write(&path, SMALL).unwrap();
-    let path = path.to_str().unwrap();
-    assert_eq!(one(path).id, path);
+    let paths = ["mine.toml", "other.toml"].map(|name| folder.path().join(name));
+    for path in &paths {
+        std::fs::write(path, SMALL).unwrap();
+    }
+    let paths = paths.map(|path| path.to_str().unwrap().to_owned());
+    assert_eq!(one(&paths[0]).id, paths[0]);
+    let all = find(folder.path().join("*.toml").to_str().unwrap()).unwrap();
+    assert_eq!(all.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), paths);
 }
 
 #[test]
