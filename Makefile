@@ -31,15 +31,15 @@ vectors: ## target/vectors: all conformance vectors, of which the project has a 
 dist: web ## dist/: what is published, with checksums and a list of parts
 	scripts/release/dist.sh
 
-build: web ## target/release/weir, and target/THIRD-PARTY.md with the licences of what it carries
-	cargo build --release --package weir-cli
+build: web ## target/release/weir, the Python package of `weir fleet`, and target/THIRD-PARTY.md with their licences
+	cargo build --release --package weir-cli --package weir-python
 	node scripts/release/third-party.mjs
 
 quick: web ## target/debug/weir: a changed line costs seconds, a simulation more
 	cargo build --package weir-cli
 
 # As root, where there is no cargo, it takes what `make build` made before.
-install: $(if $(shell command -v cargo),build) ## program, manual pages, completions, licences, below PREFIX
+install: $(if $(shell command -v cargo),build) ## program, Python package, manual pages, completions, licences, below PREFIX
 	scripts/build/install-program.sh install
 
 uninstall: ## removes what `make install` with the same PREFIX made, and nothing else

@@ -1,7 +1,7 @@
 #!/bin/sh
 # install-program.sh install|uninstall: installs the program, its manual pages, completions and
-# licences below $DESTDIR$PREFIX, or removes them. The list of installed files is kept next to the
-# licences. Uninstalling removes exactly these files, whichever version installed them.
+# licences below $DESTDIR$PREFIX, or removes them, and the Python package of `weir fleet` and `weir sweep`. The list of
+# installed files is kept next to the licences. Uninstalling removes exactly these files, whichever version installed them.
 set -eu
 . "$(dirname "$0")/../usage.sh"
 accept 'install uninstall' "$@"
@@ -14,6 +14,10 @@ case $prefix in
     /*) ;;
     *) echo "install: PREFIX must be a whole path, not '$prefix'" >&2 && exit 2 ;;
 esac
+# The Python package's compiled part; dist.sh has wheels instead.
+compiled=${CARGO_TARGET_DIR:-target}/release/lib_weir.so
+[ -z "${WEIR_PROGRAM:-}" ] || compiled=
+package=lib/weir/python/weir_rtc
 # `make build` and scripts/release/dist.sh write it.
 notices=${CARGO_TARGET_DIR:-target}/THIRD-PARTY.md
 root=${DESTDIR:-}$prefix
@@ -26,6 +30,11 @@ uninstall() {
     done < "$root/$list"
     rm -f "$root/$list"
     rmdir "$root/$docs"
+    # Python keeps compiled files beside the package.
+    rm -rf "$root/$package/__pycache__"
+    for folder in $package lib/weir/python lib/weir; do
+        [ ! -d "$root/$folder" ] || rmdir "$root/$folder"
+    done
 }
 
 # put MODE FILE DESTINATION: installs a file, and adds it to the list.
@@ -57,6 +66,12 @@ case ${1:-} in
         for licence in LICENSE-APACHE LICENSE-MIT "$notices"; do
             put 644 "$licence" "$docs/${licence##*/}"
         done
+        if [ -f "$compiled" ]; then
+            put 755 "$compiled" $package/_weir.abi3.so
+            for file in lab/python/python/weir_rtc/*; do
+                [ ! -f "$file" ] || put 644 "$file" "$package/${file##*/}"
+            done
+        fi
         install -m 644 "$made/installed.txt" "$root/$list"
         echo "$root/bin/weir"
         ;;

@@ -13,9 +13,10 @@ import { licences } from "../../lab/web/licences.mjs";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const FILE = resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target", "THIRD-PARTY.md");
-const PROGRAM = "weir-cli";
+/** What is installed: the program, and the Python package beside it. */
+const INSTALLED = ["weir-cli", "weir-python"];
 
-/** Crates from which the program on Linux is built, without those of tests and benches. */
+/** Crates from which these are built on Linux, without those of tests and benches. */
 function crates() {
   const args = [
     "metadata",
@@ -28,7 +29,8 @@ function crates() {
   const options = { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 28 };
   const { packages, resolve } = JSON.parse(execFileSync("cargo", args, options));
   const node = new Map(resolve.nodes.map((node) => [node.id, node]));
-  const needed = new Set([packages.find((one) => one.name === PROGRAM).id]);
+  const own = packages.filter(({ name }) => INSTALLED.includes(name));
+  const needed = new Set(own.map(({ id }) => id));
   for (const id of needed) {
     const normal = node
       .get(id)
@@ -86,7 +88,7 @@ lab/web/package-lock.json. Where a package lets one choose, its MIT licence is g
 The program also contains the standard library of [Rust](https://www.rust-lang.org) (MIT or Apache-2.0), and built for musl
 the [musl](https://musl.libc.org) C library (MIT).
 
-## In the program
+## In the program and the Python package
 
 ${table(rust)}
 

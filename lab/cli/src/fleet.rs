@@ -13,7 +13,7 @@ pub fn fleet(args: &Fleet) -> anyhow::Result<ExitCode> {
         FleetCommand::Report(args) => report(args),
     };
     let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
-    package("weir fleet", "duckdb, pyarrow, numpy", &words)
+    package("weir fleet", &["duckdb", "pyarrow", "numpy"], &words)
 }
 
 fn analyze(args: &FleetAnalyze) -> Vec<OsString> {

@@ -7,6 +7,10 @@ use clap::{Args as ClapArgs, Subcommand};
 
 /// `weir fleet`
 #[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  weir fleet analyze dumps --out lake    the tables of all dumps in a folder
+  weir fleet report lake -o fleet.html   a page of them")]
 pub struct Fleet {
     /// What to do with many dumps.
     #[command(subcommand)]
@@ -30,7 +34,8 @@ FILES are dumps that `weir analyze` reads, folders of them, patterns, and archiv
 new. A dump that cannot be read is a row with its error. Names, addresses and SSRCs do not reach \
 the tables.
 
-This needs the Python package weir-rtc with its part `sweep`, as `weir sweep` does.
+This needs Python 3.11 with the packages duckdb, numpy and pyarrow. `make install` brings the rest \
+along.
 
 Examples:
   weir fleet analyze dumps --out lake

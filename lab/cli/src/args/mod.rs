@@ -332,7 +332,7 @@ fn served_address(text: &str) -> Result<Ipv4Addr, String> {
 /// `weir report`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-The report of a sweep needs the Python package weir-rtc with its part `sweep`, as `weir sweep` does.
+The report of a sweep needs Python 3.11 with the package duckdb, as `weir sweep` does.
 
 Examples:
   weir run 'lund/*' --seeds 5 --out runs && weir report runs -o report.html
@@ -430,8 +430,7 @@ Examples:
   weir check 'rfc8867/*' --controller all --junit check.xml
   weir check 'rfc8867/*' --controller all --markdown
   weir check my-scenario.toml --controller gcc --seeds 10 --strict
-  weir check my-scenario.toml --engine call --app http://{server}:9000/ --join join.mjs \
-    --serve-app 'node server.mjs' --junit check.xml")]
+  weir check mine.toml --engine call --app https://x.example.org/ --join j.mjs")]
 pub struct Check {
     #[command(flatten)]
     pub selection: Selection,
@@ -476,8 +475,9 @@ pub enum CheckEngine {
 /// `weir sweep`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-It needs the Python package weir-rtc with its part `sweep`, in `python3` or in the Python that \
-WEIR_PYTHON names. The results are Parquet files below DIR. Runs that are there are not repeated.
+It needs Python 3.11 with the packages duckdb and pyarrow: `python3`, or what WEIR_PYTHON names. \
+`make install` brings the rest along. The results are Parquet files below DIR. Runs that are \
+there are not repeated.
 
 FILE is such as:
   scenarios = [\"rfc8867/5.1\", \"rfc8867/5.2\"]

@@ -501,7 +501,7 @@ fn a_sweep_without_its_python_package_says_where_to_get_it() {
         String::from_utf8(output.stderr).unwrap()
     };
     assert!(asked("/nowhere/python").contains("needs Python: /nowhere/python"));
-    assert!(asked("/bin/false").contains("docs/guide/python.md"));
+    assert!(asked("/bin/false").contains("needs Python 3.11 or later"));
 }
 
 #[test]

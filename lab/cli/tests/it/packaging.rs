@@ -151,6 +151,7 @@ fn uninstall_removes_what_install_made_and_nothing_else() {
     let built = folder.path().join("target/release");
     fs::create_dir_all(&built).unwrap();
     symlink(WEIR, built.join("weir")).unwrap();
+    fs::write(built.join("lib_weir.so"), "").unwrap();
     fs::write(folder.path().join("target/THIRD-PARTY.md"), "").unwrap();
     let make = |target: &str| {
         let mut command = Command::new(root().join("scripts/build/install-program.sh"));
@@ -184,14 +185,22 @@ fn uninstall_removes_what_install_made_and_nothing_else() {
     expected.extend(ARENA.iter().map(|name| format!("share/man/man1/weir-arena-{name}.1")));
     expected.extend(FLEET.iter().map(|name| format!("share/man/man1/weir-fleet-{name}.1")));
     expected.extend(RESEARCH.iter().map(|name| format!("share/man/man1/weir-research-{name}.1")));
+    expected.push("lib/weir/python/weir_rtc/_weir.abi3.so".into());
+    for file in files_below(&root().join("lab/python/python")) {
+        if !file.contains("__pycache__") {
+            expected.push(format!("lib/weir/python/{file}"));
+        }
+    }
     expected.sort();
     assert_eq!(files_below(&prefix), expected);
     let version = text(Command::new(prefix.join("bin/weir")).arg("--version"));
     assert_eq!(version, weir(&["--version"]));
 
+    // As Python leaves it.
+    fs::create_dir(prefix.join("lib/weir/python/weir_rtc/__pycache__")).unwrap();
     text(&mut make("uninstall"));
     assert_eq!(files_below(&prefix), ["share/man/man1/weir-of-others.1"]);
-    assert!(!prefix.join("share/doc/weir").exists());
+    assert!(!prefix.join("share/doc/weir").exists() && !prefix.join("lib/weir").exists());
     let again = make("uninstall").output().unwrap();
     assert_eq!(again.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&again.stderr).contains("nothing is installed"));
