@@ -44,6 +44,14 @@ pub enum AnalyzeError {
         /// What is wrong with it.
         what: String,
     },
+    /// A capture that is sound, and has no call.
+    #[error("{}: {what}", path.display())]
+    NoCall {
+        /// The file.
+        path: PathBuf,
+        /// What it has instead.
+        what: String,
+    },
     /// Keys or a local end were given for a file without packets.
     #[error("{}: keys and a local end are for captures, and this is none: \
         {format}", path.display())]

@@ -37,6 +37,7 @@ use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
 
 use read::dump::Collector;
+use read::dump::capture::NotRead;
 
 pub use error::AnalyzeError;
 pub use found::Part;
@@ -142,7 +143,14 @@ fn read_opened(
         Format::Internals => read::dump::internals::read(from, collector),
         Format::Rtcstats => read::dump::rtcstats::read(from, collector),
         Format::Capture => {
-            read::dump::capture::read(from, options.unwrap_or(&CaptureOptions::default()))
+            let options = options.cloned().unwrap_or_default();
+            match read::dump::capture::read(from, &options) {
+                Ok(dump) => Ok(dump),
+                Err(NotRead::NoCall(what)) => {
+                    return Err(AnalyzeError::NoCall { path: path.into(), what });
+                }
+                Err(NotRead::Damaged(what)) => Err(what),
+            }
         }
         Format::EventLog => read::dump::event_log::read(from),
         Format::GetStats => read::dump::get_stats::read(from, collector),

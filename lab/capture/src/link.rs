@@ -21,13 +21,19 @@ const LINUX_SLL: u32 = 113;
 const PRISM: u32 = 119;
 const RADIOTAP: u32 = 127;
 const AVS: u32 = 163;
+const PPI: u32 = 192;
 const PPP_WITH_DIRECTION: u32 = 204;
 const NFLOG: u32 = 239;
+const PKTAP: u32 = 258;
+/// What Wireshark called PKTAP before it had a number.
+const USER_2: u32 = 149;
 const LINUX_SLL2: u32 = 276;
 /// Raw IP, under the numbers of several systems.
 const RAW: [u32; 5] = [12, 14, 101, 228, 229];
 
-/// Type of a frame, as the cooked links say it, that this host sent.
+// Types of frames, as the cooked links say them: to this host, to all, to many, and from this host.
+// Those between others say nothing.
+const INCOMING: [u8; 3] = [0, 1, 2];
 const OUTGOING: u8 = 4;
 /// Headers inside each other. More are damage.
 const DEEPEST: usize = 12;
@@ -78,7 +84,6 @@ fn link_name(link: u32) -> Option<&'static str> {
         122 => "Fibre Channel",
         187 | 201 => "Bluetooth",
         189 | 220 | 249 => "USB",
-        192 => "PPI",
         195 | 230 => "IEEE 802.15.4",
         252 => "packets that Wireshark exported",
         253 => "Netlink",
@@ -91,6 +96,12 @@ fn link_name(link: u32) -> Option<&'static str> {
 /// # Errors
 /// If there is none that can be read.
 pub fn inner(link: u32, data: &[u8]) -> Result<Inner, NoIp> {
+    if let Some((length, behind)) = in_another(link, data)? {
+        let rest = data.get(length..).ok_or(NoIp::Damaged)?;
+        let found = inner(behind, rest)?;
+        let is_sent = sent_on_tap(data).filter(|_| link != PPI).or(found.is_sent);
+        return Ok(Inner { at: found.at + length, is_sent, ..found });
+    }
     let (at, next) = behind_link(link, data)?;
     let is_sent = sent_by(link, data);
     let mut outer = None;
@@ -142,6 +153,33 @@ fn walk(
     Err(NoIp::Damaged)
 }
 
+/// Where the flags of PKTAP are.
+const TAP_FLAGS: usize = 36;
+
+/// Length of a header that names the link behind it, and that link; `None` if it is none. Those of
+/// macOS (PKTAP) and of PPI are in the byte order of most machines.
+fn in_another(link: u32, data: &[u8]) -> Result<Option<(usize, u32)>, NoIp> {
+    let (length, behind) = match link {
+        PKTAP | USER_2 => (number(data, 0).map(|it| it as usize), number(data, 8)),
+        PPI => (little(data, 2).map(usize::from), number(data, 4)),
+        _ => return Ok(None),
+    };
+    let found = length.zip(behind);
+    // One inside itself would have no end.
+    let (length, behind) = found.ok_or(NoIp::Damaged)?;
+    let is_sound = length >= 8 && ![PKTAP, USER_2, PPI].contains(&behind);
+    if is_sound { Ok(Some((length, behind))) } else { Err(NoIp::Damaged) }
+}
+
+/// Whether the flags of PKTAP say that this host sent a frame.
+fn sent_on_tap(data: &[u8]) -> Option<bool> {
+    match number(data, TAP_FLAGS)? & 3 {
+        1 => Some(false),
+        2 => Some(true),
+        _ => None,
+    }
+}
+
 /// What follows the header of the link, and where.
 fn behind_link(link: u32, data: &[u8]) -> Result<(usize, Next), NoIp> {
     let found = match link {
@@ -172,8 +210,8 @@ fn sent_by(link: u32, data: &[u8]) -> Option<bool> {
     const LOCAL_IN: u8 = 1;
     const LOCAL_OUT: u8 = 3;
     match link {
-        LINUX_SLL => Some(*data.get(1)? == OUTGOING),
-        LINUX_SLL2 => Some(*data.get(10)? == OUTGOING),
+        LINUX_SLL => cooked(*data.get(1)?),
+        LINUX_SLL2 => cooked(*data.get(10)?),
         PPP_WITH_DIRECTION => Some(*data.first()? != 0),
         NFLOG => match *data.get(nflog(data, NFLOG_HEADER)? + 2)? {
             LOCAL_IN => Some(false),
@@ -182,6 +220,10 @@ fn sent_by(link: u32, data: &[u8]) -> Option<bool> {
         },
         _ => None,
     }
+}
+
+fn cooked(kind: u8) -> Option<bool> {
+    (kind == OUTGOING || INCOMING.contains(&kind)).then_some(kind == OUTGOING)
 }
 
 /// Attributes of NFLOG: the hook and protocol, and the packet.
@@ -304,6 +346,11 @@ fn behind_ip(packet: &[u8]) -> Result<Option<(usize, Next)>, NoIp> {
     }
     let found = tunnel::behind(header.protocol, &packet[header.size..]);
     Ok(found.map(|(length, next)| (header.size + length, next)))
+}
+
+/// A 32-bit number, the lower bytes first.
+fn number(data: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*data.get(at..)?.first_chunk()?))
 }
 
 /// A 16-bit number, the lower byte first.

@@ -43,6 +43,8 @@ pub struct Packet {
     pub id: u16,
     /// Routers that it may still pass: its time to live.
     pub hops_left: u8,
+    /// Whether the rest of its datagram is in other packets.
+    pub has_more: bool,
     /// What it carries.
     pub content: Content,
     /// Offset of RTP, RTCP, STUN, DTLS, or of the segment of TCP with its header, in the IP packet.
@@ -135,6 +137,7 @@ impl Packet {
             size: u32::try_from(length).unwrap_or(u32::MAX),
             id: header.id,
             hops_left: header.hops_left,
+            has_more: header.has_more,
             content: found.content,
             content_at: u32::try_from(start + found.at).unwrap_or(u32::MAX),
             content_size: u32::try_from(found.size).unwrap_or(u32::MAX),
@@ -153,6 +156,7 @@ impl Packet {
             size: u32::try_from(size).unwrap_or(u32::MAX),
             id: 0,
             hops_left: 0,
+            has_more: false,
             content: found.content,
             content_at: u32::try_from(found.at).unwrap_or(u32::MAX),
             content_size: u32::try_from(found.size).unwrap_or(u32::MAX),

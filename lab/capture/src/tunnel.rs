@@ -10,6 +10,7 @@ const VXLAN_GPE: u16 = 4790;
 const GENEVE: u16 = 6081;
 const GTP_U: u16 = 2152;
 const TZSP: u16 = 37_008;
+const L2TP: u16 = 1701;
 
 /// What follows a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,7 @@ fn over_udp(port: u16, body: &[u8]) -> Option<(usize, Next)> {
         }
         (GTP_U, [flags, 0xFF, ..]) if flags >> 5 == 1 => gtp_u(flags, body),
         (TZSP, [1, 0, 0, 1]) => tzsp(body),
+        (L2TP, [flags, 2, ..]) if flags & 0x80 == 0 => l2tp(flags, body),
         _ => None,
     }
 }
@@ -112,6 +114,19 @@ fn gtp_u(flags: u8, body: &[u8]) -> Option<(usize, Next)> {
     // A session of 5G may carry Ethernet.
     let is_ip = matches!(body.get(at)? >> 4, 4 | 6);
     Some((at, if is_ip { Next::Ip } else { Next::Ethernet }))
+}
+
+/// PPP in L2TP, behind the fields that its flags name [RFC2661 §3.1].
+fn l2tp(flags: u8, body: &[u8]) -> Option<(usize, Next)> {
+    const LENGTH: u8 = 0x40;
+    const SEQUENCE: u8 = 0x08;
+    const OFFSET: u8 = 0x02;
+    let mut at = 6 + if flags & LENGTH != 0 { 2 } else { 0 };
+    at += if flags & SEQUENCE != 0 { 4 } else { 0 };
+    if flags & OFFSET != 0 {
+        at += 2 + usize::from(word(body, at)?);
+    }
+    Some((at, Next::Ppp))
 }
 
 /// An Ethernet frame in TZSP, behind its tags.

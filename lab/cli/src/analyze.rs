@@ -10,7 +10,8 @@ use anyhow::Context;
 use serde_json::json;
 use weir_analyze::{
     AnalyzeError, Answer, CaptureOptions, Dump, Finding, KeyLog, OpenLoop, WayEstimate, answer,
-    date_and_clock, estimate, iso_8601, open_loop, open_loop_records, record, scenario_text,
+    clock, date_and_clock, estimate, findings, iso_8601, open_loop, open_loop_records, record,
+    scenario_text,
 };
 use weir_record::shell::CommandLine;
 use weir_record::whole_file;
@@ -80,7 +81,10 @@ fn tell(args: &Analyze, dumps: &[(String, Dump)]) -> anyhow::Result<()> {
     match (args.json, args.ticket) {
         (true, _) => output::line(&as_json(dumps))?,
         (_, true) => dumps.iter().try_for_each(|(name, dump)| print_ticket(name, dump))?,
-        _ => dumps.iter().try_for_each(|(name, dump)| print(name, dump))?,
+        _ => {
+            dumps.iter().try_for_each(|(name, dump)| print(name, dump))?;
+            print_side_by_side(dumps)?;
+        }
     }
     if let (Some(file), [(name, dump)]) = (&args.scenario, dumps) {
         let text = scenario_text(name, dump, &estimate(dump));
@@ -195,8 +199,7 @@ fn print_ticket(name: &str, dump: &Dump) -> anyhow::Result<()> {
 
 fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
     let count: usize = dump.connections.iter().map(|it| it.streams.len()).sum();
-    let network = estimate(dump);
-    let Answer { verdict, findings, details, streams: rows, .. } = answer(dump);
+    let Answer { verdict, findings, details, streams: rows, network, .. } = answer(dump);
     output::line(&output::escaped(&format!("{name}: {verdict}")))?;
     if !findings.is_empty() {
         output::line("\nfindings, the largest effect on the call first:")?;
@@ -227,6 +230,40 @@ fn print(name: &str, dump: &Dump) -> anyhow::Result<()> {
             output::line(&unreadable_rtcp(log.unreadable_rtcp))?;
         }
         print_open_loop(&open_loop(log))?;
+    }
+    Ok(())
+}
+
+/// The findings of calls that went on at one time, such as the two ends of one, on one clock.
+fn print_side_by_side(dumps: &[(String, Dump)]) -> anyhow::Result<()> {
+    if dumps.len() < 2 {
+        return Ok(());
+    }
+    let mut all: Vec<(f64, String)> = Vec::new();
+    let mut spans: Vec<(f64, f64)> = Vec::new();
+    for (name, dump) in dumps {
+        let Some(zero_ms) = dump.zero_ms else { continue };
+        spans.push((zero_ms, zero_ms + estimate(dump).duration_s * 1e3));
+        for finding in findings(dump) {
+            let [from_ms, to_ms] =
+                [finding.0.from_s, finding.0.to_s].map(|seconds| zero_ms + seconds * 1e3);
+            let Some((from, to)) = clock(from_ms).zip(clock(to_ms)) else { continue };
+            let time = if from == to { from } else { format!("{from} to {to}") };
+            let says = format!("{time}  {name}: {}: {}", finding.0.stream, finding.0.says);
+            all.push((from_ms, says));
+        }
+    }
+    let meets = |at: usize| {
+        let (from, to) = spans[at];
+        spans.iter().enumerate().any(|(other, it)| other != at && it.0 < to && from < it.1)
+    };
+    if all.is_empty() || !(0..spans.len()).any(meets) {
+        return Ok(());
+    }
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    output::line("\nall findings on one clock (UTC, by the device that wrote each):")?;
+    for (_, line) in all {
+        output::line(&output::escaped(&format!("  {line}")))?;
     }
     Ok(())
 }
@@ -274,8 +311,9 @@ fn print_open_loop(played: &[OpenLoop]) -> anyhow::Result<()> {
 fn as_json(dumps: &[(String, Dump)]) -> String {
     let mut all = Vec::new();
     for (name, dump) in dumps {
-        let Answer { verdict, ticket, findings, details, good_time, streams, connections, .. } =
-            answer(dump);
+        let said = answer(dump);
+        let Answer { verdict, ticket, findings, details, good_time, streams, .. } = &said;
+        let Answer { connections, network, .. } = &said;
         let found: Vec<_> = findings.iter().map(|it| finding_json(it, dump.zero_ms)).collect();
         let logs = dump.connections.iter().filter_map(|connection| connection.packets.as_ref());
         let mut played = Vec::new();
@@ -283,7 +321,6 @@ fn as_json(dumps: &[(String, Dump)]) -> String {
             let mean_kbps = it.mean().as_kbps_f64().round();
             played.push(json!({ "controller": it.algorithm.name(), "mean_kbps": mean_kbps }));
         }
-        let network = estimate(dump);
         // The metrics of a run, over what the dump knows.
         let flows = record(name, dump).ok().map(|record| json!(record.summary())["flows"].take());
         all.push(json!({

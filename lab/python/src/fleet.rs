@@ -36,9 +36,32 @@ const HASHED_AT_ONCE: usize = 64 << 10;
 struct Analyzed {
     /// Hash of the content.
     id: String,
-    call: Result<FleetCall, String>,
+    call: Result<FleetCall, NotAnalyzed>,
     /// Whether an earlier dump of the batch has the same content.
     is_repeated: bool,
+}
+
+/// Why there is no call, in words.
+enum NotAnalyzed {
+    Failed(String),
+    /// The capture is sound, and has no call: it is neither good nor bad.
+    NoCall(String),
+}
+
+impl NotAnalyzed {
+    fn words(&self) -> &str {
+        let (Self::Failed(words) | Self::NoCall(words)) = self;
+        words
+    }
+}
+
+impl From<AnalyzeError> for NotAnalyzed {
+    fn from(error: AnalyzeError) -> Self {
+        match error {
+            AnalyzeError::NoCall { .. } => Self::NoCall(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
 }
 
 /// Analyzes dumps on some threads. Each is the name of a file, and its content if it is a member of
@@ -174,9 +197,9 @@ fn analyzed((name, content): &(String, Option<PyBackedBytes>)) -> Analyzed {
         }
     };
     let call = match dump {
-        Ok(Ok(dump)) => guarded(|| fleet_call(dump)),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(panic) => Err(panic),
+        Ok(Ok(dump)) => guarded(|| fleet_call(dump)).map_err(NotAnalyzed::Failed),
+        Ok(Err(error)) => Err(error.into()),
+        Err(panic) => Err(NotAnalyzed::Failed(panic)),
     };
     Analyzed { id, call, is_repeated: false }
 }
@@ -282,11 +305,12 @@ fn calls(read: &[Analyzed]) -> Result<RecordBatch, ArrowError> {
         rows.text("call_id", Some(id));
         let status = match (call, error) {
             (Some(_), _) => "analyzed",
-            (None, Some(_)) => "failed",
+            (None, Some(NotAnalyzed::Failed(_))) => "failed",
+            (None, Some(NotAnalyzed::NoCall(_))) => "no_call",
             (None, None) => "duplicate",
         };
         rows.text("status", Some(status));
-        rows.text("error", error.map(String::as_str));
+        rows.text("error", error.map(NotAnalyzed::words));
         rows.text("format", call.map(|it| it.format.as_str()));
         rows.text("browser", call.and_then(|it| it.browser.as_deref()));
         rows.number("duration_s", call.map(|it| it.duration_s));

@@ -7,6 +7,7 @@ import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tarfile
@@ -109,6 +110,21 @@ def test_a_broken_file_and_a_broken_archive_are_rows_with_their_errors(tmp_path)
         assert (status == "failed") == (error is not None), source
     write(Asked(tmp_path / "lake", tmp_path / "fleet.html"))
     assert "none of the known formats" in (tmp_path / "fleet.html").read_text()
+
+
+def test_a_capture_without_a_call_is_neither_good_nor_bad(tmp_path):
+    packet = b"\x45\0\0\x20" + bytes(28)
+    capture = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    capture += struct.pack("<IIII", 1_700_000_000, 0, len(packet), len(packet)) + packet
+    (tmp_path / "none.pcap").write_bytes(capture)
+    counts = fleet.analyze([tmp_path / "none.pcap", DUMPS / "free.rtcstats.gz"], tmp_path / "lake")
+    assert (counts.analyzed, counts.failed, counts.no_call) == (1, 0, 1)
+    [(error,)] = duckdb.sql(
+        f"select error from '{tmp_path}/lake/calls/*.parquet' where status = 'no_call'"
+    ).fetchall()
+    assert "no RTP" in error
+    write(Asked(tmp_path / "lake", tmp_path / "fleet.html"))
+    assert "captures without a call" in (tmp_path / "fleet.html").read_text()
 
 
 def test_an_interrupted_run_leaves_a_lake_with_which_the_next_one_goes_on(tmp_path, monkeypatch):

@@ -38,6 +38,8 @@ pub(super) struct Calls {
     pub screens: Vec<ScreenPlot>,
     /// What happened to an analyzed call, in a few sentences; `null` of other calls.
     pub verdict: Option<String>,
+    /// The first report of an analyzed call, from which its times count, in ms since 1970.
+    pub began_ms: Option<f64>,
     /// What limited analyzed calls, over all runs. The largest effect on the call comes first.
     pub findings: Vec<FindingRow>,
     /// The participants of an application under test, each followed by its streams.

@@ -62,6 +62,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         quality: columns.iter().flat_map(|column| quality::rows(column)).collect(),
         screens: columns.iter().flat_map(|column| quality::plots(column)).collect(),
         verdict: runs.iter().find_map(|(_, file)| verdict(file)),
+        began_ms: runs.iter().find_map(|(_, file)| began_ms(file)),
         findings: runs.iter().flat_map(|(run, file)| findings(run, file)).collect(),
         app: runs.iter().flat_map(|(run, file)| app(run, file)).collect(),
     })
@@ -118,6 +119,13 @@ fn verdict(file: &CallFile) -> Option<String> {
     match &file.kind {
         Kind::Dump(dump) if !dump.verdict.is_empty() => Some(dump.verdict.clone()),
         Kind::Dump(_) | Kind::Call(_) | Kind::Application(_) | Kind::Link(_) => None,
+    }
+}
+
+fn began_ms(file: &CallFile) -> Option<f64> {
+    match &file.kind {
+        Kind::Dump(dump) => dump.began_ms,
+        Kind::Call(_) | Kind::Application(_) | Kind::Link(_) => None,
     }
 }
 

@@ -384,6 +384,8 @@ export interface Calls {
   screens: Array<ScreenPlot>;
   /** What happened to an analyzed call, in a few sentences; `null` of other calls. */
   verdict: string | null;
+  /** The first report of an analyzed call, from which its times count, in ms since 1970. */
+  began_ms: number | null;
   /** What limited analyzed calls, over all runs. The largest effect on the call comes first. */
   findings: Array<FindingRow>;
   /** The participants of an application under test, each followed by its streams. */

@@ -105,6 +105,13 @@ export function formatSignal(value: number | null): string {
   return Math.abs(value) >= 1e4 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
 }
 
+/** `04:32:52 to 04:33:02`: times of day in UTC. The span counts from a moment in ms since 1970. */
+export function clockSpan(span: { from_s: number; to_s: number }, began: number): string {
+  const at = (seconds: number) => new Date(began + seconds * 1e3).toISOString().slice(11, 19);
+  const [from, to] = [at(span.from_s), at(span.to_s)];
+  return from === to ? from : `${from} to ${to}`;
+}
+
 /** Address of an element of the page. */
 export function linkTo(id: string): string {
   return `#${encodeURIComponent(id)}`;

@@ -98,7 +98,9 @@ describe.skipIf(!available)("the page", () => {
       to_s: 13,
       samples: 3,
     };
-    const calls = { ...called.calls!, verdict: "The uplink was full.", findings: [finding] };
+    const began_ms = Date.UTC(2026, 10, 23, 4, 32, 47);
+    const said = { verdict: "The uplink was full.", began_ms, findings: [finding] };
+    const calls = { ...called.calls!, ...said };
     const dumps = ["a.gz", "b.gz", "c.gz"].map((name) => ({
       ...called,
       id: `analyzed/${name}`,
@@ -115,6 +117,8 @@ describe.skipIf(!available)("the page", () => {
     const listed = several.page.locator("#overview .dumps article");
     expect(await listed.count()).toBe(3);
     expect(await listed.first().innerText()).toContain("4 to 13 s, a video up: the path was full");
+    const clock = await several.page.locator("#overview .dumps table").innerText();
+    expect(clock).toContain("04:32:51 to 04:33:00");
     // Nothing to lay beside each other.
     expect(await several.page.locator(".matrix").count()).toBe(0);
     expect(await several.page.locator(".expected").count()).toBe(0);

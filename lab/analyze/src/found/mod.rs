@@ -125,8 +125,10 @@ pub(crate) enum Evidence {
         what: &'static str,
         at_s: f64,
     },
+    /// Throughout, or before the other direction began.
     OneWay {
         nothing_sent: bool,
+        is_begin: bool,
     },
     /// Whether the device was asleep: nothing came meanwhile either.
     Hole {

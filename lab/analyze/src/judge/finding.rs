@@ -1,7 +1,7 @@
 //! What limited a call, and when.
 
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use weir_record::calls::file;
 
@@ -17,6 +17,16 @@ const INSTANT_S: f64 = 0.05;
 
 /// A stream that sends less than this, in bit/s, is switched off: keep-alives remain.
 const SILENT_BPS: f64 = 1e3;
+
+/// So many seconds' worth of packets that are lost matter, however short the time.
+const HEAVY_S: f64 = 0.4;
+/// Fewer lost packets have no share worth naming.
+const LEAST_LOST: f64 = 3.5;
+/// So many more silences, of this share of its length at least, make a silence a usual one.
+const OTHER_SILENCES: u32 = 2;
+const LIKE_IT: f64 = 1.0 / 3.0;
+/// Standard deviations by which a part may lose less than the whole, by chance.
+const CHANCE: f64 = 2.5;
 
 /// What limited a stream for a while, with the samples that it rests on.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +89,12 @@ fn of_rule(stream: &SampledStream, rule: &Rule) -> Vec<Found> {
             _ => spans.push(vec![index]),
         }
     }
+    if rule.lasts_as_its_loss() {
+        spans = joined(stream, spans);
+    }
+    if matches!(rule.rule, RuleName::NotSent | RuleName::NothingReceived) {
+        spans.retain(|span| !is_between_words(stream, span));
+    }
     spans.into_iter().filter_map(|span| of_span(stream, rule, &span)).collect()
 }
 
@@ -92,6 +108,9 @@ fn of_span(stream: &SampledStream, rule: &Rule, indices: &[usize]) -> Option<Fou
         let own = own.filter(|range| has_loss(&stream.samples, range));
         let range = own.or_else(|| most_lossy(&stream.samples, first..=last))?;
         (first, last) = (*range.start(), *range.end());
+        if rule.lasts_as_its_loss() {
+            (first, last) = widened(stream, first, last);
+        }
     }
     let whole = &stream.samples[first..=last];
     let (from_s, to_s) = (whole[0].start_s, whole[whole.len() - 1].end_s);
@@ -99,8 +118,9 @@ fn of_span(stream: &SampledStream, rule: &Rule, indices: &[usize]) -> Option<Fou
     for index in indices.iter().filter(|index| (first..=last).contains(index)) {
         held.push(stream.samples[*index].clone());
     }
+    let is_short = to_s - from_s < rule.least_s;
     if held.is_empty()
-        || to_s - from_s < rule.least_s
+        || is_short && !(rule.lasts_as_its_loss() && is_heavy(whole))
         || rule.rule == RuleName::Capacity && !rules::shows_full_path(stream, &held)
     {
         return None;
@@ -121,7 +141,9 @@ fn trimmed(samples: &[Sample], range: RangeInclusive<usize>) -> Option<RangeIncl
 }
 
 fn has_loss(samples: &[Sample], range: &RangeInclusive<usize>) -> bool {
-    losses::of(&samples[range.clone()]).is_some_and(|loss| loss >= LOSS)
+    let samples = &samples[range.clone()];
+    let lost = samples.iter().map(|it| it.loss.unwrap_or(0.0) * it.expected).sum::<f64>();
+    lost >= LEAST_LOST && losses::of(samples).is_some_and(|loss| loss >= LOSS)
 }
 
 /// The part of a time in which most is lost beyond the share that matters, where all of it together
@@ -139,6 +161,75 @@ fn most_lossy(samples: &[Sample], range: RangeInclusive<usize>) -> Option<RangeI
         }
     }
     best.map(|(_, range)| range).filter(|range| has_loss(samples, range))
+}
+
+/// Whether a silence is one of several like it: a sender of voice that sends nothing between words,
+/// or while a button is not pressed.
+fn is_between_words(stream: &SampledStream, span: &[usize]) -> bool {
+    let Some((first, last)) = span.first().zip(span.last()) else { return false };
+    let samples = &stream.samples;
+    let own_s = samples[*last].end_s - samples[*first].start_s;
+    let (mut others, mut silent_s) = (0, 0.0);
+    for (index, sample) in samples.iter().enumerate() {
+        let is_own = (*first..=*last).contains(&index);
+        if sample.packets == 0 && !is_own && sample.packets_so_far > 0 {
+            silent_s += sample.end_s - sample.start_s;
+            continue;
+        }
+        others += u32::from(silent_s >= LIKE_IT * own_s);
+        silent_s = 0.0;
+    }
+    others += u32::from(silent_s >= LIKE_IT * own_s);
+    stream.id.is_audio && others >= OTHER_SILENCES
+}
+
+/// Whether a time, however short, lost so much that people notice.
+fn is_heavy(samples: &[Sample]) -> bool {
+    let lost_s = samples.iter().map(|it| it.loss.unwrap_or(0.0) * (it.end_s - it.start_s));
+    lost_s.sum::<f64>() >= HEAVY_S
+}
+
+/// Spans of loss between which as much is lost are one: losses by chance come in no regular steps.
+fn joined(stream: &SampledStream, spans: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for span in spans {
+        let before = found.last().and_then(|it| Some((*it.first()?, *it.last()?)));
+        let own = span.first().copied().zip(span.last().copied());
+        let joins = before.zip(own).is_some_and(|((from, upto), (first, last))| {
+            loses_as(stream, upto + 1..first, from..=last)
+        });
+        match found.last_mut().filter(|_| joins) {
+            Some(before) => before.extend(span),
+            None => found.push(span),
+        }
+    }
+    found
+}
+
+/// A time of loss with what comes before and behind it, as far as losses are known, where as much
+/// is lost.
+fn widened(stream: &SampledStream, first: usize, last: usize) -> (usize, usize) {
+    let is_known = |sample: &Sample| sample.loss.is_some();
+    let samples = &stream.samples;
+    let begin = samples.iter().position(is_known).unwrap_or(first).min(first);
+    let end = samples.iter().rposition(is_known).unwrap_or(last).max(last);
+    let from = if loses_as(stream, begin..first, first..=last) { begin } else { first };
+    let upto = if loses_as(stream, last + 1..end + 1, first..=last) { end } else { last };
+    (from, upto)
+}
+
+/// Whether what is lost in a part is no less than chance leaves of the loss of the whole, and no
+/// queue stands in it.
+fn loses_as(stream: &SampledStream, part: Range<usize>, whole: RangeInclusive<usize>) -> bool {
+    let queues = part.clone().any(|index| Moment { stream, index }.queues());
+    let Some(share) = losses::of(&stream.samples[whole]) else { return false };
+    let (mut expected, mut lost) = (0.0, 0.0);
+    for sample in &stream.samples[part] {
+        expected += sample.expected;
+        lost += sample.loss.unwrap_or(0.0) * sample.expected;
+    }
+    let usual: f64 = share * expected;
+    !queues && lost >= usual - CHANCE * usual.sqrt() - 0.5
 }
 
 /// A layer that sends nothing says nothing about the path or its estimate.

@@ -12,6 +12,9 @@ use crate::read::dump::StreamDirection;
 const LEAST_S: f64 = 1.5;
 /// A longer one in s is a pause, or the end.
 const MOST_S: f64 = 30.0;
+/// Answers in this share of a silence, if it is so long in s, are those of a path that works.
+const ANSWERED_S: f64 = 5.0;
+const ANSWERED: f64 = 0.15;
 /// Share of the packets of a silence that come when it ends, if they were on their way.
 const CAME_LATE: f64 = 0.5;
 /// Time without a report in s, and in multiples of the usual time, that is a hole.
@@ -45,7 +48,8 @@ pub(crate) fn findings(streams: &[SampledStream]) -> Vec<Found> {
             let all_silent = others.iter().all(|it| is_silent(it, from_s, to_s));
             // The first of several streams speaks for all.
             let is_told = found.iter().any(|it: &Found| it.from_s < to_s && from_s < it.to_s);
-            if is_told || !all_silent || !came_late && others.is_empty() {
+            let is_pause = !came_late && is_answered(&stream.samples, silence);
+            if is_told || is_pause || !all_silent || !came_late && others.is_empty() {
                 continue;
             }
             let subject = Subject::Connection(stream.id.connection.clone());
@@ -79,6 +83,16 @@ fn silences(samples: &[Sample]) -> Vec<Silence> {
 
 fn times(samples: &[Sample], silence: Silence) -> [f64; 2] {
     [samples[silence.first].start_s, samples[silence.after].start_s]
+}
+
+/// Whether checks or reports were answered meanwhile, as consent is each five seconds
+/// [RFC7675 §5.1]: then the path did not stand still, and the far end paused, as in a hold.
+fn is_answered(samples: &[Sample], silence: Silence) -> bool {
+    let [from_s, to_s] = times(samples, silence);
+    // The first one may still have what came before.
+    let within = &samples[silence.first + 1..silence.after.max(silence.first + 1)];
+    let answered = within.iter().filter(|it| it.is_rtt_new).map(|it| it.end_s - it.start_s);
+    to_s - from_s >= ANSWERED_S && answered.sum::<f64>() >= ANSWERED * (to_s - from_s)
 }
 
 /// Whether the packets of the silence came when it ended.

@@ -94,9 +94,9 @@ fn histories(events: &[ConnectionEvent], last_s: f64) -> Vec<(String, Connection
     names.iter().map(|name| (String::from(*name), history(&by_name[name], last_s))).collect()
 }
 
-/// Time of the last event or report, in s.
+/// Time of the last event or report, in s. A page reports as long as it is open.
 fn last_time(dump: &Dump) -> f64 {
-    let mut last = dump.events.last().map_or(0.0, |event| event.time_s);
+    let mut last = dump.events.last().map_or(0.0, |event| event.time_s).max(dump.end_s);
     for stream in dump.connections.iter().flat_map(|it| &it.streams) {
         let end = stream.reports.last().map_or(0.0, |it| it.timed.time.as_secs_f64());
         last = last.max(end);

@@ -52,7 +52,9 @@ impl GoodTime {
 pub(crate) fn of_streams<'a>(streams: impl Iterator<Item = &'a SampledStream>) -> GoodTime {
     let mut all = GoodTime::default();
     for stream in streams {
-        if (stream.way, stream.kind) != (StreamDirection::Received, Kind::Video) {
+        // The mean of a whole call is not the time in which it was so.
+        let is_mean = stream.samples.len() < 2;
+        if (stream.way, stream.kind) != (StreamDirection::Received, Kind::Video) || is_mean {
             continue;
         }
         let mut meter = GoodTimeMeter::default();
@@ -81,6 +83,10 @@ impl GoodTimeMeter {
     pub fn push(&mut self, sample: &Sample) -> GoodTime {
         let length_s = sample.end_s - sample.start_s;
         let Some(rate) = sample.frame_rate else { return self.finish() };
+        // A shared page that stands still has no new picture to show.
+        if rate <= 0.0 && sample.is_screen {
+            return self.finish();
+        }
         if rate <= 0.0 {
             if self.has_begun {
                 self.still_s += length_s;

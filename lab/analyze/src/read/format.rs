@@ -116,6 +116,12 @@ pub(crate) fn other(first: &[u8]) -> Option<&'static str> {
              newer browser write it, or save a dump of chrome://webrtc-internals",
         );
     }
+    if first.get(257..262) == Some(b"ustar") {
+        return Some("this is a tar archive: unpack it, and name the files in it");
+    }
+    if first.starts_with(b"7z\xBC\xAF\x27\x1C") || first.starts_with(b"Rar!") {
+        return Some("this is an archive of 7-Zip or RAR, which is not read here: unpack it first");
+    }
     let text = String::from_utf8_lossy(first);
     let text = text.trim_start();
     if is_hex_dump(text) {
@@ -163,7 +169,7 @@ pub(crate) fn other(first: &[u8]) -> Option<&'static str> {
 }
 
 /// Whether the first message is an event of the first format: a time and a type.
-fn is_old_event_log(first: &[u8]) -> bool {
+pub(crate) fn is_old_event_log(first: &[u8]) -> bool {
     const EVENT: u8 = 0x0A;
     const TIME: u8 = 0x08;
     const TYPE: u8 = 0x10;

@@ -26,6 +26,8 @@ const MAGIC: u64 = 6;
 const DEEPEST: usize = 4;
 /// Bytes that tell the format.
 const PEEKED: u64 = 4_096;
+/// Bytes of a file in an archive that tell the same, packed.
+const JUDGED: u64 = 64 << 10;
 
 /// Opens a regular file and tells its format. `-` is the standard input.
 pub(crate) fn open(path: &Path) -> Result<(Format, Box<dyn BufRead>), AnalyzeError> {
@@ -49,7 +51,7 @@ pub(crate) fn unpacked(
     let failed = AnalyzeError::of_file(path);
     for _ in 0..DEEPEST {
         let (first, rest) = peek(file, MAGIC).map_err(&failed)?;
-        let is_packed = [GZIP, BZIP2, XZ, ZSTD, ZIP].iter().any(|magic| first.starts_with(magic));
+        let is_packed = is_packed(&first);
         let magic = first.clone();
         let whole = Cursor::new(first).chain(rest);
         if !is_packed {
@@ -96,38 +98,107 @@ fn unpack(magic: &[u8], whole: impl BufRead + 'static) -> io::Result<Box<dyn Rea
     Ok(unpacked)
 }
 
-/// The first file in a zip archive, of the headers that stand before each file.
+/// The first file in a zip archive that may be a dump, by the headers that stand before each file.
+/// If none may be, the first one, so that it is named.
 fn first_of_zip(mut archive: impl BufRead + 'static) -> io::Result<Box<dyn Read>> {
+    let mut first: Option<Vec<u8>> = None;
+    loop {
+        let member = match next_of_zip(&mut archive) {
+            Ok(Some(member)) => member,
+            other => {
+                return match (first, other) {
+                    (Some(first), _) => Ok(Box::new(Cursor::new(first))),
+                    (None, Err(error)) => Err(error),
+                    (None, _) => {
+                        Err(io::Error::other("a zip archive without a file that can be read"))
+                    }
+                };
+            }
+        };
+        let mut begin = Vec::new();
+        archive
+            .by_ref()
+            .take(member.size.unwrap_or(u64::MAX).min(JUDGED))
+            .read_to_end(&mut begin)?;
+        let left = member.size.map_or(u64::MAX, |size| size - begin.len() as u64);
+        let head = member.head(&begin);
+        // Of a member without a length, the next one has no place.
+        let may_be = told_by(&head).is_some() || is_packed(&head) || is_text(&head);
+        if may_be || member.size.is_none() {
+            let whole = Cursor::new(begin).chain(archive.take(left));
+            if member.is_deflated {
+                return Ok(Box::new(DeflateDecoder::new(whole)));
+            }
+            return Ok(Box::new(whole));
+        }
+        first.get_or_insert(head);
+        io::copy(&mut archive.by_ref().take(left), &mut io::sink())?;
+    }
+}
+
+/// A file in a zip archive.
+struct Member {
+    is_deflated: bool,
+    /// `None` if it stands behind the file.
+    size: Option<u64>,
+}
+
+impl Member {
+    /// Its first bytes, of those that the archive has of it.
+    fn head(&self, begin: &[u8]) -> Vec<u8> {
+        let mut head = Vec::new();
+        // What follows is missing, so an error comes at the end.
+        let _ = match self.is_deflated {
+            true => DeflateDecoder::new(begin).take(PEEKED).read_to_end(&mut head),
+            false => begin.take(PEEKED).read_to_end(&mut head),
+        };
+        head
+    }
+}
+
+/// The next member that can be read; `None` behind the last one.
+fn next_of_zip(archive: &mut impl BufRead) -> io::Result<Option<Member>> {
     const HEADER: usize = 30;
     const ENCRYPTED: u16 = 1;
+    const SIZE_BEHIND: u16 = 8;
     const STORED: u16 = 0;
     const DEFLATED: u16 = 8;
-    let none = || io::Error::other("a zip archive without a file that can be read");
     loop {
         let mut header = [0; HEADER];
         archive.read_exact(&mut header)?;
         if !header.starts_with(ZIP) {
-            return Err(none());
+            return Ok(None);
         }
         let word = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
         let size = u32::from_le_bytes([header[18], header[19], header[20], header[21]]);
         let mut name = vec![0; word(26).into()];
         archive.read_exact(&mut name)?;
         io::copy(&mut archive.by_ref().take(word(28).into()), &mut io::sink())?;
+        let is_behind = word(6) & SIZE_BEHIND != 0 && size == 0;
         // Folders, and what macOS adds.
-        if name.ends_with(b"/") || name.starts_with(b"__MACOSX/") {
-            io::copy(&mut archive.by_ref().take(size.into()), &mut io::sink())?;
-            continue;
-        }
-        if word(6) & ENCRYPTED != 0 {
+        let is_passed = name.ends_with(b"/") || name.starts_with(b"__MACOSX/");
+        if word(6) & ENCRYPTED != 0 && !is_passed {
             return Err(io::Error::other("the zip archive is encrypted: unpack it first"));
         }
-        return match word(8) {
-            STORED => Ok(Box::new(archive.take(size.into()))),
-            DEFLATED => Ok(Box::new(DeflateDecoder::new(archive))),
-            _ => Err(none()),
-        };
+        if !is_passed && [STORED, DEFLATED].contains(&word(8)) {
+            let size = Some(u64::from(size)).filter(|_| !is_behind);
+            return Ok(Some(Member { is_deflated: word(8) == DEFLATED, size }));
+        }
+        io::copy(&mut archive.by_ref().take(size.into()), &mut io::sink())?;
     }
+}
+
+/// Whether a file is packed in one of the known ways.
+fn is_packed(first: &[u8]) -> bool {
+    [GZIP, BZIP2, XZ, ZSTD, ZIP].iter().any(|magic| first.starts_with(magic))
+}
+
+/// Whether a file is text in which a dump may stand: JSON or the lines of one, behind a byte order
+/// mark or blanks.
+fn is_text(first: &[u8]) -> bool {
+    let mut text = Vec::new();
+    let all = plain_text::plain(first.to_vec(), io::empty()).take(PEEKED).read_to_end(&mut text);
+    all.is_ok() && told_by(&text).is_some()
 }
 
 /// The first bytes, and what follows them.
@@ -172,6 +243,12 @@ mod tests {
             let archive = [&folder[..], &member("a/b.json", method, 0, data), b"PK\x01\x02"];
             assert_eq!(read(archive.concat()).unwrap(), b"{}");
         }
+        // Other files stand before it.
+        let note = member("readme.txt", 0, 0, b"This is what the browser saved.");
+        let archive = [&note[..], &member("a/b.json", 8, 0, &packed), b"PK\x01\x02"];
+        assert_eq!(read(archive.concat()).unwrap(), b"{}");
+        let central = [b"PK\x01\x02".to_vec(), vec![0; 30]].concat();
+        assert!(read([&note[..], &central].concat()).unwrap().starts_with(b"This is"));
         assert!(read(member("a", 8, 1, &packed)).unwrap_err().to_string().contains("encrypted"));
         assert!(read(member("a", 99, 0, &packed)).is_err());
         for end in 0..folder.len() {

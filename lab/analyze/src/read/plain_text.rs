@@ -6,6 +6,8 @@ use std::io::{self, Cursor, Read};
 
 use weir_capture::file::is_known;
 
+use crate::read::format::is_old_event_log;
+
 /// Byte order marks.
 const UTF8: [u8; 3] = [0xEF, 0xBB, 0xBF];
 const UTF16_LITTLE: [u8; 2] = [0xFF, 0xFE];
@@ -15,7 +17,8 @@ const CHUNK: usize = 8_192;
 
 /// The text of a file that begins with these bytes.
 pub(crate) fn plain(first: Vec<u8>, rest: impl Read + 'static) -> Box<dyn Read> {
-    if is_known(&first) {
+    // The old event log begins with a line feed.
+    if is_known(&first) || is_old_event_log(&first) {
         return Box::new(Cursor::new(first).chain(rest));
     }
     let is_ascii = |byte: Option<&u8>| byte.is_some_and(|it| it.is_ascii_graphic());

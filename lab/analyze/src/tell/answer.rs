@@ -7,6 +7,7 @@ use crate::judge::call::Call;
 use crate::judge::finding::{self, Finding};
 use crate::judge::headroom;
 use crate::judge::merge;
+use crate::judge::network::NetworkEstimate;
 use crate::judge::quality;
 use crate::judge::stalls;
 use crate::judge::whole;
@@ -37,6 +38,8 @@ pub struct Answer {
     pub streams: Vec<StreamRow>,
     /// How every connection began.
     pub connections: Vec<ConnectionRow>,
+    /// The network that the call met.
+    pub network: NetworkEstimate,
 }
 
 /// What was found in a call, and its good time.
@@ -57,6 +60,7 @@ pub fn answer(dump: &Dump) -> Answer {
         connections: table::connections(dump),
         findings: judged.found.into_iter().map(Finding::from).collect(),
         good_time: judged.good_time,
+        network: call.network().clone(),
     }
 }
 

@@ -28,16 +28,17 @@ impl Reader<'_> {
         if self.dump.connections.is_empty() {
             return self.without_media();
         }
-        if self.call.streams().all(|stream| stream.samples.len() <= 1) {
+        let media_s = self.media_s();
+        if media_s < LEAST_S {
             return format!(
-                "Means over the whole call of {length:.0} s show no limit{}.",
+                "The dump has {media_s:.1} s of media: that is too short to say what limited the \
+                 call{}.",
                 self.known()
             );
         }
-        if length < LEAST_S {
+        if self.call.streams().all(|stream| stream.samples.len() <= 1) {
             return format!(
-                "The dump has {length:.1} s of media: that is too short to say what limited the \
-                 call{}.",
+                "Means over the whole call of {length:.0} s show no limit{}.",
                 self.known()
             );
         }
@@ -52,6 +53,15 @@ impl Reader<'_> {
             return format!("Received video was not good, and no rule says why{}.", self.known());
         }
         format!("Nothing limited this call in {length:.0} s{}.", self.known())
+    }
+
+    /// How much is known of the stream of which most is known, in s.
+    fn media_s(&self) -> f64 {
+        let spans = self.call.streams().filter_map(|stream| {
+            let (first, last) = (stream.samples.first()?, stream.samples.last()?);
+            Some(last.end_s - first.start_s)
+        });
+        spans.fold(0.0, f64::max)
     }
 
     /// What a dump without video and audio has.

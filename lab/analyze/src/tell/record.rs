@@ -276,6 +276,7 @@ fn call_file(dump: &Dump) -> CallFile {
             browser: program.clone(),
             verdict: answer.verdict,
             findings: answer.findings.into_iter().map(|finding| finding.0).collect(),
+            began_ms: dump.zero_ms,
         }),
         engines: format!(
             "real: everything; read from a {}{}. What the far end received, or sent, is computed \

@@ -52,9 +52,10 @@ impl Evidence {
             Self::StreamEnds { what, at_s } => {
                 format!("{what} ended at {at_s:.1} s, {seconds:.1} s before the call did")
             }
-            Self::OneWay { nothing_sent } => {
+            Self::OneWay { nothing_sent, is_begin } => {
                 let missing = if *nothing_sent { "sent" } else { "received" };
-                format!("sound went one way only: nothing was {missing} in {seconds:.0} s")
+                let when = if *is_begin { "the first " } else { "" };
+                format!("sound went one way only: nothing was {missing} in {when}{seconds:.0} s")
             }
             Self::Hole { was_asleep, .. } => hole(seconds, *was_asleep),
             Self::LateBegin { missing_s, is_bound } => late_begin(*missing_s, *is_bound),

@@ -89,8 +89,8 @@ fn noticed(found: &Found) -> Option<String> {
         Evidence::StreamEnds { .. } | Evidence::NothingReceived { .. } => {
             format!("{received} was missing")
         }
-        Evidence::OneWay { nothing_sent: true } => "the other side could not hear you".into(),
-        Evidence::OneWay { nothing_sent: false } => "you could not hear the other side".into(),
+        Evidence::OneWay { nothing_sent: true, .. } => "the other side could not hear you".into(),
+        Evidence::OneWay { nothing_sent: false, .. } => "you could not hear the other side".into(),
         Evidence::SilentSound => "the other side could not be heard".into(),
         Evidence::NotSent | Evidence::SilentSource => format!("{sent} did not reach anybody"),
         Evidence::NotEncoded { .. } => "the others did not see you".into(),

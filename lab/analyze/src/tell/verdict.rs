@@ -6,9 +6,11 @@ use crate::judge::call::Call;
 use crate::judge::headroom;
 use crate::judge::network::NetworkEstimate;
 use crate::judge::quality;
+use crate::judge::rules::LOSS;
 use crate::measure::good_time::GoodTime;
-use crate::measure::samples::Sample;
+use crate::measure::samples::{Sample, losses};
 use crate::read::dump::{Dump, StreamDirection};
+use crate::read::format::Format;
 use crate::tell::bottleneck::{capacity, longest};
 use crate::tell::says::{mbps, percent, spikes, whose_estimate};
 
@@ -181,8 +183,9 @@ impl Reader<'_> {
         said.clear();
         for (way, link, _) in links {
             let Some(found) = self.longest_of(RuleName::Loss, way) else { continue };
-            let share = percent(lost(found));
-            said.push(format!("{link} lost {share} of the packets {}", found.span()));
+            let share = percent(self.lost_on_the_link(found));
+            let of = self.whose(found).map(|name| format!(" of {name}")).unwrap_or_default();
+            said.push(format!("{link}{of} lost {share} of the packets {}", found.span()));
         }
         add_joined(sentences, &said);
         sentences.extend(self.air_time());
@@ -193,6 +196,27 @@ impl Reader<'_> {
         if let Some(found) = self.longest(RuleName::Bandwidth) {
             sentences.push(self.bandwidth(found));
         }
+    }
+
+    /// What was lost, in the time of a finding, of all streams of its connection and direction that
+    /// lose as much as matters.
+    fn lost_on_the_link(&self, found: &Found) -> Option<f64> {
+        let own = found.subject.stream()?;
+        if matches!(found.evidence, Evidence::RandomLoss { .. }) {
+            return lost(found);
+        }
+        let is_within = |it: &&Sample| found.from_s < it.end_s && it.start_s < found.to_s;
+        let mut all: Vec<Sample> = Vec::new();
+        for stream in self.call.streams() {
+            if stream.way != own.way || stream.id.connection != own.connection {
+                continue;
+            }
+            let within: Vec<Sample> = stream.samples.iter().filter(is_within).cloned().collect();
+            if losses::of(&within).is_some_and(|loss| loss >= LOSS) {
+                all.extend(within);
+            }
+        }
+        losses::of(&all)
     }
 
     /// What this device and its application did to what it sends.
@@ -282,13 +306,29 @@ impl Reader<'_> {
             ));
         }
         self.nothing_received(sentences);
-        for found in self.found {
-            let is_of_packets = matches!(found.evidence, Evidence::StoodStill { .. })
-                || matches!(found.rule(), RuleName::StreamEnds | RuleName::OneWay);
-            if is_of_packets {
-                sentences.push(format!("{}.", uppercased(&found.says())));
-            }
+        self.silent_packets(sentences);
+    }
+
+    /// Times without packets of which no loss tells, the longest of each kind.
+    fn silent_packets(&self, sentences: &mut Vec<String>) {
+        for rule in [RuleName::Stall, RuleName::StreamEnds, RuleName::OneWay] {
+            let is_of_packets = |it: &&Found| !matches!(it.evidence, Evidence::Stall { .. });
+            let own: Vec<&Found> = self.of_rule(rule).filter(is_of_packets).collect();
+            let longest = own.iter().max_by(|a, b| a.seconds().total_cmp(&b.seconds()));
+            let Some(found) = longest else { continue };
+            let more = match own.len() {
+                1 => String::new(),
+                count => format!(" ({} more like this)", count - 1),
+            };
+            let of = self.whose(found).map(|name| format!("{name}: ")).unwrap_or_default();
+            sentences.push(format!("{}{more}.", uppercased(&format!("{of}{}", found.says()))));
         }
+    }
+
+    /// The connection of a finding, where a capture has several calls.
+    fn whose<'b>(&self, found: &'b Found) -> Option<&'b str> {
+        let is_one_of_many = self.dump.format == Format::Capture && self.dump.connections.len() > 1;
+        found.subject.connection().filter(|_| is_one_of_many)
     }
 
     fn nothing_received(&self, sentences: &mut Vec<String>) {
@@ -436,6 +476,9 @@ impl Reader<'_> {
 
     /// What is no limit, and yet worth a word.
     fn remarks(&self, sentences: &mut Vec<String>) {
+        if self.dump.is_part {
+            sentences.push("The file is cut, so streams of the call may be missing here.".into());
+        }
         if let Some(found) = self.longest(RuleName::Path)
             && let Evidence::Path(path) = &found.evidence
             && let Some(how) = path.how()

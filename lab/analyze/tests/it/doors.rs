@@ -26,7 +26,7 @@ fn a_call_is_read_behind_every_link_and_tunnel() {
         let to = format!("203.0.113.2:{port}");
         ethernet(0x0800, &udp("203.0.113.1:4999", &to, 0, rest))
     };
-    let doors: [(&str, u32, Wrap); 22] = [
+    let doors: [(&str, u32, Wrap); 27] = [
         ("raw", 101, Box::new(|it| it.to_vec())),
         ("Ethernet", 1, Box::new(|it| ethernet(0x0800, it))),
         ("VLAN", 1, Box::new(move |it| vlan(0x8100, 0x0800, it))),
@@ -141,6 +141,45 @@ fn a_call_is_read_behind_every_link_and_tunnel() {
             Box::new(move |it| {
                 let inner = [&[8, 0, 0, 0, 0, 0, 42, 0][..], &vlan(0x8100, 0x0800, it)].concat();
                 over_udp(8_472, &inner)
+            }),
+        ),
+        (
+            "L2TP",
+            1,
+            Box::new(move |it| {
+                over_udp(1_701, &[&[0, 2, 0, 1, 0, 2, 0xFF, 3, 0, 0x21][..], it].concat())
+            }),
+        ),
+        (
+            "L2TP with a length and an offset",
+            1,
+            Box::new(move |it| {
+                let heading = [0x42, 2, 0, 99, 0, 1, 0, 2, 0, 2, 9, 9, 0, 0x21];
+                over_udp(1_701, &[&heading[..], it].concat())
+            }),
+        ),
+        (
+            "tap of macOS",
+            258,
+            Box::new(|it| {
+                let mut heading = [108_u32, 1, 1].map(u32::to_le_bytes).concat();
+                heading.resize(36, 0);
+                heading.extend([if is_sent(it) { 2 } else { 1 }, 0, 0, 0]);
+                heading.resize(108, 0);
+                [&heading[..], &ethernet(0x0800, it)].concat()
+            }),
+        ),
+        (
+            "PPI",
+            192,
+            Box::new(|it| [&[0, 0, 8, 0, 1, 0, 0, 0][..], &ethernet(0x0800, it)].concat()),
+        ),
+        (
+            "cooked, of others",
+            113,
+            Box::new(|it| {
+                let heading = [0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0];
+                [&heading[..], it].concat()
             }),
         ),
         ("loopback of BSD", 0, Box::new(|it| [&[2, 0, 0, 0][..], it].concat())),

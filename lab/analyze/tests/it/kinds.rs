@@ -286,6 +286,7 @@ fn a_video_that_stops_is_not_good_for_the_rest_of_the_call() {
 /// Nothing comes from 20 s on for so long. Then it comes at once, or goes on.
 fn stalled(seconds: u64, comes_late: bool) -> Answer {
     minute(move |second, now| {
+        now.is_answered = !(20..20 + seconds).contains(&second);
         for received in [&mut now.received_video, &mut now.received_audio] {
             let usual = received.packets;
             if (20..20 + seconds).contains(&second) {

@@ -12,6 +12,8 @@ pub struct Second {
     pub estimate_kbps: f64,
     pub network: &'static str,
     pub address: &'static str,
+    /// Whether checks and reports come back.
+    pub is_answered: bool,
     pub sends_video: bool,
     pub receives_video: bool,
     pub sent_video: Sent,
@@ -91,6 +93,7 @@ impl Default for Second {
             estimate_kbps: 3_000.0,
             network: "wifi",
             address: "192.0.2.7",
+            is_answered: true,
             sends_video: true,
             receives_video: true,
             sent_audio: Sent { packets: 50, bytes: 4_000, ..sent_video.clone() },
@@ -98,6 +101,13 @@ impl Default for Second {
             sent_video,
             received_video,
         }
+    }
+}
+
+impl Second {
+    /// A sent stream, whose reports come back if anything does.
+    fn sent(&self, stream: &Sent) -> Sent {
+        Sent { is_reported: stream.is_reported && self.is_answered, ..stream.clone() }
     }
 }
 
@@ -148,10 +158,10 @@ pub fn reports(call: &[Second]) -> Vec<Map<String, Value>> {
     for (second, now) in call.iter().enumerate() {
         let time_ms = ZERO_MS + second as f64 * 1e3;
         add_path(&mut counters, now, time_ms);
-        add_sent(&mut counters, &now.sent_audio, "audio", time_ms, now.rtt_ms);
+        add_sent(&mut counters, &now.sent(&now.sent_audio), "audio", time_ms, now.rtt_ms);
         add_received(&mut counters, &now.received_audio, "audio", time_ms);
         if now.sends_video {
-            add_sent(&mut counters, &now.sent_video, "video", time_ms, now.rtt_ms);
+            add_sent(&mut counters, &now.sent(&now.sent_video), "video", time_ms, now.rtt_ms);
         }
         if now.receives_video {
             add_received(&mut counters, &now.received_video, "video", time_ms);
@@ -183,7 +193,7 @@ fn add_path(counters: &mut Counters, now: &Second, time_ms: f64) {
         "remoteCandidateId": "R", "currentRoundTripTime": now.rtt_ms / 1e3,
         "availableOutgoingBitrate": now.estimate_kbps * 1e3 }),
     );
-    count(pair, "responsesReceived", 1.0);
+    count(pair, "responsesReceived", f64::from(u8::from(now.is_answered)));
     for codec in ["VP8", "opus"] {
         let kind = if codec == "opus" { "audio" } else { "video" };
         let object = counters.object(&format!("codec-{kind}"), "codec", time_ms);

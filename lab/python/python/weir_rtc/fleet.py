@@ -134,6 +134,8 @@ class Counts:
     analyzed: int = 0
     failed: int = 0
     duplicate: int = 0
+    #: Captures that are sound and have no call.
+    no_call: int = 0
     #: Dumps that the lake had before.
     kept: int = 0
     took_s: float = 0.0
@@ -142,11 +144,11 @@ class Counts:
     is_given_up: bool = False
 
     def words(self) -> str:
-        new = self.analyzed + self.failed + self.duplicate
+        new = self.analyzed + self.failed + self.duplicate + self.no_call
         rate = new / self.took_s if self.took_s > 0 else 0.0
         return (
             f"{new} new dumps in {self.took_s:.1f} s ({rate:.0f}/s): {self.analyzed} analyzed, {self.failed} failed, "
-            f"{self.duplicate} duplicate; {self.kept} were there before"
+            f"{self.duplicate} duplicate, {self.no_call} without a call; {self.kept} were there before"
         )
 
 

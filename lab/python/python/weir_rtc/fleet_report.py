@@ -256,13 +256,15 @@ def _headline(total: dict[str, Any], found: list[dict[str, Any]]) -> str:
 def _head(totals: list[dict[str, Any]], headline: str, asked: Asked) -> str:
     of = {row["status"]: row for row in totals}
     good = of.get("analyzed", {"calls": 0, "duration_s": 0.0, "bad_s": 0.0})
-    counts = {name: of.get(name, {}).get("calls", 0) for name in ("failed", "duplicate")}
+    others = ("failed", "duplicate", "no_call")
+    counts = {name: of.get(name, {}).get("calls", 0) for name in others}
     facts = [
         (f"{good['calls']:,}", "calls analyzed"),
         (_time(good["duration_s"]), "call time"),
         (_share(good["bad_s"], good["duration_s"]), "of it limited, by any cause"),
         (f"{counts['failed']:,}", "dumps that cannot be read"),
         (f"{counts['duplicate']:,}", "dumps that were there twice"),
+        (f"{counts['no_call']:,}", "captures without a call (no RTP)"),
     ]
     items = "".join(f"<li><b>{value}</b><span>{words}</span></li>" for value, words in facts)
     said = f'<p class="headline">{escape(headline)}</p>' if headline else ""

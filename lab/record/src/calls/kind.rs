@@ -107,6 +107,8 @@ pub struct DumpRun {
     pub verdict: String,
     /// What limited the streams, and when. The largest effect on the call comes first.
     pub findings: Vec<Finding>,
+    /// The first report, or packet, from which times count, in ms since 1970; `null` if unknown.
+    pub began_ms: Option<f64>,
 }
 
 /// What the cameras were asked for.

@@ -29,6 +29,7 @@ import type {
   StreamRow,
 } from "../format";
 import {
+  clockSpan,
   commandsOf,
   cumulative,
   formatNumber,
@@ -60,7 +61,8 @@ export function findingsOfCalls(scenario: Scenario): HTMLElement[] {
   const findings = scenario.calls?.findings ?? [];
   if (findings.length === 0) return [];
   const heading = el("h3", {}, "What limited the calls, and when");
-  return [el("div", { class: "part" }, heading, findingTable(findings))];
+  const began = scenario.calls?.began_ms ?? null;
+  return [el("div", { class: "part" }, heading, findingTable(findings, began))];
 }
 
 /** Empty for a scenario without real calls. */
@@ -187,13 +189,16 @@ function appTable(rows: AppRow[]): HTMLElement {
   );
 }
 
-function findingTable(rows: FindingRow[]): HTMLElement {
+function findingTable(rows: FindingRow[], began: number | null): HTMLElement {
   return table<FindingRow>(
     "What limited the calls",
     [
       number("#", (row) => rows.indexOf(row) + 1, 0),
       number("From (s)", (row) => row.from_s, 1),
       number("To (s)", (row) => row.to_s, 1),
+      ...(began === null
+        ? []
+        : [{ head: "Time of day, UTC", cell: (row: FindingRow) => clockSpan(row, began) }]),
       { head: "Stream", cell: (row) => name(row.stream) },
       { head: "Limited by", cell: (row) => name(row.part) },
       { head: "Why", cell: (row) => row.says, kind: "prose" },

@@ -127,6 +127,11 @@ impl Rule {
         )
     }
 
+    /// Whether it lasts as long as its loss, since nothing else makes it hold.
+    pub(crate) fn lasts_as_its_loss(&self) -> bool {
+        matches!(self.rule, RuleName::Loss | RuleName::FarLoss)
+    }
+
     /// Longest time between two samples at which it holds, in s, within one finding. What brings
     /// nothing at all is over with the first packet: pauses between words are no long one.
     pub(crate) fn gap_s(&self) -> f64 {

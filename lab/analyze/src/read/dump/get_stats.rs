@@ -75,6 +75,8 @@ pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump,
     Ok(Dump {
         format: Format::GetStats,
         program: None,
+        end_s: file.collector.end_s(),
+        is_part: false,
         data_channels: file.collector.take_channels(),
         connections: file.collector.finish(),
         warnings: left_out.warnings("reports"),

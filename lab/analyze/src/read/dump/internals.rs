@@ -23,7 +23,7 @@ use super::cells::{Cell, Cells, VALUES_MAX};
 use super::left_out::{LeftOut, Refusal};
 use super::object::{self, Name};
 use super::texts::Texts;
-use super::{Collector, Dump, EventLog, legacy};
+use super::{Collector, Dump, EventLog, legacy, untyped};
 use crate::read::format::Format;
 
 /// Most values in all reports of a connection: this bounds the time.
@@ -43,7 +43,10 @@ pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump,
         is_legacy: false,
     };
     let mut left_out = LeftOut::default();
-    if let Err(error) = (&mut file).deserialize(&mut parser) {
+    let read = (&mut file).deserialize(&mut parser);
+    // Its series stand one after the other, and not by time.
+    let is_part = read.is_err();
+    if let Err(error) = read {
         left_out.stop(error.to_string());
     } else if let Err(error) = parser.end() {
         left_out.stop(format!("after the dump: {error}"));
@@ -67,6 +70,8 @@ pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump,
     Ok(Dump {
         format: Format::Internals,
         program: file.program,
+        end_s: file.collector.end_s(),
+        is_part,
         data_channels: file.collector.take_channels(),
         connections: file.collector.finish(),
         warnings,
@@ -248,11 +253,20 @@ impl<'de> Visitor<'de> for Requests<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut requests: A) -> Result<(), A::Error> {
+        // The answer does not say again what was asked for.
+        let mut asked: BTreeMap<u64, String> = BTreeMap::new();
         while let Some(Cell(request)) = requests.next_element::<Cell>()? {
             let text = |member: &str| request.get(member).and_then(Value::as_str);
+            let number = request.get("request_id").and_then(Value::as_u64);
+            if let (Some(number), Some(method)) = (number, text("request_type"))
+                && asked.len() < SKIPPED_MAX
+            {
+                asked.insert(number, method.into());
+            }
             let Some(time_ms) = request.get("timestamp").and_then(Value::as_f64) else { continue };
             let Some(error) = text("error").filter(|it| !it.is_empty()) else { continue };
-            let method = text("request_type").unwrap_or("getUserMedia");
+            let method = number.and_then(|number| asked.get(&number));
+            let method = method.map_or("getUserMedia", String::as_str);
             let words = json!({ "name": error, "message": text("error_message") });
             self.0.note(time_ms, "", &format!("{method}OnFailure"), &words);
         }
@@ -314,7 +328,7 @@ struct Objects {
 
 /// A statistics object: its type, and a series for each member.
 #[derive(Default)]
-struct Object {
+pub(super) struct Object {
     kind: String,
     members: BTreeMap<&'static str, Series>,
 }
@@ -339,6 +353,12 @@ impl Written {
         let values = self.values.0.ok_or("values that are no array")?;
         let kind = self.stats_type.0.as_str().unwrap_or_default().to_owned();
         Ok((kind, Series { start_time, end_time, values }))
+    }
+}
+
+impl Object {
+    pub(super) fn has(&self, member: &str) -> bool {
+        self.members.contains_key(member)
     }
 }
 
@@ -376,7 +396,7 @@ impl<'de> Visitor<'de> for AllSeries<'_> {
             };
             match map.next_value::<Written>()?.series() {
                 Ok((kind, series)) => {
-                    let kind = if kind.is_empty() { kind_of_id(id).into() } else { kind };
+                    let kind = if kind.is_empty() { untyped::kind_of_id(id).into() } else { kind };
                     // A series without values takes memory, too.
                     self.0.values += series.values.len() + 10;
                     let object = self.0.by_id.entry(id.into()).or_default();
@@ -393,31 +413,12 @@ impl<'de> Visitor<'de> for AllSeries<'_> {
                 return Err(A::Error::custom(what));
             }
         }
+        for object in self.0.by_id.values_mut().filter(|it| it.kind.is_empty()) {
+            let written = object.members.get("type").and_then(|it| it.values.first()?.as_str());
+            object.kind = written.unwrap_or(untyped::kind_of_members(object)).into();
+        }
         Ok(())
     }
-}
-
-/// The type of an object by its id, where no series says it: Chrome 95 and older.
-fn kind_of_id(id: &str) -> &'static str {
-    const KINDS: [(&str, &str); 15] = [
-        ("RTCInboundR", "inbound-rtp"),
-        ("RTCOutboundR", "outbound-rtp"),
-        ("RTCRemoteInboundR", "remote-inbound-rtp"),
-        ("RTCRemoteOutboundR", "remote-outbound-rtp"),
-        ("RTCTransport", "transport"),
-        ("RTCIceCandidatePair", "candidate-pair"),
-        ("RTCIceCandidate", "local-candidate"),
-        ("RTCAudioSource", "media-source"),
-        ("RTCVideoSource", "media-source"),
-        ("RTCCodec", "codec"),
-        ("RTCDataChannel", "data-channel"),
-        // The statistics of before the standard.
-        ("ssrc_", "ssrc"),
-        ("bweforvideo", "VideoBwe"),
-        ("Conn-", "googCandidatePair"),
-        ("RTCPeerConnection", "peer-connection"),
-    ];
-    KINDS.iter().find(|(begin, _)| id.starts_with(begin)).map_or("", |(_, kind)| kind)
 }
 
 /// A member, its series, and the number of the time at which the series starts.

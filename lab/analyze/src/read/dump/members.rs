@@ -46,6 +46,8 @@ const MORE: &[&str] = &[
     "label",
     "messagesSent",
     "messagesReceived",
+    "trackId",
+    "audioLevel",
 ];
 
 /// Members of the structs that are not written where they are unknown.

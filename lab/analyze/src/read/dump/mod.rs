@@ -17,6 +17,7 @@ pub(crate) mod qlog;
 mod repair;
 pub(crate) mod rtcstats;
 mod texts;
+mod untyped;
 
 pub use weir_record::calls::StreamDirection;
 use weir_record::calls::derive::TimedReport;
@@ -46,6 +47,11 @@ pub struct Dump {
     pub events: Vec<ConnectionEvent>,
     /// The first report, from which times count, in ms since 1970. `None` where no report has one.
     pub zero_ms: Option<f64>,
+    /// When the last report was, in s since the first one, whatever it was of; 0 where reports are
+    /// made of packets.
+    pub end_s: f64,
+    /// Whether streams may be missing, because the file ends before all of them are read.
+    pub is_part: bool,
     /// The data channels of all connections.
     pub data_channels: Vec<DataChannel>,
 }

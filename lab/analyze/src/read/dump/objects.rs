@@ -1,5 +1,6 @@
 //! From the objects of one getStats report [WEBRTC-STATS §8] to a report for each stream.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -35,6 +36,8 @@ type Streams = BTreeMap<(StreamDirection, bool, u32), Stream>;
 #[derive(Default)]
 pub(crate) struct Collector {
     zero_ms: Option<f64>,
+    /// The last report, of whatever it is, in s since then.
+    end_s: f64,
     reports: usize,
     streams: usize,
     /// Connections in the order of their first report.
@@ -60,6 +63,11 @@ impl Collector {
         self.zero_ms
     }
 
+    /// When the last report was, in s since time began.
+    pub fn end_s(&self) -> f64 {
+        self.end_s
+    }
+
     /// Adds the objects of one report of a connection, by their ids. `time_ms` counts from 1970.
     pub fn add(
         &mut self,
@@ -82,6 +90,7 @@ impl Collector {
             return Err(Refusal::Odd(format!("a report has the time {time_ms} ms")));
         }
         let zero_ms = *self.zero_ms.get_or_insert(time_ms);
+        self.end_s = self.end_s.max((time_ms - zero_ms) / 1e3);
         if self.thinned > 1 && self.is_left_out(connection) {
             return Ok(());
         }
@@ -101,7 +110,8 @@ impl Collector {
             }
             self.reports += 1;
             let stream = self.stream(connection, way, kind, ssrc)?;
-            let Some(report) = shared.report(way, object) else { continue };
+            let Some(mut report) = shared.report(way, object) else { continue };
+            add_energy(stream.reports.last(), time, &mut report, shared.level(way, object));
             let active = object.get("active").and_then(Value::as_bool);
             let timed = TimedReport { time, report };
             if stream.rid.is_none() {
@@ -222,6 +232,35 @@ impl Collector {
     }
 }
 
+/// Energy of a sound by its level, where the browser does not count it (Firefox, Chrome before
+/// version 80): the level of a report stands for the time since the one before.
+fn add_energy(
+    before: Option<&StreamReport>,
+    time: Timestamp,
+    report: &mut StatsReport,
+    level: Option<f64>,
+) {
+    let Some(level) = level else { return };
+    let seconds = before.map_or(0.0, |it| (time - it.timed.time).as_secs_f64().max(0.0));
+    let before = before.map(|it| &it.timed.report);
+    let more = level * level * seconds;
+    if let Some(inbound) = report.inbound.as_mut().filter(|it| it.total_audio_energy.is_none()) {
+        let before = before.and_then(|it| it.inbound.as_ref());
+        let known =
+            before.map_or((None, None), |it| (it.total_audio_energy, it.total_samples_duration));
+        inbound.total_audio_energy = Some(known.0.unwrap_or(0.0) + more);
+        inbound.total_samples_duration = Some(known.1.unwrap_or(0.0) + seconds);
+    }
+    let source = report.media_source.as_mut();
+    if let Some(source) = source.filter(|it| it.total_audio_energy.is_none()) {
+        let before = before.and_then(|it| it.media_source.as_ref());
+        let known =
+            before.map_or((None, None), |it| (it.total_audio_energy, it.total_samples_duration));
+        source.total_audio_energy = Some(known.0.unwrap_or(0.0) + more);
+        source.total_samples_duration = Some(known.1.unwrap_or(0.0) + seconds);
+    }
+}
+
 /// Direction, kind and SSRC of a stream's object.
 fn identity(object: &Object) -> Option<(StreamDirection, Kind, u32)> {
     let way = match object.text("type")? {
@@ -284,9 +323,10 @@ impl<'a> Shared<'a> {
             transport: self.transport.clone(),
             ..StatsReport::default()
         };
+        let whole = self.with_track(object);
         match way {
             StreamDirection::Sent => {
-                let mut outbound: OutboundRtp = overlaid(object)?;
+                let mut outbound: OutboundRtp = overlaid(&whole)?;
                 let codec = self.named(object, "codecId");
                 outbound.mime_type = codec.and_then(|it| it.text("mimeType")).map(String::from);
                 report.remote_inbound = self.reported(object, &outbound).and_then(overlaid);
@@ -294,13 +334,35 @@ impl<'a> Shared<'a> {
                 report.outbound = Some(outbound);
             }
             StreamDirection::Received => {
-                let mut inbound: InboundRtp = overlaid(object)?;
+                let mut inbound: InboundRtp = overlaid(&whole)?;
                 let codec = self.named(object, "codecId");
                 inbound.mime_type = codec.and_then(|it| it.text("mimeType")).map(String::from);
                 report.inbound = Some(inbound);
             }
         }
         Some(report)
+    }
+
+    /// A stream with what Chrome until version 111 has in the object of its track: frames, freezes,
+    /// the jitter buffer and concealment.
+    fn with_track<'b>(&self, object: &'b Object) -> Cow<'b, Object> {
+        let Some(track) = self.named(object, "trackId") else { return Cow::Borrowed(object) };
+        let mut whole = object.clone();
+        for (name, value) in track.iter().filter(|(name, _)| !object.has(*name)) {
+            whole.set(name, value.clone());
+        }
+        Cow::Owned(whole)
+    }
+
+    /// The level of a stream's sound at this moment, of the microphone or as it is played.
+    fn level(&self, way: StreamDirection, object: &Object) -> Option<f64> {
+        let track = self.named(object, "trackId");
+        match way {
+            StreamDirection::Sent => self.named(object, "mediaSourceId").or(track),
+            StreamDirection::Received => track,
+        }
+        .and_then(|it| it.number("audioLevel"))
+        .or_else(|| object.number("audioLevel"))
     }
 
     /// The object that a member of this one names.

@@ -60,6 +60,8 @@ pub(crate) fn read(mut from: Box<dyn BufRead>) -> Result<Dump, String> {
         warnings: left_out.warnings("records"),
         events: Vec::new(),
         zero_ms: None,
+        end_s: 0.0,
+        is_part: false,
         data_channels: Vec::new(),
     })
 }

@@ -85,6 +85,8 @@ pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump,
     Ok(Dump {
         format: Format::Rtcstats,
         program: reader.program,
+        end_s: reader.collector.end_s(),
+        is_part: false,
         data_channels: reader.collector.take_channels(),
         connections: reader.collector.finish(),
         events,

@@ -110,14 +110,55 @@ pub(crate) struct Described {
 /// A step of the timestamps that is so far off in s is no step of the same count.
 const NEW_COUNT_S: f64 = 1.0;
 
+/// Interarrival jitter [RFC3550 §6.4.1].
+#[derive(Clone, Copy, Debug, Default)]
+struct Jitter {
+    /// Time, RTP timestamp and payload type of the packet before.
+    last: Option<(i64, u32, u8)>,
+    now_s: f64,
+    /// Packets, and the sum and the largest of their jitters.
+    count: u64,
+    sum_s: f64,
+    largest_s: f64,
+}
+
+impl Jitter {
+    /// Adds a packet, and returns how long the stream stood still before it: time that its
+    /// timestamps do not know. `None` where they do not tell.
+    fn add(&mut self, now: i64, packet: &RtpPacket, clock_hz: u32, is_copy: bool) -> Option<f64> {
+        let own = (now, packet.rtp_timestamp, packet.payload_type);
+        let (time, timestamp, payload_type) = self.last.replace(own)?;
+        let units = packet.rtp_timestamp.wrapping_sub(timestamp) as i32;
+        // Events such as dialled digits are packets of a type of their own, which all have the
+        // timestamp of the event's begin [RFC4733 §2.2.1].
+        let is_event = payload_type != packet.payload_type || units == 0 && !is_copy;
+        if is_event && clock_hz != VIDEO_CLOCK {
+            return None;
+        }
+        let moved_s = f64::from(units) / f64::from(clock_hz);
+        let passed_s = (now - time) as f64 / 1e9;
+        // No network makes a packet older than its time on the way: the sender began to count
+        // anew.
+        if moved_s < -NEW_COUNT_S || moved_s > passed_s + NEW_COUNT_S {
+            return None;
+        }
+        let stood_s = passed_s - moved_s;
+        self.now_s += (stood_s.abs() - self.now_s) / 16.0;
+        (self.count, self.sum_s) = (self.count + 1, self.sum_s + self.now_s);
+        self.largest_s = self.largest_s.max(self.now_s);
+        Some(stood_s)
+    }
+}
+
 /// Measures a stream packet by packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     first: i64,
-    /// Time, RTP timestamp and payload type of the packet before.
-    last: Option<(i64, u32, u8)>,
-    jitter_s: f64,
-    jitters: (u64, f64, f64),
+    /// When the packet before came.
+    last: Option<i64>,
+    /// Of all packets, and without the copies.
+    jitter: Jitter,
+    jitter_once: Jitter,
     longest: (i64, i64),
     stall: (i64, i64),
     /// Lost numbers so far, when the packet before came.
@@ -141,14 +182,24 @@ impl Measured {
         let own = (packet.sequence_number, packet.ip_id);
         if arrival == Arrival::Copy {
             self.captured_again += u64::from(self.recent.get(place) == Some(&own));
+            if let Some(clock) = clock_hz {
+                self.jitter.add(now, packet, clock, true);
+            }
             return;
         }
         if self.recent.is_empty() {
             self.recent = vec![(0, 0); REMEMBERED];
         }
         self.recent[place] = own;
-        let own = (now, packet.rtp_timestamp, packet.payload_type);
-        let Some((time, timestamp, payload_type)) = self.last.replace(own) else {
+        if arrival == Arrival::Anew {
+            // New numbers come with new timestamps.
+            (self.jitter.last, self.jitter_once.last) = (None, None);
+        }
+        let stood_s = clock_hz.and_then(|clock| {
+            self.jitter.add(now, packet, clock, false);
+            self.jitter_once.add(now, packet, clock, false)
+        });
+        let Some(time) = self.last.replace(now) else {
             self.first = now;
             return;
         };
@@ -156,34 +207,11 @@ impl Measured {
             self.longest = (now - time, time);
         }
         let is_whole = lost <= std::mem::replace(&mut self.lost, lost);
-        // New numbers come with new timestamps.
-        if let Some(clock) = clock_hz.filter(|_| arrival != Arrival::Anew) {
-            let units = packet.rtp_timestamp.wrapping_sub(timestamp) as i32;
-            // Events such as dialled digits are packets of a type of their own, which all have the
-            // timestamp of the event's begin [RFC4733 §2.2.1].
-            let is_event = payload_type != packet.payload_type || units == 0;
-            if is_event && clock != VIDEO_CLOCK {
-                return;
-            }
-            let moved_s = f64::from(units) / f64::from(clock);
-            let passed_s = (now - time) as f64 / 1e9;
-            let stood_s = passed_s - moved_s;
-            // No network makes a packet older than its time on the way: the sender began to count
-            // anew.
-            if moved_s < -NEW_COUNT_S || moved_s > passed_s + NEW_COUNT_S {
-                return;
-            }
-            let stood = (stood_s * 1e9) as i64;
-            // A sender that was silent says so with a marker.
-            let ends_silence = packet.is_marked && clock != VIDEO_CLOCK;
-            if is_whole && !ends_silence && arrival == Arrival::Ahead && stood > self.stall.0 {
-                self.stall = (stood, time);
-            }
-            let difference = stood_s.abs();
-            self.jitter_s += (difference - self.jitter_s) / 16.0;
-            let (count, sum, largest) = &mut self.jitters;
-            (*count, *sum) = (*count + 1, *sum + self.jitter_s);
-            *largest = largest.max(self.jitter_s);
+        // A sender that was silent says so with a marker.
+        let ends_silence = packet.is_marked && clock_hz != Some(VIDEO_CLOCK);
+        let stood = stood_s.map_or(0, |seconds| (seconds * 1e9) as i64);
+        if is_whole && !ends_silence && arrival == Arrival::Ahead && stood > self.stall.0 {
+            self.stall = (stood, time);
         }
     }
 
@@ -202,7 +230,9 @@ impl Measured {
     ) -> StreamFacts {
         let known = known.unwrap_or_default();
         let seconds = |time: i64| time as f64 / 1e9;
-        let (count, sum, largest) = self.jitters;
+        let is_twice = 2 * self.captured_again > sequence.unique;
+        let Jitter { count, sum_s, largest_s, .. } =
+            if is_twice { self.jitter_once } else { self.jitter };
         StreamFacts {
             way,
             kind,
@@ -211,7 +241,7 @@ impl Measured {
             payload_types: known.payload_types,
             codec: known.codec,
             clock_hz: known.clock_hz,
-            span_s: (seconds(self.first), seconds(self.last.map_or(self.first, |it| it.0))),
+            span_s: (seconds(self.first), seconds(self.last.unwrap_or(self.first))),
             packets: sequence.unique,
             expected: sequence.expected(),
             lost: sequence.lost(),
@@ -220,7 +250,7 @@ impl Measured {
             captured_again: self.captured_again,
             restarts: sequence.runs,
             bytes: 0,
-            jitter_ms: (count > 0).then(|| (sum / count as f64 * 1e3, largest * 1e3)),
+            jitter_ms: (count > 0).then(|| (sum_s / count as f64 * 1e3, largest_s * 1e3)),
             longest_gap: (self.longest.0 as f64 / 1e6, seconds(self.longest.1)),
             longest_stall: (self.stall.0 as f64 / 1e6, seconds(self.stall.1)),
             is_ended: false,

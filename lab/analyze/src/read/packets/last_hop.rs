@@ -19,7 +19,7 @@ pub(crate) fn loss(received: &[Received], from: Timestamp, to: Timestamp) -> Opt
     let first = received.partition_point(|packet| packet.time < from);
     let last = received.partition_point(|packet| packet.time < to);
     let (mut least, mut most, mut count) = (i64::MAX, i64::MIN, 0);
-    for number in received.get(first..last)?.iter().filter_map(|packet| packet.number) {
+    for number in received.get(first..last)?.iter().filter_map(|packet| packet.number.get()) {
         least = least.min(number);
         most = most.max(number);
         count += 1;
@@ -40,10 +40,8 @@ mod tests {
             if !left_out(number) {
                 packets.push(Received {
                     time: Timestamp::from_millis(number * 10),
-                    send_time: None,
-                    ssrc: 1,
-                    sequence_number: number as u16,
-                    number: Some(number),
+                    send_time: None.into(),
+                    number: Some(number).into(),
                     size: 1_200,
                 });
             }

@@ -50,10 +50,11 @@ const LENGTH_MAX: TimeDelta = TimeDelta::from_secs(2 * 3_600);
 /// file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PacketLog {
-    /// Packets of RTP that left. With transport-wide feedback only those with a transport-wide
-    /// number.
+    /// Packets of RTP that left, if some feedback came. With transport-wide feedback only those with
+    /// a transport-wide number.
     pub(crate) sent: Vec<Sent>,
-    /// Packets of RTP that arrived.
+    /// Packets of RTP that arrived and say when they left, or have a transport-wide number: others
+    /// tell nothing of the path.
     pub(crate) received: Vec<Received>,
     /// Readable RTCP that arrived.
     pub(crate) rtcp: Vec<(Timestamp, Vec<u8>)>,
@@ -104,22 +105,38 @@ pub(crate) struct Sent {
     pub sequence_number: u16,
     pub rtp_timestamp: u32,
     /// Its transport-wide sequence number, unwrapped.
-    pub number: Option<i64>,
+    pub number: Packed,
     /// Bytes of the IP packet.
     pub size: u32,
     pub is_padding: bool,
+}
+
+/// A number that may be unknown, in eight bytes: a log has one and a half million packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Packed(i64);
+
+impl Packed {
+    const NONE: i64 = i64::MIN;
+
+    pub fn get(self) -> Option<i64> {
+        (self.0 != Self::NONE).then_some(self.0)
+    }
+}
+
+impl From<Option<i64>> for Packed {
+    fn from(number: Option<i64>) -> Self {
+        Self(number.unwrap_or(Self::NONE))
+    }
 }
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Received {
     pub time: Timestamp,
-    /// When it left, on the sender's clock, if it has its absolute send time.
-    pub send_time: Option<Timestamp>,
-    pub ssrc: u32,
-    pub sequence_number: u16,
+    /// When it left, in ns on the sender's clock, if it has its absolute send time.
+    pub send_time: Packed,
     /// Its transport-wide sequence number, unwrapped: who sent it last, such as a server, gave it.
-    pub number: Option<i64>,
+    pub number: Packed,
     pub size: u32,
 }
 

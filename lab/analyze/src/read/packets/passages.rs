@@ -54,7 +54,8 @@ pub(crate) fn up(log: &PacketLog) -> Vec<Passage> {
 /// are unknown here.
 pub(crate) fn down(log: &PacketLog) -> Vec<Passage> {
     let passages = log.received.iter().filter_map(|it| {
-        Some(Passage { sent: it.send_time?, arrival: Some(it.time), size: it.size })
+        let sent = Timestamp::from_nanos(it.send_time.get()?);
+        Some(Passage { sent, arrival: Some(it.time), size: it.size })
     });
     let mut all: Vec<Passage> = passages.collect();
     all.sort_by_key(|it| it.sent);

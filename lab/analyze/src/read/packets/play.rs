@@ -37,8 +37,12 @@ impl Indices {
     }
 }
 
-/// Calls `take` for everything that happened, with its time.
+/// Calls `take` for everything that happened, with its time. Without feedback nothing follows from
+/// what was sent.
 pub(crate) fn play(log: &PacketLog, take: &mut dyn FnMut(Timestamp, Event<'_>)) {
+    if !log.has_feedback() {
+        return;
+    }
     let mut player = Player::new(log);
     let mut sent = log.sent.iter().enumerate().peekable();
     for (time, bytes) in &log.rtcp {
@@ -101,7 +105,7 @@ struct Player<'a> {
 
 impl<'a> Player<'a> {
     fn new(log: &'a PacketLog) -> Self {
-        let next = log.sent.first().and_then(|packet| packet.number).unwrap_or(0);
+        let next = log.sent.first().and_then(|packet| packet.number.get()).unwrap_or(0);
         let (history, indices) = begin(next);
         Self {
             log,
@@ -114,7 +118,7 @@ impl<'a> Player<'a> {
     }
 
     fn send(&mut self, index: usize, packet: &Sent, take: &mut dyn FnMut(Timestamp, Event<'_>)) {
-        if let Some(number) = packet.number {
+        if let Some(number) = packet.number.get() {
             let hole = number - self.next;
             if hole > LARGEST_HOLE || hole > HOLES_MAX - self.holes {
                 (self.history, self.indices) = begin(number);

@@ -30,7 +30,7 @@ pub(crate) fn findings(dump: &Dump) -> Vec<Found> {
             found.extend(stall(connection, log, facts));
             found.extend(end(connection, log, facts));
         }
-        found.extend(one_way(connection, log));
+        found.extend(one_way(connection, log).or_else(|| begin_of_one_way(connection, log)));
     }
     found
 }
@@ -56,7 +56,9 @@ fn end(connection: &Connection, log: &PacketLog, facts: &StreamFacts) -> Option<
     let has_successor = successors
         .any(|it| it.way == facts.way && it.kind == facts.kind && it.span_s.1 > last_s + 1.0);
     let end_s = others.map(|it| it.span_s.1).fold(last_s, f64::max);
-    if has_successor || facts.is_ended || end_s - last_s < LEAST_END_S {
+    // Who was silent for longer before may go on.
+    let may_go_on = facts.longest_gap.0 / 1e3 > end_s - last_s;
+    if has_successor || may_go_on || facts.is_ended || end_s - last_s < LEAST_END_S {
         return None;
     }
     let evidence = Evidence::StreamEnds { what: in_words(facts), at_s: last_s };
@@ -72,8 +74,25 @@ fn one_way(connection: &Connection, log: &PacketLog) -> Option<Found> {
         return None;
     }
     let (from_s, to_s) = longest.span_s;
-    let evidence = Evidence::OneWay { nothing_sent: !sent };
+    let evidence = Evidence::OneWay { nothing_sent: !sent, is_begin: false };
     Some(Found::new(subject(connection, longest), (from_s, to_s), evidence))
+}
+
+/// Sound of one direction that begins long after that of the other one.
+fn begin_of_one_way(connection: &Connection, log: &PacketLog) -> Option<Found> {
+    let first = |way: StreamDirection| {
+        let own = log.streams.iter().filter(|it| it.kind == Kind::Audio && it.way == way);
+        own.min_by(|a, b| a.span_s.0.total_cmp(&b.span_s.0))
+    };
+    let (sent, received) = first(StreamDirection::Sent).zip(first(StreamDirection::Received))?;
+    let nothing_sent = sent.span_s.0 > received.span_s.0;
+    let (early, late) = if nothing_sent { (received, sent) } else { (sent, received) };
+    let (from_s, to_s) = (early.span_s.0, late.span_s.0);
+    if to_s - from_s < LEAST_ONE_WAY_S || early.span_s.1 < to_s {
+        return None;
+    }
+    let evidence = Evidence::OneWay { nothing_sent, is_begin: true };
+    Some(Found::new(subject(connection, late), (from_s, to_s), evidence))
 }
 
 fn length(facts: &StreamFacts) -> f64 {

@@ -34,6 +34,7 @@ pub(crate) struct Recorder {
     send_times: AbsSendTimes,
     /// Whether packets that were sent may be missing: a capture may be made elsewhere on the way.
     misses_sent: bool,
+    is_without_feedback: bool,
     /// Round trips of connectivity checks, by the times of their answers.
     checks: Vec<(Timestamp, TimeDelta)>,
     /// SSRCs whose sender said that they end.
@@ -46,13 +47,17 @@ impl Recorder {
         Self { misses_sent: true, ..Self::default() }
     }
 
-    /// Takes the memory for so many packets at once.
-    pub fn reserve(&mut self, way: StreamDirection, count: u64) {
+    /// Takes the memory for so many sent packets at once.
+    pub fn reserve_sent(&mut self, count: u64) {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(PACKETS_MAX);
-        match way {
-            StreamDirection::Sent => self.log.sent.reserve_exact(count),
-            StreamDirection::Received => self.log.received.reserve_exact(count),
+        if !self.is_without_feedback {
+            self.log.sent.reserve_exact(count);
         }
+    }
+
+    /// Says that no feedback on what was sent will come, so that its packets need not be kept.
+    pub fn without_feedback(&mut self) {
+        self.is_without_feedback = true;
     }
 
     /// Says what is known of a stream before its first packet.
@@ -87,10 +92,21 @@ impl Recorder {
             arrival = found;
         }
         // A copy says nothing of the path that its original does not.
-        if arrival == Arrival::Copy && self.misses_sent || !self.log.has_room(time) {
+        if arrival == Arrival::Copy && self.misses_sent || !self.tells_of_the_path(way, packet) {
+            return;
+        }
+        if !self.log.has_room(time) {
             return;
         }
         self.keep(time, way, packet);
+    }
+
+    /// Whether something can follow from a packet beside its stream's numbers.
+    fn tells_of_the_path(&self, way: StreamDirection, packet: &RtpPacket) -> bool {
+        match way {
+            StreamDirection::Sent => !self.is_without_feedback,
+            StreamDirection::Received => packet.send_time.is_some() || packet.number.is_some(),
+        }
     }
 
     fn keep(&mut self, time: Timestamp, way: StreamDirection, packet: &RtpPacket) {
@@ -106,7 +122,7 @@ impl Recorder {
                     ssrc,
                     sequence_number,
                     rtp_timestamp,
-                    number,
+                    number: number.into(),
                     size,
                     is_padding,
                 });
@@ -114,8 +130,8 @@ impl Recorder {
             StreamDirection::Received => {
                 let send_time = send_time.map(|ticks| self.send_times.unwrap(ticks));
                 let number = number.map(|number| self.received_numbers.unwrap(number.into()));
-                let received = Received { time, send_time, ssrc, sequence_number, number, size };
-                self.log.received.push(received);
+                let send_time = send_time.map(Timestamp::as_nanos).into();
+                self.log.received.push(Received { time, send_time, number: number.into(), size });
             }
         }
     }
@@ -177,8 +193,8 @@ impl Recorder {
         self.streams.retain(|_, counter| counter.packets() >= least);
         drop_noise(&mut log, &self.streams);
         // Transport-wide feedback knows the packets with a number only.
-        if log.sent.iter().any(|packet| packet.number.is_some()) {
-            log.sent.retain(|packet| packet.number.is_some());
+        if log.sent.iter().any(|packet| packet.number.get().is_some()) {
+            log.sent.retain(|packet| packet.number.get().is_some());
             log.sent.sort_by_key(|packet| packet.number);
             let mut last = Timestamp::from_nanos(i64::MIN);
             for packet in &mut log.sent {

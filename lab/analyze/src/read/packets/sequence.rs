@@ -21,6 +21,9 @@ const RATE_WINDOW: i64 = 1_000_000_000;
 /// goes on.
 const CLOCK_SLACK_S: f64 = 1.0;
 const CLOCK_SLACK: f64 = 0.2;
+/// A timestamp that is so far from the time that passed, in s, is that of another begin: beyond any
+/// wait on the way.
+const OTHER_BEGIN_S: f64 = 30.0;
 /// Most holes that are open at a time.
 const HOLES_MAX: usize = 8_192;
 
@@ -95,7 +98,7 @@ impl Sequence {
         let arrival = if step > 0 {
             self.ahead(now, step, timestamp)
         } else {
-            self.behind(now, highest + step, step, number)
+            self.behind(now, highest + step, (step, timestamp), number)
         };
         match arrival {
             Arrival::Anew => self.anew(now, number, timestamp),
@@ -122,7 +125,11 @@ impl Sequence {
     fn ahead(&mut self, now: i64, step: i64, timestamp: u32) -> Arrival {
         let missing = step - 1;
         let silent_s = (now - self.time).max(0) as f64 / 1e9;
-        let possible = BURST as f64 + RATES * self.rate * (silent_s + RATE_WINDOW as f64 / 1e9);
+        let is_other_begin = self.is_other_begin(now, timestamp);
+        let possible = match is_other_begin {
+            true => RATES * self.rate * silent_s,
+            false => BURST as f64 + RATES * self.rate * (silent_s + RATE_WINDOW as f64 / 1e9),
+        };
         // Packets that waited and then come all at once have other times, too.
         let is_after_silence = missing > BURST && silent_s >= CLOCK_SLACK_S;
         let is_clear = is_after_silence && self.goes_on(now, timestamp) == Some(false);
@@ -137,6 +144,10 @@ impl Sequence {
         }
         self.highest = Some(highest);
         self.run_units += i64::from(timestamp.wrapping_sub(self.timestamp) as i32);
+        if is_other_begin {
+            // Another source with the same numbers, as behind a mixer: its clock is to be learnt.
+            (self.run_from, self.run_units) = (now, 0);
+        }
         (self.time, self.timestamp) = (now.max(self.time), timestamp);
         self.bad = None;
         self.settle(now - SETTLED);
@@ -146,17 +157,35 @@ impl Sequence {
     /// Whether the RTP time of a packet is that of a stream that went on meanwhile; `None` while
     /// the clock is not known.
     fn goes_on(&self, now: i64, timestamp: u32) -> Option<bool> {
+        let passed_s = (now - self.time) as f64 / 1e9;
+        Some(self.clock_error_s(now, timestamp)? <= CLOCK_SLACK_S + CLOCK_SLACK * passed_s)
+    }
+
+    /// Whether the RTP time of a packet is that of no packet of this run.
+    fn is_other_begin(&self, now: i64, timestamp: u32) -> bool {
+        let passed_s = ((now - self.time) as f64 / 1e9).abs();
+        self.clock_error_s(now, timestamp)
+            .is_some_and(|error| error > OTHER_BEGIN_S + CLOCK_SLACK * passed_s)
+    }
+
+    /// How far RTP time moved from the time that passed since the highest number, in s.
+    fn clock_error_s(&self, now: i64, timestamp: u32) -> Option<f64> {
         let known_s = (self.time - self.run_from) as f64 / 1e9;
         if known_s < CLOCK_SLACK_S || self.run_units <= 0 {
             return None;
         }
         let units = f64::from(timestamp.wrapping_sub(self.timestamp) as i32);
         let passed_s = (now - self.time) as f64 / 1e9;
-        let error = (units / (self.run_units as f64 / known_s) - passed_s).abs();
-        Some(error <= CLOCK_SLACK_S + CLOCK_SLACK * passed_s)
+        Some((units / (self.run_units as f64 / known_s) - passed_s).abs())
     }
 
-    fn behind(&mut self, now: i64, number: i64, step: i64, on_the_wire: u16) -> Arrival {
+    fn behind(
+        &mut self,
+        now: i64,
+        number: i64,
+        (step, timestamp): (i64, u32),
+        on_the_wire: u16,
+    ) -> Arrival {
         let hole = self.holes.range(..=number).next_back().map(|(start, hole)| (*start, *hole));
         if let Some((start, hole)) = hole.filter(|(_, hole)| number < hole.end) {
             self.holes.remove(&start);
@@ -169,7 +198,7 @@ impl Sequence {
             return Arrival::Late;
         }
         let reach = BURST + (self.rate * LATEST as f64 / 1e9) as i64;
-        if -step <= reach {
+        if -step <= reach && !self.is_other_begin(now, timestamp) {
             // The first packets may be out of order, too.
             if number < self.lowest && now - self.run_from < LATEST {
                 let hole = Missing { end: self.lowest, from: self.run_from, to: now };
@@ -335,6 +364,34 @@ mod tests {
             assert_eq!((sequence.lost(), sequence.runs), (0, 1), "{jump}");
             assert_eq!(sequence.unique, 1_000);
         }
+    }
+
+    #[test]
+    fn a_begin_with_other_timestamps_is_no_loss_however_small_the_step() {
+        for (step, gap_ms) in [(50, 200), (90, 40), (-30, 0), (-90, 1_000), (3_000, 0)] {
+            let mut sequence = Sequence::default();
+            for index in 0..500_i64 {
+                sequence.add(index * 20 * MS, 1_000 + index as u16, (index * 160) as u32);
+            }
+            for index in 0..500_i64 {
+                let number = (1_500 + step + index) as u16;
+                let timestamp = 900_000_000 + index as u32 * 160;
+                sequence.add((10_000 + gap_ms + index * 20) * MS, number, timestamp);
+            }
+            let missing: u32 = sequence.finish().iter().map(|it| it.count).sum();
+            assert_eq!((missing, sequence.runs), (0, 1), "{step}");
+            assert!((999..=1_000).contains(&sequence.unique), "{step}");
+        }
+        // A mixer that changes its source goes on counting: a single one that is missing is lost.
+        let mut packets = regular(1_000);
+        packets.retain(|(_, index)| *index != 500);
+        let mut sequence = Sequence::default();
+        for (time_ms, index) in packets {
+            let timestamp = index * 160 + if index > 500 { 900_000_000 } else { 0 };
+            sequence.add(time_ms * MS, index as u16, timestamp as u32);
+        }
+        sequence.finish();
+        assert_eq!((sequence.lost(), sequence.runs), (1, 0));
     }
 
     #[test]

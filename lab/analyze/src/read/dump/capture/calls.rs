@@ -5,7 +5,7 @@
 //! kinds of media are of one call, as those of audio and video without BUNDLE; so are those that
 //! SIP gives one Call-ID.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use weir_record::calls::stats::Kind;
@@ -16,6 +16,10 @@ use super::hosts::hosts;
 use super::kinds::{self, KindFound};
 use super::packets::Packets;
 use super::sessions::Described;
+
+/// Who is silent for longer in ns, in both directions, and comes back with other streams, calls
+/// again.
+const NEXT_CALL: i64 = 10_000_000_000;
 
 /// Two sockets, the smaller one first.
 pub(super) type Sockets = (SocketAddr, SocketAddr);
@@ -84,8 +88,7 @@ impl Calls {
 pub(super) fn of(packets: &Packets, local: Option<LocalEnd>) -> Calls {
     let flows = &packets.flows;
     let mut calls = Calls::default();
-    let mut legs: BTreeMap<Sockets, Vec<u32>> = BTreeMap::new();
-    let mut twins: Vec<&Stream> = Vec::new();
+    let mut known: Vec<u32> = Vec::new();
     for (index, stream) in flows.streams.iter().enumerate() {
         if !stream.is_rtp() {
             continue;
@@ -93,15 +96,20 @@ pub(super) fn of(packets: &Packets, local: Option<LocalEnd>) -> Calls {
         let ends = flows.paths[stream.path as usize].ends;
         if local.is_some_and(|local| !local.has(ends.0) && !local.has(ends.1)) {
             calls.others += 1;
-        } else if twins.iter().any(|other| is_twin(other, stream)) {
-            calls.twins += 1;
         } else {
-            twins.push(stream);
-            legs.entry(sockets(ends)).or_default().push(index as u32);
+            known.push(index as u32);
         }
     }
+    let once = without_twins(packets, &known);
+    calls.twins = known.len() - once.len();
+    let mut legs: BTreeMap<(Sockets, usize), Vec<u32>> = BTreeMap::new();
+    for (index, place) in by_time(packets, &once) {
+        let path = flows.streams[index as usize].path;
+        let own = sockets(flows.paths[path as usize].ends);
+        legs.entry((own, place)).or_default().push(index);
+    }
     let mut all: Vec<Call> = Vec::new();
-    for (sockets, streams) in legs {
+    for ((sockets, _), streams) in legs {
         let own = leg(packets, sockets, &streams, local);
         match all.iter_mut().find(|other| is_same(packets, other, &own)) {
             Some(other) => {
@@ -116,6 +124,50 @@ pub(super) fn of(packets: &Packets, local: Option<LocalEnd>) -> Calls {
     give_names(&mut all);
     calls.calls = all;
     calls
+}
+
+/// Without the streams that are there twice. Of two sides of an address translation, one has all
+/// streams that are left.
+fn without_twins(packets: &Packets, streams: &[u32]) -> Vec<u32> {
+    let flows = &packets.flows;
+    let of = |index: u32| &flows.streams[index as usize];
+    let side = |index: u32| sockets(flows.paths[of(index).path as usize].ends);
+    let mut kept: Vec<u32> = Vec::new();
+    let mut by_ssrc: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let mut left_out: BTreeSet<Sockets> = BTreeSet::new();
+    for index in streams {
+        let same = by_ssrc.entry(of(*index).ssrc).or_default();
+        match same.iter().find(|place| is_twin(of(kept[**place]), of(*index))) {
+            Some(place) if left_out.contains(&side(kept[*place])) => kept[*place] = *index,
+            Some(_) => {
+                left_out.insert(side(*index));
+            }
+            None => {
+                same.push(kept.len());
+                kept.push(*index);
+            }
+        }
+    }
+    kept
+}
+
+/// Numbers the calls between two sockets: streams that begin long after all others ended are those
+/// of a next one.
+fn by_time(packets: &Packets, streams: &[u32]) -> Vec<(u32, usize)> {
+    let flows = &packets.flows;
+    let mut sorted = streams.to_vec();
+    sorted.sort_by_key(|index| flows.streams[*index as usize].first);
+    let mut ends: BTreeMap<Sockets, (i64, usize)> = BTreeMap::new();
+    let mut found = Vec::new();
+    for index in sorted {
+        let stream = &flows.streams[index as usize];
+        let own = sockets(flows.paths[stream.path as usize].ends);
+        let (last, place) = ends.entry(own).or_insert((stream.last, 0));
+        *place += usize::from(stream.first - *last > NEXT_CALL);
+        *last = stream.last.max(*last);
+        found.push((index, *place));
+    }
+    found
 }
 
 /// The streams between two sockets.

@@ -66,8 +66,8 @@ pub(crate) enum Sign {
     FarAnswers(f64),
     /// It talks with so many others.
     Peers(usize),
-    /// What it sent is whole in the capture, and so much in 1000 of what the other end sent is not.
-    IsWhole(u32),
+    /// What it sent is whole in the capture, and what the other end sent is not.
+    IsWhole,
     /// Its address is private, and the other end's is not.
     Private,
     /// No router has counted down its packets' time to live, and some have the other end's.
@@ -82,7 +82,7 @@ impl Sign {
             Self::Named | Self::Flagged => 100,
             Self::AnswersAtOnce(..) => 8,
             Self::Peers(_) => 6,
-            Self::IsWhole(_) => 5,
+            Self::IsWhole => 5,
             Self::FarAnswers(_) | Self::Private => 4,
             Self::Unrouted => 3,
             Self::Hardware => 2,
@@ -102,11 +102,9 @@ impl fmt::Display for Sign {
                 write!(f, "the other end's answers come after {ms:.1} ms")
             }
             Self::Peers(count) => write!(f, "it talks with {count} others"),
-            Self::IsWhole(missing) => write!(
-                f,
-                "nothing that it sent is missing, and {:.1} % of what came from the other end is",
-                f64::from(*missing) / 10.0
-            ),
+            Self::IsWhole => {
+                f.write_str("nothing that it sent is missing, and packets from the other end are")
+            }
             Self::Private => f.write_str("its address is private"),
             Self::Unrouted => f.write_str("no router has passed its packets on"),
             Self::Hardware => f.write_str("the other end is behind a router"),
@@ -150,7 +148,8 @@ impl Ends {
 /// What is known of a host besides its answers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostSigns {
-    flagged: (u64, u64),
+    /// Packets from it, and to it, that the capture says were sent, and received.
+    flagged: [(u64, u64); 2],
     peers: BTreeSet<Host>,
     /// Packets that are missing of its streams, and all of them.
     missing: (i64, u64),
@@ -165,6 +164,8 @@ pub(super) struct Signs {
     by_host: BTreeMap<Host, HostSigns>,
     /// Hosts that were seen with a hardware address.
     by_hardware: BTreeMap<[u8; 6], BTreeSet<IpAddr>>,
+    /// Of recent packets, since most are like the one before.
+    recent: [Option<(IpAddr, [u8; 6])>; 2],
 }
 
 /// Hosts that are watched, and addresses behind one hardware address.
@@ -197,34 +198,53 @@ impl Signs {
             && signs.hardware != Some(source)
         {
             signs.hardware = Some(source);
-            let behind = self.by_hardware.entry(source).or_default();
-            if behind.len() < BEHIND_MAX {
-                behind.insert(from.address);
-            }
+        }
+    }
+
+    /// Any packet shows which addresses are behind one hardware address: several are behind a
+    /// router.
+    pub fn hardware(&mut self, from: IpAddr, source: [u8; 6]) {
+        let place = usize::from(source[5] & 1);
+        if self.recent[place] == Some((from, source)) {
+            return;
+        }
+        self.recent[place] = Some((from, source));
+        if self.by_hardware.len() >= HOSTS_MAX && !self.by_hardware.contains_key(&source) {
+            return;
+        }
+        let behind = self.by_hardware.entry(source).or_default();
+        if behind.len() < BEHIND_MAX {
+            behind.insert(from);
         }
     }
 
     /// Adds what the streams tell, when all have been seen.
     pub fn streams(&mut self, flows: &Flows) {
+        let received: BTreeSet<(u32, Host)> = flows
+            .streams
+            .iter()
+            .map(|it| (it.ssrc, hosts(flows.paths[it.path as usize].ends).1))
+            .collect();
         for stream in flows.streams.iter().filter(|it| it.is_rtp()) {
             let path = &flows.paths[stream.path as usize];
             let (from, to) = hosts(path.ends);
             self.by_host.entry(to).or_default().peers.insert(from);
             let signs = self.by_host.entry(from).or_default();
             signs.peers.insert(to);
-            signs.missing.0 += stream.missing.max(0);
-            signs.missing.1 += stream.packets;
+            // Of what a server forwards, packets are missing that were lost before it.
+            if !received.contains(&(stream.ssrc, from)) {
+                signs.missing.0 += stream.missing.max(0);
+                signs.missing.1 += stream.packets;
+            }
         }
         for path in &flows.paths {
             let (from, to) = hosts(path.ends);
             let (sent, received) = path.flagged;
-            if let Some(signs) = self.by_host.get_mut(&from) {
-                signs.flagged.0 += sent;
-                signs.flagged.1 += received;
-            }
-            if let Some(signs) = self.by_host.get_mut(&to) {
-                signs.flagged.0 += received;
-                signs.flagged.1 += sent;
+            for (place, host) in [from, to].iter().enumerate() {
+                if let Some(signs) = self.by_host.get_mut(host) {
+                    signs.flagged[place].0 += sent;
+                    signs.flagged[place].1 += received;
+                }
             }
         }
     }
@@ -254,7 +274,7 @@ impl Signs {
         let unknown = HostSigns::default();
         let [own, others] = [host, other].map(|it| self.by_host.get(&it).unwrap_or(&unknown));
         let mut found = Vec::new();
-        if own.flagged.0 > own.flagged.1 {
+        if is_flagged(own) {
             found.push(Sign::Flagged);
         }
         let answers = [host, other].map(|it| Some(handshakes.answers_after(it)? as f64 / 1e6));
@@ -272,8 +292,8 @@ impl Signs {
         if own.peers.len() > 1 && others.peers.len() == 1 {
             found.push(Sign::Peers(own.peers.len()));
         }
-        if let Some(missing) = is_whole(own, others) {
-            found.push(Sign::IsWhole(missing));
+        if is_whole(own, others) {
+            found.push(Sign::IsWhole);
         }
         if is_private(host.address) && !is_private(other.address) {
             found.push(Sign::Private);
@@ -291,13 +311,20 @@ impl Signs {
     }
 }
 
+/// Whether what came from a host was sent, and what went to it was received. A mirror of a switch
+/// has received all, and a router has received and sent all: neither says anything.
+fn is_flagged(signs: &HostSigns) -> bool {
+    let [(sent, other), (wrong, received)] = signs.flagged;
+    (sent > other || received > wrong) && sent >= other && received >= wrong
+}
+
 fn is_unrouted(signs: &HostSigns) -> bool {
     signs.hops.0 > signs.hops.1
 }
 
-/// Thousandths that are missing of the other end's streams, if that tells: nothing can be missing
-/// of what was captured where it was sent.
-fn is_whole(own: &HostSigns, others: &HostSigns) -> Option<u32> {
+/// Whether packets of the other end alone are missing: none can be of what was captured where it
+/// was sent.
+fn is_whole(own: &HostSigns, others: &HostSigns) -> bool {
     const LEAST: i64 = 3;
     const SHARE: f64 = 0.001;
     let ratio = |(missing, packets): (i64, u64)| {
@@ -305,7 +332,7 @@ fn is_whole(own: &HostSigns, others: &HostSigns) -> Option<u32> {
     };
     let is_missing = others.missing.0 >= LEAST && ratio(others.missing) >= SHARE;
     let is_own = own.missing.0 >= LEAST && ratio(own.missing) >= SHARE;
-    (is_missing && !is_own).then(|| (ratio(others.missing) * 1e3).round() as u32)
+    is_missing && !is_own
 }
 
 /// Addresses that only have a meaning in their own network [RFC1918 §3], [RFC6598 §7],

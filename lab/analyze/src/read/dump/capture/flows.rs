@@ -21,6 +21,8 @@ const CHUNK: usize = 1 << 16;
 const KINDS_MAX: usize = 16;
 /// Longest step between two packets that tells of the clock, in ns.
 const CLOCK_STEP: i64 = 1_000_000_000;
+/// A larger step of the timestamps is that of a new begin: two minutes of the fastest clock.
+const NEW_TIME: i64 = 120 * 90_000;
 
 /// From a socket to another one.
 pub(super) type Ends = (SocketAddr, SocketAddr);
@@ -104,8 +106,9 @@ pub(super) struct Stream {
     odd_steps: u64,
     number: u16,
     timestamp: u32,
-    /// Units of RTP time in so many ns.
+    /// Units of RTP time in so many ns, without silences, and over all.
     clock: (i64, i64),
+    whole_clock: (i64, i64),
     /// Packets with the timestamp of the one before.
     same_time: u64,
     pub payload_types: Vec<(u8, u64)>,
@@ -130,6 +133,7 @@ impl Stream {
             number: rtp.sequence_number,
             timestamp: rtp.timestamp,
             clock: (0, 0),
+            whole_clock: (0, 0),
             same_time: 0,
             payload_types: Vec::new(),
             largest: 0,
@@ -164,6 +168,10 @@ impl Stream {
                 self.clock.0 += i64::from(units);
                 self.clock.1 += passed;
             }
+            if passed >= 0 && i64::from(units.unsigned_abs()) < NEW_TIME {
+                self.whole_clock.0 += i64::from(units);
+                self.whole_clock.1 += passed;
+            }
         }
         (self.number, self.timestamp) = (rtp.sequence_number, rtp.timestamp);
         self.last = self.last.max(now);
@@ -179,10 +187,13 @@ impl Stream {
         }
     }
 
-    /// Units of RTP time in a second, as measured; `None` of less than half a second.
-    pub fn measured_hz(&self) -> Option<f64> {
-        let (units, passed) = self.clock;
-        (passed >= CLOCK_STEP / 2 && units > 0).then(|| units as f64 * 1e9 / passed as f64)
+    /// Units of RTP time in a second, as measured in two ways: without silences, whose time some
+    /// senders do not count, and over all, where packets that waited are no faster than time.
+    /// Nothing of less than half a second.
+    pub fn measured_hz(&self) -> impl Iterator<Item = f64> {
+        let all = [self.clock, self.whole_clock].into_iter();
+        let known = all.filter(|(units, passed)| *passed >= CLOCK_STEP / 2 && *units > 0);
+        known.map(|(units, passed)| units as f64 * 1e9 / passed as f64)
     }
 
     /// Share of the packets that have the timestamp of the one before, as those of a frame have.
@@ -190,12 +201,13 @@ impl Stream {
         self.same_time as f64 / self.packets.max(1) as f64
     }
 
-    /// Whether its numbers go up from packet to packet, as those of RTP do, and its payload type
-    /// stays.
+    /// Whether its numbers go up from packet to packet, as those of RTP do, its timestamps move,
+    /// and its payload type stays.
     pub fn is_rtp(&self) -> bool {
         const LEAST: u64 = 20;
         const ODD: u64 = 10;
-        self.packets >= LEAST && self.odd_steps * ODD <= self.packets
+        let moves = self.same_time + 1 < self.packets;
+        self.packets >= LEAST && self.odd_steps * ODD <= self.packets && moves
     }
 }
 

@@ -20,6 +20,9 @@ const ANSWERS_MAX: usize = 64;
 const LEAST_REQUESTS: u64 = 3;
 /// Hellos that do.
 const LEAST_HELLOS: u64 = 2;
+/// What is asked again for a shorter time in ns may still be answered: STUN and DTLS wait for half
+/// a second and for one at first.
+const LEAST_ASKED: i64 = 1_000_000_000;
 /// Longest time from a request to its answer in ns.
 const LONGEST: i64 = 10_000_000_000;
 
@@ -33,6 +36,11 @@ struct Asked {
 }
 
 impl Asked {
+    /// Whether nobody answered, of so many questions at least.
+    fn is_unanswered(&self, least: u64) -> bool {
+        self.answered == 0 && self.count >= least && self.last - self.first >= LEAST_ASKED
+    }
+
     fn add(&mut self, now: i64) {
         if self.count == 0 {
             self.first = now;
@@ -144,7 +152,7 @@ impl Handshakes {
     pub fn events(&self, zero: i64, has_media: &dyn Fn(Ends) -> bool) -> Vec<ConnectionEvent> {
         let mut events = Vec::new();
         for (ends, asked) in &self.hellos {
-            if asked.answered == 0 && asked.count >= LEAST_HELLOS && !has_media(*ends) {
+            if asked.is_unanswered(LEAST_HELLOS) && !has_media(*ends) {
                 let states = [
                     (asked.first, ConnectionChange::Whole(ConnectionState::Connecting)),
                     (asked.last, ConnectionChange::Dtls(ConnectionState::Failed)),
@@ -155,7 +163,7 @@ impl Handshakes {
         // Of the many pairs that ICE tries, most may fail.
         if events.is_empty() && self.checks.values().all(|it| it.answered == 0) {
             for (ends, asked) in &self.checks {
-                if asked.count >= LEAST_REQUESTS && !has_media(*ends) {
+                if asked.is_unanswered(LEAST_REQUESTS) && !has_media(*ends) {
                     let states = [
                         (asked.first, ConnectionChange::Ice(ConnectionState::Connecting)),
                         (asked.last, ConnectionChange::Ice(ConnectionState::Failed)),
@@ -172,7 +180,7 @@ impl Handshakes {
     pub fn unanswered(&self, has_media: &dyn Fn(Ends) -> bool) -> Vec<String> {
         let mut lines = Vec::new();
         for ((from, to), asked) in &self.hellos {
-            if asked.answered == 0 && asked.count >= LEAST_HELLOS && !has_media((*from, *to)) {
+            if asked.is_unanswered(LEAST_HELLOS) && !has_media((*from, *to)) {
                 let checks = self.checks.get(&(*from, *to)).copied().unwrap_or_default();
                 let ice = match checks.answered {
                     0 => String::new(),
@@ -185,7 +193,7 @@ impl Handshakes {
             }
         }
         for ((from, to), asked) in &self.checks {
-            if asked.answered == 0 && asked.count >= LEAST_REQUESTS && !has_media((*from, *to)) {
+            if asked.is_unanswered(LEAST_REQUESTS) && !has_media((*from, *to)) {
                 lines.push(format!(
                     "{} STUN requests from {from} to {to} were never answered",
                     asked.count

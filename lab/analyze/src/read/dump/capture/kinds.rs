@@ -38,6 +38,8 @@ const AUDIO_CLOCKS: [u32; 8] = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 4
 const VIDEO_CLOCK: u32 = 90_000;
 /// How far a measured clock may be from the true one, as a share: captures are short.
 const CLOCK_ERROR: f64 = 0.08;
+/// Errors that differ by less are equal: then the first measurement counts.
+const CLOCK_NOISE: f64 = 0.005;
 /// A share of the packets that only the packets of frames have in common with those before.
 const FRAMES: f64 = 0.1;
 
@@ -74,20 +76,27 @@ pub(super) fn of(stream: &Stream, described: &[Mapping]) -> KindFound {
             ..found
         };
     }
-    let Some((clock_hz, kind)) = stream.measured_hz().and_then(nearest_clock) else {
+    let Some((clock_hz, kind)) = nearest_clock(stream.measured_hz()) else {
         let kind = (stream.same_time() > FRAMES).then_some(Kind::Video);
         return KindFound { kind, ..found };
     };
     KindFound { kind: Some(kind), clock_hz: Some(clock_hz), ..found }
 }
 
-/// The clock that is nearest to a measured one, and what has it.
-fn nearest_clock(measured_hz: f64) -> Option<(u32, Kind)> {
-    let audio = AUDIO_CLOCKS.iter().map(|clock| (*clock, Kind::Audio));
-    let all = audio.chain([(VIDEO_CLOCK, Kind::Video)]);
-    let error = |clock: u32| (measured_hz / f64::from(clock) - 1.0).abs();
-    let nearest = all.min_by(|a, b| error(a.0).total_cmp(&error(b.0)))?;
-    (error(nearest.0) <= CLOCK_ERROR).then_some(nearest)
+/// The clock that is nearest to one of those that were measured, and what has it.
+fn nearest_clock(measured_hz: impl Iterator<Item = f64>) -> Option<(u32, Kind)> {
+    let mut nearest: Option<(f64, u32, Kind)> = None;
+    for measured_hz in measured_hz {
+        let audio = AUDIO_CLOCKS.iter().map(|clock| (*clock, Kind::Audio));
+        for (clock, kind) in audio.chain([(VIDEO_CLOCK, Kind::Video)]) {
+            let error = (measured_hz / f64::from(clock) - 1.0).abs();
+            let is_nearer = nearest.is_none_or(|(least, ..)| error + CLOCK_NOISE < least);
+            if error <= CLOCK_ERROR && is_nearer {
+                nearest = Some((error, clock, kind));
+            }
+        }
+    }
+    nearest.map(|(_, clock, kind)| (clock, kind))
 }
 
 #[cfg(test)]
@@ -96,9 +105,15 @@ mod tests {
 
     #[test]
     fn a_measured_clock_is_the_nearest_in_use_or_none() {
-        assert_eq!(nearest_clock(88_500.0), Some((90_000, Kind::Video)));
-        assert_eq!(nearest_clock(47_200.0), Some((48_000, Kind::Audio)));
-        assert_eq!(nearest_clock(8_300.0), Some((8_000, Kind::Audio)));
-        assert_eq!(nearest_clock(65_000.0), None);
+        let nearest = |measured: &[f64]| nearest_clock(measured.iter().copied());
+        assert_eq!(nearest(&[88_500.0]), Some((90_000, Kind::Video)));
+        assert_eq!(nearest(&[47_200.0]), Some((48_000, Kind::Audio)));
+        assert_eq!(nearest(&[8_300.0]), Some((8_000, Kind::Audio)));
+        assert_eq!(nearest(&[65_000.0]), None);
+        // Packets that waited for 3 of 30 s and came all at once; the second one is over all.
+        assert_eq!(nearest(&[100_000.0, 90_000.0]), Some((90_000, Kind::Video)));
+        assert_eq!(nearest(&[47_300.0, 44_100.0]), Some((44_100, Kind::Audio)));
+        // A sender whose timestamps stand still while it is silent.
+        assert_eq!(nearest(&[8_010.0, 3_000.0]), Some((8_000, Kind::Audio)));
     }
 }

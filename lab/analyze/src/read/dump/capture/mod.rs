@@ -30,15 +30,32 @@ use crate::read::format::Format;
 
 use packets::Packets;
 
+/// Earlier times in ms since 1970 are no times of day: those of recordings that begin with zero. It
+/// is the year 1980.
+const BEFORE_CAPTURES_MS: f64 = 315_532_800_000.0;
+
+/// Why a capture is no dump.
+pub(crate) enum NotRead {
+    Damaged(String),
+    /// It is sound, and has no call.
+    NoCall(String),
+}
+
+impl From<String> for NotRead {
+    fn from(what: String) -> Self {
+        Self::Damaged(what)
+    }
+}
+
 /// Reads the packets one by one.
-pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Result<Dump, String> {
+pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Result<Dump, NotRead> {
     let mut packets = Packets::new(options.keys.as_ref());
     let mut left_out = LeftOut::default();
     let mut end = None;
     if let Err(what) = file::read(&mut from, &mut |frame| packets.add(frame)) {
         // What came before is still a capture.
         if packets.is_empty() {
-            return Err(what);
+            return Err(what.into());
         }
         let what = format!("after packet {}: {what}", packets.count());
         left_out.stop(what.clone());
@@ -46,23 +63,24 @@ pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Resu
     }
     packets.flush();
     if let Some(complaint) = packets.complaint() {
-        return Err(complaint);
+        return Err(complaint.into());
     }
     let calls = calls::of(&packets, options.local);
     let is_absent = packets.has_media() && !packets.has_media_of(options.local);
     if let Some(local) = options.local.filter(|_| is_absent) {
-        return Err(format!("no RTP in the capture comes from {local} or goes there"));
+        return Err(format!("no RTP in the capture comes from {local} or goes there").into());
     }
     let events = packets.handshakes.events(packets.zero(), &|ends| packets.has_rtp(ends));
     if calls.is_empty() && events.is_empty() {
         let without = packets.without_rtp();
         return Err(match end {
-            Some(end) => format!("{without}; {end}"),
-            None => without,
+            Some(end) => NotRead::Damaged(format!("{without}; {end}")),
+            None => NotRead::NoCall(without),
         });
     }
     left_out.note(packets.note());
     left_out.note(calls.note());
+    let zero_ms = Some(packets.zero() as f64 / 1e6).filter(|ms| *ms > BEFORE_CAPTURES_MS);
     let connections = replay::connections(packets, calls);
     let mut cuts: Vec<String> = Vec::new();
     for connection in &connections {
@@ -76,7 +94,9 @@ pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Resu
         connections,
         warnings: left_out.warnings("packets"),
         events,
-        zero_ms: None,
+        zero_ms,
+        end_s: 0.0,
+        is_part: false,
         data_channels: Vec::new(),
     })
 }

@@ -27,8 +27,10 @@ const RTCP_MAX: usize = 300_000;
 /// IKE, syslog, SSDP, WS-Discovery, multicast DNS, LLMNR, WireGuard.
 const OTHERS: [u16; 16] =
     [53, 67, 68, 69, 123, 137, 138, 161, 162, 500, 514, 1900, 3702, 5353, 5355, 51_820];
-/// A datagram of more bytes than any link of the internet carries.
-const SUPER_PACKET: u32 = 2_000;
+/// A datagram of more bytes does not fit into a packet of the internet's usual 1500.
+const SUPER_PACKET: u32 = 1_472;
+/// Usual sizes of the packets of which such a datagram is made.
+const SEGMENT: std::ops::RangeInclusive<u32> = 200..=SUPER_PACKET;
 /// Packets of one datagram that was to be split behind the place of the capture.
 const SEGMENTS_MAX: u16 = 128;
 /// The end that recorded, of recordings that do not name it.
@@ -65,6 +67,8 @@ pub(super) struct Packets {
     unsplit: u64,
     /// A datagram that may be of several packets, until the next one of its stream tells.
     waiting: HashMap<(u32, u32), (i64, Rtp, u16)>,
+    /// Paths with such datagrams, and the largest packets of which these were made.
+    segments: HashMap<u32, u32>,
     opener: Opener,
     unreadable: u64,
     /// Packets that open a connection of QUIC.
@@ -135,6 +139,9 @@ impl Packets {
         hardware: Option<([u8; 6], [u8; 6])>,
     ) {
         let ends = (parsed.source, parsed.destination);
+        if let Some((source, _)) = hardware {
+            self.signs.hardware(ends.0.ip(), source);
+        }
         if parsed.content == Content::Tcp {
             let segment = packet.get(parsed.content_at as usize..).unwrap_or_default();
             let segment = Segment::of(ends, segment, parsed.content_size as usize);
@@ -173,7 +180,8 @@ impl Packets {
                     Some(false) => flagged.1 += 1,
                     None => {}
                 }
-                self.rtp(now, path, &rtp, content, parsed.id);
+                let is_cut = content.len() < size && !parsed.has_more;
+                self.rtp(now, path, &rtp, (content, is_cut), parsed.id);
             }
             Content::Rtcp { .. } => self.rtcp(now, ends, content, size),
             Content::Stun => self.handshakes.stun(ends, now, content),
@@ -214,7 +222,14 @@ impl Packets {
         }
     }
 
-    fn rtp(&mut self, now: i64, path: u32, rtp: &Rtp, content: &[u8], ip_id: u16) {
+    fn rtp(
+        &mut self,
+        now: i64,
+        path: u32,
+        rtp: &Rtp,
+        (content, is_cut): (&[u8], bool),
+        ip_id: u16,
+    ) {
         let key = (path, rtp.ssrc);
         if !self.waiting.is_empty()
             && let Some((time, whole, id)) = self.waiting.remove(&key)
@@ -222,48 +237,64 @@ impl Packets {
             self.split_by_numbers(path, time, &whole, rtp.sequence_number, id);
         }
         let size = rtp.header_size + rtp.payload_size;
-        if size <= SUPER_PACKET {
+        let is_offloaded = !self.segments.is_empty() && self.segments.contains_key(&path);
+        if size <= SUPER_PACKET && !is_offloaded {
             return self.flows.add(path, now, rtp, candidates(content), ip_id);
         }
-        match segment_size(content, rtp) {
-            Some(segment) => {
-                self.super_packets += 1;
-                let count = (size as usize).div_ceil(segment).min(SEGMENTS_MAX.into());
-                for index in 0..count {
-                    let from = index * segment;
-                    let length = segment.min(size as usize - from);
-                    let part = content.get(from..).unwrap_or_default();
-                    // What was not captured follows the rest.
-                    let number = rtp.sequence_number.wrapping_add(index as u16);
-                    let own = rtp_of(part, length).unwrap_or(Rtp {
-                        sequence_number: number,
-                        payload_size: length as u32 - rtp.header_size.min(length as u32),
-                        ..*rtp
-                    });
-                    self.flows.add(path, now, &own, candidates(part), ip_id);
-                }
-            }
-            None => {
-                self.flows.add(path, now, rtp, candidates(content), ip_id);
-                self.waiting.insert(key, (now, *rtp, ip_id));
-            }
+        if let Some(segment) = segment_size(content, rtp) {
+            self.super_packets += 1;
+            let largest = self.segments.entry(path).or_default();
+            *largest = (*largest).max(segment as u32);
+            return self.split(path, now, rtp, (content, segment), ip_id);
+        }
+        self.flows.add(path, now, rtp, candidates(content), ip_id);
+        if size > SUPER_PACKET && is_cut {
+            self.waiting.insert(key, (now, *rtp, ip_id));
+        }
+    }
+
+    /// Adds the packets of a datagram that was to be split into parts of this size.
+    fn split(
+        &mut self,
+        path: u32,
+        now: i64,
+        rtp: &Rtp,
+        (content, segment): (&[u8], usize),
+        ip_id: u16,
+    ) {
+        let size = (rtp.header_size + rtp.payload_size) as usize;
+        for index in 0..size.div_ceil(segment).min(SEGMENTS_MAX.into()) {
+            let from = index * segment;
+            let length = segment.min(size - from);
+            let part = content.get(from..).unwrap_or_default();
+            // What was not captured follows the rest.
+            let number = rtp.sequence_number.wrapping_add(index as u16);
+            let own = rtp_of(part, length).unwrap_or(Rtp {
+                sequence_number: number,
+                payload_size: length as u32 - rtp.header_size.min(length as u32),
+                ..*rtp
+            });
+            self.flows.add(path, now, &own, candidates(part), ip_id);
         }
     }
 
     /// A datagram of several packets, of which the first only was captured: the number of the next
-    /// one tells how many.
+    /// one tells how many, or, where some are missing behind it, the usual size of such packets.
     fn split_by_numbers(&mut self, path: u32, time: i64, whole: &Rtp, next: u16, ip_id: u16) {
-        const USUAL: std::ops::RangeInclusive<u32> = 200..=1_600;
-        let count = next.wrapping_sub(whole.sequence_number);
         let size = whole.header_size + whole.payload_size;
-        if !(2..=SEGMENTS_MAX).contains(&count) || !USUAL.contains(&(size / u32::from(count))) {
+        let numbers = next.wrapping_sub(whole.sequence_number);
+        if !(2..=SEGMENTS_MAX).contains(&numbers) {
             return;
         }
+        let own = Some(size.div_ceil(numbers.into())).filter(|it| SEGMENT.contains(it));
+        let Some(segment) = own.max(self.segments.get(&path).copied()) else { return };
+        self.segments.insert(path, segment);
+        let count = size.div_ceil(segment).min(numbers.into());
         self.super_packets += 1;
         self.unsplit += 1;
         for index in 1..count {
-            let payload_size = (size / u32::from(count)).saturating_sub(whole.header_size);
-            let sequence_number = whole.sequence_number.wrapping_add(index);
+            let payload_size = (size / count).saturating_sub(whole.header_size);
+            let sequence_number = whole.sequence_number.wrapping_add(index as u16);
             let own = Rtp { sequence_number, payload_size, ..*whole };
             self.flows.add(path, time, &own, Candidates::default(), ip_id);
         }

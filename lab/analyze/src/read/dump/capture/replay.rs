@@ -36,12 +36,12 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
             };
             recorders[at].describe(way, stream.ssrc, known);
         }
-        for way in [StreamDirection::Sent, StreamDirection::Received] {
-            let own = call.streams.iter().map(|(index, ..)| *index as usize);
-            let own = own.filter(|index| places[*index] == Some((at as u32, way)));
-            let count = own.map(|index| packets.flows.streams[index].packets).sum();
-            recorders[at].reserve(way, count);
+        if packets.rtcp.is_empty() {
+            recorders[at].without_feedback();
         }
+        let own = call.streams.iter().map(|(index, ..)| *index as usize);
+        let own = own.filter(|index| places[*index] == Some((at as u32, StreamDirection::Sent)));
+        recorders[at].reserve_sent(own.map(|index| packets.flows.streams[index].packets).sum());
     }
     let ssrcs: Vec<u32> = packets.flows.streams.iter().map(|it| it.ssrc).collect();
     let owners = Owners::of(&packets, &calls);
