@@ -42,7 +42,9 @@ pub mod seed;
 pub mod wifi;
 
 pub use bottleneck::{Bottleneck, Changes, Counters, LinkConfig};
-pub use capacity::{Capacity, CapacityTrace, Opportunity, Schedule, ScheduleError, TraceEnd};
+pub use capacity::{
+    Capacity, CapacityTrace, Opportunity, Schedule, ScheduleError, TraceEnd, TraceLines,
+};
 pub use delay::Delay;
 pub use jitter::{Jitter, JitterShape, NetemJitter};
 pub use loss::LossModel;

@@ -27,7 +27,10 @@ impl Scenario {
     ) -> PyResult<Self> {
         let folder = std::env::current_dir().ok();
         let parsed = match (traces, variant) {
-            (Some(traces), _) => weir_scenario::parse_recorded(id, text, variant, traces),
+            (Some(traces), _) => {
+                let texts = traces.into_iter().map(|(name, text)| (name, text.into())).collect();
+                weir_scenario::parse_recorded(id, text, variant, texts)
+            }
             (None, Some(variant)) => {
                 weir_scenario::parse_variant(id, text, variant, folder.as_deref())
             }
@@ -37,9 +40,9 @@ impl Scenario {
     }
 
     /// What `copy` and `pickle` make it again from.
-    fn __getnewargs__(&self) -> Parts {
+    fn __getnewargs__(&self) -> PyResult<Parts> {
         let Self(it) = self;
-        (it.text.clone(), it.id.clone(), it.variant.clone(), Some(it.traces.clone()))
+        Ok((it.text.clone(), it.id.clone(), it.variant.clone(), Some(self.traces()?)))
     }
 
     /// Its id in tables and records.
@@ -62,8 +65,12 @@ impl Scenario {
 
     /// The trace files that it uses: contents by name.
     #[getter]
-    fn traces(&self) -> BTreeMap<String, String> {
-        self.0.traces.clone()
+    fn traces(&self) -> PyResult<BTreeMap<String, String>> {
+        let mut texts = BTreeMap::new();
+        for (name, text) in &self.0.traces {
+            texts.insert(name.clone(), text.read()?.to_string());
+        }
+        Ok(texts)
     }
 
     /// The text of a file that means this scenario without naming a variant.

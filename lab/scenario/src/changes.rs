@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 use super::Scenario;
+use super::trace_files::FileText;
 
 /// Keys that do not affect any packet.
 const WORDS: [&str; 7] =
     ["title", "source", "description", "paper", "finding", "expect", "known_miss"];
 const VARIANT: &str = "variant";
+/// Digits of a hash that tell two versions of a trace file apart.
+const HASH_DIGITS: usize = 16;
 
 /// A key whose values differ; a value is `None` if that scenario does not have the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,13 +112,8 @@ fn flatten(path: &str, value: &Value, values: &mut BTreeMap<String, String>) {
 }
 
 /// A short summary that identifies the content of a trace file, which has thousands of lines.
-fn contents(text: &str) -> String {
-    // FNV-1a with 64 bits. It identifies a text and is not meant for security.
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in text.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    format!("{} lines, {hash:016x}", text.lines().count())
+fn contents(text: &FileText) -> String {
+    format!("{} lines, {}", text.lines(), &text.hash()[..HASH_DIGITS])
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@ use flate2::read::MultiGzDecoder;
 /// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
+/// Bytes that are unpacked at once.
+const UNPACKED: usize = 1 << 16;
+
 /// Opens a regular file, following links.
 pub fn open(path: &Path) -> io::Result<File> {
     let refused = || {
@@ -48,15 +51,19 @@ pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
 /// The same of a file that may be packed by gzip. Where there is no such file, the one with `.gz`
 /// after its name is read. The limit is that of the unpacked text.
 pub fn read_packed_text(path: &Path, max: u64) -> io::Result<String> {
+    text(open_packed(path)?, max)
+}
+
+/// Opens such a file and unpacks it as it is read.
+pub fn open_packed(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let mut file = BufReader::new(open(path).or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => open(&packed(path)).map_err(|_| error),
         _ => Err(error),
     })?);
     if file.fill_buf()?.starts_with(&GZIP) {
-        text(MultiGzDecoder::new(file), max)
-    } else {
-        text(file, max)
+        return Ok(Box::new(BufReader::with_capacity(UNPACKED, MultiGzDecoder::new(file))));
     }
+    Ok(Box::new(file))
 }
 
 fn packed(path: &Path) -> PathBuf {
@@ -72,7 +79,22 @@ fn text(file: impl Read, max: u64) -> io::Result<String> {
         let why = format!("is larger than {} MB", max / 1_000_000);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "is not text"))
+    let is_wide = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
+    let text = if is_wide { of_utf16(&bytes) } else { String::from_utf8(bytes).ok() };
+    let why = "is no text in UTF-8; save it as such";
+    text.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, why))
+}
+
+/// The text of UTF-16 after a byte order mark, as programs for office save it.
+fn of_utf16(bytes: &[u8]) -> Option<String> {
+    let (mark, bytes) = bytes.split_at_checked(2)?;
+    let is_big = mark == [0xFE, 0xFF];
+    let mut units = Vec::with_capacity(bytes.len() / 2);
+    for pair in bytes.chunks(2) {
+        let pair = pair.try_into().ok()?;
+        units.push(if is_big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) });
+    }
+    String::from_utf16(&units).ok()
 }
 
 #[cfg(test)]
@@ -132,6 +154,25 @@ mod tests {
             fs::write(at("cut.gz"), &whole[..length]).unwrap();
             assert!(read_packed_text(&at("cut"), 4).is_err(), "{length}");
         }
+    }
+
+    #[test]
+    fn a_text_in_utf_16_with_its_mark_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wide");
+        for (mark, big) in [([0xFF, 0xFE], false), ([0xFE, 0xFF], true)] {
+            let mut bytes = mark.to_vec();
+            for unit in "0 8 µs\n".encode_utf16() {
+                bytes.extend(if big { unit.to_be_bytes() } else { unit.to_le_bytes() });
+            }
+            fs::write(&path, &bytes).unwrap();
+            assert_eq!(read_text(&path, 100).unwrap(), "0 8 µs\n");
+            fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+            assert!(read_text(&path, 100).is_err());
+        }
+        fs::write(&path, b"\xB5s").unwrap();
+        let error = read_text(&path, 100).unwrap_err().to_string();
+        assert_eq!(error, "is no text in UTF-8; save it as such");
     }
 
     #[test]

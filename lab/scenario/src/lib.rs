@@ -50,7 +50,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 pub mod trace;
-mod trace_files;
+pub mod trace_files;
 pub mod variation;
 mod warnings;
 mod wifi;
@@ -84,6 +84,7 @@ pub use network::ParticipantNetwork;
 pub use parse::{parse, parse_recorded, parse_variant};
 pub use recovery::Recovery;
 pub use server::ServerPlan;
+use trace_files::FileText;
 
 /// Length of the time for which a record shows every detail of the access network.
 const DETAILS: TimeDelta = TimeDelta::from_millis(100);
@@ -98,7 +99,7 @@ pub struct Scenario {
     /// Content of the file, unchanged.
     pub text: String,
     /// Contents of the trace files that it refers to, unchanged, by file name.
-    pub traces: BTreeMap<String, String>,
+    pub traces: BTreeMap<String, FileText>,
     /// Title, one line.
     pub title: String,
     /// Origin: paper or standard, with the section.

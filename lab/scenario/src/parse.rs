@@ -18,7 +18,7 @@ use super::metric_paths;
 use super::network;
 use super::reader::{File, Item, Table};
 use super::requirement::REQUIREMENTS;
-use super::trace_files::TraceFiles;
+use super::trace_files::{FileText, TraceFiles};
 use super::{
     Condition, Expectation, ExpectedFlow, Finding, Flow, KnownMiss, PaperValue, Scenario, Section,
     call, flow, handover, nat, recovery, server,
@@ -96,7 +96,7 @@ pub fn parse_recorded(
     id: &str,
     text: &str,
     variant: Option<&str>,
-    traces: BTreeMap<String, String>,
+    traces: BTreeMap<String, FileText>,
 ) -> Result<Scenario> {
     read_from(id, text, variant, TraceFiles::recorded(traces))
 }

@@ -99,7 +99,7 @@ impl TraceFile {
         match &self.reading.trace {
             Trace::Opportunities(_) | Trace::Rates(_) => {
                 let capacity = self.reading.trace.clone().capacity(self.end)?;
-                self.describe_capacity(&capacity, &mut lines)?;
+                self.describe_capacity(&capacity, &mut lines);
             }
             Trace::Decibels(series) => lines.extend(of_series(series, |db| db, "dB")),
             Trace::Times(series) => {
@@ -139,14 +139,8 @@ impl TraceFile {
         }
     }
 
-    fn describe_capacity(
-        &self,
-        capacity: &Capacity,
-        lines: &mut Vec<String>,
-    ) -> anyhow::Result<()> {
+    fn describe_capacity(&self, capacity: &Capacity, lines: &mut Vec<String>) {
         let length = capacity.recorded_length().unwrap_or_default();
-        let of =
-            of_capacity(capacity).with_context(|| format!("{}: shorter than 50 ms", self.path))?;
         let seconds: Vec<f64> = rates(capacity, length, whole_seconds(length));
         lines.push(format!(
             "{:.1} s; mean {:.3} Mbit/s; of seconds: {}",
@@ -154,9 +148,10 @@ impl TraceFile {
             exact_mean(capacity, length),
             percentiles(seconds, "Mbit/s")
         ));
-        lines.push(outages(&of));
+        if let Some(of) = of_capacity(capacity) {
+            lines.push(outages(&of));
+        }
         lines.push(plot(&rates(capacity, length, WIDTH), length.as_secs_f64(), "Mbit/s"));
-        Ok(())
     }
 }
 
@@ -179,11 +174,20 @@ fn rates(capacity: &Capacity, length: TimeDelta, parts: usize) -> Vec<f64> {
     for part in 1..=parts {
         let nanos = i128::from(length.as_nanos()) * part as i128 / parts as i128;
         let to = Timestamp::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
-        let bits = capacity.bits(from, to).unwrap_or(0.0);
+        let bits = bits_until(capacity, from, to);
         rates.push(bits / (to - from).as_secs_f64().max(1e-9) / 1e6);
         from = to;
     }
     rates
+}
+
+/// The bits after a time and until another. An opportunity at the end of a trace belongs to it.
+pub fn bits_until(capacity: &Capacity, from: Timestamp, to: Timestamp) -> f64 {
+    const NEXT: TimeDelta = TimeDelta::from_nanos(1);
+    match capacity {
+        Capacity::Trace(_) => capacity.bits(from + NEXT, to + NEXT).unwrap_or(0.0),
+        _ => capacity.bits(from, to).unwrap_or(0.0),
+    }
 }
 
 fn outages(of: &Variation) -> String {

@@ -4,11 +4,12 @@ mod opportunities;
 mod recording;
 
 use std::fmt;
+use std::sync::Arc;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 pub(crate) use opportunities::TraceCursor;
-pub use opportunities::{CapacityTrace, Opportunity};
+pub use opportunities::{CapacityTrace, Opportunity, TraceLines};
 use recording::Recording;
 pub use recording::TraceEnd;
 
@@ -87,7 +88,7 @@ impl Capacity {
             }
             None => vec![(Timestamp::ZERO, rate)],
         };
-        *self = Self::Schedule(Schedule { steps, recording: None });
+        *self = Self::Schedule(Schedule { steps: Arc::new(steps), recording: None });
     }
 }
 
@@ -95,7 +96,8 @@ impl Capacity {
 /// steps are a recording that repeats. At a rate of zero no data leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
-    steps: Vec<(Timestamp, Bitrate)>,
+    /// Copies of a recording share them.
+    steps: Arc<Vec<(Timestamp, Bitrate)>>,
     recording: Option<Recording>,
 }
 
@@ -144,7 +146,7 @@ impl Schedule {
             let at = pair[1].0.as_secs_f64();
             return Err(ScheduleError(format!("the capacity step at {at} s must come later")));
         }
-        Ok(Self { steps, recording: None })
+        Ok(Self { steps: Arc::new(steps), recording: None })
     }
 
     /// Builds a schedule from the rates of a recording of this length.

@@ -1,5 +1,7 @@
 //! A trace of opportunities to send, as mahimahi records and replays them.
 
+use std::sync::Arc;
+
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::{ScheduleError, TraceEnd};
@@ -59,12 +61,61 @@ impl Opportunity {
     }
 }
 
+/// The lines of a mahimahi trace as they are read, so that nobody needs to hold a large text.
+#[derive(Debug, Default)]
+pub struct TraceLines {
+    opportunities_ms: Vec<u32>,
+    count: usize,
+}
+
+impl TraceLines {
+    /// Adds a line. Empty lines and lines that start with `#` are skipped.
+    ///
+    /// # Errors
+    /// If it is not a time in whole milliseconds, or is earlier than the line before.
+    pub fn add(&mut self, line: &str) -> Result<(), ScheduleError> {
+        self.count += 1;
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(());
+        }
+        let Ok(ms) = line.parse::<u32>() else {
+            return Err(self.refused("expected a time in whole milliseconds", line));
+        };
+        if self.opportunities_ms.last().is_some_and(|&last| last > ms) {
+            return Err(self.refused("expected a time no earlier than the line before", line));
+        }
+        self.opportunities_ms.push(ms);
+        Ok(())
+    }
+
+    fn refused(&self, what: &str, line: &str) -> ScheduleError {
+        let shown: String = line.chars().take(30).collect();
+        ScheduleError(format!("trace line {}: {what}, not '{shown}'", self.count))
+    }
+
+    /// The trace, at the end of its lines.
+    ///
+    /// # Errors
+    /// If no line is a time above zero.
+    pub fn finish(self) -> Result<CapacityTrace, ScheduleError> {
+        let length_ms = self.opportunities_ms.last().copied().unwrap_or(0).into();
+        if length_ms == 0 {
+            return Err(ScheduleError::new("a trace needs a line with a time above 0"));
+        }
+        let opportunities_ms = Arc::new(self.opportunities_ms);
+        let opportunity = Opportunity::default();
+        Ok(CapacityTrace { opportunities_ms, opportunity, length_ms, repeats_from_ms: 0 })
+    }
+}
+
 /// A mahimahi trace. Each line is the time in milliseconds of an opportunity to deliver a packet.
 /// The trace repeats after the time of its last line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapacityTrace {
-    /// Times in milliseconds. They never decrease, and the last is above zero.
-    opportunities_ms: Vec<u32>,
+    /// Times in milliseconds. They never decrease, and the last is above zero. Copies of the trace
+    /// share them: there may be tens of millions.
+    opportunities_ms: Arc<Vec<u32>>,
     opportunity: Opportunity,
     /// How long the trace is, at least until its last opportunity.
     length_ms: i64,
@@ -76,33 +127,13 @@ impl CapacityTrace {
     /// Parses a trace. Empty lines and lines that start with `#` are skipped.
     ///
     /// # Errors
-    /// Names the first line that is not a time in whole milliseconds or is earlier than the line
-    /// before. A trace without a time above zero is an error too.
+    /// Those of [`TraceLines`].
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
-        let mut opportunities_ms: Vec<u32> = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let refuse = |what: &str| {
-                let shown: String = line.chars().take(30).collect();
-                Err(ScheduleError(format!("trace line {}: {what}, not '{shown}'", index + 1)))
-            };
-            let Ok(ms) = line.parse::<u32>() else {
-                return refuse("expected a time in whole milliseconds");
-            };
-            if opportunities_ms.last().is_some_and(|&last| last > ms) {
-                return refuse("expected a time no earlier than the line before");
-            }
-            opportunities_ms.push(ms);
+        let mut lines = TraceLines::default();
+        for line in text.lines() {
+            lines.add(line)?;
         }
-        let length_ms = opportunities_ms.last().copied().unwrap_or(0).into();
-        if length_ms == 0 {
-            return Err(ScheduleError::new("a trace needs a line with a time above 0"));
-        }
-        let opportunity = Opportunity::default();
-        Ok(Self { opportunities_ms, opportunity, length_ms, repeats_from_ms: 0 })
+        lines.finish()
     }
 
     /// The same trace with another reading of its lines.
@@ -131,14 +162,15 @@ impl CapacityTrace {
             return Err(ScheduleError::new("from and to must be whole milliseconds"));
         }
         // What is at the beginning belongs to the part before, if there is one.
-        self.opportunities_ms.retain(|&ms| {
+        let opportunities_ms = Arc::make_mut(&mut self.opportunities_ms);
+        opportunities_ms.retain(|&ms| {
             let is_after = i64::from(ms) > from_ms || (ms == 0 && from_ms == 0);
             is_after && i64::from(ms) <= to_ms
         });
-        if self.opportunities_ms.last().is_none_or(|&last| last == 0) {
+        if opportunities_ms.last().is_none_or(|&last| last == 0) {
             return Err(ScheduleError::new("this part of the trace has no opportunity"));
         }
-        for ms in &mut self.opportunities_ms {
+        for ms in opportunities_ms {
             *ms -= u32::try_from(from_ms).unwrap_or(u32::MAX);
         }
         self.length_ms = to_ms - from_ms;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::traces::TraceText;
+use super::traces;
 use super::{CALL, EVENTS, LOGS, RUN, Record, RunFile, SERIES, SUMMARY, events, pretty, series};
 
 /// The files of a record by name, with the bytes that [`super::Writer`] writes to a folder.
@@ -16,12 +16,13 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// A rate change has a signal that JSON cannot express.
+    /// A rate change has a signal that JSON cannot express, or a trace that records share cannot be
+    /// read.
     pub fn of(record: &Record) -> io::Result<Self> {
         let Record { info, scenario, trace, call } = record;
         let mut files = BTreeMap::new();
-        files
-            .insert(RUN, pretty(&RunFile::of(info, scenario, |text| TraceText::Here(text.into()))));
+        let traces = traces::in_record(&scenario.traces)?;
+        files.insert(RUN, pretty(&RunFile::of(info, scenario, traces)));
         files.insert(SERIES, series::bytes(&trace.flows, &trace.rows));
         let mut changes = Vec::new();
         events::write(&mut changes, &trace.flows, &trace.events)?;

@@ -188,9 +188,7 @@ impl Record {
 }
 
 impl RunFile {
-    /// With the traces as `text` keeps them.
-    fn of(info: &RunInfo, scenario: &Scenario, text: fn(&str) -> TraceText) -> Self {
-        let traces = scenario.traces.iter();
+    fn of(info: &RunInfo, scenario: &Scenario, traces: BTreeMap<String, TraceText>) -> Self {
         Self {
             schema: SCHEMA,
             weir: WEIR.into(),
@@ -205,7 +203,7 @@ impl RunFile {
             variant: scenario.variant.clone(),
             duration_ms: (info.engine == Engine::Link || scenario.ended_early)
                 .then(|| scenario.duration.as_millis().unsigned_abs()),
-            traces: traces.map(|(name, of)| (name.clone(), text(of))).collect(),
+            traces,
         }
     }
 

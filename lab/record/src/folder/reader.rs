@@ -41,7 +41,7 @@ impl Scenarios {
         }
         let mut traces = BTreeMap::new();
         for (name, kept) in &run.traces {
-            let text = kept.read(place.folder()).map_err(|what| damaged(&path, what))?;
+            let text = kept.find(place.folder()).map_err(|what| damaged(&path, what))?;
             traces.insert(name.clone(), text);
         }
         let scenario = weir_scenario::parse_recorded(

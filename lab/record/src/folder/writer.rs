@@ -9,7 +9,7 @@ use weir_sim::trace::Trace;
 
 use super::series::SeriesFile;
 use super::table::AnyLog;
-use super::traces::{self, TraceText};
+use super::traces;
 use super::{
     CALL, EVENTS, LOGS, RUN, RecordError, RunFile, SERIES, SUMMARY, events, io_error, pretty,
 };
@@ -50,7 +50,8 @@ impl Writer {
         scenario: &Scenario,
     ) -> io::Result<Self> {
         let inside = unfinished.path();
-        fs::write(inside.join(RUN), pretty(&RunFile::of(info, scenario, TraceText::of)))?;
+        let traces = traces::in_folder(&scenario.traces);
+        fs::write(inside.join(RUN), pretty(&RunFile::of(info, scenario, traces)))?;
         let series = SeriesFile::create(inside.join(SERIES))?;
         let events = new_file(&inside.join(EVENTS))?;
         let mut logs = Vec::new();

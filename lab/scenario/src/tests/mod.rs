@@ -17,6 +17,7 @@ use super::{
 mod calls;
 mod cellular;
 mod flows;
+mod forms;
 mod network;
 mod outages;
 mod recordings;
@@ -393,7 +394,7 @@ fn a_trace_is_read_from_the_scenario_s_folder() {
     assert_eq!(
         read("bad.mahi").unwrap_err(),
         "x.toml:6: network.up.capacity.trace: 'bad.mahi': trace line 2: expected a time in whole \
-         milliseconds, not 'two'"
+         milliseconds, not 'two'; if the lines are values, write column = 1, unit and interval"
     );
     assert_eq!(
         read("none.mahi").unwrap_err(),

@@ -115,7 +115,7 @@ fn an_error_of_a_trace_names_its_file_and_its_line() {
 fn a_record_gives_the_same_capacity_as_the_file() {
     let capacity = "{ trace = \"log.csv\", where = { run = 1 } }";
     let scenario = read(capacity).unwrap();
-    assert_eq!(scenario.traces, BTreeMap::from([("log.csv".to_owned(), LOG.to_owned())]));
+    assert_eq!(scenario.traces, BTreeMap::from([("log.csv".to_owned(), LOG.to_owned().into())]));
     let recorded = parse_recorded("x.toml", &scenario.text, None, scenario.traces.clone()).unwrap();
     assert_eq!(up(&recorded), up(&scenario));
 }

@@ -11,13 +11,20 @@ const NANOS_PER_DAY: i64 = 86_400 * NANOS_PER_SECOND;
 
 /// Formats of dates that are read without being named. Dates with the day or the month first are
 /// not: `01/02/2021` is either.
-const FORMATS: [&str; 6] = [
-    // date(1), asctime, and RFC 2822.
-    "%a %b %e %H:%M:%S %Z %Y",
-    "%a %b %e %H:%M:%S %Y",
+const FORMATS: [&str; 12] = [
+    // date(1) with and without AM or PM, asctime, and RFC 2822. Those with PM come first, because
+    // any word counts as a zone.
+    "%a %b %e %I:%M:%S%.f %p %Z %Y",
+    "%a %b %e %I:%M:%S%.f %p %Y",
+    "%a %d %b %Y %I:%M:%S%.f %p %Z",
+    "%a %b %e %H:%M:%S%.f %Z %Y",
+    "%a %b %e %H:%M:%S%.f %Y",
+    "%a %d %b %Y %H:%M:%S%.f %Z",
     "%a, %d %b %Y %H:%M:%S %z",
+    "%a, %d %b %Y %H:%M:%S %Z",
     "%d %b %Y %H:%M:%S%.f",
     "%d-%b-%Y %H:%M:%S%.f",
+    "%I:%M:%S%.f %p",
     "%H:%M:%S%.f",
 ];
 
@@ -223,6 +230,12 @@ mod tests {
             "Fri, 21 Jun 2024 14:11:12 +0200",
             "21 Jun 2024 12:11:12.000",
             "21-Jun-2024 12:11:12",
+            "Fri Jun 21 12:11:12 PM UTC 2024",
+            "Fri Jun 21 12:11:12 PM 2024",
+            "Fri 21 Jun 2024 12:11:12 PM UTC",
+            "Fri 21 Jun 2024 12:11:12 UTC",
+            "Fri Jun 21 12:11:12.000 2024",
+            "Fri, 21 Jun 2024 12:11:12 GMT",
         ] {
             assert_eq!(read(text), Some(NOON), "{text}");
         }
@@ -253,6 +266,10 @@ mod tests {
 
     #[test]
     fn times_of_day_go_on_after_midnight() {
+        let mut clock = Clock::default();
+        let noon = ["11:59:59 AM", "12:00:01 PM", "11:59:59 PM", "12:00:00 AM"];
+        let times = noon.map(|text| clock.read(text).unwrap() / NANOS_PER_SECOND);
+        assert_eq!(times, [43_199, 43_201, 86_399, 86_400]);
         let mut clock = Clock::default();
         let texts = ["23:59:59", "00:00:00.5", "00:00:01", "00:00:00"];
         let times = texts.map(|text| clock.read(text).unwrap() - NANOS_PER_DAY);

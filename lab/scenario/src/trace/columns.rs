@@ -1,38 +1,52 @@
-//! Two columns without a header: seconds, and Mbit/s, dB or ms.
+//! Two columns without a header: seconds, and Mbit/s, dB or ms. A comment above them may name the
+//! columns, and so their units: `# time_ms rate_kbps`.
+
+use std::borrow::Cow;
 
 use weir::units::TimeDelta;
 
 use super::clock::Clock;
 use super::series::Samples;
-use super::unit::Unit;
+use super::table::{halved, is_duration};
+use super::unit::{self, Unit};
 use super::{Options, Result, TraceError, Want, lines, quoted};
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
+    let names = names(text, options);
+    let [time_name, value_name] = match &names {
+        Some([time, value]) => [time.as_str(), value.as_str()],
+        None => ["", ""],
+    };
+    if is_duration(time_name) {
+        let message = "the first column says how long rows last; write duration = 1, column = 2, \
+                       unit and time_unit";
+        return Err(TraceError::of_file(message));
+    }
     let usual = match options.want {
         Want::Up | Want::Down => Some(Unit::Rate(1e6)),
         Want::Decibels => Some(Unit::Decibels),
         Want::Delay | Want::Jitter => Some(Unit::Time(1e-3)),
         Want::Loss => None,
     };
-    let Some(unit) = options.unit.or(usual) else {
+    let Some(unit) = options.unit.or_else(|| Unit::of_name(value_name)).or(usual) else {
         let message = "the unit of the loss is not known; write unit = \"%\" or \"ratio\"";
         return Err(TraceError::of_file(message));
     };
-    let unit = match unit.check(options.want)? {
-        Unit::Time(seconds) if options.round_trip == Some(true) => Unit::Time(seconds / 2.0),
-        unit => unit,
-    };
+    let unit = halved(unit.check(options.want)?, value_name, options);
     let chosen = options.time_unit.map(TimeDelta::as_secs_f64);
-    let mut clock = Clock::new(chosen, chosen.is_some(), None);
+    let mut clock =
+        Clock::new(chosen.or_else(|| unit::time_of_name(time_name)), chosen.is_some(), None);
     let mut samples = Samples::strict();
     for (number, line) in lines(text) {
-        let mut fields = fields(line);
-        let (Some(time), Some(value), None) = (fields.next(), fields.next(), fields.next()) else {
+        let fields = fields(line, options.decimal_comma);
+        let [time, value] = fields.as_slice() else {
             let message = format!("expected a time and a value, not {}", quoted(line));
-            return Err(TraceError::at(number, &message));
+            return Err(TraceError::at(number, &(message + comma_hint(line, options))));
         };
         let Some(at) = clock.read(time) else {
-            let message = format!("expected a time in seconds, not {}", quoted(time));
+            let is_late = unit::number(time).is_some_and(|time| time > 0.0);
+            let hint = if is_late { "; write time_unit, such as \"ms\"" } else { "" };
+            let message = format!("expected a time in seconds, not {}{hint}", quoted(time));
             return Err(TraceError::at(number, &message));
         };
         samples.push(number, at, unit.read(number, value)?)?;
@@ -40,8 +54,55 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     Ok(samples)
 }
 
-/// The fields of a line, by white space or separators.
-pub(super) fn fields(line: &str) -> impl Iterator<Item = &str> {
-    let separated = line.split(|c: char| c.is_whitespace() || c == ',' || c == ';');
-    separated.filter(|field| !field.is_empty())
+/// The names of two columns in the comment above the first row, if there are two.
+fn names(text: &str, options: &Options) -> Option<[String; 2]> {
+    let mut comment = "";
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match line.strip_prefix('#') {
+            Some(text) => comment = text,
+            None => break,
+        }
+    }
+    let separators: &[char] = if options.decimal_comma { &['\t', ';'] } else { &['\t', ';', ','] };
+    let mut names: Vec<String> = Vec::new();
+    match comment.contains(separators) {
+        true => names.extend(comment.split(separators).map(|name| name.trim().to_owned())),
+        false => {
+            for word in comment.split_whitespace() {
+                match names.last_mut() {
+                    // `time [ms]` is one name.
+                    Some(name) if word.starts_with(['(', '[']) => {
+                        *name += " ";
+                        *name += word;
+                    }
+                    _ => names.push(word.into()),
+                }
+            }
+        }
+    }
+    names.try_into().ok()
+}
+
+/// What to write if the numbers of a line seem to have decimal commas.
+pub(super) fn comma_hint(line: &str, options: &Options) -> &'static str {
+    let is_tried = options.decimal_comma || !line.contains([';', '\t', ' ']);
+    let mut fields = line.split([';', '\t', ' ']);
+    match fields.find(|field| !unit::comma_hint(field).is_empty()) {
+        Some(field) if !is_tried => unit::comma_hint(field),
+        _ => "",
+    }
+}
+
+/// The fields of a line, by white space or separators, with points for decimal commas.
+pub(super) fn fields(line: &str, decimal_comma: bool) -> Vec<Cow<'_, str>> {
+    let mut fields = Vec::new();
+    for field in line.split(|c: char| c.is_whitespace() || c == ';' || (c == ',' && !decimal_comma))
+    {
+        match unit::with_point(field) {
+            _ if field.is_empty() => {}
+            Some(number) => fields.push(Cow::Owned(number)),
+            None => fields.push(Cow::Borrowed(field)),
+        }
+    }
+    fields
 }

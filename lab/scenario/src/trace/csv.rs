@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::clock::Clock;
 use super::series::Samples;
 use super::table::{MAX_COLUMNS, Table};
-use super::unit::number;
+use super::unit::{number, with_point};
 use super::{Column, Content, Options, Result, TraceError, lines};
 
 pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> {
@@ -13,8 +13,8 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
     let Some((line, first)) = lines.next() else {
         return Err(TraceError::of_file("the trace is empty"));
     };
-    let separator = ['\t', ';', ','].into_iter().find(|separator| first.contains(*separator));
-    let cells = cells(line, first, separator)?;
+    let separator = separator(first, options);
+    let cells = cells_of(line, first, separator, options)?;
     let columns = cells.len();
     // Only a table whose columns are numbered may have no header.
     let is_value =
@@ -31,7 +31,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
         Table::new(&header, line, options)?
     };
     for (line, content) in lines {
-        let cells = self::cells(line, content, separator)?;
+        let cells = cells_of(line, content, separator, options)?;
         if cells.len() != columns {
             let found = cells.len();
             let message = format!("expected {columns} cells as in the first line, found {found}");
@@ -42,20 +42,44 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
     table.finish()
 }
 
+/// What separates the cells of the first line; `None` for white space. What is in quotes separates
+/// nothing, and of numbers with decimal commas, those do not.
+fn separator(first: &str, options: &Options) -> Option<char> {
+    let bare: String = first.split('"').step_by(2).collect();
+    let is_decimal =
+        options.decimal_comma && bare.split_whitespace().any(|word| with_point(word).is_some());
+    ['\t', ';', ',']
+        .into_iter()
+        .find(|&separator| bare.contains(separator) && !(separator == ',' && is_decimal))
+}
+
+/// The cells of a line, with points for decimal commas.
+fn cells_of<'t>(
+    line: usize,
+    content: &'t str,
+    separator: Option<char>,
+    options: &Options,
+) -> Result<Vec<Cow<'t, str>>> {
+    let mut cells = cells(line, content, separator)?;
+    if options.decimal_comma {
+        for cell in &mut cells {
+            if let Some(number) = with_point(cell) {
+                *cell = Cow::Owned(number);
+            }
+        }
+    }
+    Ok(cells)
+}
+
 /// The cells of a line. A cell in quotes may contain separators, and quotes that are doubled.
 fn cells(line: usize, content: &str, separator: Option<char>) -> Result<Vec<Cow<'_, str>>> {
-    let Some(separator) = separator else {
-        let cells = content.split_whitespace().take(MAX_COLUMNS + 1);
-        return Ok(cells.map(Cow::Borrowed).collect());
-    };
+    let Some(separator) = separator else { return spaced(line, content) };
     let mut cells = Vec::new();
     let mut rest = content;
     loop {
         let (cell, after) = match rest.trim_start().strip_prefix('"') {
             Some(quoted) => {
-                let (cell, after) = unquoted(quoted).ok_or_else(|| {
-                    TraceError::at(line, "expected a quote at the end of a cell in quotes")
-                })?;
+                let (cell, after) = unquoted(quoted).ok_or_else(|| no_end(line))?;
                 (Cow::Owned(cell), after.trim_start())
             }
             None => {
@@ -74,6 +98,31 @@ fn cells(line: usize, content: &str, separator: Option<char>) -> Result<Vec<Cow<
             .strip_prefix(separator)
             .ok_or_else(|| TraceError::at(line, "expected a separator after a cell in quotes"))?;
     }
+}
+
+/// The cells of a line with white space between them.
+fn spaced(line: usize, content: &str) -> Result<Vec<Cow<'_, str>>> {
+    let mut cells = Vec::new();
+    let mut rest = content.trim_start();
+    while !rest.is_empty() && cells.len() <= MAX_COLUMNS {
+        let (cell, after) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let (cell, after) = unquoted(quoted).ok_or_else(|| no_end(line))?;
+                (Cow::Owned(cell), after)
+            }
+            None => {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                (Cow::Borrowed(&rest[..end]), &rest[end..])
+            }
+        };
+        cells.push(cell);
+        rest = after.trim_start();
+    }
+    Ok(cells)
+}
+
+fn no_end(line: usize) -> TraceError {
+    TraceError::at(line, "expected a quote at the end of a cell in quotes")
 }
 
 /// The text up to the quote that ends it, and what follows.

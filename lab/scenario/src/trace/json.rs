@@ -1,11 +1,19 @@
 //! Tables in JSON: a list of objects whose keys are the columns. Keys of objects within them have
 //! those that lead there before them, with dots between.
+//!
+//! ```text
+//! text --path--> rows --once--> columns
+//!                rows --again--> Table
+//! ```
+//!
+//! A row may be a list, or a single value; then the columns have numbers. Objects one after another
+//! without a list around them, as in a log, are rows too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Deserializer;
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::object::{self, Within};
 use super::series::Samples;
@@ -20,43 +28,116 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
         let message = format!("is larger than {} MB, too large for JSON", MAX_JSON / 1_000_000);
         return Err(TraceError::of_file(&message));
     }
-    let path = match text.trim_start().starts_with('{') {
-        true => object::path(text, options)?,
-        false if options.list.is_some() => {
-            return Err(TraceError::of_file("it is a list already; leave the key list out"));
-        }
-        false => Vec::new(),
-    };
+    let place = place(text, options)?;
+    let mut columns = Columns::default();
+    each_row(text, &place, &mut columns)?;
+    if columns.list.is_empty() {
+        return Err(TraceError::of_file("the list is empty"));
+    }
+    let mut rows = Rows { table: Table::new(&columns.list, 0, options)?, header: columns.list };
+    each_row(text, &place, &mut rows)?;
+    rows.table.finish()
+}
+
+/// Where the rows are.
+enum Place {
+    /// In the list at the end of these keys.
+    List(Vec<String>),
+    /// One after another, without a list around them.
+    Lines,
+}
+
+fn place(text: &str, options: &Options) -> Result<Place> {
+    let is_list = text.trim_start().starts_with('[');
+    let has_several = !is_list && object::has_several(text);
+    if options.list.is_some() && (is_list || has_several) {
+        return Err(TraceError::of_file("it is a list already; leave the key list out"));
+    }
+    match (is_list, has_several) {
+        (true, _) => Ok(Place::List(Vec::new())),
+        (_, true) => Ok(Place::Lines),
+        _ => object::path(text, options).map(Place::List),
+    }
+}
+
+/// What takes rows as they come.
+trait TakesRows {
+    fn take(&mut self, row: Vec<(String, String)>) -> Result<()>;
+}
+
+fn each_row(text: &str, place: &Place, to: &mut dyn TakesRows) -> Result<()> {
+    let wrong = TraceError::of_json;
     let mut reader = serde_json::Deserializer::from_str(text);
-    let rows = Within { path: &path, last: Rows(options) };
-    let samples = rows.deserialize(&mut reader);
-    let samples = samples.and_then(|samples| reader.end().map(|()| samples));
-    samples.map_err(|error| TraceError::of_json(&error))
+    match place {
+        Place::List(path) => {
+            let rows = Within { path, last: List(to) };
+            rows.deserialize(&mut reader).and_then(|()| reader.end()).map_err(|error| wrong(&error))
+        }
+        Place::Lines => {
+            while reader.end().is_err() {
+                Row(&mut *to).deserialize(&mut reader).map_err(|error| wrong(&error))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The columns of all rows, in the order in which they appear.
+#[derive(Default)]
+struct Columns {
+    list: Vec<String>,
+    known: BTreeSet<String>,
+}
+
+impl TakesRows for Columns {
+    fn take(&mut self, row: Vec<(String, String)>) -> Result<()> {
+        for (key, _) in row {
+            if self.known.contains(&key) {
+                continue;
+            }
+            if self.list.len() == MAX_COLUMNS {
+                return Err(TraceError::of_file(&format!("more than {MAX_COLUMNS} columns")));
+            }
+            self.known.insert(key.clone());
+            self.list.push(key);
+        }
+        Ok(())
+    }
+}
+
+/// A table and its columns.
+struct Rows<'o> {
+    table: Table<'o>,
+    header: Vec<String>,
+}
+
+impl TakesRows for Rows<'_> {
+    fn take(&mut self, row: Vec<(String, String)>) -> Result<()> {
+        self.table.row(0, &in_order(&self.header, row))
+    }
 }
 
 /// Reads the rows one after another, because all of them together would need much memory.
-struct Rows<'o>(&'o Options);
+struct List<'t>(&'t mut dyn TakesRows);
 
-impl<'de> DeserializeSeed<'de> for Rows<'_> {
-    type Value = (Samples, Content);
+impl<'de> DeserializeSeed<'de> for List<'_> {
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
         reader.deserialize_seq(self)
     }
 }
 
-impl<'de> Visitor<'de> for Rows<'_> {
-    type Value = (Samples, Content);
+impl<'de> Visitor<'de> for List<'_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of objects, the rows of a table")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Self::Value, A::Error> {
-        let mut table = None;
-        while rows.next_element_seed(Row { options: self.0, table: &mut table })?.is_some() {}
-        let (_, table) = table.ok_or_else(|| A::Error::custom("the list is empty"))?;
-        table.finish().map_err(|error| A::Error::custom(&error.message))
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
+        while rows.next_element_seed(Row(&mut *self.0))?.is_some() {}
+        Ok(())
     }
 }
 
@@ -70,43 +151,60 @@ fn in_order(header: &[String], row: Vec<(String, String)>) -> Vec<String> {
     header.iter().map(|key| cells.remove(key).unwrap_or_default()).collect()
 }
 
-/// Reads a row into the table, which the keys of the first row begin.
-struct Row<'t, 'o> {
-    options: &'o Options,
-    table: &'t mut Option<(Vec<String>, Table<'o>)>,
-}
+/// Reads a row: an object, or a list or a value, whose columns have numbers.
+struct Row<'t>(&'t mut dyn TakesRows);
 
-impl<'de> DeserializeSeed<'de> for Row<'_, '_> {
-    type Value = ();
+impl Row<'_> {
+    // The JSON reader counts the lines, and adds the line to the error.
+    fn take<E: serde::de::Error>(self, row: Vec<(String, String)>) -> Result<(), E> {
+        self.0.take(row).map_err(|error| E::custom(&error.message))
+    }
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        reader.deserialize_map(self)
+    fn take_one<E: serde::de::Error>(self, cell: String) -> Result<(), E> {
+        self.take(vec![("1".into(), cell)])
     }
 }
 
-impl<'de> Visitor<'de> for Row<'_, '_> {
+impl<'de> DeserializeSeed<'de> for Row<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Row<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object, a row of a table")
     }
-
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<(), E> {
+        self.take_one(number.to_string())
+    }
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<(), E> {
+        self.take_one(number.to_string())
+    }
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        self.take_one(String::new())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let mut row = Vec::new();
+        let mut number = 1;
+        while list
+            .next_element_seed(CellOf { key: number.to_string(), depth: 0, row: &mut row })?
+            .is_some()
+        {
+            number += 1;
+        }
+        self.take(row)
+    }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        // The JSON reader counts the lines, and adds the line to the error.
-        let wrong = |error: TraceError| A::Error::custom(&error.message);
-        let mut row: Vec<(String, String)> = Vec::new();
+        let mut row = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
             map.next_value_seed(CellOf { key, depth: 0, row: &mut row })?;
         }
-        let (header, table) = match self.table {
-            Some(begun) => begun,
-            none => {
-                let header: Vec<String> = row.iter().map(|(key, _)| key.clone()).collect();
-                let table = Table::new(&header, 0, self.options).map_err(wrong)?;
-                none.insert((header, table))
-            }
-        };
-        table.row(0, &in_order(header, row)).map_err(wrong)
+        self.take(row)
     }
 }
 

@@ -9,11 +9,11 @@ use weir_net::{Opportunity, TraceEnd};
 use super::clock::is_format;
 use super::{
     Cell, Column, Format, Options, Reading, Result as ReadResult, RowTimes, Trace, Unit, Want,
-    read_all,
+    read_all, read_opportunities,
 };
 use crate::error::{ScenarioError, printable, quoted};
 use crate::reader::{File, Item, Table};
-use crate::trace_files::TraceFiles;
+use crate::trace_files::{FileText, TraceFiles};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -21,8 +21,8 @@ macro_rules! keys {
     ($($more:literal),*) => {
         &[
             "trace", "format", "column", "unit", "time", "time_unit", "time_format", "times",
-            "duration", "interval", "list", "round_trip", "opportunity", "where", "from", "to",
-            "trace_end", $($more),*
+            "duration", "interval", "list", "round_trip", "opportunity", "decimal", "where",
+            "from", "to", "trace_end", $($more),*
         ]
     };
 }
@@ -64,12 +64,32 @@ fn reading(
     let options = options(table, want)?;
     let ends = [("repeat", TraceEnd::Repeat), ("hold", TraceEnd::Hold)];
     let end = table.get("trace_end").map(|item| item.choice(&ends)).transpose()?;
-    let text = files
-        .read(name)
-        .map_err(|why| file.error(&format!("cannot read {}: {}", quoted(name), printable(&why))))?;
-    let reading = read_all(&text, &options);
+    let text = files.get(name);
+    let text = text.map_err(|why| cannot_read(&file, name, &why))?;
+    let reading = match read_kept(&text, &options) {
+        Ok(Some(reading)) => Ok(reading),
+        Ok(None) => {
+            let text = text.read();
+            let text = text.map_err(|error| cannot_read(&file, name, &error.to_string()))?;
+            read_all(&text, &options)
+        }
+        Err(error) => Err(error),
+    };
     let reading = reading.map_err(|error| file.error(&format!("{}: {error}", quoted(name))))?;
     Ok((reading, end))
+}
+
+fn cannot_read(file: &Item<'_>, name: &str, why: &str) -> ScenarioError {
+    file.error(&format!("cannot read {}: {}", quoted(name), printable(why)))
+}
+
+/// Reads a trace that records share line by line, if it is one of mahimahi: its text may be larger
+/// than everything else. `None` for others.
+fn read_kept(text: &FileText, options: &Options) -> ReadResult<Option<Reading>> {
+    match text {
+        FileText::Kept(kept) => read_opportunities(kept, options),
+        FileText::Held(_) => Ok(None),
+    }
 }
 
 /// Reads the trace that a line of TOML describes, such as `trace = "a.csv", unit = "kbps"`. The
@@ -89,6 +109,7 @@ pub fn read_file(keys: &str, want: Want, folder: &Path) -> Result<(Reading, Opti
 
 fn options(table: &Table<'_>, want: Want) -> Result<Options> {
     let times = [("start", RowTimes::Start), ("end", RowTimes::End)];
+    let decimals = [(".", false), (",", true)];
     Ok(Options {
         want,
         format: table.get("format").map(|item| item.choice(&Format::ALL)).transpose()?,
@@ -97,7 +118,7 @@ fn options(table: &Table<'_>, want: Want) -> Result<Options> {
         time: table.get("time").map(|item| column(&item)).transpose()?,
         time_unit: table.get("time_unit").map(|item| time_unit(&item)).transpose()?,
         time_format: table.get("time_format").map(|item| time_format(&item)).transpose()?,
-        times: table.get("times").map_or(Ok(RowTimes::Start), |item| item.choice(&times))?,
+        times: table.get("times").map(|item| item.choice(&times)).transpose()?,
         duration: table.get("duration").map(|item| column(&item)).transpose()?,
         interval: table.get("interval").map(|item| item.time()).transpose()?,
         list: table.get("list").map(|item| item.string("keys").map(String::from)).transpose()?,
@@ -105,6 +126,7 @@ fn options(table: &Table<'_>, want: Want) -> Result<Options> {
         opportunity: table
             .get("opportunity")
             .map_or(Ok(Opportunity::Mahimahi), |item| opportunity(&item))?,
+        decimal_comma: table.get("decimal").map_or(Ok(false), |item| item.choice(&decimals))?,
         rows: table.get("where").map_or(Ok(Vec::new()), |item| rows(&item))?,
         from: table.get("from").map(|item| item.time()).transpose()?,
         to: table.get("to").map(|item| item.time()).transpose()?,

@@ -39,6 +39,8 @@ pub(super) struct Known {
     pub(super) usual: Option<TimeDelta>,
     /// Rows with this text in this column do not count.
     pub(super) without: Option<(&'static str, &'static str)>,
+    /// Only rows with this text in this column count.
+    pub(super) only: Option<(&'static str, &'static str)>,
     up: Value,
     down: Value,
     decibels: Value,
@@ -53,6 +55,7 @@ const NOTHING: Known = Known {
     time: KnownTime::LastsMs(""),
     usual: None,
     without: None,
+    only: None,
     up: None,
     down: None,
     decibels: None,
@@ -151,6 +154,19 @@ const ALL: &[Known] = &[
         without: Some(("sum.omitted", "true")),
         up: Some(("sum.bits_per_second", BPS)),
         down: Some(("sum.bits_per_second", BPS)),
+        loss: Some(("sum.lost_percent", Unit::Share(0.01))),
+        jitter: Some(("sum.jitter_ms", Unit::Time(1e-3))),
+        ..NOTHING
+    },
+    // The lines of iperf3 --json-stream.
+    Known {
+        name: "iperf3",
+        needs: &["event", "data.sum.start", "data.sum.end", "data.sum.bits_per_second"],
+        time: KnownTime::Between("data.sum.start", "data.sum.end"),
+        without: Some(("data.sum.omitted", "true")),
+        only: Some(("event", "interval")),
+        up: Some(("data.sum.bits_per_second", BPS)),
+        down: Some(("data.sum.bits_per_second", BPS)),
         ..NOTHING
     },
     Known {
@@ -170,6 +186,13 @@ const ALL: &[Known] = &[
         time: KnownTime::At("dateTime", SECONDS),
         up: Some(("ulBw", KBPS)),
         down: Some(("dlBw", KBPS)),
+        ..NOTHING
+    },
+    Known {
+        name: "Intel's LPP",
+        needs: &["dateTime", "ulBw"],
+        time: KnownTime::At("dateTime", SECONDS),
+        up: Some(("ulBw", KBPS)),
         ..NOTHING
     },
     Known {

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! iperf3, iperf:  [  5]   0.00-1.00   sec  10.5 MBytes  88.1 Mbits/sec    0    250 KBytes
+//! iperf3 --bidir: [  5][TX-C]   0.00-1.00   sec  10.5 MBytes  88.1 Mbits/sec
 //! nuttcp:           11.2500 MB /   1.00 sec =   94.3718 Mbps     0 retrans
 //! ```
 
 use super::series::Samples;
 use super::unit::{Unit, number};
-use super::{Options, Result, TraceError, clock, lines, quoted};
+use super::{Options, Result, TraceError, Want, clock, lines, quoted};
 
 /// How many lines are looked at to recognise a log.
 const HEAD: usize = 60;
@@ -26,31 +27,52 @@ pub(super) fn is_nuttcp(text: &str) -> bool {
 struct Interval<'t> {
     /// Such as `5`, or `SUM`.
     stream: &'t str,
+    /// Of a test of both directions, the one of this stream.
+    way: Option<Want>,
     from: f64,
     to: f64,
     rate: &'t str,
     unit: Unit,
 }
 
-/// Reads `[  5]   0.00-1.00   sec  10.5 MBytes  88.1 Mbits/sec`.
+/// Reads `[  5]   0.00-1.00   sec  10.5 MBytes  88.1 Mbits/sec`, behind anything, such as a date.
 fn interval(line: &str) -> Option<Interval<'_>> {
+    line.match_indices('[').find_map(|(at, _)| interval_at(&line[at..]))
+}
+
+fn interval_at(line: &str) -> Option<Interval<'_>> {
     let (stream, rest) = line.strip_prefix('[')?.split_once(']')?;
-    let (times, rest) = rest.trim_start_matches(|c| c != ' ').split_once("sec")?;
+    let (role, rest) = rest.split_at(rest.find(' ')?);
+    let (times, rest) = rest.split_once("sec")?;
     let (from, to) = times.trim().split_once('-')?;
     let (from, to) = (number(from)?, number(to.trim())?);
     let words: Vec<&str> = rest.split_whitespace().collect();
     let place = words.iter().position(|word| word.ends_with("/sec"))?;
-    let unit = Unit::of_name(words[place])?;
-    Some(Interval {
-        stream: stream.trim(),
-        from,
-        to,
-        rate: words.get(place.checked_sub(1)?)?,
-        unit,
-    })
+    let unit = rate_of(words[place])?;
+    let way = match role {
+        "[TX-C]" | "[RX-S]" => Some(Want::Up),
+        "[RX-C]" | "[TX-S]" => Some(Want::Down),
+        _ => None,
+    };
+    let rate = words.get(place.checked_sub(1)?)?;
+    Some(Interval { stream: stream.trim(), way, from, to, rate, unit })
 }
 
-/// Reads the rates of the sum over the streams, or of the only stream.
+/// The unit of a rate of iperf, whose amounts of bytes are powers of 1024, and of bits of 1000.
+fn rate_of(word: &str) -> Option<Unit> {
+    let power = match word.strip_suffix("Bytes/sec") {
+        Some("") => 0,
+        Some("K") => 1,
+        Some("M") => 2,
+        Some("G") => 3,
+        Some("T") => 4,
+        _ => return Unit::of_name(word),
+    };
+    Some(Unit::Rate(8.0 * 1024_f64.powi(power)))
+}
+
+/// Reads the rates of the sum over the streams, or of the only stream. Of a test of both
+/// directions, those of the one that is wanted.
 pub(super) fn iperf(text: &str, options: &Options) -> Result<Samples> {
     Unit::Rate(1.0).check(options.want)?;
     let has_sum = lines(text).any(|(_, line)| interval(line).is_some_and(|of| of.stream == "SUM"));
@@ -60,7 +82,7 @@ pub(super) fn iperf(text: &str, options: &Options) -> Result<Samples> {
         let Some(of) = interval(line).filter(|of| has_sum == (of.stream == "SUM")) else {
             continue;
         };
-        if line.ends_with("(omitted)") {
+        if line.ends_with("(omitted)") || of.way.is_some_and(|way| way != options.want) {
             continue;
         }
         // The last lines are of the whole time, of the sender and of the receiver.

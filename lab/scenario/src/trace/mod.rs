@@ -30,17 +30,19 @@ mod table;
 mod tests;
 mod unit;
 
-use std::fmt;
+use std::borrow::Cow;
+use std::{fmt, io};
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 pub use weir_net::TraceEnd;
-use weir_net::{Capacity, CapacityTrace, Opportunity, Schedule};
+use weir_net::{Capacity, CapacityTrace, Opportunity, Schedule, ScheduleError, TraceLines};
 
 pub use series::Series;
 use series::{Part, Samples};
 pub use unit::Unit;
 
 use super::error::quoted;
+use super::trace_files::KeptText;
 pub use keys::read_file;
 pub(super) use keys::{DELAY_KEYS, JITTER_KEYS, KEYS, SINR_KEYS, from_table};
 
@@ -158,8 +160,9 @@ pub struct Options {
     pub time_unit: Option<TimeDelta>,
     /// The format of dates, as of strftime; `None` for those that are known.
     pub time_format: Option<String>,
-    /// What the times of the rows are.
-    pub times: RowTimes,
+    /// What the times of the rows are; `None` for starts, unless they seem to be those at which a
+    /// buffer was emptied.
+    pub times: Option<RowTimes>,
     /// The column of how long the rows last, instead of a column of times.
     pub duration: Option<Column>,
     /// How long every row lasts, instead of a column of times.
@@ -171,6 +174,8 @@ pub struct Options {
     pub round_trip: Option<bool>,
     /// What the lines of a mahimahi trace are opportunities for.
     pub opportunity: Opportunity,
+    /// Whether numbers have a decimal comma.
+    pub decimal_comma: bool,
     /// The rows that count: those with these cells.
     pub rows: Vec<(String, Cell)>,
     /// Start of the part that is used, since the first row.
@@ -190,12 +195,13 @@ impl Options {
             time: None,
             time_unit: None,
             time_format: None,
-            times: RowTimes::Start,
+            times: None,
             duration: None,
             interval: None,
             list: None,
             round_trip: None,
             opportunity: Opportunity::Mahimahi,
+            decimal_comma: false,
             rows: Vec::new(),
             from: None,
             to: None,
@@ -210,12 +216,13 @@ impl Options {
             ("time", self.time.is_some()),
             ("time_unit", self.time_unit.is_some()),
             ("time_format", self.time_format.is_some()),
-            ("times", self.times != RowTimes::Start),
+            ("times", self.times.is_some()),
             ("duration", self.duration.is_some()),
             ("interval", self.interval.is_some()),
             ("list", self.list.is_some()),
             ("round_trip", self.round_trip.is_some()),
             ("opportunity", self.opportunity != Opportunity::Mahimahi),
+            ("decimal", self.decimal_comma),
             ("where", !self.rows.is_empty()),
             ("from", self.from.is_some()),
             ("to", self.to.is_some()),
@@ -387,6 +394,12 @@ impl fmt::Display for TraceError {
 }
 impl std::error::Error for TraceError {}
 
+impl From<io::Error> for TraceError {
+    fn from(error: io::Error) -> Self {
+        Self::of_file(&error.to_string())
+    }
+}
+
 /// Reads a trace.
 ///
 /// # Errors
@@ -401,6 +414,16 @@ pub fn read(text: &str, options: &Options) -> Result<Trace> {
 /// As [`read`].
 pub fn read_all(text: &str, options: &Options) -> Result<Reading> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.contains('\0') {
+        let message = "has bytes of zero, which no text has; save it as a text in UTF-8";
+        return Err(TraceError::of_file(message));
+    }
+    // Old programs ended lines with a carriage return alone.
+    let ended = match text.contains('\r') && !text.contains('\n') {
+        true => Cow::Owned(text.replace('\r', "\n")),
+        false => Cow::Borrowed(text),
+    };
+    let text = ended.as_ref();
     let format = options.format.map_or_else(|| recognised(text, options), Ok)?;
     check_keys(format, options)?;
     if format == Format::Mahimahi {
@@ -435,20 +458,53 @@ fn of_format(samples: Samples) -> (Samples, Content) {
 }
 
 fn opportunities(text: &str, options: &Options) -> Result<CapacityTrace> {
-    let message = match options.want {
-        Want::Up | Want::Down => None,
-        Want::Decibels => Some("a mahimahi trace holds no decibels"),
+    has_opportunities(options.want)?;
+    let trace = CapacityTrace::parse(text).map_err(|error| no_opportunities(&error))?;
+    part_of(trace, options)
+}
+
+/// Reads a kept trace of mahimahi line by line; `None` if it is another one.
+fn read_opportunities(kept: &KeptText, options: &Options) -> Result<Option<Reading>> {
+    let format = Format::Mahimahi;
+    let mut lines = TraceLines::default();
+    let is_read = kept.each_line(
+        |head| match options.format {
+            Some(named) => named == format,
+            None => recognised(head, options) == Ok(format),
+        },
+        |line| lines.add(line).map_err(|error| no_opportunities(&error)),
+    )?;
+    if !is_read {
+        return Ok(None);
+    }
+    check_keys(format, options)?;
+    has_opportunities(options.want)?;
+    let trace = lines.finish().map_err(|error| no_opportunities(&error))?;
+    let trace = Trace::Opportunities(part_of(trace, options)?);
+    Ok(Some(Reading { format, content: Content::default(), trace }))
+}
+
+/// Refuses a trace of opportunities where something else is wanted.
+fn has_opportunities(want: Want) -> Result<()> {
+    let message = match want {
+        Want::Up | Want::Down => return Ok(()),
+        Want::Decibels => "a mahimahi trace holds no decibels",
         Want::Delay | Want::Loss | Want::Jitter => {
-            Some("a mahimahi trace holds opportunities only; write column = 1, unit and interval")
+            "a mahimahi trace holds opportunities only; write column = 1, unit and interval"
         }
     };
-    if let Some(message) = message {
-        return Err(TraceError::of_file(message));
-    }
-    CapacityTrace::parse(text)
-        .and_then(|trace| trace.part(options.from, options.to))
-        .map(|trace| trace.with_opportunity(options.opportunity))
-        .map_err(|error| TraceError::of_file(&error.to_string()))
+    Err(TraceError::of_file(message))
+}
+
+fn no_opportunities(error: &ScheduleError) -> TraceError {
+    let hint = "if the lines are values, write column = 1, unit and interval";
+    TraceError::of_file(&format!("{error}; {hint}"))
+}
+
+fn part_of(trace: CapacityTrace, options: &Options) -> Result<CapacityTrace> {
+    let part = trace.part(options.from, options.to);
+    let part = part.map_err(|error| TraceError::of_file(&error.to_string()))?;
+    Ok(part.with_opportunity(options.opportunity))
 }
 
 /// The format that a text has by its first lines.
@@ -466,16 +522,21 @@ fn recognised(text: &str, options: &Options) -> Result<Format> {
         _ if logs::is_nuttcp(text) => return Ok(Format::Nuttcp),
         _ => {}
     }
-    let fields: Vec<&str> = columns::fields(line).take(8).collect();
+    let fields = columns::fields(line, options.decimal_comma);
     let is_numbers = fields.iter().all(|field| unit::number(field).is_some());
     match fields.len() {
         1 if is_numbers => Ok(Format::Mahimahi),
         2 if is_numbers => Ok(Format::Columns),
         6 if is_numbers && !line.contains([',', ';']) => Ok(Format::Ghent),
         2.. if !is_numbers => Ok(Format::Csv),
+        // With decimal commas, those of a header separate.
+        1 if !is_numbers && line.contains(',') => Ok(Format::Csv),
         count => {
             let message = match is_numbers {
-                true => format!("{count} columns without a header; write column, unit and time"),
+                true => {
+                    let hint = columns::comma_hint(line, options);
+                    format!("{count} columns without a header; write column, unit and time{hint}")
+                }
                 false => format!("{} is no trace; write its format", quoted(line)),
             };
             Err(TraceError::at(number, &message))
@@ -506,8 +567,12 @@ fn check_keys(format: Format, options: &Options) -> Result<()> {
         ],
     };
     for key in options.set() {
-        let is_of_json = format == Format::Json && key == "list";
-        if !is_of_json && !known.contains(&key) {
+        let applies = match key {
+            "list" => format == Format::Json,
+            "decimal" => matches!(format, Format::Csv | Format::Columns),
+            key => known.contains(&key),
+        };
+        if !applies {
             let message = format!("a trace of the format {} has no {key}", format.name());
             return Err(TraceError::of_file(&message));
         }
@@ -515,8 +580,12 @@ fn check_keys(format: Format, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The lines with their numbers from 1, without empty lines and comments.
+/// The lines with their numbers from 1, without empty lines and comments, and without the line
+/// `sep=;` by which programs for office name a separator.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+    numbered.filter(|(number, line)| {
+        let names_separator = *number == 1 && line.trim_matches('"').starts_with("sep=");
+        !line.is_empty() && !line.starts_with('#') && !names_separator
+    })
 }

@@ -40,6 +40,12 @@ impl<'de> Deserialize<'de> for Keys {
     }
 }
 
+/// Whether more values follow the first one: objects one after another, as in a log.
+pub(super) fn has_several(text: &str) -> bool {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    matches!((values.next(), values.next()), (Some(Ok(_)), Some(Ok(_))))
+}
+
 /// The keys that lead to the list of rows.
 ///
 /// # Errors

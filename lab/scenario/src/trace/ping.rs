@@ -4,12 +4,14 @@
 //! iputils, busybox, macOS:  64 bytes from 192.0.2.1: icmp_seq=7 ttl=57 time=12.3 ms
 //! the same with -D:         [1717000000.123456] 64 bytes from ...
 //! Windows:                  Reply from 192.0.2.1: bytes=32 time=12ms TTL=57
+//! fping, also with -D:      192.0.2.1 : [7], 64 bytes, 12.3 ms (12.1 avg, 0% loss)
+//! irtt:                     [192.0.2.1:2112] seq=7 rtt=12.3ms rd=6.2ms sd=6.1ms ipdv=80.1µs
 //! ```
 
 use weir::units::TimeDelta;
 
 use super::series::Samples;
-use super::unit::{Unit, number};
+use super::unit::{self, Unit, number};
 use super::{Options, Result, TraceError, clock, lines};
 
 /// How many lines are looked at to recognise a log.
@@ -24,7 +26,9 @@ pub(super) fn is_ping(text: &str) -> bool {
 
 /// An echo that was answered.
 #[derive(Debug, PartialEq)]
-struct Echo {
+struct Echo<'t> {
+    /// Who answered, where each line says it of one of several.
+    host: Option<&'t str>,
     /// When the answer came, in seconds since 1970.
     at: Option<f64>,
     /// Its number, of 16 bits in most programs.
@@ -32,15 +36,21 @@ struct Echo {
     round_trip_ms: f64,
 }
 
-fn echo(line: &str) -> Option<Echo> {
+fn echo(line: &str) -> Option<Echo<'_>> {
     if line.ends_with("(DUP!)") {
         return None;
+    }
+    if let Some(echo) = echo_of_irtt(line) {
+        return Some(echo);
     }
     let dated = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
     let (at, rest) = match dated {
         Some((at, rest)) => (Some(number(at)?), rest),
         None => (None, line),
     };
+    if let Some((host, rest)) = rest.split_once(" : [") {
+        return echo_of_fping(at, host, rest);
+    }
     if !rest.contains(" from ") {
         return None;
     }
@@ -49,7 +59,26 @@ fn echo(line: &str) -> Option<Echo> {
     let round_trip_ms = number(round_trip.strip_suffix("ms").unwrap_or(round_trip))?;
     let sequence =
         value(rest, &["icmp_seq=", "icmp_req=", "seq="]).and_then(|text| text.parse().ok());
-    Some(Echo { at, sequence, round_trip_ms })
+    Some(Echo { host: None, at, sequence, round_trip_ms })
+}
+
+/// Reads `7], 64 bytes, 12.3 ms (12.1 avg, 0% loss)`.
+fn echo_of_fping<'t>(at: Option<f64>, host: &'t str, rest: &str) -> Option<Echo<'t>> {
+    let (sequence, rest) = rest.split_once("], ")?;
+    let round_trip_ms = number(rest.split_once(" ms")?.0.rsplit_once(", ")?.1)?;
+    Some(Echo { host: Some(host.trim()), at, sequence: sequence.parse().ok(), round_trip_ms })
+}
+
+/// Reads `seq=7 rtt=12.3ms`, behind the host.
+fn echo_of_irtt(line: &str) -> Option<Echo<'_>> {
+    let rest =
+        line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |of| of.1);
+    let sequence = value(rest, &["seq="]).filter(|_| rest.starts_with("seq="))?;
+    let text = value(rest, &["rtt="])?;
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let seconds = unit::time_of_name(&text[digits.len()..])?;
+    let round_trip_ms = number(digits)? * seconds * 1e3;
+    Some(Echo { host: None, at: None, sequence: sequence.parse().ok(), round_trip_ms })
 }
 
 /// What stands behind one of these names.
@@ -76,14 +105,23 @@ fn interval(text: &str) -> Option<TimeDelta> {
 pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     let half = if options.round_trip == Some(false) { 1.0 } else { 0.5 };
     let unit = Unit::Time(half * 1e-3).check(options.want)?;
-    let step = options.interval.or_else(|| interval(text)).unwrap_or(USUAL);
+    let step = options.interval.or_else(|| interval(text));
+    if step.is_none() && lines(text).any(|(_, line)| echo_of_irtt(line).is_some()) {
+        let message = "irtt prints no times; write how far its packets are apart, such as \
+                       interval = \"10ms\"";
+        return Err(TraceError::of_file(message));
+    }
+    let step = step.unwrap_or(USUAL);
     let mut samples = Samples::strict();
-    let (mut sent, mut newest, mut end) = (0, None, None);
+    let (mut sent, mut newest, mut end, mut host) = (0, None, None, None);
     for (line, content) in lines(text) {
         let Some(echo) = echo(content) else {
             sent += u64::from(is_unanswered(content));
             continue;
         };
+        if echo.host.is_some_and(|of| *host.get_or_insert(of) != of) {
+            return Err(TraceError::at(line, "several hosts answer; keep the lines of one"));
+        }
         sent = match echo.sequence {
             Some(sequence) => unwrapped(sent, sequence),
             None => sent + 1,
@@ -154,6 +192,34 @@ mod tests {
         assert_eq!(steps(text), [(0.0, 10.0), (0.5, 20.0)]);
         let plain = text.replace("[1717000000.020] ", "").replace("[1717000000.540] ", "");
         assert_eq!(steps(&plain), [(0.0, 10.0), (1.0, 20.0)]);
+    }
+
+    #[test]
+    fn fping_and_irtt_are_read_like_ping() {
+        let text = "192.0.2.1 : [0], 64 bytes, 20.0 ms (20.0 avg, 0% loss)\n\
+            192.0.2.1 : [1], timed out (20.0 avg, 50% loss)\n\
+            192.0.2.1 : [2], 64 bytes, 30.0 ms (25.0 avg, 33% loss)\n\n\
+            192.0.2.1 : xmt/rcv/%loss = 3/2/33%, min/avg/max = 20.0/25.0/30.0\n";
+        assert_eq!(steps(text), [(0.0, 10.0), (2.0, 15.0)]);
+        let dated = "[1717000000.020] a : [0], 64 bytes, 20.0 ms (20.0 avg, 0% loss)\n\
+            [1717000000.540] a : [1], 64 bytes, 40.0 ms (30.0 avg, 0% loss)\n";
+        assert_eq!(steps(dated), [(0.0, 10.0), (0.5, 20.0)]);
+        let options = Options::new(Want::Delay);
+        let two = format!("{text}192.0.2.2 : [3], 64 bytes, 9 ms (9.0 avg, 0% loss)\n");
+        let error = read(&two, &options).unwrap_err().to_string();
+        assert_eq!(error, "line 6: several hosts answer; keep the lines of one");
+        let irtt = "[Connecting] connecting to a\n\
+            [a:2112] seq=0 rtt=20ms rd=10ms sd=10ms ipdv=n/a\n\
+            [a:2112] seq=1 rtt=900µs rd=450µs sd=450µs ipdv=19.1ms\n\
+            [a:2112] seq=3 rtt=1.5s rd=1s sd=0.5s ipdv=n/a\n";
+        assert!(is_ping(irtt));
+        let error = read(irtt, &options).unwrap_err().to_string();
+        assert!(error.ends_with("such as interval = \"10ms\""), "{error}");
+        let options = Options { interval: Some(TimeDelta::from_millis(10)), ..options };
+        let samples = read(irtt, &options).unwrap();
+        let series = samples.series(super::super::series::Part::default()).unwrap();
+        let ms: Vec<f64> = series.steps().iter().map(|step| (step.1 * 1e6).round() / 1e3).collect();
+        assert_eq!((ms, series.length().as_millis()), (vec![10.0, 0.45, 750.0], 40));
     }
 
     #[test]

@@ -20,10 +20,15 @@ const CALENDAR: i64 = 100_000_000 * 1_000_000_000;
 const MAX_GAP: i64 = 60 * 1_000_000_000;
 /// A gap is this many times the median between two rows.
 const GAP: i64 = 10;
-/// Rows are bunched if most of them last less than this part of the mean.
-const BUNCHED: i64 = 20;
-/// Fewest rows that are called bunched.
+/// Most rows of a log that was buffered last less than this part of the mean.
+const MOSTLY_SHORT: i64 = 20;
+/// Rows that a buffer let go at once last less than this part of the mean. Events that follow each
+/// other fast last longer: the parts of a film that fill an empty player again.
+const AT_ONCE: i64 = 200;
+/// Fewest rows that are called bunched: so many at once, or in all.
 const BUNCH: usize = 8;
+/// A bunch of a buffer comes after the time that its rows last, within this factor.
+const REFILL: i64 = 3;
 
 /// Values that each apply from a given time on, the first from the start.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,8 +113,8 @@ pub(super) struct Part {
     pub(super) from: Option<TimeDelta>,
     /// End since the first row.
     pub(super) to: Option<TimeDelta>,
-    /// What the times of the rows are.
-    pub(super) times: RowTimes,
+    /// What the times of the rows are, if that is known.
+    pub(super) times: Option<RowTimes>,
 }
 
 /// The rows of a recording, as they are read.
@@ -149,14 +154,6 @@ impl Samples {
     /// Adds a row.
     pub(super) fn push_row(&mut self, line: usize, at: i64, value: Option<f64>) -> Result<()> {
         let sample = Sample { at, value, line: u32::try_from(line).unwrap_or(u32::MAX) };
-        if let Some(last) = self.list.last_mut()
-            && last.at == at
-            && self.is_log
-        {
-            let value = value.or(last.value);
-            *last = Sample { value, ..sample };
-            return Ok(());
-        }
         if self.list.len() == MAX_SAMPLES {
             return Err(TraceError::at(line, &format!("more than {MAX_SAMPLES} samples")));
         }
@@ -178,17 +175,20 @@ impl Samples {
             return Err(TraceError::of_file("the trace has no values"));
         };
         let mut run = self.run(first, part)?;
-        if let Some(usual) = self.bunched(&run)? {
-            run = Run::every(&run, usual);
-        }
-        if part.times == RowTimes::End {
-            run = run.shifted()?;
+        match part.times {
+            Some(RowTimes::Start) => {}
+            Some(RowTimes::End) => run = run.shifted()?,
+            None => {
+                if let Some(usual) = self.bunched(run.all)? {
+                    run = Run::every(run.all, usual);
+                }
+            }
         }
         self.cut(&run, first, part)
     }
 
     /// The rows in order that hold the part.
-    fn run(&self, first: i64, part: Part) -> Result<Run> {
+    fn run(&self, first: i64, part: Part) -> Result<Run<'_>> {
         let out_of_order =
             |pair: &[Sample]| pair[0].at > pair[1].at || (pair[0].at == pair[1].at && !self.is_log);
         let breaks = self.list.windows(2).enumerate().filter(|(_, pair)| out_of_order(pair));
@@ -223,24 +223,29 @@ impl Samples {
 
     /// How long each row of a run lasts, if its times are not those at which they were measured: a
     /// log through a pipe has the times at which the pipe was emptied.
-    fn bunched(&self, run: &Run) -> Result<Option<i64>> {
-        if self.end.is_some() {
+    fn bunched(&self, rows: &[Sample]) -> Result<Option<i64>> {
+        if self.end.is_some() || rows.len() < 2 {
             return Ok(None);
         }
-        let Some(interval) = run.bunched() else { return Ok(None) };
+        let line = rows[1].line as usize;
+        if rows[0].at == rows[rows.len() - 1].at {
+            let message = "all rows have the same time; write how long each row lasts, by \
+                           duration or interval";
+            return Err(TraceError::at(line, message));
+        }
         if let Some(usual) = self.usual.map(TimeDelta::as_nanos)
-            && (usual * 4 / 5..=usual * 5 / 4).contains(&interval)
+            && has_usual_rows(rows, usual)
         {
             return Ok(Some(usual));
         }
+        let Some(interval) = interval_of_bunches(rows) else { return Ok(None) };
         let ms = (interval as f64 / 1e6).round().max(1.0);
         let column = if self.is_log { "" } else { " with column = 2 and unit" };
         let message = format!(
-            "most rows have the time of another, as in a log that was buffered; write how \
-             long each \
-             row lasts, such as interval = \"{ms}ms\"{column}"
+            "many rows have the time of another, as in a log that was buffered; write how long \
+             each row lasts, such as interval = \"{ms}ms\"{column}, or times = \"start\" if they \
+             are right"
         );
-        let line = run.rows[1].line as usize;
         Err(TraceError::at(line, &message))
     }
 
@@ -280,29 +285,41 @@ impl Samples {
 }
 
 /// Rows in order of time.
-struct Run {
+struct Run<'s> {
+    /// All of them.
+    all: &'s [Sample],
+    /// The last one of each time.
     rows: Vec<Sample>,
     /// When the last one ends.
     end: i64,
 }
 
-impl Run {
+impl<'s> Run<'s> {
     /// The rows, of which there is one or more.
-    fn of(rows: &[Sample], end: Option<i64>) -> Self {
+    fn of(all: &'s [Sample], end: Option<i64>) -> Self {
+        let mut rows: Vec<Sample> = Vec::with_capacity(all.len());
+        for row in all {
+            match rows.last_mut() {
+                Some(last) if last.at == row.at => {
+                    *last = Sample { value: row.value.or(last.value), ..*row };
+                }
+                _ => rows.push(*row),
+            }
+        }
         let last = rows[rows.len() - 1].at;
         let lasts = rows.len().checked_sub(2).map_or(ONE_SAMPLE, |before| last - rows[before].at);
-        Self { rows: rows.to_vec(), end: end.unwrap_or(last + lasts) }
+        Self { all, rows, end: end.unwrap_or(last + lasts) }
     }
 
     /// The same values, of rows that each last as long.
-    fn every(run: &Self, interval: i64) -> Self {
-        let mut rows = run.rows.clone();
+    fn every(all: &'s [Sample], interval: i64) -> Self {
+        let mut rows = all.to_vec();
         let mut at = rows[0].at;
         for row in &mut rows {
             row.at = at;
             at += interval;
         }
-        Self { rows, end: at }
+        Self { all, rows, end: at }
     }
 
     /// The same values, each from the time of the row before until its own. The first is not used.
@@ -315,28 +332,93 @@ impl Run {
         if rows.is_empty() {
             return Err(TraceError::of_file("a trace whose times are ends needs two rows or more"));
         }
-        Ok(Self { rows, end })
+        Ok(Self { rows, end, ..self })
     }
+}
 
-    /// The mean time of a row, if most rows have next to none.
-    fn bunched(&self) -> Option<i64> {
-        let count = self.rows.len();
-        if count < BUNCH {
-            return None;
+/// Whether rows that each last so long have times that tell it only in the mean.
+fn has_usual_rows(rows: &[Sample], usual: i64) -> bool {
+    let mean = mean_of(rows);
+    let bunches = bunches_of(rows, mean / AT_ONCE);
+    let interval = interval_of(rows, &bunches).unwrap_or(mean);
+    let is_usual = (usual * 4 / 5..=usual * 5 / 4).contains(&interval);
+    is_usual && bunches.iter().any(|bunch| bunch.rows > 1)
+}
+
+/// The mean time of a row, without those of the last bunch; `None` if there is only one bunch.
+fn interval_of(rows: &[Sample], bunches: &[Bunch]) -> Option<i64> {
+    let last = bunches.iter().rev().find(|bunch| bunch.before > 0)?;
+    Some((last.at - rows[0].at) / last.before as i64)
+}
+
+/// The mean time from one of several rows to the next.
+fn mean_of(rows: &[Sample]) -> i64 {
+    (rows[rows.len() - 1].at - rows[0].at) / (rows.len() as i64 - 1)
+}
+
+/// Rows that came at once.
+#[derive(Clone, Copy)]
+struct Bunch {
+    /// When the first one came.
+    at: i64,
+    rows: usize,
+    /// Different times of the rows.
+    times: usize,
+    /// How many rows came before.
+    before: usize,
+    /// Whether the first row has the value of the row before it. Points of a plot do: a stair has
+    /// one point before each step and one after it.
+    goes_on: bool,
+}
+
+/// How long a row lasts, if the rows came in bunches.
+///
+/// They did if most of them have next to no time of their own. They did as well if fewer came so,
+/// each time after as long as their number takes: a line that stalled now and then.
+fn interval_of_bunches(rows: &[Sample]) -> Option<i64> {
+    if rows.len() < BUNCH {
+        return None;
+    }
+    let mean = mean_of(rows);
+    let mut in_bunches = 0;
+    let mut is_large = false;
+    for pair in bunches_of(rows, mean / AT_ONCE).windows(2) {
+        let (filled, takes) = (pair[1].at - pair[0].at, mean * pair[1].rows as i64);
+        if filled < takes / REFILL || filled > takes * REFILL {
+            continue;
         }
-        let first = self.rows[0].at;
-        let mean = (self.rows[count - 1].at - first) / (count as i64 - 1);
-        let (mut short, mut last_bunch) = (0, 0);
-        for (index, pair) in self.rows.windows(2).enumerate() {
-            let lasts = pair[1].at - pair[0].at;
-            short += usize::from(lasts < mean / BUNCHED);
-            if lasts > mean {
-                last_bunch = index + 1;
+        is_large |= pair[1].rows >= BUNCH;
+        if pair[1].times > 1 && !pair[1].goes_on {
+            in_bunches += pair[1].rows;
+        }
+    }
+    let bunches = bunches_of(rows, mean / MOSTLY_SHORT);
+    let different: usize = bunches.iter().map(|bunch| bunch.times).sum();
+    let is_mostly_short = 2 * (different - bunches.len()) > different - 1;
+    let is_bunched = is_mostly_short || is_large || 4 * in_bunches > rows.len();
+    is_bunched.then(|| interval_of(rows, &bunches).unwrap_or(mean))
+}
+
+/// The rows in bunches: those that follow each other within less than `short`.
+fn bunches_of(rows: &[Sample], short: i64) -> Vec<Bunch> {
+    let mut bunches: Vec<Bunch> = Vec::new();
+    let mut before: Option<Sample> = None;
+    for (index, row) in rows.iter().enumerate() {
+        let last = before.replace(*row);
+        let since = last.map(|last| row.at - last.at);
+        match (since, bunches.last_mut()) {
+            (Some(0), Some(bunch)) => bunch.rows += 1,
+            (Some(since), Some(bunch)) if since < short => {
+                bunch.rows += 1;
+                bunch.times += 1;
+            }
+            _ => {
+                let goes_on = last.is_some_and(|last| last.value == row.value);
+                bunches.push(Bunch { at: row.at, rows: 1, times: 1, before: index, goes_on });
             }
         }
-        let is_bunched = 2 * short > count - 1;
-        is_bunched.then(|| (self.rows[last_bunch].at - first) / (last_bunch as i64).max(1))
     }
+    bunches
 }
 
 fn check_gaps(rows: &[Sample]) -> Result<()> {

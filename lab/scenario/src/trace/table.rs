@@ -11,12 +11,19 @@ use crate::error::nearest;
 
 /// Most columns of a table.
 pub(super) const MAX_COLUMNS: usize = 10_000;
-/// What stands for a value that was not measured. Android writes the largest 32-bit number.
-const MISSING: [&str; 9] = ["", "-", "nan", "NaN", "NA", "N/A", "null", "None", "2147483647"];
+/// What stands for a value that was not measured, in any case. Android writes the largest 32-bit
+/// number.
+const MISSING: [&str; 10] =
+    ["", "-", "--", "nan", "na", "n/a", "#n/a", "null", "none", "2147483647"];
 /// Words in the name of a column that tells one run from another.
 const RUNS: [&str; 8] = ["run", "runs", "test", "trip", "experiment", "exp", "session", "id"];
 /// Words in the name of a column of how long each row lasts.
-const DURATIONS: [&str; 3] = ["duration", "durations", "dur"];
+const DURATIONS: [&str; 6] = ["duration", "durations", "dur", "lasts", "delta", "dt"];
+/// Words in the name of the first of two columns that make it that of the times.
+const TIMES: [&str; 9] =
+    ["time", "timestamp", "ts", "t", "date", "datetime", "elapsed", "epoch", "duration"];
+/// Words of a round trip.
+const ROUND_TRIPS: [&str; 4] = ["rtt", "ping", "roundtrip", "rtd"];
 
 /// How the rows tell the time.
 #[derive(Clone, Debug)]
@@ -40,6 +47,7 @@ pub(super) struct Table<'o> {
     unit: Unit,
     rows: Vec<(usize, &'o Cell)>,
     without: Option<(usize, &'static str)>,
+    only: Option<(usize, &'static str)>,
     samples: Samples,
     /// When the next row begins, for rows that have no time of their own.
     next: i64,
@@ -66,9 +74,8 @@ impl<'o> Table<'o> {
         for (name, cell) in &options.rows {
             rows.push((find(header, &Column::Name(name.clone()))?, cell));
         }
-        let without = known.and_then(|known| known.without).and_then(|(name, text)| {
-            Some((header.iter().position(|column| column == name)?, text))
-        });
+        let without = known.and_then(|known| column_and_text(header, known.without?));
+        let only = known.and_then(|known| column_and_text(header, known.only?));
         let mut samples = Samples::of_log();
         samples.usual = known.and_then(|known| known.usual);
         let content = Content {
@@ -77,15 +84,18 @@ impl<'o> Table<'o> {
             value: header.get(value).cloned(),
             times,
         };
-        let run = header.iter().position(|name| {
-            unit::words(name).iter().any(|word| RUNS.contains(&word.to_lowercase().as_str()))
-        });
+        let run = header.iter().position(|name| has_word(name, &RUNS));
         let (next, has_row) = (0, false);
-        Ok(Self { content, time, value, unit, rows, without, samples, next, has_row, run })
+        Ok(Self { content, time, value, unit, rows, without, only, samples, next, has_row, run })
     }
 
     /// Reads a row of cells in the order of the header.
     pub(super) fn row<T: AsRef<str>>(&mut self, line: usize, cells: &[T]) -> Result<()> {
+        // Programs that write tables for office may leave lines of separators at the end.
+        let has_times = !matches!(self.time, Time::Every(_));
+        if has_times && cells.iter().all(|cell| cell.as_ref().trim().is_empty()) {
+            return Ok(());
+        }
         for (index, wanted) in &self.rows {
             let text = cell_at(cells, *index);
             let counts = match wanted {
@@ -96,7 +106,9 @@ impl<'o> Table<'o> {
                 return Ok(());
             }
         }
-        if self.without.is_some_and(|(index, text)| cell_at(cells, index) == text) {
+        if self.without.is_some_and(|(index, text)| cell_at(cells, index) == text)
+            || self.only.is_some_and(|(index, text)| cell_at(cells, index) != text)
+        {
             return Ok(());
         }
         if !self.has_row && self.rows.is_empty() {
@@ -105,10 +117,8 @@ impl<'o> Table<'o> {
         self.has_row = true;
         let at = self.time_of(line, cells)?;
         let text = cell_at(cells, self.value);
-        let value = match MISSING.contains(&text) {
-            true => None,
-            false => Some(self.unit.read(line, text)?),
-        };
+        let is_missing = MISSING.iter().any(|missing| text.eq_ignore_ascii_case(missing));
+        let value = if is_missing { None } else { Some(self.unit.read(line, text)?) };
         self.samples.push_row(line, at, value)
     }
 
@@ -198,6 +208,14 @@ fn value(
     Ok((index, if is_halved { unit } else { halved(unit, name, options) }))
 }
 
+/// The index of a column that there is, and a text.
+fn column_and_text(
+    header: &[String],
+    (name, text): (&str, &'static str),
+) -> Option<(usize, &'static str)> {
+    Some((header.iter().position(|column| column == name)?, text))
+}
+
 /// The index of a column by its name.
 fn find_name(header: &[String], name: &str) -> Result<usize> {
     find(header, &Column::Name(name.into()))
@@ -208,26 +226,65 @@ fn is_plain_key(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Of a table with a column of times and one other, the other one, if its name says what it is.
+/// Of a table whose first column is of times, the only other one whose name says that it is what is
+/// wanted.
 fn the_only_value(header: &[String], options: &Options) -> Result<(usize, Unit)> {
-    let is_timed = options.time.is_none()
-        && header
-            .first()
-            .is_some_and(|name| name.eq_ignore_ascii_case("time") || name == "timestamp");
-    let unit = options.unit.or_else(|| Unit::of_name(header.get(1)?));
-    match (unit, header) {
-        (Some(unit), [_, name]) if is_timed => Ok((1, halved(unit, name, options))),
-        _ => Err(unknown(header)),
+    let is_timed = options.time.is_none() && has_times_first(header);
+    if !is_timed {
+        return Err(unknown(header));
+    }
+    let mut found = None;
+    for (index, name) in header.iter().enumerate().skip(1) {
+        let in_name = Unit::of_name(name).filter(|unit| unit.check(options.want).is_ok());
+        let unit = match options.unit {
+            Some(unit) if in_name.is_some() || header.len() == 2 => Some(unit),
+            Some(_) => None,
+            None => in_name,
+        };
+        if let Some(unit) = unit
+            && found.replace((index, halved(unit, name, options))).is_some()
+        {
+            return Err(unknown(header));
+        }
+    }
+    match (found, header) {
+        (Some(found), _) => Ok(found),
+        // What it is in the end says why it is not what is wanted.
+        (None, [_, name]) => {
+            Unit::of_name(name).map(|unit| (1, unit)).ok_or_else(|| unknown(header))
+        }
+        (None, _) => Err(unknown(header)),
     }
 }
 
+/// Whether a name has one of these words.
+fn has_word(name: &str, words: &[&str]) -> bool {
+    unit::words(name).iter().any(|own| words.iter().any(|word| own.eq_ignore_ascii_case(word)))
+}
+
+/// Whether the first column is of times or durations.
+fn has_times_first(header: &[String]) -> bool {
+    header.first().is_some_and(|name| has_word(name, &TIMES) || is_duration(name))
+}
+
+/// Whether a name is of how long a row lasts.
+pub(super) fn is_duration(name: &str) -> bool {
+    has_word(name, &DURATIONS)
+}
+
+/// Whether a name is of a round trip: `rtt_ms`, `minRTT`, `srtt`, `round-trip time`.
+fn is_round_trip(name: &str) -> bool {
+    let words = unit::words(name);
+    let has_both = words
+        .windows(2)
+        .any(|pair| pair[0].eq_ignore_ascii_case("round") && pair[1].eq_ignore_ascii_case("trip"));
+    let ends_so = words.iter().any(|word| word.to_ascii_lowercase().ends_with("rtt"));
+    has_both || ends_so || has_word(name, &ROUND_TRIPS)
+}
+
 /// A round trip is twice the delay of a direction.
-fn halved(unit: Unit, name: &str, options: &Options) -> Unit {
-    let is_round_trip = options.round_trip.unwrap_or_else(|| {
-        unit::words(name)
-            .iter()
-            .any(|word| word.eq_ignore_ascii_case("rtt") || word.eq_ignore_ascii_case("ping"))
-    });
+pub(super) fn halved(unit: Unit, name: &str, options: &Options) -> Unit {
+    let is_round_trip = options.round_trip.unwrap_or_else(|| is_round_trip(name));
     match unit {
         Unit::Time(seconds) if is_round_trip && options.want == Want::Delay => {
             Unit::Time(seconds / 2.0)
@@ -247,7 +304,8 @@ fn not_what(line: usize, expected: &str, text: &str) -> TraceError {
 
 fn no_time(line: usize, text: &str, clock: &Clock) -> TraceError {
     let hint = match (number(text), &clock.format) {
-        (Some(number), None) if number > 0.0 => "; write time_unit, such as \"ms\"",
+        _ if !unit::comma_hint(text).is_empty() => unit::comma_hint(text),
+        (Some(number), None) if number > 0.0 => "; write time_unit, such as \"ms\", or time_format",
         (None, None) if !text.is_empty() && !clock.has_numbers_only => {
             "; write time_format, such as \"%m/%d/%Y, %I:%M %p\""
         }
@@ -295,7 +353,7 @@ fn time(
             let words = format!("from {} to {}", quoted(from), quoted(to));
             Ok((Time::Between(find_name(header, from)?, find_name(header, to)?), words))
         }
-        None if header.len() == 2 && options.column.is_none() => of_column(header, 0, options),
+        None if has_times_first(header) => of_column(header, 0, options),
         None => {
             Err(TraceError::of_file("which column has the time? Write time, duration or interval"))
         }
@@ -305,8 +363,7 @@ fn time(
 /// A column of times; of durations, if its name says so.
 fn of_column(header: &[String], index: usize, options: &Options) -> Result<(Time, String)> {
     let name = header.get(index).map_or("", String::as_str);
-    let words = unit::words(name);
-    if words.iter().any(|word| DURATIONS.contains(&word.to_lowercase().as_str())) {
+    if is_duration(name) {
         return lasts(header, index, options);
     }
     let chosen = options.time_unit.map(TimeDelta::as_secs_f64);

@@ -59,7 +59,10 @@ fn one_column_is_a_mahimahi_trace() {
     assert!(matches!(trace("\u{feff}# made up\n1\n1\n3\n"), Ok(Trace::Opportunities(_))));
     assert_eq!(
         down("1\n0.5\n"),
-        refused("trace line 2: expected a time in whole milliseconds, not '0.5'")
+        refused(
+            "trace line 2: expected a time in whole milliseconds, not '0.5'; if the lines are \
+             values, write column = 1, unit and interval"
+        )
     );
     assert_eq!(decibels("1\n2\n"), refused("a mahimahi trace holds no decibels"));
     let hold = trace("1\n2\n").unwrap().capacity(TraceEnd::Hold).unwrap();
@@ -309,8 +312,9 @@ fn a_list_of_objects_is_a_table() {
     assert_eq!(shown(rows, &options), ok(&[(0, 2500.0), (2_000, 3000.0)], 3_000));
     let cases = [
         ("[]", "the list is empty"),
-        ("[1]", "line 1: invalid type: integer `1`, expected an object, a row of a table"),
-        ("[{\"a\":1}]", "line 1: no known table; name column, unit and time of 'a'"),
+        ("[true]", "line 1: invalid type: boolean `true`, expected an object, a row of a table"),
+        ("[1]", "no known table; name column, unit and time of '1'"),
+        ("[{\"a\":1}]", "no known table; name column, unit and time of 'a'"),
         (
             "[{\"duration_ms\":1,\"bandwidth_kbps\":1},\n{\"duration_ms\":0}]",
             "line 2: expected milliseconds above 0, not '0'",
@@ -426,7 +430,7 @@ fn survives(text: &str, options: &Options) {
             let message = error.to_string();
             assert!(!message.contains(|c: char| c.is_control()), "{message:?}");
             assert!(message.chars().count() < 500, "{message}");
-            let lines = 1 + text.matches('\n').count();
+            let lines = 1 + text.matches(['\n', '\r']).count();
             assert!(error.line().is_none_or(|line| (1..=lines).contains(&line)), "{message}");
         }
         Ok(Trace::Decibels(series) | Trace::Shares(series)) => {

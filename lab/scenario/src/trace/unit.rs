@@ -24,7 +24,7 @@ pub enum Unit {
 
 impl Unit {
     /// All units by their names in scenario files.
-    pub const ALL: [(&'static str, Self); 19] = [
+    pub const ALL: [(&'static str, Self); 22] = [
         ("bps", Self::Rate(1.0)),
         ("kbps", Self::Rate(1e3)),
         ("Mbps", Self::Rate(1e6)),
@@ -36,6 +36,9 @@ impl Unit {
         ("B/s", Self::Rate(8.0)),
         ("kB/s", Self::Rate(8e3)),
         ("MB/s", Self::Rate(8e6)),
+        ("GB/s", Self::Rate(8e9)),
+        ("KiB/s", Self::Rate(8.0 * 1024.0)),
+        ("MiB/s", Self::Rate(8.0 * 1024.0 * 1024.0)),
         ("dB", Self::Decibels),
         ("dBm", Self::Decibels),
         ("s", Self::Time(1.0)),
@@ -47,27 +50,36 @@ impl Unit {
     ];
 
     /// The unit at the end of a column's name, such as `throughput_mbps`, `rate [MB/s]`,
-    /// `bandwidth_kbit_s`, `RSRQ [dB]` or `loss %`. `None` if the name has none, or if it is one of
-    /// several, such as `MBPS`.
+    /// `bandwidth_kbit_s`, `rateMbps`, `RSRQ [dB]` or `loss %`. `None` if the name has none, or if
+    /// it is one of several, such as `MBPS` or `rtt_min`.
     pub(super) fn of_name(name: &str) -> Option<Self> {
         let words = words(name);
         let last = *words.last()?;
+        if is_prefix_cut(name, last) {
+            return None;
+        }
         match last.to_ascii_lowercase().as_str() {
             "db" | "dbm" => return Some(Self::Decibels),
-            "%" | "percent" | "pct" => return Some(Self::Share(0.01)),
+            "percent" | "pct" => return Some(Self::Share(0.01)),
             "ratio" | "share" | "fraction" => return Some(Self::Share(1.0)),
+            word if word.ends_with('%') => return Some(Self::Share(0.01)),
             _ => {}
         }
         if let Some(amount) = last.strip_suffix("ps") {
             return amount_per_second(amount).map(Self::Rate);
         }
-        let is_second = ["s", "sec", "second", "seconds"].contains(&last);
+        let lower = last.to_ascii_lowercase();
+        let is_second = ["s", "sec", "second", "seconds"].contains(&lower.as_str());
         match words.as_slice() {
-            [.., amount, "per", _] if is_second => amount_per_second(amount).map(Self::Rate),
+            [.., amount, per, _] if is_second && per.eq_ignore_ascii_case("per") => {
+                amount_per_second(amount).map(Self::Rate)
+            }
+            // In `MB/S`, bits could be meant.
+            [.., amount, "S"] if is_amount(amount) && !is_spelt(amount) => None,
             [.., amount, _] if is_second && is_amount(amount) => {
                 amount_per_second(amount).map(Self::Rate)
             }
-            _ => time_of_name(name).map(Self::Time),
+            _ => time_unit(&SHORT_TIMES, last).map(Self::Time),
         }
     }
 
@@ -102,29 +114,92 @@ impl Unit {
         if (least..=most).contains(&value) {
             return Ok(value);
         }
-        Err(TraceError::at(line, &format!("expected {words}, not {number}")))
+        let is_percent = self == Self::Share(1.0) && (0.0..=100.0).contains(&value);
+        let hint = if is_percent { "; if it is percent, write unit = \"%\"" } else { "" };
+        Err(TraceError::at(line, &format!("expected {words}, not {number}{hint}")))
     }
 
     /// The value of a text in bit/s, dB, seconds, or of 1.
     pub(super) fn read(self, line: usize, text: &str) -> Result<f64> {
         match number(text) {
             Some(number) => self.value(line, number),
-            None => Err(TraceError::at(line, &format!("expected a number, not {}", quoted(text)))),
+            None => match self.with_unit(text) {
+                Some((unit, number)) => unit.value(line, number),
+                None => {
+                    let hint = comma_hint(text);
+                    let message = format!("expected a number, not {}{hint}", quoted(text));
+                    Err(TraceError::at(line, &message))
+                }
+            },
         }
+    }
+
+    /// The number and the unit of a rate or a share that names its own, such as `8.5 Mbit/s`.
+    fn with_unit(self, text: &str) -> Option<(Self, f64)> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c))?;
+        let (digits, name) = text.split_at(end);
+        let unit = Self::of_name(name)?;
+        let is_same = matches!((self, unit), (Self::Rate(_), Self::Rate(_)))
+            || matches!((self, unit), (Self::Share(_), Self::Share(_)));
+        is_same.then_some((unit, number(digits)?))
     }
 }
 
-/// The words of a name: what stands between separators.
+/// What to write if the comma of a number is decimal; nothing if it has none.
+pub(super) fn comma_hint(text: &str) -> &'static str {
+    match with_point(text) {
+        Some(_) => "; if commas are decimal, write decimal = \",\"",
+        None => "",
+    }
+}
+
+/// A number with a decimal comma, such as `8,5`, with a point instead.
+pub(super) fn with_point(text: &str) -> Option<String> {
+    let (whole, fraction) = text.trim().split_once(',')?;
+    let unsigned = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+    let mut digits = unsigned.bytes().chain(fraction.bytes());
+    let is_number = !fraction.is_empty() && digits.all(|byte| byte.is_ascii_digit());
+    is_number.then(|| format!("{whole}.{fraction}"))
+}
+
+/// The words of a name: what stands between separators, and those of `rateMbps`.
 pub(super) fn words(name: &str) -> Vec<&str> {
-    name.split(|c: char| !c.is_alphanumeric() && c != '%' && c != 'µ')
-        .filter(|word| !word.is_empty())
-        .collect()
+    let mut words = Vec::new();
+    for text in name.split(|c: char| !c.is_alphanumeric() && c != '%' && c != 'µ') {
+        let (mut start, mut lower) = (0, 0);
+        for (at, letter) in text.char_indices() {
+            // `dB` and `kBps` are one word.
+            if letter.is_uppercase() && lower > 1 {
+                words.push(&text[start..at]);
+                start = at;
+            }
+            lower = if letter.is_lowercase() { lower + 1 } else { 0 };
+        }
+        words.push(&text[start..]);
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether a word that begins within another, as `Bps` in `rateMBps` or `ratekBps`, may have lost
+/// the letter before it.
+fn is_prefix_cut(name: &str, word: &str) -> bool {
+    let Some(before) = name.rfind(word).and_then(|at| name[..at].chars().next_back()) else {
+        return false;
+    };
+    "kmg".contains(before) && word.starts_with(['B', 'b'])
 }
 
 /// Whether a word is of bits or bytes, so that seconds after it make a rate.
 fn is_amount(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     ["b", "bit", "bits", "byte", "bytes"].iter().any(|end| word.ends_with(end))
+}
+
+/// Whether it is spelt out whether a word is of bits or bytes.
+fn is_spelt(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    ["bit", "bits", "byte", "bytes"].iter().any(|end| word.ends_with(end))
 }
 
 /// Bits of an amount such as `k`, `Mbit`, `KBytes` or `MiB`. An amount without bits or bytes is of
@@ -161,18 +236,73 @@ fn prefix_of(prefix: &str) -> Option<f64> {
     prefixes.iter().find(|known| known.0 == prefix).map(|known| known.1)
 }
 
-/// The unit of times that a column's name ends with, such as `timestamp_ms` or `Time [s]`, in
-/// seconds.
+/// Names of a unit of time, and its seconds.
+type TimeNames = (&'static [&'static str], f64);
+
+/// The units of delays. `min` is none of them: `rtt_min` is the least one.
+const SHORT_TIMES: [TimeNames; 4] = [
+    (&["s", "sec", "secs", "second", "seconds"], 1.0),
+    (&["ms", "msec", "msecs", "milli", "millis", "millisecond", "milliseconds"], 1e-3),
+    (&["us", "µs", "μs", "usec", "usecs", "micro", "micros", "microsecond", "microseconds"], 1e-6),
+    (&["ns", "nsec", "nsecs", "nano", "nanos", "nanosecond", "nanoseconds"], 1e-9),
+];
+/// The units of times only.
+const LONG_TIMES: [TimeNames; 3] = [
+    (&["min", "mins", "minute", "minutes"], 60.0),
+    (&["h", "hr", "hrs", "hour", "hours"], 3_600.0),
+    (&["d", "day", "days"], 86_400.0),
+];
+/// Names of a time that may stand before its unit without a separator, as in `timems`.
+const TIMES: [&str; 8] = ["timestamp", "time", "ts", "t", "elapsed", "epoch", "utc", "unix"];
+
+fn time_unit(units: &[TimeNames], word: &str) -> Option<f64> {
+    let word = word.to_lowercase();
+    units.iter().find(|unit| unit.0.contains(&word.as_str())).map(|unit| unit.1)
+}
+
+/// The unit of times in a column's name, such as `timestamp_ms`, `Time [s]`, `timeMs` or
+/// `ms_since_start`, in seconds.
 pub(super) fn time_of_name(name: &str) -> Option<f64> {
-    let units: [(&[&str], f64); 5] = [
-        (&["s", "sec", "secs", "second", "seconds"], 1.0),
-        (&["ms", "msec", "msecs", "millis", "millisecond", "milliseconds"], 1e-3),
-        (&["us", "µs", "usec", "usecs", "micros", "microsecond", "microseconds"], 1e-6),
-        (&["ns", "nsec", "nsecs", "nanos", "nanosecond", "nanoseconds"], 1e-9),
-        (&["min", "mins", "minute", "minutes"], 60.0),
-    ];
-    let last = words(name).last()?.to_lowercase();
-    units.iter().find(|unit| unit.0.contains(&last.as_str())).map(|unit| unit.1)
+    let words = words(name);
+    let last = words.last()?;
+    if let Some(unit) = time_unit(&SHORT_TIMES, last).or_else(|| time_unit(&LONG_TIMES, last)) {
+        return Some(unit);
+    }
+    for word in words.iter().rev() {
+        // An `s` before other words may mean anything, and `US` is a country.
+        let unit = time_unit(&SHORT_TIMES[1..], word);
+        if unit.is_some() && (!word.eq_ignore_ascii_case("us") || has_since(&words)) {
+            return unit;
+        }
+        if let Some(unit) = time_of_word(word) {
+            return Some(unit);
+        }
+    }
+    for word in words {
+        if ["seconds", "minutes", "hours"].contains(&word.to_lowercase().as_str()) {
+            return time_unit(&SHORT_TIMES, word).or_else(|| time_unit(&LONG_TIMES, word));
+        }
+    }
+    None
+}
+
+/// Whether a name says since when a time is.
+fn has_since(words: &[&str]) -> bool {
+    words
+        .iter()
+        .any(|word| ["since", "from", "after"].iter().any(|since| word.eq_ignore_ascii_case(since)))
+}
+
+/// The unit in a word such as `timems`.
+fn time_of_word(word: &str) -> Option<f64> {
+    let lower = word.to_lowercase();
+    for stem in TIMES {
+        let rest = lower.strip_prefix(stem).filter(|rest| rest.len() > 1);
+        if let Some(unit) = rest.and_then(|rest| time_unit(&SHORT_TIMES, rest)) {
+            return Some(unit);
+        }
+    }
+    None
 }
 
 /// A finite number in decimal digits.
@@ -215,6 +345,15 @@ mod tests {
             ("bytes per second", 8.0),
             ("KBytes/sec", 8e3),
             ("megabits per second", 1e6),
+            ("rateMbps", 1e6),
+            ("downlinkRateMBps", 8e6),
+            ("rateKiBps", 8.0 * 1024.0),
+            ("rate KiB/s", 8.0 * 1024.0),
+            ("bitrateBps", 8.0),
+            ("bit/s", 1.0),
+            ("MBIT/S", 1e6),
+            ("KBytes/Sec", 8e3),
+            ("bitsPerSecond", 1.0),
         ];
         for (name, bps) in rates {
             assert_eq!(Unit::of_name(name), Some(Unit::Rate(bps)), "{name}");
@@ -228,6 +367,9 @@ mod tests {
             ("loss %", Unit::Share(0.01)),
             ("loss_pct", Unit::Share(0.01)),
             ("loss_ratio", Unit::Share(1.0)),
+            ("loss%", Unit::Share(0.01)),
+            ("avgRttMs", Unit::Time(1e-3)),
+            ("rtt (μs)", Unit::Time(1e-6)),
         ];
         for (name, unit) in others {
             assert_eq!(Unit::of_name(name), Some(unit), "{name}");
@@ -237,6 +379,9 @@ mod tests {
     #[test]
     fn a_name_that_says_no_unit_or_one_of_several_leaves_it_open() {
         for name in ["", "rate", "rate_MBPS", "rate_mBps", "rate_mB/s", "5G_TBS", "kbit", "bps_x"] {
+            assert_eq!(Unit::of_name(name), None, "{name}");
+        }
+        for name in ["ratekBps", "linkBps", "RATE_KBPS", "rtt_min", "rtt_minutes", "MB/S"] {
             assert_eq!(Unit::of_name(name), None, "{name}");
         }
     }
@@ -250,12 +395,45 @@ mod tests {
             ("ts ns", 1e-9),
             ("elapsed (min)", 60.0),
             ("duration_s", 1.0),
+            ("timeMs", 1e-3),
+            ("timestampMS", 1e-3),
+            ("timems", 1e-3),
+            ("timestampus", 1e-6),
+            ("time (µs)", 1e-6),
+            ("time (μs)", 1e-6),
+            ("time_milli", 1e-3),
+            ("ms_since_start", 1e-3),
+            ("time_us_since_boot", 1e-6),
+            ("timestamp_ms_utc", 1e-3),
+            ("seconds elapsed", 1.0),
+            ("time_h", 3_600.0),
         ];
         for (name, seconds) in names {
             assert_eq!(time_of_name(name), Some(seconds), "{name}");
         }
-        for name in ["", "time", "utc_ts", "td", "seq_num", "Timestamp"] {
+        for name in ["", "time", "utc_ts", "td", "seq_num", "Timestamp", "times", "time_US_East"] {
             assert_eq!(time_of_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_value_may_name_its_own_unit() {
+        let mbps = Unit::Rate(1e6);
+        assert_eq!(mbps.read(1, "8.5 Mbits/sec"), Ok(8.5e6));
+        assert_eq!(mbps.read(1, "850kbps"), Ok(850e3));
+        assert_eq!(Unit::Share(1.0).read(1, "2.5%"), Ok(0.025));
+        assert!(mbps.read(1, "12 ms").is_err());
+        assert!(Unit::Time(1e-3).read(1, "12 s").is_err());
+    }
+
+    #[test]
+    fn a_decimal_comma_is_named_in_the_error() {
+        let error = Unit::Rate(1e6).read(7, "8,5").unwrap_err().to_string();
+        let hint = "if commas are decimal, write decimal = \",\"";
+        assert_eq!(error, format!("line 7: expected a number, not '8,5'; {hint}"));
+        assert_eq!(with_point("-8,25").as_deref(), Some("-8.25"));
+        for text in ["8,", "1.234,5", "8,5 Mbit/s", "a,5", "8"] {
+            assert_eq!(with_point(text), None, "{text}");
         }
     }
 }
