@@ -67,6 +67,8 @@ fn explains(connections: &Connections, other: &Found, finding: &Found) -> bool {
         return false;
     }
     let is_one_stream = other.subject == finding.subject;
+    // What is lost on one way does nothing to the frames of the other.
+    let is_one_way = other.subject.is_sent() == finding.subject.is_sent();
     match (other.rule(), finding.rule()) {
         (Capacity, Loss | LossRule) => true,
         // A round trip does not say which way its packets wait; the sender's estimate does.
@@ -92,7 +94,7 @@ fn explains(connections: &Connections, other: &Found, finding: &Found) -> bool {
         (Interruption | Stall, NothingReceived | Late | FewFrames) => true,
         (NotDecoded, Decoder | Late) | (Decoder, Late) => is_one_stream,
         // Frames that lack packets cannot be decoded.
-        (Capacity | Loss | FarLoss | AirTime, NotDecoded) => true,
+        (Capacity | Loss | FarLoss | AirTime, NotDecoded) => is_one_way,
         (Freeze, NotDecoded) => is_one_stream,
         (SmallPicture | Capacity, FewFrames) => true,
         // Of a time without reports, only means are known.

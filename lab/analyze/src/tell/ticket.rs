@@ -2,6 +2,8 @@
 //! sentences without terms of the field.
 
 use crate::found::{Evidence, Found, Part, Refusal, RuleName, Source};
+use crate::judge::rules::LOSS;
+use crate::read::dump::StreamDirection;
 use crate::read::time_of_day::{clock, date_and_clock};
 use crate::tell::says::{mbps, percent};
 
@@ -32,8 +34,22 @@ pub(crate) fn ticket(found: &[Found], duration_s: f64, zero_ms: Option<f64>) -> 
         (Some(from), _) => format!(" at {from}"),
         _ => format!(" from {:.0} to {:.0} s", shown.from_s, shown.to_s),
     };
-    let of_cause = cause.unwrap_or(shown);
+    let of_cause = found.iter().find(|it| explains(it, shown)).or(cause).unwrap_or(shown);
     format!("{begin}, {what}{when}. {} {}", reason(of_cause), advice(of_cause))
+}
+
+/// Whether it is a cause in the same direction, and at the same time, as what was noticed.
+fn explains(found: &Found, effect: &Found) -> bool {
+    let is_then = found.from_s < effect.to_s && effect.from_s < found.to_s;
+    is_cause(found) && is_then && is_sent(found) == is_sent(effect)
+}
+
+/// Whether it is of what was sent; `None` if it has no direction.
+fn is_sent(found: &Found) -> Option<bool> {
+    match &found.evidence {
+        Evidence::Capacity(path) => Some(path.is_sent),
+        _ => found.subject.stream().map(|stream| stream.way == StreamDirection::Sent),
+    }
 }
 
 /// The time of day of a moment in s since the first report.
@@ -78,7 +94,11 @@ fn noticed(found: &Found) -> Option<String> {
         Evidence::Freeze { worst, all } => {
             let all = all.unwrap_or(*worst);
             let count = if all.count == 1 { "once".into() } else { format!("{} times", all.count) };
-            format!("the picture stood still {count} ({:.0} s in all)", all.seconds.max(1.0))
+            let time = match all.seconds {
+                short if short < 1.0 => "less than a second".into(),
+                long => format!("{long:.0} s"),
+            };
+            format!("the picture stood still {count} ({time} in all)")
         }
         Evidence::Concealment(_) => "the sound had gaps".into(),
         Evidence::Late { .. } => format!("{received} came late"),
@@ -111,11 +131,17 @@ fn reason(found: &Found) -> String {
     match &found.evidence {
         Evidence::Capacity(path) => {
             let way = if path.is_sent { "sending" } else { "receiving" };
-            match path.carried.map(|(bps, _)| bps).or(path.rate_bps) {
-                Some(bps) => {
+            let whose = if path.is_sent { "you sent" } else { "was sent to you" };
+            // With losses, what left the sender is not what the path carried.
+            match (path.carried, path.lost.filter(|lost| *lost >= LOSS), path.rate_bps) {
+                (Some((bps, _)), ..) | (None, None, Some(bps)) => {
                     format!("The internet connection was full: for {way} it had {}.", mbps(bps))
                 }
-                None => format!("The internet connection was full for {way}."),
+                (None, Some(lost), _) => format!(
+                    "The internet connection was full: {} of what {whose} got lost.",
+                    percent(Some(lost))
+                ),
+                (None, None, None) => format!("The internet connection was full for {way}."),
             }
         }
         Evidence::Bandwidth { .. } => "The internet connection carried too little.".into(),
@@ -234,6 +260,25 @@ mod tests {
              receiving it had 0.4 Mbit/s. Please pause downloads and films, and use a cable or \
              come closer to the router."
         );
+    }
+
+    #[test]
+    fn a_rate_that_gets_lost_is_not_what_the_path_had() {
+        let full = FullPath {
+            is_sent: true,
+            rate_bps: Some(6e6),
+            lost: Some(0.75),
+            queue_ms: None,
+            estimate_bps: None,
+            carried: None,
+            overflows: true,
+        };
+        let text = ticket(&[of((0.0, 16.0), Evidence::Capacity(full))], 16.0, None);
+        assert!(text.contains("full: 75.0 % of what you sent got lost."), "{text}");
+        let all = Some(Times { count: 1, seconds: 0.2 });
+        let short = Evidence::Freeze { worst: Times::default(), all };
+        let text = ticket(&[of((11.0, 12.0), short)], 16.0, None);
+        assert!(text.contains("stood still once (less than a second in all)"), "{text}");
     }
 
     #[test]

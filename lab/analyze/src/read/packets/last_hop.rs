@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(of_second(&packets(|_| false), 5), None);
         let mut unnumbered = packets(|_| false);
         for packet in &mut unnumbered {
-            packet.number = None;
+            packet.number = None.into();
         }
         assert_eq!(of_second(&unnumbered, 0), None);
     }
@@ -76,7 +76,7 @@ mod tests {
     fn numbers_that_begin_anew_are_no_loss() {
         let mut packets = packets(|_| false);
         for packet in &mut packets[150..] {
-            packet.number = packet.number.map(|number| number + 20_000);
+            packet.number = packet.number.get().map(|number| number + 20_000).into();
         }
         assert_eq!(of_second(&packets, 1), None);
     }
