@@ -46,6 +46,24 @@ impl Coverage {
         self.on_other(number, bytes, packet.recovered)
     }
 
+    /// The number after the highest one reported on.
+    pub(crate) fn next(&self) -> Option<i64> {
+        self.highest?.checked_add(1)
+    }
+
+    /// Takes packets with the next numbers, none of them recovered, each below 4 GB, and moves
+    /// another mean of sizes by the same share.
+    pub(crate) fn on_next(&mut self, packets: &[PacketReport], other_mean: f64) -> f64 {
+        let mut means = [self.mean_bytes, other_mean];
+        for packet in packets {
+            let bytes = f64::from(packet.size.as_bytes() as u32);
+            means = means.map(|mean| mean + SIZE_GAIN * (bytes - mean));
+        }
+        self.mean_bytes = means[0];
+        self.highest = packets.last().map(|packet| packet.sequence_number).or(self.highest);
+        means[1]
+    }
+
     /// A packet that does not follow the highest number.
     #[inline(never)]
     fn on_other(&mut self, number: i64, bytes: f64, is_recovered: bool) -> Covered {

@@ -17,7 +17,7 @@ const INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(4);
 
 /// Feedback is missing after this many times the usual interval. If half of the reports get lost,
 /// the usual interval is three times as long, and one in 4,096 gaps is longer than this.
-const MISSED_REPORTS: f64 = 4.0;
+pub(crate) const MISSED_REPORTS: f64 = 4.0;
 
 /// The usual time between two reports, unknown before the second one.
 ///
@@ -155,9 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn a_report_in_parts_is_one_and_a_lost_one_is_no_change() {
+    fn a_report_in_parts_is_one_and_a_lost_one_is_soon_no_change() {
         for interval in [5, 50, 400, 2_000] {
             assert_eq!(usual((0..40).map(|n| n * interval)), interval);
+            let without = |last: i64| (0..=last).filter(|n| *n != 39).map(|n| n * interval);
+            assert_eq!(usual(without(40)), interval * 5 / 4, "one of two reports counts twice");
+            assert!(usual(without(60)) <= interval + interval / 20, "{interval}");
             for parts in 2..20 {
                 let spread = interval / 100;
                 let times =

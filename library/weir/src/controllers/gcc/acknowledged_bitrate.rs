@@ -108,6 +108,39 @@ struct Sent {
 }
 
 impl AcknowledgedBitrate {
+    /// Adds this number of packets in arrival order, the first of which arrived at `first`.
+    ///
+    /// Those that the window cannot hold leave at once.
+    pub(super) fn on_sorted(
+        &mut self,
+        first: Timestamp,
+        count: usize,
+        mut packets: impl Iterator<Item = Packet>,
+    ) {
+        let gone = count.saturating_sub(MAX_PACKETS);
+        let is_in_order = self.window.last().is_none_or(|last| last.arrival_time <= first);
+        if gone > 0 && is_in_order {
+            self.pass(packets.by_ref().take(gone));
+        }
+        self.on_packets(packets);
+    }
+
+    /// Packets arrived in order that have left the window, and so has all before them.
+    fn pass(&mut self, packets: impl Iterator<Item = Packet>) {
+        let mut newest = self.newest_discarded.unwrap_or(Timestamp::from_nanos(i64::MIN));
+        for packet in self.window.iter() {
+            newest = newest.max(packet.send_time);
+        }
+        let mut last_sent = self.last_sent;
+        for packet in packets {
+            newest = newest.max(packet.send_time);
+            if last_sent.is_none_or(|last| packet.send_time > last.send_time) {
+                last_sent = Some(packet);
+            }
+        }
+        *self = Self { newest_discarded: Some(newest), last_sent, ..Self::default() };
+    }
+
     /// Adds arrived packets.
     ///
     /// Packets are discarded once, after the last one is added. In arrival order the window's span
@@ -126,7 +159,9 @@ impl AcknowledgedBitrate {
                 Some(last) => self.append(last, packet),
                 None => {
                     self.gaps = Some(LongestGaps::default());
-                    self.last_sent = Some(packet);
+                    if self.last_sent.is_none_or(|last| packet.send_time > last.send_time) {
+                        self.last_sent = Some(packet);
+                    }
                     self.received += packet.size;
                     self.window.push(packet);
                 }
@@ -377,6 +412,37 @@ mod tests {
                     other.on_packet(packet.send_time, packet.arrival_time, packet.size);
                 });
                 assert_eq!(one.bitrate(), other.bitrate(), "seed {seed}, {now} ms");
+            }
+        }
+    }
+
+    #[test]
+    fn a_report_of_more_than_the_window_is_as_good_as_many() {
+        for seed in 1..40_i64 {
+            let (mut one, mut other) =
+                (AcknowledgedBitrate::default(), AcknowledgedBitrate::default());
+            let mut number = 0;
+            for report in 0..12_i64 {
+                let count = [30, 499, 2_100, 501, 700][(seed + report) as usize % 5];
+                let packets: alloc::vec::Vec<Packet> = (number..number + count)
+                    .map(|number| {
+                        let late = if number * seed % 97 == 0 { 30 } else { 0 };
+                        let pause = if number % 1_013 == 0 { seed } else { 0 };
+                        let size = DataSize::from_bytes(1_000 + (number % 7) as u64);
+                        let arrival_time = at(number / 40 * 2 + 100);
+                        Packet { arrival_time, send_time: at(number / 20 - late + pause), size }
+                    })
+                    .collect();
+                number += count;
+                one.on_sorted(packets[0].arrival_time, packets.len(), packets.iter().copied());
+                other.on_packets(packets.iter().copied());
+                assert_eq!(one.bitrate(), other.bitrate(), "seed {seed}, {number}");
+                assert_eq!(
+                    alloc::format!("{:?}", one.window.last()),
+                    alloc::format!("{:?}", other.window.last())
+                );
+                assert_eq!(one.newest_discarded, other.newest_discarded);
+                assert_eq!((one.received, one.reordered), (other.received, other.reordered));
             }
         }
     }

@@ -55,7 +55,22 @@ pub(super) struct ArrivalGroups {
 impl ArrivalGroups {
     /// Takes the next packet. If it completes a group that has a predecessor, returns their
     /// difference.
+    #[inline]
     pub(super) fn on_packet(&mut self, packet: Passage) -> Option<GroupDelta> {
+        if let Some(Group { last, .. }) = &mut self.current {
+            // What is before the step of the last packet wraps to a long time.
+            let into = packet.send_time.as_nanos().wrapping_sub(last.send_time.as_nanos());
+            if (into as u64) < SEND_TIME_STEP_NS as u64 {
+                // Most packets at high rates.
+                *last = Passage { send_time: last.send_time, ..packet };
+                return None;
+            }
+        }
+        self.on_next_step(packet)
+    }
+
+    /// The same for a packet that was not sent in the same step as the last one.
+    fn on_next_step(&mut self, packet: Passage) -> Option<GroupDelta> {
         let steps = packet.send_time.as_nanos().div_euclid(SEND_TIME_STEP_NS);
         // The first step of all begins before the first time.
         let send_time = Timestamp::from_nanos(steps.saturating_mul(SEND_TIME_STEP_NS));

@@ -78,8 +78,10 @@ impl CongestionWindow {
 
     /// Removes all packets up to the newest one in a report: they have left the path.
     pub(super) fn on_report(&mut self, report: &FeedbackReport) {
-        let newest = report.packets.last().map(|packet| packet.sequence_number);
-        self.remove_while(|oldest| newest.is_some_and(|newest| oldest.sequence_number <= newest));
+        let Some(newest) = report.packets.last().map(|packet| packet.sequence_number) else {
+            return;
+        };
+        self.remove_while(|oldest| oldest.sequence_number <= newest);
     }
 
     /// Runs the timed events up to now. During that time nothing else happened. After a silence of
@@ -150,11 +152,12 @@ impl CongestionWindow {
     }
 
     fn remove_while(&mut self, is_gone: impl Fn(&InFlight) -> bool) {
-        let mut gone = 0;
+        let (mut gone, mut size) = (0, DataSize::ZERO);
         for packet in self.packets.iter().take_while(|packet| is_gone(packet)) {
-            self.bytes = self.bytes.saturating_sub(packet.size);
+            size += packet.size;
             gone += 1;
         }
+        self.bytes = self.bytes.saturating_sub(size);
         self.packets.remove_first(gone);
     }
 }

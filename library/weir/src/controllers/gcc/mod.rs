@@ -19,6 +19,7 @@
 mod acknowledged_bitrate;
 mod alr_detector;
 mod arrival_groups;
+mod arrivals;
 mod congestion_window;
 mod delay_based;
 mod delay_signal;
@@ -39,6 +40,7 @@ use alloc::vec::Vec;
 
 use self::acknowledged_bitrate::{AcknowledgedBitrate, Packet};
 use self::alr_detector::AlrDetector;
+use self::arrivals::Arrivals;
 use self::congestion_window::CongestionWindow;
 use self::delay_based::DelayBased;
 use self::delay_signal::BandwidthUsage;
@@ -48,10 +50,10 @@ use self::probe_controller::ProbeController;
 use self::probe_estimator::ProbeEstimator;
 use self::rtt_backoff::RttBackoff;
 use crate::controller::{
-    Burst, Controller, Metrics, ProbeId, RateLimits, Reason, Settings, Signals, Target,
+    Burst, Controller, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
-use crate::feedback::{ArrivalTimes, FeedbackReport, SentPacket};
-use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use crate::feedback::{ArrivalTimes, FeedbackReport, PacketReport, SentPacket};
+use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §GoogCcNetworkController].
 /// Pacing rate over target bitrate before the first transport-wide feedback, and after it.
@@ -95,8 +97,8 @@ pub struct Gcc {
     estimate: Explained,
     /// Target in effect.
     target: Explained,
-    /// Arrivals of the current report. Its allocation is reused.
-    arrivals: Vec<Arrival>,
+    /// Space for the packets of a report that did not arrive in order.
+    reordered: Vec<PacketReport>,
 }
 
 /// What decides when to probe, and measures the result.
@@ -106,8 +108,6 @@ struct Probing {
     estimator: ProbeEstimator,
     alr: AlrDetector,
     was_in_alr: bool,
-    /// True if some arrivals of the current report belong to a probe.
-    has_results: bool,
 }
 
 /// The round-trip time, and what watches it.
@@ -139,20 +139,8 @@ struct Seen {
     in_alr: bool,
 }
 
-/// A packet that arrived. Sorts by arrival time, because that is the first field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Arrival {
-    arrival_time: Timestamp,
-    send_time: Timestamp,
-    size: DataSize,
-    probe: Option<ProbeId>,
-}
-
-impl Arrival {
-    fn packet(&self) -> Packet {
-        let Self { arrival_time, send_time, size, .. } = *self;
-        Packet { arrival_time, send_time, size }
-    }
+fn bounded(rtt: TimeDelta) -> TimeDelta {
+    rtt.clamp(TimeDelta::ZERO, MAX_RTT)
 }
 
 impl Gcc {
@@ -174,7 +162,6 @@ impl Gcc {
                 estimator: ProbeEstimator::default(),
                 alr: AlrDetector::new(start),
                 was_in_alr: false,
-                has_results: false,
             },
             round_trip: RoundTrip::default(),
             window: CongestionWindow::new(),
@@ -183,7 +170,7 @@ impl Gcc {
             seen: None,
             estimate: Explained { rate: start, reason: Reason::Start },
             target: Explained { rate: start, reason: Reason::Start },
-            arrivals: Vec::new(),
+            reordered: Vec::new(),
         }
     }
 
@@ -193,19 +180,29 @@ impl Gcc {
             self.delay_based.restart();
             self.acknowledged = AcknowledgedBitrate::default();
         }
-        self.collect_arrivals(report);
-        if self.arrivals.is_empty() {
+        let mut buffer = core::mem::take(&mut self.reordered);
+        let arrivals = Arrivals::of(&report.packets, &mut buffer);
+        self.on_arrivals(now, report, &arrivals);
+        self.reordered = buffer;
+    }
+
+    fn on_arrivals(&mut self, now: Timestamp, report: &FeedbackReport, arrivals: &Arrivals) {
+        if arrivals.count == 0 {
             self.on_losses(now, report);
             self.update_target(now);
             return;
         }
-        let longest_rtt = self.measure_rtt(now);
+        let longest_rtt = self.measure_rtt(now, arrivals);
         self.note_alr_end(now);
-        self.acknowledged.on_packets(self.arrivals.iter().map(Arrival::packet));
+        let packets = arrivals.iter().map(|(packet, arrival_time)| {
+            let (send_time, size) = (packet.send_time, packet.size);
+            Packet { arrival_time, send_time, size }
+        });
+        self.acknowledged.on_sorted(arrivals.first, arrivals.count, packets);
         let acknowledged = self.acknowledged.bitrate();
         self.acknowledged_bitrate = acknowledged;
-        let probed = self.probe_result(acknowledged);
-        let packets = self.arrivals.iter().map(|packet| (packet.send_time, packet.arrival_time));
+        let probed = self.probe_result(acknowledged, arrivals);
+        let packets = arrivals.iter().map(|(packet, arrival)| (packet.send_time, arrival));
         let outcome = self.delay_based.on_arrivals(now, packets, acknowledged, probed);
         if let Some(reason) = outcome.reason {
             let delay_based = self.delay_based.estimate();
@@ -226,7 +223,7 @@ impl Gcc {
     /// Handles a report made of receiver reports only, which has no delay gradient.
     fn on_round_trip(&mut self, now: Timestamp, report: &FeedbackReport) {
         self.delay_limit = None;
-        let Some(rtt) = report.rtt(now).map(|rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT)) else {
+        let Some(rtt) = report.rtt(now).map(bounded) else {
             return;
         };
         self.round_trip.rtt = Some(rtt);
@@ -245,42 +242,12 @@ impl Gcc {
         self.window.on_rtt(rtt, self.estimate.rate);
     }
 
-    /// Collects the arrived packets in arrival order. Reports are sorted by sequence number, which
-    /// is the same order unless the path reordered packets.
-    fn collect_arrivals(&mut self, report: &FeedbackReport) {
-        self.arrivals.clear();
-        self.arrivals.reserve(report.packets.len());
-        self.probing.has_results = false;
-        // Feedback counts time in ticks, so many packets arrive at one time.
-        let (mut is_sorted, mut newest) = (true, [Timestamp::from_nanos(i64::MIN); 2]);
-        for packet in &report.packets {
-            let Some(arrival_time) = packet.arrival_time else { continue };
-            let (send_time, size, probe) = (packet.send_time, packet.size, packet.probe);
-            self.probing.has_results |= probe.is_some();
-            is_sorted &= newest < [arrival_time, send_time];
-            newest = [arrival_time, send_time];
-            self.arrivals.push(Arrival { arrival_time, send_time, size, probe });
-        }
-        if !is_sorted {
-            self.arrivals.sort_unstable();
-        }
-    }
-
     /// Measures the shortest round-trip time of a report, excluding the time that the receiver held
     /// the feedback back. Returns the longest one, including that time.
-    fn measure_rtt(&mut self, now: Timestamp) -> TimeDelta {
-        let bounded =
-            |rtt: Option<TimeDelta>| rtt.map_or(MAX_RTT, |rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT));
-        let newest = self.arrivals.last().map_or(now, |packet| packet.arrival_time);
-        let (mut first_sent, mut shortest) = (None::<Timestamp>, None::<TimeDelta>);
-        for packet in &self.arrivals {
-            let held = newest - packet.arrival_time;
-            let rtt = now - packet.send_time - held;
-            first_sent = Some(first_sent.map_or(packet.send_time, |at| at.min(packet.send_time)));
-            shortest = Some(shortest.map_or(rtt, |shortest| shortest.min(rtt)));
-        }
-        let longest = bounded(first_sent.map(|sent| now - sent));
-        let rtt = bounded(shortest);
+    fn measure_rtt(&mut self, now: Timestamp, arrivals: &Arrivals) -> TimeDelta {
+        let longest = bounded(now - arrivals.first_sent);
+        // Each packet was held from its arrival until the last one's.
+        let rtt = bounded(now - arrivals.last + arrivals.least_delay);
         self.round_trip.rtt = Some(rtt);
         self.round_trip.backoff.on_rtt(now, rtt);
         if now >= self.round_trip.due {
@@ -305,16 +272,19 @@ impl Gcc {
 
     /// The last probe result of a report, raised to a floor: a result far below the acknowledged
     /// bitrate is not a valid measurement.
-    fn probe_result(&mut self, acknowledged: Option<Bitrate>) -> Option<Bitrate> {
-        if !self.probing.has_results {
+    fn probe_result(
+        &mut self,
+        acknowledged: Option<Bitrate>,
+        arrivals: &Arrivals,
+    ) -> Option<Bitrate> {
+        if !arrivals.has_probes {
             return None;
         }
         let mut result = None;
-        for packet in &self.arrivals {
-            let Arrival { arrival_time, send_time, size, .. } = *packet;
-            let measured = packet
-                .probe
-                .and_then(|id| self.probing.estimator.on_packet(id, send_time, arrival_time, size));
+        for (packet, arrival) in arrivals.iter() {
+            let PacketReport { send_time, size, probe, .. } = *packet;
+            let measured =
+                probe.and_then(|id| self.probing.estimator.on_packet(id, send_time, arrival, size));
             result = measured.or(result);
         }
         let floor = acknowledged.map_or(Bitrate::ZERO, |rate| {
@@ -431,7 +401,7 @@ impl Controller for Gcc {
 
     fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
         self.round_trip.due = now + REPORT_TIMEOUT;
-        self.set_reported_rtt(rtt.clamp(TimeDelta::ZERO, MAX_RTT));
+        self.set_reported_rtt(bounded(rtt));
         self.update_target(now);
     }
 

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::feedback::{Ecn, PacketReport};
+use crate::units::DataSize;
 
 const SIZE: DataSize = DataSize::from_bytes(1_250);
 

@@ -4,7 +4,7 @@ use super::congestion_signal::CongestionSignal;
 use super::mode::Mode;
 use super::parameters::Parameters;
 use crate::controller::{RateLimits, Reason};
-use crate::controllers::rare_reports::RareSteps;
+use crate::controllers::rare_reports::{RareSteps, beyond};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 /// NADA-D2: an update is due after this share of `DELTA`. Reports every 50 ms then stay aligned
@@ -42,7 +42,7 @@ pub(super) struct Input {
 impl Input {
     /// By how much reports are farther apart than the standard's analysis allows; zero otherwise.
     fn rare_by(&self) -> TimeDelta {
-        (self.report_interval - DELTA_MAX).max(TimeDelta::ZERO)
+        beyond(self.report_interval, DELTA_MAX)
     }
 }
 

@@ -5,7 +5,7 @@
 //! it.
 
 use super::RATE_PACE_MIN;
-use crate::controllers::silence::ReportInterval;
+use crate::controllers::silence::{MISSED_REPORTS, ReportInterval};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Maximum time between two feedback packets: twice the interval of 400 ms at low bitrates
@@ -14,11 +14,10 @@ const MAX_FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(800);
 
 /// A report is late this time and this many usual intervals after the last one. One lost report
 /// must not stop the sender: a receiver that gets nothing reports nothing, and a window that is
-/// closed stays so. So until [`ON_TRUST`] intervals have passed, as much may be in flight as leaves
+/// closed stays so. So until [`MISSED_REPORTS`] intervals have passed, as much may be in flight as leaves
 /// at the target meanwhile (SCREAM-D2, SCREAMV2-D2).
 const LATE_AFTER: TimeDelta = TimeDelta::from_millis(25);
 const LATE_REPORTS: f64 = 1.25;
-const ON_TRUST: f64 = 4.0;
 
 /// Detects missing acknowledgements, and then grants the minimum send rate.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +106,7 @@ impl Silence {
         }
         match self.reports.usual() {
             Some(usual) if self.is_late => {
-                (rate * (rtt + usual * ON_TRUST)).saturating_sub(in_flight)
+                (rate * (rtt + usual * MISSED_REPORTS)).saturating_sub(in_flight)
             }
             _ => DataSize::ZERO,
         }

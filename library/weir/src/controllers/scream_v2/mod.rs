@@ -37,7 +37,7 @@ use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
 use crate::controllers::coverage::{Coverage, Covered};
-use crate::controllers::rare_reports::RareSteps;
+use crate::controllers::rare_reports::{RareSteps, beyond};
 use crate::controllers::scream_common::{
     Acknowledgement, BytesInFlight, DelayTarget, INITIAL_RTT, LossEventRate, LostPackets,
     QueuingDelay, RTT_MAX, Silence, SmoothedRtt,
@@ -355,7 +355,7 @@ impl ScreamV2 {
             return;
         }
         let interval = self.silence.report_interval().unwrap_or(TimeDelta::ZERO);
-        let wait = (interval - RARE_REPORTS).max(TimeDelta::ZERO);
+        let wait = beyond(interval, RARE_REPORTS);
         if wait != self.wait {
             let rtt = self.rtt.value();
             self.window.scale((rtt + wait) / (rtt + self.wait));

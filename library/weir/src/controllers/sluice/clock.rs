@@ -7,6 +7,7 @@
 
 use super::Parameters;
 use super::queue::Queue;
+use super::stretch::Stretch;
 use crate::feedback::FeedbackReport;
 use crate::units::{TimeDelta, Timestamp};
 
@@ -167,8 +168,26 @@ impl ReceiverClock {
         if self.fell.abs() > LEAST || is_far {
             delay = self.without_step(now, sent, delay, above, queue);
         }
-        self.recent[0].delay = self.recent[0].delay.min(delay);
+        self.on_delay(delay);
         sent + delay
+    }
+
+    /// How far the clock is ahead while this stretch arrives; `None` if it may be stepped in it.
+    pub(super) fn ahead_in(
+        &self,
+        stretch: &Stretch,
+        now: Timestamp,
+        queue: &Queue,
+    ) -> Option<TimeDelta> {
+        let far = (now - stretch.sent[1]).max(TimeDelta::ZERO) + LEAST;
+        let [least, most] =
+            stretch.extremes.map(|delay| queue.above_base(delay - self.ahead).abs());
+        (self.fell.abs() <= LEAST && least.max(most) <= far).then_some(self.ahead)
+    }
+
+    /// A delay of the report, the clock's steps and drift left out.
+    pub(super) fn on_delay(&mut self, delay: TimeDelta) {
+        self.recent[0].delay = self.recent[0].delay.min(delay);
     }
 
     /// The delay of a packet without a step, if the clock was stepped before it arrived. It differs

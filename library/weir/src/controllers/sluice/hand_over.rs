@@ -23,6 +23,18 @@ impl Cuts {
         self.lost += 1;
     }
 
+    /// Whether packets were lost since the last one that arrived.
+    pub(super) fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Packets arrived without a loss. The last one was sent then, and was this long above the
+    /// base.
+    pub(super) fn on_stretch(&mut self, sent: Timestamp, above: TimeDelta) {
+        self.newest_sent = Some(sent);
+        self.waited = above;
+    }
+
     /// The packet that arrived was this long above the base.
     pub(super) fn waited(&mut self, above: TimeDelta) {
         self.waited = above;

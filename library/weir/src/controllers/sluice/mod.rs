@@ -20,12 +20,14 @@ mod hand_over;
 mod law;
 mod losses;
 mod marks;
+mod measure;
 mod parameters;
 mod policer;
 mod queue;
 mod radio;
 mod rate_meter;
 mod sharing;
+mod stretch;
 #[cfg(test)]
 mod tests;
 
@@ -41,13 +43,14 @@ use self::policer::Policer;
 use self::queue::Queue;
 use self::radio::{Flight, Radio};
 use self::rate_meter::RateMeter;
-use self::sharing::{Pair, Passed, Sharing};
+use self::sharing::Sharing;
 use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target, Window,
 };
 use crate::controllers::coverage::Coverage;
+use crate::controllers::rare_reports::beyond;
 use crate::controllers::silence::{ReportInterval, Silence};
-use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, SentPacket};
+use crate::feedback::{FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Share of a new value in the smoothed round-trip time and in that of the report interval.
@@ -192,7 +195,7 @@ impl Sluice {
     /// The time of the loop beyond that of reports that come often enough.
     fn loop_delay(&self) -> TimeDelta {
         let interval = self.reports.usual().unwrap_or(TimeDelta::ZERO);
-        (interval - self.p.t_often).max(TimeDelta::ZERO)
+        beyond(interval, self.p.t_often)
     }
 
     /// The round trip without the queue.
@@ -202,8 +205,7 @@ impl Sluice {
 
     /// Time in which a deviation of the queue from the reference is corrected (S-13, S-14).
     fn correction_time(&self) -> TimeDelta {
-        let long = (self.path_time() - self.p.t_loop).max(TimeDelta::ZERO);
-        self.p.t_queue + self.loop_delay() + long
+        self.p.t_queue + self.loop_delay() + beyond(self.path_time(), self.p.t_loop)
     }
 
     /// Time of one packet at the current rate.
@@ -238,80 +240,14 @@ impl Sluice {
         1.0 - self.surplus() * (1.0 - most)
     }
 
-    /// Takes the packets of a report into the measurements (S-1 to S-6). Returns whether any
-    /// arrived.
-    fn measure(&mut self, now: Timestamp, report: &FeedbackReport) -> bool {
-        self.coverage.begin_report();
-        if report.new_clock {
-            self.clock = ReceiverClock::default();
-            self.queue.on_new_clock();
-            self.sharing = Sharing::default();
-            self.delivered = RateMeter::default();
-        }
-        self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
-        match self.is_round_trip {
-            true => self.radio.doubt(),
-            false => self.clock.begin_report(now, report, self.queue.noise(), &self.p),
-        }
-        let mut counts = report.loss_counts();
-        let received = counts.received + counts.recovered;
-        let (mut marked, mut above) = (0, TimeDelta::ZERO);
-        self.queue.begin_report();
-        let newest = self.radio.newest().unwrap_or(self.level);
-        self.sharing.begin_report(report.packets.len(), self.level, newest, &self.p);
-        let stands = self.queue.standing() > Some(self.p.q_stands);
-        let noise = self.queue.noise() * self.p.wait_noise;
-        let least_wait = self.packet_time() + noise;
-        for packet in &report.packets {
-            let covered = self.coverage.on_packet(packet);
-            if !packet.recovered {
-                self.sent.add_covered(packet.send_time, packet.size, covered);
-                self.policer.on_packet(packet.send_time, packet.arrival_time.is_none());
-            }
-            let Some(arrival) = packet.arrival_time else {
-                self.cuts.on_lost();
-                continue;
-            };
-            let arrival = match self.is_round_trip {
-                false => self.clock.arrival(now, packet.send_time, arrival, &self.queue),
-                true => arrival,
-            };
-            if let Some(lost) = self.cuts.on_arrived(packet.send_time, &self.p) {
-                // S-35: the queue of the path before is gone, and so are these losses.
-                counts.lost = counts.lost.saturating_sub(lost);
-                self.queue.on_new_clock();
-                self.crowding = Default::default();
-            }
-            // Marks count only if the sender uses ECN.
-            marked += u64::from(packet.ecn == Ecn::Ce && self.settings.ecn != EcnMode::Off);
-            above = self.queue.on_packet(now, arrival, arrival - packet.send_time, &self.p);
-            self.cuts.waited(above);
-            if !packet.recovered {
-                self.policer.on_arrived(packet.send_time, above);
-            }
-            let waited = if stands { above - least_wait } else { TimeDelta::ZERO };
-            let passed = Passed { sent: packet.send_time, arrived: arrival, waited };
-            match self.sharing.on_packet(passed, packet.size, &self.p) {
-                Pair::Busy(gap) => self.radio.on_busy(gap, packet.size, noise, &self.p),
-                Pair::Overtaken => self.radio.doubt(),
-                Pair::Idle => {}
-            }
-            self.delivered.add_covered(arrival, packet.size, covered);
-            self.packet_bytes += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_bytes);
-        }
-        self.queue.end_report(now, &self.p);
-        let stands = self.queue.standing() > Some(self.reference() / 2);
-        self.losses.on_report(counts, stands, self.queue.is_at_top());
-        self.marks.on_report(marked, received);
-        if let Some(rtt) = report.rtt(now) {
-            let rtt = rtt.clamp(TimeDelta::ZERO, RTT_MAX);
-            self.rtt = Some(self.rtt.map_or(rtt, |old| old + (rtt - old) * TIME_GAIN));
-            let usual = self.report_interval();
-            let interval = self.last_report.map_or(usual, |last| elapsed(last, now));
-            let interval = interval.min(REPORT_INTERVAL_MAX);
-            self.flight.on_report(report, rtt - above, interval, usual);
-        }
-        received > 0
+    /// The step of the rate after a report.
+    fn act(&mut self, now: Timestamp) {
+        self.silence.on_feedback();
+        self.pause.on_feedback();
+        let seen = self.see(now);
+        let reason = self.step(&seen);
+        let tests = self.test_base(&seen);
+        self.retarget(if tests { Reason::BaseTest } else { reason });
     }
 
     /// What the law needs to know, after the response to losses and marks.
@@ -411,16 +347,10 @@ impl Controller for Sluice {
         if report.packets.is_empty() {
             return;
         }
-        if !self.measure(now, report) {
-            // S-23: a path that carries nothing is as silent as one without reports.
-            return;
+        // S-23: a path that carries nothing is as silent as one without reports.
+        if self.measure(now, report) {
+            self.act(now);
         }
-        self.silence.on_feedback();
-        self.pause.on_feedback();
-        let seen = self.see(now);
-        let reason = self.step(&seen);
-        let tests = self.test_base(&seen);
-        self.retarget(if tests { Reason::BaseTest } else { reason });
     }
 
     fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {

@@ -1,5 +1,6 @@
 //! The constants of the controller, in one place: experiments change one at a time.
 
+use crate::controllers::silence::MISSED_REPORTS;
 use crate::units::TimeDelta;
 
 /// A type of constants. As a number, a time is in milliseconds.
@@ -215,7 +216,7 @@ parameters! {
     /// `STEP_MAX`: longest time between two reports that counts for a step of the rate.
     step_max: TimeDelta = TimeDelta::from_millis(200);
     /// `MISSED_REPORTS`: feedback is missing after this many times the usual interval.
-    missed_reports: f64 = 4.0;
+    missed_reports: f64 = MISSED_REPORTS;
     /// `LATE_REPORTS`: feedback of a radio link is late after this many times the usual interval.
     late_reports: f64 = 2.5;
     /// `T_OFTEN`: reports that come more often than this show a queue soon enough.

@@ -10,10 +10,13 @@
 //! bursts, and a trial lasts until several of them are missing.
 
 use super::Parameters;
+use super::stretch::Stretch;
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 /// Number of packets over which the bursts of losses are counted.
 const WINDOW: f64 = 200.0;
+/// What is left of an older packet after another one.
+const KEEP: f64 = WINDOW / (WINDOW + 1.0);
 /// Packets that must have been seen before the bursts count.
 const ENOUGH: f64 = 40.0;
 /// Share of a packet in the mean delay before a trial.
@@ -119,11 +122,28 @@ impl Policer {
             }
             Some(_) => {}
             None => {
-                let keep = WINDOW / (WINDOW + 1.0);
-                self.packets = self.packets * keep + 1.0;
-                self.bursts = self.bursts * keep + begins;
+                self.packets = self.packets * KEEP + 1.0;
+                self.bursts = self.bursts * KEEP + begins;
             }
         }
+    }
+
+    /// The packets of a stretch arrived, while there is no trial. A delay above `base`, by the
+    /// receiver's clock, is above the base.
+    pub(super) fn on_stretch(&mut self, stretch: &Stretch, base: TimeDelta) {
+        self.in_burst = false;
+        // Without losses, the counts come to a point from where on nothing changes them.
+        if self.bursts > 0.0 || self.packets * KEEP + 1.0 != self.packets {
+            for _ in stretch.packets {
+                self.packets = self.packets * KEEP + 1.0;
+                self.bursts *= KEEP;
+            }
+        }
+        let mut mean_s = self.delay_s;
+        for delay in stretch.delays() {
+            mean_s += DELAY_GAIN * ((*delay - base).as_secs_f64() - mean_s);
+        }
+        self.delay_s = mean_s;
     }
 
     /// The rate of the policer, if there is one.

@@ -74,6 +74,24 @@ impl Queue {
         self.above_base(delay)
     }
 
+    /// The base while packets arrive in order between these times; `None` if it is unknown or may
+    /// change.
+    pub(super) fn base_in(&self, [first, last]: [Timestamp; 2]) -> Option<TimeDelta> {
+        let from = if self.filling == TimeDelta::MAX { first } else { self.filling_from };
+        let base = self.base();
+        (last - from <= BUCKET_MAX && base < TimeDelta::MAX).then_some(base)
+    }
+
+    /// Adds the delays of packets, the first of which arrived at `first`, between which the base
+    /// does not change.
+    pub(super) fn on_delays(&mut self, first: Timestamp, shortest: TimeDelta, longest: TimeDelta) {
+        if self.filling == TimeDelta::MAX {
+            self.filling_from = first;
+        }
+        self.filling = self.filling.min(shortest);
+        self.longest = self.longest.max(longest);
+    }
+
     /// How far a delay is above the base: nothing while there is none.
     pub(super) fn above_base(&self, delay: TimeDelta) -> TimeDelta {
         let base = self.base();

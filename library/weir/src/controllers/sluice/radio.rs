@@ -5,6 +5,7 @@
 //! gaps beside other flows vary as well, so the flow must be known to be alone (S-28).
 
 use super::Parameters;
+use super::sharing::Busy;
 use crate::feedback::{FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta};
 
@@ -67,6 +68,18 @@ impl Radio {
             self.vary((change - noise / self.busy).max(0.0), p);
         }
         (self.busy, self.sent, self.packets) = Default::default();
+    }
+
+    /// Whether no bin is complete, and no outage seen, after the link was busy for this long more.
+    pub(super) fn has_room(&self, time: TimeDelta, p: &Parameters) -> bool {
+        self.busy + time < p.t_bin && time <= p.t_outage
+    }
+
+    /// The link was busy for a time for which there is room.
+    pub(super) fn on_all_busy(&mut self, busy: Busy) {
+        self.busy += busy.time;
+        self.sent += busy.size;
+        self.packets += busy.packets;
     }
 
     fn vary(&mut self, change: f64, p: &Parameters) {

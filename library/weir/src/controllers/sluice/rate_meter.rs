@@ -42,9 +42,7 @@ impl RateMeter {
     /// it: then the clock was set back, and the sums begin anew.
     #[inline]
     pub(super) fn add(&mut self, at: Timestamp, size: DataSize) {
-        // What is before the bucket wraps to a long time.
-        let into = at.as_nanos().wrapping_sub(self.open_from.as_nanos()) as u64;
-        if into < u64::from(self.open_for_ns)
+        if self.is_open(at)
             && let Some((_, newest)) = &mut self.span
         {
             // Most packets, without a division.
@@ -54,6 +52,24 @@ impl RateMeter {
             return;
         }
         self.add_elsewhere(at, size);
+    }
+
+    /// Whether a time is in the bucket that contains the newest one.
+    #[inline]
+    fn is_open(&self, at: Timestamp) -> bool {
+        // What is before the bucket wraps to a long time.
+        let into = at.as_nanos().wrapping_sub(self.open_from.as_nanos()) as u64;
+        into < u64::from(self.open_for_ns)
+    }
+
+    /// Adds data of this size together at times between these two. Returns false, without an
+    /// effect, if they are not in the bucket that contains the newest time.
+    pub(super) fn add_between(&mut self, times: [Timestamp; 2], size: DataSize) -> bool {
+        let is_inside = self.span.is_some() && times.into_iter().all(|at| self.is_open(at));
+        if is_inside {
+            self.add(times[1], size);
+        }
+        is_inside
     }
 
     /// The same for a time outside of the bucket that contains the newest one.

@@ -11,7 +11,10 @@
 //! factor is the part that others have (S-26). The pairs are chosen by the delay of the packet
 //! ahead and the gap alone: a choice by the later delay would bias the fit.
 
+use core::ops::{Add, Mul};
+
 use super::Parameters;
+use super::stretch::Stretch;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Packets over which the fit is taken.
@@ -39,47 +42,107 @@ pub(super) enum Pair {
     Idle,
 }
 
-/// Sums of the least-squares fit. Sizes are in kB. Gaps are in ms, times the level in Mbit/s: so
-/// the factors stay the same when the capacity changes.
+/// The link was surely busy between some packets that arrived in order: for this time together,
+/// in which it sent these packets.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fit {
-    count: f64,
-    size_size: f64,
-    size_gap: f64,
-    gap_gap: f64,
-    arrival_size: f64,
-    arrival_gap: f64,
+pub(super) struct Busy {
+    pub(super) time: TimeDelta,
+    pub(super) size: DataSize,
+    pub(super) packets: u32,
 }
 
-impl Fit {
-    /// So many packets come: older ones lose weight.
-    fn fade(&mut self, packets: usize, window: f64) {
-        let keep = window / (window + packets as f64);
-        self.count *= keep;
-        self.size_size *= keep;
-        self.size_gap *= keep;
-        self.gap_gap *= keep;
-        self.arrival_size *= keep;
-        self.arrival_gap *= keep;
+/// The value of a sum in both fits. The processor computes the two together.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(16))]
+struct Both {
+    soon: f64,
+    long: f64,
+}
+
+impl Both {
+    const fn same(value: f64) -> Self {
+        Self { soon: value, long: value }
     }
 
-    fn add(&mut self, size: f64, gap: f64, arrival: f64) {
-        self.count += 1.0;
-        self.size_size += size * size;
-        self.size_gap += size * gap;
-        self.gap_gap += gap * gap;
-        self.arrival_size += arrival * size;
-        self.arrival_gap += arrival * gap;
+    const fn with_long_of(self, other: Self) -> Self {
+        Self { soon: self.soon, long: other.long }
+    }
+}
+
+impl Add for Both {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self { soon: self.soon + other.soon, long: self.long + other.long }
+    }
+}
+
+impl Mul for Both {
+    type Output = Self;
+    #[inline]
+    fn mul(self, other: Self) -> Self {
+        Self { soon: self.soon * other.soon, long: self.long * other.long }
+    }
+}
+
+/// Sums of the least-squares fits. Sizes are in kB. Gaps are in ms, times the level in Mbit/s: so
+/// the factors stay the same when the capacity changes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fits {
+    count: Both,
+    size_size: Both,
+    size_gap: Both,
+    gap_gap: Both,
+    arrival_size: Both,
+    arrival_gap: Both,
+}
+
+impl Fits {
+    /// Applies to each sum.
+    fn map(self, of: impl Fn(Both) -> Both) -> Self {
+        Self {
+            count: of(self.count),
+            size_size: of(self.size_size),
+            size_gap: of(self.size_gap),
+            gap_gap: of(self.gap_gap),
+            arrival_size: of(self.arrival_size),
+            arrival_gap: of(self.arrival_gap),
+        }
     }
 
-    /// The flow's part of the capacity, if enough is known.
-    fn own(&self) -> Option<f64> {
-        let det = self.size_size * self.gap_gap - self.size_gap * self.size_gap;
-        if self.count < ENOUGH || det <= 0.0 {
+    #[inline]
+    fn add(&mut self, size: f64, gap: Both, arrival: Both) {
+        let size = Both::same(size);
+        self.count = self.count + Both::same(1.0);
+        self.size_size = self.size_size + size * size;
+        self.size_gap = self.size_gap + size * gap;
+        self.gap_gap = self.gap_gap + gap * gap;
+        self.arrival_size = self.arrival_size + arrival * size;
+        self.arrival_gap = self.arrival_gap + arrival * gap;
+    }
+
+    /// The flow's part of the capacity by one of the fits, if enough is known.
+    fn own(&self, of: fn(Both) -> f64) -> Option<f64> {
+        let [size_size, size_gap, gap_gap] = [self.size_size, self.size_gap, self.gap_gap].map(of);
+        let det = size_size * gap_gap - size_gap * size_gap;
+        if of(self.count) < ENOUGH || det <= 0.0 {
             return None;
         }
-        let others = (self.arrival_gap * self.size_size - self.arrival_size * self.size_gap) / det;
+        let [arrival_size, arrival_gap] = [self.arrival_size, self.arrival_gap].map(of);
+        let others = (arrival_gap * size_size - arrival_size * size_gap) / det;
         Some((1.0 - others).clamp(0.0, 1.0))
+    }
+
+    /// The sums of the first fit here, and those of the second one as they were.
+    fn with_long_of(self, before: &Self) -> Self {
+        Self {
+            count: self.count.with_long_of(before.count),
+            size_size: self.size_size.with_long_of(before.size_size),
+            size_gap: self.size_gap.with_long_of(before.size_gap),
+            gap_gap: self.gap_gap.with_long_of(before.gap_gap),
+            arrival_size: self.arrival_size.with_long_of(before.arrival_size),
+            arrival_gap: self.arrival_gap.with_long_of(before.arrival_gap),
+        }
     }
 }
 
@@ -87,10 +150,10 @@ impl Fit {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sharing {
     last: Option<Passed>,
-    level_mbps: f64,
-    newest_mbps: f64,
-    soon: Fit,
-    long: Fit,
+    /// The level, and the newest rate of the link, in Mbit/s.
+    mbps: Both,
+    /// The fit over the last packets, and the one that stays.
+    fits: Fits,
 }
 
 impl Sharing {
@@ -103,15 +166,16 @@ impl Sharing {
         newest: Bitrate,
         p: &Parameters,
     ) {
-        self.level_mbps = level.as_mbps_f64();
-        self.newest_mbps = newest.as_mbps_f64();
-        self.soon.fade(packets, WINDOW);
-        self.long.fade(packets, p.long_window);
+        self.mbps = Both { soon: level.as_mbps_f64(), long: newest.as_mbps_f64() };
+        let packets = packets as f64;
+        let soon = WINDOW / (WINDOW + packets);
+        let long = p.long_window / (p.long_window + packets);
+        self.fits = self.fits.map(|sum| sum * Both { soon, long });
     }
 
     /// What the last packets said is void.
     pub(super) fn forget(&mut self) {
-        *self = Self { long: self.long, ..Self::default() };
+        *self = Self { fits: Fits::default().with_long_of(&self.fits), ..Self::default() };
     }
 
     /// A packet of this size arrived.
@@ -124,30 +188,83 @@ impl Sharing {
         if ahead.waited <= gap {
             return Pair::Idle;
         }
-        let size = size.as_bytes() as f64 / 1_000.0;
-        let (gap, arrival) = (gap.as_millis_f64(), between.as_millis_f64());
-        self.soon.add(size, gap * self.level_mbps, arrival * self.level_mbps);
-        if between <= p.t_outage {
-            self.long.add(size, gap * self.newest_mbps, arrival * self.newest_mbps);
+        let before = self.fits;
+        self.fits.add(kilobytes(size), self.scaled(gap), self.scaled(between));
+        if between > p.t_outage {
+            self.fits = self.fits.with_long_of(&before);
         }
         Pair::Busy(between)
     }
 
+    /// A time in ms, times the rates.
+    #[inline]
+    fn scaled(&self, time: TimeDelta) -> Both {
+        Both::same(time.as_millis_f64()) * self.mbps
+    }
+
+    /// Packets arrived, the last of which is this one, and none of them followed another while
+    /// that surely waited.
+    pub(super) fn skip_to(&mut self, last: Passed) {
+        self.last = Some(last);
+    }
+
+    /// The packets of a stretch arrived after its first one, which was the last one here, without
+    /// an outage between them. The clock is this far ahead. Of a delay without that, what is above
+    /// `least` is the time that a packet surely waited. Returns for how long the link was busy.
+    pub(super) fn on_stretch(
+        &mut self,
+        stretch: &Stretch,
+        ahead: TimeDelta,
+        least: TimeDelta,
+    ) -> Busy {
+        let mut busy = Busy::default();
+        let ([mut sent, last_sent], [mut shown, last_shown]) = (stretch.sent, stretch.shown);
+        // Most packets of a stretch have one size.
+        let (mut usual, mut usual_kb) = (DataSize::ZERO, 0.0);
+        let mut fits = self.fits;
+        for (packet, next_shown) in stretch.arrivals().skip(1) {
+            // The packet ahead surely waited until then.
+            let left = shown - (ahead + least);
+            let (gap, between) = (packet.send_time - sent, next_shown - shown);
+            (sent, shown) = (packet.send_time, next_shown);
+            if left <= sent {
+                continue;
+            }
+            if packet.size != usual {
+                (usual, usual_kb) = (packet.size, kilobytes(packet.size));
+            }
+            fits.add(usual_kb, self.scaled(gap), self.scaled(between));
+            busy.time += between;
+            busy.size += packet.size;
+            busy.packets += 1;
+        }
+        self.fits = fits;
+        let arrived = last_shown - ahead;
+        let waited = arrived - last_sent - least;
+        self.last = Some(Passed { sent: last_sent, arrived, waited });
+        busy
+    }
+
     /// The flow's part of the capacity, 0 to 1: 1 while too little is known.
     pub(super) fn own(&self) -> f64 {
-        self.soon.own().unwrap_or(1.0)
+        self.soon().unwrap_or(1.0)
+    }
+
+    /// The flow's part over the last packets, if enough is known.
+    fn soon(&self) -> Option<f64> {
+        self.fits.own(|sum| sum.soon)
     }
 
     /// Whether it is known that the flow has nearly all of the capacity, so that a queue is its
     /// own.
     pub(super) fn is_alone(&self, p: &Parameters) -> bool {
-        self.soon.own().is_some_and(|own| own > p.share_alone)
+        self.soon().is_some_and(|own| own > p.share_alone)
     }
 
     /// The flow's part of the capacity over a longer time, falls of the capacity included (S-28).
     pub(super) fn own_long(&self, p: &Parameters) -> Option<f64> {
-        let most = self.soon.own().map_or(1.0, |own| own + p.soon_margin);
-        self.long.own().map(|own| own.min(most))
+        let most = self.soon().map_or(1.0, |own| own + p.soon_margin);
+        self.fits.own(|sum| sum.long).map(|own| own.min(most))
     }
 
     /// How clearly the flow has more than its part beside others: 0 up to the fair part and from
@@ -157,6 +274,10 @@ impl Sharing {
         let above = (own - p.share_fair) / p.share_fair_ramp;
         above.min((p.share_alone - own) / p.share_alone_ramp).clamp(0.0, 1.0)
     }
+}
+
+fn kilobytes(size: DataSize) -> f64 {
+    size.as_bytes() as f64 / 1_000.0
 }
 
 #[cfg(test)]
