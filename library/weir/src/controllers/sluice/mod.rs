@@ -262,6 +262,7 @@ impl Sluice {
         let stands = self.queue.standing() > Some(self.p.q_stands);
         let noise = self.queue.noise() * self.p.wait_noise;
         let least_wait = self.packet_time() + noise;
+        let is_seen = report.arrival_times != ArrivalTimes::Acknowledged;
         for packet in &report.packets {
             let covered = self.coverage.on_packet(packet);
             if !packet.recovered {
@@ -290,7 +291,7 @@ impl Sluice {
                 self.policer.on_arrived(packet.send_time, above);
             }
             let waited = if stands { above - least_wait } else { TimeDelta::ZERO };
-            let passed = Passed { sent: packet.send_time, arrived: arrival, waited };
+            let passed = Passed { sent: packet.send_time, arrived: arrival, waited, is_seen };
             match self.sharing.on_packet(passed, packet.size, &self.p) {
                 Pair::Busy(gap) => self.radio.on_busy(gap, packet.size, noise, &self.p),
                 Pair::Overtaken => self.radio.doubt(),

@@ -26,6 +26,9 @@ pub(super) struct Passed {
     pub(super) arrived: Timestamp,
     /// How long it surely waited in the queue.
     pub(super) waited: TimeDelta,
+    /// Whether it was seen when it arrived. A guess between two ACKs goes by the times of sending,
+    /// and what is fitted to it has the send gaps in the arrival gaps.
+    pub(super) is_seen: bool,
 }
 
 /// What a packet and the one ahead of it say.
@@ -126,7 +129,9 @@ impl Sharing {
         }
         let size = size.as_bytes() as f64 / 1_000.0;
         let (gap, arrival) = (gap.as_millis_f64(), between.as_millis_f64());
-        self.soon.add(size, gap * self.level_mbps, arrival * self.level_mbps);
+        if packet.is_seen {
+            self.soon.add(size, gap * self.level_mbps, arrival * self.level_mbps);
+        }
         if between <= p.t_outage {
             self.long.add(size, gap * self.newest_mbps, arrival * self.newest_mbps);
         }
@@ -175,7 +180,7 @@ mod tests {
             let level = Bitrate::from_kbps(1_000);
             sharing.begin_report(1, level, level, &Parameters::DEFAULT);
             let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
-            let packet = Passed { sent: at(sent), arrived: at(arrived), waited };
+            let packet = Passed { sent: at(sent), arrived: at(arrived), waited, is_seen: true };
             sharing.on_packet(packet, DataSize::from_bytes(1_000), &Parameters::DEFAULT);
         }
         sharing
