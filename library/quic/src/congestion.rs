@@ -13,6 +13,7 @@ use crate::batch::Batch;
 use crate::history::{History, PacketName, Receipt, Sent, Space};
 use crate::pace::{Source, WindowRule, window};
 use crate::probe::Probes;
+use crate::repeats::Repeats;
 
 /// A queue of this length is usual: the last frame is still leaving.
 const USUAL_QUEUE: TimeDelta = TimeDelta::from_millis(50);
@@ -20,6 +21,12 @@ const USUAL_QUEUE: TimeDelta = TimeDelta::from_millis(50);
 const DRAIN_TIME: TimeDelta = TimeDelta::from_millis(500);
 /// The least share of the target that the encoder gets.
 const MIN_MEDIA_SHARE: f64 = 0.5;
+/// A silence is answered again when it has become this many times longer. While no ACK comes, the
+/// window is full and hosts send probes alone [RFC9002 §7.5]: there is no flood to stop, and the
+/// longer the silence, the less one more second of it tells.
+///
+/// [RFC9002 §7.5]: https://www.rfc-editor.org/rfc/rfc9002#section-7.5
+const SILENCE_GROWTH: f64 = 3.0;
 /// Padding that was not asked for in this time is not made up for.
 const PADDING_MEMORY: TimeDelta = TimeDelta::from_millis(100);
 
@@ -148,10 +155,13 @@ pub struct Congestion {
     ce_counts: [u64; 3],
     srtt: Option<TimeDelta>,
     source: Source,
+    /// When the last ACK with news came, or the path began.
+    heard: Option<Timestamp>,
+    /// Until then, a silence that the controller has answered is no news.
+    answered_until: Option<Timestamp>,
     probes: Probes,
     target: Target,
-    /// The controller's loss ratio after the last report.
-    loss_ratio: f64,
+    repeats: Repeats,
     /// The application's bytes that wait, as far as it told.
     queued: DataSize,
     /// Packets that are told to have left since padding was asked for.
@@ -185,9 +195,11 @@ impl Congestion {
             ce_counts: [0; 3],
             srtt: None,
             source: Source::default(),
+            heard: None,
+            answered_until: None,
             probes: Probes::default(),
             target,
-            loss_ratio: 0.0,
+            repeats: Repeats::default(),
             queued: DataSize::ZERO,
             sent_since_padding: DataSize::ZERO,
             padding_asked: None,
@@ -196,6 +208,7 @@ impl Congestion {
 
     /// An ack-eliciting packet left.
     pub fn on_packet_sent(&mut self, now: Timestamp, packet: Sent) {
+        self.heard.get_or_insert(now);
         self.run_late_timeout(now);
         let size = packet.size + self.config.headers;
         let probe = self.probes.on_packet(size);
@@ -278,6 +291,10 @@ impl Congestion {
     /// Moves the acknowledged packets to the batch, with their arrival times.
     fn take_acked(&mut self, now: Timestamp, delay: Option<TimeDelta>) {
         let Some(newest) = self.acked.iter().map(|packet| packet.sent).max() else { return };
+        if self.answered_until.take().is_some() {
+            self.repeats.on_silence_end(now);
+        }
+        self.heard = Some(now);
         self.acked.sort_unstable_by_key(|packet| packet.own);
         let knows_delay = delay.is_some();
         // The delay is the receiver's word: the packet did not arrive before it was sent.
@@ -296,6 +313,7 @@ impl Congestion {
                 .with_recovered(entry.receipt == Receipt::Lost)
                 .with_probe(entry.probe);
             entry.receipt = Receipt::Received;
+            self.repeats.on_acked(now, packet.size);
             self.batch.add(now, report, times);
         }
     }
@@ -324,6 +342,7 @@ impl Congestion {
             return;
         }
         entry.receipt = Receipt::Lost;
+        self.repeats.on_lost(now, entry.send_time, entry.size);
         let report = PacketReport::new(own, entry.size, entry.send_time).with_probe(entry.probe);
         self.batch.add(now, report, ArrivalTimes::Acknowledged);
     }
@@ -366,6 +385,7 @@ impl Congestion {
         self.arrivals = Arrivals::default();
         self.srtt = None;
         self.source = Source::default();
+        (self.heard, self.answered_until) = (None, None);
         self.controller.on_route_change(now);
         self.target = self.controller.target();
     }
@@ -391,14 +411,25 @@ impl Congestion {
 
     /// When [`Congestion::on_timeout`] is due.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        let controller = self.controller.next_timeout().filter(|&due| due < Timestamp::MAX);
-        controller.into_iter().chain(self.batch.due()).min()
+        self.controllers_timeout().into_iter().chain(self.batch.due()).min()
+    }
+
+    /// When the controller's timer is due, or the silence that it has answered is news again.
+    fn controllers_timeout(&self) -> Option<Timestamp> {
+        let due = self.controller.next_timeout().filter(|&due| due < Timestamp::MAX)?;
+        Some(self.answered_until.map_or(due, |until| until.max(due)))
     }
 
     fn run_late_timeout(&mut self, now: Timestamp) {
-        if self.controller.next_timeout().is_some_and(|due| due <= now) {
-            self.controller.on_timeout(now);
-            self.target = self.controller.target();
+        if self.controllers_timeout().is_none_or(|due| now < due) {
+            return;
+        }
+        let before = self.target.bitrate;
+        self.controller.on_timeout(now);
+        self.target = self.controller.target();
+        if self.target.bitrate < before {
+            let heard = self.heard.unwrap_or(now);
+            self.answered_until = Some(heard + (now - heard) * SILENCE_GROWTH);
         }
     }
 
@@ -414,7 +445,6 @@ impl Congestion {
         }
         self.controller.on_feedback(now, self.batch.complete(now));
         self.batch.clear();
-        self.loss_ratio = self.controller.metrics().loss_ratio;
         self.target = self.controller.target();
         self.probes.update(now, self.target.probe);
     }
@@ -447,7 +477,7 @@ impl Congestion {
         let whole = self.target.source_bitrate * self.media_share();
         let usual = self.pacing_rate() * USUAL_QUEUE;
         let waits = self.queued.saturating_sub(usual) / DRAIN_TIME;
-        let first = whole * (1.0 - self.loss_ratio);
+        let first = whole * (1.0 - self.repeats.share());
         first.saturating_sub(waits).max(whole * MIN_MEDIA_SHARE)
     }
 

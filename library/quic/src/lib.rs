@@ -62,6 +62,7 @@ mod foreign;
 mod history;
 mod pace;
 mod probe;
+mod repeats;
 #[cfg(feature = "testing")]
 pub mod testing;
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use weir::controller::{Controller, RateLimits, Reason, Target};
 use weir::feedback::{Ecn, SentPacket};
-use weir::{Bitrate, DataSize, FeedbackReport, Metrics, Timestamp};
+use weir::{Algorithm, Bitrate, DataSize, FeedbackReport, Metrics, Timestamp};
 use weir_quic::{AckEnd, Config, Congestion, PacketName, Sent, Space};
 
 /// Passes its reports on.
@@ -135,4 +135,44 @@ fn packets_that_left_at_once_are_acknowledged_one_by_one() {
     let sizes: Vec<u64> =
         heard.recv().unwrap().packets.iter().map(|packet| packet.size.as_bytes()).collect();
     assert_eq!(sizes, [1_228, 428]);
+}
+
+/// Sends a packet each 10 ms over a path that acknowledges each after 50 ms until `from`, and again
+/// from `to` on. Returns when the target fell in between, in ms after the last ACK.
+fn falls_of_a_silence(congestion: &mut Congestion, from: i64, to: i64, end: i64) -> Vec<i64> {
+    let (mut falls, mut target) = (Vec::new(), congestion.target().bitrate);
+    for ms in 0..end {
+        let now = at(ms);
+        if ms % 10 == 0 {
+            let number = (ms / 10) as u64;
+            congestion
+                .on_packet_sent(now, Sent::new(Space::Data, number, DataSize::from_bytes(1_200)));
+            let acked = number.checked_sub(5).filter(|_| ms <= from || to <= ms);
+            if let Some(acked) = acked {
+                congestion.on_ack_range(Space::Data, 0..=acked);
+                congestion.on_ack_end(now, AckEnd::default());
+            }
+        }
+        if congestion.next_timeout().is_some_and(|due| due <= now) {
+            congestion.on_timeout(now);
+        }
+        let before = std::mem::replace(&mut target, congestion.target().bitrate);
+        if target < before && (from..to).contains(&ms) {
+            falls.push(ms - from);
+        }
+    }
+    falls
+}
+
+#[test]
+fn a_silence_is_answered_again_once_it_is_three_times_as_long() {
+    let kbps = Bitrate::from_kbps;
+    let limits = RateLimits::new(kbps(100), kbps(500), kbps(20_000)).unwrap();
+    let mut congestion = Congestion::new(Algorithm::Sluice.build(limits), Config::default());
+    let falls = falls_of_a_silence(&mut congestion, 5_000, 15_000, 15_000);
+    assert_eq!(falls.len(), 3, "{falls:?}");
+    for pair in falls.windows(2) {
+        let growth = pair[1] as f64 / pair[0] as f64;
+        assert!((3.0..3.2).contains(&growth), "{falls:?}");
+    }
 }

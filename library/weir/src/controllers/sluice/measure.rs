@@ -76,7 +76,8 @@ impl Sluice {
         }
         self.queue.begin_report();
         let newest = self.radio.newest().unwrap_or(self.level);
-        self.sharing.begin_report(report.packets.len(), self.level, newest, &self.p);
+        let packets = (report.packets.len(), report.arrival_times);
+        self.sharing.begin_report(packets, self.level, newest, &self.p);
         let noise = self.queue.noise() * self.p.wait_noise;
         Report {
             now,

@@ -15,6 +15,7 @@ use core::ops::{Add, Mul};
 
 use super::Parameters;
 use super::stretch::Stretch;
+use crate::feedback::ArrivalTimes;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Packets over which the fit is taken.
@@ -154,6 +155,9 @@ pub(super) struct Sharing {
     mbps: Both,
     /// The fit over the last packets, and the one that stays.
     fits: Fits,
+    /// Whether arrivals were seen. A guess between two ACKs goes by the times of sending, so the
+    /// fit over the last packets would find the send gaps in the arrival gaps.
+    is_seen: bool,
 }
 
 impl Sharing {
@@ -161,11 +165,12 @@ impl Sharing {
     /// rate just now.
     pub(super) fn begin_report(
         &mut self,
-        packets: usize,
+        (packets, arrivals): (usize, ArrivalTimes),
         level: Bitrate,
         newest: Bitrate,
         p: &Parameters,
     ) {
+        self.is_seen = arrivals != ArrivalTimes::Acknowledged;
         self.mbps = Both { soon: level.as_mbps_f64(), long: newest.as_mbps_f64() };
         let packets = packets as f64;
         let soon = WINDOW / (WINDOW + packets);
@@ -192,6 +197,9 @@ impl Sharing {
         self.fits.add(kilobytes(size), self.scaled(gap), self.scaled(between));
         if between > p.t_outage {
             self.fits = self.fits.with_long_of(&before);
+        }
+        if !self.is_seen {
+            self.fits = before.with_long_of(&self.fits);
         }
         Pair::Busy(between)
     }
@@ -238,7 +246,7 @@ impl Sharing {
             busy.size += packet.size;
             busy.packets += 1;
         }
-        self.fits = fits;
+        self.fits = if self.is_seen { fits } else { self.fits.with_long_of(&fits) };
         let arrived = last_shown - ahead;
         let waited = arrived - last_sent - least;
         self.last = Some(Passed { sent: last_sent, arrived, waited });
@@ -294,7 +302,8 @@ mod tests {
             sent += gap;
             arrived += 8.0 + others * gap;
             let level = Bitrate::from_kbps(1_000);
-            sharing.begin_report(1, level, level, &Parameters::DEFAULT);
+            let one = (1, ArrivalTimes::Measured);
+            sharing.begin_report(one, level, level, &Parameters::DEFAULT);
             let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
             let packet = Passed { sent: at(sent), arrived: at(arrived), waited };
             sharing.on_packet(packet, DataSize::from_bytes(1_000), &Parameters::DEFAULT);
