@@ -88,7 +88,9 @@ fn begin_of_one_way(connection: &Connection, log: &PacketLog) -> Option<Found> {
     let nothing_sent = sent.span_s.0 > received.span_s.0;
     let (early, late) = if nothing_sent { (received, sent) } else { (sent, received) };
     let (from_s, to_s) = (early.span_s.0, late.span_s.0);
-    if to_s - from_s < LEAST_ONE_WAY_S || early.span_s.1 < to_s {
+    // Who is silent as long later may only have listened.
+    let listened = late.longest_gap.0 / 1e3 >= to_s - from_s;
+    if to_s - from_s < LEAST_ONE_WAY_S || early.span_s.1 < to_s || listened {
         return None;
     }
     let evidence = Evidence::OneWay { nothing_sent, is_begin: true };
