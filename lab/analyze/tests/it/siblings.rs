@@ -1,4 +1,5 @@
-//! Captures like those that people attached: what one of them shows must be seen in all of its kind.
+//! Captures like those that people attached: what one of them shows must be seen in all of its
+//! kind.
 
 use weir_analyze::{Dump, answer};
 
