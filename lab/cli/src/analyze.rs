@@ -253,11 +253,9 @@ fn print_side_by_side(dumps: &[(String, Dump)]) -> anyhow::Result<()> {
             all.push((from_ms, says));
         }
     }
-    let meets = |at: usize| {
-        let (from, to) = spans[at];
-        spans.iter().enumerate().any(|(other, it)| other != at && it.0 < to && from < it.1)
-    };
-    if all.is_empty() || !(0..spans.len()).any(meets) {
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let go_together = spans.windows(2).any(|pair| pair[1].0 < pair[0].1);
+    if all.is_empty() || !go_together {
         return Ok(());
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0));

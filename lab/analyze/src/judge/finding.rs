@@ -209,10 +209,9 @@ fn joined(stream: &SampledStream, spans: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
 /// A time of loss with what comes before and behind it, as far as losses are known, where as much
 /// is lost.
 fn widened(stream: &SampledStream, first: usize, last: usize) -> (usize, usize) {
-    let is_known = |sample: &Sample| sample.loss.is_some();
     let samples = &stream.samples;
-    let begin = samples.iter().position(is_known).unwrap_or(first).min(first);
-    let end = samples.iter().rposition(is_known).unwrap_or(last).max(last);
+    let begin = samples.iter().position(|it| it.loss.is_some()).unwrap_or(first).min(first);
+    let end = samples.iter().rposition(|it| it.loss.is_some()).unwrap_or(last).max(last);
     let from = if loses_as(stream, begin..first, first..=last) { begin } else { first };
     let upto = if loses_as(stream, last + 1..end + 1, first..=last) { end } else { last };
     (from, upto)

@@ -205,13 +205,13 @@ impl Reader<'_> {
         if matches!(found.evidence, Evidence::RandomLoss { .. }) {
             return lost(found);
         }
-        let is_within = |it: &&Sample| found.from_s < it.end_s && it.start_s < found.to_s;
         let mut all: Vec<Sample> = Vec::new();
         for stream in self.call.streams() {
             if stream.way != own.way || stream.id.connection != own.connection {
                 continue;
             }
-            let within: Vec<Sample> = stream.samples.iter().filter(is_within).cloned().collect();
+            let mut within = stream.samples.clone();
+            within.retain(|it| found.from_s < it.end_s && it.start_s < found.to_s);
             if losses::of(&within).is_some_and(|loss| loss >= LOSS) {
                 all.extend(within);
             }
@@ -312,8 +312,8 @@ impl Reader<'_> {
     /// Times without packets of which no loss tells, the longest of each kind.
     fn silent_packets(&self, sentences: &mut Vec<String>) {
         for rule in [RuleName::Stall, RuleName::StreamEnds, RuleName::OneWay] {
-            let is_of_packets = |it: &&Found| !matches!(it.evidence, Evidence::Stall { .. });
-            let own: Vec<&Found> = self.of_rule(rule).filter(is_of_packets).collect();
+            let mut own: Vec<&Found> = self.of_rule(rule).collect();
+            own.retain(|it| !matches!(it.evidence, Evidence::Stall { .. }));
             let longest = own.iter().max_by(|a, b| a.seconds().total_cmp(&b.seconds()));
             let Some(found) = longest else { continue };
             let more = match own.len() {

@@ -370,7 +370,8 @@ fn pcap() -> Vec<u8> {
         packet.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1]);
         packet.extend([0x13, 0x88, 0x17, 0x70, 0x04, 0x04, 0, 0, 0x80, 96]);
         packet.extend((index as u16).to_be_bytes());
-        packet.extend([0, 0, 0, 0, 0, 0, 0, 7]);
+        packet.extend((index * 1_800).to_be_bytes());
+        packet.extend([0, 0, 0, 7]);
         packet.resize(14 + 1_040, 0);
         let micros = index * 20_000;
         let length = packet.len() as u32;

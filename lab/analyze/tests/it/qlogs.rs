@@ -68,7 +68,7 @@ fn a_queue_and_losses_are_found_where_they_are() {
     assert!(found.contains("10 to 20 s"), "{found}");
     let found = verdict(&Made { lost: |_| 10, ..QUIET });
     assert!(
-        found.contains("lost 10") && found.contains("% of the packets from 0 to 29 s"),
+        found.contains("lost 10") && found.contains("% of the packets from 0 to 30 s"),
         "{found}"
     );
 }

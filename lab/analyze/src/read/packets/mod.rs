@@ -50,8 +50,8 @@ const LENGTH_MAX: TimeDelta = TimeDelta::from_secs(2 * 3_600);
 /// file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PacketLog {
-    /// Packets of RTP that left, if some feedback came. With transport-wide feedback only those with
-    /// a transport-wide number.
+    /// Packets of RTP that left, if some feedback came. With transport-wide feedback only those
+    /// with a transport-wide number.
     pub(crate) sent: Vec<Sent>,
     /// Packets of RTP that arrived and say when they left, or have a transport-wide number: others
     /// tell nothing of the path.

@@ -80,19 +80,24 @@ fn one_way(connection: &Connection, log: &PacketLog) -> Option<Found> {
 
 /// Sound of one direction that begins long after that of the other one.
 fn begin_of_one_way(connection: &Connection, log: &PacketLog) -> Option<Found> {
-    let first = |way: StreamDirection| {
-        let own = log.streams.iter().filter(|it| it.kind == Kind::Audio && it.way == way);
-        own.min_by(|a, b| a.span_s.0.total_cmp(&b.span_s.0))
-    };
-    let (sent, received) = first(StreamDirection::Sent).zip(first(StreamDirection::Received))?;
+    let (sent, received) =
+        first_audio(log, StreamDirection::Sent).zip(first_audio(log, StreamDirection::Received))?;
     let nothing_sent = sent.span_s.0 > received.span_s.0;
     let (early, late) = if nothing_sent { (received, sent) } else { (sent, received) };
     let (from_s, to_s) = (early.span_s.0, late.span_s.0);
-    if to_s - from_s < LEAST_ONE_WAY_S || early.span_s.1 < to_s {
+    // Who is silent as long later may only have listened.
+    let listened = late.longest_gap.0 / 1e3 >= to_s - from_s;
+    if to_s - from_s < LEAST_ONE_WAY_S || early.span_s.1 < to_s || listened {
         return None;
     }
     let evidence = Evidence::OneWay { nothing_sent, is_begin: true };
     Some(Found::new(subject(connection, late), (from_s, to_s), evidence))
+}
+
+/// The audio of a direction that begins first.
+fn first_audio(log: &PacketLog, way: StreamDirection) -> Option<&StreamFacts> {
+    let own = log.streams.iter().filter(|it| it.kind == Kind::Audio && it.way == way);
+    own.min_by(|a, b| a.span_s.0.total_cmp(&b.span_s.0))
 }
 
 fn length(facts: &StreamFacts) -> f64 {
