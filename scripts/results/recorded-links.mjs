@@ -240,7 +240,7 @@ function shortened(packets, longest_ms) {
 /** What `waits` changes: heading, constants of sluice, longest gap of the recording in ms, lowest bitrate. */
 const CHANGES = [
   ["as it is", [], undefined, "50kbps"],
-  ["no window", ["t_window=100000000"], undefined, "50kbps"],
+  ["no window", ["S-31=0"], undefined, "50kbps"],
   ["no radio link", ["radio_variation=100"], undefined, "50kbps"],
   ["5 kbit/s at least", [], undefined, "5kbps"],
   ["outages of 1 s at most", [], 1000, "50kbps"],

@@ -104,7 +104,7 @@ impl ReceiverClock {
             return;
         };
         let last = self.last_report.replace(now).unwrap_or(now);
-        if noise < p.moved_noise {
+        if noise < p.q_stands {
             self.ahead += (now - last).max(TimeDelta::ZERO) * self.drift;
         }
         let left = self.recent[CHANCES - 1].return_time;

@@ -3,6 +3,9 @@
 use super::Parameters;
 use crate::units::{TimeDelta, Timestamp};
 
+/// Longest time between two tests, in times of the shortest one (S-17).
+const INTERVALS: i64 = 16;
+
 /// How long a queue has stood that does not fall, although the sender drains it (S-15).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Crowding {
@@ -86,16 +89,16 @@ impl RivalTests {
         Self {
             due: Timestamp::ZERO,
             running: None,
-            interval: Parameters::DEFAULT.t_first_test,
+            interval: Parameters::DEFAULT.t_rival,
             left: None,
         }
     }
 
     /// Competition begins.
     pub(super) fn on_enter(&mut self, now: Timestamp, p: &Parameters) {
-        let is_back = self.left.is_some_and(|left| now - left < p.t_same_rival);
+        let is_back = self.left.is_some_and(|left| now - left < p.t_period);
         self.interval =
-            if is_back { (self.interval * 2).min(p.t_last_test) } else { p.t_first_test };
+            if is_back { (self.interval * 2).min(p.t_rival * INTERVALS) } else { p.t_rival };
         self.due = now + self.interval;
         self.running = None;
     }
@@ -109,9 +112,7 @@ impl RivalTests {
     /// Whether a test should begin. It begins with a loss, which all flows at a full queue see at
     /// about the same time: so the tests of several flows fall together.
     pub(super) fn is_due(&self, now: Timestamp, has_loss: bool, p: &Parameters) -> bool {
-        self.running.is_none()
-            && now > self.due
-            && (has_loss || now > self.due + p.t_first_test * 2)
+        self.running.is_none() && now > self.due && (has_loss || now > self.due + p.t_rival * 2)
     }
 
     /// A test begins at this queue.

@@ -6,6 +6,7 @@
 //! the packets before had waited for the queue.
 
 use super::Parameters;
+use super::parameters::Switch;
 use crate::units::{TimeDelta, Timestamp};
 
 /// The newest packet that arrived, and how many were lost since.
@@ -45,8 +46,10 @@ impl Cuts {
     pub(super) fn on_arrived(&mut self, sent: Timestamp, p: &Parameters) -> Option<u64> {
         let lost = core::mem::take(&mut self.lost);
         let last = self.newest_sent.replace(sent)?;
-        let is_cut =
-            sent - last >= p.t_cut && lost as f64 >= p.cut_packets && self.waited < p.t_cut;
+        let is_cut = sent - last >= p.t_outage
+            && lost as f64 >= p.losses
+            && self.waited < p.t_outage
+            && p.has(Switch::Cut);
         is_cut.then_some(lost)
     }
 }

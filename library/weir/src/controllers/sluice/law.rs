@@ -2,6 +2,7 @@
 
 use super::Sluice;
 use super::competition::Test;
+use super::parameters::Switch;
 use super::policer::Verdict;
 use crate::controller::{EcnMode, Reason};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -84,7 +85,7 @@ impl Sluice {
     pub(super) fn step(&mut self, seen: &Seen) -> Reason {
         self.scale = (self.scale * (1.0 + self.p.g_scale * seen.step_s)).min(1.0);
         self.watch(seen);
-        let kept = 1.0 - self.surplus() * self.p.share_cut * seen.step_s; // S-27
+        let kept = 1.0 - self.surplus() * self.p.g_track * seen.step_s; // S-27
         (self.level, self.rate) = (self.level * kept, self.rate * kept);
         let crowded = self.crowding.time() > self.p.t_rival + self.rtt()
             && seen.queue < self.p.q_compete
@@ -141,7 +142,7 @@ impl Sluice {
     pub(super) fn watch(&mut self, seen: &Seen) {
         let is_calm = seen.queue <= seen.reference / 2;
         self.calm_s = is_calm.then(|| self.calm_s.map_or(0.0, |time| time + seen.step_s));
-        if self.calm_s.is_some_and(|time| time > self.p.t_left.as_secs_f64()) {
+        if self.calm_s.is_some_and(|time| time > self.p.t_effect.as_secs_f64()) {
             self.sharing.forget();
         }
         let packet = DataSize::from_bytes(self.p.d_rival as u64) / self.rate;
@@ -164,7 +165,7 @@ impl Sluice {
 
     /// The largest rate to which the source's own rate allows to grow (S-21).
     fn ceiling(&self, seen: &Seen) -> Bitrate {
-        (seen.sent * self.radio.blend(self.p.limited, self.p.limited_radio))
+        (seen.sent * self.radio.blend(self.p.limited, self.p.limited * 2.0))
             .max(self.settings.limits.start())
     }
 
@@ -183,7 +184,7 @@ impl Sluice {
             self.anchor = self.level;
         }
         let held = self.held(seen);
-        if self.queue.stepped_within(seen.now, self.p.t_stepped)
+        if self.queue.stepped_within(seen.now, self.p.t_base)
             && self.crowding.is_flat(self.queue.noise(), &self.p)
             && held == Bitrate::ZERO
             && seen.congestion.is_none()
@@ -194,8 +195,8 @@ impl Sluice {
             self.crowding = Default::default();
             self.state = State::Track;
         }
-        let cut_max = self.radio.blend(self.p.cut_max, self.p.cut_radio);
-        let cut = (seen.excess() / self.correction_time()).min(cut_max);
+        let cut_max = self.radio.blend(self.p.cut_max, self.p.cut_max * 2.0);
+        let cut = self.correction(seen).min(cut_max);
         if seen.delivered_soon < self.level * self.p.fell {
             self.sharing.forget();
         }
@@ -218,7 +219,7 @@ impl Sluice {
     /// radio link (S-29).
     fn follow(&self, wired: Bitrate, seen: &Seen) -> Bitrate {
         let Some(capacity) = self.radio.capacity() else { return wired };
-        let share = (seen.step_s / self.p.t_radio.as_secs_f64()).min(1.0);
+        let share = (seen.step_s / (self.p.t_loop / 2).as_secs_f64()).min(1.0);
         self.radio.between(wired, self.level * (1.0 - share) + capacity * share)
     }
 
@@ -242,20 +243,21 @@ impl Sluice {
         }
         // What arrived is the policer's rate only while it drops.
         let lately = seen.now - self.rtt() - self.p.w_level;
-        let may_be = self.policer.empty_since(seen.now - self.p.t_left)
+        let may_be = self.policer.empty_since(seen.now - self.p.t_effect)
             && !self.is_round_trip
+            && self.p.has(Switch::Policer)
             && matches!(self.state, State::Start | State::Track)
             && self.losses.exceeds_base(&self.p)
             && self.policer.lost_since(lately);
         let needed = self.policer.needed(seen.now, self.losses.real(), &self.p);
         let Some(needed) = needed.filter(|_| may_be) else { return false };
-        let rate = self.rate.min(seen.delivered * self.p.trial_rate);
+        let rate = self.rate.min(seen.delivered * self.p.b_loss);
         let packet_time = DataSize::from_bytes(self.packet_bytes as u64) / rate;
-        if packet_time * needed > self.p.t_trial {
+        if packet_time * needed > self.p.t_rival {
             return false;
         }
         // Not all that was too much: little above what passes is enough to lose some.
-        let more = seen.delivered * (2.0 - self.p.trial_rate);
+        let more = seen.delivered * (2.0 - self.p.b_loss);
         self.policer.begin(seen.now, needed, (more, seen.delivered), &self.p);
         self.state = State::Track;
         self.rate = rate;
@@ -276,19 +278,19 @@ impl Sluice {
             }
             let mut grown = self.level * libm::exp(growth * seen.step_s);
             if let Some(rate) = self.policer.rate() {
-                let slowly = self.level * libm::exp(self.p.g_policed * seen.step_s);
+                let slowly = self.level * libm::exp(self.p.g_scale * seen.step_s);
                 grown = grown.min((rate * self.p.policed).max(slowly)); // S-36
             }
             self.level = grown.min(self.ceiling(seen)).max(self.level);
         } else if seen.congestion.is_none() && !self.uses_little(seen) {
-            let mut share = (seen.step_s / self.p.t_level.as_secs_f64()).min(1.0);
+            let mut share = (seen.step_s / self.p.t_loop.as_secs_f64()).min(1.0);
             if seen.delivered > self.level {
                 share *= self.gentle(0.0); // S-27: what others leave is not taken.
             }
             let level = self.level * (1.0 - share) + seen.delivered * share;
             self.level = self.follow(level, seen);
         }
-        let excess = seen.excess() / self.correction_time();
+        let excess = self.correction(seen);
         self.approach(self.level * (1.0 - excess), seen);
         match excess > 0.0 {
             // Without S-27 the queue would not be too long.
@@ -296,6 +298,12 @@ impl Sluice {
             true => Reason::QueuingDelay,
             false => reason,
         }
+    }
+
+    /// The share of the rate that corrects the queue (S-13).
+    fn correction(&self, seen: &Seen) -> f64 {
+        let on = self.p.has(Switch::Correction);
+        if on { seen.excess() / self.correction_time() } else { 0.0 }
     }
 
     /// Whether all that is sent arrives, and is much less than the level: that says nothing about
@@ -328,7 +336,7 @@ impl Sluice {
             // So is the queue that it makes in a long round trip.
             wired = wired.min(p.q_report.as_secs_f64() * 2.0 / (path_s * path_s));
         }
-        let is_late = calm_s > p.t_calm.as_secs_f64();
+        let is_late = calm_s > p.t_soon.as_secs_f64();
         if is_late { self.radio.blend(wired, p.g_radio) } else { wired }
     }
 
@@ -349,7 +357,7 @@ impl Sluice {
 
     /// The round-trip time by which additive growth counts.
     fn rtt_counted(&self) -> TimeDelta {
-        self.rtt().min(self.p.rtt_compete_max).max(self.p.rtt_compete_min)
+        self.rtt().min(self.p.t_loop).max(self.p.rtt_compete_min)
     }
 
     /// Growth per second, relative to the rate, that adds `packets` per round trip to the data in
@@ -363,7 +371,8 @@ impl Sluice {
     fn approach(&mut self, goal: Bitrate, seen: &Seen) {
         let fastest = self.marked_growth(seen.now).unwrap_or(0.0).max(self.p.g_climb);
         let growth = self.radio.blend(fastest, self.p.g_return);
-        self.rate = goal.min(self.rate * libm::exp(growth * seen.step_s));
+        let most = self.rate * libm::exp(growth * seen.step_s);
+        self.rate = if self.p.has(Switch::Steps) { goal.min(most) } else { goal };
     }
 
     /// S-15
@@ -374,6 +383,12 @@ impl Sluice {
         self.level = self.rate;
         self.rival_tests.on_enter(seen.now, &self.p);
         Reason::Competing
+    }
+
+    /// Whether a test of the rival is due (S-17).
+    fn tests_rival(&self, seen: &Seen) -> bool {
+        self.p.has(Switch::RivalTests)
+            && self.rival_tests.is_due(seen.now, seen.congestion.is_some(), &self.p)
     }
 
     fn leave_competition(&mut self, seen: &Seen) -> Reason {
@@ -387,7 +402,7 @@ impl Sluice {
     /// S-16 to S-18
     fn compete(&mut self, seen: &Seen) -> Reason {
         let p = self.p;
-        let is_calm = self.calm_s.is_some_and(|time| time > p.t_yield.as_secs_f64());
+        let is_calm = self.calm_s.is_some_and(|time| time > p.t_effect.as_secs_f64());
         if is_calm || seen.queue > p.q_compete || self.sharing.is_alone(&p) {
             return self.leave_competition(seen);
         }
@@ -395,8 +410,8 @@ impl Sluice {
             Test::RivalIsGone => return self.leave_competition(seen),
             Test::Running => return Reason::BaseTest,
             Test::RivalStays => self.rate = self.level,
-            Test::None if self.rival_tests.is_due(seen.now, seen.congestion.is_some(), &self.p) => {
-                self.rival_tests.begin(seen.now + self.rtt() + p.t_test, seen.queue);
+            Test::None if self.tests_rival(seen) => {
+                self.rival_tests.begin(seen.now + self.rtt() + p.t_effect, seen.queue);
                 self.level = self.rate;
                 self.rate = self.rate * (1.0 - p.cut_max);
                 return Reason::BaseTest;
@@ -423,10 +438,11 @@ impl Sluice {
             self.test_until = None;
         }
         self.judge_base(seen);
-        let has_stepped = self.queue.stepped_within(seen.now, self.p.t_stepped)
-            && !self.queue.stepped_within(seen.now, self.p.t_moved)
-            && self.queue.noise() < self.p.moved_noise;
-        let after = if has_stepped { self.p.t_moved } else { self.p.t_base };
+        let has_stepped = self.queue.stepped_within(seen.now, self.p.t_base)
+            && !self.queue.stepped_within(seen.now, self.p.t_effect)
+            && self.queue.noise() < self.p.q_stands
+            && self.p.has(Switch::SmallStep);
+        let after = if has_stepped { self.p.t_effect } else { self.p.t_base };
         let is_due = seen.now - self.empty_at > after;
         if !is_due
             || self.test_until.is_some()
@@ -436,11 +452,11 @@ impl Sluice {
             return false;
         }
         // Its effect must be in two buckets and in two reports.
-        let length = self.rtt() + self.p.test_extra.max(self.report_interval() * 2);
+        let length = self.rtt() + self.p.t_soon.max(self.report_interval() * 2);
         let until = seen.now + length;
         self.base_test = self.queue.usual_delay().map(|delay| BaseTest {
             seen_by: until + length,
-            drains: length * (1.0 - self.p.test_rate),
+            drains: length * self.p.test_cut(),
             queue: seen.queue,
             delay,
             has_stepped,
@@ -449,7 +465,7 @@ impl Sluice {
         self.queue.begin_test();
         self.test_until = Some(until);
         self.empty_at = seen.now;
-        self.rate = self.rate.min(seen.delivered * self.p.test_rate);
+        self.rate = self.rate.min(seen.delivered * (1.0 - self.p.test_cut()));
         true
     }
 
@@ -481,9 +497,10 @@ impl Sluice {
     /// S-38: the delay fell by less than the test drains. So the path was empty at the end, and the
     /// smallest delay in it is the base. Others would have refilled a queue that is shared.
     fn judge_floor(&mut self, seen: &Seen, test: &BaseTest) {
-        let drains = test.drains * self.p.floor_fall;
+        let drains = test.drains * (1.0 - self.p.moved_fall);
         let is_clear = seen.congestion.is_none()
             && test.is_alone
+            && self.p.has(Switch::Trend)
             && self.crowding.time() == TimeDelta::ZERO
             && self.radio.belief() == 0.0
             && !self.is_round_trip;

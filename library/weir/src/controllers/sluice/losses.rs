@@ -98,7 +98,7 @@ impl Losses {
     pub(super) fn is_congestion(&self, p: &Parameters) -> bool {
         let real = self.real();
         let exceeds = |with: Count, without: Count| {
-            with.ratio() * real > without.ratio() * real * (1.0 + p.loss_chance) + p.loss_excess
+            with.ratio() * real > without.ratio() * real * (1.0 + p.chance) + p.loss_excess
         };
         exceeds(self.standing, self.idle)
             || (self.low.all >= ENOUGH && exceeds(self.high, self.low))

@@ -1,6 +1,7 @@
 //! What the packets of a report say (S-1 to S-6).
 
 use super::clock::ReceiverClock;
+use super::parameters::Switch;
 use super::rate_meter::RateMeter;
 use super::sharing::{Pair, Passed, Sharing};
 use super::stretch::Stretch;
@@ -70,15 +71,17 @@ impl Sluice {
             self.delivered = RateMeter::default();
         }
         self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
-        match self.is_round_trip {
-            true => self.radio.doubt(),
-            false => self.clock.begin_report(now, report, self.queue.noise(), &self.p),
+        if self.is_round_trip {
+            self.radio.doubt();
+        }
+        if self.has_clock() {
+            self.clock.begin_report(now, report, self.queue.noise(), &self.p);
         }
         self.queue.begin_report();
         let newest = self.radio.newest().unwrap_or(self.level);
         let packets = (report.packets.len(), report.arrival_times);
         self.sharing.begin_report(packets, self.level, newest, &self.p);
-        let noise = self.queue.noise() * self.p.wait_noise;
+        let noise = self.queue.noise() * self.p.chance;
         Report {
             now,
             stands: self.queue.standing() > Some(self.p.q_stands),
@@ -131,9 +134,14 @@ impl Sluice {
         counts
     }
 
+    /// Whether the arrival times are of a receiver's clock, and S-37 is on.
+    fn has_clock(&self) -> bool {
+        !self.is_round_trip && self.p.has(Switch::ReceiverClock)
+    }
+
     /// The stretch with which these packets begin, if there is one.
     fn stretch<'a>(&self, packets: &'a [PacketReport]) -> Option<Stretch<'a>> {
-        let is_usual = !self.is_round_trip && !self.policer.is_trying() && !self.cuts.has_lost();
+        let is_usual = self.has_clock() && !self.policer.is_trying() && !self.cuts.has_lost();
         let next = self.coverage.next().filter(|_| is_usual)?;
         Stretch::at_begin_of(packets, next)
     }
@@ -154,9 +162,9 @@ impl Sluice {
             true => counts.losses.recovered += 1,
             false => counts.losses.received += 1,
         }
-        let arrival = match self.is_round_trip {
-            false => self.clock.arrival(now, packet.send_time, arrival, &self.queue),
-            true => arrival,
+        let arrival = match self.has_clock() {
+            true => self.clock.arrival(now, packet.send_time, arrival, &self.queue),
+            false => arrival,
         };
         if let Some(lost) = self.cuts.on_arrived(packet.send_time, &self.p) {
             // S-35: the queue of the path before is gone, and so are these losses.

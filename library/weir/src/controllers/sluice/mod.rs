@@ -39,6 +39,7 @@ use self::hand_over::Cuts;
 use self::law::{BaseTest, Seen, State};
 use self::losses::Losses;
 use self::marks::Marks;
+use self::parameters::Switch;
 use self::policer::Policer;
 use self::queue::Queue;
 use self::radio::{Flight, Radio};
@@ -155,7 +156,7 @@ impl Sluice {
             rtt: None,
             is_round_trip: false,
             packet_bytes: PACKET_SIZE.as_bytes() as f64,
-            state: State::Start,
+            state: if parameters.has(Switch::Start) { State::Start } else { State::Track },
             level: start,
             anchor: Bitrate::ZERO,
             uncrowded: start,
@@ -205,7 +206,7 @@ impl Sluice {
 
     /// Time in which a deviation of the queue from the reference is corrected (S-13, S-14).
     fn correction_time(&self) -> TimeDelta {
-        self.p.t_queue + self.loop_delay() + beyond(self.path_time(), self.p.t_loop)
+        self.p.t_loop + self.loop_delay() + beyond(self.path_time(), self.p.t_loop)
     }
 
     /// Time of one packet at the current rate.
@@ -265,7 +266,7 @@ impl Sluice {
             queue: (standing + (newest - standing) * self.radio.belief()).max(TimeDelta::ZERO),
             reference: self.reference(),
             delivered,
-            delivered_soon: self.delivered.rate(self.p.w_drain).unwrap_or(delivered),
+            delivered_soon: self.delivered.rate(self.p.t_loop).unwrap_or(delivered),
             sent: self.sent.rate(self.p.w_level).unwrap_or(self.rate),
             congestion: self.respond(now),
         }
@@ -276,7 +277,8 @@ impl Sluice {
         let p = &self.p;
         let rate = self.settings.limits.clamp(self.rate);
         // S-32: what waits in the sender must leave before what comes.
-        let waits = self.flight.waits() / p.t_sender * self.radio.belief();
+        let belief = if p.has(Switch::SenderWait) { self.radio.belief() } else { 0.0 };
+        let waits = self.flight.waits() / p.t_soon * belief;
         let own = self.settings.limits.clamp(self.rate.saturating_sub(waits));
         let bitrate = self.settings.limits.cap(own, self.receiver_limit);
         if bitrate != self.target.bitrate {
@@ -286,7 +288,7 @@ impl Sluice {
         let drains = self.state == State::Drain || tests;
         let factor = match self.settings.ecn {
             _ if drains => p.pacing_drain,
-            EcnMode::L4s => p.pacing_l4s,
+            EcnMode::L4s => p.pacing_drain,
             EcnMode::Off | EcnMode::Classic if self.scale < p.s_pacing => {
                 p.pacing_drain + (p.pacing - p.pacing_drain) * (self.scale / p.s_pacing)
             }
@@ -301,10 +303,10 @@ impl Sluice {
     /// What may be in flight on a radio link (S-31).
     fn window(&self) -> Option<Window> {
         let belief = self.radio.belief();
-        if belief == 0.0 {
+        if belief == 0.0 || !self.p.has(Switch::Window) {
             return None;
         }
-        let queue = self.p.t_window * (1.0 / belief.max(0.01));
+        let queue = self.p.q_rival * (1.0 / belief.max(0.01));
         let feedback = self.flight.feedback_time(self.p.k_window) + self.report_interval();
         let time = feedback + queue;
         let time = if self.flight.is_lost() { TimeDelta::ZERO } else { time };
@@ -337,8 +339,10 @@ impl Controller for Sluice {
         }
         self.flight.on_packet_sent(packet);
         if self.radio.belief() > 0.0 {
-            let patience = self.p.t_pause.max(self.usual_silence(self.p.late_reports));
-            self.pause.on_packet_sent(now, self.rtt, patience);
+            let patience = self.p.t_soon.max(self.usual_silence(self.p.late_reports));
+            if self.p.has(Switch::Silence) {
+                self.pause.on_packet_sent(now, self.rtt, patience);
+            }
             self.target.window = self.window();
         }
     }

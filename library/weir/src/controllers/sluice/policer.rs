@@ -193,7 +193,7 @@ impl Policer {
     pub(super) fn needed(&self, now: Timestamp, real: f64, p: &Parameters) -> Option<f64> {
         let bursts = self.bursts * real;
         let is_due = now >= self.next && self.packets >= ENOUGH && bursts > 0.0;
-        is_due.then(|| p.trial_losses * self.packets / bursts)
+        is_due.then(|| p.losses * self.packets / bursts)
     }
 
     /// Begins a trial of so many packets. The rate was `before`, and `passed` of it arrived.
@@ -207,7 +207,7 @@ impl Policer {
         self.trial = Some(Trial {
             phase: Phase::Less,
             since: now,
-            until: now + p.t_trial * 2.0,
+            until: now + p.t_rival * 2.0,
             needed,
             packets: 0.0,
             bursts: 0.0,
@@ -234,7 +234,7 @@ impl Policer {
                 self.trial = Some(Trial {
                     phase: Phase::Back,
                     since: now,
-                    until: now + p.t_trial * BACK,
+                    until: now + p.t_rival * BACK,
                     packets: 0.0,
                     bursts: 0.0,
                     ..trial
@@ -253,10 +253,10 @@ impl Policer {
     }
 
     fn fail(&mut self, now: Timestamp, p: &Parameters) -> Verdict {
-        let wait = self.wait.unwrap_or(p.t_trial_wait);
+        let wait = self.wait.unwrap_or(p.t_effect);
         self.forget();
         self.next = now + wait;
-        self.wait = Some((wait * 2.0).min(p.t_trial_wait * WAITS));
+        self.wait = Some((wait * 2.0).min(p.t_effect * WAITS));
         Verdict::OfPath
     }
 

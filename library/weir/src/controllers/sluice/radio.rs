@@ -16,7 +16,7 @@ const RTT_GAIN: f64 = 1.0 / 8.0;
 
 /// The part of the link's memory of absence that this time takes.
 fn share(time: TimeDelta, p: &Parameters) -> f64 {
-    time / (time + p.t_absence)
+    time / (time + p.t_effect)
 }
 
 /// How the capacity varies.
@@ -52,7 +52,7 @@ impl Radio {
         if gap > p.t_outage {
             // The link was away: that says nothing about its rate.
             self.vary(1.0, p);
-            self.absence += (1.0 - self.absence) * share(gap.min(p.t_away), p);
+            self.absence += (1.0 - self.absence) * share(gap.min(p.patience), p);
             return;
         }
         self.busy += gap;
@@ -94,14 +94,15 @@ impl Radio {
 
     /// A report is complete. The own part may be unknown.
     pub(super) fn update(&mut self, own: Option<f64>, scale: f64, step_s: f64, p: &Parameters) {
-        let own = part(own.unwrap_or(0.0), p.radio_own, p.radio_own_ramp);
-        let varies = part(self.variation, p.radio_variation, p.radio_variation_ramp);
+        let alone = p.share_alone - p.share_alone_ramp;
+        let own = part(own.unwrap_or(0.0), alone, p.share_alone_ramp * 2.0);
+        let varies = part(self.variation, p.radio_variation, p.radio_variation * 0.5);
         self.sure_s += step_s;
         if core::mem::take(&mut self.is_doubtful) || own * varies == 0.0 {
             self.sure_s = 0.0;
         }
         let is_sure = self.sure_s > p.t_sure.as_secs_f64();
-        let scale = part(scale, p.radio_scale, 1.0 - p.radio_scale);
+        let scale = part(scale, p.share_scale, 1.0 - p.share_scale);
         self.belief = if is_sure { own * varies * scale } else { 0.0 };
     }
 
