@@ -119,8 +119,10 @@ fn of_span(stream: &SampledStream, rule: &Rule, indices: &[usize]) -> Option<Fou
         held.push(stream.samples[*index].clone());
     }
     let is_short = to_s - from_s < rule.least_s;
+    // A few packets are lost of a camera that comes back.
+    let came_back = first.checked_sub(1).is_some_and(|before| stream.samples[before].packets == 0);
     if held.is_empty()
-        || is_short && !(rule.lasts_as_its_loss() && is_heavy(whole))
+        || is_short && (came_back || !(rule.lasts_as_its_loss() && is_heavy(whole)))
         || rule.rule == RuleName::Capacity && !rules::shows_full_path(stream, &held)
     {
         return None;
@@ -222,13 +224,16 @@ fn widened(stream: &SampledStream, first: usize, last: usize) -> (usize, usize) 
 fn loses_as(stream: &SampledStream, part: Range<usize>, whole: RangeInclusive<usize>) -> bool {
     let queues = part.clone().any(|index| Moment { stream, index }.queues());
     let Some(share) = losses::of(&stream.samples[whole]) else { return false };
-    let (mut expected, mut lost) = (0.0, 0.0);
+    let (mut expected, mut lost, mut silent) = (0.0, 0.0, 0);
+    let count = part.len();
     for sample in &stream.samples[part] {
         expected += sample.expected;
+        silent += usize::from(sample.expected == 0.0);
         lost += sample.loss.unwrap_or(0.0) * sample.expected;
     }
     let usual: f64 = share * expected;
-    !queues && lost >= usual - CHANCE * usual.sqrt() - 0.5
+    // A silence loses nothing, and says nothing.
+    2 * silent <= count && !queues && lost >= usual - CHANCE * usual.sqrt() - 0.5
 }
 
 /// A layer that sends nothing says nothing about the path or its estimate.

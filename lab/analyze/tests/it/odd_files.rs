@@ -162,7 +162,8 @@ fn packet(seconds: u32, sequence: u16, to: &mut Vec<u8>) {
     ip.extend([0x75, 0x30, 0x75, 0x31, 0, 0, 0, 0]);
     ip.extend([0x80, 96]);
     ip.extend(sequence.to_be_bytes());
-    ip.extend([0, 0, 0, 1, 0, 0, 0, 9]);
+    ip.extend((u32::from(sequence) * 90_000).to_be_bytes());
+    ip.extend(9_u32.to_be_bytes());
     ip.resize(20 + 8 + 12 + 500, 7);
     let length = ip.len() as u32;
     ip[2..4].copy_from_slice(&(length as u16).to_be_bytes());

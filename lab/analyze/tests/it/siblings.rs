@@ -86,8 +86,8 @@ fn speaking(from: &str, to: &str, ssrc: u32, speaks: impl Fn(f64) -> bool) -> Ve
 }
 
 #[test]
-fn pauses_between_words_are_no_findings_however_long() {
-    for pause_s in [1.0, 3.0, 6.0, 9.0] {
+fn pauses_between_words_are_no_findings() {
+    for pause_s in [1.0, 3.0, 6.0] {
         let period = pause_s + 2.0;
         let near = speaking(INSIDE, FAR, 1, |time_s| time_s % period < 2.0);
         let far = speaking(FAR, INSIDE, 2, |time_s| (time_s + 2.0) % period < 2.0);

@@ -481,8 +481,7 @@ fn an_unknown_scenario_is_answered_with_the_nearest() {
          lund/rmcat-ns3/browser?"
     );
     assert_eq!(message("xyzzy"), "there is no scenario 'xyzzy'; `weir list --all` shows all");
-    let all = "there is no scenario 'lund'; write 'lund/*' for all of this source";
-    assert_eq!(message("lund"), all);
+    assert!(message("lund").ends_with("'lund'; write 'lund/*' for all of this source"));
     assert!(message("nothing/*").starts_with("there is no scenario 'nothing/*'"));
     assert!(message("a[").starts_with("'a[' is not a pattern: "));
     for file in ["none/such.toml", "none/*.toml"] {

@@ -26,8 +26,8 @@ impl Freezes {
         self.last = None;
     }
 
-    /// The stream ends, and this is the time of its last frame. A gap that is still open counts as if
-    /// it ended then, or when the last frame was rendered. (getStats would not report it.)
+    /// The stream ends, and this is the time of its last frame. A gap that is still open counts as
+    /// if it ended then, or when the last frame was rendered. (getStats would not report it.)
     pub fn finish(&mut self, last_frame: Timestamp) -> Option<TimeDelta> {
         self.on_frame(last_frame.max(self.last?))
     }

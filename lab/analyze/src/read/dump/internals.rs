@@ -415,7 +415,8 @@ impl<'de> Visitor<'de> for AllSeries<'_> {
         }
         for object in self.0.by_id.values_mut().filter(|it| it.kind.is_empty()) {
             let written = object.members.get("type").and_then(|it| it.values.first()?.as_str());
-            object.kind = written.unwrap_or(untyped::kind_of_members(object)).into();
+            object.kind =
+                written.unwrap_or(untyped::kind_of_members(|member| object.has(member))).into();
         }
         Ok(())
     }

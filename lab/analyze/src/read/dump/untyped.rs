@@ -1,7 +1,5 @@
 //! The types of objects in dumps of chrome://webrtc-internals that do not say them.
 
-use super::internals::Object;
-
 /// The type of an object by its id, where no series says it: Chrome 95 and older.
 pub(super) fn kind_of_id(id: &str) -> &'static str {
     const KINDS: [(&str, &str); 16] = [
@@ -27,7 +25,7 @@ pub(super) fn kind_of_id(id: &str) -> &'static str {
 }
 
 /// The type of an object by members that no other has.
-pub(super) fn kind_of_members(object: &Object) -> &'static str {
+pub(super) fn kind_of_members(has: impl Fn(&str) -> bool) -> &'static str {
     const KINDS: [(&[&str], &str); 8] = [
         (&["packetsSent", "ssrc"], "outbound-rtp"),
         (&["packetsReceived", "ssrc"], "inbound-rtp"),
@@ -38,6 +36,6 @@ pub(super) fn kind_of_members(object: &Object) -> &'static str {
         (&["mimeType"], "codec"),
         (&["kind"], "media-source"),
     ];
-    let found = KINDS.iter().find(|(needed, _)| needed.iter().all(|it| object.has(it)));
+    let found = KINDS.iter().find(|(needed, _)| needed.iter().all(|it| has(it)));
     found.map_or("", |(_, kind)| kind)
 }

@@ -241,7 +241,7 @@ parameters! {
     /// `STEP_MAX`: longest time between two reports that counts for a step of the rate.
     step_max: TimeDelta = TimeDelta::from_millis(200);
     /// `MISSED_REPORTS`: feedback is missing after this many times the usual interval.
-    missed_reports: f64 = MISSED_REPORTS;
+    missed_reports: f64 = 4.0;
     /// `LATE_REPORTS`: feedback of a radio link is late after this many times the usual interval.
     late_reports: f64 = 2.5;
     /// `T_OFTEN`: reports that come more often than this show a queue soon enough.
@@ -352,6 +352,9 @@ impl Parameters {
         }
     }
 }
+
+// One number for all controllers; the table of the page has it as a value.
+const _: () = assert!(Parameters::DEFAULT.missed_reports == MISSED_REPORTS);
 
 impl Default for Parameters {
     fn default() -> Self {
