@@ -14,8 +14,8 @@ const MAX_FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(800);
 
 /// A report is late this time and this many usual intervals after the last one. One lost report
 /// must not stop the sender: a receiver that gets nothing reports nothing, and a window that is
-/// closed stays so. So until [`MISSED_REPORTS`] intervals have passed, as much may be in flight as leaves
-/// at the target meanwhile (SCREAM-D2, SCREAMV2-D2).
+/// closed stays so. So until [`MISSED_REPORTS`] intervals have passed, as much may be in flight as
+/// leaves at the target meanwhile (SCREAM-D2, SCREAMV2-D2).
 const LATE_AFTER: TimeDelta = TimeDelta::from_millis(25);
 const LATE_REPORTS: f64 = 1.25;
 
