@@ -6,8 +6,8 @@ use crate::files::read;
 
 /// Packages of Cargo.lock that `weir-cli` reaches, on any system, tests included. A new dependency
 /// raises it: say in DEPENDENCIES.md what it brings, and why ten lines of our own would not do.
-/// Twelve are there only because the Python package asks for chrono's clock: they name the time zone
-/// on other systems.
+/// Twelve are there only because the Python package asks for chrono's clock: they name the time
+/// zone on other systems.
 const PACKAGES: usize = 255;
 
 /// Each package of a lock file with the names in its dependencies. A name that stands twice in the
