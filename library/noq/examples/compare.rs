@@ -31,23 +31,13 @@ fn factories() -> Vec<(&'static str, Factory)> {
     ]
 }
 
-/// A transport under this controller. With noq-proto changed by `arena/noq-receive-times`, ACKs
-/// have the times of 64 packets in units of 8 us.
-fn transport(factory: Option<Factory>) -> TransportConfig {
-    let mut transport = TransportConfig::default();
-    if let Some(factory) = factory {
-        transport.congestion_controller_factory(factory);
-    }
-    #[cfg(noq_receive_times)]
-    transport.receive_timestamps(64, 3);
-    transport
-}
-
 fn main() {
     println!("{}", cases::HEAD);
     for case in cases::cases() {
         for (name, factory) in factories() {
-            let mut host = pair::Pair::between(transport(Some(factory)), transport(None), 7);
+            let mut transport = TransportConfig::default();
+            transport.congestion_controller_factory(factory);
+            let mut host = pair::Pair::new(transport, 7);
             let (length, from) = (TimeDelta::from_secs(40), TimeDelta::from_secs(10));
             let outcome = run(&mut host, case.network.clone(), case.source, length, from);
             println!("| {} | {name} | {outcome} |", case.name);

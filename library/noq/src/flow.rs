@@ -37,16 +37,6 @@ impl Controller for Flow {
         shared.congestion.on_packet_sent(now, Sent::numbered(pn, size));
     }
 
-    /// Only noq-proto with the change of `arena/noq-receive-times` has this call.
-    #[cfg(noq_receive_times)]
-    fn on_receive_times(&mut self, times: &[(u64, std::time::Duration)]) {
-        let mut shared = self.control.host();
-        for &(number, since) in times {
-            let time = Timestamp::ZERO + TimeDelta::from(since);
-            shared.congestion.on_receive_time(PacketName::Number(number, None), time);
-        }
-    }
-
     fn on_ack(
         &mut self,
         _now: Instant,

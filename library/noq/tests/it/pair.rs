@@ -67,14 +67,8 @@ pub struct Pair {
 
 impl Pair {
     /// A pair whose publisher has this transport.
-    #[allow(dead_code, reason = "an example names both transports")]
     pub fn new(transport: TransportConfig, seed: u8) -> Self {
-        Self::between(transport, TransportConfig::default(), seed)
-    }
-
-    /// A pair with these transports.
-    pub fn between(publisher: TransportConfig, subscriber: TransportConfig, seed: u8) -> Self {
-        let (server, client) = configs(publisher, subscriber);
+        let (server, client) = configs(transport);
         let mut endpoints = [Some(server), None].map(|server| {
             let mut config = EndpointConfig::default();
             config.rng_seed(Some([seed; 32]));
@@ -200,10 +194,7 @@ fn read_stream(connection: &mut Connection, stream: StreamId, bytes: &mut u64) -
 }
 
 /// Keys of one size, so that equal seeds give datagrams of equal sizes.
-fn configs(
-    publisher: TransportConfig,
-    subscriber: TransportConfig,
-) -> (ServerConfig, ClientConfig) {
+fn configs(transport: TransportConfig) -> (ServerConfig, ClientConfig) {
     let key = KeyPair::generate_for(&PKCS_ED25519).expect("ring has Ed25519");
     let params = CertificateParams::new(["localhost".to_owned()]).expect("a name");
     let certificate: CertificateDer<'static> =
@@ -211,10 +202,9 @@ fn configs(
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).expect("a certificate");
     let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-    let mut server = ServerConfig::with_single_cert(vec![certificate], key).expect("a key pair");
-    server.transport_config(Arc::new(subscriber));
+    let server = ServerConfig::with_single_cert(vec![certificate], key).expect("a key pair");
     let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).expect("roots");
-    client.transport_config(Arc::new(publisher));
+    client.transport_config(Arc::new(transport));
     (server, client)
 }
 

@@ -184,6 +184,7 @@ impl Sluice {
         self.delivered.add_covered(arrival, packet.size, covered);
         self.packet_bytes += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_bytes);
     }
+
     /// Takes a stretch at once. Returns false, without an effect, if it must be taken packet by
     /// packet.
     fn on_stretch(&mut self, stretch: &Stretch, about: &Report, counts: &mut Counts) -> bool {
