@@ -2,11 +2,23 @@
 # Checks that everything compiles where it should: the library without std, with the oldest compiler that it names and with
 # each of its features; the program without some of its parts, with musl, for Windows and for macOS, where its commands with
 # an emulated network say that they need Linux. Nothing is linked or run. With --library it checks the library without std
-# and with the oldest compiler. What this machine lacks is skipped, and said.
+# and with the oldest compiler, with --demo the two programs that `make demo` builds. What this machine lacks is skipped, and
+# said.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-accept --library "$@"
+accept '--library --demo' "$@"
 cd "$(dirname "$0")/../.."
+
+# The program with these of its parts alone.
+program_with() {
+    cargo clippy --quiet --package weir-cli --no-default-features --features "$1" -- -D warnings
+}
+
+if [ "${1:-}" = --demo ]; then
+    program_with ''
+    program_with calls
+    exit 0
+fi
 
 skipped() { echo "builds: skipped: $1"; }
 has_target() { rustup target list --installed 2> /dev/null | grep -qx "$1"; }
@@ -30,10 +42,7 @@ fi
 for features in '' std serde testing experiments; do
     cargo check --package weir-rtc --no-default-features --features "$features"
 done
-# The demo builds the program without some of its parts.
-for features in '' calls analyze; do
-    cargo clippy --package weir-cli --no-default-features --features "$features" -- -D warnings
-done
+program_with analyze
 for target in x86_64-unknown-linux-musl x86_64-pc-windows-gnu aarch64-apple-darwin; do
     if ! has_target "$target"; then
         skipped "$target: rustup target add $target"

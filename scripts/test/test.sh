@@ -158,6 +158,7 @@ quick() {
     # The playground's page is tested with the simulator in WebAssembly.
     web --exclude test/playground.test.ts
     step 'clippy of library and lab' cargo clippy --quiet --all-targets -- -D warnings
+    step 'clippy of the programs of make demo' scripts/test/builds.sh --demo
     step 'build of their tests' cargo build --quiet --tests --bins
     tests 'tests of library and lab, in virtual time' default
     # Two Chromiums, the emulator, a capture at each end, getStats: five witnesses that must agree.

@@ -90,6 +90,10 @@ pub mod analyze {
     }
 }
 
+/// An end of a capture, in a build without `weir analyze`, which refuses it.
+#[cfg(not(feature = "analyze"))]
+pub type LocalEnd = String;
+
 /// A server, as `weir serve`, of the rules of `weir analyze`.
 #[cfg(not(all(calls, feature = "analyze")))]
 pub mod collect {

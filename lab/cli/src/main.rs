@@ -46,6 +46,7 @@ mod select;
 mod serve;
 mod sim_real;
 mod sources;
+#[cfg(feature = "analyze")]
 mod streams;
 mod sweep;
 mod table;

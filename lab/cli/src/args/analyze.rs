@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+#[cfg(feature = "analyze")]
 use weir_analyze::LocalEnd;
+
+#[cfg(not(feature = "analyze"))]
+use crate::elsewhere::LocalEnd;
 
 /// `weir analyze`
 #[derive(ClapArgs)]
