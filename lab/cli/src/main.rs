@@ -19,8 +19,6 @@ mod compare;
 mod completions;
 #[cfg(calls)]
 mod console;
-#[cfg(not(all(ims, feature = "analyze")))]
-mod elsewhere;
 mod fleet;
 mod generate;
 #[cfg(ims)]
@@ -51,6 +49,8 @@ mod streams;
 mod sweep;
 mod table;
 mod trace;
+#[cfg(not(all(ims, feature = "analyze")))]
+mod unavailable;
 mod validate;
 
 use std::process::ExitCode;
@@ -58,17 +58,17 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 #[cfg(not(feature = "analyze"))]
-use elsewhere::analyze;
+use unavailable::analyze;
 #[cfg(all(calls, not(feature = "analyze")))]
-use elsewhere::app;
+use unavailable::app;
 #[cfg(not(all(calls, feature = "analyze")))]
-use elsewhere::collect;
+use unavailable::collect;
 #[cfg(all(calls, not(ims)))]
-use elsewhere::ims;
+use unavailable::ims;
 #[cfg(not(ims))]
-use elsewhere::weir_testbed;
+use unavailable::weir_testbed;
 #[cfg(not(calls))]
-use elsewhere::{arena, link, real, serve};
+use unavailable::{arena, link, real, serve};
 
 /// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;

@@ -61,7 +61,7 @@ pub struct NatRecord {
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Route {
     /// No NAT has a say.
     Open,
     /// To this host.
@@ -113,28 +113,28 @@ impl Nats {
     }
 
     /// Translates a packet that a host sends, and says where it goes.
-    pub(crate) fn send(&mut self, now: Instant, from: usize, packet: &mut [u8]) -> Way {
+    pub(crate) fn send(&mut self, now: Instant, from: usize, packet: &mut [u8]) -> Route {
         if self.nats.is_empty() {
-            return Way::Open;
+            return Route::Open;
         }
-        let Some((source, destination)) = ip::addresses(packet) else { return Way::Open };
+        let Some((source, destination)) = ip::addresses(packet) else { return Route::Open };
         self.rebind(now);
         let at = self.time(now);
         let inside = self.hosts.iter().position(|host| *host == destination);
         if let Some(nat) = inside.and_then(|host| self.of_host[host]) {
             self.nats[nat].unroutable_packets += 1;
-            return Way::Nowhere;
+            return Route::Nowhere;
         }
         if source == self.hosts[from]
             && let Some(nat) = self.of_host[from]
             && self.nats[nat].nat.send(at, packet).is_err()
         {
-            return Way::Nowhere;
+            return Route::Nowhere;
         }
         match self.nats.iter().position(|one| one.addresses.contains(&destination)) {
             // The address alone leads to the NAT. What it drops, it drops there.
-            Some(nat) => Way::To(self.inside(nat, packet)),
-            None => inside.map_or(Way::Open, Way::To),
+            Some(nat) => Route::To(self.inside(nat, packet)),
+            None => inside.map_or(Route::Open, Route::To),
         }
     }
 

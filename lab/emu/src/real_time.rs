@@ -8,7 +8,7 @@ use weir_net::Seed;
 use weir_net::path::{AccessChange, AccessPlan, Hop};
 
 use crate::handle::{Change, Status};
-use crate::nat::{NatRecord, Nats, Way};
+use crate::nat::{NatRecord, Nats, Route};
 use crate::network::{Arrival, Network, NetworkRecord};
 use crate::plan::{OwnNetwork, Plan};
 
@@ -73,12 +73,12 @@ impl RealTime {
 
     /// A packet that a host sent. Poll what is due before. NATs change it.
     pub(crate) fn enqueue(&mut self, now: Instant, from: usize, packet: &mut [u8]) {
-        let way = self.nats.send(now, from, packet);
+        let route = self.nats.send(now, from, packet);
         let to = self.run.as_mut().unwrap_or(&mut self.before);
-        match way {
-            Way::Open => to.network.enqueue(to.at(now), from, packet),
-            Way::To(host) => to.network.enqueue_to(to.at(now), from, host, packet),
-            Way::Nowhere => {}
+        match route {
+            Route::Open => to.network.enqueue(to.at(now), from, packet),
+            Route::To(host) => to.network.enqueue_to(to.at(now), from, host, packet),
+            Route::Nowhere => {}
         }
     }
 

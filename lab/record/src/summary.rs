@@ -285,7 +285,7 @@ impl Summary {
 
     /// The same for participants of an application under test.
     fn judged_participant(&self, expectation: &Expectation) -> (Option<String>, Option<f64>) {
-        let each = self.calls.iter().flat_map(|calls| &calls.each);
+        let each = self.calls.iter().flat_map(|calls| &calls.results);
         let of_section = each.filter(|one| one.section == expectation.section);
         let wanted = of_section.filter(|one| match &expectation.flow {
             ExpectedFlow::Participant(name) => one.name == *name,
@@ -488,7 +488,7 @@ fn paper_rows(
 fn is_possible(expectation: &Expectation, calls: Option<&Calls>) -> bool {
     match &expectation.flow {
         ExpectedFlow::Calls => calls.is_some_and(|calls| calls.count.made > 0),
-        flow => !flow.is_of_application() || calls.is_some_and(|calls| !calls.each.is_empty()),
+        flow => !flow.is_of_application() || calls.is_some_and(|calls| !calls.results.is_empty()),
     }
 }
 

@@ -291,7 +291,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a host and its participant. Returns the index of the participant.
-    fn seat(&mut self, name: String, host: HostPlan, side: usize) -> usize {
+    fn add_participant(&mut self, name: String, host: HostPlan, side: usize) -> usize {
         self.network.hosts.push(host);
         let host = self.network.hosts.len() - 1;
         let player = Player::Browser(self.scenario.call.browsers[side]);

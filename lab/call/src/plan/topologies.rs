@@ -28,15 +28,15 @@ impl Builder<'_> {
         for call in calls {
             let [a, b] = self.places(call)?;
             let number = if calls.len() == 1 { String::new() } else { call.number.to_string() };
-            let near = self.seat(format!("a{number}"), a, 0);
-            ends.push([near, self.seat(format!("b{number}"), b, 1)]);
+            let near = self.add_participant(format!("a{number}"), a, 0);
+            ends.push([near, self.add_participant(format!("b{number}"), b, 1)]);
         }
         Ok(ends)
     }
 
     pub(super) fn one_to_many(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
         let [a, _] = self.places(&calls[0])?;
-        let one = self.seat("a".into(), a, 0);
+        let one = self.add_participant("a".into(), a, 0);
         let mut ends = Vec::new();
         for call in calls {
             let [same, b] = self.places(call)?;
@@ -45,7 +45,7 @@ impl Builder<'_> {
                     "host A is in every call, so all flows need the same hops and delay".into()
                 );
             }
-            ends.push([one, self.seat(format!("b{}", call.number), b, 1)]);
+            ends.push([one, self.add_participant(format!("b{}", call.number), b, 1)]);
         }
         Ok(ends)
     }
@@ -99,7 +99,7 @@ impl Builder<'_> {
             if b != place {
                 return Err("the server is in every call, so all flows end at the same hop".into());
             }
-            ends.push([self.seat(format!("a{}", call.number), a, 0), server]);
+            ends.push([self.add_participant(format!("a{}", call.number), a, 0), server]);
         }
         self.network.hosts.push(place);
         let host = self.network.hosts.len() - 1;
@@ -135,7 +135,7 @@ impl Builder<'_> {
         for number in 1..=participants {
             let host = HostPlan { access_delay: delay / 2, ..HostPlan::at(0) };
             // Browsers alternate, so that both kinds call each other.
-            self.seat(format!("p{number}"), host, (number + 1) % 2);
+            self.add_participant(format!("p{number}"), host, (number + 1) % 2);
         }
         let pairs = (0..participants).flat_map(|a| (a + 1..participants).map(move |b| [a, b]));
         Ok(pairs.collect())

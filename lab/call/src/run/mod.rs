@@ -33,7 +33,7 @@ use weir_scenario::call::IceRestart;
 use crate::error::CallError;
 use crate::measure::capture::{self, CapturePlan, Recording};
 use crate::measure::outcome::{CallOutcome, PlayerOutcome};
-use crate::measure::quality::told;
+use crate::measure::quality::frame_messages;
 use crate::measure::sound;
 use crate::measure::witness;
 use crate::message::Peer;
@@ -433,7 +433,7 @@ impl Run<'_> {
                 continue;
             }
             let file = pipeline::frames_file(&folder.join(&participant.name));
-            let told = match told::read(&file) {
+            let told = match frame_messages::read(&file) {
                 Ok(told) => told,
                 Err(cause) => {
                     let name = &participant.name;

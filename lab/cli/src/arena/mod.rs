@@ -1,8 +1,8 @@
 //! `weir arena`: WebRTC stacks of others under the same scenarios, as one matrix.
 
-mod arrived;
 mod competitor;
 mod doctor;
+mod downlink;
 mod fairness;
 mod matrix;
 mod page;

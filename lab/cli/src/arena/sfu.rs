@@ -127,7 +127,7 @@ pub fn received(summaries: &[Summary]) -> Vec<String> {
 fn participants(summaries: &[Summary]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for summary in summaries {
-        for one in summary.calls.iter().flat_map(|calls| &calls.each) {
+        for one in summary.calls.iter().flat_map(|calls| &calls.results) {
             if one.is_participant() && !names.contains(&one.name) {
                 names.push(one.name.clone());
             }
@@ -138,7 +138,7 @@ fn participants(summaries: &[Summary]) -> Vec<String> {
 
 /// Mean and spread of a metric of a participant over the runs.
 fn of(summaries: &[Summary], name: &str, path: &str, decimals: usize) -> String {
-    let each = summaries.iter().flat_map(|summary| &summary.calls).flat_map(|calls| &calls.each);
+    let each = summaries.iter().flat_map(|summary| &summary.calls).flat_map(|calls| &calls.results);
     let own = each.filter(|one| one.name == name && one.section.is_none());
     with_spread(&own.filter_map(|one| one.at(path)).collect::<Vec<f64>>(), decimals)
 }

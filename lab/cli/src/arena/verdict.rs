@@ -9,7 +9,7 @@ use weir_record::cause::cause;
 use weir_record::gate::{self, Certainty, Judgement, Outcome};
 use weir_record::summary::Summary;
 
-use super::{Cell, Run, arrived};
+use super::{Cell, Run, downlink};
 use crate::junit::{self, Case, Who};
 
 /// A cell, judged.
@@ -195,7 +195,7 @@ fn why(run: &Run, judgement: &Judgement) -> anyhow::Result<String> {
     let Some(expectation) = expectation else { return Ok(String::new()) };
     if expectation.flow.is_of_real_run() {
         return Ok(match (flow, &record.call) {
-            (Some(who), Some(call)) => arrived::cause(&call.peers, who),
+            (Some(who), Some(call)) => downlink::cause(&call.peers, who),
             _ => "no rule knows the cause; the report has the curves".into(),
         });
     }

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use weir_analyze::LocalEnd;
 
 #[cfg(not(feature = "analyze"))]
-use crate::elsewhere::LocalEnd;
+use crate::unavailable::LocalEnd;
 
 /// `weir analyze`
 #[derive(ClapArgs)]

@@ -8,13 +8,13 @@ const NAME_MAX: usize = 64;
 
 /// The end of a call that a client reports of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seat {
+pub struct Participant {
     pub room: String,
     pub call: String,
     pub peer: String,
 }
 
-impl Seat {
+impl Participant {
     /// `None` if a name is empty, long, or has other characters than letters, digits, `-` and `_`:
     /// names become those of files.
     pub fn new(room: &str, call: &str, peer: &str) -> Option<Self> {
@@ -84,9 +84,9 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// To send reports in rtcstats' own form, or snapshots.
-    Reports(Seat),
+    Reports(Participant),
     /// To send reports as Jitsi's client does.
-    Jitsi(Seat),
+    Jitsi(Participant),
     /// What anyone may read.
     Public,
 }
@@ -98,13 +98,13 @@ pub fn asked(secret: &Secret, target: &str) -> Option<Asked> {
     match parts[..] {
         ["metrics" | "client.js" | "health"] => Some(Asked::Public),
         ["c", room, call, peer] => {
-            let seat = Seat::new(room, call, peer)?;
-            secret.admits(room, value(query, "token")?).then_some(Asked::Reports(seat))
+            let participant = Participant::new(room, call, peer)?;
+            secret.admits(room, value(query, "token")?).then_some(Asked::Reports(participant))
         }
         ["jitsi", room, token, ..] if parts.len() > 3 => {
             let peer = value(query, "statsSessionId")?;
-            let seat = Seat::lenient(room, &parts[3..].join("/"), peer)?;
-            secret.admits(room, token).then_some(Asked::Jitsi(seat))
+            let participant = Participant::lenient(room, &parts[3..].join("/"), peer)?;
+            secret.admits(room, token).then_some(Asked::Jitsi(participant))
         }
         _ => None,
     }
@@ -146,18 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn addresses_name_seats_and_nothing_outside_the_folder() {
+    fn addresses_name_participants_and_nothing_outside_the_folder() {
         let secret = Secret::new("s");
         let token = secret.token(ROOM);
-        let seat = |call: &str, peer: &str| Seat::new(ROOM, call, peer).unwrap();
+        let participant = |call: &str, peer: &str| Participant::new(ROOM, call, peer).unwrap();
         let asked = |target: String| asked(&secret, &target);
         assert_eq!(
             asked(format!("/c/{ROOM}/7/anna?token={token}")),
-            Some(Asked::Reports(seat("7", "anna")))
+            Some(Asked::Reports(participant("7", "anna")))
         );
         assert_eq!(
             asked(format!("/jitsi/{ROOM}/{token}/meet.example/Some Room?statsSessionId=a-1")),
-            Some(Asked::Jitsi(seat("meet-example-Some-Room", "a-1")))
+            Some(Asked::Jitsi(participant("meet-example-Some-Room", "a-1")))
         );
         assert_eq!(asked("/metrics".into()), Some(Asked::Public));
         for target in [

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use weir_analyze::{Cause, LiveCall, LiveFinding};
 
-use super::access::Seat;
+use super::access::Participant;
 use super::budget::Budgets;
 use super::counters::{Counters, Refused, WATCHED, watched_s};
 
@@ -36,7 +36,7 @@ pub struct Limits {
 /// A cause that began to limit a call, or ceased to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    pub seat: Seat,
+    pub participant: Participant,
     pub begins: bool,
     pub cause: Cause,
     pub rule: String,
@@ -48,7 +48,7 @@ pub struct Change {
 /// Lines of one end for the disk.
 #[derive(Debug)]
 pub struct Batch {
-    pub seat: Seat,
+    pub participant: Participant,
     pub lines: Vec<u8>,
     /// Number of the last event among them.
     sequence: u64,
@@ -57,11 +57,11 @@ pub struct Batch {
 /// The calls that run.
 pub struct Calls {
     limits: Limits,
-    ends: BTreeMap<Seat, End>,
-    /// Seats whose client waits until what it had sent before is read again, with the number of
-    /// its connections.
-    expected: BTreeMap<Seat, u32>,
-    /// What each seat may send. A call that ends and begins again has no more.
+    ends: BTreeMap<Participant, End>,
+    /// Participants whose client waits until what it had sent before is read again, with the number
+    /// of its connections.
+    expected: BTreeMap<Participant, u32>,
+    /// What each participant may send. A call that ends and begins again has no more.
     pub budgets: Budgets,
     /// Bytes of all ends that wait for the disk.
     waiting: usize,
@@ -110,26 +110,26 @@ impl Calls {
     }
 
     /// Whether this end's call runs.
-    pub fn runs(&self, seat: &Seat) -> bool {
-        self.ends.contains_key(seat)
+    pub fn runs(&self, participant: &Participant) -> bool {
+        self.ends.contains_key(participant)
     }
 
     /// Whether this end's call runs, or its client is about to join. Its dump must stay.
-    pub fn is_known(&self, seat: &Seat) -> bool {
-        self.runs(seat) || self.expected.contains_key(seat)
+    pub fn is_known(&self, participant: &Participant) -> bool {
+        self.runs(participant) || self.expected.contains_key(participant)
     }
 
     /// A client is about to join.
-    pub fn expect(&mut self, seat: &Seat) {
-        *self.expected.entry(seat.clone()).or_default() += 1;
+    pub fn expect(&mut self, participant: &Participant) {
+        *self.expected.entry(participant.clone()).or_default() += 1;
     }
 
     /// The client has joined, or is gone before that.
-    pub fn no_longer_expect(&mut self, seat: &Seat) {
-        if let Some(count) = self.expected.get_mut(seat) {
+    pub fn no_longer_expect(&mut self, participant: &Participant) {
+        if let Some(count) = self.expected.get_mut(participant) {
             *count -= 1;
             if *count == 0 {
-                self.expected.remove(seat);
+                self.expected.remove(participant);
             }
         }
     }
@@ -161,10 +161,10 @@ impl Calls {
     pub fn join(
         &mut self,
         now: Instant,
-        seat: &Seat,
+        participant: &Participant,
         before: Option<(LiveCall, u64)>,
     ) -> Result<u64, Refused> {
-        if !self.ends.contains_key(seat) {
+        if !self.ends.contains_key(participant) {
             if self.ends.len() >= self.limits.calls {
                 self.refuse(Refused::Calls);
                 return Err(Refused::Calls);
@@ -192,10 +192,10 @@ impl Calls {
                 due: now + ANALYSIS,
                 is_new: true,
             };
-            self.ends.insert(seat.clone(), end);
+            self.ends.insert(participant.clone(), end);
         }
         self.next += 1;
-        if let Some(end) = self.ends.get_mut(seat) {
+        if let Some(end) = self.ends.get_mut(participant) {
             end.connection = Some(self.next);
             end.replaced = None;
             end.last_at = now;
@@ -204,9 +204,13 @@ impl Calls {
     }
 
     /// Completes when the connection may not send any more, because another one came.
-    pub fn replaced(&mut self, seat: &Seat, connection: u64) -> oneshot::Receiver<()> {
+    pub fn replaced(
+        &mut self,
+        participant: &Participant,
+        connection: u64,
+    ) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
-        if let Some(end) = self.ends.get_mut(seat)
+        if let Some(end) = self.ends.get_mut(participant)
             && end.connection == Some(connection)
         {
             end.replaced = Some(sender);
@@ -215,8 +219,8 @@ impl Calls {
     }
 
     /// The connection is gone. Its end may join again.
-    pub fn leave(&mut self, now: Instant, seat: &Seat, connection: u64) {
-        if let Some(end) = self.ends.get_mut(seat)
+    pub fn leave(&mut self, now: Instant, participant: &Participant, connection: u64) {
+        if let Some(end) = self.ends.get_mut(participant)
             && end.connection == Some(connection)
         {
             end.connection = None;
@@ -229,12 +233,12 @@ impl Calls {
     pub fn take(
         &mut self,
         now: Instant,
-        seat: &Seat,
+        participant: &Participant,
         connection: u64,
         line: &[u8],
     ) -> Result<(), Refused> {
-        self.look_at(now, seat, connection, line)?;
-        if let Some(end) = self.ends.get_mut(seat) {
+        self.look_at(now, participant, connection, line)?;
+        if let Some(end) = self.ends.get_mut(participant) {
             end.unwritten.extend(line);
             end.unwritten.push(b'\n');
             self.waiting += line.len() + 1;
@@ -246,11 +250,11 @@ impl Calls {
     pub fn look_at(
         &mut self,
         now: Instant,
-        seat: &Seat,
+        participant: &Participant,
         connection: u64,
         line: &[u8],
     ) -> Result<(), Refused> {
-        let taken = self.looked_at(now, seat, connection, line);
+        let taken = self.looked_at(now, participant, connection, line);
         if let Err(why) = taken {
             self.refuse(why);
         }
@@ -260,11 +264,11 @@ impl Calls {
     fn looked_at(
         &mut self,
         now: Instant,
-        seat: &Seat,
+        participant: &Participant,
         connection: u64,
         line: &[u8],
     ) -> Result<(), Refused> {
-        let end = self.ends.get_mut(seat).filter(|end| end.connection == Some(connection));
+        let end = self.ends.get_mut(participant).filter(|end| end.connection == Some(connection));
         let end = end.ok_or(Refused::Replaced)?;
         let size = line.len() + 1;
         end.last_at = now;
@@ -284,34 +288,34 @@ impl Calls {
     }
 
     /// How long a client waits before its next message.
-    pub fn wait(&self, now: Instant, seat: &Seat) -> Duration {
+    pub fn wait(&self, now: Instant, participant: &Participant) -> Duration {
         let slow = if self.waiting > ALL_UNWRITTEN_MANY { SLOW_DISK } else { Duration::ZERO };
-        self.budgets.wait(now, seat).max(slow)
+        self.budgets.wait(now, participant).max(slow)
     }
 
     /// Number of the last event that an end has sent; 0 before the first.
-    pub fn sequence(&self, seat: &Seat) -> u64 {
-        self.ends.get(seat).and_then(|end| end.call.sequence()).unwrap_or(0)
+    pub fn sequence(&self, participant: &Participant) -> u64 {
+        self.ends.get(participant).and_then(|end| end.call.sequence()).unwrap_or(0)
     }
 
     /// Number of the last event of an end that is on the disk.
-    pub fn written(&self, seat: &Seat) -> u64 {
-        self.ends.get(seat).map_or(0, |end| end.written)
+    pub fn written(&self, participant: &Participant) -> u64 {
+        self.ends.get(participant).map_or(0, |end| end.written)
     }
 
     /// Analyzes the calls whose turn it is, and returns what began or ended.
     pub fn analyze(&mut self, now: Instant) -> Vec<Change> {
         let mut changes = Vec::new();
-        for (seat, end) in &mut self.ends {
+        for (participant, end) in &mut self.ends {
             if end.due > now {
                 continue;
             }
             // Calls that joined together take turns.
             let spread =
-                if std::mem::take(&mut end.is_new) { spread(seat) } else { Duration::ZERO };
+                if std::mem::take(&mut end.is_new) { spread(participant) } else { Duration::ZERO };
             end.due = now + ANALYSIS + spread;
             end.look(&mut self.counters);
-            end.tell(seat, self.limits.told_after_s, &mut changes);
+            end.tell(participant, self.limits.told_after_s, &mut changes);
         }
         changes
     }
@@ -319,11 +323,11 @@ impl Calls {
     /// What waits for the disk. The caller says with [`wrote`](Self::wrote) what became of it.
     pub fn unwritten(&mut self) -> Vec<Batch> {
         let mut all = Vec::new();
-        for (seat, end) in &mut self.ends {
+        for (participant, end) in &mut self.ends {
             if !end.unwritten.is_empty() {
                 let lines = std::mem::take(&mut end.unwritten);
                 let sequence = end.call.sequence().unwrap_or(0);
-                all.push(Batch { seat: seat.clone(), lines, sequence });
+                all.push(Batch { participant: participant.clone(), lines, sequence });
             }
         }
         all
@@ -331,7 +335,7 @@ impl Calls {
 
     /// A batch is on the disk. What the disk did not take waits for the next time.
     pub fn wrote(&mut self, batch: Batch, is_written: bool) {
-        let end = self.ends.get_mut(&batch.seat);
+        let end = self.ends.get_mut(&batch.participant);
         if is_written || end.is_none() {
             self.waiting -= batch.lines.len();
         }
@@ -350,22 +354,22 @@ impl Calls {
     }
 
     /// Removes the ends that are gone for too long to come back. What they sent must be written.
-    pub fn ended(&mut self, now: Instant) -> Vec<(Seat, Vec<Change>)> {
+    pub fn ended(&mut self, now: Instant) -> Vec<(Participant, Vec<Change>)> {
         let mut gone = Vec::new();
-        for (seat, end) in &self.ends {
+        for (participant, end) in &self.ends {
             let is_away = end.connection.is_none() && end.unwritten.is_empty();
             if is_away && now.saturating_duration_since(end.last_at) > self.limits.rejoin {
-                gone.push(seat.clone());
+                gone.push(participant.clone());
             }
         }
         let mut ended = Vec::new();
-        for seat in gone {
-            let Some(mut end) = self.ends.remove(&seat) else { continue };
+        for participant in gone {
+            let Some(mut end) = self.ends.remove(&participant) else { continue };
             end.look(&mut self.counters);
             self.counters.ended += 1;
             let mut changes = end.told;
             changes.iter_mut().for_each(|change| change.begins = false);
-            ended.push((seat, changes));
+            ended.push((participant, changes));
         }
         ended
     }
@@ -386,14 +390,14 @@ impl End {
     }
 
     /// Notes the causes that began or ceased since the last time.
-    fn tell(&mut self, seat: &Seat, after_s: f64, changes: &mut Vec<Change>) {
+    fn tell(&mut self, participant: &Participant, after_s: f64, changes: &mut Vec<Change>) {
         for it in self.findings.iter().filter(|it| it.holds && it.to_s - it.from_s >= after_s) {
             if let Some(known) = self.told.iter_mut().find(|known| known.cause == it.cause) {
                 known.to_s = it.to_s;
                 continue;
             }
             let change = Change {
-                seat: seat.clone(),
+                participant: participant.clone(),
                 begins: true,
                 cause: it.cause,
                 rule: it.rule.clone(),
@@ -415,10 +419,10 @@ impl End {
     }
 }
 
-/// A part of the time between two analyses, by the seat's name.
-fn spread(seat: &Seat) -> Duration {
+/// A part of the time between two analyses, by the participant's name.
+fn spread(participant: &Participant) -> Duration {
     let mut sum = 0_u64;
-    for byte in seat.call.bytes().chain(seat.peer.bytes()) {
+    for byte in participant.call.bytes().chain(participant.peer.bytes()) {
         sum = sum.wrapping_mul(31).wrapping_add(u64::from(byte));
     }
     Duration::from_millis(sum % ANALYSIS.as_millis() as u64)
@@ -435,8 +439,8 @@ mod tests {
         Calls::new(Limits { calls: 2, call_bytes, window_s: 60.0, rejoin, told_after_s: 5.0 })
     }
 
-    fn seat() -> Seat {
-        Seat::new("room", "call", "anna").unwrap()
+    fn participant() -> Participant {
+        Participant::new("room", "call", "anna").unwrap()
     }
 
     /// An event of a call whose path is full from 10 s on.
@@ -457,9 +461,9 @@ mod tests {
     #[test]
     fn a_cause_is_told_as_it_begins_and_as_its_call_ends_and_counted_once() {
         let (mut calls, now) = (calls(1 << 20), Instant::now());
-        let place = calls.join(now, &seat(), None).unwrap();
+        let place = calls.join(now, &participant(), None).unwrap();
         for second in 0..30 {
-            calls.take(now, &seat(), place, event(second).as_bytes()).unwrap();
+            calls.take(now, &participant(), place, event(second).as_bytes()).unwrap();
         }
         let later = now + ANALYSIS;
         let begun = calls.analyze(later);
@@ -468,7 +472,7 @@ mod tests {
         assert!(calls.analyze(later + 3 * ANALYSIS).is_empty());
         let counted_s: f64 = calls.counters.bad_s.iter().sum();
         assert!((19.0..=21.0).contains(&counted_s), "{counted_s} s");
-        calls.leave(later, &seat(), place);
+        calls.leave(later, &participant(), place);
         assert_eq!(calls.unwritten().len(), 1);
         assert!(calls.ended(later + Duration::from_secs(9)).is_empty());
         let ended = calls.ended(later + Duration::from_secs(11));
@@ -479,11 +483,11 @@ mod tests {
     #[test]
     fn a_call_that_ends_before_its_turn_is_analyzed_at_its_end() {
         let (mut calls, now) = (calls(1 << 20), Instant::now());
-        let place = calls.join(now, &seat(), None).unwrap();
+        let place = calls.join(now, &participant(), None).unwrap();
         for second in 0..30 {
-            calls.take(now, &seat(), place, event(second).as_bytes()).unwrap();
+            calls.take(now, &participant(), place, event(second).as_bytes()).unwrap();
         }
-        calls.leave(now, &seat(), place);
+        calls.leave(now, &participant(), place);
         calls.unwritten();
         calls.ended(now + Duration::from_secs(11));
         assert!(calls.counters.bad_s[1] > 15.0, "{:?}", calls.counters.bad_s);
@@ -496,69 +500,69 @@ mod tests {
     #[test]
     fn an_end_that_has_sent_too_much_is_refused() {
         let (mut calls, now) = (calls(6_000_000), Instant::now());
-        let place = calls.join(now, &seat(), None).unwrap();
+        let place = calls.join(now, &participant(), None).unwrap();
         for _ in 0..5 {
-            calls.take(now, &seat(), place, large().as_bytes()).unwrap();
+            calls.take(now, &participant(), place, large().as_bytes()).unwrap();
         }
-        let refused = calls.take(now, &seat(), place, large().as_bytes());
+        let refused = calls.take(now, &participant(), place, large().as_bytes());
         assert_eq!(refused, Err(Refused::Bytes));
         // Nothing is kept of an event that is none.
         let before = calls.unwritten()[0].lines.len();
         assert!(before < 6_000_000, "{before}");
-        assert_eq!(calls.take(now, &seat(), place, b"{"), Err(Refused::Bytes));
+        assert_eq!(calls.take(now, &participant(), place, b"{"), Err(Refused::Bytes));
     }
 
     #[test]
     fn what_the_disk_does_not_take_waits_in_its_order_up_to_a_bound() {
         let (mut calls, now) = (calls(1 << 30), Instant::now());
-        let place = calls.join(now, &seat(), None).unwrap();
+        let place = calls.join(now, &participant(), None).unwrap();
         let numbered = |number: u32| format!("[\"ontrack\",\"a\",0,1700000000000,{number}]");
         for number in 1..=3 {
-            calls.take(now, &seat(), place, numbered(number).as_bytes()).unwrap();
+            calls.take(now, &participant(), place, numbered(number).as_bytes()).unwrap();
             let batch = calls.unwritten().pop().unwrap();
             calls.wrote(batch, number == 1);
         }
         // What was told to a client is on the disk.
-        assert_eq!((calls.sequence(&seat()), calls.written(&seat())), (3, 1));
+        assert_eq!((calls.sequence(&participant()), calls.written(&participant())), (3, 1));
         let batch = calls.unwritten().pop().unwrap();
         let expected = format!("{}\n{}\n", numbered(2), numbered(3));
         assert_eq!(String::from_utf8_lossy(&batch.lines), expected);
         calls.wrote(batch, true);
-        assert_eq!((calls.written(&seat()), calls.waiting()), (3, 0));
+        assert_eq!((calls.written(&participant()), calls.waiting()), (3, 0));
         let mut refused = None;
         for _ in 0..20 {
-            if let Err(why) = calls.take(now, &seat(), place, large().as_bytes()) {
+            if let Err(why) = calls.take(now, &participant(), place, large().as_bytes()) {
                 refused = Some(why);
             }
         }
         assert_eq!(refused, Some(Refused::Disk));
         assert!(calls.waiting() <= UNWRITTEN_MAX);
         // The call may not end before its events are on the disk.
-        calls.leave(now, &seat(), place);
+        calls.leave(now, &participant(), place);
         assert!(calls.ended(now + Duration::from_secs(3600)).is_empty());
     }
 
     #[test]
     fn a_connection_learns_at_once_that_another_one_replaced_it() {
         let (mut calls, now) = (calls(1 << 20), Instant::now());
-        let older = calls.join(now, &seat(), None).unwrap();
-        let mut replaced = calls.replaced(&seat(), older);
+        let older = calls.join(now, &participant(), None).unwrap();
+        let mut replaced = calls.replaced(&participant(), older);
         assert_eq!(replaced.try_recv(), Err(oneshot::error::TryRecvError::Empty));
-        let newer = calls.join(now, &seat(), None).unwrap();
+        let newer = calls.join(now, &participant(), None).unwrap();
         assert_eq!(replaced.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        let mut own = calls.replaced(&seat(), newer);
+        let mut own = calls.replaced(&participant(), newer);
         assert_eq!(own.try_recv(), Err(oneshot::error::TryRecvError::Empty));
-        assert_eq!(calls.take(now, &seat(), older, b"[]"), Err(Refused::Replaced));
+        assert_eq!(calls.take(now, &participant(), older, b"[]"), Err(Refused::Replaced));
     }
 
     #[test]
     fn a_seat_is_known_while_one_of_its_clients_waits_to_join() {
         let mut calls = calls(1 << 20);
-        calls.expect(&seat());
-        calls.expect(&seat());
-        calls.no_longer_expect(&seat());
-        assert!(calls.is_known(&seat()) && !calls.runs(&seat()));
-        calls.no_longer_expect(&seat());
-        assert!(!calls.is_known(&seat()));
+        calls.expect(&participant());
+        calls.expect(&participant());
+        calls.no_longer_expect(&participant());
+        assert!(calls.is_known(&participant()) && !calls.runs(&participant()));
+        calls.no_longer_expect(&participant());
+        assert!(!calls.is_known(&participant()));
     }
 }

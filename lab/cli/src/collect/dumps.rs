@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use weir_analyze::LiveCall;
 
-use super::access::Seat;
+use super::access::Participant;
 
 /// First lines of a dump.
 const HEADING: &[u8] = b"RTCStatsDump\n{\"fileFormat\":3}\n";
@@ -41,15 +41,15 @@ impl Dumps {
         Self { folder: lake.join("dumps"), writing: Arc::default() }
     }
 
-    fn running(&self, seat: &Seat) -> PathBuf {
-        let Seat { room, call, peer } = seat;
+    fn running(&self, participant: &Participant) -> PathBuf {
+        let Participant { room, call, peer } = participant;
         self.folder.join(room).join(format!(".{call}.{peer}{ENDING}"))
     }
 
     /// Appends whole lines to the dump of a call that runs: all of them, or none.
-    pub fn append(&self, seat: &Seat, lines: &[u8]) -> io::Result<()> {
+    pub fn append(&self, participant: &Participant, lines: &[u8]) -> io::Result<()> {
         let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = self.running(seat);
+        let path = self.running(participant);
         let mut options = OpenOptions::new();
         options.create(true).read(true).append(true);
         let mut file = match options.open(&path) {
@@ -82,8 +82,12 @@ impl Dumps {
 
     /// What a call had sent before this program started, played into a new [`LiveCall`], with its
     /// size in bytes. `None` if there is nothing.
-    pub fn replay(&self, seat: &Seat, window_s: f64) -> io::Result<Option<(LiveCall, u64)>> {
-        let path = self.running(seat);
+    pub fn replay(
+        &self,
+        participant: &Participant,
+        window_s: f64,
+    ) -> io::Result<Option<(LiveCall, u64)>> {
+        let path = self.running(participant);
         let mut file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
@@ -103,23 +107,23 @@ impl Dumps {
     }
 
     /// Gives the dump of a call that has ended its name.
-    pub fn finish(&self, seat: &Seat) -> io::Result<()> {
-        finish(&self.running(seat))
+    pub fn finish(&self, participant: &Participant) -> io::Result<()> {
+        finish(&self.running(participant))
     }
 
-    /// The seats of calls that run, or ran when the program was ended, by their dumps.
-    pub fn running_seats(&self) -> io::Result<Vec<Seat>> {
-        let mut seats = Vec::new();
+    /// The participants of calls that run, or ran when the program was ended, by their dumps.
+    pub fn running_participants(&self) -> io::Result<Vec<Participant>> {
+        let mut participants = Vec::new();
         if !self.folder.exists() {
-            return Ok(seats);
+            return Ok(participants);
         }
         for room in fs::read_dir(&self.folder)? {
             let room = room?.path();
             for file in fs::read_dir(&room).into_iter().flatten() {
-                seats.extend(seat_of(&room, &file?.path()));
+                participants.extend(seat_of(&room, &file?.path()));
             }
         }
-        Ok(seats)
+        Ok(participants)
     }
 }
 
@@ -130,29 +134,34 @@ fn ends_a_line(file: &File, size: u64) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// The seat whose call runs, by the name of its dump.
-fn seat_of(room: &Path, dump: &Path) -> Option<Seat> {
+/// The participant whose call runs, by the name of its dump.
+fn seat_of(room: &Path, dump: &Path) -> Option<Participant> {
     let name = dump.file_name()?.to_str()?;
     let (call, peer) = name.strip_prefix('.')?.strip_suffix(ENDING)?.split_once('.')?;
-    Seat::new(room.file_name()?.to_str()?, call, peer)
+    Participant::new(room.file_name()?.to_str()?, call, peer)
 }
 
 /// Dumps of calls that no client came back for, such as those that ended while this program did not
 /// run.
 #[derive(Debug, Default)]
-pub struct Abandoned(BTreeMap<Seat, Instant>);
+pub struct Abandoned(BTreeMap<Participant, Instant>);
 
 impl Abandoned {
-    /// The seats that have been seen for this time. `seats` are those that no client has now.
-    pub fn see(&mut self, now: Instant, seats: Vec<Seat>, age: Duration) -> Vec<Seat> {
+    /// Those that have been seen for this time. `participants` are those that no client has now.
+    pub fn see(
+        &mut self,
+        now: Instant,
+        participants: Vec<Participant>,
+        age: Duration,
+    ) -> Vec<Participant> {
         let before = std::mem::take(&mut self.0);
         let mut old = Vec::new();
-        for seat in seats {
-            let since = before.get(&seat).copied().unwrap_or(now);
+        for participant in participants {
+            let since = before.get(&participant).copied().unwrap_or(now);
             if now.saturating_duration_since(since) >= age {
-                old.push(seat.clone());
+                old.push(participant.clone());
             }
-            self.0.insert(seat, since);
+            self.0.insert(participant, since);
         }
         old
     }
@@ -184,8 +193,8 @@ fn finish(running: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn seat() -> Seat {
-        Seat::new("room", "call", "anna").unwrap()
+    fn participant() -> Participant {
+        Participant::new("room", "call", "anna").unwrap()
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -201,10 +210,10 @@ mod tests {
         let lake = tempfile::tempdir().unwrap();
         let dumps = Dumps::new(lake.path());
         for _ in 0..2 {
-            dumps.append(&seat(), b"[1]\n").unwrap();
-            dumps.append(&seat(), b"[2]\n").unwrap();
+            dumps.append(&participant(), b"[1]\n").unwrap();
+            dumps.append(&participant(), b"[2]\n").unwrap();
             assert!(names(lake.path()).contains(&".call.anna.rtcstats".into()));
-            dumps.finish(&seat()).unwrap();
+            dumps.finish(&participant()).unwrap();
         }
         assert_eq!(names(lake.path()), ["call.anna.2.rtcstats", "call.anna.rtcstats"]);
         let text = fs::read(lake.path().join("dumps/room/call.anna.2.rtcstats")).unwrap();
@@ -215,12 +224,12 @@ mod tests {
     fn a_line_that_was_cut_is_closed_before_the_next_one() {
         let lake = tempfile::tempdir().unwrap();
         let dumps = Dumps::new(lake.path());
-        assert!(dumps.replay(&seat(), 60.0).unwrap().is_none());
-        dumps.append(&seat(), b"[\"ontrack\",\"a\",0,1700000000000,4]\n[\"ontr").unwrap();
-        let (call, size) = dumps.replay(&seat(), 60.0).unwrap().unwrap();
+        assert!(dumps.replay(&participant(), 60.0).unwrap().is_none());
+        dumps.append(&participant(), b"[\"ontrack\",\"a\",0,1700000000000,4]\n[\"ontr").unwrap();
+        let (call, size) = dumps.replay(&participant(), 60.0).unwrap().unwrap();
         assert_eq!((call.sequence(), size), (Some(4), HEADING.len() as u64 + 40));
-        dumps.append(&seat(), b"[3]\n").unwrap();
-        let text = fs::read(dumps.running(&seat())).unwrap();
+        dumps.append(&participant(), b"[3]\n").unwrap();
+        let text = fs::read(dumps.running(&participant())).unwrap();
         assert!(text.ends_with(b"\n[\"ontr\n[3]\n"), "{}", String::from_utf8_lossy(&text));
     }
 
@@ -233,10 +242,10 @@ mod tests {
             ("RTCStatsD", "[2]\n"),
             ("", "[2]\n"),
         ] {
-            dumps.append(&seat(), b"[0]\n").unwrap();
-            fs::write(dumps.running(&seat()), left).unwrap();
-            dumps.append(&seat(), b"[2]\n").unwrap();
-            let text = fs::read_to_string(dumps.running(&seat())).unwrap();
+            dumps.append(&participant(), b"[0]\n").unwrap();
+            fs::write(dumps.running(&participant()), left).unwrap();
+            dumps.append(&participant(), b"[2]\n").unwrap();
+            let text = fs::read_to_string(dumps.running(&participant())).unwrap();
             let expected = format!("{}{expected}", String::from_utf8_lossy(HEADING));
             assert_eq!(text, expected, "after {left:?}");
         }
@@ -247,25 +256,28 @@ mod tests {
         let (mut abandoned, now) = (Abandoned::default(), Instant::now());
         let age = Duration::from_secs(100);
         let at = |s: u64| now + Duration::from_secs(s);
-        let other = Seat::new("room", "call", "bert").unwrap();
-        assert!(abandoned.see(now, vec![seat(), other.clone()], age).is_empty());
-        // A client has the other seat for a while.
-        assert!(abandoned.see(at(60), vec![seat()], age).is_empty());
-        assert_eq!(abandoned.see(at(120), vec![seat(), other.clone()], age), [seat()]);
+        let other = Participant::new("room", "call", "bert").unwrap();
+        assert!(abandoned.see(now, vec![participant(), other.clone()], age).is_empty());
+        // A client has the place of the other participant for a while.
+        assert!(abandoned.see(at(60), vec![participant()], age).is_empty());
+        assert_eq!(
+            abandoned.see(at(120), vec![participant(), other.clone()], age),
+            [participant()]
+        );
         assert!(abandoned.see(at(180), vec![other.clone()], age).is_empty());
         assert_eq!(abandoned.see(at(220), vec![other.clone()], age), [other]);
     }
 
     #[test]
-    fn only_dumps_of_calls_that_run_name_seats() {
+    fn only_dumps_of_calls_that_run_name_participants() {
         let lake = tempfile::tempdir().unwrap();
         let dumps = Dumps::new(lake.path());
-        assert!(dumps.running_seats().unwrap().is_empty());
-        dumps.append(&seat(), b"[1]\n").unwrap();
+        assert!(dumps.running_participants().unwrap().is_empty());
+        dumps.append(&participant(), b"[1]\n").unwrap();
         let room = lake.path().join("dumps/room");
         for name in ["call.bert.rtcstats", ".rtcstats", ".a.b", ".a.b.c.rtcstats", ".a.rtcstats"] {
             fs::write(room.join(name), "").unwrap();
         }
-        assert_eq!(dumps.running_seats().unwrap(), [seat()]);
+        assert_eq!(dumps.running_participants().unwrap(), [participant()]);
     }
 }

@@ -41,7 +41,7 @@ use weir_call::{Bounds, TokenListener, random_token};
 
 use crate::args::Collect;
 use crate::interrupt::Interrupt;
-use access::{Seat, Secret};
+use access::{Participant, Secret};
 use calls::{Batch, Calls, Change, Limits};
 use dumps::{Abandoned, Dumps};
 use push::{Receiver, message};
@@ -71,7 +71,7 @@ pub fn collect(args: &Collect) -> anyhow::Result<ExitCode> {
     let secret = Secret::new(&secret_of(&file)?);
     if let Some(room) = &args.token_for {
         anyhow::ensure!(
-            Seat::new(room, "-", "-").is_some(),
+            Participant::new(room, "-", "-").is_some(),
             "{room}: the name of a room has at most 64 letters, digits, `-` and `_`"
         );
         println!("{}", secret.token(room));
@@ -273,9 +273,9 @@ async fn write(
         let now = Instant::now();
         let gone = shared.calls().ended(now);
         shared.calls().budgets.forget(now);
-        for (seat, last) in gone {
+        for (participant, last) in gone {
             note(shared, &changes, last);
-            ended.push(seat);
+            ended.push(participant);
         }
         finish(shared, ended).await;
         match written(shared).await {
@@ -296,7 +296,7 @@ async fn written(shared: &Arc<Shared>) -> Option<std::io::Error> {
     let job = spawn_blocking(move || {
         let mut results = Vec::new();
         for batch in batches {
-            let result = dumps.append(&batch.seat, &batch.lines);
+            let result = dumps.append(&batch.participant, &batch.lines);
             results.push((batch, result));
         }
         results
@@ -316,17 +316,17 @@ async fn written(shared: &Arc<Shared>) -> Option<std::io::Error> {
 
 /// Gives the dumps of calls that have ended their names. The call of a client that came back
 /// meanwhile goes on in its dump.
-async fn finish(shared: &Arc<Shared>, mut ended: Vec<Seat>) {
+async fn finish(shared: &Arc<Shared>, mut ended: Vec<Participant>) {
     if ended.is_empty() {
         return;
     }
     let _one = shared.hand_over.acquire().await;
-    ended.retain(|seat| !shared.calls().is_known(seat));
+    ended.retain(|participant| !shared.calls().is_known(participant));
     let dumps = shared.dumps.clone();
     let job = spawn_blocking(move || {
-        for seat in ended {
+        for participant in ended {
             // A call that sent nothing has no dump. What fails is tried again by `sweep`.
-            let _ = dumps.finish(&seat);
+            let _ = dumps.finish(&participant);
         }
     });
     let _ = job.await;
@@ -341,10 +341,10 @@ async fn sweep(shared: Arc<Shared>) {
     loop {
         round.tick().await;
         let dumps = shared.dumps.clone();
-        let found = spawn_blocking(move || dumps.running_seats()).await;
-        let Ok(Ok(mut seats)) = found else { continue };
-        seats.retain(|seat| !shared.calls().is_known(seat));
-        let old = abandoned.see(Instant::now(), seats, age);
+        let found = spawn_blocking(move || dumps.running_participants()).await;
+        let Ok(Ok(mut participants)) = found else { continue };
+        participants.retain(|participant| !shared.calls().is_known(participant));
+        let old = abandoned.see(Instant::now(), participants, age);
         finish(&shared, old).await;
     }
 }

@@ -95,9 +95,9 @@ pub fn message(change: &Change) -> Value {
         "cause": change.cause.name(),
         "rule": change.rule,
         "says": change.says,
-        "room": change.seat.room,
-        "call": change.seat.call,
-        "peer": change.seat.peer,
+        "room": change.participant.room,
+        "call": change.participant.call,
+        "peer": change.participant.peer,
         "from_s": change.from_s,
         "to_s": change.to_s,
     })

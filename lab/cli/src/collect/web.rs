@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use weir_analyze::LiveCall;
 use weir_call::Holder;
 
-use super::access::{Asked, Seat, Secret, asked, value};
+use super::access::{Asked, Participant, Secret, asked, value};
 use super::calls::Calls;
 use super::counters::Refused;
 use super::dumps::Dumps;
@@ -61,9 +61,9 @@ impl Shared {
     pub fn admits(&self, target: &str) -> Option<Holder> {
         match asked(&self.secret, target) {
             Some(Asked::Public) => Some(Holder::Public),
-            Some(Asked::Reports(seat) | Asked::Jitsi(seat)) => {
-                Some(Holder::Named(format!("{}/{}/{}", seat.room, seat.call, seat.peer)))
-            }
+            Some(Asked::Reports(participant) | Asked::Jitsi(participant)) => Some(Holder::Named(
+                format!("{}/{}/{}", participant.room, participant.call, participant.peer),
+            )),
             None => {
                 self.refused_tokens.fetch_add(1, Ordering::Relaxed);
                 None
@@ -76,64 +76,67 @@ impl Shared {
         metrics::metrics(&self.calls(), self.refused_tokens.load(Ordering::Relaxed))
     }
 
-    /// Seats a client. A call that ran before this program started goes on.
-    async fn join<'a>(self: &'a Arc<Self>, seat: &'a Seat) -> Result<Joined<'a>, Refused> {
-        if self.calls().runs(seat) {
-            return self.seated(seat, None);
+    /// Admits a client. A call that ran before this program started goes on.
+    async fn join<'a>(
+        self: &'a Arc<Self>,
+        participant: &'a Participant,
+    ) -> Result<Joined<'a>, Refused> {
+        if self.calls().runs(participant) {
+            return self.admitted(participant, None);
         }
-        let _expected = Expected::new(self, seat);
+        let _expected = Expected::new(self, participant);
         let _one = self.hand_over.acquire().await;
         let mut before = None;
-        // Another connection of this seat may have been faster.
-        if !self.calls().runs(seat) {
-            let (shared, own) = (self.clone(), seat.clone());
+        // Another connection of this participant may have been faster.
+        if !self.calls().runs(participant) {
+            let (shared, own) = (self.clone(), participant.clone());
             let window_s = self.calls().limits().window_s;
             let replayed = spawn_blocking(move || shared.dumps.replay(&own, window_s)).await;
             before = replayed.ok().and_then(Result::ok).flatten();
         }
-        self.seated(seat, before)
+        self.admitted(participant, before)
     }
 
-    fn seated<'a>(
+    fn admitted<'a>(
         &'a self,
-        seat: &'a Seat,
+        participant: &'a Participant,
         before: Option<(LiveCall, u64)>,
     ) -> Result<Joined<'a>, Refused> {
-        let place = self.calls().join(Instant::now(), seat, before)?;
-        Ok(Joined { shared: self, seat, place })
+        let place = self.calls().join(Instant::now(), participant, before)?;
+        Ok(Joined { shared: self, participant, place })
     }
 }
 
-/// A client on its seat. It leaves when this is dropped: the server drops what it was doing for a
-/// connection that is closed.
+/// A client of a participant. It leaves when this is dropped: the server drops what it was doing
+/// for a connection that is closed.
 struct Joined<'a> {
     shared: &'a Shared,
-    seat: &'a Seat,
+    participant: &'a Participant,
     place: u64,
 }
 
 impl Drop for Joined<'_> {
     fn drop(&mut self) {
-        self.shared.calls().leave(Instant::now(), self.seat, self.place);
+        self.shared.calls().leave(Instant::now(), self.participant, self.place);
     }
 }
 
 /// A client that is about to join. Its dump stays as long as this lives.
 struct Expected<'a> {
     shared: &'a Shared,
-    seat: &'a Seat,
+    participant: &'a Participant,
 }
 
 impl<'a> Expected<'a> {
-    fn new(shared: &'a Shared, seat: &'a Seat) -> Self {
-        shared.calls().expect(seat);
-        Self { shared, seat }
+    fn new(shared: &'a Shared, participant: &'a Participant) -> Self {
+        shared.calls().expect(participant);
+        Self { shared, participant }
     }
 }
 
 impl Drop for Expected<'_> {
     fn drop(&mut self) {
-        self.shared.calls().no_longer_expect(self.seat);
+        self.shared.calls().no_longer_expect(self.participant);
     }
 }
 
@@ -157,9 +160,11 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     match asked(&shared.secret, &target) {
         None => StatusCode::NOT_FOUND.into_response(),
         Some(Asked::Public) => public(&shared, request.uri().path()),
-        Some(Asked::Reports(seat)) if is_post => posted(&shared, &seat, &target, request).await,
-        Some(Asked::Reports(seat)) => upgraded(shared, seat, false, request).await,
-        Some(Asked::Jitsi(seat)) => upgraded(shared, seat, true, request).await,
+        Some(Asked::Reports(participant)) if is_post => {
+            posted(&shared, &participant, &target, request).await
+        }
+        Some(Asked::Reports(participant)) => upgraded(shared, participant, false, request).await,
+        Some(Asked::Jitsi(participant)) => upgraded(shared, participant, true, request).await,
     }
 }
 
@@ -177,8 +182,13 @@ fn public(shared: &Shared, path: &str) -> Response {
 }
 
 /// Takes the events and snapshots of a request. The answer says whether they are on the disk.
-async fn posted(shared: &Arc<Shared>, seat: &Seat, target: &str, request: Request) -> Response {
-    let body = match body_of(shared, seat, request).await {
+async fn posted(
+    shared: &Arc<Shared>,
+    participant: &Participant,
+    target: &str,
+    request: Request,
+) -> Response {
+    let body = match body_of(shared, participant, request).await {
         Ok(body) => body,
         Err(answer) => return answer,
     };
@@ -190,18 +200,18 @@ async fn posted(shared: &Arc<Shared>, seat: &Seat, target: &str, request: Reques
         shared.calls().refuse(Refused::Event);
         return (StatusCode::BAD_REQUEST, "neither events nor a snapshot\n").into_response();
     };
-    let Ok(joined) = shared.join(seat).await else {
+    let Ok(joined) = shared.join(participant).await else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let mut refused = None;
     let mut taken = Vec::new();
     for line in &lines {
-        match shared.calls().look_at(Instant::now(), seat, joined.place, line.as_bytes()) {
+        match shared.calls().look_at(Instant::now(), participant, joined.place, line.as_bytes()) {
             Ok(()) => taken.extend([line.as_bytes(), b"\n"].concat()),
             Err(why) => refused = Some(why),
         }
     }
-    if !taken.is_empty() && !kept(shared, seat, taken).await {
+    if !taken.is_empty() && !kept(shared, participant, taken).await {
         refused = Some(Refused::Disk);
     }
     match refused {
@@ -212,8 +222,12 @@ async fn posted(shared: &Arc<Shared>, seat: &Seat, target: &str, request: Reques
     }
 }
 
-/// The body of a request, within what its seat may send.
-async fn body_of(shared: &Shared, seat: &Seat, request: Request) -> Result<Bytes, Response> {
+/// The body of a request, within what its participant may send.
+async fn body_of(
+    shared: &Shared,
+    participant: &Participant,
+    request: Request,
+) -> Result<Bytes, Response> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let size = length.unwrap_or(MESSAGE_MAX);
@@ -221,7 +235,7 @@ async fn body_of(shared: &Shared, seat: &Seat, request: Request) -> Result<Bytes
         return Err(StatusCode::PAYLOAD_TOO_LARGE.into_response());
     }
     let now = Instant::now();
-    let wait = shared.calls().wait(now, seat);
+    let wait = shared.calls().wait(now, participant);
     if !wait.is_zero() {
         shared.calls().refuse(Refused::Bytes);
         let seconds = wait.as_secs() + 1;
@@ -229,20 +243,20 @@ async fn body_of(shared: &Shared, seat: &Seat, request: Request) -> Result<Bytes
         return Err((StatusCode::TOO_MANY_REQUESTS, later).into_response());
     }
     // Before it is here, since several requests may come together.
-    shared.calls().budgets.spend(now, seat, size);
+    shared.calls().budgets.spend(now, participant, size);
     match timeout(SHORT, to_bytes(request.into_body(), MESSAGE_MAX)).await {
         Err(_) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
         Ok(Err(_)) => Err(StatusCode::PAYLOAD_TOO_LARGE.into_response()),
         Ok(Ok(body)) => {
-            shared.calls().budgets.give_back(Instant::now(), seat, size - body.len());
+            shared.calls().budgets.give_back(Instant::now(), participant, size - body.len());
             Ok(body)
         }
     }
 }
 
-/// Writes lines to the dump of a seat at once. Whether they are there.
-async fn kept(shared: &Arc<Shared>, seat: &Seat, lines: Vec<u8>) -> bool {
-    let (dumps, own) = (shared.dumps.clone(), seat.clone());
+/// Writes lines to the dump of a participant at once. Whether they are there.
+async fn kept(shared: &Arc<Shared>, participant: &Participant, lines: Vec<u8>) -> bool {
+    let (dumps, own) = (shared.dumps.clone(), participant.clone());
     let written = spawn_blocking(move || dumps.append(&own, &lines)).await;
     let is_kept = written.is_ok_and(|written| written.is_ok());
     if !is_kept {
@@ -252,7 +266,12 @@ async fn kept(shared: &Arc<Shared>, seat: &Seat, lines: Vec<u8>) -> bool {
     is_kept
 }
 
-async fn upgraded(shared: Arc<Shared>, seat: Seat, is_jitsi: bool, request: Request) -> Response {
+async fn upgraded(
+    shared: Arc<Shared>,
+    participant: Participant,
+    is_jitsi: bool,
+    request: Request,
+) -> Response {
     let (mut parts, _) = request.into_parts();
     let protocol = first_protocol(&parts.headers);
     let upgrade = match WebSocketUpgrade::from_request_parts(&mut parts, &shared).await {
@@ -267,7 +286,7 @@ async fn upgraded(shared: Arc<Shared>, seat: Seat, is_jitsi: bool, request: Requ
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(0)
         .max_write_buffer_size(BUFFER_BYTES)
-        .on_upgrade(move |socket| serve(shared, seat, is_jitsi, socket))
+        .on_upgrade(move |socket| serve(shared, participant, is_jitsi, socket))
 }
 
 fn first_protocol(headers: &HeaderMap) -> Option<String> {
@@ -276,13 +295,19 @@ fn first_protocol(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Takes the messages of a client until it goes, or may not send any more.
-async fn serve(shared: Arc<Shared>, seat: Seat, is_jitsi: bool, mut socket: WebSocket) {
-    let joined = match shared.join(&seat).await {
+async fn serve(
+    shared: Arc<Shared>,
+    participant: Participant,
+    is_jitsi: bool,
+    mut socket: WebSocket,
+) {
+    let joined = match shared.join(&participant).await {
         Ok(joined) => joined,
         Err(why) => return close(&mut socket, why).await,
     };
-    let mut replaced = shared.calls().replaced(&seat, joined.place);
-    let client = Client { shared: &shared, seat: &seat, place: joined.place, is_jitsi };
+    let mut replaced = shared.calls().replaced(&participant, joined.place);
+    let client =
+        Client { shared: &shared, participant: &participant, place: joined.place, is_jitsi };
     let ended = tokio::select! {
         ended = client.listen(&mut socket) => ended,
         _ = &mut replaced => {
@@ -298,7 +323,7 @@ async fn serve(shared: Arc<Shared>, seat: Seat, is_jitsi: bool, mut socket: WebS
 /// The client at a WebSocket.
 struct Client<'a> {
     shared: &'a Shared,
-    seat: &'a Seat,
+    participant: &'a Participant,
     place: u64,
     is_jitsi: bool,
 }
@@ -312,7 +337,7 @@ impl Client<'_> {
         }
         loop {
             // What a client sends too fast waits in its own socket, also if it comes back.
-            let wait = self.shared.calls().wait(Instant::now(), self.seat);
+            let wait = self.shared.calls().wait(Instant::now(), self.participant);
             sleep(wait).await;
             let Ok(Some(Ok(message))) = timeout(self.shared.idle, socket.recv()).await else {
                 return None;
@@ -343,13 +368,15 @@ impl Client<'_> {
     }
 
     fn spend(&self, bytes: usize) {
-        self.shared.calls().budgets.spend(Instant::now(), self.seat, bytes + FRAME_BYTES);
+        self.shared.calls().budgets.spend(Instant::now(), self.participant, bytes + FRAME_BYTES);
     }
 
     fn taken(&self, text: &str) -> Result<(), Refused> {
         let mut calls = self.shared.calls();
         match forms::of_message(text, self.is_jitsi) {
-            Ok(Some(line)) => calls.take(Instant::now(), self.seat, self.place, line.as_bytes()),
+            Ok(Some(line)) => {
+                calls.take(Instant::now(), self.participant, self.place, line.as_bytes())
+            }
             Ok(None) => Ok(()),
             Err(()) => {
                 calls.refuse(Refused::Event);
@@ -362,9 +389,9 @@ impl Client<'_> {
     /// and forgets what it is told later, so that must be on the disk. Returns whether it was told.
     async fn acknowledge(&self, socket: &mut WebSocket, first: bool) -> bool {
         let body = if first {
-            json!({ "value": self.shared.calls().sequence(self.seat), "state": "initial" })
+            json!({ "value": self.shared.calls().sequence(self.participant), "state": "initial" })
         } else {
-            json!({ "value": self.shared.calls().written(self.seat) })
+            json!({ "value": self.shared.calls().written(self.participant) })
         };
         let message = json!({ "type": "sn", "body": body }).to_string();
         let sent = timeout(SHORT, socket.send(Message::Text(message.into()))).await;

@@ -64,11 +64,11 @@ fn links(out: &mut String, status: &Value) {
     let hops = status["hops"].as_array().map_or(&[][..], Vec::as_slice);
     for (name, meaning, key, factor) in WAY {
         let mut values = Vec::new();
-        for (hop, ways) in hops.iter().enumerate() {
-            for way in ["up", "down"] {
+        for (hop, directions) in hops.iter().enumerate() {
+            for direction in ["up", "down"] {
                 // An unlimited capacity is no number.
-                if let Some(value) = ways[way][key].as_f64() {
-                    let labels = format!("{{hop=\"{hop}\",direction=\"{way}\"}}");
+                if let Some(value) = directions[direction][key].as_f64() {
+                    let labels = format!("{{hop=\"{hop}\",direction=\"{direction}\"}}");
                     values.push((labels, value * factor));
                 }
             }
@@ -109,11 +109,11 @@ mod tests {
 
     fn call() -> Job {
         let mut job = Job::new(1, Kind::Call, "demo/\"x\"", "");
-        let way = json!({ "capacity_mbps": 2.5, "rate_mbps": 1.25, "loss_ratio": 0.0,
+        let direction = json!({ "capacity_mbps": 2.5, "rate_mbps": 1.25, "loss_ratio": 0.0,
                           "delay_ms": 40.0, "queuing_delay_ms": 15.0 });
         let free = json!({ "capacity_mbps": null, "rate_mbps": 0.1, "loss_ratio": 0.5,
                            "delay_ms": 25.0, "queuing_delay_ms": 0.0 });
-        let status = json!({ "time_s": 12.5, "hops": [{ "up": way, "down": free }] });
+        let status = json!({ "time_s": 12.5, "hops": [{ "up": direction, "down": free }] });
         job.take(&json!({ "status": status }).to_string());
         let stats = json!({ "call": 0, "peer": "a", "time_s": 12.0, "estimated_bps": 2_000_000,
             "target_bps": 1_500_000, "send_bps": 1, "rtt_ms": 80.0, "sent_frame_rate": 30.0,

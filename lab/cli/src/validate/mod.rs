@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use crate::args::research::{Model, Validate};
 #[cfg(not(calls))]
-use crate::elsewhere::{emulator, playout, tcp};
+use crate::unavailable::{emulator, playout, tcp};
 
 /// Measures and prints the table. The exit code says whether all values are within the limits.
 pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {

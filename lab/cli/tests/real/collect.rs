@@ -124,7 +124,7 @@ fn a_browser_reports_its_call_without_addresses_and_weir_reads_the_dumps() {
     }
     assert_eq!(value(&metrics(&address), "weir_collect_connected"), 2.0);
     drop(chromium);
-    for (peer, way) in [("a", "outbound-rtp"), ("b", "inbound-rtp")] {
+    for (peer, direction) in [("a", "outbound-rtp"), ("b", "inbound-rtp")] {
         let dump = lake.join(format!("dumps/room/1.{peer}.rtcstats"));
         let begun = Instant::now();
         while !dump.exists() || fs::metadata(&dump).unwrap().len() == 0 {
@@ -132,7 +132,7 @@ fn a_browser_reports_its_call_without_addresses_and_weir_reads_the_dumps() {
             std::thread::sleep(Duration::from_millis(200));
         }
         let text = fs::read_to_string(&dump).unwrap();
-        assert!(text.contains(way) && text.contains("\"userAgent\""), "{peer}");
+        assert!(text.contains(direction) && text.contains("\"userAgent\""), "{peer}");
         for named in ["\"address\"", "\"ip\"", "127.0.0.1", "192.168.", "certificate\"", ".local"] {
             assert!(!text.contains(named), "{peer} has {named}");
         }

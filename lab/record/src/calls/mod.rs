@@ -12,13 +12,13 @@ mod captured;
 mod compared;
 pub mod delays;
 pub mod derive;
-mod each;
 mod entry;
 pub mod file;
 mod finding;
 mod kind;
 mod older;
 mod page;
+mod participants;
 pub mod quality;
 pub mod sound;
 pub mod stats;
@@ -39,9 +39,9 @@ use streams::StreamError;
 
 pub use calls_made::{CallsMade, Exclusion};
 pub use compared::StreamDirection;
-pub use each::Each;
-use each::standing_s;
 pub use entry::interval_entry;
+pub use participants::ParticipantResult;
+use participants::standing_s;
 
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
@@ -85,8 +85,8 @@ pub struct Calls {
     pub streams: Vec<StreamError>,
     /// Each participant and stream of an application under test, over the whole time and each
     /// section.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub each: Vec<Each>,
+    #[serde(rename = "each", default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<ParticipantResult>,
 }
 
 impl Calls {
@@ -108,7 +108,7 @@ impl Calls {
             a: over_participants(file, |name| name.starts_with('a')),
             b: over_participants(file, |name| name.starts_with('b')),
             streams: streams::errors(file),
-            each: Each::all(file, sections, recoveries),
+            results: ParticipantResult::all(file, sections, recoveries),
         }
     }
 

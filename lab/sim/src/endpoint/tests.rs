@@ -37,7 +37,7 @@ fn media(algorithm: LabAlgorithm, source: Source) -> Media {
 struct Bench {
     ends: MediaEnds,
     now: Timestamp,
-    way: Vec<(Timestamp, End, Packet)>,
+    in_flight: Vec<(Timestamp, End, Packet)>,
     /// Packets that the sender sent, with their times.
     sent: Vec<(Timestamp, Packet)>,
     /// Packets that the receiver sent.
@@ -68,7 +68,7 @@ impl Bench {
         Self {
             ends: MediaEnds::new(&flow, &media, 0, Seed::new(1)),
             now: Timestamp::ZERO,
-            way: Vec::new(),
+            in_flight: Vec::new(),
             sent: Vec::new(),
             answers: Vec::new(),
             changes: Vec::new(),
@@ -85,16 +85,16 @@ impl Bench {
                 .into_iter()
                 .min_by_key(|(time, _)| *time)
                 .expect("there are two");
-            let arrival = self.way.iter().map(|(time, ..)| *time).min();
+            let arrival = self.in_flight.iter().map(|(time, ..)| *time).min();
             let next = arrival.map_or(timer, |arrival| arrival.min(timer));
             if next > end {
                 return self;
             }
             self.now = self.now.max(next);
             let mut out = Outbox::default();
-            let index = self.way.iter().position(|(time, ..)| Some(*time) == arrival);
+            let index = self.in_flight.iter().position(|(time, ..)| Some(*time) == arrival);
             let from = if let Some(index) = index.filter(|_| arrival <= Some(timer)) {
-                let (_, end, packet) = self.way.remove(index);
+                let (_, end, packet) = self.in_flight.remove(index);
                 self.ends.on_packet(self.now, end, &packet, &mut out);
                 end
             } else {
@@ -111,7 +111,7 @@ impl Bench {
                 End::Sender => self.sent.push((self.now, packet.clone())),
                 End::Receiver => self.answers.push(packet.clone()),
             }
-            self.way.push((self.now + ONE_WAY, from.other(), packet));
+            self.in_flight.push((self.now + ONE_WAY, from.other(), packet));
         }
         self.changes.extend(out.changes);
         self.rtts.extend(out.rtt);

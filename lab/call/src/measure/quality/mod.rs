@@ -15,13 +15,13 @@
 pub(crate) mod camera_file;
 pub mod drawn;
 mod file;
+pub(crate) mod frame_messages;
 mod lateness;
 pub(crate) mod picture;
 pub(crate) mod scoring;
 pub(crate) mod sighting;
 mod summary;
 mod timeline;
-pub(crate) mod told;
 
 use std::ops::Range;
 

@@ -13,7 +13,7 @@
 
 mod delay;
 mod fft;
-mod in_step;
+mod lip_sync;
 pub(crate) mod recording;
 mod resample;
 pub(crate) mod rows;
@@ -87,7 +87,7 @@ pub fn heard_speech(
             heard.push(HeardSpeech { spoken, heard: track, seconds, speech });
         }
     }
-    in_step::fill(&mut heard, seen);
+    lip_sync::fill(&mut heard, seen);
     heard
 }
 

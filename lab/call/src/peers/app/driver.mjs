@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createInterface } from "node:readline";
 
-import { watchPages } from "./seen.mjs";
+import { watchPages } from "./displayed_frames.mjs";
 
 /** How long the browser may take to start, and the page to answer, in ms. */
 const PATIENCE_MS = 30_000;

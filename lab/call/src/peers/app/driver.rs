@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use weir_emu::{Child, Host};
 use weir_record::lines::{self, Line};
 
-use super::{AppPlan, seen};
+use super::{AppPlan, displayed_frames};
 use crate::error::CallError;
 use crate::message::{STATS_INTERVAL, printable};
 
@@ -44,7 +44,7 @@ pub(super) fn drive(
 ) -> Result<(Child, JoinHandle<io::Result<()>>), CallError> {
     let script = plan.dumps.join("driver.mjs");
     fs::write(&script, DRIVER)
-        .and_then(|()| seen::write_scripts(&plan.dumps))
+        .and_then(|()| displayed_frames::write_scripts(&plan.dumps))
         .map_err(CallError::system("write the driver"))?;
     // As the user, whose script it runs and whose packages it needs.
     let mut command = host.command("node");

@@ -13,8 +13,8 @@
 //! reads.
 
 mod border;
+mod displayed_frames;
 mod driver;
-mod seen;
 
 use std::cell::Cell;
 use std::io;
@@ -34,9 +34,9 @@ use weir_scenario::call::BrowserKind;
 use weir_scenario::{ParticipantNetwork, Scenario};
 
 use self::border::Border;
+pub use self::displayed_frames::WATCHED_MAX;
+use self::displayed_frames::Watch;
 use self::driver::{DEBUGGER_PORT, Said, drive};
-pub use self::seen::WATCHED_MAX;
-use self::seen::Watch;
 use crate::error::CallError;
 use crate::measure::capture::{CapturePlan, Recording};
 use crate::measure::quality::ReceivedFrames;

@@ -43,12 +43,13 @@ pub(super) enum SendMethod {
     OwnProcessor,
 }
 
-const WAYS: [SendMethod; 3] = [SendMethod::Single, SendMethod::Together, SendMethod::OwnProcessor];
+const METHODS: [SendMethod; 3] =
+    [SendMethod::Single, SendMethod::Together, SendMethod::OwnProcessor];
 
 /// One rate of packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    pub(super) way: SendMethod,
+    pub(super) method: SendMethod,
     pub(super) asked: u32,
     /// Packets a second that arrived.
     pub(super) passed: f64,
@@ -77,11 +78,11 @@ impl Step {
             < (!other.holds(LATE_MS), other.lateness_ms.p99)
     }
 
-    fn measure(way: SendMethod, asked: u32, time: TimeDelta) -> anyhow::Result<Self> {
+    fn measure(method: SendMethod, asked: u32, time: TimeDelta) -> anyhow::Result<Self> {
         let slept =
             Spread::of_lateness(&wake_lateness(Duration::from_millis(1), Duration::ZERO, SLEEPS)?);
         let count = (time.as_secs_f64() * f64::from(asked)) as u32;
-        let bursts = match way {
+        let bursts = match method {
             SendMethod::Single => SINGLE_BURSTS_A_SECOND,
             SendMethod::Together | SendMethod::OwnProcessor => SUPER_BURSTS_A_SECOND,
         };
@@ -89,12 +90,12 @@ impl Step {
             packet: SMALL,
             interval: TimeDelta::from_secs(1) / i64::from(asked),
             burst: asked / bursts,
-            super_packets: way != SendMethod::Single,
+            super_packets: method != SendMethod::Single,
             count,
             tail: Duration::from_millis(100),
         };
         // A thread of its own, because an emulator with its own processor changes the caller.
-        let joined = thread::scope(|scope| scope.spawn(|| run(way, &stream)).join());
+        let joined = thread::scope(|scope| scope.spawn(|| run(method, &stream)).join());
         let (probed, emulation, lasted) =
             joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let last = probed.received.last();
@@ -102,7 +103,7 @@ impl Step {
         let effort = emulation.effort;
         let crossed = (probed.sent.len() + probed.received.len()) as f64;
         Ok(Self {
-            way,
+            method,
             asked,
             passed: probed.received.len() as f64 / took,
             lateness_ms: Spread::of_lateness(&emulation.lateness),
@@ -114,10 +115,10 @@ impl Step {
 }
 
 /// Also returns how long the run lasted.
-fn run(way: SendMethod, stream: &Probe) -> anyhow::Result<(Probed, Emulation, Duration)> {
+fn run(method: SendMethod, stream: &Probe) -> anyhow::Result<(Probed, Emulation, Duration)> {
     let link = LinkConfig::unlimited(TimeDelta::from_millis(1));
     let plan = Plan::two_hosts(&link, &link);
-    let mut emulator = match way {
+    let mut emulator = match method {
         SendMethod::Single | SendMethod::Together => Emulator::new(&plan, seed())?,
         SendMethod::OwnProcessor => Emulator::on_own_processor(&plan, seed())?,
     };
@@ -128,17 +129,18 @@ fn run(way: SendMethod, stream: &Probe) -> anyhow::Result<(Probed, Emulation, Du
     Ok((probed, emulator.stop()?, lasted))
 }
 
-/// Rising rates of small packets each way, to the first one at which packets get lost or queue up.
+/// Rising rates of small packets by each method, to the first at which packets get lost or queue
+/// up.
 pub(super) fn measure(time: TimeDelta) -> anyhow::Result<Vec<Step>> {
     let mut steps = Vec::new();
-    for way in WAYS {
+    for method in METHODS {
         for asked in STEPS {
-            let mut step = Step::measure(way, asked, time)?;
+            let mut step = Step::measure(method, asked, time)?;
             for _ in 1..TRIES {
                 if step.holds(EXACT_MS) {
                     break;
                 }
-                let again = Step::measure(way, asked, time)?;
+                let again = Step::measure(method, asked, time)?;
                 if again.is_better_than(&step) {
                     step = again;
                 }
@@ -171,7 +173,7 @@ pub(super) fn goals(steps: &[Step]) -> [(String, String, bool); 2] {
 pub(super) fn table(steps: &[Step]) -> String {
     let mut table = String::from(HEAD);
     for step in steps {
-        let way = match step.way {
+        let method = match step.method {
             SendMethod::Single => "single",
             SendMethod::Together => "super-packets",
             SendMethod::OwnProcessor => "super-packets, own processor",
@@ -181,8 +183,8 @@ pub(super) fn table(steps: &[Step]) -> String {
         let thread = thread * 100.0;
         writeln!(
             table,
-            "| {way} | {asked} | {passed:.0} | {lateness_ms} | {sleep_p99_ms:.3} | {thread:.0} % \
-             | {packets_a_call:.1} | {holds} |"
+            "| {method} | {asked} | {passed:.0} | {lateness_ms} | {sleep_p99_ms:.3} | {thread:.0} \
+             % | {packets_a_call:.1} | {holds} |"
         )
         .expect("a string takes all");
     }

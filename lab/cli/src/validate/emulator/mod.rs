@@ -488,7 +488,7 @@ mod tests {
             disturbances: vec!["late".into()],
         };
         let step = |late_ms| ceiling::Step {
-            way: ceiling::SendMethod::OwnProcessor,
+            method: ceiling::SendMethod::OwnProcessor,
             asked: ceiling::GOAL,
             passed: 300_000.0,
             lateness_ms: Spread { p99: late_ms, ..spread },

@@ -3,7 +3,7 @@
 //! ```text
 //!   camera with stream 0 -> p1's page -> application -> p2's page -> screen
 //!                              |                           |
-//!                              +---- driver, seen.mjs -----+----> two files of each participant
+//!                              +-- displayed_frames.mjs ---+----> two files of each participant
 //! ```
 //!
 //! The lab does not know how an application carries its media, so the tag of each frame says whose
@@ -39,7 +39,7 @@ const READ_BY_ALL: u32 = 0o644;
 
 /// The files that the driver needs for it, by name.
 const SCRIPTS: [(&str, &str); 3] = [
-    ("seen.mjs", include_str!("seen.mjs")),
+    ("displayed_frames.mjs", include_str!("displayed_frames.mjs")),
     ("sight.js", include_str!("sight.js")),
     ("frames.js", include_str!("../../../page/frames.js")),
 ];

@@ -19,7 +19,7 @@ const REPORT_INTERVAL_S: f64 = 0.5;
 /// A participant or one of its streams, over the whole time or one section.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Each {
+pub struct ParticipantResult {
     /// `p1` for a participant; `p1/1`, `p1/2` and so on for its streams.
     pub name: String,
     /// Name of the section; `None` for the whole time.
@@ -46,7 +46,7 @@ pub struct Recovered {
     pub seconds: Option<f64>,
 }
 
-impl Each {
+impl ParticipantResult {
     /// The value at a dotted path such as `participant.frame_rate`; `None` if it was not measured.
     pub fn at(&self, path: &str) -> Option<f64> {
         self.metrics.at(path.strip_prefix(PARTICIPANT_PREFIX)?)
@@ -360,7 +360,7 @@ mod tests {
         }))
         .unwrap();
         let late = Timestamp::from_millis(1_000)..Timestamp::from_millis(2_000);
-        let all = Each::all(&file, &[("late".into(), late)], &[]);
+        let all = ParticipantResult::all(&file, &[("late".into(), late)], &[]);
         let names: Vec<&str> =
             all.iter().filter(|it| it.section.is_none()).map(|it| &*it.name).collect();
         assert_eq!(names, ["p1", "p1/1", "p1/2", "p1/3", "p2"]);
@@ -439,8 +439,8 @@ mod tests {
                 of: "before".into(),
                 share: 0.9,
             };
-            let all = Each::all(&file, &sections, &[&recovery]);
-            let wanted = |it: &&Each| it.name == "p1/1" && it.section.is_some();
+            let all = ParticipantResult::all(&file, &sections, &[&recovery]);
+            let wanted = |it: &&ParticipantResult| it.name == "p1/1" && it.section.is_some();
             all.iter().filter(wanted).nth(1).unwrap().recovered(&recovery)
         };
         assert_eq!(comeback(&[30, 30, 30, 30, 0, 0, 0, 0, 30, 30, 30, 30]), Some(3.0));
@@ -477,6 +477,6 @@ mod tests {
             "peers": [{ "call": 1, "participant": "a" }],
         }))
         .unwrap();
-        assert_eq!(Each::all(&file, &[], &[]), []);
+        assert_eq!(ParticipantResult::all(&file, &[], &[]), []);
     }
 }
