@@ -4,7 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use weir::feedback::{ArrivalRecorder, Ecn, RtpArrivalRecorder, RtpNumber, SeqUnwrapper};
+use weir::feedback::{
+    ArrivalRecorder, Ecn, Place, Restarts, RtpArrivalRecorder, RtpNumber, SeqUnwrapper,
+};
 use weir::units::{TimeDelta, Timestamp};
 use weir_wire::report::{
     ReceptionStats, Report, ReportBlock, SenderInfo, compact_ntp, compact_ntp_from_micros,
@@ -21,6 +23,9 @@ const MAX_SIZE: usize = 1_200;
 /// Maximum number of streams counted, and of sender reports remembered. It bounds the memory that a
 /// peer can use up with invented SSRCs.
 const MAX_STREAMS: usize = 64;
+/// More packets than these are not lost at once: the numbers go on elsewhere. `MAX_DROPOUT`
+/// [RFC3550 §A.1].
+const MAX_DROPOUT: i64 = 3_000;
 
 /// Feedback format: how a receiver reports the packets that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,6 +110,7 @@ enum Notes {
 struct Counts {
     ssrc: u32,
     unwrapper: SeqUnwrapper,
+    restarts: Restarts,
     stats: ReceptionStats,
     last_arrival: Timestamp,
 }
@@ -264,11 +270,8 @@ impl Notes {
 
 /// Counts a packet. `times` are its RTP timestamp and its arrival time, both in RTP clock units.
 fn count(streams: &mut Vec<Counts>, now: Timestamp, rtp: RtpNumber, times: (u32, u32)) {
-    let number = u32::from(rtp.sequence_number);
     if let Some(stream) = streams.iter_mut().find(|stream| stream.ssrc == rtp.ssrc) {
-        let number = stream.unwrapper.unwrap(number);
-        stream.stats.on_packet(number, times.0, times.1);
-        stream.last_arrival = now;
+        stream.on_packet(now, rtp, times);
         return;
     }
     if streams.len() >= MAX_STREAMS {
@@ -276,13 +279,34 @@ fn count(streams: &mut Vec<Counts>, now: Timestamp, rtp: RtpNumber, times: (u32,
         let (index, _) = silent.expect("there are many");
         streams.remove(index);
     }
-    let mut unwrapper = SeqUnwrapper::default();
-    let number = unwrapper.unwrap(number);
-    let stats = ReceptionStats::new(number, times.0, times.1);
-    streams.push(Counts { ssrc: rtp.ssrc, unwrapper, stats, last_arrival: now });
+    streams.push(Counts::new(now, rtp, times));
 }
 
 impl Counts {
+    /// A stream that begins with this packet.
+    fn new(now: Timestamp, rtp: RtpNumber, times: (u32, u32)) -> Self {
+        let (mut unwrapper, mut restarts) = (SeqUnwrapper::default(), Restarts::default());
+        let number = unwrapper.unwrap(rtp.sequence_number.into());
+        restarts.begin(now, number);
+        let stats = ReceptionStats::new(number, times.0, times.1);
+        Self { ssrc: rtp.ssrc, unwrapper, restarts, stats, last_arrival: now }
+    }
+
+    fn on_packet(&mut self, now: Timestamp, rtp: RtpNumber, times: (u32, u32)) {
+        let number = self.unwrapper.peek(rtp.sequence_number.into());
+        match self.restarts.place(now, number, MAX_DROPOUT) {
+            Place::Newer => self.unwrapper.set_last(number),
+            Place::Late => {}
+            Place::Far => return,
+            Place::Anew => {
+                *self = Self::new(now, rtp, times);
+                return;
+            }
+        }
+        self.stats.on_packet(number, times.0, times.1);
+        self.last_arrival = now;
+    }
+
     fn block(&mut self, now: Timestamp, sender_reports: &[LastSenderReport]) -> ReportBlock {
         let last = sender_reports.iter().find(|report| report.ssrc == self.ssrc);
         let (last_sender_report, delay) = last.map_or((0, 0), |last| {

@@ -20,6 +20,8 @@ use crate::track::Frame;
 
 /// Frames whose fate is remembered. The usual structures refer back a dozen frames.
 const WINDOW: usize = 128;
+/// No frame comes as late as this many others.
+const FAR: i64 = 512;
 /// Changes of the target that are remembered, for frames that come late.
 const CHANGES: usize = 8;
 /// After a change, the descriptors of this many frames say which targets are left: two pictures of
@@ -118,7 +120,9 @@ pub struct TargetSelector {
     wanted: Option<(u8, u8)>,
     wanted_target: Option<usize>,
     numbers: SeqUnwrapper,
+    /// The newest frame, and its RTP timestamp.
     newest: Option<i64>,
+    newest_timestamp: u32,
     /// What was forwarded last, the newest at the end.
     changes: VecDeque<Part>,
     seen: Vec<Option<Seen>>,
@@ -139,6 +143,7 @@ impl TargetSelector {
             wanted_target: None,
             numbers: SeqUnwrapper::default(),
             newest: None,
+            newest_timestamp: 0,
             changes: VecDeque::new(),
             seen: alloc::vec![None; WINDOW],
             ended: None,
@@ -189,6 +194,10 @@ impl TargetSelector {
         let number = self.numbers.peek(u32::from(descriptor.frame_number));
         let is_newer = self.newest.is_none_or(|newest| number > newest);
         let is_newest = self.newest.is_none_or(|newest| number >= newest);
+        if !is_newest && self.begins_anew(&descriptor, number, view.timestamp()) {
+            self.reset();
+            return self.decide(packet);
+        }
         let mut brings_structure = false;
         if is_newest && let Some(structure) = descriptor.structure.take() {
             brings_structure = true;
@@ -203,6 +212,7 @@ impl TargetSelector {
         let frame = descriptor.frame(self.structure.as_deref()?).ok()?;
         if is_newer {
             self.newest = Some(number);
+            self.newest_timestamp = view.timestamp();
             self.numbers.set_last(number);
             self.sent = descriptor.active_targets.unwrap_or(self.sent);
         }
@@ -231,6 +241,14 @@ impl TargetSelector {
             ends_picture,
             announces: keep && !is_over && (is_news || is_first && !part.is_all),
         })
+    }
+
+    /// Whether a key frame is newer than all before it although its number is not: an encoder that
+    /// restarts counts its frames anew.
+    fn begins_anew(&self, descriptor: &Descriptor, number: i64, timestamp: u32) -> bool {
+        let is_later = timestamp.wrapping_sub(self.newest_timestamp).cast_signed() > 0;
+        let is_far = self.newest.is_some_and(|newest| newest - number > FAR);
+        descriptor.structure.is_some() && descriptor.starts_frame && (is_later || is_far)
     }
 
     /// Begins the target that is wanted, if the newest frame allows it.

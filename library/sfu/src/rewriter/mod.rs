@@ -230,14 +230,29 @@ impl Rewriter {
         self.sent.map(|sent| (sent.timestamp, sent.at))
     }
 
-    /// Whether a packet's number is far from the others of the forwarded source, so that the first
-    /// packet of a key frame may begin it anew at once.
+    /// Whether a packet's number, or that of its frame, is far from the others of the forwarded
+    /// source, so that the first packet of a key frame may begin it anew at once. An encoder that
+    /// restarts may count its frames anew while the packets go on.
     pub fn is_jump(&self, packet: &[u8], source: u8) -> bool {
         let Some(current) = self.source.as_ref().filter(|current| current.id == source) else {
             return false;
         };
-        let Ok(view) = View::parse_header(packet) else { return false };
-        current.order.known(view.sequence_number(), view.timestamp(), self.ticks()).is_none()
+        let Ok(view) = View::parse(packet) else { return false };
+        let known = current.order.known(view.sequence_number(), view.timestamp(), self.ticks());
+        match known {
+            None => true,
+            Some(Place::Newer(_)) => self.is_earlier_frame(&view, current.offsets),
+            Some(_) => false,
+        }
+    }
+
+    /// Whether the frame of the newest packet counts as one before those that were sent.
+    fn is_earlier_frame(&self, view: &View<'_>, offsets: Offsets) -> bool {
+        let Some(sent) = self.sent else { return false };
+        let numbers = Numbers::read(view, self.is_vp8, self.dependency);
+        let Some((number, _)) = numbers.frame else { return false };
+        let ahead = number.wrapping_add(offsets.frame_number).wrapping_sub(sent.frame_number);
+        ahead.cast_signed() < 0
     }
 
     /// The window in RTP time.
@@ -342,6 +357,7 @@ impl Rewriter {
         numbers: &Numbers,
         keep: bool,
     ) -> Verdict {
+        let ticks = self.ticks();
         let Some(source) = &mut self.source else { return Verdict::Drop };
         let mut last =
             self.sent.map_or_else(|| (number as u16).wrapping_sub(1), |sent| sent.sequence_number);
@@ -349,7 +365,7 @@ impl Rewriter {
             last = last.wrapping_add(1);
             source.order.reserve(now, missing, last, source.offsets);
         }
-        source.order.advance(now, number, timestamp, self.window);
+        source.order.advance(now, number, timestamp, self.window, ticks);
         if let Some(sent) = &mut self.sent {
             sent.sequence_number = last;
         }

@@ -109,11 +109,22 @@ impl Order {
         is_near && self.timestamp.wrapping_sub(timestamp) <= ticks
     }
 
-    /// The packet is the newest. What can no longer come is forgotten.
-    pub fn advance(&mut self, now: Timestamp, number: i64, timestamp: u32, window: TimeDelta) {
+    /// The packet is the newest. What can no longer come is forgotten. `ticks` is the length of
+    /// the window in RTP time.
+    pub fn advance(
+        &mut self,
+        now: Timestamp,
+        number: i64,
+        timestamp: u32,
+        window: TimeDelta,
+        ticks: u32,
+    ) {
         self.highest = number;
         self.numbers.set_last(number);
-        if (timestamp.wrapping_sub(self.timestamp) as i32) > 0 {
+        // Some pictures are shown before those that came before them. Further back, the
+        // timestamps begin anew, although the numbers go on.
+        let back = self.timestamp.wrapping_sub(timestamp);
+        if back.cast_signed() < 0 || back > ticks {
             self.timestamp = timestamp;
         }
         if self.marks.back().is_none_or(|&(at, _)| now - at >= window / MARKS) {

@@ -150,6 +150,9 @@ impl Server {
     /// What a subscriber's part of a server does with a packet.
     fn on_packet(&mut self, now: Timestamp, packet: &Incoming) -> Result<(), TestCaseError> {
         let source = packet.frame.0;
+        if packet.starts_key_frame && self.rewriter.is_jump(&packet.bytes, source) {
+            self.rewriter.restart();
+        }
         if self.source != Some(source) {
             if !packet.starts_key_frame || self.wanted_source != source {
                 self.too_early.insert(packet.frame);
@@ -446,4 +449,35 @@ fn layers_above_the_wanted_one_end_at_once_and_come_back_where_they_may() {
     assert_eq!(active[2..7], low);
     assert_eq!(active[7..11], base);
     assert_eq!(active[11..], [(2, 2); 5]);
+}
+
+// An encoder is made anew for another resolution, and the packets go on.
+#[test]
+fn frames_that_are_counted_anew_are_forwarded_at_once_and_go_on() {
+    for anew in [0, 3, 900, 1_100, 30_000, 40_000, 65_500] {
+        let mut streams = streams([(3, 3, true), (1, 1, true)], [1_000, 0]);
+        let mut server = Server::new();
+        let mut receiver = Receiver {
+            structure: None,
+            last_number: None,
+            numbers: BTreeMap::new(),
+            damaged: BTreeSet::new(),
+        };
+        for index in 0..80 {
+            if index == 50 {
+                streams[0].next_frame = anew;
+            }
+            for mut packet in streams[0].picture(index % 50 == 0) {
+                if index >= 50 {
+                    packet.frame.1 += 1 << 30; // A frame of its own.
+                }
+                let before = server.out.len();
+                server.on_packet(Timestamp::ZERO, &packet).unwrap();
+                assert_eq!(server.out.len(), before + 1, "{anew}: {index}");
+            }
+        }
+        for (number, packet) in &server.out {
+            receiver.read(*number, packet).unwrap();
+        }
+    }
 }

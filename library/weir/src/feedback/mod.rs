@@ -15,6 +15,7 @@
 
 mod arrivals;
 mod history;
+mod restarts;
 mod rtp_arrivals;
 mod unwrap;
 
@@ -22,6 +23,7 @@ pub use arrivals::ArrivalRecorder;
 pub use history::{
     CcfbPacket, CcfbReception, Outgoing, ReceiverReport, RtpNumber, SendHistory, TwccHeader,
 };
+pub use restarts::{Place, Restarts};
 pub use rtp_arrivals::{RtpArrival, RtpArrivalRecorder, RtpBatch};
 pub use unwrap::{SeqUnwrapper, Unwrapper};
 

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::arrivals::LOOK_BACK;
+use super::restarts::{Place, Restarts};
 use super::{Ecn, RtpNumber, SeqUnwrapper};
 use crate::units::Timestamp;
 
@@ -43,6 +44,9 @@ pub struct RtpBatch<'a> {
 struct Stream {
     ssrc: u32,
     unwrapper: SeqUnwrapper,
+    restarts: Restarts,
+    /// The last packet, if its number is far from the others.
+    far: Option<(RtpNumber, Timestamp, Ecn)>,
     /// RTP sequence number of the first packet in `packets`.
     first: i64,
     packets: Vec<RtpArrival>,
@@ -60,6 +64,8 @@ impl Stream {
         Self {
             ssrc: rtp.ssrc,
             unwrapper: SeqUnwrapper::default(),
+            restarts: Restarts::default(),
+            far: None,
             first,
             packets: Vec::new(),
             next_begin: first,
@@ -72,8 +78,27 @@ impl Stream {
         self.first + self.packets.len() as i64
     }
 
-    fn on_packet(&mut self, arrival_us: i64, sequence_number: u16, ecn: Ecn) {
-        let number = self.unwrapper.peek(sequence_number.into());
+    fn on_packet(&mut self, now: Timestamp, rtp: RtpNumber, ecn: Ecn) {
+        let number = self.unwrapper.peek(rtp.sequence_number.into());
+        if number - self.end() > LONGEST_GAP {
+            *self = Self::new(rtp);
+        }
+        let number = self.unwrapper.peek(rtp.sequence_number.into());
+        let far = self.far.take();
+        match self.restarts.place(now, number, i64::MAX) {
+            Place::Newer | Place::Late => self.note(now.as_micros(), number, ecn),
+            Place::Far => self.far = Some((rtp, now, ecn)),
+            Place::Anew => {
+                *self = Self::new(far.map_or(rtp, |(first, ..)| first));
+                if let Some((first, at, ecn)) = far {
+                    self.on_packet(at, first, ecn);
+                }
+                self.on_packet(now, rtp, ecn);
+            }
+        }
+    }
+
+    fn note(&mut self, arrival_us: i64, number: i64, ecn: Ecn) {
         if number < self.first && !self.reach_back(number) {
             return;
         }
@@ -130,12 +155,7 @@ impl RtpArrivalRecorder {
             self.streams.push(Stream::new(rtp));
             self.streams.len() - 1
         });
-        let stream = &mut self.streams[index];
-        let number = stream.unwrapper.peek(rtp.sequence_number.into());
-        if number - stream.end() > LONGEST_GAP {
-            *stream = Stream::new(rtp);
-        }
-        stream.on_packet(now.as_micros(), rtp.sequence_number, ecn);
+        self.streams[index].on_packet(now, rtp, ecn);
     }
 
     /// The batches to report now, one for each source with news. A batch begins at the lowest
@@ -233,6 +253,29 @@ mod tests {
         let mut recorder = RtpArrivalRecorder::default();
         arrive(&mut recorder, 1, &[0, 20_000]);
         assert_eq!(take(&mut recorder, 5), (20_000, alloc::vec![Some(2)]));
+    }
+
+    // [RFC3550 §A.1]
+    #[test]
+    fn a_source_that_begins_anew_is_reported_from_its_first_packet_on() {
+        for new in [0, 200, 20_000, 39_000, 44_500, 65_500_u16] {
+            let mut recorder = RtpArrivalRecorder::default();
+            for step in 0..5_000_u16 {
+                arrive(&mut recorder, step.into(), &[40_000 + step]);
+                take(&mut recorder, step.into());
+            }
+            let mut arrived = 0;
+            for step in 0..10_000_u16 {
+                let now = 5_000 + i64::from(step);
+                arrive(&mut recorder, now, &[new.wrapping_add(step)]);
+                for batch in recorder.take_batches(at(now)) {
+                    let fresh = batch.packets.iter().flatten();
+                    arrived += fresh.filter(|(at, _)| *at == now * 1_000).count();
+                    assert!(batch.packets.len() <= 1_100, "{new} at {step}");
+                }
+            }
+            assert!(arrived >= 9_690, "{new}: {arrived}");
+        }
     }
 
     #[test]

@@ -11,7 +11,8 @@ pub struct Unwrapper<const BITS: u32> {
 pub type SeqUnwrapper = Unwrapper<16>;
 
 impl<const BITS: u32> Unwrapper<BITS> {
-    const PERIOD: i64 = 1 << BITS;
+    /// How many values there are.
+    pub(super) const PERIOD: i64 = 1 << BITS;
 
     /// The unwrapped value, which becomes the reference point. The first value is returned as it
     /// is. Bits above `BITS` are ignored. Of two equally near candidates, the later one is

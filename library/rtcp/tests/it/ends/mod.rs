@@ -4,4 +4,5 @@
 
 mod path;
 mod receiver;
+mod restarts;
 mod sender;

@@ -46,6 +46,10 @@ pub fn rtp(number: u16, timestamp: u32, payload: usize) -> Vec<u8> {
     bytes
 }
 
+fn receiver(now: Timestamp, feedback: Feedback) -> Receiver {
+    Receiver::new(now, ReceiverConfig::new(RECEIVER, BOTH, feedback), middle())
+}
+
 type Datagrams = VecDeque<(Timestamp, Vec<u8>)>;
 
 pub struct Path {
@@ -63,6 +67,8 @@ pub struct Path {
     /// Rate of the bottleneck.
     pub capacity: Bitrate,
     pub ecn: Ecn,
+    /// How far the receiver's clock is ahead of the sender's.
+    pub receiver_ahead: TimeDelta,
     free_at: Timestamp,
     to_receiver: Datagrams,
     to_sender: Datagrams,
@@ -78,8 +84,7 @@ impl Path {
         let controller = algorithm.build(settings);
         let now = Timestamp::ZERO;
         let sender = Sender::new(now, controller, SenderConfig::new(SSRC, BOTH), middle());
-        let config = ReceiverConfig::new(RECEIVER, BOTH, feedback);
-        let receiver = Receiver::new(now, config, middle());
+        let receiver = receiver(now, feedback);
         Self {
             now,
             sender,
@@ -91,6 +96,7 @@ impl Path {
             lose_each: 0,
             capacity: kbps(3_000),
             ecn: Ecn::NotEct,
+            receiver_ahead: TimeDelta::ZERO,
             free_at: now,
             to_receiver: VecDeque::new(),
             to_sender: VecDeque::new(),
@@ -143,18 +149,36 @@ impl Path {
         }
         self.changes.extend(self.sender.take_change());
         self.to_receiver.make_contiguous().sort_by_key(|(due, _)| *due);
+        let shown = now + self.receiver_ahead;
         while let Some((_, bytes)) = self.to_receiver.pop_front_if(|(due, _)| *due <= now) {
             if is_rtcp(&bytes) {
-                assert!(self.receiver.on_rtcp(now, &bytes).is_empty());
+                assert!(self.receiver.on_rtcp(shown, &bytes).is_empty());
             } else {
-                self.receiver.on_rtp(now, &bytes, self.ecn).unwrap();
+                self.receiver.on_rtp(shown, &bytes, self.ecn).unwrap();
             }
         }
-        self.receiver.on_timeout(now);
+        self.receiver.on_timeout(shown);
         while let Some(bytes) = self.receiver.next_rtcp() {
             self.feedback.push(bytes.to_vec());
             self.to_sender.push_back((now + DELAY, bytes.to_vec()));
         }
+    }
+
+    /// The RTP stream goes on with this number.
+    pub fn go_on_with(&mut self, number: u16) {
+        self.number = number;
+    }
+
+    /// The sender's program restarts. Only its SSRC is as before.
+    pub fn begin_sender_anew(&mut self, algorithm: Algorithm, settings: Settings, number: u16) {
+        let controller = algorithm.build(settings);
+        self.sender = Sender::new(self.now, controller, SenderConfig::new(SSRC, BOTH), middle());
+        self.number = number;
+    }
+
+    /// The receiver's program restarts.
+    pub fn begin_receiver_anew(&mut self, feedback: Feedback) {
+        self.receiver = receiver(self.now + self.receiver_ahead, feedback);
     }
 
     pub fn switch(&mut self, feedback: Feedback) {

@@ -55,6 +55,8 @@ struct Camera {
     track: TrackConfig,
     encoders: Vec<Encoder>,
     uplink: Uplink,
+    /// What is added to its RTP timestamps.
+    timestamp: u32,
 }
 
 impl Camera {
@@ -78,7 +80,7 @@ impl Camera {
         while left > 0 {
             let payload = left.min(MAX_PAYLOAD);
             left -= payload;
-            let timestamp = (now.as_millis() * 90) as u32;
+            let timestamp = ((now.as_millis() * 90) as u32).wrapping_add(self.timestamp);
             let ssrc = 100 * (self.id.0 + 1) + stream as u32;
             let header = RtpHeader::new(
                 ssrc,
@@ -98,11 +100,18 @@ impl Camera {
     }
 }
 
+fn receiver(now: Timestamp) -> Receiver {
+    let ids = ExtensionIds::NONE.with_transport_sequence_number(Some(ID));
+    Receiver::new(now, ReceiverConfig::new(1, ids, Feedback::Twcc), Box::new(|| 0.5))
+}
+
 /// One subscriber, its link, and the cameras that it watches.
 pub struct Room {
     pub now: Timestamp,
     pub subscriber: Subscriber<Box<dyn Controller + Send>>,
     receiver: Receiver,
+    /// How far its clock is ahead of the sender's.
+    receiver_ahead: TimeDelta,
     cameras: Vec<Camera>,
     pub capacity: Bitrate,
     pub delay: TimeDelta,
@@ -147,12 +156,11 @@ impl Room {
         let limits = RateLimits::new(kbps(50), kbps(300), max).unwrap();
         let config = SubscriberConfig::twcc(PADDING_SSRC, ID);
         let subscriber = Subscriber::new(now, algorithm.build(limits), limits, config);
-        let ids = ExtensionIds::NONE.with_transport_sequence_number(Some(ID));
-        let receiver_config = ReceiverConfig::new(1, ids, Feedback::Twcc);
         Self {
             now,
             subscriber,
-            receiver: Receiver::new(now, receiver_config, Box::new(|| 0.5)),
+            receiver: receiver(now),
+            receiver_ahead: TimeDelta::ZERO,
             cameras: Vec::new(),
             capacity,
             delay,
@@ -191,6 +199,17 @@ impl Room {
         }
     }
 
+    /// A publisher's timestamps go on elsewhere.
+    pub fn jump_in_time(&mut self, camera: usize, by: u32) {
+        self.cameras[camera].timestamp = self.cameras[camera].timestamp.wrapping_add(by);
+    }
+
+    /// The receiver's program restarts, with its clock so far ahead of the sender's.
+    pub fn restart_receiver(&mut self, ahead: TimeDelta) {
+        self.receiver_ahead = ahead;
+        self.receiver = receiver(self.now + ahead);
+    }
+
     /// Key frames that were asked for.
     pub fn key_frames(&self) -> usize {
         let is_asked = |it: &&Decision| matches!(it.change, Change::RequestKeyFrame { .. });
@@ -224,6 +243,7 @@ impl Room {
             track,
             encoders,
             uplink: Uplink::new(Structure::Simulcast),
+            timestamp: 0,
         });
     }
 
@@ -273,9 +293,9 @@ impl Room {
                 self.longest_gap = self.longest_gap.max(now - self.last_media);
                 self.last_media = now;
             }
-            self.receiver.on_rtp(now, &bytes, Ecn::NotEct).unwrap();
+            self.receiver.on_rtp(now + self.receiver_ahead, &bytes, Ecn::NotEct).unwrap();
         }
-        self.receiver.on_timeout(now);
+        self.receiver.on_timeout(now + self.receiver_ahead);
         while let Some(bytes) = self.receiver.next_rtcp() {
             self.up.push_back((now + self.delay, bytes.to_vec()));
         }

@@ -2,6 +2,7 @@
 //! a server have written down.
 
 mod link;
+mod restarts;
 mod wide;
 
 use link::{Room, kbps, simulcast};
