@@ -121,6 +121,7 @@ fn research(args: &args::Research) -> anyhow::Result<ExitCode> {
     match args {
         args::Research::Generate(args) => generate::run(args),
         args::Research::Score(args) => score::run(args),
+        args::Research::Ablate(args) => score::ablate::run(args),
         args::Research::Bench(args) => bench::bench(args),
         args::Research::Validate(args) => validate::validate(args),
     }

@@ -6,18 +6,99 @@ use weir_controllers::{LabAlgorithm, LabController};
 
 use crate::nearest;
 
-/// What each box of the controller needs to have no effect: its constants, and a value for each.
-const BOXES: [(&str, &[(&str, f64)]); 9] = [
-    ("noise", &[("k_noise", 0.0)]),
-    ("packet time", &[("k_packet", 0.0)]),
-    ("drain", &[("cut_max", 0.0)]),
-    ("growth that doubles", &[("t_double", 1e9)]),
-    ("recovery", &[("g_recover", 0.0)]),
-    ("base test", &[("t_base", 1e9)]),
-    ("competition", &[("t_rival", 1e9)]),
-    ("losses", &[("loss_excess", 1.0), ("loss_max", 1.0)]),
-    ("limit by the sent rate", &[("limited", 1e6)]),
+/// Each rule of the page that can be missed, and what switches it off: constants, and a value for
+/// each, or the rule itself. S-1, S-4 and S-25 measure, or keep the limits that a user sets.
+const RULES: [(&str, &[(&str, f64)]); 38] = [
+    ("S-2: the base is forgotten", &[("t_period", 1e9)]),
+    ("S-3", &[("noise_gain", 0.0)]),
+    ("S-5: noise", &[("k_noise", 0.0)]),
+    ("S-5: packet", &[("k_packet", 0.0)]),
+    ("S-6", &[("loss_excess", 1.0), ("loss_max", 1.0)]),
+    ("S-7: scale", &[("scale_min", 1.0)]),
+    ("S-8: additive", &[("t_marked", 0.0)]),
+    ("S-8: slow growth", &[("g_l4s", 1e6)]),
+    ("S-9", &[("S-9", 0.0)]),
+    ("S-10: a source that sends little", &[("used", 0.0)]),
+    ("S-11: doubling", &[("t_double", 1e9)]),
+    ("S-11: rare reports, long paths", &[("q_report", 1e9)]),
+    ("S-12", &[("g_recover", 0.0)]),
+    ("S-13", &[("S-13", 0.0)]),
+    ("S-14", &[("margin", 1e9)]),
+    ("S-15", &[("q_rival", 1e9)]),
+    ("S-15: what is held", &[("t_suspect", 1e9)]),
+    ("S-16", &[("a_compete", 0.0)]),
+    ("S-17", &[("S-17", 0.0)]),
+    ("S-18: a long queue", &[("q_compete", 1e9)]),
+    ("S-19", &[("t_flat", 1e9)]),
+    ("S-20", &[("t_base", 1e9)]),
+    ("S-21", &[("limited", 1e6)]),
+    ("S-22", &[("S-22", 0.0)]),
+    ("S-23", &[("patience", 1e9)]),
+    ("S-24", &[("pacing_drain", 1.4), ("s_pacing", 0.0)]),
+    ("S-26", &[("share_alone", 2.0), ("share_fair", 1.0)]),
+    ("S-27", &[("share_fair", 1.0)]),
+    ("S-28", &[("radio_variation", 1e9)]),
+    ("S-30", &[("g_radio", 0.9), ("g_return", 0.9)]),
+    ("S-31", &[("S-31", 0.0)]),
+    ("S-32", &[("S-32", 0.0)]),
+    ("S-33", &[("S-33", 0.0)]),
+    ("S-34", &[("S-34", 0.0)]),
+    ("S-35", &[("S-35", 0.0)]),
+    ("S-36", &[("S-36", 0.0)]),
+    ("S-37", &[("S-37", 0.0)]),
+    ("S-38", &[("S-38", 0.0)]),
 ];
+
+/// Constants that are factors near 1. What halves or doubles is their distance to 1.
+const NEAR_ONE: [&str; 13] = [
+    "used",
+    "policed",
+    "policed_gone",
+    "b_compete",
+    "b_loss",
+    "pacing",
+    "pacing_drain",
+    "share_alone",
+    "top_decay",
+    "recovered",
+    "fell",
+    "level_max",
+    "limited",
+];
+
+/// One change of the controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What is changed: `S-13 off`, or `q_min 5 -> 2.5`.
+    pub name: String,
+    /// The rule or the constant: `S-13` or `q_min`.
+    pub of: String,
+    /// Settings of the form `sluice.NAME=VALUE`.
+    pub settings: Vec<String>,
+}
+
+/// Every change by which the worth of a rule or of a constant shows: each rule off, in the order of
+/// the page, then each constant halved and doubled.
+pub fn changes() -> Vec<Change> {
+    let mut all = Vec::new();
+    for (name, settings) in RULES {
+        let (of, part) = name.split_once(": ").unwrap_or((name, ""));
+        let part = if part.is_empty() { String::new() } else { format!(" ({part})") };
+        let settings = settings.iter().map(|(name, value)| format!("sluice.{name}={value}"));
+        let (name, settings) = (format!("{of} off{part}"), settings.collect());
+        all.push(Change { name, of: of.into(), settings });
+    }
+    for (of, value) in constants() {
+        let from = if NEAR_ONE.contains(&of) { 1.0 } else { 0.0 };
+        for factor in [0.5, 2.0] {
+            // Without the last digits, which are those of the sum.
+            let new = ((from + (value - from) * factor) * 1e9).round() / 1e9;
+            let settings = vec![format!("sluice.{of}={new}")];
+            all.push(Change { name: format!("{of} {value} -> {new}"), of: of.into(), settings });
+        }
+    }
+    all
+}
 
 /// Why a setting was refused; its text is one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,24 +125,26 @@ pub fn constants() -> impl Iterator<Item = (&'static str, f64)> {
     Parameters::NAMES.iter().filter_map(|name| Some((*name, Parameters::DEFAULT.get(name)?)))
 }
 
-/// Names of the controller's boxes, each with the settings that switch it off.
-pub fn boxes() -> impl Iterator<Item = (&'static str, Vec<String>)> {
-    BOXES.into_iter().map(|(name, of)| {
-        (name, of.iter().map(|(constant, value)| format!("sluice.{constant}={value}")).collect())
-    })
-}
-
 /// `sluice` with these settings, each of the form `sluice.NAME=VALUE`.
 ///
 /// # Errors
 ///
 /// A setting has another form, another name, or no number.
 pub fn sluice_with(settings: &[String]) -> Result<LabController, ConstantError> {
+    sluice_named(LabAlgorithm::Sluice.name(), settings)
+}
+
+/// The same under another name, by which its scores can be told from those of others.
+///
+/// # Errors
+///
+/// As [`sluice_with`].
+pub fn sluice_named(name: &str, settings: &[String]) -> Result<LabController, ConstantError> {
     let mut parameters = Parameters::DEFAULT;
     for setting in settings {
         set(&mut parameters, setting)?;
     }
-    let own = ControllerFactory::new(LabAlgorithm::Sluice.name(), move |settings| {
+    let own = ControllerFactory::new(name, move |settings| {
         Box::new(Sluice::with_parameters(settings, parameters)) as Box<_>
     });
     Ok(own.with_ecn(|wanted| LabAlgorithm::Sluice.ecn_mode(wanted)).into())
@@ -118,9 +201,22 @@ mod tests {
     }
 
     #[test]
-    fn every_box_names_constants() {
-        for (name, settings) in boxes() {
-            assert!(sluice_with(&settings).is_ok(), "{name}");
+    fn every_change_is_one() {
+        let all = changes();
+        for change in &all {
+            let changed = sluice_named(&change.name, &change.settings).unwrap();
+            assert_eq!(changed.name(), change.name);
+        }
+        assert_eq!(all.len(), RULES.len() + 2 * constants().count());
+        let shown = |of: &str| -> Vec<&str> {
+            let with = all.iter().filter(|change| change.of == of);
+            with.map(|change| change.name.as_str()).collect()
+        };
+        assert_eq!(shown("S-13"), ["S-13 off"]);
+        assert_eq!(shown("q_min"), ["q_min 5 -> 2.5", "q_min 5 -> 10"]);
+        assert_eq!(shown("share_alone"), ["share_alone 0.9 -> 0.95", "share_alone 0.9 -> 0.8"]);
+        for name in NEAR_ONE {
+            assert_eq!(shown(name).len(), 2, "{name}");
         }
     }
 

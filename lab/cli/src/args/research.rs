@@ -13,6 +13,8 @@ pub enum Research {
     Generate(Generate),
     /// Compare what controllers reach with what is possible, and with each other.
     Score(Score),
+    /// Measure what each rule and each constant of `sluice` is worth.
+    Ablate(Ablate),
     /// Measure how fast the simulator and the controllers are on this machine.
     Bench(Bench),
     /// Compare a model with the real thing or with reference figures. Exit code: 0 all values are
@@ -84,15 +86,6 @@ pub struct Score {
     /// Print one table only.
     #[arg(long, value_enum, value_name = "TABLE")]
     pub table: Option<ScoreTable>,
-    /// Vary each constant of `sluice` by this many per cent up and down, switch each of its boxes
-    /// off, and print the change of the objective.
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        hide = true,
-        value_parser = clap::value_parser!(u8).range(1..100),
-    )]
-    pub vary: Option<u8>,
     /// Print the constants of `sluice` with their values, times in ms.
     #[arg(long, hide = true, exclusive = true)]
     pub list_constants: bool,
@@ -103,6 +96,51 @@ pub struct Score {
     #[arg(long)]
     pub json: bool,
     /// Print the tables as Markdown.
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+}
+
+/// `weir research ablate`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Each rule is switched off, and each constant is halved and doubled, one at a time. Every change \
+runs the same scenarios with the same seeds as the controller of the page, and what is lost is \
+the mean difference of the regrets, with the 95 % interval over the pairs of runs. A scenario is \
+lost if the interval over its own pairs is above 0.01. `loses` means that a scenario or a family \
+is lost, `not asked` that no run changed: these scenarios say nothing about the rule. A constant \
+that is a factor near 1 is halved and doubled in its distance to 1.
+
+Examples:
+  weir research ablate 'rfc8867/*' --only rules
+  weir research ablate 'goals/*' 'l4s/*' --only S-8,g_l4s,t_marked --seeds 10
+  weir research ablate 'mobile/*' --change S-32=0,S-33=0 --change g_return=0.9
+  weir research generate 1-12 --family wide --out sets && \
+weir research ablate 'sets/wide/*.toml' --only constants --json
+  weir research ablate 'rfc8867/*' 'handover/*' --seeds 20 --jobs 2 --markdown")]
+pub struct Ablate {
+    /// Scenario id, pattern ('goals/*') or TOML file.
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub scenarios: Vec<String>,
+    /// Only these: names of rules and constants, separated by commas, or `rules`, or `constants`.
+    #[arg(long, value_name = "LIST")]
+    pub only: Option<String>,
+    /// These settings together as one change, in place of the usual ones: `S-9=0,q_min=2`. Can be
+    /// given several times.
+    #[arg(long, value_name = "SETTINGS", conflicts_with = "only")]
+    pub change: Vec<String>,
+    /// Run with each of the seeds 1 to N.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub seeds: u64,
+    /// Number of runs at the same time. It does not change the results (default: one per core).
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub jobs: Option<usize>,
+    /// A constant that every controller here has: sluice.NAME=VALUE, times in ms.
+    #[arg(long = "set", value_name = "CONSTANT", hide = true)]
+    pub constants: Vec<String>,
+    /// Print a JSON array with an element for each change, instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// Print the table as Markdown.
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
 }

@@ -1,7 +1,7 @@
 //! `weir research score`: compare what controllers reach with what is possible, and with each
 //! other.
 
-mod vary;
+pub mod ablate;
 
 use std::process::ExitCode;
 
@@ -39,11 +39,6 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     let selection = &args.selection;
     let scenarios = select::scenarios(&selection.scenarios)?;
-    if let Some(percent) = args.vary {
-        let table = vary::table(args, percent, &scenarios, &interrupt)?;
-        output::print(&table.written(Form::of(args.markdown)))?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let controllers = select::controllers(selection)?;
     let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
     let scores = scores(&scenarios, &jobs, selection.jobs, &interrupt)?;

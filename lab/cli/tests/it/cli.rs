@@ -276,7 +276,7 @@ fn help_fits_one_screen_and_commands_of_research_stand_apart() {
     let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
     assert!(help.lines().count() <= 40, "{help}");
     let research = String::from_utf8(run(&["research", "--help"]).stdout).unwrap();
-    for name in ["generate", "score", "bench", "validate"] {
+    for name in ["ablate", "generate", "score", "bench", "validate"] {
         let shows = |text: &str| text.lines().any(|line| line.trim_start().starts_with(name));
         assert!(!shows(&help) && shows(&research), "{name}: {help}");
     }
@@ -284,7 +284,7 @@ fn help_fits_one_screen_and_commands_of_research_stand_apart() {
 
 #[test]
 fn a_command_of_research_has_no_second_name() {
-    for name in ["generate", "score", "bench", "validate"] {
+    for name in ["ablate", "generate", "score", "bench", "validate"] {
         let error = refused(&[name, "--help"]);
         assert!(error.ends_with(&format!("it is `weir research {name}`\n")), "{error}");
     }

@@ -36,7 +36,7 @@ const ARENA: [&str; 1] = ["doctor"];
 /// Commands of `weir fleet`, which have manual pages too.
 const FLEET: [&str; 2] = ["analyze", "report"];
 /// Commands of `weir research`, which have manual pages too.
-const RESEARCH: [&str; 4] = ["bench", "generate", "score", "validate"];
+const RESEARCH: [&str; 5] = ["ablate", "bench", "generate", "score", "validate"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

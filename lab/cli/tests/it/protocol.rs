@@ -160,3 +160,27 @@ fn scores_are_printed_and_constants_change_them() {
     let constants = weir.text(&["research", "score", "--list-constants"]);
     assert!(constants.contains("q_min 5\n"), "{constants}");
 }
+
+#[test]
+fn a_rule_that_is_needed_shows_what_it_is_worth_with_any_number_of_jobs() {
+    let weir = Weir::new();
+    weir.text(&["research", "generate", "1", "13", "--out", "a"]);
+    let ablate = ["research", "ablate", "a/steps/*.toml", "--seeds", "2", "--only"];
+    let table = |more: &[&str]| weir.text(&[&ablate[..], more].concat());
+    let rules = "S-9,S-31,G_CLIMB";
+    let text = table(&[rules, "--jobs", "1"]);
+    assert_eq!(text, table(&[rules, "--jobs", "3"]));
+    let found: Vec<Value> = serde_json::from_str(&table(&[rules, "--json"])).unwrap();
+    let change = |of: &Value| of["change"].as_str().unwrap().to_owned();
+    let names: Vec<String> = found.iter().map(change).collect();
+    assert_eq!(names, ["S-9 off", "S-31 off", "g_climb 0.9 -> 0.45", "g_climb 0.9 -> 1.8"]);
+    let lost = |index: usize| found[index]["lost"].as_f64().unwrap();
+    assert!(lost(2) > 0.01 && found[2]["moved"] == 4, "{found:?}");
+    assert_eq!((&found[1]["loss"], lost(1)), (&"not asked".into(), 0.0));
+    let slow = weir.text(&[&ablate[..], &["S-9", "--set", "sluice.g_climb=0.45"]].concat());
+    assert!(slow.contains("S-9 off") && slow != table(&["S-9"]));
+    assert!(weir.refused(&[&ablate[..], &["S-99"]].concat()).contains("--only 'S-99'"));
+    let both = [&ablate[..5], &["--change", "S-9=0,S-31=0"]].concat();
+    let both: Value = serde_json::from_str(&weir.text(&[&both[..], &["--json"]].concat())).unwrap();
+    assert_eq!(both[0]["scenarios"], found[0]["scenarios"], "S-31 is not asked");
+}
