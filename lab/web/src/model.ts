@@ -206,11 +206,20 @@ export function commandsOf(groups: Group[]): string[] {
   return unique(groups.map((group) => group.command));
 }
 
+/** Whether a scenario is the network of a call that was made elsewhere, from its dump. */
+export function isAnalyzed(scenario: Scenario): boolean {
+  return (scenario.calls?.verdict ?? null) !== null;
+}
+
 export function summary(report: Report): string {
   const engines = unique(report.scenarios.flatMap((s) => s.groups.map((g) => g.engine)));
   const how = engines.map((engine) => ENGINE_NAME[engine]).join(" and ");
   if (report.runs === 0 && report.signalling.length > 0) {
     return `${plural(report.signalling.length, "call")} through an IMS · ${report.generator}`;
+  }
+  const analyzed = report.scenarios.filter(isAnalyzed).length;
+  if (analyzed > 0 && analyzed === report.scenarios.length) {
+    return `${plural(analyzed, "analyzed call")} · ${report.generator}`;
   }
   const parts = [
     plural(report.runs, "run"),

@@ -161,6 +161,16 @@ test("the summary counts runs, scenarios and controllers", () => {
   );
 });
 
+test("analyzed calls are counted as such, without what only runs of ours have", () => {
+  const report = fixture();
+  const called = report.scenarios.find(({ calls }) => calls !== null)!;
+  const analyzed = { ...called, calls: { ...called.calls!, verdict: "The uplink was full." } };
+  expect(summary({ ...report, scenarios: [analyzed] })).toBe(
+    "1 analyzed call · weir 0.1.0 (fixture)",
+  );
+  expect(summary({ ...report, scenarios: [analyzed, called] })).toContain("2 scenarios");
+});
+
 test("the matrix has simulated columns first, and a gap where nothing was run", () => {
   const { columns, rows } = matrixOf(fixture());
   expect(columns.map(({ controller, engine }) => `${controller} ${engine}`)).toEqual([

@@ -196,12 +196,13 @@ function findingTable(rows: FindingRow[], began: number | null): HTMLElement {
       number("#", (row) => rows.indexOf(row) + 1, 0),
       number("From (s)", (row) => row.from_s, 1),
       number("To (s)", (row) => row.to_s, 1),
+      // First what a narrow screen must show.
+      { head: "Limited by", cell: (row) => name(row.part) },
+      { head: "Why", cell: (row) => row.says, kind: "prose" },
+      { head: "Stream", cell: (row) => name(row.stream) },
       ...(began === null
         ? []
         : [{ head: "Time of day, UTC", cell: (row: FindingRow) => clockSpan(row, began) }]),
-      { head: "Stream", cell: (row) => name(row.stream) },
-      { head: "Limited by", cell: (row) => name(row.part) },
-      { head: "Why", cell: (row) => row.says, kind: "prose" },
       // What browsers count themselves rests on no samples.
       number("Samples", (row) => (row.samples === 0 ? null : row.samples), 0),
       ...(unique(rows.map((row) => row.seed)).length === 1

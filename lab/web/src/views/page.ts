@@ -5,6 +5,7 @@ import { figure } from "../figure";
 import type { Report, Scenario } from "../format";
 import {
   freezesOf,
+  isAnalyzed,
   isOpenLoop,
   linkTo,
   matrixOf,
@@ -33,7 +34,7 @@ import {
 } from "./tables";
 
 export function pageView(report: Report, palette: Palette): HTMLElement[] {
-  const isAnalyzed = isOneCall(report) && (report.scenarios[0]?.calls?.verdict ?? null) !== null;
+  const isOneAnalyzed = isOneCall(report) && report.scenarios.every(isAnalyzed);
   const warned = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
   return [
     el(
@@ -43,7 +44,7 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       verdictView(report),
       el("p", { class: "summary" }, summary(report)),
       ...inWords(report).map((text) =>
-        el("p", { class: isAnalyzed ? "answer" : "in-words" }, text),
+        el("p", { class: isOneAnalyzed ? "answer" : "in-words" }, text),
       ),
       el("p", {}, "Made with: ", command(report.command)),
       warned.length === 0 ? null : warningNote(warned),

@@ -13,6 +13,7 @@ import {
   flowsOf,
   groupLabel,
   hasSeries,
+  isAnalyzed,
   plural,
   scatterOf,
   seedPhrase,
@@ -149,7 +150,9 @@ function source(scenario: Scenario): string {
     scenario.source,
     `${scenario.duration_s} s`,
     engines.join(" and "),
-    seeds.length === 0 ? "" : `${seeds.length === 1 ? "seed" : "seeds"} ${seedPhrase(seeds)}`,
+    seeds.length === 0 || isAnalyzed(scenario)
+      ? ""
+      : `${seeds.length === 1 ? "seed" : "seeds"} ${seedPhrase(seeds)}`,
   ];
   return facts.filter((fact) => fact !== "").join(" · ");
 }
