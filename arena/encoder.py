@@ -29,7 +29,7 @@ gi.require_version("GstVideo", "1.0")
 
 from gi.repository import GLib, Gst, GstVideo
 
-LAB = pathlib.Path(__file__).resolve().parent.parent / "lab" / "call" / "src" / "pipeline"
+LAB = pathlib.Path(__file__).resolve().parent.parent / "lab" / "call" / "src" / "peers" / "pipeline"
 sys.path.insert(0, str(LAB))
 
 import camera

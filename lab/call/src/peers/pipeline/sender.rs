@@ -258,4 +258,19 @@ mod tests {
             assert_eq!(measured, expected, "{width}");
         }
     }
+
+    #[test]
+    fn programs_of_the_arena_find_the_modules_of_a_pipeline() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        for program in ["encoder.py", "weircc/driver.py", "gstreamer/driver.py"] {
+            let Ok(text) = std::fs::read_to_string(format!("{root}/arena/{program}")) else {
+                println!("skipped: no {program} beside this crate");
+                return;
+            };
+            let line = text.lines().find(|line| line.contains("\"lab\" / ")).unwrap();
+            let folders: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
+            let module = format!("{root}/{}/vp8.py", folders.join("/"));
+            assert!(std::fs::exists(&module).unwrap(), "{program}: {module}");
+        }
+    }
 }
