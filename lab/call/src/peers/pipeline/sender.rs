@@ -136,12 +136,12 @@ pub(crate) fn start_stack(
     camera: Option<&Path>,
 ) -> Result<(PipelineProcess, Pipes), CallError> {
     let mut calls = Vec::new();
-    for (call, _) in config.seats(participant) {
+    for (call, peer) in config.seats(participant) {
         calls.push(match &config.calls[call].pipeline {
-            Some(sender) => {
+            Some(sender) if sender.peer == peer => {
                 StackCall::Sends(SenderCall { call, settings: settings(sender, config, camera) })
             }
-            None => StackCall::Receives { call, settings: receiver(config) },
+            _ => StackCall::Receives { call, settings: receiver(config) },
         });
     }
     let output = File::create(&log).map_err(CallError::system("make the stack's log"))?;
