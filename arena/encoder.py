@@ -29,7 +29,7 @@ gi.require_version("GstVideo", "1.0")
 
 from gi.repository import GLib, Gst, GstVideo
 
-LAB = pathlib.Path(__file__).resolve().parent.parent / "lab" / "call" / "src" / "pipeline"
+LAB = pathlib.Path(__file__).resolve().parent.parent / "lab" / "call" / "src" / "peers" / "pipeline"
 sys.path.insert(0, str(LAB))
 
 import camera
@@ -37,8 +37,8 @@ import tags
 import vp8
 
 
-def sightings_of(settings):
-    """What tells the lab of frames; `None` if it does not ask."""
+def sightings_of(settings, place="camera"):
+    """What tells the lab of the frames at this place; `None` if it does not ask."""
     path = os.environ.get("WEIR_FRAMES")
     if not path:
         return None
@@ -47,7 +47,7 @@ def sightings_of(settings):
         with open(path, "a") as file:
             file.write(json.dumps({"type": kind, **members}) + "\n")
 
-    return tags.Sightings(tell, settings["width"], settings["height"])
+    return tags.Sightings(tell, settings["width"], settings["height"], place)
 
 
 class Gate:

@@ -1,6 +1,5 @@
 //! A process of ../encoder.py, and its part of a target.
 
-use std::env;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::Sender;
@@ -8,8 +7,11 @@ use std::thread;
 
 use anyhow::Context;
 
-use crate::Happening;
 use crate::protocol::Settings;
+use crate::{Happening, program};
+
+/// Debian's Python, which has the binding of GStreamer.
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
 /// Payload of a packet of video: packets have at most 1,192 bytes with IP, as libwebrtc's.
 pub const PAYLOAD_BYTES: u64 = 1_192 - HEADER_BYTES;
@@ -37,17 +39,13 @@ pub struct Encoder {
 impl Encoder {
     /// Starts it. Its frames are happenings.
     pub fn start(settings: &Settings, happenings: Sender<Happening>) -> anyhow::Result<Self> {
-        // The program is in target/release of its folder.
-        let program = env::current_exe()?;
-        let arena = program.ancestors().nth(4).context("the driver is not in its folder")?;
-        // Debian's Python, which has the binding of GStreamer.
-        let mut process = Command::new("/usr/bin/python3")
-            .arg(arena.join("encoder.py"))
+        let mut process = Command::new(PYTHON)
+            .arg(program("encoder.py")?)
             .arg(serde_json::to_string(settings)?)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .context("/usr/bin/python3")?;
+            .context(PYTHON)?;
         let input = process.stdin.take().context("the encoder's input")?;
         let output = process.stdout.take().context("the encoder's output")?;
         thread::spawn(move || read_frames(output, &happenings));

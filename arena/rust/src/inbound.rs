@@ -170,15 +170,16 @@ impl Picture {
 
 /// Gaps between pictures, and those that are freezes.
 #[derive(Default)]
-struct Freezes {
-    count: u64,
-    total: Duration,
+pub struct Freezes {
+    pub count: u64,
+    pub total: Duration,
     gaps: VecDeque<Duration>,
     last: Option<Instant>,
 }
 
 impl Freezes {
-    fn add(&mut self, now: Instant) {
+    /// A picture is there now.
+    pub fn add(&mut self, now: Instant) {
         if let Some(last) = self.last {
             let gap = now - last;
             if self.gaps.len() == GAPS_OF_MEAN {

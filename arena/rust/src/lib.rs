@@ -1,15 +1,17 @@
 //! What the drivers in Rust share: the lines of the lab, the encoder, and the socket.
 
+pub mod decoder;
 pub mod encoder;
 pub mod inbound;
 pub mod protocol;
 
 use std::env;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use protocol::{End, OneCall, ReceiverSettings, Reporter, Settings};
 
@@ -65,6 +67,13 @@ pub fn run(version: &str, send: Serve<Settings>, receive: Serve<ReceiverSettings
 pub fn pinned(manifest: &str) -> &str {
     let pinned = manifest.split("\"=").nth(1);
     pinned.and_then(|rest| rest.split('"').next()).unwrap_or("unknown")
+}
+
+/// The path of a program of the arena. The driver is in target/release of its folder.
+pub(crate) fn program(name: &str) -> anyhow::Result<PathBuf> {
+    let driver = env::current_exe()?;
+    let arena = driver.ancestors().nth(4).context("the driver is not in its folder")?;
+    Ok(arena.join(name))
 }
 
 /// The address of this host in the emulated network. It has only one.

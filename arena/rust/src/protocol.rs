@@ -34,6 +34,8 @@ pub enum End {
 pub struct ReceiverSettings {
     #[serde(rename = "role")]
     _role: Receiving,
+    pub width: u32,
+    pub height: u32,
     /// How often the lab wants statistics, in ms.
     pub stats_interval: u64,
 }

@@ -68,7 +68,7 @@ use weir_net::path::{AccessPlan, Attachment};
 pub use weir_net::Hop;
 pub use weir_sim::{
     Congestion, Cubic, Direction, EncoderDriver, EncoderVideo, Feedback, QuicAck, QuicCongestion,
-    QuicSource, QuicStack, ReceiverClock, Repair, ShortTransfers, Source, Tcp, Udp,
+    QuicDelivery, QuicSource, QuicStack, ReceiverClock, Repair, ShortTransfers, Source, Tcp, Udp,
 };
 use weir_sim::{FlowKind, Watching};
 

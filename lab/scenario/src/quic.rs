@@ -2,7 +2,7 @@
 
 use weir::controller::{EcnMode, RateLimits, Settings};
 use weir::units::Bitrate;
-use weir_sim::{QuicAck, QuicCongestion, QuicSource, QuicStack};
+use weir_sim::{QuicAck, QuicCongestion, QuicDelivery, QuicSource, QuicStack};
 
 use super::error::ScenarioError;
 use super::reader::{Item, Table};
@@ -19,6 +19,7 @@ pub(super) const KEYS: &[&str] = &[
     "start_bitrate",
     "max_bitrate",
     "source",
+    "delivery",
     "ack",
     "ecn",
 ];
@@ -59,6 +60,13 @@ pub(super) fn read(table: &Table, limits: RateLimits) -> Result<Quic> {
     if let Some(item) = table.get("pauses").filter(|_| source == QuicSource::Bulk) {
         return Err(item.error("a source that always has data cannot pause"));
     }
+    let delivery = table.get("delivery").map_or(Ok(QuicDelivery::Streams), |item| {
+        if source == QuicSource::Bulk {
+            return Err(item.error("a source without frames is one stream"));
+        }
+        let datagrams = ("datagrams", QuicDelivery::Datagrams);
+        item.choice(&[("streams", QuicDelivery::Streams), datagrams])
+    })?;
     let ack = table.get("ack").map_or(Ok(QuicAck::new()), |item| ack(&item))?;
     let cap = Some(match source {
         QuicSource::Fixed(rate) => rate,
@@ -69,7 +77,11 @@ pub(super) fn read(table: &Table, limits: RateLimits) -> Result<Quic> {
         table.get("controller").map_or(Ok(None), |item| item.algorithm_or_variable())?;
     let settings = Settings::new(limits).with_ecn(ecn(table, congestion)?);
     let media = Media::new(controller, settings, Source::Filler { fps: FPS, cap });
-    Ok(Quic::new(media, source).with_congestion(congestion).with_stack(stack).with_ack(ack))
+    Ok(Quic::new(media, source)
+        .with_congestion(congestion)
+        .with_stack(stack)
+        .with_delivery(delivery)
+        .with_ack(ack))
 }
 
 /// Only a controller for media answers to marks here.

@@ -67,7 +67,9 @@ pub use config::{
     TrackKind, Udp, Uplink, Watching,
 };
 pub use media::{Freezes, VideoPacket, play_video};
-pub use quic::{Quic, QuicAck, QuicCongestion, QuicDatagram, QuicPair, QuicSource, QuicStack};
+pub use quic::{
+    Quic, QuicAck, QuicCongestion, QuicDatagram, QuicDelivery, QuicPair, QuicSource, QuicStack,
+};
 pub use receiver_clock::ReceiverClock;
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};

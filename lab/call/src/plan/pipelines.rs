@@ -73,7 +73,7 @@ impl CallConfig {
     }
 
     /// Changes the plan: each video is sent by `stack`, which controls its rate itself, and
-    /// received by a browser.
+    /// received by a browser, or by the same stack if that is at both ends.
     ///
     /// # Errors
     /// One line, if a stack cannot play the scenario.
@@ -84,7 +84,7 @@ impl CallConfig {
             return Err(Unplayable { scenario: scenario.id.clone(), why });
         }
         for participant in &mut self.participants {
-            if participant.player == Player::Pipeline {
+            if participant.player == Player::Pipeline || stack.is_at_both_ends() {
                 participant.player = Player::Stack;
             }
         }
@@ -284,6 +284,28 @@ mod tests {
         ] {
             let error = refused(text);
             assert!(error.contains(wanted) && !error.contains("--controller"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_stack_at_both_ends_needs_no_browser() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("a");
+        std::fs::create_dir(&own).unwrap();
+        let text = "title = \"t\"\nhome = \"h\"\nlicence = \"MIT\"\ncontrol = \"c\"\n\
+                    feedback = [\"quic\"]\nencoder = \"e\"\ninstall = \"make\"\n\
+                    driver = [\"d\"]\n";
+        let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
+                    [network.up]\ncapacity = \"2Mbps\"\n[[flow]]\n[[flow]]\n";
+        let scenario = parse("x", head, None).unwrap();
+        for (more, browsers) in [("", 2), ("both_ends = true\n", 0)] {
+            std::fs::write(own.join("stack.toml"), format!("{text}{more}")).unwrap();
+            let stack = Stack::read(folder.path(), "a").unwrap();
+            let config = CallConfig::of(&scenario, 1).unwrap();
+            let config = config.with_stack(&scenario, stack).unwrap().with_quality().unwrap();
+            let stacks = config.participants.iter().filter(|one| one.player == Player::Stack);
+            assert_eq!(stacks.count(), config.participants.len() - browsers);
+            assert!(config.calls.iter().all(|call| call.pipeline.is_some()));
         }
     }
 

@@ -52,8 +52,8 @@ impl CallConfig {
     /// # Errors
     /// One line, if a participant cannot do that.
     pub fn with_quality(mut self) -> Result<Self, &'static str> {
-        // What a stack's encoder tells of its frames is in a file. A stack that receives tells
-        // nothing.
+        // What a stack's encoder tells of its frames is in a file. A stack that receives from a
+        // browser tells nothing.
         let sends_by_stack = self.calls.iter().all(|call| call.pipeline.is_some());
         for participant in &self.participants {
             let tells = match participant.player {

@@ -422,27 +422,28 @@ impl Run<'_> {
         self.wait(Some(Instant::now() + STOP_TIMEOUT), Self::is_over, &mut |_| {})
     }
 
-    /// Reads what the encoders of stacks have told of the camera's frames. Returns what could not
-    /// be read, one line each.
+    /// Reads what stacks have told of the camera's frames, at the encoder and at the decoder.
+    /// Returns what could not be read, one line each.
     fn read_frames(&mut self, folder: &Path) -> Vec<String> {
         let mut failures = Vec::new();
         for (call, state) in self.config.calls.iter().zip(&mut self.states) {
-            let Some(sender) = &call.pipeline else { continue };
-            let participant = &self.config.participants[call.ends[sender.peer.index()]];
-            if participant.player != Player::Stack {
-                continue;
-            }
-            let file = pipeline::frames_file(&folder.join(&participant.name));
-            let told = match frame_messages::read(&file) {
-                Ok(told) => told,
-                Err(cause) => {
-                    let name = &participant.name;
-                    failures.push(format!("{name}: what it tells of its frames: {cause}"));
+            for peer in Peer::ALL {
+                let participant = &self.config.participants[call.ends[peer.index()]];
+                if participant.player != Player::Stack {
                     continue;
                 }
-            };
-            for (place, frames) in told {
-                state.on_event(Instant::now(), sender.peer, EventKind::Frames(place, frames));
+                let file = pipeline::frames_file(&folder.join(&participant.name));
+                let told = match frame_messages::read(&file) {
+                    Ok(told) => told,
+                    Err(cause) => {
+                        let name = &participant.name;
+                        failures.push(format!("{name}: what it tells of its frames: {cause}"));
+                        continue;
+                    }
+                };
+                for (place, frames) in told {
+                    state.on_event(Instant::now(), peer, EventKind::Frames(place, frames));
+                }
             }
         }
         failures

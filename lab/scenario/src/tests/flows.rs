@@ -1,7 +1,7 @@
 //! Flows of every kind.
 
 use super::*;
-use crate::{Quic, QuicAck, QuicCongestion, QuicSource, QuicStack};
+use crate::{Quic, QuicAck, QuicCongestion, QuicDelivery, QuicSource, QuicStack};
 
 #[test]
 fn traffic_of_every_kind_is_read_and_counted_by_kind() {
@@ -186,7 +186,11 @@ fn a_quic_flow_has_a_controller_a_stack_a_source_and_acks() {
     assert_eq!(other.source, QuicSource::Bulk);
     let rare = QuicAck::new().with_packets(10).with_delay(TimeDelta::from_millis(100));
     assert_eq!(other.ack, rare.with_receive_times(true));
-    let fixed = quic("source = { kind = \"fixed\", rate = \"10Mbps\" }\necn = \"l4s\"");
+    let fixed = quic(
+        "source = { kind = \"fixed\", rate = \"10Mbps\" }\necn = \"l4s\"\n\
+         delivery = \"datagrams\"",
+    );
+    assert_eq!((usual.delivery, fixed.delivery), (QuicDelivery::Streams, QuicDelivery::Datagrams));
     assert_eq!(fixed.source, QuicSource::Fixed(Bitrate::from_kbps(10_000)));
     assert_eq!(fixed.media.settings.ecn, EcnMode::L4s);
 }
@@ -208,6 +212,7 @@ fn what_a_quic_flow_cannot_have_is_refused() {
         ("source = { kind = \"fixed\" }", "rate"),
         ("source = { kind = \"adaptive\", start = \"9Mbps\", max = \"1Mbps\" }", "not be above"),
         ("source = { kind = \"bulk\" }\npauses = [[\"1s\", \"2s\"]]", "cannot pause"),
+        ("source = { kind = \"bulk\" }\ndelivery = \"datagrams\"", "without frames"),
         ("congestion = \"cubic\"\necn = \"l4s\"", "off"),
         ("repair = { nack = true }", "this kind of flow has no such key"),
         ("source = { kind = \"adaptive\", headroom = 0 }", "above zero"),

@@ -50,6 +50,8 @@ pub struct Quic<M> {
     pub stack: QuicStack,
     /// What it sends.
     pub source: QuicSource,
+    /// How its frames travel.
+    pub delivery: QuicDelivery,
     /// How its receiver acknowledges.
     pub ack: QuicAck,
 }
@@ -62,19 +64,21 @@ impl<M> Quic<M> {
             congestion: QuicCongestion::Media,
             stack: QuicStack::Noq,
             source,
+            delivery: QuicDelivery::Streams,
             ack: QuicAck::new(),
         }
     }
 
     /// The same with other media.
     pub fn carrying<N>(self, media: N) -> Quic<N> {
-        let Self { media: _, congestion, stack, source, ack } = self;
-        Quic { media, congestion, stack, source, ack }
+        let Self { media: _, congestion, stack, source, delivery, ack } = self;
+        Quic { media, congestion, stack, source, delivery, ack }
     }
 
     weir::with! {
         with_congestion: congestion: QuicCongestion,
         with_stack: stack: QuicStack,
+        with_delivery: delivery: QuicDelivery,
         with_ack: ack: QuicAck,
     }
 }
@@ -128,6 +132,19 @@ pub enum QuicSource {
     Fixed(Bitrate),
     /// One stream that always has data.
     Bulk,
+}
+
+/// How the frames of a QUIC flow travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QuicDelivery {
+    /// A stream for each group of a second, newer groups first. What is lost is sent again until
+    /// the group ended a second ago.
+    Streams,
+    /// DATAGRAM frames in order, each once [RFC9221]. What has waited for a second is dropped.
+    ///
+    /// [RFC9221]: https://www.rfc-editor.org/rfc/rfc9221
+    Datagrams,
 }
 
 /// How a receiver acknowledges.

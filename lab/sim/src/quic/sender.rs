@@ -53,11 +53,12 @@ impl Sender {
         let has_rate = matches!(config.congestion, QuicCongestion::Media | QuicCongestion::Bbr3);
         let mut recovery = Recovery::new(config.ack.delay);
         recovery.on_handshake(now, rtt);
+        let frames = Streams::new(config.delivery);
         let (source, streams) = match config.source {
             QuicSource::Bulk => (None, Streams::bulk()),
-            QuicSource::Fixed(rate) => (Some(SourceConfig::Fixed(rate)), Streams::default()),
+            QuicSource::Fixed(rate) => (Some(SourceConfig::Fixed(rate)), frames),
             QuicSource::Adaptive { start, max, headroom } => {
-                (Some(SourceConfig::Adaptive { start, max, headroom }), Streams::default())
+                (Some(SourceConfig::Adaptive { start, max, headroom }), frames)
             }
         };
         Self {

@@ -5,7 +5,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_controllers::LabAlgorithm;
 use weir_net::{Aqm, Capacity, DualPi2Config, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
-use super::{Quic, QuicAck, QuicCongestion, QuicSource, QuicStack};
+use super::{Quic, QuicAck, QuicCongestion, QuicDelivery, QuicSource, QuicStack};
 use crate::config::{Config, Direction, FlowConfig, FlowKind, Media, Source};
 use crate::simulator::run;
 use crate::tcp::{Congestion, Tcp};
@@ -75,6 +75,11 @@ impl Outcome {
 
     fn frames(&self) -> f64 {
         self.sum(|row| row.video.map_or(0, |video| video.frames)) / 600.0
+    }
+
+    /// The longest delay of a frame.
+    fn latest_frame(&self) -> Option<TimeDelta> {
+        self.rows.iter().filter_map(|row| row.video?.frame_delay).max()
     }
 
     fn goodput(&self) -> f64 {
@@ -232,4 +237,15 @@ fn a_picture_that_stands_to_the_end_froze_and_a_pause_is_no_freeze() {
     assert_eq!(freezes(flow.clone(), link()), (0, TimeDelta::ZERO));
     flow.pauses = vec![Timestamp::from_secs(11)..Timestamp::from_secs(30)];
     assert_eq!(freezes(flow, link().with_capacity(ends)), (0, TimeDelta::ZERO));
+}
+
+#[test]
+fn datagrams_lose_frames_at_random_loss_and_are_sooner_than_streams() {
+    let up = link().with_loss(LossModel::Random(0.02));
+    let streams = outcome(quic(ADAPTIVE), up.clone());
+    let datagrams = outcome(quic(ADAPTIVE).with_delivery(QuicDelivery::Datagrams), up);
+    assert!(streams.frames() > 0.99, "{}", streams.frames());
+    assert!((0.6..0.9).contains(&datagrams.frames()), "{}", datagrams.frames());
+    assert_eq!(datagrams.sent_again(), 0.0);
+    assert!(datagrams.latest_frame() < streams.latest_frame());
 }

@@ -11,7 +11,7 @@ mod tally;
 use alloc::vec::Vec;
 
 pub use network::{LinkConfig, Network, NetworkConfig, Rival};
-pub use source::{Frame, Source, SourceConfig};
+pub use source::{EncoderRate, Frame, Source, SourceConfig};
 pub use tally::{Groups, Outcome};
 
 use network::Delivery;

@@ -52,26 +52,67 @@ impl SourceConfig {
     }
 }
 
+/// The rate of an encoder with moq's policy: a part of the estimate; falls at once, climbs by 25 % a
+/// second, ignores moves below 5 %, and follows 150 ms late.
+#[derive(Clone, Copy, Debug)]
+pub struct EncoderRate {
+    max: Bitrate,
+    headroom: f64,
+    rate: Bitrate,
+    /// The rate that it follows next, and when.
+    next: Option<(Timestamp, Bitrate)>,
+}
+
+impl EncoderRate {
+    /// moq's policy with its headroom, from `start` and up to `max`.
+    pub const fn new(start: Bitrate, max: Bitrate) -> Self {
+        Self { max, headroom: HEADROOM, rate: start, next: None }
+    }
+
+    /// The rate for the frame that is taken now, at 30 frames a second.
+    pub fn follow(&mut self, now: Timestamp, estimate: Option<Bitrate>) -> Bitrate {
+        if let Some((_, rate)) = self.next.filter(|&(due, _)| due <= now) {
+            self.rate = rate;
+            self.next = None;
+        }
+        let Some(estimate) = estimate else { return self.rate };
+        let wanted = (estimate * self.headroom).min(self.max);
+        let latest = self.next.map_or(self.rate, |(_, rate)| rate);
+        let ratio = wanted / latest;
+        if !(1.0 - IGNORED..=1.0 + IGNORED).contains(&ratio) {
+            let due = self.next.map_or(now + LAG, |(due, _)| due);
+            let climb = 1.0 + CLIMB_PER_SECOND / FRAME_RATE as f64;
+            self.next = Some((due, wanted.min(latest * climb)));
+        }
+        self.rate
+    }
+}
+
 /// Makes frames.
 #[derive(Clone, Debug)]
 pub struct Source {
-    config: SourceConfig,
+    rate: SourceRate,
     number: u64,
     began: Option<Timestamp>,
-    /// The rate of the encoder, and the one that it follows next.
-    rate: Bitrate,
-    next: Option<(Timestamp, Bitrate)>,
     random: u64,
+}
+
+#[derive(Clone, Debug)]
+enum SourceRate {
+    Fixed(Bitrate),
+    Adaptive(EncoderRate),
 }
 
 impl Source {
     /// A source that begins when it is first asked.
     pub fn new(config: SourceConfig) -> Self {
         let rate = match config {
-            SourceConfig::Fixed(rate) => rate,
-            SourceConfig::Adaptive { start, .. } => start,
+            SourceConfig::Fixed(rate) => SourceRate::Fixed(rate),
+            SourceConfig::Adaptive { start, max, headroom } => {
+                SourceRate::Adaptive(EncoderRate { headroom, ..EncoderRate::new(start, max) })
+            }
         };
-        Self { config, number: 0, began: None, rate, next: None, random: 7 }
+        Self { rate, number: 0, began: None, random: 7 }
     }
 
     /// When the next frame is due.
@@ -87,35 +128,20 @@ impl Source {
         if captured > now {
             return None;
         }
-        self.follow(now, estimate);
+        let rate = match &mut self.rate {
+            SourceRate::Fixed(rate) => *rate,
+            SourceRate::Adaptive(encoder) => encoder.follow(now, estimate),
+        };
         let is_key = self.number.is_multiple_of(FRAME_RATE);
         let units = if is_key { KEY_UNITS } else { 1.0 };
         let all = (FRAME_RATE - 1) as f64 + KEY_UNITS;
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let draw = (self.random >> 33) as f64 / f64::from(1_u32 << 31);
         let varied = 1.0 + VARIATION * (2.0 * draw - 1.0);
-        let second = self.rate * TimeDelta::from_secs(1);
+        let second = rate * TimeDelta::from_secs(1);
         let size = (second * (units / all * varied)).max(DataSize::from_bytes(16));
         let (number, group) = (self.number, self.number / FRAME_RATE);
         self.number += 1;
         Some(Frame { number, group, captured, size })
-    }
-
-    fn follow(&mut self, now: Timestamp, estimate: Option<Bitrate>) {
-        let SourceConfig::Adaptive { max, headroom, .. } = self.config else { return };
-        if let Some((_, rate)) = self.next.filter(|&(due, _)| due <= now) {
-            self.rate = rate;
-            self.next = None;
-        }
-        let Some(estimate) = estimate else { return };
-        let wanted = (estimate * headroom).min(max);
-        let latest = self.next.map_or(self.rate, |(_, rate)| rate);
-        let climb = 1.0 + CLIMB_PER_SECOND / FRAME_RATE as f64;
-        let ratio = wanted / latest;
-        if (1.0 - IGNORED..=1.0 + IGNORED).contains(&ratio) {
-            return;
-        }
-        let due = self.next.map_or(now + LAG, |(due, _)| due);
-        self.next = Some((due, wanted.min(latest * climb.max(1.0))));
     }
 }

@@ -64,7 +64,8 @@ async fn run() -> (usize, Duration, Control) {
     let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
     let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
     let certificate = params.self_signed(&key).unwrap().der().clone();
-    let subscriber = host::server(certificate.clone(), key.serialize_der());
+    let here = (Ipv4Addr::LOCALHOST, 0).into();
+    let subscriber = host::server(certificate.clone(), key.serialize_der(), here);
     let address = subscriber.local_addr().unwrap();
     let bytes = Arc::new(AtomicUsize::new(0));
     let counted = tokio::spawn(count(subscriber, Arc::clone(&bytes)));
@@ -74,9 +75,10 @@ async fn run() -> (usize, Duration, Control) {
 
     let kbps = Bitrate::from_kbps;
     let limits = RateLimits::new(kbps(100), kbps(500), kbps(10_000)).unwrap();
-    let publisher = host::client(certificate, RealTime::new(Algorithm::Sluice, limits));
+    let factory = Arc::new(RealTime::new(Algorithm::Sluice, limits));
+    let publisher = host::client(certificate, factory, here);
     let connection = publisher.connect(relayed, "localhost").unwrap().await.unwrap();
-    let control = host::control(&connection);
+    let control = host::control(&connection).unwrap();
     flood(&connection).await;
     let rtt = host::rtt(&connection);
     counted.abort();

@@ -136,12 +136,12 @@ pub(crate) fn start_stack(
     camera: Option<&Path>,
 ) -> Result<(PipelineProcess, Pipes), CallError> {
     let mut calls = Vec::new();
-    for (call, _) in config.seats(participant) {
+    for (call, peer) in config.seats(participant) {
         calls.push(match &config.calls[call].pipeline {
-            Some(sender) => {
+            Some(sender) if sender.peer == peer => {
                 StackCall::Sends(SenderCall { call, settings: settings(sender, config, camera) })
             }
-            None => StackCall::Receives { call, settings: receiver(config) },
+            _ => StackCall::Receives { call, settings: receiver(config) },
         });
     }
     let output = File::create(&log).map_err(CallError::system("make the stack's log"))?;
@@ -256,6 +256,21 @@ mod tests {
             let blocks = tag::measure(&rows, width, width).unwrap();
             let expected: String = blocks.iter().map(|luma| format!("{luma:02x}")).collect();
             assert_eq!(measured, expected, "{width}");
+        }
+    }
+
+    #[test]
+    fn programs_of_the_arena_find_the_modules_of_a_pipeline() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        for program in ["encoder.py", "weircc/driver.py", "gstreamer/driver.py"] {
+            let Ok(text) = std::fs::read_to_string(format!("{root}/arena/{program}")) else {
+                println!("skipped: no {program} beside this crate");
+                return;
+            };
+            let line = text.lines().find(|line| line.contains("\"lab\" / ")).unwrap();
+            let folders: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
+            let module = format!("{root}/{}/vp8.py", folders.join("/"));
+            assert!(std::fs::exists(&module).unwrap(), "{program}: {module}");
         }
     }
 }

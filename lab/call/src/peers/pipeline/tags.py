@@ -38,14 +38,14 @@ def edge_of(length):
 
 
 class Sightings:
-    """Collects the frames that the camera hands over, and tells them to the lab."""
+    """Collects the frames that pass a place, and tells them to the lab."""
 
-    def __init__(self, tell, width, height):
-        self._tell, self._size = tell, {"width": width, "height": height}
+    def __init__(self, tell, width, height, place="camera"):
+        self._tell, self._size, self._place = tell, {"width": width, "height": height}, place
         self._waiting = []
 
     def see(self, timestamp_ns, blocks):
-        """A frame goes in now. Its timestamp is that of the pipeline."""
+        """A frame is there now. Its timestamp is that of the pipeline."""
         frame = {"atMs": time.time() * 1000, "timestampUs": timestamp_ns / 1000, **self._size}
         self._waiting.append({**frame, "blocks": blocks})
         if len(self._waiting) >= FRAMES_MAX:
@@ -55,4 +55,4 @@ class Sightings:
         """Tells all frames that the lab does not know yet."""
         frames, self._waiting = self._waiting, []
         if frames:
-            self._tell("frames", place="camera", frames=frames)
+            self._tell("frames", place=self._place, frames=frames)

@@ -1,0 +1,63 @@
+//! quinn with its sockets, as one end of a connection.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::congestion::{Controller, ControllerFactory};
+use quinn::rustls::RootCertStore;
+use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use quinn::{ClientConfig, ServerConfig, TransportConfig};
+pub use quinn::{Connection, Endpoint, RecvStream, SendStream, VarInt};
+use weir::Bitrate;
+use weir_quinn::Control;
+
+pub type Factory = Arc<dyn ControllerFactory + Send + Sync>;
+
+/// An end that is connected to.
+pub fn server(certificate: CertificateDer<'static>, key: Vec<u8>, at: SocketAddr) -> Endpoint {
+    let key = PrivateKeyDer::Pkcs8(key.into());
+    let config = ServerConfig::with_single_cert(vec![certificate], key).expect("a key pair");
+    Endpoint::server(config, at).expect("an address of this host")
+}
+
+/// An end that connects to the server with this certificate, under controllers of this factory.
+pub fn client(certificate: CertificateDer<'static>, factory: Factory, at: SocketAddr) -> Endpoint {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate).expect("a certificate");
+    let mut transport = TransportConfig::default();
+    transport.congestion_controller_factory(factory);
+    let mut config = ClientConfig::with_root_certificates(Arc::new(roots)).expect("roots");
+    config.transport_config(Arc::new(transport));
+    let mut endpoint = Endpoint::client(at).expect("an address of this host");
+    endpoint.set_default_client_config(config);
+    endpoint
+}
+
+/// What an application reads as the rate for its media.
+pub fn estimate(connection: &Connection) -> Bitrate {
+    estimate_of(&*connection.congestion_state(), rtt(connection))
+}
+
+/// The rate in the metrics, else the window in a round trip.
+pub fn estimate_of(controller: &dyn Controller, rtt: Duration) -> Bitrate {
+    let metrics = controller.metrics();
+    if let Some(bps) = metrics.pacing_rate.filter(|&bps| bps > 0) {
+        return Bitrate::from_bps(bps);
+    }
+    Bitrate::from_bps_f64(controller.window() as f64 * 8.0 / rtt.as_secs_f64())
+}
+
+/// Datagrams that arrived, and their bytes.
+pub fn received(connection: &Connection) -> (u64, u64) {
+    let received = connection.stats().udp_rx;
+    (received.datagrams, received.bytes)
+}
+
+pub fn control(connection: &Connection) -> Option<Control> {
+    weir_quinn::control(connection.congestion_state())
+}
+
+pub fn rtt(connection: &Connection) -> Duration {
+    connection.rtt()
+}
