@@ -11,13 +11,21 @@ use super::packets::{Packets, Rtcp};
 use crate::read::dump::{Connection, StreamDirection};
 use crate::read::packets::facts::Described;
 use crate::read::packets::recorder::Recorder;
+use crate::read::packets::reports::Interval;
 use crate::read::packets::rtp::RtpPacket;
 
 /// The connections of the calls.
 pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection> {
     let zero = packets.zero();
     let calls = calls.calls;
-    let mut recorders: Vec<Recorder> = calls.iter().map(|_| Recorder::of_capture()).collect();
+    let mut together = 0_i64;
+    for (index, ..) in calls.iter().flat_map(|call| &call.streams) {
+        let stream = &packets.flows.streams[*index as usize];
+        together = together.saturating_add(stream.last - stream.first);
+    }
+    let interval = Interval::for_all(together);
+    let mut recorders: Vec<Recorder> = Vec::new();
+    recorders.resize_with(calls.len(), || Recorder::of_capture(interval));
     // Call and direction of each stream.
     let mut places: Vec<Option<(u32, StreamDirection)>> = vec![None; packets.flows.streams.len()];
     for (at, call) in calls.iter().enumerate() {
@@ -81,6 +89,9 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
             log.ends = Some(call.ends.clone());
             log.end = since(zero, packets.end());
             log.notes.extend(in_words(&packets));
+            log.notes.extend(interval.unusual_s().map(|seconds| {
+                format!("the file is so long that losses are known in steps of {seconds:.0} s")
+            }));
         }
         connections.push(connection);
     }
