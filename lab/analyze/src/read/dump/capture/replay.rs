@@ -89,6 +89,7 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
             log.ends = Some(call.ends.clone());
             log.end = since(zero, packets.end());
             log.notes.extend(in_words(&packets));
+            log.notes.extend(moves(&packets, call, zero));
             log.notes.extend(interval.unusual_s().map(|seconds| {
                 format!("the file is so long that losses are known in steps of {seconds:.0} s")
             }));
@@ -110,6 +111,23 @@ fn in_words(packets: &Packets) -> Vec<String> {
              offload), and were split here",
             packets.super_packets
         ));
+    }
+    lines
+}
+
+/// When a call went on between other sockets.
+fn moves(packets: &Packets, call: &Call, zero: i64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut known: Vec<Sockets> = vec![call.sockets[0]];
+    for moved in &packets.moved {
+        let now = sockets(moved.to);
+        if !known.contains(&sockets(moved.from)) || known.contains(&now) {
+            continue;
+        }
+        known.push(now);
+        let seconds = since(zero, moved.at).as_secs_f64();
+        let (from, to) = moved.to;
+        lines.push(format!("from {seconds:.1} s on, the call went between {from} and {to}"));
     }
     lines
 }
