@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde_json::json;
 use weir_analyze::{
-    AnalyzeError, Answer, CaptureOptions, Dump, Finding, KeyLog, OpenLoop, WayEstimate, answer,
-    clock, date_and_clock, estimate, findings, iso_8601, open_loop, open_loop_records, record,
-    scenario_text,
+    AnalyzeError, Answer, CaptureOptions, DirectionEstimate, Dump, Finding, KeyLog, OpenLoop,
+    answer, clock, date_and_clock, estimate, findings, iso_8601, open_loop, open_loop_records,
+    record, scenario_text,
 };
 use weir_record::shell::CommandLine;
 use weir_record::whole_file;
@@ -338,7 +338,7 @@ fn as_json(dumps: &[(String, Dump)]) -> String {
                 "no_picture_s": good_time.no_picture_s,
                 "late_s": good_time.late_s,
             },
-            "network": { "up": way_json(&network.up), "down": way_json(&network.down) },
+            "network": { "up": direction_json(&network.up), "down": direction_json(&network.down) },
             "open_loop": played,
             "flows": flows,
         }));
@@ -355,9 +355,9 @@ fn finding_json(finding: &Finding, zero_ms: Option<f64>) -> serde_json::Value {
     value
 }
 
-fn way_json(way: &WayEstimate) -> serde_json::Value {
+fn direction_json(direction: &DirectionEstimate) -> serde_json::Value {
     let mut tested = Vec::new();
-    for it in &way.tested {
+    for it in &direction.tested {
         let kbps = (it.bps / 1e3).round();
         let mut span = json!({ "from_s": it.from_s, "to_s": it.to_s, "kbps": kbps });
         if let Some(bps) = it.rivals_bps {
@@ -367,11 +367,11 @@ fn way_json(way: &WayEstimate) -> serde_json::Value {
     }
     json!({
         "capacity": tested,
-        "mean_kbps": (way.mean_bps / 1e3).round(),
-        "delay_ms": way.delay_ms,
-        "loss_ratio": way.loss,
-        "queue_ms": way.queue_ms,
-        "queue_was_full": way.overflowed,
+        "mean_kbps": (direction.mean_bps / 1e3).round(),
+        "delay_ms": direction.delay_ms,
+        "loss_ratio": direction.loss,
+        "queue_ms": direction.queue_ms,
+        "queue_was_full": direction.overflowed,
     })
 }
 

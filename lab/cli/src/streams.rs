@@ -77,7 +77,7 @@ fn cells(row: &StreamRow) -> Vec<String> {
 
 fn name(row: &StreamRow) -> String {
     let layer = row.rid.as_ref().map(|rid| format!(" layer {rid}")).unwrap_or_default();
-    format!("{} {} {} {}{layer}", row.connection, kind(row), way(row), row.ssrc)
+    format!("{} {} {} {}{layer}", row.connection, kind(row), direction(row), row.ssrc)
 }
 
 /// The library, and whether it is hardware.
@@ -99,8 +99,8 @@ fn kind(row: &StreamRow) -> &'static str {
     }
 }
 
-fn way(row: &StreamRow) -> &'static str {
-    match row.way {
+fn direction(row: &StreamRow) -> &'static str {
+    match row.direction {
         StreamDirection::Sent => "sent",
         StreamDirection::Received => "received",
     }
@@ -110,7 +110,7 @@ fn way(row: &StreamRow) -> &'static str {
 pub fn stream_json(row: &StreamRow) -> Value {
     json!({
         "connection": row.connection,
-        "direction": way(row),
+        "direction": direction(row),
         "kind": kind(row),
         "ssrc": row.ssrc,
         "layer": row.rid,

@@ -362,11 +362,11 @@ fn streams(read: &[Analyzed]) -> Result<RecordBatch, ArrowError> {
     for (id, call) in analyzed_ones(read) {
         for stream in &call.streams {
             rows.row();
-            let way = stream.way.name();
+            let direction = stream.direction.name();
             let kind = if stream.kind == Kind::Video { "video" } else { "audio" };
             rows.text("call_id", Some(id));
             rows.text("stream", Some(&stream.name));
-            rows.text("direction", Some(way));
+            rows.text("direction", Some(direction));
             rows.text("kind", Some(kind));
             rows.number("duration_s", Some(stream.duration_s));
             rows.number("rate_kbps", Some(stream.rate_kbps));

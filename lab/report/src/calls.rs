@@ -306,7 +306,7 @@ fn errors(file: &CallFile) -> Vec<StreamErrorRow> {
             let ssrcs: Vec<String> = error.ssrcs.iter().copied().map(hexadecimal).collect();
             rows.push(StreamErrorRow {
                 peer: end(file, capture.call, compared),
-                what: format!("{} {}", error.way.name(), error.stream),
+                what: format!("{} {}", error.direction.name(), error.stream),
                 ssrcs: ssrcs.join(", "),
                 reported_packets: error.reported_packets,
                 captured_packets: error.captured_packets,
@@ -330,7 +330,7 @@ fn rates(file: &CallFile) -> Vec<RatePlot> {
         let error = streams::error(file, capture.call, compared);
         plots.push(RatePlot {
             peer: end(file, capture.call, compared),
-            what: format!("{} {}", compared.way.name(), compared.stream),
+            what: format!("{} {}", compared.direction.name(), compared.stream),
             time_s: compared.time_s.iter().map(|time| rounded(*time, DECIMALS)).collect(),
             reported_kbps: kbps(&compared.reported_bps),
             captured_kbps: kbps(&compared.captured_bps),

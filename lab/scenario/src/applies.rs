@@ -60,13 +60,13 @@ impl MetricScope<'_> {
             Need::Capacity => format!(
                 "{name} has no {metric}, because the capacity of its path is unlimited; write \
                  capacity = \"2Mbps\" in [network.{}], or {ANOTHER}",
-                way(flow)
+                direction(flow)
             ),
             Need::Change => format!(
                 "{name} has no {metric}, because the capacity of its path never changes; write \
                  capacity = [[\"0s\", \"2Mbps\"], [\"10s\", \"1Mbps\"]] in [network.{}], or \
                  {ANOTHER}",
-                way(flow)
+                direction(flow)
             ),
             Need::Server => format!(
                 "{name} has no {metric}, because it is no subscriber of a forwarding server; name \
@@ -75,7 +75,7 @@ impl MetricScope<'_> {
             Need::Rivals => format!(
                 "{metric} needs two media flows in the direction {}; write another [[flow]], or \
                  {ANOTHER}",
-                way(flow)
+                direction(flow)
             ),
         })
     }
@@ -137,7 +137,7 @@ fn changes(capacity: &Capacity) -> bool {
     }
 }
 
-fn way(flow: &Flow) -> &'static str {
+fn direction(flow: &Flow) -> &'static str {
     match flow.direction {
         Direction::Up => "up",
         Direction::Down => "down",

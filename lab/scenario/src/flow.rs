@@ -163,7 +163,7 @@ fn with_defaults<'a>(table: Table<'a>, top: &Table<'a>) -> Result<Table<'a>> {
 /// Names flows `media-1`, `media-2`. With both directions in use, each direction counts separately,
 /// as in `media-1-up`.
 fn name(flows: &mut [Flow]) {
-    let both_ways = flows.iter().any(|flow| flow.direction != flows[0].direction);
+    let both_directions = flows.iter().any(|flow| flow.direction != flows[0].direction);
     for index in 0..flows.len() {
         let (before, rest) = flows.split_at_mut(index);
         let flow = &mut rest[0];
@@ -173,7 +173,7 @@ fn name(flows: &mut [Flow]) {
             .filter(|other| other.direction == flow.direction && other.traffic.kind() == word)
             .count();
         flow.name = match flow.direction {
-            _ if !both_ways => format!("{word}-{number}"),
+            _ if !both_directions => format!("{word}-{number}"),
             Direction::Up => format!("{word}-{number}-up"),
             Direction::Down => format!("{word}-{number}-down"),
         };

@@ -29,10 +29,10 @@ impl Scenario {
             }
         }
         for (index, hop) in self.hops.iter().enumerate() {
-            for (way, link) in [("up", &hop.up), ("down", &hop.down)] {
+            for (direction, link) in [("up", &hop.up), ("down", &hop.down)] {
                 let place = match self.hops.len() {
-                    1 => format!("network.{way}"),
-                    _ => format!("network.hop[{}].{way}", index + 1),
+                    1 => format!("network.{direction}"),
+                    _ => format!("network.hop[{}].{direction}", index + 1),
                 };
                 if link.loss == LossModel::Random(1.0) && link.changes.loss.is_empty() {
                     warnings.push(format!(

@@ -72,8 +72,8 @@ pub(super) fn hops(
 
 fn hop(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Hop> {
     let [up, down] =
-        [("up", Want::Up), ("down", Want::Down)].map(|(key, way)| match table.get(key) {
-            Some(item) => link(&item.table(LINK)?, way, duration, files),
+        [("up", Want::Up), ("down", Want::Down)].map(|(key, direction)| match table.get(key) {
+            Some(item) => link(&item.table(LINK)?, direction, duration, files),
             None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
         });
     Ok(Hop::new(up?, down?))
@@ -81,7 +81,7 @@ fn hop(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Hop
 
 fn link(
     table: &Table,
-    way: Want,
+    direction: Want,
     duration: TimeDelta,
     files: &TraceFiles<'_>,
 ) -> Result<LinkConfig> {
@@ -91,7 +91,7 @@ fn link(
     let unlimited = LinkConfig::unlimited(delay.clone());
     let (capacity, queue) = match (table.get("capacity"), table.get("queue")) {
         (Some(rate), limit) => {
-            (capacity(&rate, way, recorded)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
+            (capacity(&rate, direction, recorded)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
         }
         (None, limit) => {
             if let Some(key) = limit.or(table.get("aqm")).or(table.get("burst")) {
@@ -143,9 +143,9 @@ fn burst(item: &Item, capacity: &Capacity) -> Result<DataSize> {
     Ok(size)
 }
 
-fn capacity(item: &Item, way: Want, of: Recorded<'_>) -> Result<Capacity> {
+fn capacity(item: &Item, direction: Want, of: Recorded<'_>) -> Result<Capacity> {
     if item.is_table() {
-        return trace::from_table(&item.table(trace::KEYS)?, way, of.files, |trace, end| {
+        return trace::from_table(&item.table(trace::KEYS)?, direction, of.files, |trace, end| {
             trace.capacity(end.unwrap_or_default())
         });
     }

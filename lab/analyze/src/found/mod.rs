@@ -20,7 +20,7 @@ pub(crate) use rule::RuleName;
 pub(crate) struct StreamId {
     /// The name of its connection.
     pub connection: String,
-    pub way: StreamDirection,
+    pub direction: StreamDirection,
     pub is_audio: bool,
     pub ssrc: u32,
     pub rid: Option<String>,
@@ -30,7 +30,7 @@ impl StreamId {
     pub fn of(connection: &Connection, stream: &Stream) -> Self {
         Self {
             connection: connection.name.clone(),
-            way: stream.way,
+            direction: stream.direction,
             is_audio: stream.kind == Kind::Audio,
             ssrc: stream.ssrc,
             rid: stream.rid.clone(),
@@ -42,11 +42,11 @@ impl StreamId {
 impl fmt::Display for StreamId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.is_audio { "audio" } else { "video" };
-        let way = match self.way {
+        let direction = match self.direction {
             StreamDirection::Sent => "sent",
             StreamDirection::Received => "received",
         };
-        write!(f, "{} {kind} {way} {}", self.connection, self.ssrc)?;
+        write!(f, "{} {kind} {direction} {}", self.connection, self.ssrc)?;
         match &self.rid {
             Some(rid) => write!(f, " layer {rid}"),
             None => Ok(()),
@@ -81,7 +81,7 @@ impl Subject {
     }
 
     pub fn is_sent(&self) -> bool {
-        self.stream().is_some_and(|stream| stream.way == StreamDirection::Sent)
+        self.stream().is_some_and(|stream| stream.direction == StreamDirection::Sent)
     }
 }
 

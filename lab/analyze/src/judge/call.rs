@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use crate::judge::full_again;
+use crate::judge::repeated_overuse;
 use crate::judge::network::{self, NetworkEstimate};
 use crate::measure::samples::SampledStream;
 use crate::read::dump::Dump;
@@ -17,7 +17,7 @@ pub(crate) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub fn of(dump: &'a Dump) -> Self {
-        let connections = dump.connections.iter().map(full_again::streams).collect();
+        let connections = dump.connections.iter().map(repeated_overuse::streams).collect();
         Self { dump, connections, network: OnceCell::new() }
     }
 

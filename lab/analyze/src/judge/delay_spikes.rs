@@ -111,7 +111,7 @@ fn stood_a_queue(stream: &SampledStream, measured: &[Measured]) -> bool {
 fn is_answered(stream: &SampledStream, spike: Measured) -> bool {
     let samples = &stream.samples;
     let (index, last) = (spike.index, samples.len() - 1);
-    if stream.way == StreamDirection::Received {
+    if stream.direction == StreamDirection::Received {
         let before = samples[index].rate_bps.max(samples[index.saturating_sub(1)].rate_bps);
         let after = &samples[(index + 1).min(last)..=(index + 2).min(last)];
         return after.iter().any(|it| it.rate_bps < ANSWERED * before);
@@ -180,8 +180,8 @@ mod tests {
         samples
     }
 
-    fn marks(samples: Vec<Sample>, way: StreamDirection) -> Vec<usize> {
-        let stream = Stream { way, kind: Kind::Video, ssrc: 1, rid: None, reports: Vec::new() };
+    fn marks(samples: Vec<Sample>, direction: StreamDirection) -> Vec<usize> {
+        let stream = Stream { direction, kind: Kind::Video, ssrc: 1, rid: None, reports: Vec::new() };
         let id = StreamId::of(&Connection::default(), &stream);
         let mut stream = SampledStream::new(id, &stream, samples, Some(30.0));
         mark(&mut stream);
@@ -218,7 +218,7 @@ mod tests {
         let spikes = [30.0, 120.0, 33.0, 30.0, 90.0, 31.0, 30.0];
         let answered = [800.0, 850.0, 690.0, 750.0, 850.0, 700.0, 720.0];
         let once = [800.0, 850.0, 690.0, 750.0, 800.0, 810.0, 820.0];
-        for (way, kbps, expected) in [
+        for (direction, kbps, expected) in [
             (StreamDirection::Received, answered, vec![]),
             (StreamDirection::Received, once, vec![1, 2, 3, 4]),
             (StreamDirection::Sent, answered, vec![]),
@@ -227,9 +227,9 @@ mod tests {
             let mut all = samples(&spikes, 0.0, None);
             for (sample, kbps) in all.iter_mut().zip(kbps) {
                 sample.rate_bps = kbps * 1e3;
-                sample.estimate_bps = (way == StreamDirection::Sent).then_some(kbps * 1e3);
+                sample.estimate_bps = (direction == StreamDirection::Sent).then_some(kbps * 1e3);
             }
-            assert_eq!(marks(all, way), expected, "{way:?} {kbps:?}");
+            assert_eq!(marks(all, direction), expected, "{direction:?} {kbps:?}");
         }
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn mark(stream: &mut SampledStream) {
         }
         let is_at_one_rate = is_at_one_rate(samples, before, test);
         for sample in &mut stream.samples[before.index + 1..=test.index] {
-            sample.is_full_again = true;
+            sample.is_repeated_overuse = true;
             sample.is_at_one_rate |= is_at_one_rate;
         }
     }
@@ -72,7 +72,7 @@ pub(crate) fn mark(stream: &mut SampledStream) {
 
 /// The moments at which a sent video tested the capacity.
 fn tests(stream: &SampledStream) -> Vec<Test> {
-    if (stream.way, stream.kind) != (StreamDirection::Sent, Kind::Video) {
+    if (stream.direction, stream.kind) != (StreamDirection::Sent, Kind::Video) {
         return Vec::new();
     }
     (0..stream.samples.len()).filter_map(|index| tested(Moment { stream, index })).collect()
@@ -132,7 +132,7 @@ mod tests {
             });
         }
         let stream = Stream {
-            way: StreamDirection::Sent,
+            direction: StreamDirection::Sent,
             kind: Kind::Video,
             ssrc: 1,
             rid: None,

@@ -45,7 +45,7 @@ fn of_connection(
     let Some(log) = &connection.packets else { return };
     let capacity = network::measured_up(log);
     for stream in streams {
-        if (stream.way, stream.kind) != (StreamDirection::Sent, Kind::Video) {
+        if (stream.direction, stream.kind) != (StreamDirection::Sent, Kind::Video) {
             continue;
         }
         let mut span: Vec<(Sample, f64)> = Vec::new();

@@ -171,8 +171,8 @@ fn one_for_each_connection(found: Vec<Found>) -> Vec<Found> {
             continue;
         };
         let also = other.also + 1;
-        let is_same_way = finding.subject.is_sent() == other.subject.is_sent();
-        if is_same_way && carried(&finding) > carried(other) {
+        let is_same_direction = finding.subject.is_sent() == other.subject.is_sent();
+        if is_same_direction && carried(&finding) > carried(other) {
             *other = finding;
         }
         other.also = also;

@@ -5,7 +5,7 @@ pub(crate) mod browser;
 pub(crate) mod call;
 pub(crate) mod delay_spikes;
 pub(crate) mod finding;
-pub(crate) mod full_again;
+pub(crate) mod repeated_overuse;
 pub(crate) mod headroom;
 pub(crate) mod merge;
 pub(crate) mod network;

@@ -7,7 +7,7 @@
 use weir_record::calls::stats::Kind;
 
 use crate::found::RuleName;
-use crate::judge::full_again;
+use crate::judge::repeated_overuse;
 use crate::judge::rules::{Moment, RULES};
 use crate::measure::samples::{self, Sample, SampledStream};
 use crate::read::dump::{Connection, Dump, StreamDirection};
@@ -54,14 +54,14 @@ pub struct NetworkEstimate {
     /// Length of the call in s.
     pub duration_s: f64,
     /// From the browser that reports.
-    pub up: WayEstimate,
+    pub up: DirectionEstimate,
     /// To the browser that reports.
-    pub down: WayEstimate,
+    pub down: DirectionEstimate,
 }
 
 /// One direction.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct WayEstimate {
+pub struct DirectionEstimate {
     /// The times in which capacity was tested.
     pub tested: Vec<TestedCapacity>,
     /// Mean rate that arrived, in bit/s of IP packets; 0 if nothing did.
@@ -100,7 +100,7 @@ pub struct TestedCapacity {
 /// Estimates the network from the connection that carried most.
 pub fn estimate(dump: &Dump) -> NetworkEstimate {
     let sampled: Vec<Vec<SampledStream>> =
-        dump.connections.iter().map(full_again::streams).collect();
+        dump.connections.iter().map(repeated_overuse::streams).collect();
     of_streams(dump, &sampled)
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn of_streams(dump: &Dump, sampled: &[Vec<SampledStream>]) -> Network
     let last = sampled.iter().flatten().filter_map(|stream| Some(stream.samples.last()?.end_s));
     let last = last.fold(0.0, f64::max);
     let (mut up, mut down) =
-        (way(streams, StreamDirection::Sent), way(streams, StreamDirection::Received));
+        (direction(streams, StreamDirection::Sent), direction(streams, StreamDirection::Received));
     if let Some(log) = &connection.packets {
         by_packets(log, &mut up, &mut down);
     }
@@ -122,8 +122,8 @@ pub(crate) fn of_streams(dump: &Dump, sampled: &[Vec<SampledStream>]) -> Network
         .iter()
         .any(|a| down.tested.iter().any(|b| a.from_s < b.to_s && b.from_s < a.to_s));
     if both {
-        for way in [&mut up, &mut down].into_iter().filter(|way| !way.by_packets) {
-            way.queue_ms = way.queue_ms.map(|ms| ms / 2.0);
+        for direction in [&mut up, &mut down].into_iter().filter(|direction| !direction.by_packets) {
+            direction.queue_ms = direction.queue_ms.map(|ms| ms / 2.0);
         }
     }
     NetworkEstimate { duration_s: last.max(LEAST_S), up, down }
@@ -154,17 +154,17 @@ fn tested_by_packets(measured: &CapacityMeasurement) -> TestedCapacity {
 }
 
 /// Replaces what single packets know better than reports of half seconds.
-fn by_packets(log: &PacketLog, up: &mut WayEstimate, down: &mut WayEstimate) {
+fn by_packets(log: &PacketLog, up: &mut DirectionEstimate, down: &mut DirectionEstimate) {
     if let Some(base) = play::base_round_trip(log) {
         up.delay_ms = Some(base.as_millis_f64() / 2.0);
         down.delay_ms = up.delay_ms;
     }
-    let ways = [
+    let directions = [
         (StreamDirection::Sent, passages::up(log), up),
         (StreamDirection::Received, passages::down(log), down),
     ];
-    for (way, passages, estimate) in ways {
-        let Some(path) = passages::path(&passages, way) else { continue };
+    for (direction, passages, estimate) in directions {
+        let Some(path) = passages::path(&passages, direction) else { continue };
         let Path { capacity, loss, queue, overflowed, largest_bps, mean_bps } = path;
         estimate.tested = capacity.iter().map(tested_by_packets).collect();
         estimate.by_packets = true;
@@ -172,17 +172,17 @@ fn by_packets(log: &PacketLog, up: &mut WayEstimate, down: &mut WayEstimate) {
         estimate.largest_bps = max(estimate.largest_bps, Some(largest_bps));
         estimate.queue_ms = Some(queue.as_millis_f64()).filter(|ms| *ms >= LEAST_QUEUE_MS);
         // Lost packets of the far end are known from gaps only, without their time.
-        if way == StreamDirection::Sent {
+        if direction == StreamDirection::Sent {
             estimate.overflowed = overflowed;
             estimate.loss = if loss >= LEAST_LOSS { loss } else { 0.0 };
         }
     }
 }
 
-fn way(streams: &[SampledStream], way: StreamDirection) -> WayEstimate {
+fn direction(streams: &[SampledStream], direction: StreamDirection) -> DirectionEstimate {
     let base = streams.iter().find_map(|stream| stream.base_rtt_ms);
-    let mut estimate = WayEstimate { delay_ms: base.map(|ms| ms / 2.0), ..WayEstimate::default() };
-    let of_way: Vec<&SampledStream> = streams.iter().filter(|stream| stream.way == way).collect();
+    let mut estimate = DirectionEstimate { delay_ms: base.map(|ms| ms / 2.0), ..DirectionEstimate::default() };
+    let of_way: Vec<&SampledStream> = streams.iter().filter(|stream| stream.direction == direction).collect();
     let main = of_way.iter().max_by(|a, b| sum_of_rates(a).total_cmp(&sum_of_rates(b)));
     let Some(main) = main else { return estimate };
     let mut rules = RULES.iter().filter(|rule| rule.rule == RuleName::Capacity);
@@ -191,7 +191,7 @@ fn way(streams: &[SampledStream], way: StreamDirection) -> WayEstimate {
     let (mut lost, mut free) = (0.0, 0.0);
     let (mut bits, mut seconds) = (0.0, 0.0);
     for (index, sample) in main.samples.iter().enumerate() {
-        let rate = delivered(&of_way, sample, way);
+        let rate = delivered(&of_way, sample, direction);
         let length = sample.end_s - sample.start_s;
         (bits, seconds) = (bits + rate * length, seconds + length);
         let moment = Moment { stream: main, index };
@@ -202,14 +202,14 @@ fn way(streams: &[SampledStream], way: StreamDirection) -> WayEstimate {
             estimate.overflowed |= sample.loss.is_some_and(|loss| loss > 0.0);
             continue;
         }
-        estimate.tested.extend(tested(&std::mem::take(&mut span), way, rule.least_s));
+        estimate.tested.extend(tested(&std::mem::take(&mut span), direction, rule.least_s));
         estimate.largest_bps = max(estimate.largest_bps, Some(rate));
         if let Some(loss) = sample.loss {
             lost += loss * sample.expected;
             free += sample.expected;
         }
     }
-    estimate.tested.extend(tested(&span, way, rule.least_s));
+    estimate.tested.extend(tested(&span, direction, rule.least_s));
     if seconds > 0.0 {
         estimate.mean_bps = bits / seconds;
     }
@@ -224,13 +224,13 @@ fn sum_of_rates(stream: &SampledStream) -> f64 {
 }
 
 /// What arrived of all streams of a direction during a sample.
-fn delivered(streams: &[&SampledStream], sample: &Sample, way: StreamDirection) -> f64 {
+fn delivered(streams: &[&SampledStream], sample: &Sample, direction: StreamDirection) -> f64 {
     let middle = (sample.start_s + sample.end_s) / 2.0;
     let mut sum = 0.0;
     for stream in streams {
         let index = stream.samples.partition_point(|it| it.end_s < middle);
         if let Some(found) = stream.samples.get(index).filter(|it| it.start_s <= middle) {
-            let lost = if way == StreamDirection::Sent { found.loss.unwrap_or(0.0) } else { 0.0 };
+            let lost = if direction == StreamDirection::Sent { found.loss.unwrap_or(0.0) } else { 0.0 };
             sum += found.rate_bps * (1.0 - lost).max(0.0);
         }
     }
@@ -244,7 +244,7 @@ type Tested = (Sample, f64, bool);
 /// The capacity in a time in which packets waited. Where some waited for long, only these count,
 /// and of them not the first, because the queue began to grow within it. Controllers that keep the
 /// queue short stay below the capacity most of the time, so their largest rates count.
-fn tested(span: &[Tested], way: StreamDirection, least_s: f64) -> Option<TestedCapacity> {
+fn tested(span: &[Tested], direction: StreamDirection, least_s: f64) -> Option<TestedCapacity> {
     const SHARE_OF_LONG: f64 = 0.75;
     const SHARE_OF_SHORT: f64 = 0.9;
     let (first, last) = (&span.first()?.0, &span.last()?.0);
@@ -258,7 +258,7 @@ fn tested(span: &[Tested], way: StreamDirection, least_s: f64) -> Option<TestedC
     rates.sort_by(f64::total_cmp);
     let share = if is_long { SHARE_OF_LONG } else { SHARE_OF_SHORT };
     let at_share = rates[((rates.len() - 1) as f64 * share).round() as usize];
-    let bps = match way {
+    let bps = match direction {
         StreamDirection::Sent if is_long => arrived(&settled),
         StreamDirection::Sent | StreamDirection::Received => at_share,
     };
@@ -293,7 +293,7 @@ fn max(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 
 /// A flow of the scenario.
 pub(crate) struct FlowPlan {
-    pub way: StreamDirection,
+    pub direction: StreamDirection,
     pub call: usize,
     pub max_bps: f64,
 }
@@ -315,14 +315,14 @@ pub(crate) fn flows(dump: &Dump) -> Vec<(FlowPlan, usize, usize)> {
                 return plans;
             }
             call += 1;
-            for (way, indices) in
+            for (direction, indices) in
                 [(StreamDirection::Sent, &sent), (StreamDirection::Received, &received)]
             {
                 let Some(index) = indices.get(pair) else { continue };
                 let stream = &sampled[*index];
                 let rates = stream.samples.iter().map(|it| it.rate_bps);
                 let max_bps = stream.peak_target_bps.max(rates.fold(0.0, f64::max));
-                plans.push((FlowPlan { way, call, max_bps }, at, *index));
+                plans.push((FlowPlan { direction, call, max_bps }, at, *index));
             }
         }
     }
@@ -330,11 +330,11 @@ pub(crate) fn flows(dump: &Dump) -> Vec<(FlowPlan, usize, usize)> {
 }
 
 /// Indices of the videos of a direction.
-fn videos(connection: &Connection, way: StreamDirection) -> Vec<usize> {
+fn videos(connection: &Connection, direction: StreamDirection) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..connection.streams.len()).collect();
     indices.retain(|index| {
         let stream = &connection.streams[*index];
-        stream.way == way && stream.kind == Kind::Video
+        stream.direction == direction && stream.kind == Kind::Video
     });
     indices
 }
@@ -363,16 +363,16 @@ fn text_of(name: &str, dump: &Dump, network: &NetworkEstimate, sender: &[&str]) 
     if dump.format != Format::Capture {
         lines.push("feedback_interval = \"62.5ms\"".into());
     }
-    for (table, way) in [("up", &network.up), ("down", &network.down)] {
+    for (table, direction) in [("up", &network.up), ("down", &network.down)] {
         lines.push(String::new());
-        way_text(table, way, network.duration_s, &mut lines);
+        direction_text(table, direction, network.duration_s, &mut lines);
     }
     for (plan, ..) in flows(dump) {
         lines.push(String::new());
         lines.push("[[flow]]".into());
         lines.push(format!(
             "direction = \"{}\"",
-            if plan.way == StreamDirection::Sent { "up" } else { "down" }
+            if plan.direction == StreamDirection::Sent { "up" } else { "down" }
         ));
         lines.push(format!("call = {}", plan.call));
         lines.push(format!("max_bitrate = \"{}kbps\"", kilobits(plan.max_bps.max(300e3))));
@@ -408,13 +408,13 @@ fn largest_picture(dump: &Dump) -> Option<(u32, u32)> {
     largest.filter(|(width, height)| *width > 0 && *height > 0)
 }
 
-fn way_text(table: &str, way: &WayEstimate, duration_s: f64, lines: &mut Vec<String>) {
+fn direction_text(table: &str, direction: &DirectionEstimate, duration_s: f64, lines: &mut Vec<String>) {
     lines.push(format!("[network.{table}]"));
-    let seen = way.largest_bps.filter(|bps| *bps > 0.0);
-    let tested = way.tested.iter().map(|it| it.bps).fold(0.0, f64::max);
+    let seen = direction.largest_bps.filter(|bps| *bps > 0.0);
+    let tested = direction.tested.iter().map(|it| it.bps).fold(0.0, f64::max);
     let free = seen.map_or(UNSEEN_BPS, |bps| HEADROOM * bps.max(tested));
     lines.push(match seen {
-        Some(_) if way.by_packets && !way.tested.is_empty() => {
+        Some(_) if direction.by_packets && !direction.tested.is_empty() => {
             "# By trains of packets that waited behind each other. Between two measurements the \
              earlier one stands."
                 .into()
@@ -427,7 +427,7 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, lines: &mut Vec<Str
         None => "# Never tested.".into(),
     });
     let mut steps = vec![(0.0, free)];
-    for (at, span) in way.tested.iter().enumerate() {
+    for (at, span) in direction.tested.iter().enumerate() {
         lines.push(format!(
             "# {:.1} to {:.1} s: {} kbit/s, single reports {} to {}.",
             span.from_s,
@@ -444,12 +444,12 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, lines: &mut Vec<Str
             ));
         }
         // Milliseconds are the unit of the scenario.
-        let is_first = at == 0 && way.by_packets;
+        let is_first = at == 0 && direction.by_packets;
         if is_first || milliseconds(span.from_s) <= milliseconds(steps[steps.len() - 1].0) {
             steps.pop();
         }
         steps.push((if is_first { 0.0 } else { span.from_s }, span.bps));
-        if span.to_s < duration_s && !way.by_packets {
+        if span.to_s < duration_s && !direction.by_packets {
             steps.push((span.to_s, free));
         }
     }
@@ -458,7 +458,7 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, lines: &mut Vec<Str
         .map(|(at, bps)| format!("[\"{}ms\", \"{}kbps\"]", milliseconds(*at), kilobits(*bps)))
         .collect();
     lines.push(format!("capacity = [{}]", steps.join(", ")));
-    match (way.queue_ms, way.overflowed) {
+    match (direction.queue_ms, direction.overflowed) {
         (Some(ms), true) => {
             lines.push("# Packets were lost while they waited, so the queue was full.".into());
             lines.push(format!("queue = \"{ms:.0}ms\""));
@@ -469,7 +469,7 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, lines: &mut Vec<Str
         }
         (None, _) => lines.push(format!("# Never seen.\nqueue = \"{QUEUE_MS:.0}ms\"")),
     }
-    match way.delay_ms {
+    match direction.delay_ms {
         Some(ms) => {
             lines.push(
                 "# Half of the smallest round-trip time. How the two directions share it is \
@@ -480,9 +480,9 @@ fn way_text(table: &str, way: &WayEstimate, duration_s: f64, lines: &mut Vec<Str
         }
         None => lines.push("# No round trip was measured.\ndelay = \"0ms\"".into()),
     }
-    if way.loss > 0.0 {
+    if direction.loss > 0.0 {
         lines.push("# Lost without a queue.".into());
-        lines.push(format!("loss = \"{:.2}%\"", way.loss * 100.0));
+        lines.push(format!("loss = \"{:.2}%\"", direction.loss * 100.0));
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn findings(dump: &Dump) -> Vec<Found> {
     let mut found = Vec::new();
     for connection in &dump.connections {
         for stream in &connection.streams {
-            match (stream.way, stream.kind) {
+            match (stream.direction, stream.kind) {
                 (StreamDirection::Received, Kind::Video) => {
                     add_freezes(connection, stream, &mut found)
                 }
@@ -42,7 +42,7 @@ pub(crate) fn findings(dump: &Dump) -> Vec<Found> {
 pub(crate) fn freezes(dump: &Dump) -> Freezes {
     let mut all = Freezes::default();
     for stream in dump.connections.iter().flat_map(|it| &it.streams) {
-        if (stream.way, stream.kind) != (StreamDirection::Received, Kind::Video) {
+        if (stream.direction, stream.kind) != (StreamDirection::Received, Kind::Video) {
             continue;
         }
         let mut count = 0;
@@ -58,7 +58,7 @@ pub(crate) fn freezes(dump: &Dump) -> Freezes {
 
 /// Counters of what was heard of an audio stream. `None` for other streams and without counters.
 pub(crate) fn heard(stream: &Stream) -> Option<Heard> {
-    if (stream.way, stream.kind) != (StreamDirection::Received, Kind::Audio) {
+    if (stream.direction, stream.kind) != (StreamDirection::Received, Kind::Audio) {
         return None;
     }
     let mut all = Heard::default();

@@ -34,7 +34,7 @@ struct Silence {
 pub(crate) fn findings(streams: &[SampledStream]) -> Vec<Found> {
     let mut found = holes(streams);
     let received: Vec<&SampledStream> =
-        streams.iter().filter(|it| it.way == StreamDirection::Received).collect();
+        streams.iter().filter(|it| it.direction == StreamDirection::Received).collect();
     for (place, stream) in received.iter().enumerate() {
         for silence in silences(&stream.samples) {
             let came_late = came_late(&stream.samples, silence);

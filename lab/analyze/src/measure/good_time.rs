@@ -54,7 +54,7 @@ pub(crate) fn of_streams<'a>(streams: impl Iterator<Item = &'a SampledStream>) -
     for stream in streams {
         // The mean of a whole call is not the time in which it was so.
         let is_mean = stream.samples.len() < 2;
-        if (stream.way, stream.kind) != (StreamDirection::Received, Kind::Video) || is_mean {
+        if (stream.direction, stream.kind) != (StreamDirection::Received, Kind::Video) || is_mean {
             continue;
         }
         let mut meter = GoodTimeMeter::default();

@@ -76,7 +76,7 @@ pub fn app_record(
         }));
         if index == 0 {
             let [sent, received] = [StreamDirection::Sent, StreamDirection::Received]
-                .map(|way| first_video(&dump, way));
+                .map(|direction| first_video(&dump, direction));
             let [own, others] =
                 [sent, received].map(|it| it.map(samples::intervals).unwrap_or_default());
             trace.rows = rows(&own, &others);
@@ -115,9 +115,9 @@ fn running(dump: Dump, end: Timestamp) -> Dump {
     running
 }
 
-fn first_video(dump: &Dump, way: StreamDirection) -> Option<&Stream> {
+fn first_video(dump: &Dump, direction: StreamDirection) -> Option<&Stream> {
     let plans = network::flows(dump);
-    let (_, connection, index) = plans.iter().find(|(plan, ..)| plan.way == way)?;
+    let (_, connection, index) = plans.iter().find(|(plan, ..)| plan.direction == direction)?;
     Some(&dump.connections[*connection].streams[*index])
 }
 

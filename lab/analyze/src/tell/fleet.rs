@@ -9,7 +9,7 @@ use weir_record::calls::stats::Kind;
 use crate::found::heard::Heard;
 use crate::found::{Found, Part, RuleName};
 use crate::judge::call::Call;
-use crate::judge::network::{NetworkEstimate, WayEstimate};
+use crate::judge::network::{NetworkEstimate, DirectionEstimate};
 use crate::judge::quality;
 use crate::measure::good_time::GoodTime;
 use crate::measure::samples::losses;
@@ -203,7 +203,7 @@ pub struct FleetStream {
     /// Such as `1 video sent 2`: numbers of the connection and the stream.
     pub name: String,
     /// Direction.
-    pub way: StreamDirection,
+    pub direction: StreamDirection,
     /// Video or audio.
     pub kind: Kind,
     /// Time between its first and last report.
@@ -333,7 +333,7 @@ fn kept_stream(stream: &Stream, sampled: &SampledStream, heard: Option<Heard>) -
     }
     FleetStream {
         name: sampled.id.to_string(),
-        way: stream.way,
+        direction: stream.direction,
         kind: stream.kind,
         duration_s,
         rate_kbps: if duration_s > 0.0 { bits / duration_s / 1e3 } else { 0.0 },
@@ -395,8 +395,8 @@ pub(crate) fn union_s(mut spans: Vec<(f64, f64)>) -> f64 {
     covered_s
 }
 
-fn least_capacity_kbps(way: &WayEstimate) -> Option<f64> {
-    way.tested.iter().map(|it| it.bps / 1e3).min_by(f64::total_cmp)
+fn least_capacity_kbps(direction: &DirectionEstimate) -> Option<f64> {
+    direction.tested.iter().map(|it| it.bps / 1e3).min_by(f64::total_cmp)
 }
 
 fn median(values: &mut [f64]) -> Option<f64> {

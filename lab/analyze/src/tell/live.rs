@@ -19,7 +19,7 @@ use weir_record::calls::stats::Kind;
 use crate::found::{Found, RuleName, StreamId};
 use crate::judge::delay_spikes;
 use crate::judge::finding;
-use crate::judge::full_again;
+use crate::judge::repeated_overuse;
 use crate::judge::merge;
 use crate::judge::rules::GAP_S;
 use crate::measure::connectivity;
@@ -267,10 +267,10 @@ impl LiveConnection {
             let Some(interval) = interval else { continue };
             let end_s = interval.end.as_secs_f64();
             let rtt_ms = self.rtt.and_then(|rtt| samples::still_known(rtt, end_s));
-            let sample = samples::sample(stream.way, [&known.last, &new], interval, rtt_ms);
+            let sample = samples::sample(stream.direction, [&known.last, &new], interval, rtt_ms);
             if let Some(mut sample) = sample {
                 sample.is_rtt_new = self.rtt.is_some_and(|(time_s, _)| time_s > sample.start_s);
-                if (stream.way, stream.kind) == (StreamDirection::Received, Kind::Video) {
+                if (stream.direction, stream.kind) == (StreamDirection::Received, Kind::Video) {
                     judged.add(&known.good_time.push(&sample));
                 }
                 known.sampled.samples.push(sample);
@@ -301,7 +301,7 @@ impl LiveConnection {
             // Some at once, because each time moves the others.
             if old.max(many) > samples.len() / 8 {
                 stream.sampled.renew(self.base_rtt_ms);
-                full_again::mark(&mut stream.sampled);
+                repeated_overuse::mark(&mut stream.sampled);
                 delay_spikes::mark(&mut stream.sampled);
                 stream.sampled.forget_first(old.max(many));
             }
@@ -313,7 +313,7 @@ impl LiveConnection {
         let mut streams = Vec::new();
         for stream in self.streams.values_mut() {
             stream.sampled.renew(self.base_rtt_ms);
-            full_again::mark(&mut stream.sampled);
+            repeated_overuse::mark(&mut stream.sampled);
             delay_spikes::mark(&mut stream.sampled);
             streams.push(stream.sampled.clone());
         }
@@ -323,7 +323,7 @@ impl LiveConnection {
 
 /// A stream within its connection.
 fn key(stream: &Stream) -> (StreamDirection, bool, u32) {
-    (stream.way, stream.kind == Kind::Audio, stream.ssrc)
+    (stream.direction, stream.kind == Kind::Audio, stream.ssrc)
 }
 
 #[cfg(test)]

@@ -111,8 +111,8 @@ impl Reader<'_> {
     fn losses(&self) -> Vec<(&'static str, f64)> {
         let mut known = Vec::new();
         let links = [(StreamDirection::Sent, "Uplink"), (StreamDirection::Received, "Downlink")];
-        for (way, link) in links {
-            let streams = self.call.streams().filter(|it| it.way == way);
+        for (direction, link) in links {
+            let streams = self.call.streams().filter(|it| it.direction == direction);
             let samples: Vec<Sample> = streams.flat_map(|it| it.samples.iter().cloned()).collect();
             known.extend(losses::of(&samples).map(|loss| (link, loss)));
         }
@@ -131,7 +131,7 @@ impl Reader<'_> {
         }
         let lost = if lost.is_empty() { String::new() } else { format!(" ({})", lost.join(", ")) };
         let is_received =
-            |it: &&SampledStream| it.way == StreamDirection::Received && it.kind == Kind::Video;
+            |it: &&SampledStream| it.direction == StreamDirection::Received && it.kind == Kind::Video;
         let videos = self.call.streams().filter(is_received).count();
         let watched_s = self.good.watched_s();
         let of = match watched_s / self.network.duration_s.max(f64::MIN_POSITIVE) {

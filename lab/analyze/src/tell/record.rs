@@ -66,7 +66,7 @@ fn build(
         let stream = &dump.connections[*connection].streams[*index];
         let mut rows = rows(flow, stream, end);
         match played {
-            Some((at, played)) if at == *connection && stream.way == StreamDirection::Sent => {
+            Some((at, played)) if at == *connection && stream.direction == StreamDirection::Sent => {
                 for row in &mut rows {
                     *row = row.with_target(played.at(row.time));
                 }
@@ -173,19 +173,19 @@ impl Counts {
             let [before, after] = [&pair[0].timed, &pair[1].timed];
             if let Some(interval) = derive::between(before, after) {
                 let reports = [&before.report, &after.report];
-                all.push(Self::between(stream.way, reports[0], reports[1], &interval));
+                all.push(Self::between(stream.direction, reports[0], reports[1], &interval));
             }
         }
         all
     }
 
     fn between(
-        way: StreamDirection,
+        direction: StreamDirection,
         before: &StatsReport,
         after: &StatsReport,
         interval: &Interval,
     ) -> Self {
-        let rate = match way {
+        let rate = match direction {
             StreamDirection::Sent => interval.sent.as_ref().map(|sent| sent.send_rate),
             StreamDirection::Received => {
                 interval.received.as_ref().map(|received| received.receive_rate)
@@ -193,20 +193,20 @@ impl Counts {
         };
         let length = (interval.end - interval.start).as_secs_f64();
         let bytes = (rate.unwrap_or_default().as_bps() as f64 * length / 8.0) as u64;
-        let (packets_before, lost_before) = totals(way, before);
-        let (packets_after, lost_after) = totals(way, after);
+        let (packets_before, lost_before) = totals(direction, before);
+        let (packets_after, lost_after) = totals(direction, after);
         let packets = packets_after.saturating_sub(packets_before);
         let lost = match (lost_before, lost_after) {
             (Some(before), Some(after)) => u64::try_from(after.saturating_sub(before)).unwrap_or(0),
             _ => 0,
         };
-        let (lost_packets, others) = match way {
+        let (lost_packets, others) = match direction {
             StreamDirection::Sent => (lost.min(packets), packets.saturating_sub(lost)),
             StreamDirection::Received => (lost, packets.saturating_add(lost)),
         };
         // A packet that was lost is as large as the others.
         let other_bytes = (bytes as f64 * others as f64 / packets.max(1) as f64) as u64;
-        let (sent_bytes, received_bytes, sent_packets) = match way {
+        let (sent_bytes, received_bytes, sent_packets) = match direction {
             StreamDirection::Sent => (bytes, other_bytes, packets),
             StreamDirection::Received => (other_bytes, bytes, others),
         };
@@ -215,8 +215,8 @@ impl Counts {
 }
 
 /// Packets of a stream that this end sent or received so far, and how many were lost.
-fn totals(way: StreamDirection, report: &StatsReport) -> (u64, Option<i64>) {
-    match way {
+fn totals(direction: StreamDirection, report: &StatsReport) -> (u64, Option<i64>) {
+    match direction {
         StreamDirection::Sent => (
             report.outbound.as_deref().map_or(0, |it| it.packets_sent),
             report.remote_inbound.as_ref().and_then(|it| it.packets_lost),
@@ -230,7 +230,7 @@ fn totals(way: StreamDirection, report: &StatsReport) -> (u64, Option<i64>) {
 
 /// The changes of a sender's estimate.
 pub(crate) fn changes(flow: usize, stream: &Stream, log: Option<&PacketLog>) -> Vec<RateChange> {
-    if stream.way == StreamDirection::Received {
+    if stream.direction == StreamDirection::Received {
         return Vec::new();
     }
     let mut changes = Vec::new();

@@ -22,7 +22,7 @@ pub struct StreamRow {
     /// The connection's name in the dump.
     pub connection: String,
     /// Its direction.
-    pub way: StreamDirection,
+    pub direction: StreamDirection,
     /// Video or audio.
     pub kind: Kind,
     /// Its SSRC.
@@ -118,14 +118,14 @@ fn row(connection: &Connection, stream: &Stream, sampled: &SampledStream) -> Str
     let loss_ratio = losses::of(samples);
     let last = stream.reports.last().map(|it| &it.timed.report);
     let [local, remote] = ends(last);
-    let (from, to) = match stream.way {
+    let (from, to) = match stream.direction {
         StreamDirection::Sent => (local, remote),
         StreamDirection::Received => (remote, local),
     };
     let own = last.map(Counters::of).unwrap_or_default();
     StreamRow {
         connection: connection.name.clone(),
-        way: stream.way,
+        direction: stream.direction,
         kind: stream.kind,
         ssrc: stream.ssrc,
         rid: stream.rid.clone(),
@@ -157,14 +157,14 @@ fn row(connection: &Connection, stream: &Stream, sampled: &SampledStream) -> Str
 /// What was measured of the packets of a stream.
 fn facts<'a>(connection: &'a Connection, stream: &Stream) -> Option<&'a StreamFacts> {
     let mut all = connection.packets.iter().flat_map(|log| &log.streams);
-    all.find(|it| it.ssrc == stream.ssrc && it.way == stream.way)
+    all.find(|it| it.ssrc == stream.ssrc && it.direction == stream.direction)
 }
 
 /// Packets know more than the reports that are made of them.
 fn with_packets(row: StreamRow, facts: &StreamFacts) -> StreamRow {
     let ends = facts.ends.map(|(from, to)| (from.to_string(), to.to_string())).unzip();
     // What was sent has the jitter of its receiver.
-    let own_jitter_ms = match row.way {
+    let own_jitter_ms = match row.direction {
         StreamDirection::Received => facts.jitter_ms.map(|(mean, _)| mean),
         StreamDirection::Sent => None,
     };
@@ -232,7 +232,7 @@ fn place(end: &Candidate) -> Option<String> {
 fn jitter_ms(stream: &Stream) -> Option<f64> {
     let mut jitters = Vec::new();
     for report in stream.reports.iter().map(|it| &it.timed.report) {
-        let seconds = match stream.way {
+        let seconds = match stream.direction {
             StreamDirection::Sent => report.remote_inbound.as_ref().and_then(|it| it.jitter),
             StreamDirection::Received => report.inbound.as_deref().and_then(|it| it.jitter),
         };

@@ -48,7 +48,7 @@ fn explains(found: &Found, effect: &Found) -> bool {
 fn is_sent(found: &Found) -> Option<bool> {
     match &found.evidence {
         Evidence::Capacity(path) => Some(path.is_sent),
-        _ => found.subject.stream().map(|stream| stream.way == StreamDirection::Sent),
+        _ => found.subject.stream().map(|stream| stream.direction == StreamDirection::Sent),
     }
 }
 
@@ -130,18 +130,18 @@ fn reason(found: &Found) -> String {
     let of_sent = found.subject.is_sent();
     match &found.evidence {
         Evidence::Capacity(path) => {
-            let way = if path.is_sent { "sending" } else { "receiving" };
+            let direction = if path.is_sent { "sending" } else { "receiving" };
             let whose = if path.is_sent { "you sent" } else { "was sent to you" };
             // With losses, what left the sender is not what the path carried.
             match (path.carried, path.lost.filter(|lost| *lost >= LOSS), path.rate_bps) {
                 (Some((bps, _)), ..) | (None, None, Some(bps)) => {
-                    format!("The internet connection was full: for {way} it had {}.", mbps(bps))
+                    format!("The internet connection was full: for {direction} it had {}.", mbps(bps))
                 }
                 (None, Some(lost), _) => format!(
                     "The internet connection was full: {} of what {whose} got lost.",
                     percent(Some(lost))
                 ),
-                (None, None, None) => format!("The internet connection was full for {way}."),
+                (None, None, None) => format!("The internet connection was full for {direction}."),
             }
         }
         Evidence::Bandwidth { .. } => "The internet connection carried too little.".into(),

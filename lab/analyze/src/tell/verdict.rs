@@ -58,8 +58,8 @@ impl Reader<'_> {
     }
 
     /// The longest finding of a rule in a direction.
-    fn longest_of(&self, rule: RuleName, way: StreamDirection) -> Option<&Found> {
-        longest(self.found, rule, way).map(|index| &self.found[index])
+    fn longest_of(&self, rule: RuleName, direction: StreamDirection) -> Option<&Found> {
+        longest(self.found, rule, direction).map(|index| &self.found[index])
     }
 
     /// The longest finding of a rule.
@@ -78,7 +78,7 @@ impl Reader<'_> {
     fn has_another(&self, found: &Found, has: fn(&Sample) -> bool) -> bool {
         let Some(own) = found.subject.stream() else { return false };
         for stream in self.call.streams() {
-            let is_same = stream.way == own.way && stream.id.is_audio == own.is_audio;
+            let is_same = stream.direction == own.direction && stream.id.is_audio == own.is_audio;
             if !is_same || stream.id == *own {
                 continue;
             }
@@ -176,15 +176,15 @@ impl Reader<'_> {
             (StreamDirection::Received, "downlink", &self.network.down),
         ];
         let mut said = Vec::new();
-        for (way, link, estimate) in links {
-            if let Some(found) = self.longest_of(RuleName::Capacity, way) {
+        for (direction, link, estimate) in links {
+            if let Some(found) = self.longest_of(RuleName::Capacity, direction) {
                 said.push(format!("{link} {}", capacity(estimate, found)));
             }
         }
         add_joined(sentences, &said);
         said.clear();
-        for (way, link, _) in links {
-            let Some(found) = self.longest_of(RuleName::Loss, way) else { continue };
+        for (direction, link, _) in links {
+            let Some(found) = self.longest_of(RuleName::Loss, direction) else { continue };
             let (share, alone) = self.lost_on_the_link(found);
             let of = self.whose(found).map(|name| format!(" of {name}")).unwrap_or_default();
             let (share, span) = (percent(share), found.span());
@@ -212,7 +212,7 @@ impl Reader<'_> {
         let (mut lossy, mut link): (Vec<Sample>, Vec<Sample>) = (Vec::new(), Vec::new());
         let [mut losers, mut others] = [[0_usize; 2]; 2];
         for stream in self.call.streams() {
-            if stream.way != own.way || stream.id.connection != own.connection {
+            if stream.direction != own.direction || stream.id.connection != own.connection {
                 continue;
             }
             let mut within = stream.samples.clone();

@@ -39,7 +39,7 @@ fn a_fall_of_the_way_to_nine_received_videos_is_told_once() {
     let mut received = 0;
     for stream in dump.connections.iter().flat_map(|it| &it.streams) {
         let is_long = stream.reports.len() > 20;
-        received += usize::from(stream.way == StreamDirection::Received && is_long);
+        received += usize::from(stream.direction == StreamDirection::Received && is_long);
     }
     assert_eq!(received, 9);
     let answer = answer(&dump);

@@ -20,9 +20,9 @@ fn reported(dump: &Dump) -> Vec<i64> {
 fn the_end_where_nothing_is_missing_of_what_it_sent_is_this_one() {
     // Whoever sends first.
     for later in [0, 1] {
-        let mut ways = [video(NEAR, FAR, 0x3333, 20), thinned(video(FAR, NEAR, 0x1111, 20))];
-        ways[later].iter_mut().for_each(|frame| frame.0 += 5.0);
-        let dump = analyzed(pcap(101, &sorted(ways.concat())), None).unwrap();
+        let mut directions = [video(NEAR, FAR, 0x3333, 20), thinned(video(FAR, NEAR, 0x1111, 20))];
+        directions[later].iter_mut().for_each(|frame| frame.0 += 5.0);
+        let dump = analyzed(pcap(101, &sorted(directions.concat())), None).unwrap();
         assert_eq!(counts(&dump), CALL);
         assert!(details(&dump).contains("this end is 192.0.2.7"), "{}", details(&dump));
     }
@@ -95,7 +95,7 @@ fn viewers_of_a_server_are_calls_of_their_own() {
         let kbps = facts.bytes as f64 * 8.0 / 20.0 / 1e3;
         assert!((240.0..250.0).contains(&kbps), "{kbps}");
     }
-    assert_eq!(streams(&dump).iter().filter(|it| it.way == RECEIVED).count(), 1);
+    assert_eq!(streams(&dump).iter().filter(|it| it.direction == RECEIVED).count(), 1);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn late_packets_are_not_lost_and_an_outage_weighs() {
     out.retain(|(time, packet)| packet[12] != 198 || !(8_000.0..11_000.0).contains(time));
     let dump = analyzed(pcap(101, &sorted(out)), None).unwrap();
     assert_eq!((reported(&dump), streams(&dump)[1].bursts), (vec![150], (1, 150)));
-    let stream = dump.connections[0].streams.iter().find(|it| it.way == RECEIVED).unwrap();
+    let stream = dump.connections[0].streams.iter().find(|it| it.direction == RECEIVED).unwrap();
     // The seconds without a packet lost all of them.
     let lost_by = |seconds: f64| {
         let reports = stream.reports.iter().rev();
@@ -227,7 +227,7 @@ fn reported_voice(pauses: bool) -> Vec<Frame> {
 fn reports_each_5_s_fill_the_time_between_them() {
     let dump = analyzed(pcap(101, &reported_voice(false)), None).unwrap();
     let stream = &dump.connections[0].streams[0];
-    assert_eq!((stream.way, stream.ssrc), (SENT, 82));
+    assert_eq!((stream.direction, stream.ssrc), (SENT, 82));
     let mut known = Vec::new();
     for pair in stream.reports.windows(2) {
         let lost = [0, 1].map(|at| pair[at].timed.report.remote_inbound.as_ref()?.packets_lost);

@@ -44,8 +44,9 @@ fn a_call_is_read_behind_every_link_and_tunnel() {
             "cooked with VLAN",
             113,
             Box::new(|it| {
-                let way = if is_sent(it) { 4 } else { 0 };
-                let heading = [0, way, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 0x81, 0, 0, 5, 8, 0];
+                let direction = if is_sent(it) { 4 } else { 0 };
+                let heading =
+                    [0, direction, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 0x81, 0, 0, 5, 8, 0];
                 [&heading[..], it].concat()
             }),
         ),
@@ -53,8 +54,8 @@ fn a_call_is_read_behind_every_link_and_tunnel() {
             "cooked 2",
             276,
             Box::new(|it| {
-                let way = if is_sent(it) { 4 } else { 0 };
-                let heading = [8, 0, 0, 0, 0, 0, 0, 1, 0, 1, way, 6, 2, 0, 0, 0, 0, 1, 0, 0];
+                let direction = if is_sent(it) { 4 } else { 0 };
+                let heading = [8, 0, 0, 0, 0, 0, 0, 1, 0, 1, direction, 6, 2, 0, 0, 0, 0, 1, 0, 0];
                 [&heading[..], it].concat()
             }),
         ),

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use weir_analyze::{
-    AnalyzeError, CaptureOptions, Dump, KeyLog, RULES, StreamDirection, WayEstimate, answer,
+    AnalyzeError, CaptureOptions, DirectionEstimate, Dump, KeyLog, RULES, StreamDirection, answer,
     estimate, findings, open_loop, read, read_capture, record, scenario_text,
 };
 use weir_controllers::LabAlgorithm;
@@ -180,7 +180,7 @@ fn both_formats_of_one_call_say_the_same() {
     assert_eq!(old.connections.len(), 1);
     assert_eq!(rules(&old), rules(&new));
     let ssrcs = |dump: &Dump| -> Vec<(StreamDirection, u32)> {
-        dump.connections[0].streams.iter().map(|stream| (stream.way, stream.ssrc)).collect()
+        dump.connections[0].streams.iter().map(|stream| (stream.direction, stream.ssrc)).collect()
     };
     assert_eq!(ssrcs(&old), ssrcs(&new));
     let down = |dump: &Dump| estimate(dump).down.tested[0].bps;
@@ -221,7 +221,8 @@ fn the_dump_of_the_library_rtcstats_says_what_happened() {
 
 #[test]
 fn the_capacity_that_a_received_video_tested_is_within_10_percent() {
-    let WayEstimate { tested, queue_ms, delay_ms, .. } = estimate(&dump("drop.rtcstats.gz")).down;
+    let DirectionEstimate { tested, queue_ms, delay_ms, .. } =
+        estimate(&dump("drop.rtcstats.gz")).down;
     let [tested] = &tested[..] else { panic!("one time: {tested:?}") };
     assert!((360e3..440e3).contains(&tested.bps), "{tested:?}");
     assert!((18.0..25.0).contains(&delay_ms.unwrap()), "{delay_ms:?}");
@@ -239,8 +240,8 @@ fn a_capacity_that_was_not_tested_is_not_called_a_limit() {
 #[test]
 fn random_loss_is_estimated() {
     let network = estimate(&dump("loss.rtcstats.gz"));
-    for way in [network.up, network.down] {
-        assert!((0.07..0.13).contains(&way.loss), "{way:?}");
+    for direction in [network.up, network.down] {
+        assert!((0.07..0.13).contains(&direction.loss), "{direction:?}");
     }
 }
 
@@ -389,7 +390,7 @@ fn a_capture_has_the_streams_of_its_packets() {
     let dump = read(file.path()).unwrap();
     let [stream] = &dump.connections[0].streams[..] else { panic!("one stream") };
     // Packets are missing, so it was not captured where they were sent.
-    assert_eq!((stream.way, stream.ssrc), (StreamDirection::Received, 7));
+    assert_eq!((stream.direction, stream.ssrc), (StreamDirection::Received, 7));
     let last = stream.reports.last().unwrap().timed.report.inbound.as_ref().unwrap();
     assert_eq!((last.packets_received, last.header_bytes_received), (450, 450 * 12));
     assert_eq!((last.bytes_received, last.packets_lost), (450 * 1_000, 49));
@@ -450,8 +451,8 @@ fn a_capture_without_rtp_says_what_it_has() {
 fn a_capture_of_ours_says_what_was_sent_and_what_is_missing() {
     let dump = dump("loss.pcapng.gz");
     let videos = dump.connections[0].streams.iter().filter(|it| it.reports.len() > 20);
-    let ways: BTreeSet<StreamDirection> = videos.map(|stream| stream.way).collect();
-    assert_eq!(ways, [StreamDirection::Sent, StreamDirection::Received].into());
+    let directions: BTreeSet<StreamDirection> = videos.map(|stream| stream.direction).collect();
+    assert_eq!(directions, [StreamDirection::Sent, StreamDirection::Received].into());
     let found = findings(&dump);
     let lossy =
         |stream: &str| found.iter().any(|it| it.0.rule == "loss" && it.0.stream.contains(stream));

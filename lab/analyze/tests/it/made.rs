@@ -135,7 +135,7 @@ pub fn segment(from: &str, to: &str, sequence: u32, data: &[u8]) -> Vec<u8> {
 /// Direction, packets, lost ones and copies of each stream.
 pub fn counts(dump: &Dump) -> Vec<(StreamDirection, u64, u64, u64)> {
     let all = streams(dump);
-    all.iter().map(|it| (it.way, it.packets, it.lost, it.duplicates)).collect()
+    all.iter().map(|it| (it.direction, it.packets, it.lost, it.duplicates)).collect()
 }
 
 pub const SENT: StreamDirection = StreamDirection::Sent;

@@ -39,7 +39,7 @@ const RETURN: (&str, Known) =
 fn the_capacity_is_within_10_percent_wherever_a_call_tested_it() {
     for (name, known) in KNOWN.into_iter().chain([RETURN]) {
         let network = network(name);
-        for (way, estimate) in [("up", &network.up), ("down", &network.down)] {
+        for (direction, estimate) in [("up", &network.up), ("down", &network.down)] {
             for (from, to, kbps) in known {
                 let mut tested = 0;
                 for time in (0..).map(|half| from + f64::from(half) / 2.0).take_while(|it| it < to)
@@ -49,9 +49,15 @@ fn the_capacity_is_within_10_percent_wherever_a_call_tested_it() {
                     let Some(it) = of_time else { continue };
                     tested += 1;
                     let error = it.bps / kbps / 1e3 - 1.0;
-                    assert!(error.abs() < 0.1, "{name} {way} at {time} s: {error:.3}, {it:?}");
+                    assert!(
+                        error.abs() < 0.1,
+                        "{name} {direction} at {time} s: {error:.3}, {it:?}"
+                    );
                 }
-                assert!(tested > 2, "{name} {way} from {from} s was not tested: {estimate:?}");
+                assert!(
+                    tested > 2,
+                    "{name} {direction} from {from} s was not tested: {estimate:?}"
+                );
             }
         }
     }
@@ -81,15 +87,15 @@ fn the_capture_of_a_pipeline_tells_the_capacity_as_well() {
 #[test]
 fn the_estimate_has_the_delay_loss_and_queue_of_the_simulation() {
     for (name, delay_ms) in [("constant", 25.0), ("loss", 25.0), ("delay", 150.0)] {
-        for way in [network(name).up, network(name).down] {
-            let delay = way.delay_ms.unwrap();
+        for direction in [network(name).up, network(name).down] {
+            let delay = direction.delay_ms.unwrap();
             // The smallest packet takes up to 10 ms at this capacity, and the feedback as long.
             assert!((delay_ms..delay_ms + 12.0).contains(&delay), "{name}: {delay}");
         }
     }
     let loss = network("loss");
-    for way in [&loss.up, &loss.down] {
-        assert!((0.02..0.04).contains(&way.loss), "{way:?}");
+    for direction in [&loss.up, &loss.down] {
+        assert!((0.02..0.04).contains(&direction.loss), "{direction:?}");
     }
     let drop = network("drop").up;
     let queue = drop.queue_ms.unwrap();

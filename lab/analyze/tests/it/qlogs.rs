@@ -52,7 +52,7 @@ fn the_packets_of_a_log_are_a_stream() {
         let dump = read_bytes("pub.sqlog".as_ref(), log(&Made { names, ..QUIET })).unwrap();
         assert_eq!((dump.format, dump.program.as_deref()), (Format::Qlog, Some("moq-pub")));
         let stream = &dump.connections[0].streams[0];
-        assert_eq!((stream.way, stream.reports.len()), (StreamDirection::Sent, 31));
+        assert_eq!((stream.direction, stream.reports.len()), (StreamDirection::Sent, 31));
         let last = &stream.reports[30].timed.report;
         assert_eq!(last.outbound.as_ref().unwrap().bytes_sent, 1_800_000);
         // 20,000 bytes in 50 ms.

@@ -221,8 +221,8 @@ fn a_call_goes_on_between_other_sockets() {
         let mut frames = Vec::new();
         for (sent, received) in [((INSIDE, FAR), (FAR, INSIDE)), ((near, far), (far, near))] {
             let is_first = frames.is_empty();
-            let way = |(from, to), ssrc| voice(from, to, ssrc, 40);
-            let all = [way(sent, 1), thinned(way(received, 2))].concat();
+            let direction = |(from, to), ssrc| voice(from, to, ssrc, 40);
+            let all = [direction(sent, 1), thinned(direction(received, 2))].concat();
             frames.extend(all.into_iter().filter(|(at, _)| (*at < 20e3) == is_first));
         }
         let dump = read(&sorted(frames));

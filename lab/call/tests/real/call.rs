@@ -220,11 +220,11 @@ fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
 /// Each stream of getStats is in the captures. Receivers that lost packets got retransmissions.
 fn streams_are_told_apart(ends: &CallEnds<'_>) {
     let compared = ends.compared();
-    let of = |peer, way| -> Vec<&Compared> {
-        compared.iter().filter(|it| (it.peer, it.way) == (peer, way)).collect()
+    let of = |peer, direction| -> Vec<&Compared> {
+        compared.iter().filter(|it| (it.peer, it.direction) == (peer, direction)).collect()
     };
     for peer in Peer::ALL {
-        let names = |way| of(peer, way).iter().map(|it| it.counted).collect::<Vec<_>>();
+        let names = |direction| of(peer, direction).iter().map(|it| it.counted).collect::<Vec<_>>();
         use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
         assert_eq!(names(StreamDirection::Sent), [VideoAndRetransmissions, Audio]);
         assert_eq!(names(StreamDirection::Received), [Video, Retransmissions, Audio]);

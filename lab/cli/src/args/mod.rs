@@ -26,7 +26,7 @@ pub use fleet::{Fleet, FleetAnalyze, FleetCommand, FleetReport};
 pub use link::Link;
 pub use research::Research;
 pub use serve::Serve;
-pub use trace::{TraceArgs, TraceTo, TraceUse, Way};
+pub use trace::{Direction, TraceArgs, TraceTo, TraceUse};
 
 #[cfg(not(ims))]
 use crate::elsewhere::weir_testbed;

@@ -34,8 +34,8 @@ pub struct TraceArgs {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "markdown"])]
     pub to: Option<TraceTo>,
     /// The direction for which a table with both is read.
-    #[arg(long, value_enum, value_name = "WAY", default_value_t = Way::Up)]
-    pub direction: Way,
+    #[arg(long, value_enum, value_name = "WAY", default_value_t = Direction::Up)]
+    pub direction: Direction,
     /// Seed of the cells.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub seed: u64,
@@ -76,7 +76,7 @@ pub enum TraceTo {
 
 /// A direction of a link, as seen from the terminal.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Way {
+pub enum Direction {
     /// From the terminal.
     Up,
     /// To the terminal.

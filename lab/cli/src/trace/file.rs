@@ -10,7 +10,7 @@ use weir_scenario::trace::{self, Format, Reading, Series, Trace, TraceEnd, Want}
 use weir_scenario::variation::{Variation, of_capacity};
 
 use super::plot::plot;
-use crate::args::{TraceArgs, TraceUse, Way};
+use crate::args::{Direction, TraceArgs, TraceUse};
 
 /// Columns of the plot.
 const WIDTH: usize = 72;
@@ -25,7 +25,7 @@ pub struct TraceFile {
     /// The keys in TOML, after `trace`.
     keys: String,
     used_as: TraceUse,
-    way: Way,
+    direction: Direction,
     pub reading: Reading,
     end: TraceEnd,
 }
@@ -64,8 +64,8 @@ impl TraceFile {
     pub fn read(path: &str, keys: &[&String], args: &TraceArgs) -> anyhow::Result<Self> {
         let keys = in_toml(keys);
         let want = match (args.r#as, args.direction) {
-            (TraceUse::Capacity, Way::Up) => Want::Up,
-            (TraceUse::Capacity, Way::Down) => Want::Down,
+            (TraceUse::Capacity, Direction::Up) => Want::Up,
+            (TraceUse::Capacity, Direction::Down) => Want::Down,
             (TraceUse::Sinr, _) => Want::Decibels,
             (TraceUse::Delay, _) => Want::Delay,
             (TraceUse::Loss, _) => Want::Loss,
@@ -81,7 +81,14 @@ impl TraceFile {
             anyhow!("{path}: {}", message.trim_start_matches("trace: "))
         })?;
         let end = end.unwrap_or_default();
-        Ok(Self { path: path.into(), keys, used_as: args.r#as, way: args.direction, reading, end })
+        Ok(Self {
+            path: path.into(),
+            keys,
+            used_as: args.r#as,
+            direction: args.direction,
+            reading,
+            end,
+        })
     }
 
     /// What the file is, in some lines.
@@ -129,9 +136,9 @@ impl TraceFile {
     }
 
     fn key(&self) -> &'static str {
-        match (self.used_as, self.way) {
-            (TraceUse::Capacity, Way::Up) => "[network.up] capacity",
-            (TraceUse::Capacity, Way::Down) => "[network.down] capacity",
+        match (self.used_as, self.direction) {
+            (TraceUse::Capacity, Direction::Up) => "[network.up] capacity",
+            (TraceUse::Capacity, Direction::Down) => "[network.down] capacity",
             (TraceUse::Sinr, _) => "[network.terminal.NAME] sinr",
             (TraceUse::Delay, _) => "[network.up] delay",
             (TraceUse::Loss, _) => "[network.up] loss",

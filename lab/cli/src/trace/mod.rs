@@ -14,7 +14,7 @@ use weir_scenario::trace::TraceEnd;
 use weir_scenario::variation::{Measured, Variation, in_cell, of_capacity, on_links};
 use weir_scenario::{Scenario, catalogue};
 
-use crate::args::{TraceArgs as Args, TraceUse, Way};
+use crate::args::{Direction, TraceArgs as Args, TraceUse};
 use crate::layout::{Form, Table};
 use crate::output;
 use crate::select;
@@ -91,8 +91,8 @@ fn of_file(path: &str, keys: &[&String], args: &Args) -> anyhow::Result<Found> {
     let variation = of_capacity(&capacity);
     let variation = variation.with_context(|| format!("{path}: shorter than 50 ms"))?;
     let name = match args.direction {
-        Way::Up => "up",
-        Way::Down => "down",
+        Direction::Up => "up",
+        Direction::Down => "down",
     };
     Ok(Found { source: path.into(), measured: Measured { name: name.into(), variation } })
 }

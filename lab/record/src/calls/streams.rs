@@ -13,7 +13,7 @@ pub struct StreamError {
     /// Participant whose browser counted.
     pub peer: String,
     /// Whether the participant sends the stream or receives it.
-    pub way: StreamDirection,
+    pub direction: StreamDirection,
     /// What is counted: `video`, `retransmissions`, `video and retransmissions` or `audio`.
     pub stream: String,
     /// The media section of the session description.
@@ -55,7 +55,7 @@ pub fn error(file: &CallFile, call: usize, compared: &Compared) -> StreamError {
             .end(call, &compared.peer)
             .map(|peer| peer.participant.clone())
             .unwrap_or_default(),
-        way: compared.way,
+        direction: compared.direction,
         stream: compared.stream.clone(),
         mid: compared.mid.clone(),
         ssrcs: compared.ssrcs.clone(),
@@ -94,7 +94,7 @@ mod tests {
             "time_s": [0.5, 1.0], "reported_bps": [105, 195], "captured_bps": [120, 180],
         }));
         assert_eq!(
-            (error.call, error.peer.as_str(), error.way),
+            (error.call, error.peer.as_str(), error.direction),
             (2, "b1", StreamDirection::Received)
         );
         assert_eq!((error.reported_packets, error.captured_packets), (30, 31));

@@ -88,15 +88,15 @@ fn harq(item: &Item, default: Harq) -> Result<Harq> {
 fn adaptation(item: &Item, defaults: Directions<Adaptation>) -> Result<Directions<Adaptation>> {
     // The directions of a profile have different defaults, so each one is read with its own.
     let up = directed(item, Some(Directions::both(None)), |item| {
-        adaptation_of_way(item, defaults.up).map(Some)
+        adaptation_of(item, defaults.up).map(Some)
     })?;
     let down = directed(item, Some(Directions::both(None)), |item| {
-        adaptation_of_way(item, defaults.down).map(Some)
+        adaptation_of(item, defaults.down).map(Some)
     })?;
     Ok(Directions { up: up.up.unwrap_or(defaults.up), down: down.down.unwrap_or(defaults.down) })
 }
 
-fn adaptation_of_way(item: &Item, default: Adaptation) -> Result<Adaptation> {
+fn adaptation_of(item: &Item, default: Adaptation) -> Result<Adaptation> {
     let table = item.table(ADAPTATION)?;
     let mut adaptation = default;
     adaptation.period = or(&table, "period", default.period, period)?;

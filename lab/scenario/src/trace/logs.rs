@@ -28,7 +28,7 @@ struct Interval<'t> {
     /// Such as `5`, or `SUM`.
     stream: &'t str,
     /// Of a test of both directions, the one of this stream.
-    way: Option<Want>,
+    direction: Option<Want>,
     from: f64,
     to: f64,
     rate: &'t str,
@@ -49,13 +49,13 @@ fn interval_at(line: &str) -> Option<Interval<'_>> {
     let words: Vec<&str> = rest.split_whitespace().collect();
     let place = words.iter().position(|word| word.ends_with("/sec"))?;
     let unit = rate_of(words[place])?;
-    let way = match role {
+    let direction = match role {
         "[TX-C]" | "[RX-S]" => Some(Want::Up),
         "[RX-C]" | "[TX-S]" => Some(Want::Down),
         _ => None,
     };
     let rate = words.get(place.checked_sub(1)?)?;
-    Some(Interval { stream: stream.trim(), way, from, to, rate, unit })
+    Some(Interval { stream: stream.trim(), direction, from, to, rate, unit })
 }
 
 /// The unit of a rate of iperf, whose amounts of bytes are powers of 1024, and of bits of 1000.
@@ -82,7 +82,9 @@ pub(super) fn iperf(text: &str, options: &Options) -> Result<Samples> {
         let Some(of) = interval(line).filter(|of| has_sum == (of.stream == "SUM")) else {
             continue;
         };
-        if line.ends_with("(omitted)") || of.way.is_some_and(|way| way != options.want) {
+        if line.ends_with("(omitted)")
+            || of.direction.is_some_and(|direction| direction != options.want)
+        {
             continue;
         }
         // The last lines are of the whole time, of the sender and of the receiver.

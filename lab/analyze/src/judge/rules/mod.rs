@@ -348,13 +348,13 @@ fn capacity(moment: Moment<'_>) -> bool {
     }
     if !moment.queues() {
         // A queue that overflows may be seen by a single report.
-        let overflowed = stream.way == StreamDirection::Received
+        let overflowed = stream.direction == StreamDirection::Received
             && moment.loss() >= LOSS
             && moment.is_after_a_queue();
         let is_short = moment.fills_estimate() && moment.queues_shortly();
-        return overflowed || moment.is_sent_video() && (is_short || moment.is_full_again());
+        return overflowed || moment.is_sent_video() && (is_short || moment.is_repeated_overuse());
     }
-    match stream.way {
+    match stream.direction {
         StreamDirection::Sent => true,
         StreamDirection::Received => {
             let waits = sample.jitter_buffer_ms.zip(stream.jitter_buffer_ms);
@@ -441,14 +441,14 @@ pub(crate) fn shows_full_path(stream: &SampledStream, span: &[Sample]) -> bool {
     let longest = largest(span, |it| it.rtt_ms).zip(stream.base_of(span));
     longest.is_some_and(|(now, base)| now >= base + SHORT_QUEUE_MS.0)
         || losses::of(span).is_some_and(|ratio| ratio >= LOSS)
-        || span.iter().any(|it| it.is_full_again)
+        || span.iter().any(|it| it.is_repeated_overuse)
 }
 
 /// How a full path shows: the queue's delay, the loss, or both.
 fn full_path(stream: &SampledStream, span: &Span<'_>) -> Evidence {
     let longest = largest(span.held, |it| it.rtt_ms).zip(stream.base_of(span.held));
     Evidence::Capacity(FullPath {
-        is_sent: stream.way == StreamDirection::Sent,
+        is_sent: stream.direction == StreamDirection::Sent,
         rate_bps: median(span.held, |it| Some(it.rate_bps)),
         lost: losses::of(span.whole),
         queue_ms: longest.filter(|(now, base)| *now >= base + SHORT_QUEUE_MS.0),

@@ -21,7 +21,7 @@ impl Moment<'_> {
         let sample = self.sample();
         let rtt = sample.rtt_ms.zip(sample.base_rtt_ms.or(self.stream.base_rtt_ms));
         let too_much = sample.estimate_bps.is_some_and(|it| sample.rate_bps > TOO_MUCH * it);
-        let overflows = self.stream.way == StreamDirection::Sent && too_much && self.loss() >= LOSS;
+        let overflows = self.stream.direction == StreamDirection::Sent && too_much && self.loss() >= LOSS;
         overflows || rtt.is_some_and(|(now, base)| now > base + QUEUE_MS)
     }
 
@@ -33,10 +33,10 @@ impl Moment<'_> {
 
     /// Whether the controller meets the capacity again and again: after a queue has lowered it, or
     /// about one rate.
-    pub(super) fn is_full_again(&self) -> bool {
+    pub(super) fn is_repeated_overuse(&self) -> bool {
         let sample = self.sample();
         let is_lowered = self.is_low() && self.came_after_a_queue();
-        sample.is_full_again && (is_lowered || sample.is_at_one_rate)
+        sample.is_repeated_overuse && (is_lowered || sample.is_at_one_rate)
     }
 
     /// Whether the congestion control holds the target far below its largest.
@@ -102,7 +102,7 @@ impl Moment<'_> {
     }
 
     pub(super) fn is_sent_video(&self) -> bool {
-        self.stream.way == StreamDirection::Sent && self.stream.kind == Kind::Video
+        self.stream.direction == StreamDirection::Sent && self.stream.kind == Kind::Video
     }
 
     /// A black or still picture: all frames are encoded, and need little.
@@ -117,7 +117,7 @@ impl Moment<'_> {
     pub(super) fn has_small_picture(&self) -> bool {
         let sample = self.sample();
         let is_received =
-            self.stream.way == StreamDirection::Received && self.stream.kind == Kind::Video;
+            self.stream.direction == StreamDirection::Received && self.stream.kind == Kind::Video;
         let Some((now, before)) = sample.size.zip(sample.largest_before) else { return false };
         let share = pixels(now) as f64 / pixels(before) as f64;
         is_received && share > 0.0 && share <= SMALL_PICTURE

@@ -17,7 +17,7 @@ const STILL_PAGE: f64 = 3.0;
 
 impl Moment<'_> {
     fn is_received(&self, kind: Kind) -> bool {
-        self.stream.way == StreamDirection::Received && self.stream.kind == kind
+        self.stream.direction == StreamDirection::Received && self.stream.kind == kind
     }
 
     fn is_audio(&self) -> bool {
@@ -66,7 +66,7 @@ impl Moment<'_> {
 
     /// What arrives is played later than people would notice, and no queue explains it.
     pub(super) fn is_late(&self) -> bool {
-        self.stream.way == StreamDirection::Received
+        self.stream.direction == StreamDirection::Received
             && self.sample().delay_ms().is_some_and(|ms| ms > LATE_MS)
             && !self.queues()
     }
@@ -74,7 +74,7 @@ impl Moment<'_> {
     /// A stream that has begun brings nothing, and nothing of it is lost.
     pub(super) fn is_nothing_received(&self) -> bool {
         let sample = self.sample();
-        self.stream.way == StreamDirection::Received
+        self.stream.direction == StreamDirection::Received
             && sample.packets == 0
             && sample.loss.unwrap_or(0.0) == 0.0
             && self.has_begun()
@@ -82,16 +82,16 @@ impl Moment<'_> {
 
     /// Sound that has begun is not sent.
     pub(super) fn is_nothing_sent(&self) -> bool {
-        self.stream.way == StreamDirection::Sent
+        self.stream.direction == StreamDirection::Sent
             && self.is_audio()
             && self.sample().packets == 0
             && self.has_begun()
     }
 
     /// Packets of sound that is digital silence.
-    pub(super) fn is_silence(&self, way: StreamDirection) -> bool {
+    pub(super) fn is_silence(&self, direction: StreamDirection) -> bool {
         let sample = self.sample();
-        self.stream.way == way
+        self.stream.direction == direction
             && self.is_audio()
             && sample.packets > 0
             && sample.sound.is_some_and(|level| level < SILENCE)

@@ -35,7 +35,7 @@ pub(crate) struct Counted {
 }
 
 /// Computes the loss of each sample from what the counters say.
-pub(crate) fn share(way: StreamDirection, samples: &mut [Sample]) {
+pub(crate) fn share(direction: StreamDirection, samples: &mut [Sample]) {
     let lost = without_late(samples);
     let mut first = 0;
     for index in 0..samples.len() {
@@ -44,12 +44,12 @@ pub(crate) fn share(way: StreamDirection, samples: &mut [Sample]) {
         if !samples[index].counted.is_reported {
             continue;
         }
-        if way == StreamDirection::Received {
+        if direction == StreamDirection::Received {
             first = outage(samples, &lost, index);
         }
         // What came before the first report is not known.
         if let Some(lost) = lost[index] {
-            share_among(way, &mut samples[first..=index], lost);
+            share_among(direction, &mut samples[first..=index], lost);
         }
         first = index + 1;
     }
@@ -90,7 +90,7 @@ fn outage(samples: &[Sample], lost: &[Option<u64>], index: usize) -> usize {
 }
 
 /// Gives the samples one share: what is lost of all packets that are expected in them.
-fn share_among(way: StreamDirection, samples: &mut [Sample], lost: u64) {
+fn share_among(direction: StreamDirection, samples: &mut [Sample], lost: u64) {
     let mut known = Some(0_u64);
     for sample in samples.iter() {
         let both = known.zip(sample.counted.expected);
@@ -101,7 +101,7 @@ fn share_among(way: StreamDirection, samples: &mut [Sample], lost: u64) {
     let seconds: f64 = samples.iter().map(|it| it.end_s - it.start_s).sum();
     for sample in samples {
         // What should have come in an outage did not, and what was sent is known.
-        let is_known = way == StreamDirection::Sent && packets > 0;
+        let is_known = direction == StreamDirection::Sent && packets > 0;
         let part = match is_known {
             true => sample.packets as f64 / packets as f64,
             false => (sample.end_s - sample.start_s) / seconds.max(f64::MIN_POSITIVE),
@@ -128,11 +128,11 @@ mod tests {
     use super::*;
 
     /// Samples of a second each, by their packets and the growth of the missing ones.
-    fn shared(way: StreamDirection, counted: &[(u64, Option<i64>)]) -> Vec<Sample> {
+    fn shared(direction: StreamDirection, counted: &[(u64, Option<i64>)]) -> Vec<Sample> {
         let mut samples = Vec::new();
         for (second, (packets, missing)) in counted.iter().enumerate() {
             let arrived = *packets;
-            let expected = (way == StreamDirection::Received)
+            let expected = (direction == StreamDirection::Received)
                 .then(|| arrived.saturating_add_signed(missing.unwrap_or(0)));
             samples.push(Sample {
                 start_s: second as f64,
@@ -147,7 +147,7 @@ mod tests {
                 ..Sample::default()
             });
         }
-        share(way, &mut samples);
+        share(direction, &mut samples);
         samples
     }
 

@@ -98,8 +98,8 @@ pub(crate) struct Sample {
     /// Whether the application lets the stream be sent.
     pub active: Option<bool>,
     /// Whether it is between two moments at which the path was full, at the same rate
-    /// (`full_again`).
-    pub is_full_again: bool,
+    /// (`repeated_overuse`).
+    pub is_repeated_overuse: bool,
     /// Whether the estimate was lowered at both, and not by much less at the later one.
     pub is_at_one_rate: bool,
     /// Whether it is between two moments of long round trips that were over at once
@@ -117,7 +117,7 @@ pub(crate) struct Sample {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SampledStream {
     pub id: StreamId,
-    pub way: StreamDirection,
+    pub direction: StreamDirection,
     pub kind: Kind,
     pub samples: Vec<Sample>,
     /// Smallest round-trip time of the connection.
@@ -134,7 +134,7 @@ pub(crate) struct SampledStream {
     pub usual_frame_rate: Option<f64>,
     /// Whether packets waited before the first sample, where earlier ones were not kept.
     pub queued_before: bool,
-    /// The first sample in which packets waited for long (`full_again`).
+    /// The first sample in which packets waited for long (`repeated_overuse`).
     pub first_queue: Option<usize>,
     /// The largest frames of the samples that were not kept.
     largest_forgotten: Option<(u32, u32)>,
@@ -157,7 +157,7 @@ pub(crate) fn streams(connection: &Connection) -> Vec<SampledStream> {
     let down = log.map(|log| pauses(&passages::down(log), StreamDirection::Received));
     let mut streams = Vec::new();
     for (stream, intervals) in connection.streams.iter().zip(intervals) {
-        let pauses = if stream.way == StreamDirection::Sent { &up } else { &down };
+        let pauses = if stream.direction == StreamDirection::Sent { &up } else { &down };
         let pauses = pauses.as_deref().unwrap_or_default();
         let samples = samples(connection, stream, intervals, &rtts, pauses);
         let id = StreamId::of(connection, stream);
@@ -231,18 +231,18 @@ fn samples(
         let known = &rtts[..rtts.partition_point(|(time, _)| *time <= end_s)];
         let rtt_ms = known.last().and_then(|latest| still_known(*latest, end_s));
         let is_rtt_new = known.last().is_some_and(|(time, _)| *time > interval.start.as_secs_f64());
-        let found = sample(stream.way, [&pair[0], &pair[1]], interval, rtt_ms);
+        let found = sample(stream.direction, [&pair[0], &pair[1]], interval, rtt_ms);
         samples.extend(found.map(|sample| Sample { is_rtt_new, ..sample }));
     }
     if let (Some(log), StreamDirection::Sent, Kind::Video) =
-        (&connection.packets, stream.way, stream.kind)
+        (&connection.packets, stream.direction, stream.kind)
     {
         for sample in &mut samples {
             let [from, to] = [sample.start_s, sample.end_s].map(Timestamp::from_secs_f64);
             sample.controlled = log.controlled(from, to);
         }
     }
-    if let (Some(log), StreamDirection::Received) = (&connection.packets, stream.way) {
+    if let (Some(log), StreamDirection::Received) = (&connection.packets, stream.direction) {
         for sample in &mut samples {
             let around = [sample.start_s - LAST_HOP_S, sample.end_s + LAST_HOP_S];
             let [from, to] = around.map(Timestamp::from_secs_f64);
@@ -285,7 +285,7 @@ impl SampledStream {
     ) -> Self {
         let mut sampled = Self {
             id,
-            way: stream.way,
+            direction: stream.direction,
             kind: stream.kind,
             samples,
             base_rtt_ms,
@@ -306,7 +306,7 @@ impl SampledStream {
     /// Computes what the samples say together, after some were added.
     pub fn renew(&mut self, base_rtt_ms: Option<f64>) {
         self.base_rtt_ms = base_rtt_ms;
-        losses::share(self.way, &mut self.samples);
+        losses::share(self.direction, &mut self.samples);
         let mut largest = self.largest_forgotten;
         for sample in &mut self.samples {
             sample.largest_before = largest;
@@ -364,7 +364,7 @@ fn usual_frame_rate(samples: &[Sample]) -> Option<f64> {
 
 /// The values between two reports of a stream.
 pub(crate) fn sample(
-    way: StreamDirection,
+    direction: StreamDirection,
     pair: [&StreamReport; 2],
     interval: Interval,
     rtt_ms: Option<f64>,
@@ -378,7 +378,7 @@ pub(crate) fn sample(
         active: pair[1].active,
         ..Sample::default()
     };
-    match way {
+    match direction {
         StreamDirection::Sent => add_sent(&mut sample, timed, interval.sent?),
         StreamDirection::Received => add_received(&mut sample, timed, interval.received?),
     }

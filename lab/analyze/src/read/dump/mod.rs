@@ -87,7 +87,7 @@ pub struct Connection {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
     /// Its direction.
-    pub way: StreamDirection,
+    pub direction: StreamDirection,
     /// Video or audio.
     pub kind: Kind,
     /// Its SSRC.

@@ -101,7 +101,7 @@ impl Collector {
                 self.add_channel(connection, id, object);
                 continue;
             }
-            let Some((way, kind, ssrc)) = identity(object) else { continue };
+            let Some((direction, kind, ssrc)) = identity(object) else { continue };
             if !is_awake(id) {
                 continue;
             }
@@ -109,9 +109,9 @@ impl Collector {
                 self.thin()?;
             }
             self.reports += 1;
-            let stream = self.stream(connection, way, kind, ssrc)?;
-            let Some(mut report) = shared.report(way, object) else { continue };
-            add_energy(stream.reports.last(), time, &mut report, shared.level(way, object));
+            let stream = self.stream(connection, direction, kind, ssrc)?;
+            let Some(mut report) = shared.report(direction, object) else { continue };
+            add_energy(stream.reports.last(), time, &mut report, shared.level(direction, object));
             let active = object.get("active").and_then(Value::as_bool);
             let timed = TimedReport { time, report };
             if stream.rid.is_none() {
@@ -184,7 +184,7 @@ impl Collector {
     fn stream(
         &mut self,
         connection: &str,
-        way: StreamDirection,
+        direction: StreamDirection,
         kind: Kind,
         ssrc: u32,
     ) -> Result<&mut Stream, Refusal> {
@@ -198,14 +198,14 @@ impl Collector {
         };
         let streams = &mut self.connections[index].1;
         // Video before audio.
-        let key = (way, kind == Kind::Audio, ssrc);
+        let key = (direction, kind == Kind::Audio, ssrc);
         if !streams.contains_key(&key) {
             self.streams += 1;
             if self.streams > STREAMS_MAX {
                 return Err(Refusal::Full(format!("it has more than {STREAMS_MAX} streams")));
             }
         }
-        let new = Stream { way, kind, ssrc, rid: None, reports: Vec::new() };
+        let new = Stream { direction, kind, ssrc, rid: None, reports: Vec::new() };
         Ok(streams.entry(key).or_insert(new))
     }
 
@@ -263,7 +263,7 @@ fn add_energy(
 
 /// Direction, kind and SSRC of a stream's object.
 fn identity(object: &Object) -> Option<(StreamDirection, Kind, u32)> {
-    let way = match object.text("type")? {
+    let direction = match object.text("type")? {
         "outbound-rtp" => StreamDirection::Sent,
         "inbound-rtp" => StreamDirection::Received,
         _ => return None,
@@ -275,7 +275,7 @@ fn identity(object: &Object) -> Option<(StreamDirection, Kind, u32)> {
     };
     let ssrc = object.get("ssrc")?;
     let ssrc = ssrc.as_u64().or_else(|| ssrc.as_str()?.parse().ok())?;
-    Some((way, kind, u32::try_from(ssrc).ok()?))
+    Some((direction, kind, u32::try_from(ssrc).ok()?))
 }
 
 /// The objects that all streams of a connection share.
@@ -317,14 +317,14 @@ impl<'a> Shared<'a> {
         }
     }
 
-    fn report(&self, way: StreamDirection, object: &Object) -> Option<StatsReport> {
+    fn report(&self, direction: StreamDirection, object: &Object) -> Option<StatsReport> {
         let mut report = StatsReport {
             pair: self.pair.clone(),
             transport: self.transport.clone(),
             ..StatsReport::default()
         };
         let whole = self.with_track(object);
-        match way {
+        match direction {
             StreamDirection::Sent => {
                 let mut outbound: OutboundRtp = overlaid(&whole)?;
                 let codec = self.named(object, "codecId");
@@ -355,9 +355,9 @@ impl<'a> Shared<'a> {
     }
 
     /// The level of a stream's sound at this moment, of the microphone or as it is played.
-    fn level(&self, way: StreamDirection, object: &Object) -> Option<f64> {
+    fn level(&self, direction: StreamDirection, object: &Object) -> Option<f64> {
         let track = self.named(object, "trackId");
-        match way {
+        match direction {
             StreamDirection::Sent => self.named(object, "mediaSourceId").or(track),
             StreamDirection::Received => track,
         }

@@ -161,7 +161,7 @@ impl Log {
         if packets + self.now.received.packets == 0 {
             return Err("this qlog has no packets: neither packet_sent nor packet_received".into());
         }
-        let way = match self.now.sent.bytes >= self.now.received.bytes {
+        let direction = match self.now.sent.bytes >= self.now.received.bytes {
             true => StreamDirection::Sent,
             false => StreamDirection::Received,
         };
@@ -171,11 +171,11 @@ impl Log {
             let time = Timestamp::from_micros(((at_ms - first) * 1e3) as i64);
             let is_later = reports.last().is_none_or(|last| last.timed.time < time);
             if is_later {
-                let timed = TimedReport { time, report: counters.report(way, *at_ms) };
+                let timed = TimedReport { time, report: counters.report(direction, *at_ms) };
                 reports.push(StreamReport { timed, active: None });
             }
         }
-        let stream = Stream { way, kind: Kind::Video, ssrc: 0, rid: None, reports };
+        let stream = Stream { direction, kind: Kind::Video, ssrc: 0, rid: None, reports };
         let streams = if stream.reports.len() > 1 { vec![stream] } else { Vec::new() };
         let name = "QUIC".to_owned();
         Ok((self.title, Connection { name, streams, packets: None }))
@@ -211,7 +211,7 @@ impl Counters {
         Some(self.window? * 8e3 / self.smoothed_ms.filter(|ms| *ms > 0.0)?)
     }
 
-    fn report(&self, way: StreamDirection, timestamp: f64) -> StatsReport {
+    fn report(&self, direction: StreamDirection, timestamp: f64) -> StatsReport {
         let mut report = StatsReport {
             pair: Some(Box::new(CandidatePair {
                 timestamp,
@@ -227,7 +227,7 @@ impl Counters {
             })),
             ..StatsReport::default()
         };
-        match way {
+        match direction {
             StreamDirection::Sent => {
                 report.outbound = Some(Box::new(OutboundRtp {
                     timestamp,

@@ -28,12 +28,12 @@ pub(crate) fn media(streams: Vec<Stream>) -> Vec<Stream> {
     for stream in &streams {
         for report in &stream.reports {
             let repair = repair_ssrc(&report.timed.report).filter(|ssrc| *ssrc != stream.ssrc);
-            repairs.extend(repair.map(|ssrc| (stream.way, ssrc)));
+            repairs.extend(repair.map(|ssrc| (stream.direction, ssrc)));
         }
     }
     let mut media = Vec::new();
     for stream in streams {
-        let is_named = repairs.contains(&(stream.way, stream.ssrc));
+        let is_named = repairs.contains(&(stream.direction, stream.ssrc));
         if !is_named && !has_repair_codec(&stream) {
             media.push(stream);
         }

@@ -19,7 +19,7 @@ const VIDEO_CLOCK: u32 = 90_000;
 #[non_exhaustive]
 pub struct StreamFacts {
     /// Its direction.
-    pub way: StreamDirection,
+    pub direction: StreamDirection,
     /// Video or audio.
     pub kind: Kind,
     /// Its SSRC.
@@ -223,7 +223,7 @@ impl Measured {
 
     pub fn facts(
         self,
-        way: StreamDirection,
+        direction: StreamDirection,
         (ssrc, kind): (u32, Kind),
         sequence: &Sequence,
         known: Option<Described>,
@@ -234,7 +234,7 @@ impl Measured {
         let Jitter { count, sum_s, largest_s, .. } =
             if is_twice { self.jitter_once } else { self.jitter };
         StreamFacts {
-            way,
+            direction,
             kind,
             ssrc,
             ends: known.ends,

@@ -78,11 +78,11 @@ pub(crate) struct Path {
 }
 
 /// What the packets of one direction met. `way` says which clock the times of sending have.
-pub(crate) fn path(passages: &[Passage], way: StreamDirection) -> Option<Path> {
+pub(crate) fn path(passages: &[Passage], direction: StreamDirection) -> Option<Path> {
     let delays = passages.iter().map(|it| Some(it.arrival? - it.sent));
     let base = delays.clone().flatten().min()?;
     // The log's time of a packet from the far end is that of its arrival.
-    let offset = if way == StreamDirection::Received { base } else { TimeDelta::ZERO };
+    let offset = if direction == StreamDirection::Received { base } else { TimeDelta::ZERO };
     let waits: Vec<Option<TimeDelta>> = delays.map(|delay| Some(delay? - base)).collect();
     let mut path = Path { capacity: trains(passages, base, offset), ..Path::default() };
     losses(&waits, &mut path);

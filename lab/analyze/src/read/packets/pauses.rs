@@ -28,7 +28,7 @@ pub(crate) struct Pause {
 }
 
 /// The pauses of a path. `way` says which of a packet's times is of the log's clock.
-pub(crate) fn pauses(passages: &[Passage], way: StreamDirection) -> Vec<Pause> {
+pub(crate) fn pauses(passages: &[Passage], direction: StreamDirection) -> Vec<Pause> {
     let largest = passages.iter().map(|it| it.size).max().unwrap_or_default();
     let mut arrived: Vec<(Timestamp, Timestamp)> = Vec::new();
     for passage in passages {
@@ -50,7 +50,7 @@ pub(crate) fn pauses(passages: &[Passage], way: StreamDirection) -> Vec<Pause> {
             continue;
         }
         if falls_soon(&arrived[index..], base, arrival - could_arrive, length) {
-            let at = if way == StreamDirection::Sent { sent } else { arrival };
+            let at = if direction == StreamDirection::Sent { sent } else { arrival };
             found.push(Pause { at, length });
         }
     }

@@ -38,7 +38,7 @@ pub(crate) fn findings(dump: &Dump) -> Vec<Found> {
 fn stall(connection: &Connection, log: &PacketLog, facts: &StreamFacts) -> Option<Found> {
     let (stood_ms, at_s) = facts.longest_stall;
     // When this end sends, it decides itself; if it is this end.
-    let is_own = facts.way == StreamDirection::Sent
+    let is_own = facts.direction == StreamDirection::Sent
         && log.ends.as_ref().is_some_and(|ends| !ends.signs.is_empty());
     if stood_ms < LEAST_STALL_MS || is_own {
         return None;
@@ -50,11 +50,11 @@ fn stall(connection: &Connection, log: &PacketLog, facts: &StreamFacts) -> Optio
 
 fn end(connection: &Connection, log: &PacketLog, facts: &StreamFacts) -> Option<Found> {
     let (_, last_s) = facts.span_s;
-    let others = log.streams.iter().filter(|it| it.ssrc != facts.ssrc || it.way != facts.way);
+    let others = log.streams.iter().filter(|it| it.ssrc != facts.ssrc || it.direction != facts.direction);
     // Another one of its kind and direction goes on in its place.
     let mut successors = others.clone();
     let has_successor = successors
-        .any(|it| it.way == facts.way && it.kind == facts.kind && it.span_s.1 > last_s + 1.0);
+        .any(|it| it.direction == facts.direction && it.kind == facts.kind && it.span_s.1 > last_s + 1.0);
     let end_s = others.map(|it| it.span_s.1).fold(last_s, f64::max);
     // Who was silent for longer before may go on.
     let may_go_on = facts.longest_gap.0 / 1e3 > end_s - last_s;
@@ -67,7 +67,7 @@ fn end(connection: &Connection, log: &PacketLog, facts: &StreamFacts) -> Option<
 
 fn one_way(connection: &Connection, log: &PacketLog) -> Option<Found> {
     let audio = log.streams.iter().filter(|it| it.kind == Kind::Audio);
-    let of = |way| log.streams.iter().any(|it| it.way == way);
+    let of = |direction| log.streams.iter().any(|it| it.direction == direction);
     let (sent, received) = (of(StreamDirection::Sent), of(StreamDirection::Received));
     let longest = audio.max_by(|a, b| length(a).total_cmp(&length(b)))?;
     if sent == received || length(longest) < LEAST_ONE_WAY_S {
@@ -95,8 +95,8 @@ fn begin_of_one_way(connection: &Connection, log: &PacketLog) -> Option<Found> {
 }
 
 /// The audio of a direction that begins first.
-fn first_audio(log: &PacketLog, way: StreamDirection) -> Option<&StreamFacts> {
-    let own = log.streams.iter().filter(|it| it.kind == Kind::Audio && it.way == way);
+fn first_audio(log: &PacketLog, direction: StreamDirection) -> Option<&StreamFacts> {
+    let own = log.streams.iter().filter(|it| it.kind == Kind::Audio && it.direction == direction);
     own.min_by(|a, b| a.span_s.0.total_cmp(&b.span_s.0))
 }
 
@@ -105,7 +105,7 @@ fn length(facts: &StreamFacts) -> f64 {
 }
 
 fn in_words(facts: &StreamFacts) -> &'static str {
-    match (facts.way, facts.kind) {
+    match (facts.direction, facts.kind) {
         (StreamDirection::Sent, Kind::Audio) => "sent audio",
         (StreamDirection::Sent, Kind::Video) => "sent video",
         (StreamDirection::Received, Kind::Audio) => "received audio",
@@ -116,7 +116,7 @@ fn in_words(facts: &StreamFacts) -> &'static str {
 /// Its stream as other findings name it.
 fn subject(connection: &Connection, facts: &StreamFacts) -> Subject {
     let mut own = connection.streams.iter();
-    match own.find(|it| it.ssrc == facts.ssrc && it.way == facts.way) {
+    match own.find(|it| it.ssrc == facts.ssrc && it.direction == facts.direction) {
         Some(stream) => Subject::Stream(StreamId::of(connection, stream)),
         None => Subject::Connection(connection.name.clone()),
     }

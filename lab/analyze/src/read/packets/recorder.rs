@@ -62,15 +62,15 @@ impl Recorder {
     }
 
     /// Says what is known of a stream before its first packet.
-    pub fn describe(&mut self, way: StreamDirection, ssrc: u32, known: Described) {
+    pub fn describe(&mut self, direction: StreamDirection, ssrc: u32, known: Described) {
         if self.streams.len() < SSRCS_MAX {
-            self.counter(way, ssrc).describe(known);
+            self.counter(direction, ssrc).describe(known);
         }
     }
 
-    fn counter(&mut self, way: StreamDirection, ssrc: u32) -> &mut Counter {
+    fn counter(&mut self, direction: StreamDirection, ssrc: u32) -> &mut Counter {
         let interval = self.interval;
-        self.streams.entry((way, ssrc)).or_insert_with(|| Counter::each(interval))
+        self.streams.entry((direction, ssrc)).or_insert_with(|| Counter::each(interval))
     }
 
     /// SSRC of the retransmissions of a stream.
@@ -81,7 +81,7 @@ impl Recorder {
     }
 
     /// A packet of RTP.
-    pub fn rtp(&mut self, time: Timestamp, way: StreamDirection, packet: &RtpPacket) {
+    pub fn rtp(&mut self, time: Timestamp, direction: StreamDirection, packet: &RtpPacket) {
         if !within(time, FAR) {
             return self.log.cut(Cut::Length);
         }
@@ -91,35 +91,35 @@ impl Recorder {
         let mut arrival = Arrival::Ahead;
         if self.reports >= super::REPORTS_MAX {
             self.log.cut(Cut::Reports);
-        } else if self.streams.len() < SSRCS_MAX || self.streams.contains_key(&(way, ssrc)) {
-            let (reports, found) = self.counter(way, ssrc).add(time.as_nanos(), packet, is_repair);
+        } else if self.streams.len() < SSRCS_MAX || self.streams.contains_key(&(direction, ssrc)) {
+            let (reports, found) = self.counter(direction, ssrc).add(time.as_nanos(), packet, is_repair);
             self.reports += reports;
             arrival = found;
         }
         // A copy says nothing of the path that its original does not.
-        if arrival == Arrival::Copy && self.misses_sent || !self.tells_of_the_path(way, packet) {
+        if arrival == Arrival::Copy && self.misses_sent || !self.tells_of_the_path(direction, packet) {
             return;
         }
         if !self.log.has_room(time) {
             return;
         }
-        self.keep(time, way, packet);
+        self.keep(time, direction, packet);
     }
 
     /// Whether something can follow from a packet beside its stream's numbers.
-    fn tells_of_the_path(&self, way: StreamDirection, packet: &RtpPacket) -> bool {
-        match way {
+    fn tells_of_the_path(&self, direction: StreamDirection, packet: &RtpPacket) -> bool {
+        match direction {
             StreamDirection::Sent => !self.is_without_feedback,
             StreamDirection::Received => packet.send_time.is_some() || packet.number.is_some(),
         }
     }
 
-    fn keep(&mut self, time: Timestamp, way: StreamDirection, packet: &RtpPacket) {
+    fn keep(&mut self, time: Timestamp, direction: StreamDirection, packet: &RtpPacket) {
         let RtpPacket { number, send_time, .. } = *packet;
         let &RtpPacket { ssrc, sequence_number, rtp_timestamp, is_padding, .. } = packet;
         let size = [packet.header_size, packet.payload_size, packet.padding_size];
         let size = size.into_iter().fold(IP_UDP_HEADERS, u32::saturating_add);
-        match way {
+        match direction {
             StreamDirection::Sent => {
                 let number = number.map(|number| self.numbers.unwrap(number.into()));
                 self.log.sent.push(Sent {
@@ -147,14 +147,14 @@ impl Recorder {
     }
 
     /// A datagram of RTCP.
-    pub fn rtcp(&mut self, time: Timestamp, way: StreamDirection, bytes: &[u8]) {
+    pub fn rtcp(&mut self, time: Timestamp, direction: StreamDirection, bytes: &[u8]) {
         if !is_readable(bytes) {
             return self.unreadable_rtcp(1);
         }
         if self.ended.len() < SSRCS_MAX {
             self.ended.extend(byes(bytes));
         }
-        if way == StreamDirection::Received {
+        if direction == StreamDirection::Received {
             return self.log.add_rtcp(time, bytes);
         }
         for message in messages(bytes) {
@@ -209,11 +209,11 @@ impl Recorder {
         }
         let mut streams: Vec<Stream> = Vec::new();
         let mut numbers: BTreeMap<u32, Numbers> = BTreeMap::new();
-        for ((way, ssrc), counter) in self.streams {
-            if way == StreamDirection::Sent {
+        for ((direction, ssrc), counter) in self.streams {
+            if direction == StreamDirection::Sent {
                 numbers.insert(ssrc, counter.numbers());
             }
-            let Some((mut stream, mut facts)) = counter.stream(way, ssrc) else { continue };
+            let Some((mut stream, mut facts)) = counter.stream(direction, ssrc) else { continue };
             facts.is_ended = self.ended.contains(&ssrc);
             if !self.misses_sent {
                 stream.reports.iter_mut().for_each(|it| it.timed.report.remote_inbound = None);

@@ -189,7 +189,7 @@ impl Counter {
     }
 
     /// The stream with what was measured of it, unless it is too short to be one.
-    pub fn stream(mut self, way: StreamDirection, ssrc: u32) -> Option<(Stream, StreamFacts)> {
+    pub fn stream(mut self, direction: StreamDirection, ssrc: u32) -> Option<(Stream, StreamFacts)> {
         if self.now.packets < LEAST_PACKETS {
             return None;
         }
@@ -204,12 +204,12 @@ impl Counter {
         for counted in &self.reports {
             lost += counted.lost;
             let time = Timestamp::from_nanos(counted.time);
-            let report = counted.counts.report(way, (ssrc, lost), counted.time);
+            let report = counted.counts.report(direction, (ssrc, lost), counted.time);
             reports.push(StreamReport { timed: TimedReport { time, report }, active: None });
         }
-        let facts = self.measured.facts(way, (ssrc, kind), &self.sequence, known);
+        let facts = self.measured.facts(direction, (ssrc, kind), &self.sequence, known);
         let facts = StreamFacts { bytes: self.now.payload + self.now.headers, ..facts };
-        Some((Stream { way, kind, ssrc, rid: None, reports }, facts))
+        Some((Stream { direction, kind, ssrc, rid: None, reports }, facts))
     }
 
     /// The highest sequence number, and how many were used, by the end of each interval.
@@ -222,11 +222,11 @@ impl Counter {
 }
 
 impl Counts {
-    fn report(self, way: StreamDirection, (ssrc, lost): (u32, i64), time: i64) -> StatsReport {
+    fn report(self, direction: StreamDirection, (ssrc, lost): (u32, i64), time: i64) -> StatsReport {
         let timestamp = time as f64 / 1e6;
         let ssrc = Some(ssrc);
         let mut report = StatsReport::default();
-        match way {
+        match direction {
             StreamDirection::Sent => {
                 report.outbound = Some(Box::new(OutboundRtp {
                     timestamp,
@@ -284,9 +284,9 @@ pub(super) fn add_feedback(
     let is_by_packet = most_precise(log).is_some_and(|it| it != FeedbackKind::ReceiverReports);
     // With one video, all of the estimate is for it. How several share it is not reported.
     let videos =
-        streams.iter().filter(|it| it.way == StreamDirection::Sent && it.kind == Kind::Video);
+        streams.iter().filter(|it| it.direction == StreamDirection::Sent && it.kind == Kind::Video);
     let has_one_video = videos.count() == 1;
-    for stream in streams.iter_mut().filter(|stream| stream.way == StreamDirection::Sent) {
+    for stream in streams.iter_mut().filter(|stream| stream.direction == StreamDirection::Sent) {
         let lost = lost.get(&stream.ssrc).map(Vec::as_slice).unwrap_or_default();
         let numbers = numbers.get(&stream.ssrc).filter(|_| !is_by_packet);
         let by_reports = numbers.and_then(|it| Some((it, it.losses(log, stream.ssrc)?)));

@@ -71,8 +71,10 @@ impl CallEnds<'_> {
         let path = format!("{} to {}", from.name(), to.name());
         let mut rows = Vec::new();
         if self.shows_media {
-            for (peer, way) in [(from, StreamDirection::Sent), (to, StreamDirection::Received)] {
-                let compared = self.compared_at(peer, way);
+            for (peer, direction) in
+                [(from, StreamDirection::Sent), (to, StreamDirection::Received)]
+            {
+                let compared = self.compared_at(peer, direction);
                 rows.extend(compared.iter().flat_map(|compared| compared.rows(&path)));
             }
             rows.extend(Kind::ALL.into_iter().flat_map(|kind| self.totals(from, kind, &path)));

@@ -27,7 +27,7 @@ pub struct Compared {
     /// The peer whose browser counted.
     pub peer: Peer,
     /// Whether the peer sends it.
-    pub way: StreamDirection,
+    pub direction: StreamDirection,
     /// The kind of count.
     pub counted: Counted,
     /// SSRCs of the streams in the count, which the capture distinguishes.
@@ -56,9 +56,9 @@ pub struct ComparedInterval {
 }
 
 /// A count in one report; its bytes are payload. `None` if the report does not contain it.
-fn reading(report: &StatsReport, way: StreamDirection, counted: Counted) -> Option<Count> {
+fn reading(report: &StatsReport, direction: StreamDirection, counted: Counted) -> Option<Count> {
     let kind = counted.kind();
-    if way == StreamDirection::Sent {
+    if direction == StreamDirection::Sent {
         let sent = report.sent(kind)?;
         return Some(Count { packets: sent.packets_sent, bytes: sent.bytes_sent });
     }
@@ -75,8 +75,8 @@ fn reading(report: &StatsReport, way: StreamDirection, counted: Counted) -> Opti
     })
 }
 
-fn mid(report: &StatsReport, way: StreamDirection, kind: Kind) -> Option<&str> {
-    match way {
+fn mid(report: &StatsReport, direction: StreamDirection, kind: Kind) -> Option<&str> {
+    match direction {
         StreamDirection::Sent => report.sent(kind)?.mid.as_deref(),
         StreamDirection::Received => report.received(kind)?.mid.as_deref(),
     }
@@ -101,25 +101,26 @@ impl CallEnds<'_> {
     pub fn compared(&self) -> Vec<Compared> {
         let mut compared = Vec::new();
         for peer in Peer::ALL {
-            for way in [StreamDirection::Sent, StreamDirection::Received] {
-                compared.extend(self.compared_at(peer, way));
+            for direction in [StreamDirection::Sent, StreamDirection::Received] {
+                compared.extend(self.compared_at(peer, direction));
             }
         }
         compared
     }
 
     /// The counts of one peer in one direction.
-    pub(super) fn compared_at(&self, peer: Peer, way: StreamDirection) -> Vec<Compared> {
-        let from = if way == StreamDirection::Sent { peer } else { peer.other() };
+    pub(super) fn compared_at(&self, peer: Peer, direction: StreamDirection) -> Vec<Compared> {
+        let from = if direction == StreamDirection::Sent { peer } else { peer.other() };
         let reports = &self.peers[peer.index()].reports;
         let Some(last) = reports.last() else { return Vec::new() };
         let sources = self.sources(from);
-        let counts = sources.counts(&last.report, way).into_iter();
+        let counts = sources.counts(&last.report, direction).into_iter();
         let compared = counts.filter_map(|counted| {
-            let mid = reports.iter().find_map(|timed| mid(&timed.report, way, counted.kind()));
+            let mid =
+                reports.iter().find_map(|timed| mid(&timed.report, direction, counted.kind()));
             let named = Compared {
                 peer,
-                way,
+                direction,
                 counted,
                 ssrcs: sources.with(counted),
                 mid: mid.map(printable),
@@ -135,18 +136,18 @@ impl CallEnds<'_> {
 
     /// Fills in the counts. `None` if fewer than two reports contain the streams.
     fn fill(&self, mut compared: Compared) -> Option<Compared> {
-        let Compared { peer, way, counted, .. } = compared;
+        let Compared { peer, direction, counted, .. } = compared;
         let reports = &self.peers[peer.index()].reports;
         let readings: Vec<(&TimedReport, Count)> = reports
             .iter()
-            .filter_map(|timed| Some((timed, reading(&timed.report, way, counted)?)))
+            .filter_map(|timed| Some((timed, reading(&timed.report, direction, counted)?)))
             .collect();
         let [(first, before), .., (last, after)] = readings.as_slice() else { return None };
         let tag = last.report.srtp_tag_bytes();
         let window = report_window(first.time, last.time);
         compared.reported = since(*before, *after);
         let streams: Vec<&[Sighting]> =
-            compared.ssrcs.iter().map(|ssrc| self.sightings(peer, way, *ssrc)).collect();
+            compared.ssrcs.iter().map(|ssrc| self.sightings(peer, direction, *ssrc)).collect();
         compared.captured = streams.iter().fold(Windowed::default(), |sum, packets| {
             sum.plus(Windowed::by(packets, &window, |packet| payload(packet, tag)))
         });
@@ -162,9 +163,10 @@ impl CallEnds<'_> {
     }
 
     /// Packets of a stream in the capture at a peer's host.
-    fn sightings(&self, peer: Peer, way: StreamDirection, ssrc: u32) -> &[Sighting] {
+    fn sightings(&self, peer: Peer, direction: StreamDirection, ssrc: u32) -> &[Sighting] {
         let capture = self.captures[peer.index()];
-        let side = if way == StreamDirection::Sent { &capture.sent } else { &capture.received };
+        let side =
+            if direction == StreamDirection::Sent { &capture.sent } else { &capture.received };
         let seen = side.streams.get(&(self.destinations[peer.index()], ssrc));
         seen.map_or(&[], Vec::as_slice)
     }
@@ -295,7 +297,8 @@ mod tests {
     #[test]
     fn a_sender_counts_video_and_retransmissions_as_one_a_receiver_as_two() {
         let compared = compared(SENDER, RECEIVER);
-        let told: Vec<_> = compared.iter().map(|it| (it.way, it.counted, &it.ssrcs[..])).collect();
+        let told: Vec<_> =
+            compared.iter().map(|it| (it.direction, it.counted, &it.ssrcs[..])).collect();
         use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
         assert_eq!(
             told,
@@ -335,7 +338,8 @@ mod tests {
             reports: peer.reports.into_iter().filter(|it| it.report.outbound.is_none()).collect(),
             ..peer
         }));
-        let told: Vec<_> = compared.iter().map(|it| (it.way, it.counted, &it.ssrcs[..])).collect();
+        let told: Vec<_> =
+            compared.iter().map(|it| (it.direction, it.counted, &it.ssrcs[..])).collect();
         use Counted::{Retransmissions, Video};
         assert_eq!(
             told,

@@ -46,7 +46,7 @@ fn compared_entry(compared: &Compared) -> file::Compared {
     let Compared { reported, captured: Windowed { within, .. }, intervals, .. } = compared;
     file::Compared {
         peer: compared.peer.name().into(),
-        way: compared.way,
+        direction: compared.direction,
         stream: compared.counted.name().into(),
         mid: compared.mid.clone(),
         ssrcs: compared.ssrcs.clone(),

@@ -135,10 +135,10 @@ impl Sources {
     }
 
     /// The separate counts in the last report of a peer.
-    pub(super) fn counts(&self, last: &StatsReport, way: StreamDirection) -> Vec<Counted> {
+    pub(super) fn counts(&self, last: &StatsReport, direction: StreamDirection) -> Vec<Counted> {
         use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
         let (video, audio) = (self.video.is_some(), self.audio.is_some());
-        let separates_them = match way {
+        let separates_them = match direction {
             StreamDirection::Sent => false,
             StreamDirection::Received => last
                 .received(Kind::Video)

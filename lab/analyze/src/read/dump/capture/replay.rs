@@ -32,8 +32,8 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
         for (index, found, call_id) in &call.streams {
             let stream = &packets.flows.streams[*index as usize];
             let ends = packets.flows.paths[stream.path as usize].ends;
-            let way = way(call, ends);
-            places[*index as usize] = Some((at as u32, way));
+            let direction = direction(call, ends);
+            places[*index as usize] = Some((at as u32, direction));
             let known = Described {
                 kind: found.kind,
                 clock_hz: found.clock_hz,
@@ -42,7 +42,7 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
                 ends: Some(ends),
                 call_id: call_id.clone(),
             };
-            recorders[at].describe(way, stream.ssrc, known);
+            recorders[at].describe(direction, stream.ssrc, known);
         }
         if packets.rtcp.is_empty() {
             recorders[at].without_feedback();
@@ -63,16 +63,16 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
     let mut rtcp = std::mem::take(&mut packets.rtcp).into_iter().peekable();
     let report = |recorders: &mut [Recorder], it: &Rtcp| {
         if let Some(at) = owners.of_report(it) {
-            recorders[at].rtcp(since(zero, it.time), way(&calls[at], it.ends), &it.bytes);
+            recorders[at].rtcp(since(zero, it.time), direction(&calls[at], it.ends), &it.bytes);
         }
     };
     for seen in packets.flows.take_packets() {
         while let Some(it) = rtcp.next_if(|it| it.time < seen.time) {
             report(&mut recorders, &it);
         }
-        let Some((at, way)) = places[seen.stream as usize] else { continue };
+        let Some((at, direction)) = places[seen.stream as usize] else { continue };
         let packet = rtp(&seen, ssrcs[seen.stream as usize]);
-        recorders[at as usize].rtp(since(zero, seen.time), way, &packet);
+        recorders[at as usize].rtp(since(zero, seen.time), direction, &packet);
     }
     rtcp.for_each(|it| report(&mut recorders, &it));
     for ((from, to), time, after) in &packets.handshakes.round_trips {
@@ -136,7 +136,7 @@ fn since(zero: i64, time: i64) -> Timestamp {
     Timestamp::from_nanos(time - zero)
 }
 
-fn way(call: &Call, ends: Ends) -> StreamDirection {
+fn direction(call: &Call, ends: Ends) -> StreamDirection {
     if call.is_local(ends.0) { StreamDirection::Sent } else { StreamDirection::Received }
 }
 

@@ -220,7 +220,7 @@ impl Log {
         }
     }
 
-    fn add_rtp(&mut self, way: StreamDirection, batch: &RtpPackets) -> Result<(), String> {
+    fn add_rtp(&mut self, direction: StreamDirection, batch: &RtpPackets) -> Result<(), String> {
         let count = count(batch.number_of_deltas)?;
         let times = column(&batch.timestamp_ms_deltas, Some(batch.timestamp_ms as u64), count)?;
         let [sequence_numbers, rtp_timestamps, ssrcs, payloads, headers, paddings] = [
@@ -250,19 +250,19 @@ impl Log {
                 number: numbers[at].map(|number| number as u16),
                 send_time: send_times[at].map(|ticks| ticks as u32 & ((1 << 24) - 1)),
             };
-            self.events.push((times[at].unwrap_or_default() as i64, Event::Rtp(way, packet)));
+            self.events.push((times[at].unwrap_or_default() as i64, Event::Rtp(direction, packet)));
         }
         Ok(())
     }
 
-    fn add_rtcp(&mut self, way: StreamDirection, batch: &RtcpPackets) -> Result<(), String> {
+    fn add_rtcp(&mut self, direction: StreamDirection, batch: &RtcpPackets) -> Result<(), String> {
         let count = count(batch.number_of_deltas)?;
         let times = column(&batch.timestamp_ms_deltas, Some(batch.timestamp_ms as u64), count)?;
         let rest = deltas::blobs(&batch.raw_packet_blobs, count).ok_or(DAMAGED)?;
         let packets = std::iter::once(&batch.raw_packet[..]).chain(rest);
         for (time, packet) in times.iter().zip(packets) {
             self.rtcp_bytes += packet.len();
-            let event = Event::Rtcp(way, packet.to_vec());
+            let event = Event::Rtcp(direction, packet.to_vec());
             self.events.push((time.unwrap_or_default() as i64, event));
         }
         Ok(())
@@ -298,11 +298,11 @@ impl Log {
 
     /// Retransmissions that no configuration names, by their RTP timestamps.
     fn find_repairs(&mut self) {
-        for way in [StreamDirection::Sent, StreamDirection::Received] {
+        for direction in [StreamDirection::Sent, StreamDirection::Received] {
             let mut frames = repair::Frames::default();
             for (_, event) in &self.events {
                 if let Event::Rtp(of, packet) = event
-                    && *of == way
+                    && *of == direction
                     && !packet.is_padding
                 {
                     frames.add(packet.ssrc, packet.rtp_timestamp, packet.payload_size);
@@ -323,8 +323,8 @@ impl Log {
         for (time, event) in self.events {
             let time = Timestamp::from_nanos(time.saturating_sub(zero).saturating_mul(1_000_000));
             match event {
-                Event::Rtp(way, packet) => self.recorder.rtp(time, way, &packet),
-                Event::Rtcp(way, bytes) => self.recorder.rtcp(time, way, &bytes),
+                Event::Rtp(direction, packet) => self.recorder.rtp(time, direction, &packet),
+                Event::Rtcp(direction, bytes) => self.recorder.rtcp(time, direction, &bytes),
                 Event::Estimate(rate) => self.recorder.estimate(time, rate),
                 Event::Control(control) => self.recorder.control(time, control),
             }
