@@ -43,7 +43,7 @@ pub use error::AnalyzeError;
 pub use found::Part;
 pub use judge::finding::Finding;
 pub use judge::network::{
-    NetworkEstimate, DirectionEstimate, estimate, scenario_text, watched_scenario_text,
+    DirectionEstimate, NetworkEstimate, estimate, scenario_text, watched_scenario_text,
 };
 pub use judge::rules::{RULES, Rule};
 pub use measure::good_time::GoodTime;

@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 
-use crate::judge::repeated_overuse;
 use crate::judge::network::{self, NetworkEstimate};
+use crate::judge::repeated_overuse;
 use crate::measure::samples::SampledStream;
 use crate::read::dump::Dump;
 

@@ -181,7 +181,8 @@ mod tests {
     }
 
     fn marks(samples: Vec<Sample>, direction: StreamDirection) -> Vec<usize> {
-        let stream = Stream { direction, kind: Kind::Video, ssrc: 1, rid: None, reports: Vec::new() };
+        let stream =
+            Stream { direction, kind: Kind::Video, ssrc: 1, rid: None, reports: Vec::new() };
         let id = StreamId::of(&Connection::default(), &stream);
         let mut stream = SampledStream::new(id, &stream, samples, Some(30.0));
         mark(&mut stream);

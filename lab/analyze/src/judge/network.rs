@@ -111,8 +111,10 @@ pub(crate) fn of_streams(dump: &Dump, sampled: &[Vec<SampledStream>]) -> Network
     let Some((connection, streams)) = largest else { return NetworkEstimate::default() };
     let last = sampled.iter().flatten().filter_map(|stream| Some(stream.samples.last()?.end_s));
     let last = last.fold(0.0, f64::max);
-    let (mut up, mut down) =
-        (direction(streams, StreamDirection::Sent), direction(streams, StreamDirection::Received));
+    let (mut up, mut down) = (
+        of_direction(streams, StreamDirection::Sent),
+        of_direction(streams, StreamDirection::Received),
+    );
     if let Some(log) = &connection.packets {
         by_packets(log, &mut up, &mut down);
     }
@@ -122,8 +124,8 @@ pub(crate) fn of_streams(dump: &Dump, sampled: &[Vec<SampledStream>]) -> Network
         .iter()
         .any(|a| down.tested.iter().any(|b| a.from_s < b.to_s && b.from_s < a.to_s));
     if both {
-        for direction in [&mut up, &mut down].into_iter().filter(|direction| !direction.by_packets) {
-            direction.queue_ms = direction.queue_ms.map(|ms| ms / 2.0);
+        for estimate in [&mut up, &mut down].into_iter().filter(|it| !it.by_packets) {
+            estimate.queue_ms = estimate.queue_ms.map(|ms| ms / 2.0);
         }
     }
     NetworkEstimate { duration_s: last.max(LEAST_S), up, down }
@@ -179,11 +181,13 @@ fn by_packets(log: &PacketLog, up: &mut DirectionEstimate, down: &mut DirectionE
     }
 }
 
-fn direction(streams: &[SampledStream], direction: StreamDirection) -> DirectionEstimate {
+fn of_direction(streams: &[SampledStream], direction: StreamDirection) -> DirectionEstimate {
     let base = streams.iter().find_map(|stream| stream.base_rtt_ms);
-    let mut estimate = DirectionEstimate { delay_ms: base.map(|ms| ms / 2.0), ..DirectionEstimate::default() };
-    let of_way: Vec<&SampledStream> = streams.iter().filter(|stream| stream.direction == direction).collect();
-    let main = of_way.iter().max_by(|a, b| sum_of_rates(a).total_cmp(&sum_of_rates(b)));
+    let mut estimate =
+        DirectionEstimate { delay_ms: base.map(|ms| ms / 2.0), ..DirectionEstimate::default() };
+    let own: Vec<&SampledStream> =
+        streams.iter().filter(|stream| stream.direction == direction).collect();
+    let main = own.iter().max_by(|a, b| sum_of_rates(a).total_cmp(&sum_of_rates(b)));
     let Some(main) = main else { return estimate };
     let mut rules = RULES.iter().filter(|rule| rule.rule == RuleName::Capacity);
     let rule = rules.next().expect("the table has this rule");
@@ -191,7 +195,7 @@ fn direction(streams: &[SampledStream], direction: StreamDirection) -> Direction
     let (mut lost, mut free) = (0.0, 0.0);
     let (mut bits, mut seconds) = (0.0, 0.0);
     for (index, sample) in main.samples.iter().enumerate() {
-        let rate = delivered(&of_way, sample, direction);
+        let rate = delivered(&own, sample, direction);
         let length = sample.end_s - sample.start_s;
         (bits, seconds) = (bits + rate * length, seconds + length);
         let moment = Moment { stream: main, index };
@@ -230,7 +234,8 @@ fn delivered(streams: &[&SampledStream], sample: &Sample, direction: StreamDirec
     for stream in streams {
         let index = stream.samples.partition_point(|it| it.end_s < middle);
         if let Some(found) = stream.samples.get(index).filter(|it| it.start_s <= middle) {
-            let lost = if direction == StreamDirection::Sent { found.loss.unwrap_or(0.0) } else { 0.0 };
+            let lost =
+                if direction == StreamDirection::Sent { found.loss.unwrap_or(0.0) } else { 0.0 };
             sum += found.rate_bps * (1.0 - lost).max(0.0);
         }
     }
@@ -363,9 +368,9 @@ fn text_of(name: &str, dump: &Dump, network: &NetworkEstimate, sender: &[&str]) 
     if dump.format != Format::Capture {
         lines.push("feedback_interval = \"62.5ms\"".into());
     }
-    for (table, direction) in [("up", &network.up), ("down", &network.down)] {
+    for (table, estimate) in [("up", &network.up), ("down", &network.down)] {
         lines.push(String::new());
-        direction_text(table, direction, network.duration_s, &mut lines);
+        direction_text(table, estimate, network.duration_s, &mut lines);
     }
     for (plan, ..) in flows(dump) {
         lines.push(String::new());
@@ -408,13 +413,18 @@ fn largest_picture(dump: &Dump) -> Option<(u32, u32)> {
     largest.filter(|(width, height)| *width > 0 && *height > 0)
 }
 
-fn direction_text(table: &str, direction: &DirectionEstimate, duration_s: f64, lines: &mut Vec<String>) {
+fn direction_text(
+    table: &str,
+    estimate: &DirectionEstimate,
+    duration_s: f64,
+    lines: &mut Vec<String>,
+) {
     lines.push(format!("[network.{table}]"));
-    let seen = direction.largest_bps.filter(|bps| *bps > 0.0);
-    let tested = direction.tested.iter().map(|it| it.bps).fold(0.0, f64::max);
+    let seen = estimate.largest_bps.filter(|bps| *bps > 0.0);
+    let tested = estimate.tested.iter().map(|it| it.bps).fold(0.0, f64::max);
     let free = seen.map_or(UNSEEN_BPS, |bps| HEADROOM * bps.max(tested));
     lines.push(match seen {
-        Some(_) if direction.by_packets && !direction.tested.is_empty() => {
+        Some(_) if estimate.by_packets && !estimate.tested.is_empty() => {
             "# By trains of packets that waited behind each other. Between two measurements the \
              earlier one stands."
                 .into()
@@ -427,7 +437,7 @@ fn direction_text(table: &str, direction: &DirectionEstimate, duration_s: f64, l
         None => "# Never tested.".into(),
     });
     let mut steps = vec![(0.0, free)];
-    for (at, span) in direction.tested.iter().enumerate() {
+    for (at, span) in estimate.tested.iter().enumerate() {
         lines.push(format!(
             "# {:.1} to {:.1} s: {} kbit/s, single reports {} to {}.",
             span.from_s,
@@ -444,12 +454,12 @@ fn direction_text(table: &str, direction: &DirectionEstimate, duration_s: f64, l
             ));
         }
         // Milliseconds are the unit of the scenario.
-        let is_first = at == 0 && direction.by_packets;
+        let is_first = at == 0 && estimate.by_packets;
         if is_first || milliseconds(span.from_s) <= milliseconds(steps[steps.len() - 1].0) {
             steps.pop();
         }
         steps.push((if is_first { 0.0 } else { span.from_s }, span.bps));
-        if span.to_s < duration_s && !direction.by_packets {
+        if span.to_s < duration_s && !estimate.by_packets {
             steps.push((span.to_s, free));
         }
     }
@@ -458,7 +468,7 @@ fn direction_text(table: &str, direction: &DirectionEstimate, duration_s: f64, l
         .map(|(at, bps)| format!("[\"{}ms\", \"{}kbps\"]", milliseconds(*at), kilobits(*bps)))
         .collect();
     lines.push(format!("capacity = [{}]", steps.join(", ")));
-    match (direction.queue_ms, direction.overflowed) {
+    match (estimate.queue_ms, estimate.overflowed) {
         (Some(ms), true) => {
             lines.push("# Packets were lost while they waited, so the queue was full.".into());
             lines.push(format!("queue = \"{ms:.0}ms\""));
@@ -469,7 +479,7 @@ fn direction_text(table: &str, direction: &DirectionEstimate, duration_s: f64, l
         }
         (None, _) => lines.push(format!("# Never seen.\nqueue = \"{QUEUE_MS:.0}ms\"")),
     }
-    match direction.delay_ms {
+    match estimate.delay_ms {
         Some(ms) => {
             lines.push(
                 "# Half of the smallest round-trip time. How the two directions share it is \
@@ -480,9 +490,9 @@ fn direction_text(table: &str, direction: &DirectionEstimate, duration_s: f64, l
         }
         None => lines.push("# No round trip was measured.\ndelay = \"0ms\"".into()),
     }
-    if direction.loss > 0.0 {
+    if estimate.loss > 0.0 {
         lines.push("# Lost without a queue.".into());
-        lines.push(format!("loss = \"{:.2}%\"", direction.loss * 100.0));
+        lines.push(format!("loss = \"{:.2}%\"", estimate.loss * 100.0));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::found::{Evidence, Found, RuleName};
 use crate::judge::merge::overflows;
-use crate::judge::network::{NetworkEstimate, TestedCapacity, DirectionEstimate};
+use crate::judge::network::{DirectionEstimate, NetworkEstimate, TestedCapacity};
 use crate::read::dump::StreamDirection;
 use crate::tell::says::{mbps, percent, taken};
 
@@ -12,12 +12,12 @@ const FELL: f64 = 0.75;
 /// Says in the findings of capacity that the verdict speaks of what the path carried, since their
 /// own rates are what a sender gave or what one stream received.
 pub(crate) fn name_capacity(network: &NetworkEstimate, found: &mut [Found]) {
-    for (direction, of_way) in
+    for (direction, estimate) in
         [(StreamDirection::Sent, &network.up), (StreamDirection::Received, &network.down)]
     {
         let Some(index) = longest(found, RuleName::Capacity, direction) else { continue };
         let finding = &mut found[index];
-        let known = bottleneck(of_way, finding).filter(|_| !overflows(finding));
+        let known = bottleneck(estimate, finding).filter(|_| !overflows(finding));
         if let (Some(known), Evidence::Capacity(path)) = (known, &mut finding.evidence) {
             path.carried = Some((known.bps, known.rivals_bps));
         }
@@ -25,12 +25,17 @@ pub(crate) fn name_capacity(network: &NetworkEstimate, found: &mut [Found]) {
 }
 
 /// The finding of a rule that lasted longest in a direction.
-pub(crate) fn longest(found: &[Found], rule: RuleName, direction: StreamDirection) -> Option<usize> {
+pub(crate) fn longest(
+    found: &[Found],
+    rule: RuleName,
+    direction: StreamDirection,
+) -> Option<usize> {
     let mut longest: Option<usize> = None;
     for (index, it) in found.iter().enumerate() {
-        let is_of_way = it.subject.stream().is_some_and(|stream| stream.direction == direction);
+        let is_of_direction =
+            it.subject.stream().is_some_and(|stream| stream.direction == direction);
         let is_longer = longest.is_none_or(|other| it.seconds() >= found[other].seconds());
-        if it.rule() == rule && is_of_way && is_longer {
+        if it.rule() == rule && is_of_direction && is_longer {
             longest = Some(index);
         }
     }
@@ -49,10 +54,11 @@ struct Bottleneck {
 }
 
 /// `None` if the path's capacity was not tested in the time of the finding.
-fn bottleneck(direction: &DirectionEstimate, finding: &Found) -> Option<Bottleneck> {
-    let mut within: Vec<&TestedCapacity> = direction.tested.iter().collect();
+fn bottleneck(estimate: &DirectionEstimate, finding: &Found) -> Option<Bottleneck> {
+    let mut within: Vec<&TestedCapacity> = estimate.tested.iter().collect();
     within.retain(|it| it.from_s < finding.to_s && finding.from_s < it.to_s);
-    let largest = direction.tested.iter().map(|it| it.bps).fold(direction.largest_bps.unwrap_or(0.0), f64::max);
+    let largest =
+        estimate.tested.iter().map(|it| it.bps).fold(estimate.largest_bps.unwrap_or(0.0), f64::max);
     let mut low = within.clone();
     low.retain(|it| it.bps < FELL * largest);
     let fell = low.first().is_some_and(|it| it.from_s > 1.0);
@@ -77,7 +83,7 @@ fn bottleneck(direction: &DirectionEstimate, finding: &Found) -> Option<Bottlene
 }
 
 /// `fell to 0.4 Mbit/s from 5 to 15 s`, that others shared it, or that it was full.
-pub(crate) fn capacity(direction: &DirectionEstimate, found: &Found) -> String {
+pub(crate) fn capacity(estimate: &DirectionEstimate, found: &Found) -> String {
     // Far more was sent than the path can carry, so what left says nothing about its capacity.
     if let Evidence::Capacity(path) = &found.evidence
         && path.overflows
@@ -86,7 +92,8 @@ pub(crate) fn capacity(direction: &DirectionEstimate, found: &Found) -> String {
             path.lost.map(|lost| format!(" and lost {} of the packets", percent(Some(lost))));
         return format!("was full {}{}", found.span(), lost.unwrap_or_default());
     }
-    let Some(Bottleneck { fell, bps, rivals_bps, from_s, to_s }) = bottleneck(direction, found) else {
+    let Some(Bottleneck { fell, bps, rivals_bps, from_s, to_s }) = bottleneck(estimate, found)
+    else {
         let kbps = found.middle(|it| Some(it.rate_kbps)).unwrap_or_default();
         return format!("was full at {} {}", mbps(kbps * 1e3), found.span());
     };

@@ -9,7 +9,7 @@ use weir_record::calls::stats::Kind;
 use crate::found::heard::Heard;
 use crate::found::{Found, Part, RuleName};
 use crate::judge::call::Call;
-use crate::judge::network::{NetworkEstimate, DirectionEstimate};
+use crate::judge::network::{DirectionEstimate, NetworkEstimate};
 use crate::judge::quality;
 use crate::measure::good_time::GoodTime;
 use crate::measure::samples::losses;
@@ -395,8 +395,8 @@ pub(crate) fn union_s(mut spans: Vec<(f64, f64)>) -> f64 {
     covered_s
 }
 
-fn least_capacity_kbps(direction: &DirectionEstimate) -> Option<f64> {
-    direction.tested.iter().map(|it| it.bps / 1e3).min_by(f64::total_cmp)
+fn least_capacity_kbps(estimate: &DirectionEstimate) -> Option<f64> {
+    estimate.tested.iter().map(|it| it.bps / 1e3).min_by(f64::total_cmp)
 }
 
 fn median(values: &mut [f64]) -> Option<f64> {

@@ -109,7 +109,8 @@ impl Page {
 /// The audio streams that a participant received.
 pub(crate) fn audio(dump: &Dump, call: usize, participant: &str) -> Vec<ReceivedAudio> {
     let streams = dump.connections.iter().flat_map(|connection| &connection.streams);
-    let audio = streams.filter(|it| it.direction == StreamDirection::Received && it.kind == Kind::Audio);
+    let audio =
+        streams.filter(|it| it.direction == StreamDirection::Received && it.kind == Kind::Audio);
     audio
         .map(|stream| ReceivedAudio {
             call,

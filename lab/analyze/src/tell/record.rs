@@ -66,7 +66,9 @@ fn build(
         let stream = &dump.connections[*connection].streams[*index];
         let mut rows = rows(flow, stream, end);
         match played {
-            Some((at, played)) if at == *connection && stream.direction == StreamDirection::Sent => {
+            Some((at, played))
+                if at == *connection && stream.direction == StreamDirection::Sent =>
+            {
                 for row in &mut rows {
                     *row = row.with_target(played.at(row.time));
                 }

@@ -135,7 +135,10 @@ fn reason(found: &Found) -> String {
             // With losses, what left the sender is not what the path carried.
             match (path.carried, path.lost.filter(|lost| *lost >= LOSS), path.rate_bps) {
                 (Some((bps, _)), ..) | (None, None, Some(bps)) => {
-                    format!("The internet connection was full: for {direction} it had {}.", mbps(bps))
+                    format!(
+                        "The internet connection was full: for {direction} it had {}.",
+                        mbps(bps)
+                    )
                 }
                 (None, Some(lost), _) => format!(
                     "The internet connection was full: {} of what {whose} got lost.",

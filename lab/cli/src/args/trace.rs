@@ -34,7 +34,7 @@ pub struct TraceArgs {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "markdown"])]
     pub to: Option<TraceTo>,
     /// The direction for which a table with both is read.
-    #[arg(long, value_enum, value_name = "WAY", default_value_t = Direction::Up)]
+    #[arg(long, value_enum, value_name = "DIRECTION", default_value_t = Direction::Up)]
     pub direction: Direction,
     /// Seed of the cells.
     #[arg(long, value_name = "K", default_value_t = 1)]

@@ -30,6 +30,7 @@ pub struct Compared {
     /// Peer whose browser counted, `a` or `b`.
     pub peer: String,
     /// Whether the peer sends the stream or receives it.
+    #[serde(rename = "way")]
     pub direction: StreamDirection,
     /// `video`, `retransmissions`, `video and retransmissions` or `audio`.
     pub stream: String,

@@ -13,6 +13,7 @@ pub struct StreamError {
     /// Participant whose browser counted.
     pub peer: String,
     /// Whether the participant sends the stream or receives it.
+    #[serde(rename = "way")]
     pub direction: StreamDirection,
     /// What is counted: `video`, `retransmissions`, `video and retransmissions` or `audio`.
     pub stream: String,

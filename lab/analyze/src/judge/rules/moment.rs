@@ -21,7 +21,8 @@ impl Moment<'_> {
         let sample = self.sample();
         let rtt = sample.rtt_ms.zip(sample.base_rtt_ms.or(self.stream.base_rtt_ms));
         let too_much = sample.estimate_bps.is_some_and(|it| sample.rate_bps > TOO_MUCH * it);
-        let overflows = self.stream.direction == StreamDirection::Sent && too_much && self.loss() >= LOSS;
+        let overflows =
+            self.stream.direction == StreamDirection::Sent && too_much && self.loss() >= LOSS;
         overflows || rtt.is_some_and(|(now, base)| now > base + QUEUE_MS)
     }
 

@@ -50,11 +50,13 @@ fn stall(connection: &Connection, log: &PacketLog, facts: &StreamFacts) -> Optio
 
 fn end(connection: &Connection, log: &PacketLog, facts: &StreamFacts) -> Option<Found> {
     let (_, last_s) = facts.span_s;
-    let others = log.streams.iter().filter(|it| it.ssrc != facts.ssrc || it.direction != facts.direction);
+    let others =
+        log.streams.iter().filter(|it| it.ssrc != facts.ssrc || it.direction != facts.direction);
     // Another one of its kind and direction goes on in its place.
     let mut successors = others.clone();
-    let has_successor = successors
-        .any(|it| it.direction == facts.direction && it.kind == facts.kind && it.span_s.1 > last_s + 1.0);
+    let has_successor = successors.any(|it| {
+        it.direction == facts.direction && it.kind == facts.kind && it.span_s.1 > last_s + 1.0
+    });
     let end_s = others.map(|it| it.span_s.1).fold(last_s, f64::max);
     // Who was silent for longer before may go on.
     let may_go_on = facts.longest_gap.0 / 1e3 > end_s - last_s;

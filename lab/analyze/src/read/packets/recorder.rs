@@ -92,12 +92,15 @@ impl Recorder {
         if self.reports >= super::REPORTS_MAX {
             self.log.cut(Cut::Reports);
         } else if self.streams.len() < SSRCS_MAX || self.streams.contains_key(&(direction, ssrc)) {
-            let (reports, found) = self.counter(direction, ssrc).add(time.as_nanos(), packet, is_repair);
+            let (reports, found) =
+                self.counter(direction, ssrc).add(time.as_nanos(), packet, is_repair);
             self.reports += reports;
             arrival = found;
         }
         // A copy says nothing of the path that its original does not.
-        if arrival == Arrival::Copy && self.misses_sent || !self.tells_of_the_path(direction, packet) {
+        if arrival == Arrival::Copy && self.misses_sent
+            || !self.tells_of_the_path(direction, packet)
+        {
             return;
         }
         if !self.log.has_room(time) {

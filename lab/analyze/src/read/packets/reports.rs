@@ -189,7 +189,11 @@ impl Counter {
     }
 
     /// The stream with what was measured of it, unless it is too short to be one.
-    pub fn stream(mut self, direction: StreamDirection, ssrc: u32) -> Option<(Stream, StreamFacts)> {
+    pub fn stream(
+        mut self,
+        direction: StreamDirection,
+        ssrc: u32,
+    ) -> Option<(Stream, StreamFacts)> {
         if self.now.packets < LEAST_PACKETS {
             return None;
         }
@@ -222,7 +226,12 @@ impl Counter {
 }
 
 impl Counts {
-    fn report(self, direction: StreamDirection, (ssrc, lost): (u32, i64), time: i64) -> StatsReport {
+    fn report(
+        self,
+        direction: StreamDirection,
+        (ssrc, lost): (u32, i64),
+        time: i64,
+    ) -> StatsReport {
         let timestamp = time as f64 / 1e6;
         let ssrc = Some(ssrc);
         let mut report = StatsReport::default();
